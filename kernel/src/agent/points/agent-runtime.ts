@@ -1,0 +1,74 @@
+import { defineExtensionPoint } from '../../host/extension-point.js';
+import type { AgentEvents } from '../event.js';
+import type { Message } from '../message.js';
+import type { Principal } from '../principal.js';
+import type { ToolDeclaration } from './model-connector.js';
+
+/**
+ * What transports call, and agents that are another agent's tool. Discipline: exactly one; the kernel bundles it.
+ *
+ * 1. A transport finds out who calls, and asks `resolve` what the requested name means for them.
+ * 2. It `run`s a turn at what came back, and encodes the events for its caller.
+ * 3. The turn goes on whether or not its events are read fast; its signal, or leaving the iteration early, ends it.
+ */
+export interface AgentRuntime {
+  resolve(name: string, principal: Principal): Resolution;
+  /** What the principal may name, agents first, each in file order. */
+  list(principal: Principal): readonly Listing[];
+  /**
+   * Runs a turn. Never throws: what goes wrong is the terminal `failed` event, also when the turn was refused before it began.
+   */
+  run(request: TurnRequest): AgentEvents;
+  /** Whether a turn could be run now: there is an agent and a model, the store works, and the server is not stopping. */
+  ready(): Promise<boolean>;
+}
+
+export const AgentRuntimes = defineExtensionPoint<AgentRuntime>('agent.runtime', { discipline: 'one' });
+
+export type Resolution =
+  | { readonly kind: 'target'; readonly target: Target }
+  /** An agent of that name exists, out of the principal's reach. */
+  | { readonly kind: 'forbidden' }
+  /** Nothing of that name, and no default agent. */
+  | { readonly kind: 'unknown' };
+
+/** What answers under a name: an agent, or a raw model wrapped as one. */
+export interface Target {
+  readonly kind: 'agent' | 'model';
+  /** Its own name, which differs from the requested one where the default agent stands in. */
+  readonly name: string;
+  readonly project: string;
+  /** What becomes of tools that a caller brings. */
+  readonly clientTools: 'ignore' | 'passthrough';
+  /** Changes when the agent's configuration does; 12 hexadecimal digits. */
+  readonly fingerprint: string;
+  /** What user messages may hold. */
+  readonly input: readonly ('text' | 'image')[];
+  /** The connection that is asked first. */
+  readonly connection: string;
+  /** Whether a caller's sampling parameter reaches the model: the agent does not set it itself, and the connection takes it. */
+  honours(param: string): boolean;
+}
+
+export interface Listing {
+  readonly name: string;
+  readonly kind: 'agent' | 'model';
+  readonly description: string | undefined;
+}
+
+export interface TurnRequest {
+  readonly target: Target;
+  readonly principal: Principal;
+  /** The caller's messages, checked: the whole conversation where it is stateless. */
+  readonly messages: readonly Message[];
+  /** The key of the session, where the turn belongs to one. */
+  readonly session?: string | undefined;
+  readonly clientTools: readonly ToolDeclaration[];
+  /** The caller's sampling parameters by their names on the wire; those that the target does not honour may be among them. */
+  readonly params: Readonly<Record<string, unknown>>;
+  readonly incremental: boolean;
+  readonly requestId: string;
+  readonly metadata: Readonly<Record<string, string>>;
+  /** Aborted when the caller has gone. */
+  readonly signal: AbortSignal;
+}

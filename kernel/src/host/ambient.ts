@@ -1,0 +1,71 @@
+import { randomBytes } from 'node:crypto';
+
+/** Time, as everything in Plugboard reads it, so that a test can hold it still. */
+export interface Clock {
+  /** Milliseconds since 1970, as the wall clock has it. For stamps; never for measuring. */
+  now(): number;
+  /** Milliseconds of a clock that never goes back. For measuring. */
+  monotonic(): number;
+  /** Calls `run` once after `ms` milliseconds. The timer does not keep the process alive. */
+  after(ms: number, run: () => void): Timer;
+}
+
+export interface Timer {
+  cancel(): void;
+  /** Starts the wait again from now. */
+  refresh(): void;
+}
+
+/** Chance, as everything in Plugboard draws it, so that a test can foresee it. */
+export interface IdSource {
+  /** `length` characters of `0-9A-Za-z`, unguessable. */
+  base62(length: number): string;
+  /** `length` characters of `0-9a-f`, unguessable. */
+  hex(length: number): string;
+  /** A number from 0 up to, not including, 1. For jitter. */
+  fraction(): number;
+}
+
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  monotonic: () => performance.now(),
+  after(ms, run) {
+    const timer = setTimeout(run, ms).unref();
+    return { cancel: () => clearTimeout(timer), refresh: () => void timer.refresh() };
+  },
+};
+
+const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+
+/** Random bytes are drawn in blocks, because asking the system for a few at a time costs more than all else in an id. */
+class RandomPool {
+  #block = Buffer.alloc(0);
+  #next = 0;
+
+  byte(): number {
+    if (this.#next === this.#block.length) {
+      this.#block = randomBytes(4096);
+      this.#next = 0;
+    }
+    return this.#block[this.#next++] as number;
+  }
+}
+
+const pool = new RandomPool();
+
+export const systemIds: IdSource = {
+  base62(length) {
+    let id = '';
+    while (id.length < length) {
+      const byte = pool.byte();
+      if (byte < 248) id += BASE62[byte % 62]; // 248 = 4 × 62: above it, some characters would come up more often
+    }
+    return id;
+  },
+  hex(length) {
+    let id = '';
+    while (id.length < length) id += (pool.byte() & 15).toString(16);
+    return id;
+  },
+  fraction: () => Math.random(),
+};

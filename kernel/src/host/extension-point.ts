@@ -1,0 +1,68 @@
+/**
+ * How contributions to a point are kept, in one word:
+ * - `by-name`: every contribution has a name of its own; two of one name are an error that names both owners.
+ * - `one`: exactly one contribution; a second one is an error that names both owners.
+ * - `in-order`: all contributions, in the order of the configuration file.
+ */
+export type Discipline = 'by-name' | 'one' | 'in-order';
+
+/** What `plugboard plugins` shows of one contribution besides its name. */
+export interface RouteFact {
+  readonly method: string;
+  readonly path: string;
+}
+
+export interface ExtensionPoint<T> {
+  /** `owner.noun`, for example `agent.tool-source`. It is what messages and `plugboard plugins` print. */
+  readonly id: string;
+  /** Identity. From `Symbol.for`, so that a second copy of the owner's package names the same point. */
+  readonly key: symbol;
+  readonly discipline: Discipline;
+  /** The HTTP routes that a contribution opens, where the point has to do with routes. */
+  readonly routesOf?: ((value: T) => readonly RouteFact[]) | undefined;
+  toString(): string;
+}
+
+/**
+ * A typed constant that plugins contribute to and read from. Its owner exports it; whoever imports it gets the type of the
+ * contributions with it.
+ *
+ * ```ts
+ * export const Greeters = defineExtensionPoint<Greeter>('hello.greeter', { discipline: 'by-name' });
+ * ```
+ */
+export function defineExtensionPoint<T>(
+  id: string,
+  options: { readonly discipline: Discipline; readonly routesOf?: (value: T) => readonly RouteFact[] },
+): ExtensionPoint<T> {
+  return Object.freeze({
+    id,
+    key: Symbol.for(`plugboard.extension-point.${id}`),
+    discipline: options.discipline,
+    routesOf: options.routesOf,
+    toString: () => id,
+  });
+}
+
+/** One value at a point, and who put it there. */
+export interface Contribution<T> {
+  readonly name: string;
+  readonly value: T;
+  /** The configuration entry it came from, for example `models.fast`, or `kernel` for what is bundled. */
+  readonly entry: string;
+  /** What the entry says under the options that every entry of its section has, for example `timeout` of a tool. */
+  readonly shared: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * A live view of a point: empty until all registrations are sealed, and from then on what is there now.
+ * A turn that must not see a change takes `all()` once and keeps it.
+ */
+export interface Extensions<T> extends Iterable<Contribution<T>> {
+  /** All contributions in the order of the configuration file. The array is never changed; a change makes a new one. */
+  all(): readonly Contribution<T>[];
+  /** The contribution of that name, or undefined. */
+  get(name: string): T | undefined;
+  /** The only contribution; throws an error that names the point and the likely cure where there is none. */
+  one(): T;
+}

@@ -1,0 +1,90 @@
+/**
+ * The part of JSON Schema (draft 2020-12) that Plugboard's option schemas use, and the TypeScript type that follows from a
+ * schema. One schema is the single source of truth of a plugin's options: ajv checks with it, `ctx.config` is typed from it,
+ * editors complete with it, and the README's settings table is written from it.
+ */
+export interface JsonSchema {
+  readonly type?: SchemaType | readonly SchemaType[];
+  readonly description?: string;
+  readonly default?: unknown;
+  readonly examples?: readonly unknown[];
+  readonly enum?: readonly unknown[];
+  readonly const?: unknown;
+  readonly properties?: { readonly [name: string]: JsonSchema };
+  readonly required?: readonly string[];
+  readonly additionalProperties?: boolean | JsonSchema;
+  readonly propertyNames?: JsonSchema;
+  readonly minProperties?: number;
+  readonly maxProperties?: number;
+  readonly items?: JsonSchema;
+  readonly minItems?: number;
+  readonly maxItems?: number;
+  readonly uniqueItems?: boolean;
+  readonly minLength?: number;
+  readonly maxLength?: number;
+  readonly pattern?: string;
+  /** `duration` (`30s`), `size` (`20mb`), `url`, `date`: see schema.ts. */
+  readonly format?: 'duration' | 'size' | 'url' | 'date';
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly exclusiveMinimum?: number;
+  readonly anyOf?: readonly JsonSchema[];
+  readonly oneOf?: readonly JsonSchema[];
+  /** The value is never shown: not in a log, an error, or `plugboard plugins`. */
+  readonly secret?: boolean;
+}
+
+type SchemaType = 'string' | 'number' | 'integer' | 'boolean' | 'object' | 'array' | 'null';
+
+/**
+ * The type of a value that a schema written `as const` accepts, after defaults are filled in: a property is optional only where it is
+ * neither required nor has a default.
+ */
+export type Infer<S> = S extends { readonly const: infer C }
+  ? C
+  : S extends { readonly enum: readonly (infer E)[] }
+    ? E
+    : S extends { readonly anyOf: readonly (infer B)[] }
+      ? Infer<B>
+      : S extends { readonly oneOf: readonly (infer B)[] }
+        ? Infer<B>
+        : S extends { readonly type: readonly (infer T)[] }
+          ? InferType<T, S>
+          : S extends { readonly type: infer T }
+            ? InferType<T, S>
+            : unknown;
+
+type InferType<T, S> = T extends 'string'
+  ? string
+  : T extends 'number' | 'integer'
+    ? number
+    : T extends 'boolean'
+      ? boolean
+      : T extends 'null'
+        ? null
+        : T extends 'array'
+          ? S extends { readonly items: infer I }
+            ? readonly Infer<I>[]
+            : readonly unknown[]
+          : T extends 'object'
+            ? InferObject<S>
+            : never;
+
+type InferObject<S> = S extends { readonly properties: infer P }
+  ? Flatten<
+      { readonly [K in keyof P as K extends Present<S, P> ? K : never]: Infer<P[K]> } & {
+        readonly [K in keyof P as K extends Present<S, P> ? never : K]?: Infer<P[K]>;
+      }
+    >
+  : S extends { readonly additionalProperties: infer V }
+    ? V extends JsonSchema
+      ? { readonly [name: string]: Infer<V> }
+      : { readonly [name: string]: unknown }
+    : { readonly [name: string]: unknown };
+
+/** The names that are there in a checked value: required, or filled in from a default. */
+type Present<S, P> =
+  | (S extends { readonly required: readonly (infer R)[] } ? R : never)
+  | { [K in keyof P]: P[K] extends { readonly default: unknown } ? K : never }[keyof P];
+
+type Flatten<T> = { [K in keyof T]: T[K] };

@@ -1,0 +1,12 @@
+import type { InjectionToken } from 'tsyringe';
+import type { Clock, IdSource } from './ambient.js';
+import type { Logger } from './log.js';
+import type { HostView } from './status.js';
+
+/** The tokens under which every entry's container holds its surroundings: `constructor(@inject(CONFIG) config: Config)`. */
+export const CONFIG: InjectionToken<unknown> = Symbol.for('plugboard.config');
+export const ENTRY: InjectionToken<string> = Symbol.for('plugboard.entry');
+export const LOGGER: InjectionToken<Logger> = Symbol.for('plugboard.logger');
+export const CLOCK: InjectionToken<Clock> = Symbol.for('plugboard.clock');
+export const IDS: InjectionToken<IdSource> = Symbol.for('plugboard.ids');
+export const HOST: InjectionToken<HostView> = Symbol.for('plugboard.host');

@@ -1,0 +1,16 @@
+import 'reflect-metadata';
+
+export { inject, injectable, singleton } from 'tsyringe';
+export * from './agent/event.js';
+export * from './agent/message.js';
+export * from './agent/points/index.js';
+export * from './agent/principal.js';
+export * from './agent/turn.js';
+export * from './agent/usage.js';
+export type { Clock, IdSource, Timer } from './host/ambient.js';
+export * from './host/extension-point.js';
+export type { Logger } from './host/log.js';
+export * from './host/plugin.js';
+export type { Infer, JsonSchema } from './host/schema-types.js';
+export type { EntryReport, EntryStatus, HostPhase, HostView } from './host/status.js';
+export * from './host/tokens.js';

@@ -1,0 +1,17 @@
+import { definePlugin, ToolSources } from '@plugboard/kernel';
+import { ClockTool, isTimeZone } from './clock-tool.js';
+import { configSchema } from './config.js';
+
+export default definePlugin({
+  name: '@plugboard/tool-clock',
+  apiVersion: 1,
+  summary: 'Tells the model the date and time',
+  configSchema,
+  check: (config) =>
+    isTimeZone(config.timeZone)
+      ? []
+      : [{ path: ['timeZone'], message: `"${config.timeZone}" is no IANA time zone; a name such as "Europe/Paris" is` }],
+  register(ctx) {
+    ctx.contribute(ToolSources, ctx.container.resolve(ClockTool));
+  },
+});
