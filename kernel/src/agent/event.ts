@@ -4,13 +4,14 @@ import type { Usage } from './usage.js';
  * What happens in a turn, as it happens. The stream of events is the whole truth of a turn: a JSON answer is a fold over it, SSE a map over
  * it, a session's history is kept from it.
  *
- *     started (reasoning | text | tool-call | tool-progress | tool-result | usage)* (finished | failed)
+ *     started (step | reasoning | text | tool-call | tool-progress | tool-result | usage)* (finished | failed)
  *
  * A turn that is refused before it begins is a lone `failed`. Exactly one terminal event ends every stream, and nothing follows it.
  * Events travel in batches: what one read of the model's socket brought. Their order is their number: a reader that needs numbers counts.
  */
 export type AgentEvent =
   | TurnStarted
+  | TurnStep
   | TurnReasoning
   | TurnText
   | TurnToolCall
@@ -28,9 +29,17 @@ export interface TurnStarted {
   readonly agent: string;
 }
 
+/** A model has begun to answer: everything of this step follows. */
+export interface TurnStep {
+  readonly type: 'step';
+  /** Which model call of the turn, from 1. */
+  readonly step: number;
+  /** The connection that answers. */
+  readonly connection: string;
+}
+
 export interface TurnReasoning {
   readonly type: 'reasoning';
-  /** Which model call of the turn it belongs to, from 1. */
   readonly step: number;
   readonly text: string;
 }
@@ -76,13 +85,11 @@ export interface TurnToolResult {
   readonly milliseconds: number;
 }
 
-/** One model call has ended. */
+/** What one model call used. */
 export interface TurnUsage {
   readonly type: 'usage';
   readonly step: number;
   readonly usage: Usage;
-  /** The connection that answered. */
-  readonly connection: string;
 }
 
 export interface TurnFinished {

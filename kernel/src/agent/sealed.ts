@@ -1,0 +1,34 @@
+import { type AgentEvent, type AgentEvents, TurnError } from './event.js';
+import { failed, failureOf } from './failure.js';
+
+/**
+ * The same events with their ending made certain: a throw, or an end without a terminal event, becomes the one `failed`, and nothing follows a terminal event. What reads
+ * a sealed stream needs no `catch`.
+ *
+ * @param onDefect is told what was thrown, for the log; the caller is not.
+ */
+export async function* sealed(events: AgentEvents, onDefect: (error: unknown) => void): AsyncGenerator<readonly AgentEvent[]> {
+  let toolsRan = false;
+  try {
+    for await (const batch of events) {
+      const end = batch.findIndex(isTerminal);
+      if (end >= 0) {
+        yield end === batch.length - 1 ? batch : batch.slice(0, end + 1);
+        return;
+      }
+      toolsRan ||= batch.some((event) => event.type === 'tool-call' && event.tool !== undefined);
+      yield batch;
+    }
+  } catch (error) {
+    if (!(error instanceof TurnError)) onDefect(error);
+    yield [failed(failureOf(error, toolsRan))];
+    return;
+  }
+  const cut = new Error('the events of a turn ended without a terminal event: an interceptor or the loop left it out');
+  onDefect(cut);
+  yield [failed(failureOf(cut, toolsRan))];
+}
+
+export function isTerminal(event: AgentEvent): boolean {
+  return event.type === 'finished' || event.type === 'failed';
+}
