@@ -29,7 +29,7 @@ export interface TurnStarted {
   readonly agent: string;
 }
 
-/** A model has begun to answer: everything of this step follows. */
+/** A model has begun to answer: what follows, up to the next of these, belongs to this step. */
 export interface TurnStep {
   readonly type: 'step';
   /** Which model call of the turn, from 1. */
@@ -40,13 +40,12 @@ export interface TurnStep {
 
 export interface TurnReasoning {
   readonly type: 'reasoning';
-  readonly step: number;
   readonly text: string;
 }
 
+/** The same shape as a model connection's, so that a token goes through the loop without being copied. */
 export interface TurnText {
   readonly type: 'text';
-  readonly step: number;
   readonly text: string;
   /** The same text as it stands between the quotes of a JSON string, where it is at hand. */
   readonly json?: string | undefined;
@@ -55,7 +54,6 @@ export interface TurnText {
 /** The model asks for a tool. */
 export interface TurnToolCall {
   readonly type: 'tool-call';
-  readonly step: number;
   readonly id: string;
   /** The name that the model knows the tool by. */
   readonly name: string;
@@ -75,7 +73,6 @@ export interface TurnToolProgress {
 /** A tool that the server ran has ended. Results come in the order of their calls. */
 export interface TurnToolResult {
   readonly type: 'tool-result';
-  readonly step: number;
   readonly id: string;
   /** What the model is told. */
   readonly content: string;
@@ -88,7 +85,6 @@ export interface TurnToolResult {
 /** What one model call used. */
 export interface TurnUsage {
   readonly type: 'usage';
-  readonly step: number;
   readonly usage: Usage;
 }
 
@@ -113,6 +109,8 @@ export interface Failure {
   readonly message: string;
   /** Whether any tool had begun, so that running the turn again could do something twice. */
   readonly toolsRan: boolean;
+  /** The field of the request that is at fault, for `invalid_request`. */
+  readonly param?: string | undefined;
   /** Seconds after which asking again makes sense, for `overloaded`, `draining` and `session_busy`. */
   readonly retryAfter?: number | undefined;
 }
@@ -126,8 +124,12 @@ export type FailureCode =
   | 'crashed'
   /** The caller has gone. */
   | 'abandoned'
+  /** The server stopped before the turn had ended. */
+  | 'stopped'
   /** The session store could not keep the turn. */
   | 'store_failed'
+  /** The request asks for what cannot be: tool results that answer no call, a tool named like one of the agent's own. */
+  | 'invalid_request'
   /** This process runs as many turns as it may. */
   | 'overloaded'
   | 'draining'
@@ -141,7 +143,7 @@ export class TurnError extends Error {
   constructor(
     readonly code: FailureCode,
     message: string,
-    readonly options: { readonly cause?: unknown; readonly retryAfter?: number } = {},
+    readonly options: { readonly cause?: unknown; readonly retryAfter?: number; readonly param?: string } = {},
   ) {
     super(message, { cause: options.cause });
   }
