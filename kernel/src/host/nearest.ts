@@ -1,0 +1,50 @@
+/**
+ * The candidate that a mistyped word most likely means, or undefined where none is near. Letter case and `-` or `_` count for nothing,
+ * so `base_url` finds `baseUrl`; else one slip is allowed for every three characters. The first of equals wins.
+ */
+export function nearest(word: string, candidates: Iterable<string>): string | undefined {
+  const plain = plainly(word);
+  let best: string | undefined;
+  let fewest = Number.POSITIVE_INFINITY;
+  for (const candidate of candidates) {
+    const other = plainly(candidate);
+    const slips = distance(plain, other);
+    const allowed = Math.max(1, Math.floor(Math.max(plain.length, other.length) / 3));
+    if (slips <= allowed && slips < Math.min(fewest, other.length)) {
+      best = candidate;
+      fewest = slips;
+    }
+  }
+  return best;
+}
+
+/** The end of a sentence about an unknown word: `, did you mean "model"?`, or what there is, or nothing where there is nothing. */
+export function suggestion(word: string, known: readonly string[]): string {
+  const near = nearest(word, known);
+  if (near !== undefined) return `, did you mean "${near}"?`;
+  return known.length > 0 ? `; there is ${known.map((name) => `"${name}"`).join(', ')}` : '';
+}
+
+function plainly(word: string): string {
+  return word.toLowerCase().replace(/[-_]/g, '');
+}
+
+/** Slips between two words: a character too many, too few, changed, or two neighbours swapped (optimal string alignment). */
+function distance(a: string, b: string): number {
+  let beforeLast: number[] = [];
+  let last = Array.from({ length: b.length + 1 }, (_, column) => column);
+  for (let row = 1; row <= a.length; row++) {
+    const current = [row];
+    for (let column = 1; column <= b.length; column++) {
+      const change = (last[column - 1] ?? 0) + (a[row - 1] === b[column - 1] ? 0 : 1);
+      let least = Math.min(change, (last[column] ?? 0) + 1, (current[column - 1] ?? 0) + 1);
+      if (row > 1 && column > 1 && a[row - 1] === b[column - 2] && a[row - 2] === b[column - 1]) {
+        least = Math.min(least, (beforeLast[column - 2] ?? 0) + 1);
+      }
+      current.push(least);
+    }
+    beforeLast = last;
+    last = current;
+  }
+  return last[b.length] ?? 0;
+}
