@@ -3,7 +3,7 @@
  * from; it never makes the pipe grow.
  */
 export class Channel<T> implements AsyncIterableIterator<T, undefined> {
-  readonly #capacity: number;
+  #capacity: number;
   readonly #waiting: T[] = [];
   /** The reader's, when it waits for the writer. */
   #wanted: ((result: IteratorResult<T, undefined>) => void) | undefined;
@@ -32,6 +32,12 @@ export class Channel<T> implements AsyncIterableIterator<T, undefined> {
     return new Promise((resolve) => {
       this.#room = resolve;
     });
+  }
+
+  /** The writer need not wait for the reader any more: what is still to come is little. */
+  hurry(): void {
+    this.#capacity = Number.POSITIVE_INFINITY;
+    this.#release();
   }
 
   /** Nothing more will be written. */

@@ -1,13 +1,13 @@
-import { type AgentEvent, type AgentEvents, TurnError } from './event.js';
+import type { AgentEvent, AgentEvents } from './event.js';
 import { failed, failureOf } from './failure.js';
 
 /**
  * The same events with their ending made certain: a throw, or an end without a terminal event, becomes the one `failed`, and nothing follows a terminal event. What reads
  * a sealed stream needs no `catch`.
  *
- * @param onDefect is told what was thrown, for the log; the caller is not.
+ * @param onFailure is told what was thrown, for the log; the caller is told what `failureOf` makes of it.
  */
-export async function* sealed(events: AgentEvents, onDefect: (error: unknown) => void): AsyncGenerator<readonly AgentEvent[]> {
+export async function* sealed(events: AgentEvents, onFailure: (error: unknown) => void): AsyncGenerator<readonly AgentEvent[]> {
   let toolsRan = false;
   try {
     for await (const batch of events) {
@@ -20,12 +20,12 @@ export async function* sealed(events: AgentEvents, onDefect: (error: unknown) =>
       yield batch;
     }
   } catch (error) {
-    if (!(error instanceof TurnError)) onDefect(error);
+    onFailure(error);
     yield [failed(failureOf(error, toolsRan))];
     return;
   }
   const cut = new Error('the events of a turn ended without a terminal event: an interceptor or the loop left it out');
-  onDefect(cut);
+  onFailure(cut);
   yield [failed(failureOf(cut, toolsRan))];
 }
 

@@ -1,0 +1,157 @@
+import type { Clock, IdSource } from '../host/ambient.js';
+import type { Extensions } from '../host/extension-point.js';
+import type { Logger } from '../host/log.js';
+import type { HostView } from '../host/status.js';
+import { agentBehind } from './agent.js';
+import { Channel } from './channel.js';
+import { begin } from './diagnostics.js';
+import { Directory } from './directory.js';
+import { type AgentEvent, type AgentEvents, type FailureCode, TurnError } from './event.js';
+import { ModelCalls } from './model-calls.js';
+import type { AgentRuntime, Listing, Resolution, TurnRequest } from './points/agent-runtime.js';
+import type { Interceptor } from './points/interceptor.js';
+import type { ModelConnector } from './points/model-connector.js';
+import type { SessionStore } from './points/session-store.js';
+import type { ToolSource } from './points/tool-source.js';
+import type { Principal } from './principal.js';
+import { sealed } from './sealed.js';
+import { Sessions } from './sessions.js';
+import type { RuntimeSettings } from './settings.js';
+import { ToolBatches } from './tool-batches.js';
+import { Toolboxes } from './toolbox.js';
+import { runTurn, type TurnParts } from './turns.js';
+import { Turnstile } from './turnstile.js';
+
+/** Batches that wait for a slow reader before the turn, and with it the model's socket, waits for the reader. */
+const CHANNEL_BATCHES = 16;
+
+/** Failures that whoever runs the server should hear of; the others are the caller's own doing, or told in the access log. */
+const OPERATORS_CONCERN: ReadonlySet<FailureCode> = new Set(['model_failed', 'timed_out', 'store_failed']);
+
+/** What the runtime is built over: its surroundings, and what other plugins contribute. */
+export interface RuntimeParts {
+  readonly settings: RuntimeSettings;
+  readonly log: Logger;
+  readonly clock: Clock;
+  readonly ids: IdSource;
+  readonly host: HostView;
+  readonly models: Extensions<ModelConnector>;
+  readonly tools: Extensions<ToolSource>;
+  readonly stores: Extensions<SessionStore>;
+  readonly interceptors: Extensions<Interceptor>;
+  resolvePath(path: string): string;
+}
+
+/** The agent runtime: says who answers, and lets turns run on their own while their readers only read. */
+export class Runtime implements AgentRuntime {
+  readonly #parts: RuntimeParts;
+  readonly #turnParts: TurnParts;
+  readonly #toolboxes: Toolboxes;
+  readonly #running = new Map<AbortController, Promise<void>>();
+  #directory: Directory | undefined;
+
+  constructor(parts: RuntimeParts) {
+    const { settings, log, clock, ids, models, tools, stores, interceptors } = parts;
+    this.#parts = parts;
+    this.#toolboxes = new Toolboxes(tools, log);
+    const { runningTurns, queuedTurns, queuedPerSession } = settings.limits;
+    this.#turnParts = {
+      clock,
+      ids,
+      stores,
+      interceptors,
+      models: new ModelCalls(models, clock, ids, log),
+      toolboxes: this.#toolboxes,
+      tools: new ToolBatches(clock),
+      gate: new Turnstile({ places: runningTurns, queue: queuedTurns, refusal: overloaded }, clock),
+      sessions: new Sessions(queuedPerSession, clock),
+    };
+  }
+
+  /** Looks at what the agents are made of, now that it runs. @throws one error for everything that is wrong with their tools. */
+  async start(signal: AbortSignal): Promise<void> {
+    const directory = new Directory(this.#parts.settings, this.#parts.models, this.#parts.resolvePath);
+    const problems: string[] = [];
+    for (const agent of directory.agents()) {
+      for (const problem of await this.#toolboxes.problems(agent.tools, signal))
+        problems.push(`agents.${agent.name}.tools: ${problem}`);
+    }
+    if (problems.length > 0) throw new Error(problems.join('\n'));
+    this.#directory = directory;
+  }
+
+  /** Ends the turns that still run, and waits for them. */
+  async stop(signal: AbortSignal): Promise<void> {
+    for (const abort of this.#running.keys())
+      abort.abort(new TurnError('stopped', 'The server stopped before the agent had finished.'));
+    const over = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+    await Promise.race([Promise.all(this.#running.values()), over]);
+  }
+
+  resolve(name: string, principal: Principal): Resolution {
+    return this.#known().resolve(name, principal);
+  }
+
+  list(principal: Principal): readonly Listing[] {
+    return this.#known().list(principal);
+  }
+
+  async ready(): Promise<boolean> {
+    if (this.#parts.host.phase !== 'running' || !this.#known().inhabited) return false;
+    return (await this.#parts.stores.one().health()).ok;
+  }
+
+  run(request: TurnRequest): AgentEvents {
+    const abort = new AbortController();
+    const channel = new Channel<readonly AgentEvent[]>(CHANNEL_BATCHES, () => abort.abort(abandoned()));
+    const end = () => abort.abort(request.signal.reason instanceof TurnError ? request.signal.reason : abandoned());
+    if (request.signal.aborted) end();
+    else request.signal.addEventListener('abort', end, { once: true });
+    const driven = this.#drive(request, abort, channel).finally(() => {
+      request.signal.removeEventListener('abort', end);
+      this.#running.delete(abort);
+    });
+    this.#running.set(abort, driven);
+    return channel;
+  }
+
+  /** Drives a turn into its channel. A reader that stops reading holds the turn up, until the turn's time is over or the reader goes. */
+  async #drive(request: TurnRequest, abort: AbortController, channel: Channel<readonly AgentEvent[]>): Promise<void> {
+    const span = begin('turn', () => ({ request }));
+    abort.signal.addEventListener('abort', () => channel.hurry(), { once: true });
+    for await (const batch of sealed(this.#begin(request, abort), (error) => this.#logFailure(error, request))) {
+      const last = batch.at(-1);
+      if (last?.type === 'finished') span.tell({ status: last.reason, usage: last.usage });
+      if (last?.type === 'failed') span.tell({ status: last.failure.code });
+      const full = channel.write(batch);
+      if (full) await full;
+    }
+    channel.end();
+    span.end();
+  }
+
+  async *#begin(request: TurnRequest, abort: AbortController): AsyncGenerator<readonly AgentEvent[]> {
+    if (this.#parts.host.phase === 'stopping') throw new TurnError('draining', 'The server is stopping.', { retryAfter: 1 });
+    yield* runTurn(agentBehind(request.target), request, abort, this.#turnParts);
+  }
+
+  #known(): Directory {
+    if (!this.#directory) throw new Error('the agent runtime has not started yet');
+    return this.#directory;
+  }
+
+  #logFailure(error: unknown, request: TurnRequest): void {
+    const facts = { err: error, request_id: request.requestId, agent: request.target.name };
+    if (!(error instanceof TurnError)) this.#parts.log.error(facts, 'a turn crashed');
+    else if (OPERATORS_CONCERN.has(error.code)) this.#parts.log.warn(facts, 'a turn failed');
+    else this.#parts.log.debug(facts, 'a turn ended early');
+  }
+}
+
+function abandoned(): TurnError {
+  return new TurnError('abandoned', 'The caller went away before the agent had finished.');
+}
+
+function overloaded(): TurnError {
+  return new TurnError('overloaded', 'The server runs as many turns as it may; try again in a moment.', { retryAfter: 1 });
+}

@@ -1,0 +1,68 @@
+import type { AgentEvent, TurnToolCall, TurnToolResult } from './event.js';
+import type { AssistantMessage, ContentPart, Message } from './message.js';
+
+/**
+ * The messages that a turn adds to its conversation, folded from its events: for each step what the model said and called, then what the tools answered. Text is gathered as it
+ * is written in JSON, so that a token is not decoded unless somebody needs the whole.
+ */
+export class Transcript {
+  readonly #messages: Message[] = [];
+  #stepOpen = false;
+  #json = '';
+  #calls: TurnToolCall[] = [];
+  #results: TurnToolResult[] = [];
+
+  add(events: readonly AgentEvent[]): void {
+    for (const event of events) {
+      if (event.type === 'text') this.#json += event.json ?? JSON.stringify(event.text).slice(1, -1);
+      else if (event.type === 'tool-call') this.#calls.push(event);
+      else if (event.type === 'tool-result') this.#results.push(event);
+      else if (event.type === 'step') {
+        this.#closeStep();
+        this.#stepOpen = true;
+      }
+    }
+  }
+
+  /** All messages so far. */
+  messages(): readonly Message[] {
+    this.#closeStep();
+    return this.#messages;
+  }
+
+  #closeStep(): void {
+    // A step that said nothing is kept as an empty answer: the next user message would otherwise follow upon a user message.
+    if (this.#stepOpen) {
+      this.#messages.push(saying(this.#json, this.#calls));
+      for (const result of this.#results) this.#messages.push({ role: 'tool', tool_call_id: result.id, content: result.content });
+      const images = this.#results.flatMap((result) => result.images);
+      if (images.length > 0) this.#messages.push({ role: 'user', content: showing(images) });
+    }
+    this.#stepOpen = false;
+    this.#json = '';
+    this.#calls = [];
+    this.#results = [];
+  }
+}
+
+function saying(json: string, calls: readonly TurnToolCall[]): AssistantMessage {
+  const text: string = json === '' ? '' : JSON.parse(`"${json}"`);
+  if (calls.length === 0) return { role: 'assistant', content: text };
+  return {
+    role: 'assistant',
+    content: text === '' ? null : text,
+    tool_calls: calls.map((call) => ({
+      id: call.id,
+      type: 'function',
+      function: { name: call.name, arguments: call.arguments },
+    })),
+  };
+}
+
+/** Tool messages hold text only: what the model is to see comes as if a user showed it. */
+function showing(images: readonly string[]): ContentPart[] {
+  return [
+    { type: 'text', text: 'Images from the tool results above:' },
+    ...images.map((url): ContentPart => ({ type: 'image_url', image_url: { url } })),
+  ];
+}
