@@ -11,11 +11,11 @@ import type { ParkOwner, SessionStore } from './points/session-store.js';
  */
 export async function park(
   store: SessionStore,
-  agent: Agent,
+  owner: ParkOwner,
   asked: readonly Message[],
   turn: readonly Message[],
   handedOut: readonly string[],
-) {
+): Promise<void> {
   const words = lastWords(asked);
   await store.park(
     owner,
