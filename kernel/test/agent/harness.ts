@@ -1,0 +1,216 @@
+import { MemoryStore } from '../../../plugins/store-memory/src/memory-store.js';
+import type { AgentEvent, AgentEvents } from '../../src/agent/event.js';
+import type { Message } from '../../src/agent/message.js';
+import type { Target, TurnRequest } from '../../src/agent/points/agent-runtime.js';
+import type { Interceptor } from '../../src/agent/points/interceptor.js';
+import type { ModelConnector, ModelEvent, ModelRequest } from '../../src/agent/points/model-connector.js';
+import type { SessionStore } from '../../src/agent/points/session-store.js';
+import type { Tool, ToolSource } from '../../src/agent/points/tool-source.js';
+import { OPEN, type Principal } from '../../src/agent/principal.js';
+import { Runtime } from '../../src/agent/runtime.js';
+import { type RuntimeSettings, runtimeSchema } from '../../src/agent/settings.js';
+import type { Clock, IdSource } from '../../src/host/ambient.js';
+import type { Contribution, Extensions } from '../../src/host/extension-point.js';
+import { OptionSchema } from '../../src/host/schema.js';
+import type { HostPhase } from '../../src/host/status.js';
+import { captureLog } from '../../src/testing/capture-log.js';
+import { ManualClock } from '../../src/testing/clock.js';
+import { SequentialIds } from '../../src/testing/ids.js';
+
+/** What a model says in one call: batches to yield, or something to throw or to wait for on the way. */
+export type Line = ModelEvent | Error | Promise<unknown>;
+
+/** A model connection that says what it is told to, call by call, and remembers what it was asked. */
+export class ScriptedModel implements ModelConnector {
+  readonly model = 'scripted';
+  readonly contextWindow = 128_000;
+  readonly input: readonly ('text' | 'image')[];
+  readonly asked: ModelRequest[] = [];
+  readonly signals: AbortSignal[] = [];
+  readonly #script: ((request: ModelRequest, call: number) => readonly Line[]) | readonly (readonly Line[])[];
+
+  constructor(
+    script: ((request: ModelRequest, call: number) => readonly Line[]) | readonly (readonly Line[])[],
+    input: readonly ('text' | 'image')[] = ['text', 'image'],
+  ) {
+    this.#script = script;
+    this.input = input;
+  }
+
+  takes(param: string): boolean {
+    return ['temperature', 'top_p', 'max_tokens', 'max_completion_tokens', 'stop', 'tool_choice', 'parallel_tool_calls'].includes(
+      param,
+    );
+  }
+
+  async *stream(request: ModelRequest, signal: AbortSignal): AsyncGenerator<readonly ModelEvent[]> {
+    const call = this.asked.push(request);
+    this.signals.push(signal);
+    const lines =
+      typeof this.#script === 'function' ? this.#script(request, call) : (this.#script[call - 1] ?? says('no more lines'));
+    for (const line of lines) {
+      if (line instanceof Error) throw line;
+      if (line instanceof Promise) await Promise.race([line, aborted(signal)]);
+      else yield [line];
+    }
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    if (signal.aborted) reject(signal.reason);
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+  });
+}
+
+export const END: ModelEvent = { type: 'end', reason: 'stop' };
+
+export function says(text: string, reason: 'stop' | 'length' | 'content_filter' = 'stop'): Line[] {
+  return [{ type: 'text', text }, usage(10, 2), { type: 'end', reason }];
+}
+
+export function calls(...wanted: readonly [name: string, input: unknown][]): Line[] {
+  return [
+    ...wanted.map(([name, input], index) => call(`call_${name}_${index}`, name, input)),
+    usage(10, 3),
+    { type: 'end', reason: 'tool_calls' },
+  ];
+}
+
+export function call(id: string, name: string, input: unknown): ModelEvent {
+  return { type: 'tool-call', id, name, arguments: typeof input === 'string' ? input : JSON.stringify(input) };
+}
+
+export function usage(promptTokens: number, completionTokens: number): ModelEvent {
+  return { type: 'usage', usage: { promptTokens, completionTokens, cachedTokens: 1, reasoningTokens: 0 } };
+}
+
+export function tool(
+  name: string,
+  run: Tool['run'],
+  properties: Record<string, unknown> = {},
+  required: readonly string[] = [],
+): Tool {
+  return { name, description: `The tool ${name}.`, inputSchema: { type: 'object', properties, required }, effect: 'read', run };
+}
+
+/** A source that by its nature offers this one tool. */
+export function single(run: Tool['run'], properties?: Record<string, unknown>, required?: readonly string[]): ToolSource {
+  const only = [tool('only', run, properties, required)];
+  return { single: true, tools: () => only };
+}
+
+export interface World {
+  readonly agents?: Record<string, object>;
+  readonly settings?: object;
+  readonly models?: Record<string, ModelConnector>;
+  readonly tools?: Record<string, ToolSource>;
+  /** Shared options of the entries under `tools`. */
+  readonly shared?: Record<string, Record<string, unknown>>;
+  readonly store?: SessionStore;
+  readonly interceptors?: readonly Interceptor[];
+  readonly clock?: Clock;
+  readonly ids?: IdSource;
+  readonly resolvePath?: (path: string) => string;
+}
+
+/** A started runtime over plain contributions, with an agent `assistant` on the model `fast` unless the world says otherwise. */
+export async function runtimeIn(world: World) {
+  const clock = world.clock ?? new ManualClock();
+  const { log, lines } = captureLog();
+  const host: { phase: HostPhase } = { phase: 'running' };
+  const options = { agents: world.agents ?? { assistant: { model: 'fast' } }, ...world.settings };
+  const { value, faults } = new OptionSchema(runtimeSchema).check(options);
+  if (faults.length > 0) throw new Error(JSON.stringify(faults));
+  const settings = value as RuntimeSettings;
+  const ids = world.ids ?? new SequentialIds();
+  const store = world.store ?? new MemoryStore({ ttl: '24h', maxSessions: 1000, maxBytes: '64mb' }, clock, log);
+  const runtime = new Runtime({
+    settings,
+    log,
+    clock,
+    ids,
+    host: {
+      get phase() {
+        return host.phase;
+      },
+      entries: () => [],
+      literal: () => undefined,
+    },
+    models: extensions(world.models ?? {}),
+    tools: extensions(world.tools ?? {}, world.shared),
+    stores: extensions({ store }),
+    interceptors: extensions(Object.fromEntries((world.interceptors ?? []).map((value, index) => [`i${index}`, value]))),
+    resolvePath: world.resolvePath ?? ((path) => path),
+  });
+  await runtime.start(new AbortController().signal);
+  return {
+    runtime,
+    store,
+    clock,
+    lines,
+    host,
+    target: (name = 'assistant', principal: Principal = OPEN) => targetOf(runtime, name, principal),
+  };
+}
+
+export function targetOf(runtime: Runtime, name: string, principal: Principal = OPEN): Target {
+  const resolution = runtime.resolve(name, principal);
+  if (resolution.kind !== 'target') throw new Error(`"${name}" is ${resolution.kind}`);
+  return resolution.target;
+}
+
+export function extensions<T>(values: Record<string, T>, shared: Record<string, Record<string, unknown>> = {}): Extensions<T> {
+  const all: Contribution<T>[] = Object.entries(values).map(([name, value]) => ({
+    name,
+    value,
+    entry: name,
+    shared: shared[name] ?? {},
+  }));
+  return {
+    all: () => all,
+    get: (name) => values[name],
+    one: () => {
+      const [only] = all;
+      if (!only) throw new Error('there is none');
+      return only.value;
+    },
+    [Symbol.iterator]: () => all[Symbol.iterator](),
+  };
+}
+
+export function user(content: string): Message {
+  return { role: 'user', content };
+}
+
+export function request(target: Target, more: Partial<TurnRequest> = {}): TurnRequest {
+  return {
+    target,
+    principal: OPEN,
+    messages: [user('Hello')],
+    clientTools: [],
+    params: {},
+    incremental: true,
+    requestId: 'req_1',
+    metadata: {},
+    signal: new AbortController().signal,
+    ...more,
+  };
+}
+
+export async function collect(events: AgentEvents): Promise<AgentEvent[]> {
+  const all: AgentEvent[] = [];
+  for await (const batch of events) all.push(...batch);
+  return all;
+}
+
+export function textOfEvents(events: readonly AgentEvent[]): string {
+  return events.map((event) => (event.type === 'text' ? event.text : '')).join('');
+}
+
+/** The terminal event. */
+export function endOf(events: readonly AgentEvent[]) {
+  const last = events.at(-1);
+  if (last?.type !== 'finished' && last?.type !== 'failed') throw new Error(`the last event is ${last?.type}`);
+  return last;
+}
