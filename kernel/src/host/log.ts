@@ -1,4 +1,63 @@
-import type { Logger as PinoLogger } from 'pino';
+import { type DestinationStream, destination, type Logger as PinoLogger, pino, stdSerializers } from 'pino';
+import type { Clock } from './ambient.js';
+import { KERNEL } from './kernel-package.js';
+import { readable } from './log-readable.js';
+import { redactor } from './redaction.js';
 
 /** pino's interface. `log.info({ session }, 'turn ended')`. */
 export type Logger = Pick<PinoLogger, 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'child' | 'isLevelEnabled'>;
+
+export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
+
+/** Where log lines go, each with its newline. */
+export interface LogSink {
+  write(line: string): void;
+}
+
+/** What must not be read in a log, by the names that it goes by in fields. The second layer, in the text of a line, is redaction.ts. */
+const SECRET_FIELDS = [
+  'req.headers.authorization',
+  'req.headers.cookie',
+  'req.headers["sec-websocket-protocol"]',
+  ...['apiKey', 'api_key', 'token', 'password'].flatMap((name) => [name, `*.${name}`]),
+];
+
+/**
+ * The logger of one server: JSON lines, without anything secret.
+ * @param secrets values that never appear in a line, wherever they come from.
+ */
+export function createLogger(options: {
+  readonly level: string;
+  readonly secrets: Iterable<string>;
+  readonly clock: Clock;
+  readonly sink?: LogSink | undefined;
+}): Logger {
+  const sink = options.sink ?? standardError();
+  const redact = redactor(options.secrets);
+  const redacting: DestinationStream = { write: (line) => sink.write(redact(line)) };
+  return pino(
+    {
+      level: options.level,
+      base: { service: 'plugboard', version: KERNEL.version, pid: process.pid },
+      timestamp: () => `,"time":"${new Date(options.clock.now()).toISOString()}"`,
+      formatters: { level: (label) => ({ level: label }) },
+      serializers: { err: stdSerializers.errWithCause },
+      redact: { paths: SECRET_FIELDS, censor: '[redacted]' },
+    },
+    redacting,
+  );
+}
+
+let shared: LogSink | undefined;
+
+/** Written behind the program's back, so that no request waits for it; what is left is written when the process exits. */
+function standardError(): LogSink {
+  if (shared === undefined) {
+    const stream = destination({ fd: 2, sync: false });
+    process.on('exit', () => stream.flushSync());
+    shared = process.stderr.isTTY
+      ? { write: (line) => void stream.write(readable(line)) }
+      : { write: (line) => void stream.write(line) };
+  }
+  return shared;
+}

@@ -55,6 +55,8 @@ export interface CheckContext {
   entries(section: string): readonly string[];
   /** The keys of a section of the file whose entries were withdrawn (`optional`, `unless`). */
   withdrawn(section: string): readonly string[];
+  /** The word that stands in the file in place of a section's entries, for example `open` in `auth: open`. */
+  literal(section: string): string | undefined;
   /** A path from the options, made absolute: relative ones are relative to the configuration file. */
   resolvePath(path: string): string;
 }
@@ -89,6 +91,7 @@ export interface PluginContext<C = unknown> {
  * 2. If it throws or exceeds its limit, its signal is aborted, `stop` is called, and what had started before is stopped in reverse.
  * 3. `stop` is called once at the end, before what the entry reads from is stopped; also after a failed start. It must be safe to
  *    call without a start and twice.
+ * 4. A `stop` that had to cut work short throws, and says what: everybody else still stops, and the program's exit code is 1.
  */
 export interface Lifecycle {
   /** @param signal aborted when the start's time limit is over or the server is told to stop meanwhile. */

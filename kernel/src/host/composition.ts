@@ -1,0 +1,126 @@
+import type { Clock } from './ambient.js';
+import type { ConfigFile } from './config-file.js';
+import type { FileContents } from './entries.js';
+import type { PluginError } from './errors.js';
+import type { ExtensionPoint, Extensions, RouteFact } from './extension-point.js';
+import type { FileLayout } from './file-layout.js';
+import { LifecycleRunner, type StopOptions } from './lifecycle.js';
+import type { Loader } from './loader.js';
+import type { Logger } from './log.js';
+import type { Registered } from './register.js';
+import type { Registry } from './registry.js';
+import type { HostView } from './status.js';
+import type { StatusBoard } from './status-board.js';
+
+/** What is loaded for one entry. */
+export interface PluginFact {
+  /** The package. */
+  readonly name: string;
+  readonly version: string;
+  /** The module that was loaded. */
+  readonly path: string;
+  /** `models.fast`, or `kernel` for what is bundled. */
+  readonly entry: string;
+  readonly provides: readonly { readonly point: string; readonly name: string }[];
+}
+
+/** An HTTP route, and the package that serves it. */
+export interface RouteOfPlugin extends RouteFact {
+  readonly plugin: string;
+}
+
+interface Parts {
+  readonly file: ConfigFile;
+  readonly layout: FileLayout;
+  readonly contents: FileContents;
+  readonly loader: Loader;
+  readonly registry: Registry;
+  readonly status: StatusBoard;
+  readonly log: Logger;
+  readonly clock: Clock;
+  readonly order: readonly Registered[];
+}
+
+/** A server made of a configuration file: checked, registered, in order, and ready to be started. */
+export class Composition {
+  readonly #parts: Parts;
+  readonly #lifecycle: LifecycleRunner;
+
+  constructor(parts: Parts) {
+    const { contents, order, registry, status, clock, log } = parts;
+    this.#parts = parts;
+    for (const { id, withdrawn } of contents.entries)
+      status.add(id, withdrawn === undefined ? 'registered' : 'withdrawn', withdrawn);
+    this.#lifecycle = new LifecycleRunner({ order, status, clock, log, withdraw: ({ id }) => registry.withdraw(id) });
+  }
+
+  get host(): HostView {
+    return this.#parts.status;
+  }
+
+  get log(): Logger {
+    return this.#parts.log;
+  }
+
+  /** The absolute path of the configuration file. */
+  get file(): string {
+    return this.#parts.file.path;
+  }
+
+  /** What is loaded, one for each entry that takes part, in the order of the file. */
+  get plugins(): readonly PluginFact[] {
+    const points = this.#parts.registry.points();
+    return this.#taking().map(({ id, plugin }) => ({
+      name: plugin.name,
+      version: plugin.version,
+      path: plugin.path,
+      entry: id,
+      provides: points.flatMap(({ point, contributions }) =>
+        contributions.filter(({ entry }) => entry === id).map(({ name }) => ({ point: point.id, name })),
+      ),
+    }));
+  }
+
+  /** The HTTP routes that the plugins open. */
+  get routes(): readonly RouteOfPlugin[] {
+    const packages = new Map(this.#taking().map(({ id, plugin }) => [id, plugin.name]));
+    return this.#parts.registry
+      .points()
+      .flatMap(({ point, contributions }) =>
+        contributions.flatMap(({ value, entry }) =>
+          (point.routesOf?.(value) ?? []).map(({ method, path }) => ({ method, path, plugin: packages.get(entry) ?? entry })),
+        ),
+      );
+  }
+
+  /** The keys under a section, or under another map of the file's top level; those of withdrawn entries included. */
+  keys(section: string): readonly string[] {
+    return this.#parts.contents.keys.get(section) ?? [];
+  }
+
+  /** What is at an extension point now. */
+  extensions<T>(point: ExtensionPoint<T>): Extensions<T> {
+    return this.#parts.registry.view(point);
+  }
+
+  /** @throws StartError with every failure; what had started was stopped again. */
+  async start(): Promise<void> {
+    for (const { entry, status, reason } of this.host.entries()) {
+      if (status === 'withdrawn') this.log.info(`${entry} is withdrawn: ${reason}`);
+    }
+    await this.#lifecycle.start();
+  }
+
+  /** Stops all that has started. Safe without a start, and twice; never rejects. What did not stop well is in the answer. */
+  stop(options?: StopOptions): Promise<readonly PluginError[]> {
+    return this.#lifecycle.stop(options);
+  }
+
+  #taking(): readonly Registered[] {
+    const withdrawn = new Set(this.host.entries().flatMap(({ entry, status }) => (status === 'withdrawn' ? [entry] : [])));
+    const place = new Map(this.#parts.contents.entries.map(({ id }, index) => [id, index]));
+    return this.#parts.order
+      .filter(({ id }) => !withdrawn.has(id))
+      .toSorted((a, b) => (place.get(a.id) ?? 0) - (place.get(b.id) ?? 0));
+  }
+}

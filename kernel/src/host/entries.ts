@@ -1,0 +1,266 @@
+import type { ConfigFile } from './config-file.js';
+import type { ConfigPath } from './errors.js';
+import type { FileLayout, SectionLayout } from './file-layout.js';
+import type { LoadedPlugin } from './loader.js';
+import { LOG_LEVELS } from './log.js';
+import { suggestion } from './nearest.js';
+import type { DefinedPlugin } from './plugin.js';
+import type { Problems } from './problems.js';
+import { OptionSchema } from './schema.js';
+import type { JsonSchema } from './schema-types.js';
+import { type Environment, interpolate, type Reference } from './variables.js';
+
+type Options = Readonly<Record<string, unknown>>;
+
+/** One entry of the file on its way through the phases: each adds what it finds out. */
+export interface Entry {
+  /** `models.fast`; `kernel` for what is bundled. */
+  readonly id: string;
+  /** `fast`. */
+  readonly name: string;
+  /** `models`; undefined for what is bundled. */
+  readonly section: string | undefined;
+  /** Where its options begin in the file. */
+  readonly path: ConfigPath;
+  readonly use: string;
+  readonly optional: boolean;
+  readonly unless: readonly string[];
+  /** The plugin's own options as they are written, variables replaced. */
+  readonly options: Options;
+  /** The section's shared options, checked. */
+  readonly shared: Options;
+  readonly references: readonly Reference[];
+  /** Keys that may stand beside the plugin's own. */
+  readonly commonKeys: readonly string[];
+  /** Why it takes no part. */
+  withdrawn?: string;
+  /** Something is wrong with it and was told: later phases pass it over. */
+  faulty: boolean;
+  /** Given for what is bundled; the load phase finds the others'. */
+  plugin?: LoadedPlugin;
+  /** Set by the configure phase. */
+  config?: Options;
+}
+
+/** What the file says, cut into its parts. */
+export interface FileContents {
+  /** What is bundled, then the sections' in the order of the file. */
+  readonly entries: readonly Entry[];
+  /** The words that stand in place of a section's entries. */
+  readonly literals: ReadonlyMap<string, string>;
+  /** The keys under every section and every other map of the top level. */
+  readonly keys: ReadonlyMap<string, readonly string[]>;
+  readonly logLevel: string;
+}
+
+/** What is left out of the file, or put in the place of what it says. */
+export interface FileChanges {
+  readonly omit?: readonly string[] | undefined;
+  readonly replace?: Readonly<Record<string, unknown>> | undefined;
+}
+
+const COMMON = {
+  use: { type: 'string', minLength: 1, description: 'The plugin that serves the entry. Left out, it is the entry’s own key.' },
+  optional: {
+    type: 'boolean',
+    default: false,
+    description: 'The server runs without the entry where a variable it names is unset or empty, or where it does not start.',
+  },
+  unless: {
+    type: 'array',
+    items: { type: 'string' },
+    default: [],
+    description: 'Entries of the same section in whose presence this one is left out.',
+  },
+} as const satisfies Record<string, JsonSchema>;
+
+/** The keys that every entry of a section may have beside its plugin's own. */
+export function commonSchema({ shape, shared = {} }: SectionLayout): JsonSchema {
+  return { type: 'object', properties: { ...COMMON, ...shared }, required: shape === 'single' ? ['use'] : [] };
+}
+
+/** The host's own key of the file. */
+export const LOG_SCHEMA = {
+  type: 'object',
+  properties: { level: { enum: LOG_LEVELS, default: 'info', description: 'The least that is logged.' } },
+  additionalProperties: false,
+} as const satisfies JsonSchema;
+
+/** Cuts the file into entries, with their variables replaced. What is wrong is added to the problems. */
+export class FileReader {
+  readonly #layout: FileLayout;
+  readonly #env: Environment;
+  readonly #problems: Problems;
+  readonly #content: ReadonlyMap<string, unknown>;
+  readonly #entries: Entry[] = [];
+  readonly #literals = new Map<string, string>();
+
+  constructor(file: ConfigFile, layout: FileLayout, changes: FileChanges, env: Environment, problems: Problems) {
+    this.#layout = layout;
+    this.#env = env;
+    this.#problems = problems;
+    this.#content = this.#topLevel(file.content, changes);
+  }
+
+  /** @param bundled plugins that take part without an entry; the properties of their schemas are keys of the top level. */
+  read(bundled: readonly LoadedPlugin[]): FileContents {
+    for (const plugin of bundled) this.#readBundled(plugin);
+    const { sections } = this.#layout;
+    for (const section of new Set([...this.#content.keys(), ...Object.keys(sections)])) {
+      const cut = sections[section];
+      if (cut !== undefined) this.#readSection(section, cut);
+    }
+    const maps = [...this.#content].filter(([, value]) => isMap(value)) as [string, Options][];
+    return {
+      entries: this.#entries,
+      literals: this.#literals,
+      keys: new Map(maps.map(([key, value]) => [key, Object.keys(value)])),
+      logLevel: this.#readLogLevel(),
+    };
+  }
+
+  /** The file's top level after the changes. A key with nothing behind it is as good as absent, unless its section is strict. */
+  #topLevel(content: unknown, { omit = [], replace = {} }: FileChanges): Map<string, unknown> {
+    const { sections, bundled } = this.#layout;
+    const known = [...Object.keys(sections), ...bundled.flatMap(topLevelKeys), 'log'];
+    const found = new Map<string, unknown>();
+    if (content !== null && !isMap(content)) this.#problems.add([], `the file must be a map of sections: ${known.join(', ')}`);
+    for (const [key, value] of Object.entries(isMap(content) ? content : {})) {
+      if (omit.includes(key) || key === '$schema') continue;
+      if (!known.includes(key)) this.#problems.add([key], `unknown section${suggestion(key, known)}`);
+      else if (value !== null || sections[key]?.strict) found.set(key, value);
+    }
+    for (const [key, value] of Object.entries(replace)) found.set(key, value);
+    for (const [key, { required, fallback }] of Object.entries(sections)) {
+      if (found.has(key) || omit.includes(key)) continue;
+      if (fallback !== undefined) found.set(key, fallback);
+      if (required)
+        this.#problems.add([key], 'this section is missing, or nothing stands under it; without it nothing can reach the server');
+    }
+    return found;
+  }
+
+  #readBundled(plugin: LoadedPlugin): void {
+    const keys = topLevelKeys(plugin.definition).filter((key) => this.#content.has(key));
+    const raw = Object.fromEntries(keys.map((key) => [key, this.#content.get(key)]));
+    const { value, references, sound } = this.#interpolate(raw, []);
+    this.#entries.push({
+      id: 'kernel',
+      name: 'kernel',
+      section: undefined,
+      path: [],
+      use: plugin.name,
+      optional: false,
+      unless: [],
+      options: value as Options,
+      shared: {},
+      references,
+      commonKeys: [],
+      faulty: !sound || this.#reportUnset([], references),
+      plugin,
+    });
+  }
+
+  #readSection(section: string, cut: SectionLayout): void {
+    if (!this.#content.has(section)) return;
+    const raw = this.#content.get(section);
+    const value = typeof raw === 'string' ? this.#interpolate(raw, [section]).value : raw;
+    if (typeof value === 'string' && cut.literals?.includes(value)) {
+      this.#literals.set(section, value);
+    } else if (cut.strict && (value === null || (isMap(value) && Object.keys(value).length === 0))) {
+      this.#problems.add([section], `nothing stands under it${orLiteral(cut, '; name a plugin, or write')}, or remove the key`);
+    } else if (!isMap(value)) {
+      this.#problems.add([section], `must be a map${orLiteral(cut, ' or')}`, 'value');
+    } else {
+      const schema = new OptionSchema(commonSchema(cut));
+      if (cut.shape === 'single') this.#readEntry(section, cut, schema, [section], value);
+      else for (const [name, entry] of Object.entries(value)) this.#readEntry(section, cut, schema, [section, name], entry);
+    }
+  }
+
+  #readEntry(section: string, cut: SectionLayout, schema: OptionSchema, path: ConfigPath, raw: unknown): void {
+    const { value, references, sound } = this.#interpolate(raw ?? {}, path);
+    if (!isMap(value)) {
+      this.#problems.add(path, 'must be a map of options, {} where there are none', 'value');
+      return;
+    }
+    const name = String(path.at(-1));
+    const commonKeys = Object.keys(schema.schema.properties ?? {});
+    const isCommon = ([key]: [string, unknown]) => commonKeys.includes(key);
+    const common = schema.check(Object.fromEntries(Object.entries(value).filter(isCommon)), references);
+    for (const fault of common.faults) this.#problems.add([...path, ...fault.path], fault.message, fault.at);
+    if (cut.strict && 'optional' in value) {
+      this.#problems.add(
+        [...path, 'optional'],
+        `an entry under ${section} cannot be optional: without it the server would be less protected than the file says`,
+      );
+    }
+    const { use, optional, unless, ...shared } = common.value as Options & {
+      use?: string;
+      optional: boolean;
+      unless: readonly string[];
+    };
+    const entry: Entry = {
+      id: path.join('.'),
+      name,
+      section,
+      path,
+      use: use ?? name,
+      optional: optional === true,
+      unless: Array.isArray(unless) ? unless : [],
+      options: Object.fromEntries(Object.entries(value).filter((pair) => !isCommon(pair))),
+      shared: Object.freeze(shared),
+      references,
+      commonKeys,
+      faulty: !sound || common.faults.length > 0,
+    };
+    const missing = references.find(({ from }) => from === 'unset' || from === 'empty');
+    if (entry.optional && missing !== undefined)
+      entry.withdrawn = `the variable ${missing.name} is ${missing.from === 'unset' ? 'not set' : 'empty'}`;
+    this.#entries.push(entry);
+  }
+
+  /** Replaces the variables of a piece of the file. `sound` is false where something was wrong with how one is written. */
+  #interpolate(raw: unknown, path: ConfigPath): { value: unknown; references: readonly Reference[]; sound: boolean } {
+    const { value, references, faults } = interpolate(raw, this.#env);
+    for (const fault of faults) this.#problems.add([...path, ...fault.path], fault.message, 'value');
+    return { value, references, sound: faults.length === 0 };
+  }
+
+  #reportUnset(path: ConfigPath, references: readonly Reference[]): boolean {
+    return reportUnset({ path, references }, this.#problems);
+  }
+
+  #readLogLevel(): string {
+    const { value, references } = this.#interpolate(this.#content.get('log') ?? {}, ['log']);
+    this.#reportUnset(['log'], references);
+    const checked = new OptionSchema(LOG_SCHEMA).check(value, references);
+    for (const fault of checked.faults) this.#problems.add(['log', ...fault.path], fault.message, fault.at);
+    return String(checked.value.level);
+  }
+}
+
+/** Tells of every variable that has no value and no default. Whether there was one. */
+export function reportUnset({ path, references }: Pick<Entry, 'path' | 'references'>, problems: Problems): boolean {
+  const unset = references.filter(({ from }) => from === 'unset');
+  for (const { path: below, name } of unset) {
+    problems.add(
+      [...path, ...below],
+      `the variable ${name} is not set; set it, in .env for example, or write \${${name}:-default}`,
+      'value',
+    );
+  }
+  return unset.length > 0;
+}
+
+function topLevelKeys(plugin: DefinedPlugin): readonly string[] {
+  return Object.keys(plugin.configSchema.properties ?? {});
+}
+
+function isMap(value: unknown): value is Options {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function orLiteral({ literals = [] }: SectionLayout, before: string): string {
+  return literals.length === 0 ? '' : `${before} ${literals.map((word) => `"${word}"`).join(' or ')}`;
+}

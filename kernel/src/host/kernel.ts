@@ -1,0 +1,197 @@
+import { resolve } from 'node:path';
+import { type Clock, type IdSource, systemClock, systemIds } from './ambient.js';
+import { Composition } from './composition.js';
+import { ConfigFile } from './config-file.js';
+import { type Entry, type FileChanges, type FileContents, FileReader } from './entries.js';
+import { reasonOf } from './errors.js';
+import type { FileLayout } from './file-layout.js';
+import { KERNEL } from './kernel-package.js';
+import { LoadError, type LoadedPlugin, Loader } from './loader.js';
+import { createLogger, type LogSink } from './log.js';
+import { type Dependency, startOrder } from './order.js';
+import type { CheckContext } from './plugin.js';
+import { Problems } from './problems.js';
+import { type Registered, registerEntry, rootContainer, type Surroundings } from './register.js';
+import { Registry } from './registry.js';
+import { OptionSchema } from './schema.js';
+import { StatusBoard } from './status-board.js';
+import { type Environment, readEnvironment } from './variables.js';
+import { withdrawEntries } from './withdraw.js';
+
+export interface ComposeOptions extends FileChanges {
+  /** The configuration file, relative to `cwd`. */
+  readonly file: string;
+  readonly layout: FileLayout;
+  /** What `${NAME}` in the file stands for; the process's environment where it is absent. */
+  readonly env?: Environment;
+  readonly cwd?: string;
+  readonly clock?: Clock;
+  readonly ids?: IdSource;
+  /** Where log lines go; standard error where it is absent. */
+  readonly logTo?: LogSink;
+}
+
+/**
+ * Makes a server of a configuration file, through every phase that opens nothing; `start` of what comes back is the next one.
+ *
+ * | phase | what happens |
+ * | --- | --- |
+ * | read | the file and its `.env`; variables are replaced; entries that need not be there are withdrawn |
+ * | load | the plugins that are used are imported, and no other |
+ * | configure | options are checked against the plugins' schemas, defaults filled in, and frozen; plugins check what schemas cannot |
+ * | register | plugins contribute to extension points and say which they read |
+ * | order | who starts after whom follows from that |
+ *
+ * A fault does not end a phase, and keeps nothing from going on but the entry that it is in.
+ *
+ * @throws ConfigError with all that is wrong.
+ */
+export async function compose(options: ComposeOptions): Promise<Composition> {
+  const { layout, clock = systemClock, ids = systemIds, cwd = process.cwd() } = options;
+
+  const file = ConfigFile.read(options.file, cwd);
+  const problems = new Problems(file);
+  if (file.broken) problems.throwIfAny();
+  const env = readEnvironment(file.folder, options.env ?? process.env);
+  const contents = new FileReader(file, layout, options, env, problems).read(layout.bundled.map(bundledPlugin));
+  withdrawEntries(contents.entries, problems);
+
+  const loader = new Loader(file.folder, cwd);
+  await Promise.all(present(contents).map((entry) => load(entry, layout, loader, problems)));
+
+  const secrets = new Set<string>();
+  for (const entry of contents.entries) noteVariables(entry, layout, secrets);
+  for (const entry of present(contents)) configure(entry, secrets, problems);
+  const resolvePath = (path: string) => resolve(file.folder, path);
+  const check = checkContext(contents, resolvePath);
+  for (const entry of present(contents)) checkFurther(entry, check, problems);
+
+  const registry = new Registry();
+  const status = new StatusBoard(contents.literals);
+  const log = createLogger({ level: contents.logLevel, secrets, clock, sink: options.logTo });
+  const surroundings = {
+    registry,
+    host: status,
+    log,
+    clock,
+    ids,
+    container: rootContainer({ clock, ids, host: status }),
+    resolvePath,
+  };
+  const registered = present(contents).flatMap((entry) => register(entry, surroundings, problems));
+  registry.seal();
+  if (!problems.any) reportUnprovided(registered, registry, problems);
+
+  const order = startOrder(registered);
+  if ('cycle' in order) reportCycle(order.cycle, registry, problems);
+  problems.throwIfAny();
+
+  return new Composition({
+    file,
+    layout,
+    contents,
+    loader,
+    registry,
+    status,
+    log,
+    clock,
+    order: 'order' in order ? order.order : [],
+  });
+}
+
+/** The entries that take part, apart from those that something is wrong with. */
+function present(contents: FileContents): Entry[] {
+  return contents.entries.filter((entry) => entry.withdrawn === undefined && !entry.faulty);
+}
+
+function bundledPlugin(definition: LoadedPlugin['definition']): LoadedPlugin {
+  return {
+    definition,
+    options: new OptionSchema(definition.configSchema),
+    name: definition.name,
+    version: KERNEL.version,
+    path: KERNEL.path,
+  };
+}
+
+async function load(entry: Entry, { sections }: FileLayout, loader: Loader, problems: Problems): Promise<void> {
+  if (entry.section === undefined) return; // bundled
+  try {
+    entry.plugin = await loader.load(entry.use, sections[entry.section]?.prefix ?? entry.section);
+  } catch (error) {
+    if (!(error instanceof LoadError)) throw error;
+    entry.faulty = true;
+    problems.add([...entry.path, 'use'], error.message, 'value');
+  }
+}
+
+/** What came from a variable is secret to the logs, unless it is short or known to be nothing to hide. */
+function noteVariables({ path, references }: Entry, { plainOptions }: FileLayout, secrets: Set<string>): void {
+  for (const { from, text, path: below } of references) {
+    const plain = [...path, ...below].some((step) => plainOptions.includes(String(step)));
+    if (from === 'environment' && text.length >= 12 && !plain) secrets.add(text);
+  }
+}
+
+function configure(entry: Entry, secrets: Set<string>, problems: Problems): void {
+  const { plugin, path, options, references, commonKeys } = entry;
+  if (plugin === undefined) return;
+  const checked = plugin.options.check(options, references, commonKeys);
+  for (const secret of checked.secrets) secrets.add(secret);
+  for (const fault of checked.faults) problems.add([...path, ...fault.path], fault.message, fault.at, plugin);
+  entry.faulty = checked.faults.length > 0;
+  entry.config = checked.value;
+}
+
+function checkContext({ entries, literals, keys }: FileContents, resolvePath: (path: string) => string): CheckContext {
+  const named = (section: string) => entries.filter((entry) => entry.section === section);
+  return {
+    entries: (section) => keys.get(section) ?? [],
+    withdrawn: (section) => named(section).flatMap(({ withdrawn, name }) => (withdrawn === undefined ? [] : [name])),
+    literal: (section) => literals.get(section),
+    resolvePath,
+  };
+}
+
+function checkFurther(entry: Entry, context: CheckContext, problems: Problems): void {
+  const { plugin, path, config } = entry;
+  if (plugin?.definition.check === undefined || config === undefined) return;
+  try {
+    for (const problem of plugin.definition.check(config, context)) {
+      problems.add([...path, ...problem.path], problem.message, 'value', plugin);
+      entry.faulty = true;
+    }
+  } catch (error) {
+    problems.add(path, `the plugin's check failed: ${reasonOf(error)}`, 'key', plugin);
+    entry.faulty = true;
+  }
+}
+
+function register(entry: Entry, surroundings: Surroundings, problems: Problems): Registered[] {
+  const { plugin } = entry;
+  if (plugin === undefined) return [];
+  try {
+    return [registerEntry(entry, plugin, surroundings)];
+  } catch (error) {
+    surroundings.registry.withdraw(entry.id);
+    if (entry.optional) entry.withdrawn = `it cannot be registered: ${reasonOf(error)}`;
+    else problems.add(entry.path, `cannot be registered: ${reasonOf(error)}`, 'key', plugin);
+    return [];
+  }
+}
+
+function reportUnprovided(registered: readonly Registered[], registry: Registry, problems: Problems): void {
+  for (const { entry, plugin, looksAt } of registered) {
+    for (const point of looksAt) {
+      if (point.discipline !== 'one' || registry.at(point).length > 0) continue;
+      problems.add(entry.path, `needs ${point}, which nothing in this file provides; is an entry missing?`, 'key', plugin);
+    }
+  }
+}
+
+function reportCycle(cycle: readonly Dependency<Registered>[], registry: Registry, problems: Problems): void {
+  const name = (key: symbol) => registry.points().find(({ point }) => point.key === key)?.point.id ?? String(key);
+  const steps = cycle.map(({ reader, point, contributor }) => `${reader.id} reads ${name(point)} of ${contributor.id}`);
+  const [first] = cycle;
+  if (first !== undefined) problems.add(first.reader.entry.path, `no order to start in: ${steps.join(', which in turn, as ')}`);
+}

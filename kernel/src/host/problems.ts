@@ -1,0 +1,27 @@
+import type { ConfigFile } from './config-file.js';
+import { ConfigError, type ConfigPath, type PluginIdentity, type Problem } from './errors.js';
+
+/** Gathers everything that is wrong with a file, so that one look at it mends it all. */
+export class Problems {
+  readonly #file: ConfigFile;
+  readonly #found: Problem[] = [];
+
+  constructor(file: ConfigFile) {
+    this.#file = file;
+    for (const { path, position, message } of file.faults) this.#found.push({ file: file.shown, position, path, message });
+  }
+
+  get any(): boolean {
+    return this.#found.length > 0;
+  }
+
+  /** @param at whether the message is about the key at the path or about its value. */
+  add(path: ConfigPath, message: string, at: 'key' | 'value' = 'key', plugin?: Pick<PluginIdentity, 'name' | 'version'>): void {
+    this.#found.push({ file: this.#file.shown, position: this.#file.position(path, at), path, message, plugin });
+  }
+
+  /** @throws ConfigError */
+  throwIfAny(): void {
+    if (this.any) throw new ConfigError(this.#found);
+  }
+}

@@ -1,0 +1,109 @@
+import 'reflect-metadata';
+import { container, type DependencyContainer } from 'tsyringe';
+import type { Clock, IdSource } from './ambient.js';
+import type { Entry } from './entries.js';
+import type { ExtensionPoint, Extensions } from './extension-point.js';
+import type { LoadedPlugin } from './loader.js';
+import type { Logger } from './log.js';
+import type { Lifecycle, PluginContext } from './plugin.js';
+import type { Registry } from './registry.js';
+import type { HostView } from './status.js';
+import { CLOCK, CONFIG, ENTRY, HOST, IDS, LOGGER } from './tokens.js';
+
+/** What every entry of a composition shares. */
+export interface Surroundings {
+  readonly registry: Registry;
+  readonly host: HostView;
+  readonly log: Logger;
+  readonly clock: Clock;
+  readonly ids: IdSource;
+  /** From `rootContainer`. */
+  readonly container: DependencyContainer;
+  resolvePath(path: string): string;
+}
+
+/** An entry that took part in the registration. */
+export interface Registered {
+  readonly entry: Entry;
+  readonly id: string;
+  readonly optional: boolean;
+  readonly plugin: LoadedPlugin;
+  readonly lifecycle: Lifecycle;
+  /** The keys of the points. */
+  readonly contributes: ReadonlySet<symbol>;
+  readonly reads: ReadonlySet<symbol>;
+  /** Every point that it reads, late reads included. */
+  readonly looksAt: ReadonlySet<ExtensionPoint<unknown>>;
+}
+
+/** One container for each kernel instance, so that two in one process have nothing in common. */
+export function rootContainer({ clock, ids, host }: { clock: Clock; ids: IdSource; host: HostView }): DependencyContainer {
+  return container
+    .createChildContainer()
+    .register<Clock>(CLOCK, { useValue: clock })
+    .register<IdSource>(IDS, { useValue: ids })
+    .register<HostView>(HOST, { useValue: host });
+}
+
+/**
+ * Calls the plugin's `register` for an entry and records what it reads and contributes.
+ * @throws what the plugin throws; whoever calls takes the entry's contributions away then.
+ */
+export function registerEntry(entry: Entry, plugin: LoadedPlugin, surroundings: Surroundings): Registered {
+  const { registry, host, clock, ids } = surroundings;
+  const { id, name, config = {}, shared } = entry;
+  const log = surroundings.log.child({ plugin: plugin.name, entry: id }) as Logger;
+  const contributes = new Set<symbol>();
+  const reads = new Set<symbol>();
+  const looksAt = new Set<ExtensionPoint<unknown>>();
+  let open = true;
+  const onlyNow = (what: string) => {
+    if (!open) throw new Error(`${id} may ${what} only while its register() runs`);
+  };
+  const onceRunning = () => {
+    if (host.phase === 'starting') throw new Error(`${id} may use what it reads with late() only once the server is running`);
+  };
+
+  const ctx: PluginContext<Readonly<Record<string, unknown>>> = Object.freeze({
+    entry: id,
+    name,
+    config,
+    log,
+    clock,
+    ids,
+    container: surroundings.container
+      .createChildContainer()
+      .register(CONFIG, { useValue: config })
+      .register(ENTRY, { useValue: id })
+      .register<Logger>(LOGGER, { useValue: log }),
+    contribute<T>(point: ExtensionPoint<T>, value: T, as: string = name): void {
+      onlyNow(`contribute to ${point}`);
+      registry.contribute(point, { name: as, value, entry: id, shared });
+      contributes.add(point.key);
+    },
+    extensions<T>(point: ExtensionPoint<T>): Extensions<T> {
+      onlyNow(`say that it reads ${point}`);
+      reads.add(point.key);
+      looksAt.add(point as ExtensionPoint<unknown>);
+      return registry.view(point);
+    },
+    late<T>(point: ExtensionPoint<T>): Extensions<T> {
+      onlyNow(`say that it reads ${point}`);
+      looksAt.add(point as ExtensionPoint<unknown>);
+      return registry.view(point, onceRunning);
+    },
+    resolvePath: surroundings.resolvePath,
+  });
+
+  const returned: unknown = plugin.definition.register(ctx);
+  open = false;
+  return { entry, id, optional: entry.optional, plugin, lifecycle: asLifecycle(returned), contributes, reads, looksAt };
+}
+
+function asLifecycle(returned: unknown): Lifecycle {
+  if (returned === undefined) return {};
+  if (typeof returned !== 'object' || returned === null || 'then' in returned) {
+    throw new Error('register() must return nothing or an object with start and stop; it must not be asynchronous');
+  }
+  return returned;
+}

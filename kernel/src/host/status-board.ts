@@ -1,0 +1,56 @@
+import type { EntryReport, EntryStatus, HostPhase, HostView } from './status.js';
+
+/** The states that may follow each. */
+const NEXT: Readonly<Record<EntryStatus, readonly EntryStatus[]>> = {
+  registered: ['starting'],
+  withdrawn: [],
+  starting: ['running', 'failed', 'stopping'],
+  running: ['degraded', 'stopping'],
+  degraded: ['running', 'stopping'],
+  stopping: ['stopped', 'failed'],
+  stopped: [],
+  failed: ['withdrawn'],
+};
+
+/** Where the server and each of its entries are. The host writes, everyone reads. */
+export class StatusBoard implements HostView {
+  #phase: HostPhase = 'starting';
+  readonly #reports = new Map<string, EntryReport>();
+  readonly #literals: ReadonlyMap<string, string>;
+
+  constructor(literals: ReadonlyMap<string, string>) {
+    this.#literals = literals;
+  }
+
+  get phase(): HostPhase {
+    return this.#phase;
+  }
+
+  enter(phase: HostPhase): void {
+    this.#phase = phase;
+  }
+
+  entries(): readonly EntryReport[] {
+    return [...this.#reports.values()];
+  }
+
+  literal(section: string): string | undefined {
+    return this.#literals.get(section);
+  }
+
+  get(entry: string): EntryStatus | undefined {
+    return this.#reports.get(entry)?.status;
+  }
+
+  /** Puts a new entry on the board. */
+  add(entry: string, status: 'registered' | 'withdrawn', reason?: string): void {
+    this.#reports.set(entry, { entry, status, reason });
+  }
+
+  /** @throws Error where the entry cannot come to that state from where it is: a defect of the host. */
+  set(entry: string, status: EntryStatus, reason?: string): void {
+    const from = this.#reports.get(entry)?.status;
+    if (from === undefined || !NEXT[from].includes(status)) throw new Error(`${entry} cannot become ${status} from ${from}`);
+    this.#reports.set(entry, { entry, status, reason });
+  }
+}
