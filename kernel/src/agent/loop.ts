@@ -92,6 +92,7 @@ async function* askModel(
   models: ModelCalls,
   read: StepReader,
 ): AsyncGenerator<readonly AgentEvent[]> {
+  turn.signal.throwIfAborted();
   const headers: Record<string, string> = {};
   const span = begin('step', () => ({ turn, step, connections: agent.connections, headers }));
   try {

@@ -132,6 +132,7 @@ export class Runtime implements AgentRuntime {
 
   async *#begin(request: TurnRequest, abort: AbortController): AsyncGenerator<readonly AgentEvent[]> {
     if (this.#parts.host.phase === 'stopping') throw new TurnError('draining', 'The server is stopping.', { retryAfter: 1 });
+    abort.signal.throwIfAborted();
     yield* runTurn(agentBehind(request.target), request, abort, this.#turnParts);
   }
 
