@@ -13,7 +13,7 @@ import type { Clock, IdSource } from '../../src/host/ambient.js';
 import type { Contribution, Extensions } from '../../src/host/extension-point.js';
 import { OptionSchema } from '../../src/host/schema.js';
 import type { HostPhase } from '../../src/host/status.js';
-import { captureLog } from '../../src/testing/capture-log.js';
+import { CapturedLog } from '../../src/testing/capture-log.js';
 import { ManualClock } from '../../src/testing/clock.js';
 import { SequentialIds } from '../../src/testing/ids.js';
 
@@ -117,7 +117,8 @@ export interface World {
 /** A started runtime over plain contributions, with an agent `assistant` on the model `fast` unless the world says otherwise. */
 export async function runtimeIn(world: World) {
   const clock = world.clock ?? new ManualClock();
-  const { log, lines } = captureLog();
+  const captured = new CapturedLog();
+  const log = captured.logger(clock);
   const host: { phase: HostPhase } = { phase: 'running' };
   const options = { agents: world.agents ?? { assistant: { model: 'fast' } }, ...world.settings };
   const { value, faults } = new OptionSchema(runtimeSchema).check(options);
@@ -148,7 +149,7 @@ export async function runtimeIn(world: World) {
     runtime,
     store,
     clock,
-    lines,
+    lines: captured.lines,
     host,
     target: (name = 'assistant', principal: Principal = OPEN) => targetOf(runtime, name, principal),
   };

@@ -195,7 +195,7 @@ t.test('sessions', async (t) => {
       type: 'failed',
       failure: { code: 'store_failed', message: 'The session store failed; the turn was not kept.' },
     });
-    t.match(lost.lines, [{ level: 40, msg: 'a turn failed', err: { message: /not kept/ } }]);
+    t.match(lost.lines, [{ level: 'warn', msg: 'a turn failed', err: { message: /not kept/ } }]);
   });
 
   t.test('a queue that is full and a wait that is too long are refused as busy', async (t) => {
@@ -347,7 +347,7 @@ t.test(
         type: 'failed',
         failure: { code: 'crashed', message: 'The agent failed because of an internal error; the server log tells more.' },
       });
-      t.match(lines.at(-1), { level: 50, msg: 'a turn crashed' });
+      t.match(lines.at(-1), { level: 'error', msg: 'a turn crashed' });
     }
   },
 );

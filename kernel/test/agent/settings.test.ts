@@ -1,0 +1,117 @@
+import { join } from 'node:path';
+import t from 'tap';
+import { checkSettings } from '../../src/agent/check-settings.js';
+import { type RuntimeSettings, runtimeSchema } from '../../src/agent/settings.js';
+import type { CheckContext } from '../../src/host/plugin.js';
+import { OptionSchema } from '../../src/host/schema.js';
+import { collect, request, runtimeIn, ScriptedModel, says, single, tool } from './harness.js';
+
+const schema = new OptionSchema(runtimeSchema);
+
+function problems(
+  options: object,
+  sections: Partial<Record<string, string[]>> = {},
+  withdrawn: string[] = [],
+  folder = '/',
+): string[] {
+  const { value, faults } = schema.check(options);
+  if (faults.length > 0) throw new Error(JSON.stringify(faults));
+  const context = {
+    entries: (section: string) => sections[section] ?? [],
+    withdrawn: () => withdrawn,
+    resolvePath: (path: string) => join(folder, path),
+    literal: () => undefined,
+  } satisfies CheckContext;
+  return checkSettings(value as RuntimeSettings, context).map(({ path, message }) => `${path.join('.')}: ${message}`);
+}
+
+t.test('references that lead nowhere are named with what was meant', async (t) => {
+  const sections = { models: ['fast'], tools: ['clock', 'files'] };
+  t.strictSame(problems({ agents: { a: { model: 'fats', tools: ['clock', 'fiels/*'] } } }, sections), [
+    'agents.a.model: unknown model "fats", did you mean "fast"?',
+    'agents.a.tools.1: unknown tool "fiels", did you mean "files"?',
+  ]);
+  t.strictSame(problems({ agents: { a: { model: ['fast', 'zzzzzzzz'] } } }, sections), [
+    'agents.a.model.1: unknown model "zzzzzzzz"; under models stand "fast"',
+  ]);
+  t.strictSame(problems({ agents: { a: { model: 'x' } } }), ['agents.a.model: unknown model "x": nothing stands under models']);
+  t.strictSame(problems({ defaultAgent: 'b', agents: { a: { model: 'fast', project: 'acme' } } }, sections), [
+    'agents.a.project: unknown project "acme"; under projects stand "default"',
+    'defaultAgent: unknown agent "b"; under agents stand "a"',
+  ]);
+});
+
+t.test('a default agent belongs to its project; an agent and a model share no name', async (t) => {
+  const agents = { a: { model: 'fast', project: 'acme' } };
+  t.strictSame(problems({ agents, projects: { acme: {} }, defaultAgent: 'a' }, { models: ['fast'] }), [
+    'defaultAgent: agent "a" belongs to project "acme", and a default agent must belong to its own project',
+  ]);
+  t.strictSame(problems({ agents, projects: { acme: { defaultAgent: 'a' } } }, { models: ['fast'] }), []);
+  t.strictSame(problems({ agents: { fast: { model: 'fast' } } }, { models: ['fast'] }), [
+    'agents.fast: an agent and a model may not share a name, and "fast" stands under models too',
+  ]);
+});
+
+t.test('lists may name withdrawn models; an agent needs one that is left', async (t) => {
+  const sections = { models: ['a', 'b'] };
+  t.strictSame(problems({ agents: { x: { model: ['a', 'b'] } } }, sections, ['a']), []);
+  t.strictSame(problems({ agents: { x: { model: ['a', 'b'] }, y: { model: 'a' } } }, sections, ['a', 'b']), [
+    'agents.x.model: no model is left: "a", "b" are withdrawn (optional, unless)',
+    'agents.y.model: no model is left: "a" is withdrawn (optional, unless)',
+  ]);
+});
+
+t.test('a prompt in a file is read from beside the configuration, and one that cannot be read is an error', async (t) => {
+  const folder = t.testdir({ 'prompt.md': 'Be kind.\n' });
+  const agents = { a: { model: 'fast', system: { file: './prompt.md' } } };
+  t.strictSame(problems({ agents }, { models: ['fast'] }, [], folder), []);
+  t.match(problems({ agents: { a: { model: 'fast', system: { file: './none.md' } } } }, { models: ['fast'] }, [], folder), [
+    /agents\.a\.system\.file: cannot read the prompt .*none\.md: ENOENT/,
+  ]);
+  const model = new ScriptedModel([says('x')]);
+  const { runtime, target } = await runtimeIn({
+    agents: { a: agents.a },
+    models: { fast: model },
+    resolvePath: (path) => join(folder, path),
+  });
+  await collect(runtime.run(request(target('a'))));
+  t.match(model.asked[0]?.messages[0], { role: 'system', content: 'Be kind.' });
+});
+
+t.test('what is wrong with tools and shows only when they are listed stops the start', async (t) => {
+  const two = { single: false, tools: () => [tool('b c', () => ''), tool('b_c', () => '')] };
+  const world = { models: { fast: new ScriptedModel([]) }, tools: { a: two, clock: single(() => '') } };
+  await t.rejects(runtimeIn({ ...world, agents: { x: { model: 'fast', tools: ['a'] } } }), {
+    message: /agents\.x\.tools: two tools would both be "a__b_c" at the model: a\/b c and a\/b_c; rename one of the entries/,
+  });
+  await t.rejects(runtimeIn({ ...world, agents: { x: { model: 'fast', tools: ['a/nothing'] } } }), {
+    message: /agents\.x\.tools: tool "a\/nothing": entry "a" offers b c, b_c/,
+  });
+});
+
+t.test(
+  'a tool that shows up later under a name that is taken, or with a schema that is none, is left out with a line',
+  async (t) => {
+    let listed = [tool('a', () => '')];
+    const model = new ScriptedModel(() => says('x'));
+    const { runtime, target, lines } = await runtimeIn({
+      agents: { x: { model: 'fast', tools: ['e'] } },
+      models: { fast: model },
+      tools: { e: { single: false, tools: () => listed } },
+    });
+    listed = [...listed, tool('a', () => ''), { ...tool('bad', () => ''), inputSchema: { type: 'no-such-type' } }];
+    await collect(runtime.run(request(target('x'))));
+    await collect(runtime.run(request(target('x'))));
+    t.strictSame(
+      model.asked[1]?.tools.map(({ name }) => name),
+      ['e__a'],
+    );
+    t.match(
+      lines.filter(({ level }) => level === 'warn').map(({ msg }) => msg),
+      [
+        /two tools would both be "e__a" at the model: e\/a and e\/a; the second one is left out/,
+        /tool e\/bad has an input schema that is none, and is left out/,
+      ],
+    );
+  },
+);
