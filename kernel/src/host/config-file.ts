@@ -51,8 +51,8 @@ export class ConfigFile {
   ) {
     this.folder = dirname(path);
     this.#document = parseDocument(text, { lineCounter: this.#lines, prettyErrors: false, merge: true });
-    const errors: YAMLError[] = [...this.#document.errors, ...this.#document.warnings];
-    const faults = errors.map((error) => this.#fault(error));
+    const errors = untilLost([...this.#document.errors, ...this.#document.warnings]);
+    const faults = errors.map((error) => this.#fault(error, text));
     faults.push(...this.#danglingAliases());
     this.broken = errors.some((error) => error.code !== 'DUPLICATE_KEY') || faults.length > errors.length;
     this.content = this.broken ? null : this.#document.toJS();
@@ -109,10 +109,14 @@ export class ConfigFile {
     return undefined;
   }
 
-  #fault(error: YAMLError): TextFault {
-    const position = this.#positionAt(error.pos[0]);
-    if (error.code !== 'DUPLICATE_KEY') return { path: [], position, message: error.message };
-    return { path: this.#pathOfKey(error.pos[0]), position, message: 'this key is written twice' };
+  #fault(error: YAMLError, text: string): TextFault {
+    const [offset] = error.pos;
+    const position = this.#positionAt(offset);
+    if (error.code === 'UNEXPECTED_TOKEN' && /\$\{?$/.test(text.slice(0, offset))) {
+      return { path: [], position, message: `a variable inside { } or [ ] must stand in quotes, as in "\${NAME}"` };
+    }
+    if (error.code !== 'DUPLICATE_KEY') return { path: [], position, message: `this is no YAML: ${error.message}` };
+    return { path: this.#pathOfKey(offset), position, message: 'this key is written twice' };
   }
 
   /** An alias that names no anchor would make the reading throw without a place. */
@@ -144,6 +148,13 @@ export class ConfigFile {
     });
     return found;
   }
+}
+
+/** Where the parser has lost its way, each token that follows is an error of its own: one of them is enough. */
+function untilLost(errors: readonly YAMLError[]): YAMLError[] {
+  const inOrder = errors.toSorted((a, b) => a.pos[0] - b.pos[0]);
+  const lost = inOrder.findIndex(({ code }) => code === 'UNEXPECTED_TOKEN');
+  return lost < 0 ? inOrder : inOrder.slice(0, lost + 1);
 }
 
 function keyText(pair: Pair): string {

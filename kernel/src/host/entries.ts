@@ -22,6 +22,7 @@ export interface Entry {
   readonly section: string | undefined;
   /** Where its options begin in the file. */
   readonly path: ConfigPath;
+  /** Empty where the file does not tell. */
   readonly use: string;
   readonly optional: boolean;
   readonly unless: readonly string[];
@@ -34,11 +35,11 @@ export interface Entry {
   readonly commonKeys: readonly string[];
   /** Why it takes no part. */
   withdrawn?: string;
-  /** Something is wrong with it and was told: later phases pass it over. */
+  /** Something is wrong with it and was told; it is checked further, and not registered. */
   faulty: boolean;
   /** Given for what is bundled; the load phase finds the others'. */
   plugin?: LoadedPlugin;
-  /** Set by the configure phase. */
+  /** Set by the configure phase: the options, checked. Where they are faulty, what is left of them that is not. */
   config?: Options;
 }
 
@@ -110,11 +111,11 @@ export class FileReader {
       const cut = sections[section];
       if (cut !== undefined) this.#readSection(section, cut);
     }
-    const maps = [...this.#content].filter(([, value]) => isMap(value)) as [string, Options][];
+    const keysOf = (key: string, map: Options) => (sections[key]?.shape === 'single' ? [key] : Object.keys(map));
     return {
       entries: this.#entries,
       literals: this.#literals,
-      keys: new Map(maps.map(([key, value]) => [key, Object.keys(value)])),
+      keys: new Map([...this.#content].flatMap(([key, value]) => (isMap(value) ? [[key, keysOf(key, value)]] : []))),
       logLevel: this.#readLogLevel(),
     };
   }
@@ -205,7 +206,7 @@ export class FileReader {
       name,
       section,
       path,
-      use: use ?? name,
+      use: typeof use === 'string' ? use : 'use' in value || cut.shape === 'single' ? '' : name,
       optional: optional === true,
       unless: Array.isArray(unless) ? unless : [],
       options: Object.fromEntries(Object.entries(value).filter((pair) => !isCommon(pair))),
@@ -236,7 +237,7 @@ export class FileReader {
     this.#reportUnset(['log'], references);
     const checked = new OptionSchema(LOG_SCHEMA).check(value, references);
     for (const fault of checked.faults) this.#problems.add(['log', ...fault.path], fault.message, fault.at);
-    return String(checked.value.level);
+    return checked.faults.length === 0 ? String(checked.value.level) : 'info';
   }
 }
 

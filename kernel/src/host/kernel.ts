@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 import { type Clock, type IdSource, systemClock, systemIds } from './ambient.js';
 import { Composition } from './composition.js';
 import { ConfigFile } from './config-file.js';
+import { configure } from './configure.js';
 import { type Entry, type FileChanges, type FileContents, FileReader } from './entries.js';
 import { reasonOf } from './errors.js';
 import type { FileLayout } from './file-layout.js';
@@ -60,11 +61,9 @@ export async function compose(options: ComposeOptions): Promise<Composition> {
   await Promise.all(present(contents).map((entry) => load(entry, layout, loader, problems)));
 
   const secrets = new Set<string>();
-  for (const entry of contents.entries) noteVariables(entry, layout, secrets);
-  for (const entry of present(contents)) configure(entry, secrets, problems);
   const resolvePath = (path: string) => resolve(file.folder, path);
   const check = checkContext(contents, resolvePath);
-  for (const entry of present(contents)) checkFurther(entry, check, problems);
+  for (const entry of present(contents)) configure(entry, check, layout, secrets, problems);
 
   const registry = new Registry();
   const status = new StatusBoard(contents.literals);
@@ -99,9 +98,9 @@ export async function compose(options: ComposeOptions): Promise<Composition> {
   });
 }
 
-/** The entries that take part, apart from those that something is wrong with. */
+/** The entries that take part. */
 function present(contents: FileContents): Entry[] {
-  return contents.entries.filter((entry) => entry.withdrawn === undefined && !entry.faulty);
+  return contents.entries.filter((entry) => entry.withdrawn === undefined);
 }
 
 function bundledPlugin(definition: LoadedPlugin['definition']): LoadedPlugin {
@@ -115,7 +114,7 @@ function bundledPlugin(definition: LoadedPlugin['definition']): LoadedPlugin {
 }
 
 async function load(entry: Entry, { sections }: FileLayout, loader: Loader, problems: Problems): Promise<void> {
-  if (entry.section === undefined) return; // bundled
+  if (entry.section === undefined || entry.use === '') return; // bundled, or told of already
   try {
     entry.plugin = await loader.load(entry.use, sections[entry.section]?.prefix ?? entry.section);
   } catch (error) {
@@ -123,24 +122,6 @@ async function load(entry: Entry, { sections }: FileLayout, loader: Loader, prob
     entry.faulty = true;
     problems.add([...entry.path, 'use'], error.message, 'value');
   }
-}
-
-/** What came from a variable is secret to the logs, unless it is short or known to be nothing to hide. */
-function noteVariables({ path, references }: Entry, { plainOptions }: FileLayout, secrets: Set<string>): void {
-  for (const { from, text, path: below } of references) {
-    const plain = [...path, ...below].some((step) => plainOptions.includes(String(step)));
-    if (from === 'environment' && text.length >= 12 && !plain) secrets.add(text);
-  }
-}
-
-function configure(entry: Entry, secrets: Set<string>, problems: Problems): void {
-  const { plugin, path, options, references, commonKeys } = entry;
-  if (plugin === undefined) return;
-  const checked = plugin.options.check(options, references, commonKeys);
-  for (const secret of checked.secrets) secrets.add(secret);
-  for (const fault of checked.faults) problems.add([...path, ...fault.path], fault.message, fault.at, plugin);
-  entry.faulty = checked.faults.length > 0;
-  entry.config = checked.value;
 }
 
 function checkContext({ entries, literals, keys }: FileContents, resolvePath: (path: string) => string): CheckContext {
@@ -153,23 +134,9 @@ function checkContext({ entries, literals, keys }: FileContents, resolvePath: (p
   };
 }
 
-function checkFurther(entry: Entry, context: CheckContext, problems: Problems): void {
-  const { plugin, path, config } = entry;
-  if (plugin?.definition.check === undefined || config === undefined) return;
-  try {
-    for (const problem of plugin.definition.check(config, context)) {
-      problems.add([...path, ...problem.path], problem.message, 'value', plugin);
-      entry.faulty = true;
-    }
-  } catch (error) {
-    problems.add(path, `the plugin's check failed: ${reasonOf(error)}`, 'key', plugin);
-    entry.faulty = true;
-  }
-}
-
 function register(entry: Entry, surroundings: Surroundings, problems: Problems): Registered[] {
   const { plugin } = entry;
-  if (plugin === undefined) return [];
+  if (plugin === undefined || entry.faulty) return [];
   try {
     return [registerEntry(entry, plugin, surroundings)];
   } catch (error) {

@@ -56,18 +56,27 @@ export class OptionSchema {
   }
 
   /**
+   * Checks a copy of the options.
    * @param known keys that may stand beside the options, for the suggestion where a key is unknown.
    * @param references what came from variables: it may become a number or a boolean, and is never printed.
    */
   check(options: unknown, references: readonly Reference[] = [], known: readonly string[] = []): CheckedOptions {
-    const whole = new Set(references.filter((reference) => reference.whole).map((reference) => pointer(reference.path)));
-    const value = coerced(this.schema, options, whole);
+    const at = (matches: (reference: Reference) => boolean) =>
+      new Set(references.filter(matches).map(({ path }) => pointer(path)));
+    const value = coerced(
+      this.schema,
+      options,
+      at(({ whole }) => whole),
+    );
     const secrets = secretsOf(this.schema, value);
-    const hidden = [...secrets.map(({ path }) => path), ...references.map(({ path }) => path)].map(pointer);
-    const faults = this.#validate(value)
-      ? []
-      : relevant(this.#validate.errors ?? []).map((error) => fault(error, value, hidden, known));
-    return { value: frozen(value) as Readonly<Record<string, unknown>>, faults, secrets: secrets.flatMap(({ texts }) => texts) };
+    const hidden = [...secrets.map(({ path }) => pointer(path)), ...at(() => true)];
+    const unset = at(({ from }) => from === 'unset'); // told of elsewhere
+    const errors = this.#validate(value) ? [] : relevant(this.#validate.errors ?? []);
+    return {
+      value: frozen(value) as Readonly<Record<string, unknown>>,
+      faults: errors.filter(({ instancePath }) => !unset.has(instancePath)).map((error) => fault(error, value, hidden, known)),
+      secrets: secrets.flatMap(({ texts }) => texts),
+    };
   }
 }
 

@@ -50,7 +50,7 @@ export function interpolate(piece: unknown, env: Environment): Interpolated {
       if (name === undefined) {
         faults.push({
           path,
-          message: 'a "${" that begins no ${NAME} or ${NAME:-default}; write "$${" for one that stands for itself',
+          message: `a "\${" that begins no \${NAME} or \${NAME:-default}; write "$\${" for one that stands for itself`,
         });
         return match;
       }
