@@ -1,0 +1,13 @@
+// Preloaded into every server under test: tells over IPC what the process has used so far.
+process.on('message', (question) => {
+  if (question === 'cpu') {
+    const { user, system } = process.cpuUsage();
+    process.send?.(user + system);
+  } else if (question === 'memory') {
+    globalThis.gc?.();
+    globalThis.gc?.();
+    const { heapUsed, external, rss } = process.memoryUsage();
+    process.send?.({ heap: heapUsed + external, rss });
+  }
+});
+process.channel?.unref();

@@ -1,0 +1,11 @@
+// Fails where the tests of the last run cover less than they must. Run by `npm test` after tap.
+import { readFileSync } from 'node:fs';
+
+const LEAST = 95;
+const { total } = JSON.parse(readFileSync('.tap/report/coverage-summary.json', 'utf8'));
+const short = ['lines', 'branches'].filter((kind) => total[kind].pct < LEAST);
+for (const kind of ['lines', 'branches']) console.log(`coverage of ${kind}: ${total[kind].pct} %`);
+if (short.length > 0) {
+  console.error(`Coverage of ${short.join(' and ')} is below ${LEAST} %.`);
+  process.exit(1);
+}
