@@ -1,0 +1,136 @@
+import assert from 'node:assert/strict';
+import { resolve } from 'node:path';
+import type { Clock, IdSource } from '../host/ambient.js';
+import type { Entry } from '../host/entries.js';
+import type { ExtensionPoint } from '../host/extension-point.js';
+import type { CheckContext, DefinedPlugin, Lifecycle, PluginContext } from '../host/plugin.js';
+import { registerEntry, rootContainer } from '../host/register.js';
+import { Registry } from '../host/registry.js';
+import { OptionSchema } from '../host/schema.js';
+import type { Infer, JsonSchema } from '../host/schema-types.js';
+import type { HostView } from '../host/status.js';
+import { CapturedLog, type LogLine } from './capture-log.js';
+import { ManualClock } from './clock.js';
+import { SequentialIds } from './ids.js';
+import { checkOptions } from './options.js';
+
+export interface TestContextOptions {
+  /** The plugin's options, as they would stand in the file: defaults are filled in. */
+  readonly config?: unknown;
+  /** Where the entry stands; `plugins.test` where it is absent. */
+  readonly entry?: string;
+  /** A `ManualClock` where it is absent. */
+  readonly clock?: Clock;
+  /** `SequentialIds` where they are absent. */
+  readonly ids?: IdSource;
+  /** The folder of the configuration file, which relative paths are relative to; the working folder where it is absent. */
+  readonly folder?: string;
+  /** What the plugin is told of the server; one that runs and has no entries where it is absent. */
+  readonly host?: HostView;
+  /** What the plugin's `check` may look at. */
+  readonly check?: Partial<CheckContext>;
+}
+
+/** What a plugin's `register` was given, and what came of it. */
+export interface TestContext<C = unknown> extends PluginContext<C> {
+  /** What `register` returned; empty where it returned nothing. */
+  readonly lifecycle: Lifecycle;
+  /** The one value that the plugin contributed to a point, or the one under a name. @throws where there is none or several, naming all. */
+  contributed<T>(point: ExtensionPoint<T>, name?: string): T;
+  /** All that the plugin contributed. */
+  contributions(): readonly { readonly point: string; readonly name: string }[];
+  /** Puts a value at a point in the name of another entry, for the plugin to read. */
+  provide<T>(point: ExtensionPoint<T>, value: T, name?: string): void;
+  /** What was logged so far. */
+  readonly logs: readonly LogLine[];
+}
+
+/**
+ * Registers a plugin for one entry, as a server would, without a server around it.
+ *
+ * ```ts
+ * const ctx = testContext(plugin, { config: { timeZone: 'Europe/Paris' } });
+ * const [tool] = await ctx.contributed(ToolSources).tools(signal);
+ * ```
+ *
+ * @throws where the options have faults, with all of them; and what `register` throws.
+ */
+export function testContext<S extends JsonSchema>(
+  definition: DefinedPlugin<S>,
+  options: TestContextOptions = {},
+): TestContext<Infer<S>> {
+  const {
+    clock = new ManualClock(),
+    ids = new SequentialIds(),
+    entry: id = 'plugins.test',
+    folder = '.',
+    host = QUIET,
+  } = options;
+  const resolvePath = (path: string): string => resolve(folder, path);
+  const { config, faults } = checkOptions(definition, options.config, { resolvePath, ...options.check });
+  if (faults.length > 0) throw new Error(`${definition.name} does not take these options:\n${faults.join('\n')}`);
+
+  let given: PluginContext<Infer<S>> | undefined;
+  const watched: DefinedPlugin = {
+    ...(definition as unknown as DefinedPlugin),
+    register(ctx) {
+      given = ctx as PluginContext<Infer<S>>;
+      return definition.register(given);
+    },
+  };
+  const registry = new Registry();
+  const log = new CapturedLog();
+  const { lifecycle } = registerEntry(
+    entryOf(id, config as Readonly<Record<string, unknown>>),
+    {
+      definition: watched,
+      options: new OptionSchema(definition.configSchema),
+      name: definition.name,
+      version: '0.0.0',
+      path: folder,
+    },
+    { registry, host, log: log.logger(clock), clock, ids, container: rootContainer({ clock, ids, host }), resolvePath },
+  );
+  registry.seal();
+  assert.ok(given);
+
+  const own = <T>(point: ExtensionPoint<T>) => registry.at(point).filter(({ entry }) => entry === id);
+  const contributions = () => registry.points().flatMap(({ point }) => own(point).map(({ name }) => ({ point: point.id, name })));
+  return {
+    ...given,
+    lifecycle,
+    contributed: (point, name) => {
+      const [first, ...more] = own(point).filter((contribution) => name === undefined || contribution.name === name);
+      if (first && more.length === 0) return first.value;
+      const all = contributions().map(({ point, name }) => `"${name}" at ${point}`);
+      const wanted = `one value${name === undefined ? '' : ` "${name}"`} at ${point}`;
+      throw new Error(
+        `${definition.name} did not contribute ${wanted}, but ${all.length > 0 ? all.join(', ') : 'nothing at all'}`,
+      );
+    },
+    contributions,
+    provide: (point, value, name = 'other') => registry.contribute(point, { name, value, entry: `test.${name}`, shared: {} }),
+    logs: log.lines,
+  };
+}
+
+const QUIET: HostView = { phase: 'running', entries: () => [], literal: () => undefined };
+
+function entryOf(id: string, config: Readonly<Record<string, unknown>>): Entry {
+  const path = id.split('.');
+  return {
+    id,
+    name: path.slice(1).join('.') || id,
+    section: path[0],
+    path,
+    use: '.',
+    optional: false,
+    unless: [],
+    options: config,
+    shared: {},
+    references: [],
+    commonKeys: [],
+    faulty: false,
+    config,
+  };
+}

@@ -1,0 +1,31 @@
+import type { IdSource } from '../host/ambient.js';
+
+/** Ids that count from 1, and fractions that were written down beforehand. */
+export class SequentialIds implements IdSource {
+  #count = 0;
+  readonly #fractions: readonly number[];
+  #drawn = 0;
+
+  /** @param fractions what `fraction` answers with, one after the other and then again from the first. */
+  constructor(fractions: readonly [number, ...number[]] = [0.5]) {
+    this.#fractions = fractions;
+  }
+
+  base62(length: number): string {
+    return this.#next(length);
+  }
+
+  hex(length: number): string {
+    return this.#next(length);
+  }
+
+  fraction(): number {
+    return this.#fractions[this.#drawn++ % this.#fractions.length] as number;
+  }
+
+  /** Decimal digits, which are base62 and hexadecimal ones too. */
+  #next(length: number): string {
+    this.#count += 1;
+    return String(this.#count).padStart(length, '0').slice(-length);
+  }
+}

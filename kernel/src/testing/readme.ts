@@ -1,0 +1,66 @@
+import { ConfigFile } from '../host/config-file.js';
+import { type Entry, FileReader } from '../host/entries.js';
+import { Problems } from '../host/problems.js';
+import { layout } from '../layout.js';
+
+/** The sections that the README of every plugin has, in this order. There may be others besides. */
+export const README_SECTIONS = ['What it does', 'Example', 'Settings', 'When things go wrong'] as const;
+
+/** What stands around the settings table. */
+const BEFORE = '<!-- settings -->';
+const AFTER = '<!-- /settings -->';
+
+/** The README of a plugin, taken apart. Code blocks are no headings, whatever stands in them. */
+export class Readme {
+  readonly title: string;
+  /** The first paragraph, on one line. */
+  readonly summary: string;
+  /** The headings of the second level, in order. */
+  readonly sections: readonly string[];
+  readonly #text: string;
+
+  constructor(text: string) {
+    this.#text = text.replaceAll('\r\n', '\n');
+    const prose = this.#text.replaceAll(/^(```|~~~).*?^\1/gms, '');
+    const [, title = '', below = ''] = /^# ([^\n]+)\n(.*)/ms.exec(prose) ?? [];
+    this.title = title.trim();
+    this.summary = (below.trim().split(/\n\s*\n/)[0] ?? '').replaceAll(/\s+/g, ' ');
+    this.sections = [...prose.matchAll(/^## (.+)$/gm)].map(([, heading = '']) => heading.trim());
+  }
+
+  /** What stands between the marks of the settings table, or undefined where they are not there. */
+  get settings(): string | undefined {
+    const [from, to] = this.#settingsRange();
+    return from < 0 || to < from ? undefined : this.#text.slice(from, to).trim();
+  }
+
+  /** The text with another settings table. To be used only where there is one. */
+  withSettings(table: string): string {
+    const [from, to] = this.#settingsRange();
+    return `${this.#text.slice(0, from)}\n${table}\n${this.#text.slice(to)}`;
+  }
+
+  /** The first YAML block of the section "Example", or undefined where there is none. */
+  get example(): string | undefined {
+    const section = this.#text.split(/^## /m).find((section) => section.startsWith('Example\n'));
+    return /^```ya?ml\n(.*?)^```/ms.exec(section ?? '')?.[1];
+  }
+
+  #settingsRange(): [number, number] {
+    const before = this.#text.indexOf(BEFORE);
+    return [before < 0 ? -1 : before + BEFORE.length, this.#text.indexOf(AFTER)];
+  }
+}
+
+/**
+ * The entries of a snippet of a configuration file that a plugin serves: those that name it, else those that name any plugin by its path. What
+ * else may be wrong with the snippet is not told: it is a snippet.
+ */
+export function entriesServedBy(plugin: string, yaml: string): readonly Entry[] {
+  const file = new ConfigFile('plugboard.yaml', 'plugboard.yaml', yaml);
+  const { entries } = new FileReader(file, layout, {}, {}, new Problems(file)).read([]);
+  const named = entries.filter(({ use, section = '' }) => {
+    return plugin === (use.includes('/') ? use : `@plugboard/${layout.sections[section]?.prefix}-${use}`);
+  });
+  return named.length > 0 ? named : entries.filter(({ use }) => use.startsWith('.'));
+}

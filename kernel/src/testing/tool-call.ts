@@ -1,0 +1,23 @@
+import type { ToolCall } from '../agent/points/tool-source.js';
+import { OPEN } from '../agent/principal.js';
+
+/** A tool call's surroundings, and what the tool told of its progress. */
+export interface TestToolCall extends ToolCall {
+  readonly progressed: readonly { readonly message: string; readonly fraction: number | undefined }[];
+}
+
+/** What a tool's `run` is given as its second argument: a call of a turn in the open scope, unless told otherwise. */
+export function testToolCall(overrides: Partial<Omit<ToolCall, 'progress'>> = {}): TestToolCall {
+  const progressed: { message: string; fraction: number | undefined }[] = [];
+  return {
+    id: 'call_1',
+    turnId: 'turn_1',
+    agent: 'assistant',
+    principal: OPEN,
+    signal: new AbortController().signal,
+    headers: {},
+    ...overrides,
+    progress: (message, fraction) => void progressed.push({ message, fraction }),
+    progressed,
+  };
+}
