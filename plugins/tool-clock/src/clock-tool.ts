@@ -22,7 +22,7 @@ export class ClockTool implements ToolSource {
         additionalProperties: false,
       },
       effect: 'read',
-      run: (input) => describe(clock.now(), typeof input.timeZone === 'string' ? input.timeZone : config.timeZone),
+      run: ({ timeZone = config.timeZone }) => describe(clock.now(), String(timeZone)),
     };
   }
 
@@ -31,15 +31,21 @@ export class ClockTool implements ToolSource {
   }
 }
 
-/** For example `Saturday, 21 November 2026, 14:05:09 (Europe/Paris, UTC+1)`. @throws where the zone is none, in words a model can act on. */
+/** For example `Saturday, 21 November 2026 at 14:05:09 UTC+1 (Europe/Paris)`. @throws where the zone is none, in words a model can act on. */
 function describe(now: number, timeZone: string): string {
   if (!isTimeZone(timeZone)) throw new Error(`"${timeZone}" is no IANA time zone; use a name such as "Europe/Paris" or "UTC"`);
-  const day = new Intl.DateTimeFormat('en-GB', { dateStyle: 'full', timeZone }).format(now);
-  const time = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium', timeZone }).format(now);
-  const offset = new Intl.DateTimeFormat('en-GB', { timeZoneName: 'shortOffset', timeZone })
-    .formatToParts(now)
-    .find((part) => part.type === 'timeZoneName')?.value;
-  return `${day}, ${time} (${timeZone}, ${offset?.replace('GMT', 'UTC')})`;
+  const format = new Intl.DateTimeFormat('en-GB', {
+    weekday: 'long',
+    day: 'numeric',
+    month: 'long',
+    year: 'numeric',
+    hour: '2-digit',
+    minute: '2-digit',
+    second: '2-digit',
+    timeZoneName: 'shortOffset',
+    timeZone,
+  });
+  return `${format.format(now).replace('GMT', 'UTC')} (${timeZone})`;
 }
 
 export function isTimeZone(name: string): boolean {
@@ -47,6 +53,6 @@ export function isTimeZone(name: string): boolean {
     new Intl.DateTimeFormat('en', { timeZone: name });
     return true;
   } catch {
-    return false;
+    return false; // the constructor throws for nothing else
   }
 }
