@@ -1,0 +1,118 @@
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import t from 'tap';
+import ts from 'typescript';
+
+const root = resolve(dirname(fileURLToPath(import.meta.url)), '..');
+const sources = globSync('{kernel,plugins/*,plugin-template}/src/**/*.ts', { cwd: root }).sort();
+const packages = [
+  'kernel',
+  'plugin-template',
+  ...globSync('plugins/*', { cwd: root }).filter((dir) => existsSync(join(root, dir, 'package.json'))),
+];
+
+interface Import {
+  /** The importing file, from the root. */
+  readonly from: string;
+  /** As it is written. */
+  readonly written: string;
+  /** The imported file from the root, where the import is relative. */
+  readonly file: string | undefined;
+}
+
+const imports: Import[] = sources.flatMap((from) =>
+  ts.preProcessFile(readFileSync(join(root, from), 'utf8'), true, true).importedFiles.map(({ fileName: written }) => ({
+    from,
+    written,
+    file: written.startsWith('.') ? relative(root, resolve(root, dirname(from), written)).replace(/\.js$/, '.ts') : undefined,
+  })),
+);
+
+/** The package that a file stands in. */
+function home(file: string): string {
+  return packages.find((dir) => file.startsWith(`${dir}/`)) ?? '';
+}
+
+function broken(rule: (one: Import) => boolean): string[] {
+  return imports.filter(rule).map(({ from, written }) => `${from} imports ${written}`);
+}
+
+t.test('the host knows nothing of agents, the command line or the test kit', async (t) => {
+  t.strictSame(
+    broken(({ from, file }) => from.startsWith('kernel/src/host/') && file !== undefined && !file.startsWith('kernel/src/host/')),
+    [],
+  );
+});
+
+t.test('agents know nothing of the command line or the test kit', async (t) => {
+  t.strictSame(
+    broken(
+      ({ from, file }) =>
+        from.startsWith('kernel/src/agent/') && file !== undefined && !/^kernel\/src\/(agent|host)\//.test(file),
+    ),
+    [],
+  );
+});
+
+t.test('the kernel knows no web framework and no plugin', async (t) => {
+  t.strictSame(
+    broken(({ from, written }) => from.startsWith('kernel/') && /^(koa|@koa\/|@plugboard\/|plugboard-)/.test(written)),
+    [],
+  );
+});
+
+t.test('a package reaches another one through its entry point only', async (t) => {
+  t.strictSame(
+    broken(({ from, file }) => file !== undefined && home(file) !== home(from)),
+    [],
+  );
+  t.strictSame(
+    broken(({ written }) => /^@plugboard\/[^/]+\/.+/.test(written) && written !== '@plugboard/kernel/testing'),
+    [],
+  );
+  t.strictSame(
+    broken(({ from, written }) => written === '@plugboard/kernel/testing' && !from.includes('/test/')),
+    [],
+  );
+});
+
+t.test('files import downwards: there is no circle', async (t) => {
+  const below = Map.groupBy(
+    imports.filter(({ file }) => file !== undefined),
+    ({ from }) => from,
+  );
+  const done = new Set<string>();
+  const circles: string[] = [];
+  const walk = (file: string, path: readonly string[]) => {
+    if (path.includes(file)) circles.push([...path.slice(path.indexOf(file)), file].join(' → '));
+    if (done.has(file) || path.includes(file)) return;
+    for (const { file: next } of below.get(file) ?? []) if (next) walk(next, [...path, file]);
+    done.add(file);
+  };
+  for (const file of sources) walk(file, []);
+  t.strictSame(circles, []);
+});
+
+t.test('every package imports only what its package.json names', async (t) => {
+  const missing = imports.flatMap(({ from, written, file }) => {
+    if (file !== undefined || written.startsWith('node:')) return [];
+    const {
+      name,
+      dependencies = {},
+      peerDependencies = {},
+    } = JSON.parse(readFileSync(join(root, home(from), 'package.json'), 'utf8'));
+    const wanted = written.split('/', written.startsWith('@') ? 2 : 1).join('/');
+    return wanted === name || wanted in dependencies || wanted in peerDependencies ? [] : [`${from} imports ${written}`];
+  });
+  t.strictSame(missing, []);
+});
+
+t.test('every plugin has the same files', async (t) => {
+  for (const dir of packages.filter((one) => one !== 'kernel')) {
+    for (const file of ['package.json', 'tsconfig.json', 'README.md', 'src/index.ts', 'src/config.ts']) {
+      t.ok(existsSync(join(root, dir, file)), `${dir}/${file}`);
+    }
+    t.ok(globSync(`${dir}/test/*.test.ts`, { cwd: root }).length > 0, `${dir} has tests`);
+  }
+});
