@@ -1,0 +1,203 @@
+import { hash } from 'node:crypto';
+import {
+  type AgentRuntime,
+  CLOCK,
+  type Clock,
+  CONFIG,
+  type Extensions,
+  type Failure,
+  IDS,
+  type IdSource,
+  inject,
+  injectable,
+  type Principal,
+  peek,
+  type Target,
+  type TurnRequest,
+} from '@plugboard/kernel';
+import { type HttpReply, type HttpRequest, type HttpRoute, invalidRequest, serviceError } from '@plugboard/transport-http';
+import { ChunkWriter, isShown, streamOf } from './chunks.js';
+import { clientToolsOf } from './client-tools.js';
+import { type AnswerHead, completionOf, readAnswer } from './completion.js';
+import type { ChatCompletionsConfig } from './config.js';
+import { httpErrorOf } from './failure.js';
+import { conversationOf, textOnly } from './messages.js';
+import { parametersOf } from './parameters.js';
+import type { CompletionRequest } from './request.js';
+import { sessionKeyOf } from './session-key.js';
+import type { StreamEncoder } from './stream-encoder.js';
+import { TurnFacts } from './turn-facts.js';
+import { parseRequest } from './validate.js';
+
+/** Where the plugin's `register` leaves its reads for the class below. */
+export const RUNTIMES = Symbol('chat-completions.runtimes');
+export const ENCODERS = Symbol('chat-completions.encoders');
+
+/** How long the head of a stream waits for something to say, counted from when the request was accepted. */
+const HEAD_PATIENCE = 5_000;
+
+/**
+ * `POST /v1/chat/completions`, in the order in which things happen: the body is checked, then the session named, then the agent found, then what only it can judge checked; only then a
+ * turn runs. Its events become one JSON body, or a stream of chunks.
+ */
+@injectable()
+export class ChatCompletions implements HttpRoute {
+  readonly method = 'POST';
+  readonly path = '/v1/chat/completions';
+  readonly auth = 'required';
+  readonly body = 'json';
+  readonly startsWork = true;
+
+  readonly #config: ChatCompletionsConfig;
+  readonly #runtimes: Extensions<AgentRuntime>;
+  readonly #encoders: Extensions<StreamEncoder>;
+  readonly #clock: Clock;
+  readonly #ids: IdSource;
+
+  constructor(
+    @inject(CONFIG) config: ChatCompletionsConfig,
+    @inject(RUNTIMES) runtimes: Extensions<AgentRuntime>,
+    @inject(ENCODERS) encoders: Extensions<StreamEncoder>,
+    @inject(CLOCK) clock: Clock,
+    @inject(IDS) ids: IdSource,
+  ) {
+    this.#config = config;
+    this.#runtimes = runtimes;
+    this.#encoders = encoders;
+    this.#clock = clock;
+    this.#ids = ids;
+  }
+
+  /** @throws HttpError for what was wrong with the request, and for a turn that failed before the head of its answer was sent. */
+  async handle(request: HttpRequest): Promise<HttpReply> {
+    if (!request.principal.scopes.includes('chat'))
+      throw serviceError(403, 'This API token may not chat: it lacks the scope `chat`.');
+    const body = parseRequest(request.body);
+    const session = sessionKeyOf(body, request, this.#config.sessionFrom);
+    const conversation = conversationOf(body.messages);
+    const encoder = body.stream ? this.#encoder() : undefined;
+
+    const target = this.#resolve(body.model, request.principal);
+    const clientTools = clientToolsOf(body, target);
+    const { params, ignored } = parametersOf(body, target, clientTools.length > 0, this.#config.sessionFrom);
+    const messages = target.input.includes('image') ? conversation : textOnly(conversation, target.connection);
+    request.note({ agent: target.name, stream: encoder !== undefined, session_hash: session && hashed(session) });
+
+    const turn: TurnRequest = {
+      target,
+      principal: request.principal,
+      messages,
+      session,
+      clientTools,
+      params,
+      incremental: encoder !== undefined,
+      requestId: request.requestId,
+      metadata: body.metadata ?? {},
+      signal: request.signal,
+    };
+    const headers = ignoredHeader(ignored);
+    return encoder ? this.#streamed(request, body, turn, encoder, headers) : this.#whole(request, body, turn, headers);
+  }
+
+  #encoder(): StreamEncoder {
+    const encoder = this.#encoders.get('sse');
+    if (encoder) return encoder;
+    throw invalidRequest(
+      'This server does not stream: the plugin @plugboard/transport-sse is missing. Add `sse: {}` under `transports` in its configuration, or leave `stream` out.',
+      { param: 'stream', code: 'unsupported_value' },
+    );
+  }
+
+  /** The texts are constant: they tell nothing of what exists but what the status does. */
+  #resolve(name: string, principal: Principal): Target {
+    const resolution = this.#runtimes.one().resolve(name, principal);
+    switch (resolution.kind) {
+      case 'target':
+        return resolution.target;
+      case 'forbidden':
+        throw serviceError(403, 'The agent that `model` names is outside the scope of this API token.');
+      case 'unknown':
+        throw serviceError(400, 'No agent and no model goes by the name in `model`, and there is no default agent.');
+    }
+  }
+
+  async #whole(
+    request: HttpRequest,
+    { model }: CompletionRequest,
+    turn: TurnRequest,
+    headers: Readonly<Record<string, string>>,
+  ): Promise<HttpReply> {
+    const facts = new TurnFacts();
+    const answer = await readAnswer(this.#runtimes.one().run(turn), facts);
+    request.note(facts.toNote());
+    if ('code' in answer) throw httpErrorOf(answer, turn.session !== undefined);
+    return {
+      status: 200,
+      headers: { ...headers, ...connectionHeader(answer.connection) },
+      body: completionOf(this.#head(model, turn.target), answer),
+    };
+  }
+
+  async #streamed(
+    request: HttpRequest,
+    { model, stream_options }: CompletionRequest,
+    turn: TurnRequest,
+    encoder: StreamEncoder,
+    headers: Readonly<Record<string, string>>,
+  ): Promise<HttpReply> {
+    const facts = new TurnFacts();
+    const errorOf = (failure: Failure) => httpErrorOf(failure, turn.session !== undefined);
+    const writer = new ChunkWriter(this.#head(model, turn.target), {
+      encoder,
+      facts,
+      includeUsage: stream_options?.include_usage === true,
+      errorOf: (failure) => errorOf(failure).body,
+    });
+
+    let speaks = false;
+    const peeked = await peek(
+      this.#runtimes.one().run(turn),
+      (event) => {
+        speaks ||= isShown(event);
+        return speaks;
+      },
+      request.acceptedAt + HEAD_PATIENCE - this.#clock.monotonic(),
+      this.#clock,
+    );
+    if (peeked.failure) {
+      for await (const batch of peeked.events) writer.write(batch); // to its end, for what the log is told
+      request.note(facts.toNote());
+      throw errorOf(peeked.failure);
+    }
+    return {
+      status: 200,
+      headers: { ...encoder.headers, ...headers, ...connectionHeader(peeked.connection) },
+      body: streamOf(peeked.events, writer, speaks, () => request.note(facts.toNote())),
+      keepAlive: { every: encoder.keepAliveEvery, text: encoder.comment('keep-alive') },
+    };
+  }
+
+  #head(model: string, target: Target): AnswerHead {
+    return {
+      id: `chatcmpl-${this.#ids.base62(29)}`,
+      created: Math.floor(this.#clock.now() / 1000),
+      model,
+      fingerprint: `fp_${target.fingerprint}`,
+    };
+  }
+}
+
+/** Nothing is dropped in silence: what a request asked for in vain is named. */
+function ignoredHeader(names: readonly string[]): Readonly<Record<string, string>> {
+  return names.length === 0 ? {} : { 'x-ignored-params': names.join(', ') };
+}
+
+/** The name of the connection that answered, where it is known when the head is sent. */
+function connectionHeader(connection: string | undefined): Readonly<Record<string, string>> {
+  return connection === undefined ? {} : { 'x-model-connection': connection };
+}
+
+/** A session's key as the log shows it: enough to follow a conversation, nothing of who talks. */
+function hashed(key: string): string {
+  return hash('sha256', key).slice(0, 16);
+}

@@ -1,0 +1,32 @@
+import type { Failure } from '@plugboard/kernel';
+import { type HttpError, invalidRequest, serverError, serviceError } from '@plugboard/transport-http';
+
+/**
+ * What a caller is told of a turn that has no answer: as a status while the head is not sent, and from then on as an error frame with the same object.
+ *
+ * @param stateful whether the turn belonged to a session. Clients ask again after a 502 by themselves: they are told not to where that could do something twice.
+ */
+export function httpErrorOf(failure: Failure, stateful: boolean): HttpError {
+  const { code, message } = failure;
+  switch (code) {
+    case 'invalid_request':
+      return invalidRequest(message, { param: failure.param ?? null });
+    case 'overloaded':
+    case 'draining':
+      return serverError(503, code, message, retryAfter(failure));
+    case 'session_busy':
+      return invalidRequest(message, { status: 409, code, headers: retryAfter(failure) });
+    case 'model_failed':
+    case 'timed_out':
+    case 'crashed':
+    case 'store_failed':
+    case 'stopped':
+    case 'abandoned': // nobody is there to read it
+      return serviceError(502, message, failure.toolsRan || stateful ? { 'x-should-retry': 'false' } : {});
+  }
+}
+
+/** Whole seconds, one at least. */
+function retryAfter({ retryAfter = 1 }: Failure): Readonly<Record<string, string>> {
+  return { 'retry-after': String(Math.max(1, Math.ceil(retryAfter))) };
+}

@@ -1,0 +1,19 @@
+import { AgentRuntimes, definePlugin } from '@plugboard/kernel';
+import { HttpRoutes } from '@plugboard/transport-http';
+import { ChatCompletions, ENCODERS, RUNTIMES } from './chat-completions.js';
+import { configSchema } from './config.js';
+import { StreamEncoders } from './stream-encoder.js';
+
+export { type StreamEncoder, StreamEncoders } from './stream-encoder.js';
+
+export default definePlugin({
+  name: '@plugboard/transport-chat-completions',
+  apiVersion: 1,
+  summary: 'Answers POST /v1/chat/completions, where `model` names an agent',
+  configSchema,
+  register(ctx) {
+    ctx.container.register(RUNTIMES, { useValue: ctx.extensions(AgentRuntimes) });
+    ctx.container.register(ENCODERS, { useValue: ctx.extensions(StreamEncoders) });
+    ctx.contribute(HttpRoutes, ctx.container.resolve(ChatCompletions));
+  },
+});

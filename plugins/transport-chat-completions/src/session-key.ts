@@ -1,0 +1,60 @@
+import { isUtf8 } from 'node:buffer';
+import { type HttpError, type HttpRequest, invalidRequest } from '@plugboard/transport-http';
+import type { ChatCompletionsConfig } from './config.js';
+import { stringTooLong } from './fault.js';
+import type { CompletionRequest } from './request.js';
+
+export const SESSION_HEADER = 'x-session-id';
+
+const MAX_BYTES = 512;
+
+export type KeySource = ChatCompletionsConfig['sessionFrom'][number];
+
+/**
+ * The key of the session that a request belongs to, by the service document's table; undefined where it is stateless. A blank value is none. The body's `session_id` wins over
+ * the header's.
+ *
+ * @param sources where a key may come from; what else was sent is not looked at.
+ * @throws HttpError 400 for a value that is no key.
+ */
+export function sessionKeyOf(
+  body: CompletionRequest,
+  request: Pick<HttpRequest, 'headers' | 'rawHeaders'>,
+  sources: readonly KeySource[],
+): string | undefined {
+  const fromBody = sources.includes('session_id') ? keyPart(body.session_id, 'session_id') : undefined;
+  const fromHeader = sources.includes('header') ? keyPart(headerValue(request), 'X-Session-Id') : undefined;
+  const user = sources.includes('user') ? keyPart(body.user, 'user') : undefined;
+  const session = fromBody ?? fromHeader;
+  if (user === undefined || session === undefined || user === session) return user ?? session;
+  return `${user}:${session}`;
+}
+
+/** The bytes of the header, which Node hands over as Latin-1, read as UTF-8. */
+function headerValue({ headers, rawHeaders }: Pick<HttpRequest, 'headers' | 'rawHeaders'>): string | undefined {
+  if (headers[SESSION_HEADER] === undefined) return undefined;
+  const [value, ...others] = rawHeaders.filter((_, i) => i % 2 === 1 && rawHeaders[i - 1]?.toLowerCase() === SESSION_HEADER);
+  if (value === undefined) return undefined;
+  if (others.length > 0) throw invalidKey('X-Session-Id', 'the header was sent more than once');
+  const bytes = Buffer.from(value, 'latin1');
+  if (!isUtf8(bytes)) throw invalidKey('X-Session-Id', 'its bytes are no valid UTF-8');
+  return bytes.toString('utf8');
+}
+
+function keyPart(value: string | undefined, param: string): string | undefined {
+  if (value === undefined || isBlank(value)) return undefined;
+  const bytes = Buffer.byteLength(value);
+  if (bytes > MAX_BYTES) throw stringTooLong(param, MAX_BYTES, bytes, 'bytes');
+  if (!value.isWellFormed()) throw invalidKey(param, 'it holds half of a surrogate pair');
+  if (/\p{Cc}/u.test(value)) throw invalidKey(param, 'it holds a control character');
+  return value;
+}
+
+/** Whether a field says nothing: it is then as good as absent. */
+export function isBlank(value: string): boolean {
+  return value.trim() === '';
+}
+
+function invalidKey(param: string, why: string): HttpError {
+  return invalidRequest(`Invalid '${param}': ${why}.`, { param, code: 'invalid_value' });
+}

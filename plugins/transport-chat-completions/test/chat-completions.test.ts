@@ -1,0 +1,233 @@
+import type { AgentEvent, Failure, FailureCode, Principal } from '@plugboard/kernel';
+import t from 'tap';
+import { bench, finished, HI, refusal, says, written } from './support/route.js';
+
+const step = { type: 'step', step: 1, connection: 'fast' } as const;
+
+t.test('the route is a POST that needs a credential, reads JSON and starts work', async (t) => {
+  const { route } = bench();
+  t.match(route, { method: 'POST', path: '/v1/chat/completions', auth: 'required', body: 'json', startsWork: true });
+});
+
+t.test('C-050 C-053 C-062 the turn is given what the request says', async (t) => {
+  const { ask, turns, resolved, gone } = bench({ rawHeaders: ['X-Session-Id', 's1'] });
+  await ask({
+    messages: [{ role: 'developer', content: [{ type: 'text', text: 'Be short.' }] }, ...HI],
+    user: 'ann',
+    safety_identifier: 'x',
+    temperature: 0.5,
+    metadata: { run: '7' },
+  });
+  t.match(resolved, [{ name: 'assistant', principal: { project: 'default' } }]);
+  t.match(turns, [
+    {
+      target: { name: 'assistant' },
+      principal: { project: 'default' },
+      messages: [{ role: 'system', content: 'Be short.' }, ...HI],
+      session: 'ann:s1',
+      clientTools: [],
+      params: { temperature: 0.5 },
+      incremental: false,
+      requestId: /^req_/,
+      metadata: { run: '7' },
+    },
+  ]);
+  t.equal(turns[0]?.signal, gone.signal);
+});
+
+t.test('C-120 a request without a key is stateless', async (t) => {
+  const { ask, turns } = bench();
+  await ask();
+  t.match(turns, [{ session: undefined, messages: HI, metadata: {}, params: {} }]);
+});
+
+t.test('C-136 sessionFrom says where a key may come from', async (t) => {
+  const { ask, turns } = bench({ config: { sessionFrom: ['session_id'] }, rawHeaders: ['X-Session-Id', 's1'] });
+  const reply = await ask({ user: 'ann' });
+  t.equal(turns[0]?.session, undefined);
+  t.match(reply.headers, { 'x-ignored-params': 'user' });
+});
+
+t.test('C-045 a fault of the request runs nothing, and resolves nothing', async (t) => {
+  const { post, turns, resolved, notes } = bench();
+  for (const body of [
+    [],
+    {},
+    { model: 'a' },
+    { model: 'a', messages: [{ role: 'user' }] },
+    { model: 'a', messages: HI, session_id: '\0' },
+  ]) {
+    t.equal((await refusal(post(body))).status, 400);
+  }
+  t.same([turns, resolved, notes], [[], [], {}]);
+});
+
+t.test('C-071 the answer carries the requested name as it was sent', async (t) => {
+  for (const model of ['team/agent one', 'Größe', '😀', ' x ']) {
+    const { post } = bench();
+    t.match((await post({ model, messages: HI })).body, { model });
+    const { post: stream } = bench();
+    const reply = await stream({ model, messages: HI, stream: true });
+    for await (const frames of reply.body as AsyncIterable<string>) t.ok(frames.includes(`"model":${JSON.stringify(model)},`));
+  }
+});
+
+t.test('C-068 the default agent answers under the name that was asked for', async (t) => {
+  const { post, turns, notes } = bench();
+  t.match((await post({ model: 'unheard-of', messages: HI })).body, { model: 'unheard-of' });
+  t.equal(turns[0]?.target.name, 'assistant');
+  t.match(notes, { agent: 'assistant' });
+});
+
+t.test('C-066 a raw model is handed the caller’s tools and parameters', async (t) => {
+  const { ask, turns } = bench({ target: { kind: 'model', name: 'fast', clientTools: 'passthrough' } });
+  const tools = [{ type: 'function', function: { name: 'f' } }];
+  const reply = await ask({ tools, tool_choice: 'required', logit_bias: { 1: 1 } });
+  t.match(turns, [{ clientTools: [{ name: 'f' }], params: { tool_choice: 'required', logit_bias: { 1: 1 } } }]);
+  t.same(reply.headers, { 'x-model-connection': 'fast' });
+});
+
+t.test('C-069 a name that resolves to nothing is a 400 with two keys', async (t) => {
+  const { ask, turns } = bench({ resolution: { kind: 'unknown' } });
+  for (const stream of [false, true]) {
+    const error = await refusal(ask({ stream }));
+    t.equal(error.status, 400);
+    t.same(Object.keys(error.body.error), ['message', 'type']);
+    t.equal(error.body.error.type, 'svc_error');
+  }
+  t.same(turns, []);
+});
+
+t.test('C-070 an agent out of scope is a 403 with a constant text', async (t) => {
+  const { post, turns } = bench({ resolution: { kind: 'forbidden' } });
+  const errors = await Promise.all(['a', 'b'].map((model) => refusal(post({ model, messages: HI }))));
+  for (const error of errors) t.match(error, { status: 403, body: { error: { type: 'svc_error' } } });
+  t.equal(errors[0]?.message, errors[1]?.message);
+  t.same(turns, []);
+});
+
+t.test('a token without the scope chat is a 403, before the body is looked at', async (t) => {
+  const principal: Principal = { project: 'default', scopes: ['models:read'] };
+  const { post } = bench({ principal });
+  t.match(await refusal(post('nonsense')), { status: 403, body: { error: { type: 'svc_error' } } });
+});
+
+t.test('C-055 images reach a connection that sees, and are refused by one that does not', async (t) => {
+  const messages = [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'https://example.org/a.png' } }] }];
+  const seeing = bench();
+  await seeing.ask({ messages });
+  t.same(seeing.turns[0]?.messages, messages);
+  const blind = bench({ target: { input: ['text'] } });
+  t.match(await refusal(blind.ask({ messages })), { status: 400, body: { error: { param: 'messages[0].content[0]' } } });
+  t.same(blind.turns, []);
+});
+
+t.test('C-059 C-060 tools at an agent that ignores them', async (t) => {
+  const { ask, turns } = bench();
+  const tools = [{ type: 'function', function: { name: 'f' } }];
+  const reply = await ask({ tools, tool_choice: 'auto', parallel_tool_calls: false });
+  t.match(reply.headers, { 'x-ignored-params': 'tools, parallel_tool_calls' });
+  t.same(turns[0]?.clientTools, []);
+  t.match(await refusal(ask({ tools, tool_choice: 'required' })), { status: 400, body: { error: { param: 'tool_choice' } } });
+  t.equal(turns.length, 1);
+});
+
+t.test('C-112 what is refused before the turn is refused as JSON, also for a stream', async (t) => {
+  const { ask, turns } = bench();
+  t.match(await refusal(ask({ stream: true, temperature: 3 })), { status: 400 });
+  t.same(turns, []);
+});
+
+t.test('without the plugin that frames streams, a stream is refused with its name', async (t) => {
+  const { ask, turns } = bench({ streams: false });
+  const error = await refusal(ask({ stream: true }));
+  t.match(error, { status: 400, body: { error: { type: 'invalid_request_error', param: 'stream', code: 'unsupported_value' } } });
+  t.match(error.message, /@plugboard\/transport-sse/);
+  t.same(turns, []);
+  t.equal((await ask({ stream: false })).status, 200);
+});
+
+t.test('the headers name the connection that answered and what was ignored', async (t) => {
+  const batches = [
+    [step],
+    [
+      { ...step, step: 2, connection: 'spare' },
+      { type: 'text', text: 'Hi' },
+    ],
+    [finished],
+  ] satisfies AgentEvent[][];
+  t.same((await bench({ batches }).ask({ top_k: 4 })).headers, { 'x-ignored-params': 'top_k', 'x-model-connection': 'spare' });
+  t.match((await bench({ batches }).ask({ stream: true, top_k: 4 })).headers, {
+    'content-type': /event-stream/,
+    'x-ignored-params': 'top_k',
+    'x-model-connection': 'spare',
+  });
+  t.same((await bench({ batches: [[finished]] }).ask()).headers, {});
+});
+
+t.test('the turn is told whether anyone reads along', async (t) => {
+  const { ask, turns } = bench();
+  await ask({ stream: true });
+  await ask({ stream: false });
+  t.same(
+    turns.map(({ incremental }) => incremental),
+    [true, false],
+  );
+});
+
+t.test('a failed turn is answered with its status, and the log is told why', async (t) => {
+  const cases: [FailureCode, number, string][] = [
+    ['model_failed', 502, 'agent_error'],
+    ['timed_out', 502, 'timeout'],
+    ['stopped', 502, 'draining'],
+    ['abandoned', 502, 'cancelled_by_client'],
+    ['draining', 503, 'draining'],
+    ['session_busy', 409, 'client_error'],
+    ['invalid_request', 400, 'client_error'],
+  ];
+  for (const [code, status, outcome] of cases) {
+    const failure: Failure = { code, message: 'Why.', toolsRan: false };
+    const { ask, notes } = bench({ batches: [[{ type: 'failed', failure }]] });
+    t.match(await refusal(ask()), { status, message: 'Why.' });
+    t.match(notes, { outcome });
+  }
+});
+
+t.test('C-132 a failed turn of a session is not to be tried again', async (t) => {
+  const failure: Failure = { code: 'model_failed', message: 'Why.', toolsRan: false };
+  for (const stream of [false, true]) {
+    const { ask } = bench({ batches: [[{ type: 'failed', failure }]] });
+    t.match((await refusal(ask({ stream, user: 'ann' }))).headers, { 'x-should-retry': 'false' });
+  }
+});
+
+t.test('the access log is told of the turn, and of the session only a hash', async (t) => {
+  const call = {
+    type: 'tool-call',
+    id: 'c',
+    name: 'clock',
+    arguments: '{}',
+    tool: { entry: 'tools.clock', name: 'clock' },
+  } as const;
+  const usage = { promptTokens: 10, completionTokens: 5, cachedTokens: 0, reasoningTokens: 0 };
+  const batches = [[step, call], [{ ...step, step: 2 }], [{ ...finished, usage }]] satisfies AgentEvent[][];
+  for (const stream of [false, true]) {
+    const { ask, notes } = bench({ batches });
+    const reply = await ask({ stream, user: 'ann' });
+    if (stream) await written(reply);
+    t.match(notes, {
+      agent: 'assistant',
+      stream,
+      steps: 2,
+      tool_calls: 1,
+      input_tokens: 10,
+      output_tokens: 5,
+      outcome: undefined,
+    });
+    t.match(notes.session_hash, /^[0-9a-f]{16}$/);
+    t.notMatch(JSON.stringify(notes), /ann/);
+  }
+  const { ask, notes } = bench({ batches: says('Hi') });
+  await ask();
+  t.equal(notes.session_hash, undefined);
+});

@@ -1,0 +1,48 @@
+import type { Failure, FailureCode } from '@plugboard/kernel';
+import t from 'tap';
+import { httpErrorOf } from '../src/failure.js';
+
+const failure = (code: FailureCode, more: Partial<Failure> = {}): Failure => ({
+  code,
+  message: 'Why.',
+  toolsRan: false,
+  ...more,
+});
+
+t.test('C-165 C-167 a turn that failed is a 502 with two keys', async (t) => {
+  for (const code of ['model_failed', 'timed_out', 'crashed', 'store_failed', 'stopped', 'abandoned'] as const) {
+    const error = httpErrorOf(failure(code), false);
+    t.equal(error.status, 502);
+    t.same(error.body, { error: { message: 'Why.', type: 'svc_error' } });
+    t.same(error.headers, {});
+  }
+});
+
+t.test('C-132 clients are told not to ask again once a tool ran, or in a session', async (t) => {
+  t.same(httpErrorOf(failure('model_failed', { toolsRan: true }), false).headers, { 'x-should-retry': 'false' });
+  t.same(httpErrorOf(failure('model_failed'), true).headers, { 'x-should-retry': 'false' });
+});
+
+t.test('C-170 a server that takes no more says when to ask again', async (t) => {
+  for (const code of ['overloaded', 'draining'] as const) {
+    const error = httpErrorOf(failure(code, { retryAfter: 2.5 }), true);
+    t.equal(error.status, 503);
+    t.same(error.body, { error: { message: 'Why.', type: 'server_error', param: null, code } });
+    t.same(error.headers, { 'retry-after': '3' });
+  }
+});
+
+t.test('C-166 a busy session is a 409 with all four keys', async (t) => {
+  const error = httpErrorOf(failure('session_busy'), true);
+  t.equal(error.status, 409);
+  t.same(error.body, { error: { message: 'Why.', type: 'invalid_request_error', param: null, code: 'session_busy' } });
+  t.same(error.headers, { 'retry-after': '1' });
+  t.same(httpErrorOf(failure('session_busy', { retryAfter: 0 }), true).headers, { 'retry-after': '1' });
+});
+
+t.test("C-166 the caller's own fault is a 400 that names the field", async (t) => {
+  const error = httpErrorOf(failure('invalid_request', { param: 'messages[2]' }), true);
+  t.equal(error.status, 400);
+  t.same(error.body, { error: { message: 'Why.', type: 'invalid_request_error', param: 'messages[2]', code: null } });
+  t.equal(httpErrorOf(failure('invalid_request'), false).body.error.param, null);
+});

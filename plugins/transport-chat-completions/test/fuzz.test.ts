@@ -1,0 +1,119 @@
+import type { AgentEvent } from '@plugboard/kernel';
+import { HttpError } from '@plugboard/transport-http';
+import fc from 'fast-check';
+import t from 'tap';
+import { requestSchema } from '../src/request-schema.js';
+import { sessionKeyOf } from '../src/session-key.js';
+import { parseRequest } from '../src/validate.js';
+import { bench, finished, HI, textOf, written } from './support/route.js';
+
+/** Values that look like what a field may hold, so that more than its type is tried. */
+const plausible = fc.oneof(
+  fc.jsonValue(),
+  fc.constantFrom('auto', 'required', 'text', 'low', '', ' ', '\ud800', 'x'.repeat(600)),
+  fc.constantFrom(0, 1, -1, 2, 0.5, Number.POSITIVE_INFINITY, 2 ** 53, 1e21),
+  fc.record({ type: fc.constantFrom('text', 'function', 'json_schema', 'allowed_tools', 'bogus', 7) }, { requiredKeys: [] }),
+  fc.dictionary(fc.string(), fc.jsonValue(), { maxKeys: 20 }),
+);
+
+const part = fc.oneof(
+  fc.jsonValue(),
+  fc.record(
+    {
+      type: fc.constantFrom('text', 'image_url', 'file', 'refusal', 'bogus'),
+      text: plausible,
+      image_url: plausible,
+      file: plausible,
+    },
+    { requiredKeys: ['type'] },
+  ),
+);
+
+const message = fc.record(
+  {
+    role: fc.oneof(fc.constantFrom('system', 'developer', 'user', 'assistant', 'tool', 'function'), fc.jsonValue()),
+    content: fc.oneof(fc.string({ unit: 'binary' }), fc.array(part, { maxLength: 3 }), plausible),
+    name: plausible,
+    tool_calls: plausible,
+    tool_call_id: plausible,
+  },
+  { requiredKeys: ['role'] },
+);
+
+const fields = ['model', ...Object.keys(requestSchema.properties), '__proto__', 'constructor', 'toString'];
+const body = fc
+  .tuple(
+    fc.array(fc.tuple(fc.constantFrom(...fields), plausible), { maxLength: 6 }),
+    fc.oneof({ weight: 4, arbitrary: fc.array(message, { maxLength: 3 }) }, { weight: 1, arbitrary: fc.jsonValue() }),
+  )
+  .map(([entries, messages]) => Object.fromEntries([['model', 'a'], ['messages', messages], ...entries]));
+
+t.test('R-091 any JSON value is answered, or refused as the caller’s own fault', async () => {
+  const { post } = bench({ target: { input: ['text'] } });
+  await fc.assert(
+    fc.asyncProperty(fc.oneof({ weight: 1, arbitrary: fc.jsonValue() }, { weight: 5, arbitrary: body }), async (value) => {
+      try {
+        const reply = await post(value);
+        return reply.status === 200;
+      } catch (error) {
+        return error instanceof HttpError && error.status < 500 && JSON.parse(JSON.stringify(error.body)).error.message !== '';
+      }
+    }),
+    { numRuns: 3_000 },
+  );
+});
+
+t.test('R-091 what was taken is what the schema says, whatever else was in it', async () => {
+  await fc.assert(
+    fc.property(fc.dictionary(fc.string(), fc.jsonValue()), (extras) => {
+      const { model, messages } = parseRequest({ ...withoutKnown(extras), model: 'a', messages: HI });
+      return model === 'a' && messages.length === 1;
+    }),
+  );
+});
+
+t.test('C-135 any text is a key, none, or the caller’s own fault', async () => {
+  const value = fc.oneof(fc.string({ unit: 'binary' }), fc.string({ unit: fc.constantFrom('\ud800', '\0', ' ', 'a', 'é') }));
+  const bytes = fc.uint8Array({ maxLength: 20 }).map((octets) => Buffer.from(octets).toString('latin1'));
+  await fc.assert(
+    fc.property(value, value, fc.array(bytes, { maxLength: 2 }), (user, session_id, lines) => {
+      const request = {
+        headers: lines.length > 0 ? { 'x-session-id': lines.join(', ') } : {},
+        rawHeaders: lines.flatMap((line) => ['x-session-id', line]),
+      };
+      try {
+        const key = sessionKeyOf({ model: 'a', messages: [], user, session_id }, request, ['session_id', 'header', 'user']);
+        return key === undefined || (key.trim() !== '' && key.isWellFormed() && !/\p{Cc}/u.test(key));
+      } catch (error) {
+        return error instanceof HttpError && error.status === 400;
+      }
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
+t.test('C-095 C-106 the deltas of a stream are together the text of the whole answer', async () => {
+  const toolCall: AgentEvent = { type: 'tool-call', id: 'c', name: 'f', arguments: '{}', tool: { entry: 'tools.f', name: 'f' } };
+  const noise = fc.constantFrom<AgentEvent[]>({ type: 'reasoning', text: 'Hm.' }, toolCall);
+  const piece = fc
+    .tuple(fc.string({ unit: 'binary' }), fc.boolean())
+    .map(([text, atHand]): AgentEvent => ({ type: 'text', text, json: atHand ? JSON.stringify(text).slice(1, -1) : undefined }));
+  const answer = fc.array(
+    fc.array(fc.oneof(piece, fc.constant<AgentEvent>({ type: 'reasoning', text: 'Hm.' })), { maxLength: 4 }),
+    { maxLength: 5 },
+  );
+  await fc.assert(
+    fc.asyncProperty(fc.array(noise, { maxLength: 3 }), answer, async (before, batches) => {
+      const step = (step: number): AgentEvent => ({ type: 'step', step, connection: 'fast' });
+      const turn = [[step(1), ...before], [step(2)], ...batches, [finished]];
+      const whole = await bench({ batches: turn }).ask();
+      const streamed = await written(await bench({ batches: turn }).ask({ stream: true }));
+      const { choices } = whole.body as unknown as { choices: [{ message: { content: string } }] };
+      return textOf(streamed) === choices[0].message.content;
+    }),
+  );
+});
+
+function withoutKnown(extras: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(extras).filter(([name]) => !fields.includes(name)));
+}

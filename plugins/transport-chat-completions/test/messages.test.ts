@@ -1,0 +1,210 @@
+import { HttpError } from '@plugboard/transport-http';
+import t from 'tap';
+import { conversationOf, textOnly } from '../src/messages.js';
+import { parseRequest } from '../src/validate.js';
+
+/** The kernel's messages of a request with these. */
+function conversation(...messages: object[]) {
+  return conversationOf(parseRequest({ model: 'a', messages }).messages);
+}
+
+function fault(work: () => unknown) {
+  try {
+    work();
+  } catch (error) {
+    if (error instanceof HttpError) return { status: error.status, ...error.body.error };
+    throw error;
+  }
+  throw new Error('nothing was refused');
+}
+
+const IMAGE = { type: 'image_url', image_url: { url: 'data:image/png;base64,AA==', detail: 'low' } };
+
+t.test('C-050 C-057 messages of plain text go through as they are, also two of one role', async (t) => {
+  const messages = [
+    { role: 'system', content: 'Be short.' },
+    { role: 'user', content: 'Hi' },
+    { role: 'user', content: 'there', name: 'ann' },
+    { role: 'assistant', content: 'Hello' },
+    { role: 'function', content: null, name: 'f' },
+    { role: 'function', content: '7', name: 'f' },
+  ];
+  t.same(conversation(...messages), messages);
+});
+
+t.test('C-033 a message without content is refused, last of all faults', async (t) => {
+  for (const role of ['user', 'system', 'developer', 'assistant']) {
+    t.same(
+      fault(() => conversation({ role: 'user', content: 'a' }, { role, content: null })),
+      {
+        status: 400,
+        type: 'invalid_request_error',
+        message: "Invalid value for 'content': expected a string, got null.",
+        param: 'messages.[1].content',
+        code: null,
+      },
+    );
+  }
+  t.match(
+    fault(() => conversation({ role: 'tool', tool_call_id: 'c' })),
+    { param: 'messages.[0].content' },
+  );
+});
+
+t.test('C-033 an assistant without content is taken beside what stands in its place', async (t) => {
+  const call = { id: 'c', type: 'function', function: { name: 'f', arguments: '{}' } };
+  const places = [
+    { tool_calls: [call] },
+    { function_call: { name: 'f', arguments: '{}' } },
+    { refusal: 'No.' },
+    { audio: { id: 'a' } },
+  ];
+  for (const place of places)
+    t.same(conversation({ role: 'assistant', ...place }), [{ role: 'assistant', content: null, ...place }]);
+  t.match(
+    fault(() => conversation({ role: 'assistant', content: null, tool_calls: [] })),
+    { param: 'messages.[0].content' },
+  );
+});
+
+t.test('C-034 an empty content is a content', async (t) => {
+  t.same(conversation({ role: 'user', content: '' }, { role: 'user', content: [] }), [
+    { role: 'user', content: '' },
+    { role: 'user', content: '' },
+  ]);
+});
+
+t.test('C-051 text parts equal the string that they make together', async (t) => {
+  const content = [
+    { type: 'text', text: 'one ' },
+    { type: 'text', text: 'two' },
+  ];
+  const messages = conversation(
+    { role: 'system', content },
+    { role: 'user', content },
+    { role: 'assistant', content },
+    { role: 'tool', tool_call_id: 'c', content },
+  );
+  for (const message of messages) t.equal(message.content, 'one two');
+});
+
+t.test('C-052 developer is system', async (t) => {
+  t.same(conversation({ role: 'developer', content: 'Be short.' }), [{ role: 'system', content: 'Be short.' }]);
+});
+
+t.test('C-055 parts that are no text go through unchanged', async (t) => {
+  const content = [
+    { type: 'text', text: 'What is this?', prompt_cache_breakpoint: { mode: 'explicit' } },
+    IMAGE,
+    { type: 'input_audio', input_audio: { data: 'AA==', format: 'wav' } },
+    { type: 'file', file: { filename: 'a.pdf', file_data: 'AA==' } },
+    { type: 'video_url', video_url: { url: 'https://example.org/a.mp4' } },
+  ];
+  t.same(conversation({ role: 'user', content }), [{ role: 'user', content }]);
+});
+
+t.test('C-056 tool calls and their results go through in order', async (t) => {
+  const messages = [
+    { role: 'user', content: 'What time is it?' },
+    {
+      role: 'assistant',
+      content: null,
+      tool_calls: [
+        { id: 'c1', type: 'function', function: { name: 'clock', arguments: '{}' }, extra_content: { signature: 'x' } },
+        { id: 'c2', type: 'custom', custom: { name: 'shell', input: 'date' } },
+      ],
+    },
+    { role: 'tool', tool_call_id: 'c1', content: '12:00' },
+    { role: 'tool', tool_call_id: 'c2', content: 'noon' },
+  ];
+  t.same(conversation(...messages), messages);
+});
+
+t.test('C-058 fields that a message does not have, and nulls, are left out', async (t) => {
+  const noise = { reasoning_content: 'hm', annotations: [], name: null, audio: null, function_call: null, refusal: null };
+  t.same(
+    conversation(
+      { role: 'user', content: 'Hi', name: null, prompt_cache_breakpoint: { mode: 'explicit' } },
+      { role: 'assistant', content: 'Hello', tool_calls: null, ...noise },
+    ),
+    [
+      { role: 'user', content: 'Hi' },
+      { role: 'assistant', content: 'Hello' },
+    ],
+  );
+});
+
+t.test('a text of more than 10 MiB is refused by place', async (t) => {
+  const text = 'x'.repeat(10 * 1024 * 1024 + 1);
+  const tooLong = { status: 400, code: 'string_above_max_length' };
+  t.match(
+    fault(() => conversation({ role: 'user', content: text })),
+    { ...tooLong, param: 'messages[0].content' },
+  );
+  t.match(
+    fault(() => conversation({ role: 'function', name: 'f', content: text })),
+    { ...tooLong, param: 'messages[0].content' },
+  );
+  t.match(
+    fault(() => conversation({ role: 'user', content: [IMAGE, { type: 'text', text }] })),
+    {
+      ...tooLong,
+      param: 'messages[0].content[1].text',
+    },
+  );
+});
+
+t.test('a file by its id is refused: there is no file store', async (t) => {
+  t.match(
+    fault(() => conversation({ role: 'user', content: [{ type: 'file', file: { file_id: 'file-1' } }] })),
+    {
+      status: 400,
+      param: 'messages[0].content[0].file.file_id',
+      code: 'invalid_value',
+    },
+  );
+});
+
+t.test('for a connection that takes text only', async (t) => {
+  t.test('text parts are joined, whatever else they carry, and a refusal is what was said', async (t) => {
+    const messages = conversation(
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: 'a', prompt_cache_breakpoint: { mode: 'explicit' } },
+          { type: 'text', text: 'b' },
+        ],
+      },
+      {
+        role: 'assistant',
+        content: [
+          { type: 'text', text: 'I ' },
+          { type: 'refusal', refusal: 'will not.' },
+        ],
+      },
+      { role: 'assistant', content: null, refusal: 'No.' },
+    );
+    t.same(textOnly(messages, 'fast'), [
+      { role: 'user', content: 'ab' },
+      { role: 'assistant', content: 'I will not.' },
+      { role: 'assistant', content: null, refusal: 'No.' },
+    ]);
+  });
+
+  t.test('the first part that is no text is refused by place', async (t) => {
+    const messages = conversation(
+      { role: 'user', content: 'Hi' },
+      { role: 'user', content: [{ type: 'text', text: 'a' }, IMAGE] },
+    );
+    t.same(
+      fault(() => textOnly(messages, 'fast')),
+      {
+        status: 400,
+        type: 'invalid_request_error',
+        message: "Invalid value: 'image_url'. The model connection 'fast' takes text only.",
+        param: 'messages[1].content[1]',
+        code: 'invalid_value',
+      },
+    );
+  });
+});

@@ -1,0 +1,125 @@
+import type { Target } from '@plugboard/kernel';
+import t from 'tap';
+import { parametersOf } from '../src/parameters.js';
+import { parseRequest } from '../src/validate.js';
+import { agent, HI } from './support/route.js';
+
+function sorted(
+  fields: object,
+  {
+    target = {},
+    passesTools = false,
+    sources = ['session_id', 'header', 'user'] as const,
+  }: {
+    target?: Partial<Target>;
+    passesTools?: boolean;
+    sources?: readonly ('session_id' | 'header' | 'user')[];
+  } = {},
+) {
+  return parametersOf(parseRequest({ model: 'a', messages: HI, ...fields }), { ...agent, ...target }, passesTools, sources);
+}
+
+t.test('C-061 sampling parameters go with the model calls', async (t) => {
+  const params = {
+    max_completion_tokens: 100,
+    temperature: 1,
+    top_p: 0.9,
+    stop: ['\n'],
+    seed: 7,
+    reasoning_effort: 'low',
+    verbosity: 'high',
+    response_format: { type: 'json_object' },
+    frequency_penalty: 0.1,
+    presence_penalty: 0.2,
+    prompt_cache_key: 'k',
+  };
+  t.same(sorted(params), { params, ignored: [] });
+  t.same(sorted({ max_tokens: 5 }), { params: { max_tokens: 5 }, ignored: [] });
+});
+
+t.test('max_completion_tokens wins over max_tokens, which is said', async (t) => {
+  t.same(sorted({ max_tokens: 5, max_completion_tokens: 7 }), { params: { max_completion_tokens: 7 }, ignored: ['max_tokens'] });
+});
+
+t.test('a parameter that the target does not honour is named and not passed', async (t) => {
+  const target = { honours: (param: string) => param === 'top_p' };
+  t.same(sorted({ temperature: 0.5, top_p: 0.9, seed: 7 }, { target }), {
+    params: { top_p: 0.9 },
+    ignored: ['temperature', 'seed'],
+  });
+});
+
+t.test('what says no more than its absence would is not named', async (t) => {
+  const defaults = {
+    temperature: 1,
+    top_p: 1,
+    frequency_penalty: 0,
+    presence_penalty: 0,
+    logprobs: false,
+    reasoning_effort: 'medium',
+    verbosity: 'medium',
+    parallel_tool_calls: true,
+    tool_choice: 'auto',
+    service_tier: 'auto',
+    store: false,
+    response_format: { type: 'text' },
+    tools: [],
+    user: ' ',
+    session_id: '',
+    seed: null,
+    unheard_of: null,
+  };
+  t.same(sorted(defaults, { target: { honours: () => false }, sources: [] }).ignored, []);
+  t.same(sorted({ tool_choice: 'none' }).ignored, []);
+});
+
+t.test('fields that are accepted and not honoured are named in the order of the request', async (t) => {
+  const fields = {
+    zebra: 1,
+    tools: [{ type: 'function', function: { name: 'f' } }],
+    tool_choice: 'none',
+    parallel_tool_calls: false,
+    functions: [{ name: 'f' }],
+    logprobs: true,
+    top_logprobs: 3,
+    store: true,
+    service_tier: 'flex',
+    safety_identifier: 'u',
+    web_search_options: {},
+    prompt_cache_retention: '24h',
+    moderation: { model: 'm' },
+    audio: {},
+    'reasoning.effort': 'low',
+  };
+  t.same(sorted(fields), { params: {}, ignored: Object.keys(fields) });
+});
+
+t.test('what acts here is not named', async (t) => {
+  const fields = { user: 'u', session_id: 's', metadata: { k: 'v' }, n: 1, modalities: ['text'] };
+  const streamed = { stream: true, stream_options: { include_usage: true, include_obfuscation: true } };
+  t.same(sorted({ ...fields, ...streamed }), { params: {}, ignored: [] });
+});
+
+t.test('C-136 fields that sessionFrom leaves out are named', async (t) => {
+  const fields = { user: 'u', session_id: 's' };
+  t.same(sorted(fields, { sources: ['header'] }).ignored, ['user', 'session_id']);
+  t.same(sorted(fields, { sources: ['user'] }).ignored, ['session_id']);
+});
+
+t.test('what fits one model call only goes to raw models only', async (t) => {
+  const params = { logit_bias: { 1: 5 }, prediction: { type: 'content', content: 'x' }, prompt_cache_options: { ttl: '30m' } };
+  t.same(sorted(params), { params: {}, ignored: Object.keys(params) });
+  t.same(sorted(params, { target: { kind: 'model' } }), { params, ignored: [] });
+});
+
+t.test("what stands beside the caller's tools goes with them", async (t) => {
+  const params = { tool_choice: 'required', parallel_tool_calls: false };
+  const tools = [{ type: 'function', function: { name: 'f' } }];
+  t.same(sorted({ tools, ...params }, { passesTools: true }), { params, ignored: [] });
+});
+
+t.test('a name that does not fit a header is a question mark, and 32 are named at most', async (t) => {
+  t.same(sorted({ 'a b': 1, ä: 1, 'x\r\ny': 1, ok: 1, ['x'.repeat(65)]: 1 }).ignored, ['?', '?', '?', 'ok', '?']);
+  const many = Object.fromEntries(Array.from({ length: 40 }, (_, i) => [`f${i}`, 1]));
+  t.same(sorted(many).ignored, Object.keys(many).slice(0, 32));
+});
