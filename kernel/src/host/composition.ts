@@ -4,6 +4,7 @@ import type { FileContents } from './entries.js';
 import type { PluginError } from './errors.js';
 import type { ExtensionPoint, Extensions, RouteFact } from './extension-point.js';
 import type { FileLayout } from './file-layout.js';
+import { type DescribedEntry, fileSchema } from './file-schema.js';
 import { LifecycleRunner, type StopOptions } from './lifecycle.js';
 import type { Loader } from './loader.js';
 import type { Logger } from './log.js';
@@ -114,6 +115,20 @@ export class Composition {
   /** Stops all that has started. Safe without a start, and twice; never rejects. What did not stop well is in the answer. */
   stop(options?: StopOptions): Promise<readonly PluginError[]> {
     return this.#lifecycle.stop(options);
+  }
+
+  /**
+   * The JSON Schema of the whole file for the plugins that it uses, those of withdrawn entries included. A plugin that only a withdrawn
+   * entry uses need not be there: then its options are left open.
+   */
+  async schema(): Promise<Readonly<Record<string, unknown>>> {
+    const { layout, contents, loader } = this.#parts;
+    const described = contents.entries.map(async (entry): Promise<DescribedEntry> => {
+      const { name, section, use, plugin } = entry;
+      const prefix = layout.sections[section ?? '']?.prefix ?? '';
+      return { name, section, use, plugin: plugin ?? (await loader.load(use, prefix).catch(() => undefined)) };
+    });
+    return fileSchema(layout, await Promise.all(described));
   }
 
   #taking(): readonly Registered[] {

@@ -1,0 +1,55 @@
+import type { Composition } from '../host/composition.js';
+import { KERNEL } from '../host/kernel-package.js';
+import { table } from './arguments.js';
+import { factsOf, type ServerFacts } from './facts.js';
+
+type Row = readonly [string, string];
+
+/** What `plugboard start` tells the person who ran it, one line per thing: at once where the server is up at once, else in two pieces. */
+export class Banner {
+  readonly #composition: Composition;
+  readonly #print: (text: string) => void;
+  #hasFacts = false;
+
+  constructor(composition: Composition, print: (text: string) => void) {
+    this.#composition = composition;
+    this.#print = print;
+  }
+
+  /** To be shown when the start takes long: all that is known, and what is being waited for. */
+  waiting(): void {
+    const starting = this.#composition.host.entries().filter(({ status }) => status === 'starting');
+    this.#facts();
+    this.#print(`still starting: ${starting.map(({ entry }) => entry).join(', ')}\n`);
+  }
+
+  /** To be shown when the server is up. */
+  ready(): void {
+    this.#facts();
+    const facts = factsOf(this.#composition);
+    const addresses = facts.addresses.map((address): Row => ['address', address]);
+    const playground = facts.hasPlayground ? facts.addresses.map((address): Row => ['playground', `${address}/playground`]) : [];
+    const [address] = facts.addresses;
+    const trial: Row[] = address === undefined ? [] : [['try', curl(address, facts)]];
+    this.#print(`${table([...addresses, ...playground, ...trial, ['ready', 'Ctrl-C stops the server']])}\n`);
+  }
+
+  #facts(): void {
+    if (this.#hasFacts) return;
+    this.#hasFacts = true;
+    const { agents, models, sessions, auth } = factsOf(this.#composition);
+    const rows: Row[] = [
+      ['agents', agents.join(', ') || 'none: the server is not ready without one'],
+      ['models', models.join(', ') || 'none: the server is not ready without one'],
+      ['sessions', sessions],
+      ['access', auth.length > 0 ? `with a credential (${auth.join(', ')})` : 'open: no credential is asked for'],
+    ];
+    this.#print(`plugboard ${KERNEL.version}\n${table(rows)}\n`);
+  }
+}
+
+function curl(address: string, { agents, models, auth }: ServerFacts): string {
+  const body = { model: agents[0] ?? models[0] ?? 'assistant', messages: [{ role: 'user', content: 'Hello' }] };
+  const token = auth.length > 0 ? ' -H "authorization: Bearer $API_TOKEN"' : '';
+  return `curl ${address}/v1/chat/completions${token} -H 'content-type: application/json' -d '${JSON.stringify(body)}'`;
+}

@@ -1,0 +1,60 @@
+import type { Composition } from '../host/composition.js';
+
+/** Milliseconds that a broken server is given to end what it is at. */
+const AFTER_A_CRASH = 10_000;
+/** Of these, for the plugins; the rest is for what they leave behind. */
+const TO_STOP_AFTER_A_CRASH = 9_000;
+
+/**
+ * How a running server ends.
+ *
+ * 1. SIGTERM, or SIGINT (Ctrl-C), stops it: the exit code is 0, or 1 where something did not stop well.
+ * 2. A second one ends the process at once.
+ * 3. What nobody caught stops it too, in ten seconds at most, and the exit code is 1.
+ * 4. SIGHUP ends nothing: it logs that what is changed in the file needs a restart.
+ */
+export class Ending {
+  readonly #composition: Composition;
+  readonly #code = Promise.withResolvers<number>();
+  #begun = false;
+
+  constructor(composition: Composition) {
+    this.#composition = composition;
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => this.#told(signal));
+    process.on('SIGHUP', () => {
+      composition.log.warn('SIGHUP: a changed configuration needs a restart');
+    });
+    process.on('uncaughtException', (error) => this.#broke(error));
+    process.on('unhandledRejection', (reason) => this.#broke(reason));
+  }
+
+  /** Whether the server has been told to stop. */
+  get begun(): boolean {
+    return this.#begun;
+  }
+
+  /** The exit code, once the server has ended. */
+  get code(): Promise<number> {
+    return this.#code.promise;
+  }
+
+  #told(signal: string): void {
+    if (this.#begun) process.exit(1);
+    this.#composition.log.info(`${signal}: stopping; a second one ends the process at once`);
+    void this.#stop().then((clean) => this.#code.resolve(clean ? 0 : 1));
+  }
+
+  #broke(error: unknown): void {
+    this.#composition.log.fatal({ err: error }, 'an error that nobody caught: stopping');
+    if (!this.#begun) void this.#stop(TO_STOP_AFTER_A_CRASH).then(() => this.#code.resolve(1));
+    setTimeout(() => process.exit(1), AFTER_A_CRASH).unref();
+  }
+
+  /** Whether all stopped well. */
+  async #stop(within?: number): Promise<boolean> {
+    this.#begun = true;
+    const failures = await this.#composition.stop({ within });
+    for (const failure of failures) this.#composition.log.error({ err: failure.cause }, failure.message);
+    return failures.length === 0;
+  }
+}

@@ -1,0 +1,14 @@
+import { compose } from '../host/kernel.js';
+import { layout } from '../layout.js';
+import { type CliCommand, CONFIG_OPTION, configFile } from './command.js';
+
+/** The JSON Schema of the whole file. A first line in the file, `# yaml-language-server: $schema=./plugboard.schema.json`, points an editor to it. */
+export const schema: CliCommand = {
+  summary: 'Prints the JSON Schema of the whole file for its plugins, for editors',
+  options: { config: CONFIG_OPTION },
+  async run(args) {
+    const composition = await compose({ file: configFile(args), layout });
+    process.stdout.write(`${JSON.stringify(await composition.schema(), undefined, 2)}\n`);
+    return 0;
+  },
+};

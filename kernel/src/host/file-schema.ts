@@ -1,0 +1,131 @@
+import { DURATION_PATTERN } from './duration.js';
+import { commonSchema, type Entry, LOG_SCHEMA } from './entries.js';
+import type { FileLayout, SectionLayout } from './file-layout.js';
+import type { LoadedPlugin } from './loader.js';
+import type { JsonSchema } from './schema-types.js';
+import { SIZE_PATTERN } from './size.js';
+
+/** An entry of the file, and the plugin that it uses, where one was found. */
+export type DescribedEntry = Pick<Entry, 'name' | 'section' | 'use' | 'plugin'>;
+
+/** A schema as it is written out: plain JSON Schema (draft 7, which every editor knows). */
+type PlainSchema = Readonly<Record<string, unknown>>;
+
+/** `${NAME}` somewhere in it: what that will be, an editor cannot know. */
+const VARIABLE: PlainSchema = { type: 'string', pattern: String.raw`\$\{` };
+
+const PATTERNS = {
+  duration: DURATION_PATTERN.source,
+  size: SIZE_PATTERN.source,
+  url: '^[A-Za-z][A-Za-z0-9+.-]*:',
+  date: String.raw`^\d{4}-\d{2}-\d{2}`,
+} as const;
+
+/** The JSON Schema of the whole file, for editors: the sections, and in them the options of the plugins that the file uses. */
+export function fileSchema({ sections, bundled }: FileLayout, entries: readonly DescribedEntry[]): PlainSchema {
+  const definitions: Record<string, PlainSchema> = {};
+  const properties: Record<string, PlainSchema> = {};
+  for (const [section, cut] of Object.entries(sections)) {
+    const ofSection = entries.filter((entry) => entry.section === section);
+    for (const { plugin } of ofSection) {
+      if (plugin !== undefined) definitions[definitionName(section, plugin.name)] = entryDefinition(cut, plugin);
+    }
+    properties[section] = sectionSchema(section, cut, ofSection);
+  }
+  for (const { configSchema } of bundled) Object.assign(properties, editable(configSchema).properties);
+  properties.log = editable(LOG_SCHEMA);
+  return {
+    $schema: 'http://json-schema.org/draft-07/schema#',
+    title: 'Plugboard configuration',
+    type: 'object',
+    properties: { $schema: { type: 'string' }, ...properties },
+    required: Object.keys(sections).filter((section) => sections[section]?.required),
+    additionalProperties: false,
+    definitions,
+  };
+}
+
+/** A name that needs no escaping in a reference. */
+function definitionName(section: string, plugin: string): string {
+  return `${section}.${plugin.replaceAll(/[^\w@.-]/g, '.')}`;
+}
+
+/** One plugin's options, with the keys that every entry of the section may have. */
+function entryDefinition(cut: SectionLayout, { options, definition }: LoadedPlugin): PlainSchema {
+  const common = commonSchema(cut);
+  const { properties, required = [], ...rest } = options.schema;
+  return editable({
+    ...rest,
+    type: ['object', 'null'],
+    description: definition.summary,
+    properties: { ...common.properties, ...properties },
+    required: [...(common.required ?? []), ...required],
+  });
+}
+
+/** Which options an entry has follows from its `use`, or from its name where it says none. */
+function sectionSchema(section: string, cut: SectionLayout, entries: readonly DescribedEntry[]): PlainSchema {
+  const known = entries.flatMap(({ use, name, plugin }) => (plugin === undefined ? [] : [{ use, name, plugin: plugin.name }]));
+  const optionsOf = (plugin: string) => ({ $ref: `#/definitions/${definitionName(section, plugin)}` });
+  const byUse = [...new Map(known.map((entry) => [entry.use, entry.plugin]))].map(([use, plugin]) => ({
+    if: { not: { properties: { use: { const: use } }, required: ['use'] } },
+    else: optionsOf(plugin),
+  }));
+  const { properties } = editable(commonSchema(cut));
+  const entry = { type: ['object', 'null'], properties, ...(byUse.length > 0 ? { allOf: byUse } : {}) };
+  if (cut.shape === 'single') return { ...entry, required: ['use'] };
+
+  const byName = known
+    .filter(({ use, name }) => use === name)
+    .map(({ name, plugin }) => [name, { ...entry, allOf: [{ if: { required: ['use'] }, else: optionsOf(plugin) }, ...byUse] }]);
+  const map = {
+    type: cut.strict ? 'object' : ['object', 'null'],
+    properties: Object.fromEntries(byName),
+    additionalProperties: entry,
+  };
+  return cut.literals === undefined ? map : { anyOf: [map, { enum: cut.literals }, VARIABLE] };
+}
+
+/** A schema of options as an editor should see it: `${NAME}` is valid wherever something narrower than text is wanted. */
+function editable(schema: JsonSchema): PlainSchema {
+  const {
+    secret,
+    format,
+    description,
+    default: fallback,
+    properties,
+    additionalProperties,
+    items,
+    anyOf,
+    oneOf,
+    ...rest
+  } = schema;
+  const about = {
+    ...(description === undefined ? {} : { description }),
+    ...(fallback === undefined ? {} : { default: fallback }),
+  };
+  const branches = anyOf ?? oneOf; // a variable may fit several branches, which oneOf would not have
+  const plain = {
+    ...rest,
+    ...(format === undefined ? {} : { pattern: PATTERNS[format] }),
+    ...(properties === undefined ? {} : { properties: mapValues(properties, editable) }),
+    ...(additionalProperties === undefined
+      ? {}
+      : {
+          additionalProperties: typeof additionalProperties === 'object' ? editable(additionalProperties) : additionalProperties,
+        }),
+    ...(items === undefined ? {} : { items: editable(items) }),
+    ...(branches === undefined ? {} : { anyOf: branches.map(editable) }),
+  };
+  return isNarrow(schema) ? { ...about, anyOf: [plain, VARIABLE] } : { ...about, ...plain };
+}
+
+/** Whether a scalar of this schema may be something that the text of a variable's name is not. */
+function isNarrow({ type, format, enum: choice, const: only, pattern, maxLength }: JsonSchema): boolean {
+  if ([format, choice, only, pattern, maxLength].some((limit) => limit !== undefined)) return true;
+  return [type ?? []].flat().some((one) => one === 'number' || one === 'integer' || one === 'boolean');
+}
+
+function mapValues<T, U>(values: Readonly<Record<string, T>>, map: (value: T) => U): Record<string, U> {
+  return Object.fromEntries(Object.entries(values).map(([key, value]) => [key, map(value)]));
+}
