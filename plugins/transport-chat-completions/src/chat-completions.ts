@@ -37,8 +37,8 @@ export const ENCODERS = Symbol('chat-completions.encoders');
 const HEAD_PATIENCE = 5_000;
 
 /**
- * `POST /v1/chat/completions`, in the order in which things happen: the body is checked, then the session named, then the agent found, then what only it can judge checked; only then a
- * turn runs. Its events become one JSON body, or a stream of chunks.
+ * `POST /v1/chat/completions`, in the order in which things happen: the body is checked, then the session named, then the agent
+ * found, then what only it can judge checked; only then a turn runs. Its events become one JSON body, or a stream of chunks.
  */
 @injectable()
 export class ChatCompletions implements HttpRoute {

@@ -9,12 +9,17 @@ const MAX_DELTA = 8192;
 
 /** Whether a chunk is written for an event. */
 export function isShown(event: AgentEvent): boolean {
-  return (event.type === 'text' && event.text !== '') || (event.type === 'tool-call' && !event.tool);
+  return (event.type === 'text' && !isEmpty(event)) || (event.type === 'tool-call' && !event.tool);
+}
+
+/** A text may be decoded only when it is asked for, so the JSON that is at hand is looked at first, here and below. */
+function isEmpty(event: TurnText): boolean {
+  return (event.json ?? event.text) === '';
 }
 
 /**
- * Writes the events of one turn as the protocol's chunks, framed. All that is the same in every chunk is built once, so that a token costs one concatenation: between the constant
- * parts goes its text as the model server escaped it, where that is at hand.
+ * Writes the events of one turn as the protocol's chunks, framed. All that is the same in every chunk is built once, so that a
+ * token costs one concatenation: between the constant parts goes its text as the model server escaped it, where that is at hand.
  */
 export class ChunkWriter {
   /** The chunk that names the role. It comes first, and once. */
@@ -70,7 +75,7 @@ export class ChunkWriter {
     for (const event of batch) {
       switch (event.type) {
         case 'text':
-          if (event.text !== '') out += this.#text(event);
+          if (!isEmpty(event)) out += this.#text(event);
           break;
         case 'step':
           this.#facts.step();
@@ -93,13 +98,14 @@ export class ChunkWriter {
     return out;
   }
 
-  #text({ text, json }: TurnText): string {
+  #text(event: TurnText): string {
     const gap = this.#gap;
     this.#gap = '';
     this.#hasSpoken = true;
-    if (text.length <= MAX_DELTA) return this.#beforeText + gap + (json ?? escaped(text)) + this.#afterText;
+    const json = event.json ?? escaped(event.text);
+    if (json.length <= MAX_DELTA) return this.#beforeText + gap + json + this.#afterText;
     let out = '';
-    for (const piece of pieces(text)) out += this.#beforeText + (out === '' ? gap : '') + escaped(piece) + this.#afterText;
+    for (const piece of pieces(event.text)) out += this.#beforeText + (out === '' ? gap : '') + escaped(piece) + this.#afterText;
     return out;
   }
 

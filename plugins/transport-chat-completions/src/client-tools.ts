@@ -5,7 +5,8 @@ import type { CompletionRequest, RequestTool, ToolChoice } from './request.js';
 /**
  * The tools that the caller brought and will run, for a target that hands them to its model; none for one that ignores them.
  *
- * @throws HttpError 400 where the request forces a call that cannot come: losing that in silence would change what the caller gets.
+ * @throws HttpError 400 where the request forces a call that cannot come: losing that in silence would change what the caller
+ * gets.
  */
 export function clientToolsOf(
   { tools = [], tool_choice, function_call }: CompletionRequest,

@@ -9,7 +9,7 @@ export const configSchema = {
       uniqueItems: true,
       default: ['session_id', 'header', 'user'],
       description:
-        "Where a session's key may come from: the body's `session_id`, the header `X-Session-Id`, the body's `user`. What is not named here never makes a request stateful, which is the remedy for clients that send it for reasons of their own.",
+        "Where a session's key may come from: the body's `session_id`, the header `X-Session-Id`, the body's `user`. What is not named makes no request stateful.",
     },
   },
   additionalProperties: false,

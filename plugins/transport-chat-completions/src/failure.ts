@@ -2,9 +2,11 @@ import type { Failure } from '@plugboard/kernel';
 import { type HttpError, invalidRequest, serverError, serviceError } from '@plugboard/transport-http';
 
 /**
- * What a caller is told of a turn that has no answer: as a status while the head is not sent, and from then on as an error frame with the same object.
+ * What a caller is told of a turn that has no answer: as a status while the head is not sent, and from then on as an error frame
+ * with the same object.
  *
- * @param stateful whether the turn belonged to a session. Clients ask again after a 502 by themselves: they are told not to where that could do something twice.
+ * @param stateful whether the turn belonged to a session. Clients ask again after a 502 by themselves: they are told not to where
+ * that could do something twice.
  */
 export function httpErrorOf(failure: Failure, stateful: boolean): HttpError {
   const { code, message } = failure;

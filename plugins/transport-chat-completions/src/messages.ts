@@ -7,8 +7,8 @@ import type { RequestMessage, RequestPart } from './request.js';
 const MAX_TEXT = 10 * 1024 * 1024;
 
 /**
- * The kernel's messages, made of a request's: `developer` is `system`, what is null is left out, and so are keys that no message has. Parts go through unchanged, but a content of
- * nothing but text is one string.
+ * The kernel's messages, made of a request's: `developer` is `system`, what is null is left out, and so are keys that no message
+ * has. Parts go through unchanged, but a content of nothing but text is one string.
  *
  * @throws HttpError 400 where a content is missing, a text too long, or a file is named that nobody has.
  */

@@ -1,11 +1,12 @@
 import type { SchemaObject } from 'ajv';
 
 /**
- * What a request may look like, as the reference protocol has it: the one schema that every body is checked against. Only known fields are looked at; unknown ones may be
- * anything.
+ * What a request may look like, as the reference protocol has it: the one schema that every body is checked against. Only known
+ * fields are looked at; unknown ones may be anything.
  *
- * The fields stand in the order in which the reference reports their faults. `model` is missing: its fault comes before all others, with words of its own. Nulls at the top level
- * are gone before the check. `title` says what was expected where the type alone would say too little.
+ * The fields stand in the order in which the reference reports their faults. `model` is missing: its fault comes before all
+ * others, with words of its own. Nulls at the top level are gone before the check. `title` says what was expected where the type
+ * alone would say too little.
  */
 
 /** A field inside another one that may also be null, which is the same as absent. */

@@ -1,7 +1,8 @@
 import type { AssistantMessage, AudioPart, FilePart, ImagePart, TextPart, VideoPart } from '@plugboard/kernel';
 
 /**
- * The body of a request as `parseRequest` hands it on: it matches `requestSchema`, and its top-level nulls are gone. Fields that nobody here knows are among it, as they came.
+ * The body of a request as `parseRequest` hands it on: it matches `requestSchema`, and its top-level nulls are gone. Fields that
+ * nobody here knows are among it, as they came.
  */
 export interface CompletionRequest {
   /** 1 to 256 bytes. */

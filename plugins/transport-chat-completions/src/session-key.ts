@@ -11,8 +11,8 @@ const MAX_BYTES = 512;
 export type KeySource = ChatCompletionsConfig['sessionFrom'][number];
 
 /**
- * The key of the session that a request belongs to, by the service document's table; undefined where it is stateless. A blank value is none. The body's `session_id` wins over
- * the header's.
+ * The key of the session that a request belongs to, by the service document's table; undefined where it is stateless. A blank
+ * value is none. The body's `session_id` wins over the header's.
  *
  * @param sources where a key may come from; what else was sent is not looked at.
  * @throws HttpError 400 for a value that is no key.

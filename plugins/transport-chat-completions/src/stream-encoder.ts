@@ -1,8 +1,8 @@
 import { defineExtensionPoint } from '@plugboard/kernel';
 
 /**
- * How a stream of JSON texts is framed for `stream: true`. Discipline: the one of the format asked for, by name; `sse` is the only one today. Without it, `stream: true` is
- * refused with a sentence that says which plugin is missing.
+ * How a stream of JSON texts is framed for `stream: true`. Discipline: the one of the format asked for, by name; `sse` is the
+ * only one today. Without it, `stream: true` is refused with a sentence that says which plugin is missing.
  */
 export interface StreamEncoder {
   readonly headers: Readonly<Record<string, string>>;

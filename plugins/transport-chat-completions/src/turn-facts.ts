@@ -23,7 +23,10 @@ export class TurnFacts {
     this.#failure = failure;
   }
 
-  /** By the names that the log gives them. The outcome stands there only where the status cannot tell it, because the head of a stream was sent before. */
+  /**
+   * By the names that the log gives them. The outcome is told because a status cannot: the head of a stream may have been sent
+   * before.
+   */
   toNote(): Readonly<Record<string, string | number | undefined>> {
     return {
       steps: this.#steps,

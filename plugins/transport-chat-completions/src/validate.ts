@@ -6,7 +6,10 @@ import { requestSchema } from './request-schema.js';
 
 const MAX_MODEL_BYTES = 256;
 
-/** Compiled once, when the plugin is loaded. Its own check is a test's work, and its code is fast enough as it is: a start need not pay for either. */
+/**
+ * Compiled once, when the plugin is loaded. Its own check is a test's work, and its code is fast enough as it is: a start need
+ * not pay for either.
+ */
 const matches = new Ajv({
   discriminator: true,
   allowUnionTypes: true,
@@ -19,7 +22,8 @@ const matches = new Ajv({
 /**
  * Checks all of a request's body that can be checked without knowing who will answer it.
  *
- * @throws HttpError 400 for the first fault: the model's before any other, then the schema's in its order, then what this server cannot do.
+ * @throws HttpError 400 for the first fault: the model's before any other, then the schema's in its order, then what this server
+ * cannot do.
  */
 export function parseRequest(body: unknown): CompletionRequest {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) throw unreadable();

@@ -126,6 +126,17 @@ t.test('C-111 text goes out as the model server escaped it, where that is at han
   t.equal(textOf([first]), 'é\u2028');
 });
 
+t.test('text whose JSON is at hand is not decoded', async (t) => {
+  const undecoded = {
+    type: 'text',
+    json: 'caf\\u00e9',
+    get text(): string {
+      throw new Error('decoded');
+    },
+  } as const;
+  t.equal(textOf(await stream([[step(1), undecoded], [undecoded], [finished]])), 'cafécafé');
+});
+
 t.test('C-084 C-111 a long text goes out in pieces that cut no character', async (t) => {
   const long = `x${'😀'.repeat(10_000)}`;
   const all = await stream([[step(1), text(long)], [finished]]);
@@ -133,7 +144,9 @@ t.test('C-084 C-111 a long text goes out in pieces that cut no character', async
   for (const chunk of chunks(all)) t.ok(chunk.choices[0]?.delta.content?.isWellFormed() ?? true);
   const lines = all.join('').split('\n');
   t.ok(lines.every((line) => Buffer.byteLength(line) < 64 * 1024));
-  const worst = await stream([[step(1), text('\u0001'.repeat(20_000))], [finished]]);
+  const control = '\u0001'.repeat(20_000);
+  const worst = await stream([[step(1), text(control, JSON.stringify(control).slice(1, -1))], [finished]]);
+  t.equal(textOf(worst), control);
   t.ok(
     worst
       .join('')

@@ -3,8 +3,8 @@ import type { StreamEncoder } from '@plugboard/transport-chat-completions';
 import type { SseConfig } from './config.js';
 
 /**
- * Frames a stream as Server-Sent Events: `data:` lines and comments, and nothing else. Clients of the protocol exist that fail on each of the format's other fields (`event:`,
- * `id:`, `retry:`), and on a `data:` line without anything.
+ * Frames a stream as Server-Sent Events: `data:` lines and comments, and nothing else. Clients of the protocol exist that fail on
+ * each of the format's other fields (`event:`, `id:`, `retry:`), and on a `data:` line without anything.
  */
 @injectable()
 export class SseEncoder implements StreamEncoder {
