@@ -63,8 +63,8 @@ export function helpOf(name: string, command: CliCommand): string {
   ].join('\n');
 }
 
-/** Two columns, the first as wide as it must be. */
-export function table(rows: readonly (readonly [string, string])[]): string {
-  const width = Math.max(...rows.map(([first]) => first.length));
+/** Two columns, the first as wide as it must be, and at least so wide. */
+export function table(rows: readonly (readonly [string, string])[], least = 0): string {
+  const width = Math.max(least, ...rows.map(([first]) => first.length));
   return rows.map(([first, second]) => `  ${first.padEnd(width)}  ${second}`.trimEnd()).join('\n');
 }

@@ -5,6 +5,14 @@ import { factsOf, type ServerFacts } from './facts.js';
 
 type Row = readonly [string, string];
 
+/** Of the first column, so that both pieces line up. */
+const WIDTH = 'playground'.length;
+
+const OPEN_WARNING: Row = [
+  'warning',
+  'whoever reaches the address may use every agent and model; a provider under "auth" changes that',
+];
+
 /** What `plugboard start` tells the person who ran it, one line per thing: at once where the server is up at once, else in two pieces. */
 export class Banner {
   readonly #composition: Composition;
@@ -31,7 +39,7 @@ export class Banner {
     const playground = facts.hasPlayground ? facts.addresses.map((address): Row => ['playground', `${address}/playground`]) : [];
     const [address] = facts.addresses;
     const trial: Row[] = address === undefined ? [] : [['try', curl(address, facts)]];
-    this.#print(`${table([...addresses, ...playground, ...trial, ['ready', 'Ctrl-C stops the server']])}\n`);
+    this.#rows([...addresses, ...playground, ...trial]);
   }
 
   #facts(): void {
@@ -42,9 +50,15 @@ export class Banner {
       ['agents', agents.join(', ') || 'none: the server is not ready without one'],
       ['models', models.join(', ') || 'none: the server is not ready without one'],
       ['sessions', sessions],
-      ['access', auth.length > 0 ? `with a credential (${auth.join(', ')})` : 'open: no credential is asked for'],
+      ['access', auth.length > 0 ? `with a credential (${auth.join(', ')})` : 'open'],
+      ...(auth.length > 0 ? [] : [OPEN_WARNING]),
     ];
-    this.#print(`plugboard ${KERNEL.version}\n${table(rows)}\n`);
+    this.#print(`plugboard ${KERNEL.version}\n`);
+    this.#rows(rows);
+  }
+
+  #rows(rows: readonly Row[]): void {
+    if (rows.length > 0) this.#print(`${table(rows, WIDTH)}\n`);
   }
 }
 

@@ -4,9 +4,8 @@ import { layout } from '../layout.js';
 import { Banner } from './banner.js';
 import { type CliCommand, CONFIG_OPTION, configFile } from './command.js';
 import { Ending } from './ending.js';
-import { factsOf } from './facts.js';
 
-/** Milliseconds until the banner tells what is being waited for. A little less than the second that it promises. */
+/** Milliseconds of the process's life after which the banner tells what is being waited for. A little less than the second that it promises. */
 const PATIENCE = 800;
 
 /** Runs the server until it is told to stop. */
@@ -19,7 +18,7 @@ export const start: CliCommand = {
     const composition = await compose({ file: configFile(args), layout });
     const ending = new Ending(composition);
     const banner = new Banner(composition, (text) => process.stdout.write(text));
-    const slow = setTimeout(() => banner.waiting(), PATIENCE);
+    const slow = setTimeout(() => banner.waiting(), Math.max(0, PATIENCE - performance.now()));
     try {
       await composition.start();
     } catch (error) {
@@ -30,9 +29,6 @@ export const start: CliCommand = {
       clearTimeout(slow);
     }
     banner.ready();
-    if (factsOf(composition).auth.length === 0) {
-      composition.log.warn({ log: 'audit' }, 'the server is open: whoever reaches its address may use every agent and model');
-    }
     return ending.code;
   },
 };

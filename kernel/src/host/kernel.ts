@@ -120,7 +120,8 @@ async function load(entry: Entry, { sections }: FileLayout, loader: Loader, prob
   } catch (error) {
     if (!(error instanceof LoadError)) throw error;
     entry.faulty = true;
-    problems.add([...entry.path, 'use'], error.message, 'value');
+    if (entry.use === entry.name) problems.add(entry.path, error.message);
+    else problems.add([...entry.path, 'use'], error.message, 'value');
   }
 }
 

@@ -15,40 +15,41 @@ export interface Dependency<E> {
 export type StartOrder<E> = { readonly order: readonly E[] } | { readonly cycle: readonly Dependency<E>[] };
 
 /**
- * The order that follows from who reads what: whoever reads a point starts after everyone who contributes to it. What that leaves open is
- * decided by the order given, which is the file's, so that a start is the same each time.
+ * The order that follows from who reads what: whoever reads a point starts after everyone who contributes to it. What that leaves open is decided
+ * by an entry's height, the length of the longest chain of readers below it: the lowest start first, so that what all the others lead to, a transport
+ * that listens, starts when everything is there (R-053). Entries of one height start in the order given, which is the file's.
  */
 export function startOrder<E extends OrderedEntry>(entries: readonly E[]): StartOrder<E> {
-  const waiting = new Set(entries);
-  const order: E[] = [];
-  while (waiting.size > 0) {
-    const next = [...waiting].find((entry) => blocker(entry, waiting) === undefined);
-    if (next === undefined) return { cycle: findCycle(waiting) };
-    waiting.delete(next);
-    order.push(next);
+  const heights = new Map<E, number>();
+
+  /** Finds the height of an entry and of all below it, or the circle that it leads into. `path` is how it was come to. */
+  const climb = (entry: E, path: readonly Dependency<E>[]): readonly Dependency<E>[] | undefined => {
+    if (heights.has(entry)) return undefined;
+    const passed = path.findIndex(({ reader }) => reader === entry);
+    if (passed >= 0) return path.slice(passed);
+    let height = 0;
+    for (const dependency of dependencies(entry, entries)) {
+      const cycle = climb(dependency.contributor, [...path, dependency]);
+      if (cycle !== undefined) return cycle;
+      height = Math.max(height, (heights.get(dependency.contributor) ?? 0) + 1);
+    }
+    heights.set(entry, height);
+    return undefined;
+  };
+
+  for (const entry of entries) {
+    const cycle = climb(entry, []);
+    if (cycle !== undefined) return { cycle };
   }
-  return { order };
+  return { order: entries.toSorted((a, b) => (heights.get(a) ?? 0) - (heights.get(b) ?? 0)) };
 }
 
-/** The first entry that must start before this one and has not. An entry may read what it contributes to itself. */
-function blocker<E extends OrderedEntry>(reader: E, waiting: ReadonlySet<E>): Dependency<E> | undefined {
-  for (const contributor of waiting) {
-    if (contributor === reader) continue;
-    for (const point of reader.reads) if (contributor.contributes.has(point)) return { reader, point, contributor };
-  }
-  return undefined;
-}
-
-/** Every entry that waits has a blocker: following them must come back to one that was passed. */
-function findCycle<E extends OrderedEntry>(waiting: ReadonlySet<E>): readonly Dependency<E>[] {
-  const path: Dependency<E>[] = [];
-  for (let [entry] = waiting; entry !== undefined; ) {
-    const start = path.findIndex(({ reader }) => reader === entry);
-    if (start >= 0) return path.slice(start);
-    const step = blocker(entry, waiting);
-    if (step === undefined) break;
-    path.push(step);
-    entry = step.contributor;
-  }
-  return path;
+/** Whom an entry waits for. It may read what it contributes to itself. */
+function dependencies<E extends OrderedEntry>(reader: E, entries: readonly E[]): Dependency<E>[] {
+  return entries
+    .filter((entry) => entry !== reader)
+    .flatMap((contributor) => {
+      const point = [...reader.reads].find((key) => contributor.contributes.has(key));
+      return point === undefined ? [] : [{ reader, point, contributor }];
+    });
 }
