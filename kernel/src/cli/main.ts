@@ -4,6 +4,7 @@
  * A distribution is any folder with a `package.json` that depends on `@plugboard/kernel` and on the plugins it wants, and a
  * `plugboard.yaml` that says how they are put together. In that folder,
  *
+ *     plugboard chat       talks to an agent in the terminal
  *     plugboard check      tells whether the file can be run, and everything that is wrong with it
  *     plugboard start      runs the server until it is told to stop (SIGTERM, or Ctrl-C)
  *     plugboard plugins    shows what is loaded, from where, and what each plugin provides
@@ -30,6 +31,7 @@ const EXIT_CONFIG = 78;
 
 const commands: Readonly<Record<string, () => Promise<CliCommand>>> = {
   start: async () => (await import('./start.js')).start,
+  chat: async () => (await import('./chat.js')).chat,
   check: async () => (await import('./check.js')).check,
   plugins: async () => (await import('./plugins.js')).plugins,
   schema: async () => (await import('./schema.js')).schema,

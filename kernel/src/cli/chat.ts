@@ -1,0 +1,40 @@
+import { ChatError, type Conversation } from './chat/conversation.js';
+import { talkInProcess } from './chat/in-process.js';
+import { talk } from './chat/terminal.js';
+import { talkThroughServer } from './chat/through-server.js';
+import { type CliArguments, type CliCommand, CONFIG_OPTION, configFile } from './command.js';
+
+/** A conversation in the terminal; where standard input is no terminal, each line of it is one turn. */
+export const chat: CliCommand = {
+  summary: 'Talks to an agent, in this process or through a running server',
+  positionals: ['[AGENT]'],
+  options: {
+    config: CONFIG_OPTION,
+    url: {
+      value: 'URL',
+      description: 'a running server, for example http://127.0.0.1:8080; PLUGBOARD_TOKEN is sent as its token, where it is set',
+    },
+  },
+  async run(args) {
+    try {
+      const conversation = await open(args);
+      try {
+        return (await talk(conversation, { input: process.stdin, output: process.stdout, errors: process.stderr })) > 0 ? 1 : 0;
+      } finally {
+        await conversation.close();
+      }
+    } catch (error) {
+      if (!(error instanceof ChatError)) throw error;
+      process.stderr.write(`plugboard chat: ${error.message}\n`);
+      return 1;
+    }
+  },
+};
+
+function open(args: CliArguments): Promise<Conversation> {
+  const [agent] = args.positionals;
+  const url = args.text('url');
+  return url === undefined
+    ? talkInProcess(configFile(args), agent)
+    : talkThroughServer(url, agent, process.env.PLUGBOARD_TOKEN || undefined);
+}
