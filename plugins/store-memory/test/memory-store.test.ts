@@ -1,0 +1,157 @@
+import { type Message, type SessionId, SessionStores, VersionConflict } from '@plugboard/kernel';
+import { ManualClock, pluginContract, sessionStoreContract, testContext } from '@plugboard/kernel/testing';
+import t from 'tap';
+import plugin from '../src/index.js';
+
+const HOUR = 60 * 60_000;
+
+function open(config: object = {}, clock = new ManualClock()) {
+  const ctx = testContext(plugin, { config, clock, entry: 'sessions' });
+  return {
+    store: ctx.contributed(SessionStores),
+    clock,
+    logs: ctx.logs,
+    stop: () => ctx.lifecycle.stop?.(new AbortController().signal),
+  };
+}
+
+const OWNER = { project: 'acme', agent: 'helper' };
+const session = (key: string): SessionId => ({ ...OWNER, key });
+
+/** A turn whose JSON is so many bytes long. */
+function turn(bytes: number): readonly Message[] {
+  const frame = JSON.stringify([{ role: 'user', content: '' }]).length;
+  return [{ role: 'user', content: 'x'.repeat(bytes - frame) }];
+}
+
+t.test('keeps to the contract of plugins', async (t) => {
+  for (const c of pluginContract(plugin, { packageDir: new URL('..', import.meta.url) })) t.test(c.name, c.run);
+});
+
+t.test('keeps to the contract of session stores', async (t) => {
+  const clock = new ManualClock();
+  for (const c of sessionStoreContract(() => open({}, clock), { clock })) t.test(c.name, c.run);
+});
+
+t.test('forgets a session when its last turn is `ttl` ago, and says that it is lost', async (t) => {
+  const { store, clock, logs } = open({ ttl: '2h' });
+  await store.commit(session('anna'), { expected: 0, messages: turn(100) });
+  clock.advance(HOUR);
+  await store.commit(session('anna'), { expected: 1, messages: turn(100) });
+  clock.advance(2 * HOUR - 1);
+  t.equal((await store.load(session('anna'))).version, 2);
+  t.same(logs, []);
+  clock.advance(2 * HOUR);
+  t.equal((await store.load(session('anna'))).version, 0);
+  t.match(logs, [
+    {
+      level: 'info',
+      msg: 'evicted a session: its messages are lost, for they were in memory only',
+      project: 'acme',
+      agent: 'helper',
+      session_hash: /^[0-9a-f]{12}$/,
+      turns: 2,
+      bytes: 200,
+      limit: 'ttl',
+    },
+  ]);
+  t.notMatch(JSON.stringify(logs), 'anna', 'the key may be a name');
+});
+
+t.test('frees the memory of what has expired also when nobody calls', async (t) => {
+  const { store, clock, logs } = open({ ttl: '90d' });
+  await store.commit(session('early'), { expected: 0, messages: turn(100) });
+  clock.advance(24 * HOUR);
+  await store.commit(session('late'), { expected: 0, messages: turn(100) });
+  clock.advance(89 * 24 * HOUR);
+  t.match(logs, [{ turns: 1, limit: 'ttl' }], 'no call was needed for the first');
+  t.equal(clock.pending, 1, 'the second is waited for');
+  clock.advance(24 * HOUR);
+  t.equal(logs.length, 2);
+  t.equal(clock.pending, 0, 'nothing is left to wait for');
+});
+
+t.test('evicts the session that was not used for the longest time when there are more than `maxSessions`', async (t) => {
+  const { store, clock, logs } = open({ maxSessions: 2 });
+  for (const key of ['a', 'b']) {
+    await store.commit(session(key), { expected: 0, messages: turn(100) });
+    clock.advance(1);
+  }
+  await store.load(session('a')); // a turn begins
+  await store.commit(session('c'), { expected: 0, messages: turn(100) });
+  t.match(logs, [{ level: 'warn', turns: 1, limit: 'maxSessions' }]);
+  t.same(await Promise.all(['a', 'b', 'c'].map(async (key) => (await store.load(session(key))).version)), [1, 0, 1]);
+});
+
+t.test('evicts as many as it takes when they hold more than `maxBytes` together', async (t) => {
+  const { store, logs } = open({ maxBytes: '1kb' });
+  for (const key of ['a', 'b', 'c']) await store.commit(session(key), { expected: 0, messages: turn(300) });
+  await store.commit(session('d'), { expected: 0, messages: turn(500) });
+  t.match(logs, [
+    { limit: 'maxBytes', bytes: 300 },
+    { limit: 'maxBytes', bytes: 300 },
+  ]);
+  t.same(await Promise.all(['a', 'b', 'c', 'd'].map(async (key) => (await store.load(session(key))).version)), [0, 0, 1, 1]);
+});
+
+t.test('counts bytes, not characters', async (t) => {
+  const { store, logs } = open({ maxBytes: '1kb' });
+  await store.commit(session('a'), { expected: 0, messages: turn(100) });
+  await store.commit(session('b'), { expected: 0, messages: [{ role: 'user', content: '漢'.repeat(320) }] });
+  t.match(logs, [{ limit: 'maxBytes', bytes: 100 }]);
+});
+
+t.test('refuses a turn for which there can be no room, and nobody else loses anything for it', async (t) => {
+  const { store, logs } = open({ maxBytes: '1kb' });
+  await store.commit(session('a'), { expected: 0, messages: turn(300) });
+  await store.commit(session('b'), { expected: 0, messages: turn(600) });
+  await t.rejects(store.commit(session('b'), { expected: 1, messages: turn(500) }), {
+    message:
+      'the session would take 1100 bytes, and the memory store holds 1024 in all: raise its maxBytes, or use a store on disk',
+  });
+  await t.rejects(store.park(OWNER, ['call_1'], turn(1025)), {
+    message: /^what a turn leaves for its next request would take 1025 bytes/,
+  });
+  t.same(logs, []);
+  t.equal((await store.load(session('a'))).version, 1);
+  t.same(await store.load(session('b')), { version: 1, messages: turn(600) });
+});
+
+t.test('tells a turn whose session was evicted meanwhile that it is gone', async (t) => {
+  const { store } = open({ maxSessions: 1 });
+  await store.commit(session('a'), { expected: 0, messages: turn(100) });
+  const { version } = await store.load(session('a'));
+  await store.commit(session('b'), { expected: 0, messages: turn(100) });
+  await t.rejects(store.commit(session('a'), { expected: version, messages: turn(100) }), VersionConflict);
+});
+
+t.test('keeps parked messages within the same limits, each by its own number and with one measure of bytes', async (t) => {
+  const { store, clock, logs } = open({ maxSessions: 2, maxBytes: '1kb' });
+  await store.commit(session('a'), { expected: 0, messages: turn(200) });
+  clock.advance(1);
+  await store.park(OWNER, ['call_1', 'call_2'], turn(400));
+  t.same(logs, [], 'two calls have one copy, and take no place of a session');
+  await store.park(OWNER, ['call_3'], turn(100));
+  t.match(logs, [{ level: 'warn', msg: /^evicted the parked messages of a tool call/, limit: 'maxSessions', bytes: 200 }]);
+  t.equal(await store.parked(OWNER, 'call_1'), undefined);
+  t.same(await store.parked(OWNER, 'call_2'), turn(400));
+  clock.advance(1);
+  await store.park(OWNER, ['call_4'], turn(950));
+  t.match(
+    logs.slice(1),
+    [{ limit: 'maxSessions' }, { turns: 1, limit: 'maxBytes' }, { limit: 'maxBytes', bytes: 100 }],
+    'the oldest first',
+  );
+  t.same(await store.parked(OWNER, 'call_4'), turn(950));
+});
+
+t.test('forgets everything when it is stopped, and waits for nothing more', async (t) => {
+  const { store, clock, stop, logs } = open();
+  await store.commit(session('a'), { expected: 0, messages: turn(100) });
+  await store.park(OWNER, ['call_1'], turn(100));
+  t.equal(clock.pending, 2);
+  await stop();
+  t.equal(clock.pending, 0);
+  t.same(await store.load(session('a')), { version: 0, messages: [] });
+  t.same(logs, []);
+});
