@@ -1,0 +1,127 @@
+import {
+  CLOCK,
+  type Clock,
+  CONFIG,
+  IDS,
+  type IdSource,
+  inject,
+  injectable,
+  type ModelConnector,
+  type ModelEvent,
+  type ModelRequest,
+  NO_USAGE,
+  parseDuration,
+  textOf,
+  type Usage,
+} from '@plugboard/kernel';
+import { chooseCalls } from './choose-calls.js';
+import type { DemoConfig } from './config.js';
+import { lastPrompt, toolResults } from './conversation.js';
+import { introduction, report } from './reply.js';
+
+/** What it honours. Any other sampling parameter would mean nothing to it. */
+const PARAMS: readonly string[] = ['max_tokens', 'max_completion_tokens', 'tool_choice'];
+
+/**
+ * Answers without any model server, the same to the same conversation: where the words of the last user message name a tool it asks for the
+ * tool; where tools have answered it repeats what they said; else it introduces itself.
+ */
+@injectable()
+export class DemoModel implements ModelConnector {
+  readonly model = 'demo';
+  readonly contextWindow = 128_000;
+  readonly input = ['text'] as const;
+  readonly #pace: number;
+  readonly #clock: Clock;
+  readonly #ids: IdSource;
+
+  constructor(@inject(CONFIG) config: DemoConfig, @inject(CLOCK) clock: Clock, @inject(IDS) ids: IdSource) {
+    this.#pace = parseDuration(config.pace);
+    this.#clock = clock;
+    this.#ids = ids;
+  }
+
+  takes(param: string): boolean {
+    return PARAMS.includes(param);
+  }
+
+  async *stream(request: ModelRequest, signal: AbortSignal): AsyncGenerator<readonly ModelEvent[]> {
+    signal.throwIfAborted();
+    const results = toolResults(request.messages);
+    const calls = results.length > 0 ? [] : chooseCalls(lastPrompt(request.messages), request.tools, request.params.tool_choice);
+    if (calls.length > 0) {
+      const events = calls.map((call) => ({
+        type: 'tool-call' as const,
+        id: `call_${this.#ids.base62(24)}`,
+        name: call.name,
+        arguments: JSON.stringify(call.arguments),
+      }));
+      yield events;
+      yield ending(
+        'tool_calls',
+        request,
+        events.map((event) => event.arguments),
+      );
+      return;
+    }
+
+    const words = wordsOf(results.length > 0 ? report(results) : introduction(request.messages, request.tools));
+    const said = words.slice(0, wordLimit(request.params));
+    if (request.incremental) {
+      for (const word of said) {
+        await this.#wait(signal);
+        yield [{ type: 'text', text: word }];
+      }
+    } else {
+      yield [{ type: 'text', text: said.join('') }];
+    }
+    yield ending(said.length < words.length ? 'length' : 'stop', request, said);
+  }
+
+  /** @throws the signal's reason as soon as it is aborted. */
+  async #wait(signal: AbortSignal): Promise<void> {
+    if (this.#pace > 0) {
+      await new Promise<void>((resolve) => {
+        const done = (): void => {
+          timer.cancel();
+          signal.removeEventListener('abort', done);
+          resolve();
+        };
+        const timer = this.#clock.after(this.#pace, done);
+        signal.addEventListener('abort', done);
+      });
+    }
+    signal.throwIfAborted();
+  }
+}
+
+/** Each word with the blanks that follow it: joined, they are the text. */
+function wordsOf(text: string): readonly string[] {
+  return text.match(/\S+\s*/g) ?? [];
+}
+
+/** A word counts as a token. */
+function wordLimit({ max_completion_tokens: newer, max_tokens: older }: ModelRequest['params']): number {
+  const limit = newer ?? older;
+  return typeof limit === 'number' ? limit : Number.POSITIVE_INFINITY;
+}
+
+function ending(reason: 'stop' | 'length' | 'tool_calls', request: ModelRequest, said: readonly string[]): readonly ModelEvent[] {
+  return [
+    { type: 'usage', usage: estimate(request, said) },
+    { type: 'end', reason },
+  ];
+}
+
+/** Words, for want of tokens. */
+function estimate({ messages, tools }: ModelRequest, said: readonly string[]): Usage {
+  const prompt = [...messages.map((message) => textOf(message.content)), ...tools.map((tool) => JSON.stringify(tool))];
+  return { ...NO_USAGE, promptTokens: countWords(prompt), completionTokens: countWords(said) };
+}
+
+/** Without a list of them: a conversation may be long. */
+function countWords(texts: readonly string[]): number {
+  let count = 0;
+  for (const text of texts) for (const _ of text.matchAll(/\S+/g)) count += 1;
+  return count;
+}

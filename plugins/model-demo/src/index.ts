@@ -1,0 +1,13 @@
+import { definePlugin, ModelConnectors } from '@plugboard/kernel';
+import { configSchema } from './config.js';
+import { DemoModel } from './demo-model.js';
+
+export default definePlugin({
+  name: '@plugboard/model-demo',
+  apiVersion: 1,
+  summary: 'Stands in for a model where there is no account: calls tools, and says that it is a stand-in',
+  configSchema,
+  register(ctx) {
+    ctx.contribute(ModelConnectors, ctx.container.resolve(DemoModel));
+  },
+});

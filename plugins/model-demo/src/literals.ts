@@ -1,0 +1,38 @@
+/** What of a prompt stands for itself, and the rest, which is words about it. */
+export interface Literals {
+  /** What stood in quotes, without them. */
+  readonly quoted: readonly string[];
+  /** Paths, file names and URLs that stood without quotes. */
+  readonly paths: readonly string[];
+  /** The prompt without the above. */
+  readonly rest: string;
+}
+
+const QUOTED = /"([^"]+)"|“([^”]+)”|«([^»]+)»|`([^`]+)`|(?<!\p{L})'([^']+)'(?!\p{L})/gu;
+
+/** A word with a slash or backslash in it, a home folder or a file name with an ending. Not a fraction, nor `and/or`. */
+const PATH =
+  /^(?:https?:\/\/.+|[.~]{0,2}[\\/].*|[A-Za-z]:[\\/].*|[\p{L}\p{N}_.-]+(?:[\\/][\p{L}\p{N}_.-]*)+|[\p{L}\p{N}_-]+\.\p{L}[\p{L}\p{N}]{0,7})$/u;
+
+export function looksLikePath(text: string): boolean {
+  return PATH.test(text);
+}
+
+export function literalsOf(prompt: string): Literals {
+  const quoted: string[] = [];
+  const paths: string[] = [];
+  const unquoted = prompt.replaceAll(QUOTED, (_, ...groups: unknown[]) => {
+    quoted.push(String(groups.slice(0, 5).find((group) => group !== undefined)));
+    return ' ';
+  });
+  const rest = unquoted
+    .split(/\s+/)
+    .filter((word) => {
+      const bare = word.replaceAll(/^[([{]+|[)\]},;:!?]+$|(?<=[^.])\.+$/g, '');
+      if (!looksLikePath(bare)) return true;
+      paths.push(bare);
+      return false;
+    })
+    .join(' ');
+  return { quoted, paths, rest };
+}
