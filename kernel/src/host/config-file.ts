@@ -158,7 +158,8 @@ function untilLost(errors: readonly YAMLError[]): YAMLError[] {
 }
 
 function keyText(pair: Pair): string {
-  return isScalar(pair.key) ? String(pair.key.value ?? '') : String(pair.key);
+  // Not its value: that of a merge key, `<<`, is a symbol.
+  return isScalar(pair.key) ? (pair.key.source ?? String(pair.key.value)) : String(pair.key);
 }
 
 function asNode(value: unknown): Node | undefined {

@@ -15,6 +15,7 @@ export interface CheckedOptions {
   readonly secrets: readonly string[];
 }
 
+/** Without its meta-schema, whose compilation would cost more than all of a usual file's: strict mode finds the faults of a schema too. */
 const ajv = new Ajv({
   strict: true,
   strictRequired: false,
@@ -22,6 +23,8 @@ const ajv = new Ajv({
   allErrors: true,
   useDefaults: true,
   verbose: true,
+  meta: false,
+  validateSchema: false,
 });
 ajv.addKeyword({ keyword: 'secret', schemaType: 'boolean' });
 ajv.addFormat('duration', DURATION_PATTERN);
@@ -38,7 +41,7 @@ export class OptionSchema {
   /** @throws Error where ajv, in its strict mode, finds fault with the schema. */
   constructor(schema: JsonSchema) {
     this.schema = closed(schema);
-    this.#validate = ajv.compile(this.schema);
+    this.#validate = compiled(this.schema);
   }
 
   /**
@@ -66,6 +69,16 @@ export class OptionSchema {
       secrets: secrets.flatMap(({ texts }) => texts),
     };
   }
+}
+
+const validators = new Map<string, ValidateFunction>();
+
+/** Sections and plugins often have the same options as others: each schema is compiled once in a process. */
+function compiled(schema: JsonSchema): ValidateFunction {
+  const text = JSON.stringify(schema);
+  const validate = validators.get(text) ?? ajv.compile(schema);
+  validators.set(text, validate);
+  return validate;
 }
 
 /** Closes every object schema that does not say what else it may hold. */

@@ -1,0 +1,60 @@
+import t from 'tap';
+import { ConfigFile } from '../../src/host/config-file.js';
+
+const read = (text: string) => new ConfigFile('/etc/app/plugboard.yaml', 'plugboard.yaml', text);
+const at = (file: ConfigFile, path: (string | number)[], of: 'key' | 'value' = 'value') => {
+  const { line, column } = file.position(path, of);
+  return `${line}:${column}`;
+};
+
+t.test('keys and values are found by line and column', async (t) => {
+  const file = read(
+    'models:\n  fast: { use: openai, model: gpt }\ntools:\n  files:\n    args:\n      - one\n      - two\n  empty:\n',
+  );
+  t.equal(at(file, ['models', 'fast'], 'key'), '2:3');
+  t.equal(at(file, ['models', 'fast'], 'value'), '2:9');
+  t.equal(at(file, ['models', 'fast', 'model'], 'key'), '2:24');
+  t.equal(at(file, ['tools', 'files', 'args', 1]), '7:9');
+  t.equal(at(file, ['tools', 'empty']), '8:3', 'a key with nothing behind it stands for its value');
+  t.equal(at(file, ['models', 'fast', 'missing', 'deeper']), '2:9', 'what is not there is where it would be');
+  t.equal(at(file, ['nowhere']), '1:1');
+  t.equal(file.folder, '/etc/app');
+});
+
+t.test('anchors and merges are followed to where the value was written', async (t) => {
+  const file = read('a: &a { use: x, n: 1 }\nb: *a\nc:\n  <<: *a\n  n: 2\nd: { <<: [*a, { m: 3 }] }\n');
+  t.same(file.content, { a: { use: 'x', n: 1 }, b: { use: 'x', n: 1 }, c: { use: 'x', n: 2 }, d: { use: 'x', n: 1, m: 3 } });
+  t.equal(at(file, ['b', 'n']), '1:20');
+  t.equal(at(file, ['c', 'n']), '5:6');
+  t.equal(at(file, ['c', 'use']), '1:14');
+  t.equal(at(file, ['d', 'm']), '6:20');
+});
+
+t.test('a key that is written twice is a fault, and the rest is read', async (t) => {
+  const file = read('models:\n  fast: {}\n  fast: {}\ntools: {}\n');
+  t.same(file.faults, [{ path: ['models', 'fast'], position: { line: 3, column: 3 }, message: 'this key is written twice' }]);
+  t.equal(file.broken, false);
+  t.ok(file.content);
+});
+
+t.test('text that is no YAML is told of once for each place, not for each token after it', async (t) => {
+  const broken = (text: string) => {
+    const file = read(text);
+    t.ok(file.broken);
+    return file.faults.map(({ position, message }) => `${position.line}:${position.column} ${message}`);
+  };
+  t.match(broken('a: { b: c\nd: 1\n'), [/^2:1 this is no YAML: /]);
+  t.same(broken('a: { key: ${X} }\nb: { key: ${Y} }\n'), [
+    '1:12 a variable inside { } or [ ] must stand in quotes, as in "${NAME}"',
+  ]);
+  t.same(broken('a: *nowhere\n'), ['1:4 the alias *nowhere names no anchor; there is no &nowhere above it']);
+  t.match(broken('a: !secret x\n'), [/^1:4 this is no YAML: Unresolved tag/], 'a tag that means nothing here');
+  t.match(broken('a: "unclosed\n\tb: [1\n'), [/^3:1 this is no YAML: Missing closing/]);
+});
+
+t.test('JSON is YAML, and a file may be empty', async (t) => {
+  t.same(read('{ "models": { "fast": { "n": 1 } } }').content, { models: { fast: { n: 1 } } });
+  t.equal(read('').content, null);
+  t.equal(at(read(''), ['models']), '1:1');
+  t.equal(at(read('# nothing\n'), []), '1:1');
+});

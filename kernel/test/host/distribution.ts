@@ -1,0 +1,77 @@
+import type { Test } from 'tap';
+import type { Composition } from '../../src/host/composition.js';
+import { ConfigError } from '../../src/host/errors.js';
+import type { FileLayout } from '../../src/host/file-layout.js';
+import { type ComposeOptions, compose } from '../../src/host/kernel.js';
+import { layout } from '../../src/layout.js';
+import { CapturedLog } from '../../src/testing/capture-log.js';
+
+/** The sections of the real file, without what is bundled, and with no store where none is named: a host and nothing else. */
+export const bare: FileLayout = {
+  ...layout,
+  bundled: [],
+  sections: { ...layout.sections, sessions: { prefix: 'store', shape: 'single' } },
+};
+
+type Files = Readonly<Record<string, string>>;
+type Options = Partial<ComposeOptions>;
+
+/** A folder with these files, and the composition of its `plugboard.yaml`. It is stopped when the test ends. */
+export async function composed(
+  t: Test,
+  files: Files,
+  options: Options = {},
+): Promise<{ composition: Composition; log: CapturedLog }> {
+  const log = new CapturedLog();
+  const dir = t.testdir(files);
+  const composition = await compose({ file: 'plugboard.yaml', layout: bare, env: {}, cwd: dir, logTo: log, ...options });
+  t.teardown(() => composition.stop());
+  return { composition, log };
+}
+
+/** What is wrong with a folder's `plugboard.yaml`, line by line. Fails where nothing is. */
+export async function problemsOf(t: Test, files: Files, options: Options = {}): Promise<string[]> {
+  try {
+    await composed(t, files, options);
+  } catch (error) {
+    if (error instanceof ConfigError) return error.message.split('\n');
+    throw error;
+  }
+  return t.fail('the configuration has no problems') ? [] : [];
+}
+
+/**
+ * The module of a plugin.
+ * @param parts what differs from a plugin without options that does nothing, as JavaScript. `point` and `list` are extension points, by name and in
+ *   order; `only` is one for a single contribution.
+ */
+export function plugin(
+  parts: { name?: string; properties?: string; schema?: string; more?: string; register?: string } = {},
+): string {
+  const {
+    name = 'test-plugin',
+    properties = '{}',
+    schema = `{ type: 'object', properties: ${properties} }`,
+    more = '',
+    register = '',
+  } = parts;
+  return `
+    import { CLOCK, CONFIG, defineExtensionPoint, definePlugin, ENTRY, HOST, LOGGER } from '@plugboard/kernel';
+    const point = defineExtensionPoint('test.point', { discipline: 'by-name' });
+    const list = defineExtensionPoint('test.list', { discipline: 'in-order', routesOf: (value) => value.routes ?? [] });
+    const only = defineExtensionPoint('test.only', { discipline: 'one' });
+    export default definePlugin({
+      name: '${name}',
+      apiVersion: 1,
+      summary: 'A plugin of a test',
+      configSchema: ${schema},
+      ${more}
+      register(ctx) { ${register} },
+    });
+  `;
+}
+
+/** An installed package that is a plugin. */
+export function installed(name: string, version: string, module: string, exports: unknown = './index.js') {
+  return { 'package.json': JSON.stringify({ name, version, type: 'module', exports }), 'index.js': module };
+}

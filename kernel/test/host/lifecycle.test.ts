@@ -1,0 +1,229 @@
+import t from 'tap';
+import { StartError } from '../../src/host/errors.js';
+import { LifecycleRunner } from '../../src/host/lifecycle.js';
+import type { Lifecycle } from '../../src/host/plugin.js';
+import { StatusBoard } from '../../src/host/status-board.js';
+import { CapturedLog } from '../../src/testing/capture-log.js';
+import { ManualClock } from '../../src/testing/clock.js';
+
+interface Part extends Lifecycle {
+  readonly optional?: boolean;
+}
+
+/** Entries `a`, `b` … of a server, in this order. `seen` is what happened to them. */
+function serverOf(parts: Readonly<Record<string, (seen: (what: string) => void) => Part>>) {
+  const clock = new ManualClock();
+  const log = new CapturedLog();
+  const status = new StatusBoard(new Map());
+  const seen: string[] = [];
+  const withdrawn: string[] = [];
+  const order = Object.entries(parts).map(([id, make]) => {
+    status.add(id, 'registered');
+    const { optional = false, ...lifecycle } = make((what) => seen.push(`${id} ${what}`));
+    return { id, optional, lifecycle, plugin: { name: `plugin-${id}`, version: '1.2.3', path: `/plugins/${id}.js` } };
+  });
+  const runner = new LifecycleRunner({ order, status, clock, log: log.logger(clock), withdraw: ({ id }) => withdrawn.push(id) });
+  const statuses = () => status.entries().map(({ entry, status }) => `${entry} ${status}`);
+  return { runner, clock, log, status, seen, withdrawn, statuses };
+}
+
+const well = (seen: (what: string) => void): Part => ({ start: () => seen('start'), stop: () => seen('stop') });
+const messagesOf = (error: unknown) =>
+  error instanceof StartError ? error.failures.map(({ message }) => message) : t.fail(`${error}`);
+
+/** A promise that never settles, and one that tells when it was asked for. */
+function hanging() {
+  const asked = Promise.withResolvers<AbortSignal>();
+  const hang = (signal: AbortSignal) => {
+    asked.resolve(signal);
+    return new Promise<void>(() => undefined);
+  };
+  return { asked: asked.promise, hang };
+}
+
+t.test('entries start one by one, and stop in reverse', async (t) => {
+  const { runner, seen, status, statuses } = serverOf({
+    a: (seen) => ({
+      start: async () => {
+        seen('starts');
+        await null;
+        seen('started');
+      },
+      stop: () => seen('stop'),
+    }),
+    b: well,
+    c: () => ({}),
+  });
+  t.equal(status.phase, 'starting');
+  await runner.start();
+  t.same(seen, ['a starts', 'a started', 'b start']);
+  t.equal(status.phase, 'running');
+  t.same(statuses(), ['a running', 'b running', 'c running']);
+  t.same(await runner.stop(), []);
+  t.same(seen.slice(3), ['b stop', 'a stop']);
+  t.equal(status.phase, 'stopped');
+  t.same(statuses(), ['a stopped', 'b stopped', 'c stopped']);
+});
+
+t.test(
+  'R-050 an entry that throws in start ends it: itself and the others are stopped in reverse, and every failure is told',
+  async (t) => {
+    let aborted = false;
+    const { runner, seen, status, statuses } = serverOf({
+      a: well,
+      b: (seen) => ({
+        ...well(seen),
+        stop: () => {
+          throw 'no Error at all';
+        },
+      }),
+      c: (seen) => ({
+        start(signal) {
+          signal.onabort = () => {
+            aborted = true;
+          };
+          throw new Error('port 1 is taken');
+        },
+        stop: () => seen('stop'),
+      }),
+      d: well,
+    });
+    const error = await runner.start().catch((error) => error);
+    t.same(messagesOf(error), [
+      'c did not start: port 1 is taken (plugin plugin-c 1.2.3, /plugins/c.js)',
+      'b did not stop well: threw "no Error at all" (plugin plugin-b 1.2.3, /plugins/b.js)',
+    ]);
+    t.match(error.failures[0].cause, { message: 'port 1 is taken' });
+    t.same(seen, ['a start', 'b start', 'c stop', 'a stop']);
+    t.ok(aborted);
+    t.equal(status.phase, 'stopped');
+    t.same(statuses(), ['a stopped', 'b failed', 'c failed', 'd registered']);
+    t.equal((await runner.stop()).length, 1, 'stopping afterwards does nothing more, and tells the same');
+    t.same(seen.length, 4);
+  },
+);
+
+t.test('R-051 an entry that hangs in start is given up after its limit, with advice meanwhile', async (t) => {
+  const { asked, hang } = hanging();
+  const { runner, clock, log, seen } = serverOf({
+    a: well,
+    b: (seen) => ({ start: hang, stop: () => seen('stop'), startLimit: 12_000 }),
+  });
+  const started = runner.start().catch((error) => error);
+  const signal = await asked;
+  clock.advance(11_999);
+  t.same(
+    log.lines.map(({ level, msg }) => `${level} ${msg}`),
+    ['warn still starting: b, 5 s', 'warn still starting: b, 10 s'],
+  );
+  t.notOk(signal.aborted);
+  clock.advance(1);
+  t.same(messagesOf(await started), [
+    'b did not start within 12 s; what it waits for may be out of reach (plugin plugin-b 1.2.3, /plugins/b.js)',
+  ]);
+  t.ok(signal.aborted);
+  t.same(seen, ['a start', 'b stop', 'a stop']);
+  t.equal(clock.pending, 0);
+});
+
+t.test('R-051 an entry that hangs in stop is left behind after its limit, and the others still stop', async (t) => {
+  const { asked, hang } = hanging();
+  const { runner, clock, seen } = serverOf({ a: well, b: () => ({ stop: hang }), c: well });
+  await runner.start();
+  const stopped = runner.stop();
+  const signal = await asked;
+  clock.advance(10_000);
+  t.match(await stopped, [{ message: 'b did not stop within 10 s and was left behind (plugin plugin-b 1.2.3, /plugins/b.js)' }]);
+  t.ok(signal.aborted);
+  t.same(seen, ['a start', 'c start', 'c stop', 'a stop']);
+});
+
+t.test('R-065 a whole stop in a given time leaves every entry at least a moment', async (t) => {
+  const first = hanging();
+  const second = hanging();
+  const { runner, clock, seen } = serverOf({
+    a: well,
+    b: () => ({ stop: second.hang }),
+    c: () => ({ stop: first.hang, stopLimit: 60_000 }),
+  });
+  await runner.start();
+  const stopped = runner.stop({ within: 9_000 });
+  await first.asked;
+  clock.advance(9_000);
+  await second.asked;
+  clock.advance(500);
+  t.equal((await stopped).length, 2);
+  t.same(seen, ['a start', 'a stop']);
+});
+
+t.test('an optional entry that does not start is stopped and withdrawn, and the rest goes on', async (t) => {
+  const { runner, log, seen, withdrawn, statuses } = serverOf({
+    a: well,
+    b: () => ({
+      optional: true,
+      start: () => Promise.reject(new Error('no such server')),
+      stop() {
+        throw new Error('nothing to stop');
+      },
+    }),
+    c: well,
+  });
+  await runner.start();
+  t.same(withdrawn, ['b']);
+  t.same(
+    log.lines.map(({ msg }) => msg),
+    [
+      'withdrawn: b did not start: no such server (plugin plugin-b 1.2.3, /plugins/b.js)',
+      'b did not stop well: nothing to stop (plugin plugin-b 1.2.3, /plugins/b.js)',
+    ],
+  );
+  t.same(statuses(), ['a running', 'b withdrawn', 'c running']);
+  t.same(await runner.stop(), [], 'it is no failure of the stop');
+  t.same(seen, ['a start', 'c start', 'c stop', 'a stop']);
+});
+
+t.test('a stop during the start ends it, and stops what had begun', async (t) => {
+  const { asked, hang } = hanging();
+  const { runner, seen, status } = serverOf({
+    a: well,
+    b: (seen) => ({ optional: true, start: hang, stop: () => seen('stop') }),
+    c: well,
+  });
+  const started = runner.start().catch((error) => error);
+  const signal = await asked;
+  const stopped = runner.stop();
+  t.equal(status.phase, 'stopping');
+  t.same(await stopped, []);
+  t.ok(signal.aborted);
+  t.match(await started, { name: 'StartError', failures: [], message: 'the server was told to stop before it had started' });
+  t.same(seen, ['a start', 'b stop', 'a stop']);
+});
+
+t.test('a stop is safe without a start, and twice', async (t) => {
+  const { runner, seen, status } = serverOf({ a: well });
+  t.equal(runner.stop(), runner.stop());
+  t.same(await runner.stop(), []);
+  t.equal(status.phase, 'stopped');
+  await t.rejects(runner.start(), StartError);
+  t.same(seen, []);
+});
+
+t.test('an error that says nothing is told by its kind', async (t) => {
+  const failing = async (error: unknown) => {
+    const { runner } = serverOf({ a: () => ({ start: () => Promise.reject(error) }) });
+    return messagesOf(await runner.start().catch((error) => error))?.[0];
+  };
+  t.match(await failing(new RangeError()), 'a did not start: RangeError (');
+  t.match(await failing(null), 'a did not start: threw null (');
+  t.match(
+    await failing(new AggregateError([new Error('refused by ::1'), new Error('refused by 127.0.0.1')])),
+    'refused by ::1; refused by 127.0.0.1',
+  );
+});
+
+t.test('states follow one another only as they may', async (t) => {
+  const board = new StatusBoard(new Map());
+  board.add('a', 'registered');
+  t.throws(() => board.set('a', 'running'), { message: 'a cannot become running from registered' });
+  t.throws(() => board.set('b', 'starting'), { message: 'b cannot become starting from undefined' });
+});

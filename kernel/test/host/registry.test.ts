@@ -1,0 +1,67 @@
+import t from 'tap';
+import { defineExtensionPoint } from '../../src/host/extension-point.js';
+import { Registry } from '../../src/host/registry.js';
+
+const named = defineExtensionPoint<string>('test.named', { discipline: 'by-name' });
+const single = defineExtensionPoint<string>('test.single', { discipline: 'one' });
+const listed = defineExtensionPoint<string>('test.listed', { discipline: 'in-order' });
+const of = (entry: string, name: string, value = `${name} of ${entry}`) => ({ entry, name, value, shared: {} });
+
+t.test('a view is empty until the registrations are sealed, and live from then on', async (t) => {
+  const registry = new Registry();
+  const view = registry.view(named);
+  registry.contribute(named, of('tools.a', 'a'));
+  registry.contribute(named, of('tools.b', 'b'));
+  t.same([view.all(), view.get('a'), [...view]], [[], undefined, []]);
+  registry.seal();
+  const before = view.all();
+  t.equal(before, view.all(), 'the same array, as long as nothing changes');
+  t.throws(() => (before as unknown[]).pop(), TypeError);
+  t.same(
+    [...view].map(({ name }) => name),
+    ['a', 'b'],
+  );
+  t.equal(view.get('b'), 'b of tools.b');
+  registry.withdraw('tools.a');
+  t.same(
+    view.all().map(({ name }) => name),
+    ['b'],
+  );
+  t.equal(view.get('a'), undefined);
+  t.equal(before.length, 2, 'who holds an array keeps what it began with');
+});
+
+t.test('R-053 a name that is taken, and a second one of what there is one of, name both owners', async (t) => {
+  const registry = new Registry();
+  registry.contribute(named, of('tools.a', 'clock'));
+  t.throws(() => registry.contribute(named, of('tools.b', 'clock')), {
+    message: 'tools.b and tools.a both provide "clock" at test.named; rename one of them',
+  });
+  registry.contribute(single, of('sessions', 'x'));
+  t.throws(() => registry.contribute(single, of('plugins.y', 'y')), {
+    message: 'plugins.y and sessions both provide test.single, of which there can be only one; remove one of them',
+  });
+  registry.contribute(listed, of('plugins.a', 'same'));
+  registry.contribute(listed, of('plugins.b', 'same'));
+  registry.seal();
+  t.equal(registry.view(listed).all().length, 2, 'in a list, names are free');
+});
+
+t.test('the only one, or what is missing', async (t) => {
+  const registry = new Registry();
+  registry.contribute(single, of('sessions', 'x'));
+  registry.seal();
+  t.equal(registry.view(single).one(), 'x of sessions');
+  t.throws(() => registry.view(named).one(), {
+    message: 'nothing is at test.named; is a plugin missing from the configuration?',
+  });
+});
+
+t.test('a point is the same for every copy of the package that defines it', async (t) => {
+  const copy = defineExtensionPoint<string>('test.named', { discipline: 'by-name' });
+  const registry = new Registry();
+  registry.contribute(named, of('tools.a', 'a'));
+  registry.seal();
+  t.equal(registry.view(copy).get('a'), 'a of tools.a');
+  t.equal(`${copy}`, 'test.named');
+});

@@ -1,0 +1,189 @@
+import t from 'tap';
+import { OptionSchema } from '../../src/host/schema.js';
+import type { JsonSchema } from '../../src/host/schema-types.js';
+import { interpolate } from '../../src/host/variables.js';
+
+/** Each fault of some options as `path: message`. */
+function faults(properties: Record<string, JsonSchema>, options: unknown, more: Partial<JsonSchema> = {}): string[] {
+  return new OptionSchema({ type: 'object', properties, ...more })
+    .check(options)
+    .faults.map(({ path, message }) => `${path.join('.')}: ${message}`);
+}
+
+t.test('each fault is one sentence that tells what would be right', async (t) => {
+  const cases: [JsonSchema, unknown, string][] = [
+    [{ type: 'number' }, 'x', 'must be a number, not "x"'],
+    [{ type: 'integer' }, 1.5, 'must be a whole number, not 1.5'],
+    [{ type: 'boolean' }, null, 'must be true or false, not nothing'],
+    [{ type: 'string' }, 8080, 'must be text (in quotes where it looks like a number), not 8080'],
+    [{ type: 'string' }, 'x'.repeat(99).split(''), 'must be text (in quotes where it looks like a number), not a list'],
+    [{ type: 'array', items: { type: 'string' } }, { a: 1 }, 'must be a list, not a map'],
+    [{ type: 'object', properties: { file: {} } }, 'x', 'must be a map { file }, not "x"'],
+    [{ type: 'object', additionalProperties: true }, 'x', 'must be a map, not "x"'],
+    [{ type: ['integer', 'null'] }, 'x', 'must be a whole number or nothing, not "x"'],
+    [{ type: 'string', format: 'duration' }, '5', 'must be a duration such as 500ms, 30s, 10m, 24h or 90d, not "5"'],
+    [{ type: 'string', format: 'duration' }, 5, 'must be a duration such as 500ms, 30s, 10m, 24h or 90d, not 5'],
+    [{ type: 'string', format: 'size' }, '5', 'must be a size such as 64kb or 20mb, not "5"'],
+    [{ type: 'string', format: 'url' }, 'nowhere', 'must be a URL such as https://example.com/v1, not "nowhere"'],
+    [{ type: 'string', format: 'date' }, '2027-13-01', 'must be a date such as 2027-01-31, not "2027-13-01"'],
+    [
+      { enum: ['ignore', 'passthrough'] },
+      'pasthrough',
+      'must be "ignore" or "passthrough", not "pasthrough", did you mean "passthrough"?',
+    ],
+    [{ enum: [1, 2, 'three'] }, 'z'.repeat(99), `must be 1, 2 or "three", not "${'z'.repeat(58)}…`],
+    [{ const: 'only' }, 'other', 'must be "only", not "other"'],
+    [{ type: 'number', minimum: 1 }, 0, 'must be at least 1, not 0'],
+    [{ type: 'number', exclusiveMinimum: 0 }, 0, 'must be more than 0, not 0'],
+    [{ type: 'number', maximum: 9 }, 10, 'must be at most 9, not 10'],
+    [{ type: 'string', minLength: 1 }, '', 'must not be empty'],
+    [{ type: 'string', minLength: 3 }, 'ab', 'must have at least 3 characters'],
+    [{ type: 'string', maxLength: 1 }, 'ab', 'must have at most 1 characters'],
+    [{ type: 'array', minItems: 1 }, [], 'must not be empty'],
+    [{ type: 'array', minItems: 2 }, [], 'must have at least 2 entries'],
+    [{ type: 'array', maxItems: 1 }, [1, 2], 'must have at most 1 entries'],
+    [{ type: 'array', uniqueItems: true }, [1, 2, 1], 'must not name the same thing twice (1 and 3)'],
+    [{ type: 'string', pattern: '^[a-z]+$' }, 'A1', 'must look like ^[a-z]+$, not "A1"'],
+    [
+      { type: 'object', additionalProperties: true, propertyNames: { pattern: '^x-' } },
+      { y: 1 },
+      '"y" cannot be a name here; a name looks like ^x-',
+    ],
+    [{ type: 'object', additionalProperties: true, propertyNames: { maxLength: 1 } }, { yy: 1 }, '"yy" cannot be a name here'],
+  ];
+  for (const [schema, value, message] of cases) t.same(faults({ option: schema }, { option: value }), [`option: ${message}`]);
+  t.same(faults({ a: {} }, {}, { required: ['a'] }), [': the option "a" is missing']);
+});
+
+t.test('all faults are told, each at its place', async (t) => {
+  const item = {
+    type: 'object',
+    properties: { name: { type: 'string' }, size: { type: 'integer' } },
+    required: ['name'],
+  } as const;
+  t.same(
+    faults(
+      { tokens: { type: 'array', items: item }, n: { type: 'number' } },
+      { tokens: [{ name: 'a' }, { sise: 1, size: 'x' }], n: 'y' },
+    ),
+    [
+      'tokens.1: the option "name" is missing',
+      'tokens.1.sise: unknown option, did you mean "size"?',
+      'tokens.1.size: must be a whole number, not "x"',
+      'n: must be a number, not "y"',
+    ],
+  );
+  const { faults: found } = new OptionSchema({ type: 'object', properties: {} }).check(
+    { 'a/b~c': 1, otional: 1 },
+    [],
+    ['use', 'optional'],
+  );
+  t.same(found, [
+    { path: ['a/b~c'], at: 'key', message: 'unknown option; there is "use", "optional"' },
+    { path: ['otional'], at: 'key', message: 'unknown option, did you mean "optional"?' },
+  ]);
+});
+
+t.test('of a choice, what is wrong with the branch that was meant', async (t) => {
+  const system: JsonSchema = {
+    anyOf: [{ type: 'string' }, { type: 'object', properties: { file: { type: 'string' } }, required: ['file'] }],
+  };
+  t.same(faults({ system }, { system: { fiel: './x' } }), [
+    'system: the option "file" is missing',
+    'system.fiel: unknown option, did you mean "file"?',
+  ]);
+  t.same(faults({ system }, { system: 5 }), [
+    'system: must be text (in quotes where it looks like a number) or a map { file }, not 5',
+  ]);
+  const list: JsonSchema = { type: 'array', items: system };
+  t.same(faults({ list }, { list: ['fine', { file: 1 }, 5] }), [
+    'list.1.file: must be text (in quotes where it looks like a number), not 1',
+    'list.2: must be text (in quotes where it looks like a number) or a map { file }, not 5',
+  ]);
+  const one = { oneOf: [{ required: ['command'] }, { required: ['url'] }] };
+  const either = { command: { type: 'string' }, url: { type: 'string' } } as const;
+  t.same(faults(either, {}, one), [': must be a map with "command" or a map with "url"']);
+  t.same(faults(either, { command: 'x', url: 'y' }, one), [': must be only one of a map with "command" or a map with "url"']);
+});
+
+t.test('what is secret or came from a variable is never printed', async (t) => {
+  const schema = new OptionSchema({
+    type: 'object',
+    properties: {
+      key: { type: 'string', secret: true, minLength: 99, pattern: '^sk' },
+      headers: { type: 'object', additionalProperties: { type: 'boolean' }, secret: true },
+      mode: { enum: ['a', 'b', 'c', 'd'] },
+    },
+  });
+  const { value, references } = interpolate({ key: 'hush', headers: { auth: 'hush' }, mode: '${MODE}' }, { MODE: 'hush' });
+  const checked = schema.check(value, references);
+  t.equal(checked.faults.length, 4);
+  t.notMatch(checked.faults.map(({ message }) => message).join(), /hush/);
+  t.same(checked.secrets, ['hush', 'hush']);
+});
+
+t.test('a scalar that is wholly one variable becomes what the schema wants, and nothing else does', async (t) => {
+  const schema = new OptionSchema({
+    type: 'object',
+    properties: {
+      port: { type: 'integer' },
+      rate: { type: 'number' },
+      on: { type: 'boolean' },
+      text: { type: 'string' },
+      either: { anyOf: [{ type: 'string' }, { type: 'number' }] },
+      deep: {
+        anyOf: [{ type: 'object', properties: { list: { type: 'array', items: { type: 'integer' } } } }, { type: 'null' }],
+      },
+    },
+  });
+  const check = (options: object) => {
+    const { value, references } = interpolate(options, { N: '80', R: '-1.5e3', T: 'true', W: 'word' });
+    return schema.check(value, references);
+  };
+  const { value, faults } = check({
+    port: '${N}',
+    rate: '${R}',
+    on: '${T}',
+    text: '${N}',
+    either: '${N}',
+    deep: { list: ['${N}', 1] },
+  });
+  t.same(faults, []);
+  t.same(value, { port: 80, rate: -1500, on: true, text: '80', either: '80', deep: { list: [80, 1] } });
+  t.equal(check({ port: '${N}80' }).faults.length, 1, 'not where it is only a part');
+  t.equal(check({ port: '80' }).faults.length, 1, 'not where there is no variable');
+  t.equal(check({ port: '${W}' }).faults.length, 1, 'not where it is no number');
+  t.equal(check({ on: '${N}' }).faults.length, 1);
+});
+
+t.test('defaults are filled in, the result is frozen, and what was given stays as it was', async (t) => {
+  const given = { list: [{}] };
+  const item = { type: 'object', properties: { n: { type: 'number', default: 1 } } } as const;
+  const { value } = new OptionSchema({
+    type: 'object',
+    properties: { list: { type: 'array', items: item }, port: { type: 'number', default: 80 } },
+  }).check(given);
+  t.same(value, { list: [{ n: 1 }], port: 80 });
+  t.same(given, { list: [{}] });
+  t.throws(() => Object.assign((value.list as object[])[0] ?? {}, { n: 2 }), TypeError);
+});
+
+t.test('an unset variable is no fault of the schema as well', async (t) => {
+  const { value, references } = interpolate({ n: '${MISSING}', m: 'x' }, {});
+  const { faults } = new OptionSchema({ type: 'object', properties: { n: { type: 'number' }, m: { type: 'number' } } }).check(
+    value,
+    references,
+  );
+  t.same(
+    faults.map(({ path }) => path),
+    [['m']],
+  );
+});
+
+t.test('a schema that cannot be used is refused', async (t) => {
+  const refused = (schema: unknown) => t.throws(() => new OptionSchema(schema as JsonSchema));
+  refused({ type: 'object', proprties: {} });
+  refused({ type: 'object', properties: { a: { type: 'strng' } } });
+  refused({ type: 'object', properties: { a: { type: 'string', format: 'colour' } } });
+  refused({ type: 'object', properties: { a: { type: 'number', minimum: '5' } } });
+});
