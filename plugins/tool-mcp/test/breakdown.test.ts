@@ -1,0 +1,192 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import { type Entry, entry, fixture } from './entry.js';
+import { witness } from './witness.js';
+
+const SOON = {
+  code: 'mcp_not_running',
+  message: 'the MCP server of tools.files has ended and is being restarted; try again in a few seconds',
+};
+const LOST = {
+  code: 'mcp_call_lost',
+  message: /^the MCP server of tools\.files ended during this call and is being restarted; /,
+};
+
+async function started(t: Test, ...args: string[]) {
+  const files = entry(t, fixture(...args));
+  await files.start();
+  await files.logged(/is ready/);
+  return files;
+}
+
+/** A file that a fixture looks for; `put` and `remove` it. */
+function flag(t: Test) {
+  const folder = mkdtempSync(join(tmpdir(), 'mcp-'));
+  t.teardown(() => rmSync(folder, { recursive: true }));
+  const path = join(folder, 'flag');
+  return { path, put: () => writeFileSync(path, ''), remove: () => rmSync(path) };
+}
+
+async function crash(t: Test, files: Entry, how: Record<string, unknown> = { code: 7 }) {
+  await t.rejects(files.call('crash', how), LOST);
+  return files.logged(/is gone/);
+}
+
+t.test(
+  'when the server dies, calls fail in words that name the entry, its tools stay declared, and it is restarted after a second',
+  async (t) => {
+    const files = await started(t);
+    const names = files.names();
+    const hanging = files.call('hang', { label: 'a call' });
+    const line = await crash(t, files);
+    t.match(line, {
+      level: 40,
+      msg: /^the MCP server is gone: ".*" exited with code 7$/,
+      lastLines: ['a call hangs', 'about to crash'],
+    });
+    await t.rejects(hanging, LOST, 'every call that was under way is lost');
+    await t.rejects(files.call('echo', { text: 'x' }), SOON);
+    t.strictSame(files.names(), names);
+
+    files.clock.advance(999);
+    await t.rejects(files.call('echo', { text: 'x' }), SOON);
+    files.clock.advance(1);
+    await files.logged(/is ready/);
+    t.equal(await files.text('echo', { text: 'back' }), 'back');
+    t.strictSame(files.names(), names);
+  },
+);
+
+t.test('a server that is killed is restarted too', async (t) => {
+  const files = await started(t);
+  t.match(await crash(t, files, { signal: 'SIGKILL' }), { msg: /was ended by SIGKILL$/ });
+  files.clock.advance(1000);
+  await files.logged(/is ready/);
+  t.equal(await files.text('echo', { text: 'back' }), 'back');
+});
+
+t.test('restarts that fail come at growing distances, one at a time, up to half a minute', async (t) => {
+  const absent = flag(t);
+  const files = await started(t, '--absent', absent.path);
+  absent.put();
+  await crash(t, files);
+  for (const pause of [1, 2, 4, 8, 16, 30, 30]) {
+    t.equal(files.clock.pending, 1, 'nothing else is under way');
+    files.clock.advance(pause * 1000 - 1);
+    t.equal(files.clock.pending, 1);
+    files.clock.advance(1);
+    const line = await files.logged(/could not be restarted/);
+    t.match(line, {
+      level: 40,
+      msg: /: ".*" exited with code 3; it printed last:\n .* is in the way$/,
+    });
+  }
+  absent.remove();
+  files.clock.advance(30_000);
+  await files.logged(/is ready/);
+  t.equal(await files.text('echo', { text: 'back' }), 'back');
+});
+
+t.test(
+  'a server that dies soon after each restart is restarted at growing distances; one that was steady, after a second again',
+  async (t) => {
+    const files = await started(t);
+    for (const pause of [1000, 2000, 4000]) {
+      await crash(t, files);
+      files.clock.advance(pause - 1);
+      t.equal(files.clock.pending, 1);
+      files.clock.advance(1);
+      await files.logged(/is ready/);
+    }
+    files.clock.advance(30_000);
+    await crash(t, files);
+    files.clock.advance(1000);
+    await files.logged(/is ready/);
+  },
+);
+
+t.test('a restart that gets no answer is given up after ten seconds, and tried again', async (t) => {
+  const mute = flag(t);
+  const watch = await witness(t);
+  const files = await started(t, '--mute', mute.path, '--witness', String(watch.port));
+  await watch.next();
+  mute.put();
+  await crash(t, files);
+  files.clock.advance(1000);
+  const { gone } = await watch.next();
+  await files.logged(/I say nothing/);
+  files.clock.advance(10_000);
+  t.match(await files.logged(/could not be restarted/), { msg: /has not answered as an MCP server in time/ });
+  await gone;
+  mute.remove();
+  files.clock.advance(2000);
+  await files.logged(/is ready/);
+});
+
+t.test('a server that reads no more, or writes no more, has ended', async (t) => {
+  for (const tool of ['closeInput', 'closeOutput']) {
+    await t.test(tool, async (t) => {
+      const files = await started(t);
+      const lost = t.rejects(
+        files.call(tool).then(() => files.call('echo', { text: 'x' })),
+        LOST,
+      );
+      await files.advance(1000);
+      await lost;
+      t.match(files.lines.at(-1), { msg: /closed its standard input or output/ });
+    });
+  }
+});
+
+t.test('a message of more than 128 MiB breaks the connection, which costs bounded memory', async (t) => {
+  const files = await started(t);
+  await t.rejects(files.call('large', { mib: 129 }), LOST);
+  t.match(await files.logged(/is gone/), { msg: /sent a message of more than 128 MiB$/ });
+});
+
+t.test(
+  'when the server says that its list has changed it is read again, once for many changes, and the order is the server’s',
+  async (t) => {
+    const files = await started(t);
+    const names = files.names();
+    const lists = Number(await files.text('lists'));
+    await files.call('change', { add: ['newest', 'newer'], remove: ['large'], times: 50 });
+    t.strictSame(files.names(), names);
+    files.clock.advance(100);
+    t.match(await files.logged(/has changed its tools/), { level: 30, tools: names.length + 1 });
+    t.strictSame(files.names(), [...names.filter((name) => name !== 'large'), 'newest', 'newer']);
+    t.equal(await files.text('newest'), 'newest');
+    t.equal(Number(await files.text('lists')), lists + 1);
+  },
+);
+
+t.test('a change during the start is not missed', async (t) => {
+  const files = await started(t, '--hasty');
+  files.clock.advance(100);
+  await files.logged(/has changed its tools/);
+});
+
+t.test('a changed list that cannot be read leaves the former one, with a warning', async (t) => {
+  const files = await started(t);
+  const names = files.names();
+  await files.call('change', { add: ['newest'], broken: 1 });
+  files.clock.advance(100);
+  t.match(await files.logged(/could not be read/), { level: 40, msg: /: its list of tools is no list$/ });
+  t.strictSame(files.names(), names);
+  await files.call('change');
+  files.clock.advance(100);
+  await files.logged(/has changed its tools/);
+  t.equal(files.names().at(-1), 'newest');
+});
+
+t.test('a change just before the server dies is read by the restart', async (t) => {
+  const files = await started(t);
+  await files.call('change');
+  await crash(t, files);
+  files.clock.advance(100);
+  files.clock.advance(1000);
+  await files.logged(/is ready/);
+  t.notMatch(JSON.stringify(files.lines), /could not be read/);
+});
