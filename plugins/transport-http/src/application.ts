@@ -1,0 +1,112 @@
+import type { RequestListener } from 'node:http';
+import { type Extensions, inject, injectable } from '@plugboard/kernel';
+import Koa, { type Context, type Next } from 'koa';
+import { Authentication, NOBODY } from './authentication.js';
+import type { Exchange } from './exchange.js';
+import { Exchanges } from './exchanges.js';
+import { JsonBodies } from './json-body.js';
+import { draining, headersTooLarge, methodNotAllowed, missingHost, notFound } from './refusals.js';
+import { RouteRequest } from './route-request.js';
+import { RouteTable } from './route-table.js';
+import type { HttpRoute } from './routes.js';
+
+/** Where the plugin's `register` leaves its reads for the class below. */
+export const ROUTES = Symbol('transport-http.routes');
+
+const HEADER_COUNT_LIMIT = 100;
+
+/** What the middleware hands down. */
+interface State {
+  exchange: Exchange;
+}
+
+type HttpContext = Context & { state: State };
+
+/** The Koa application: what happens to a request, in this order. */
+@injectable()
+export class HttpApplication {
+  readonly #routes: Extensions<HttpRoute>;
+  readonly #authentication: Authentication;
+  readonly #bodies: JsonBodies;
+  readonly #exchanges: Exchanges;
+
+  constructor(
+    @inject(ROUTES) routes: Extensions<HttpRoute>,
+    @inject(Authentication) authentication: Authentication,
+    @inject(JsonBodies) bodies: JsonBodies,
+    @inject(Exchanges) exchanges: Exchanges,
+  ) {
+    this.#routes = routes;
+    this.#authentication = authentication;
+    this.#bodies = bodies;
+    this.#exchanges = exchanges;
+  }
+
+  /** For Node's server, once the routes are there. @throws Error where two entries open the same route. */
+  listener(): RequestListener {
+    const table = new RouteTable(this.#routes.all());
+    const koa = new Koa<State>();
+    koa.on('error', (error) => this.#exchanges.lost(error));
+    koa.use((ctx: HttpContext, next) => this.#answer(ctx, next));
+    koa.use((ctx: HttpContext, next) => this.#checkHead(ctx, next));
+    // What looks at Host and Origin, and CORS, which adds to `exchange.headers`, belongs here: before anyone is asked for a credential.
+    koa.use((ctx: HttpContext, next) => this.#find(table, ctx, next));
+    koa.use((ctx: HttpContext, next) => this.#refuseWhileDraining(ctx, next));
+    koa.use((ctx: HttpContext, next) => this.#authenticate(ctx, next));
+    koa.use((ctx: HttpContext) => this.#handle(table, ctx));
+    return koa.callback();
+  }
+
+  /** Opens the exchange, and answers with whatever is thrown further in. */
+  async #answer(ctx: HttpContext, next: Next): Promise<void> {
+    ctx.respond = false;
+    const exchange = this.#exchanges.begin(ctx.req, ctx.res);
+    ctx.state.exchange = exchange;
+    try {
+      await next();
+    } catch (error) {
+      await null; // Node hands a request over before it reads what came together with the head; now it knows whether that was the whole body
+      exchange.refuse(error);
+    }
+  }
+
+  /** What Node would refuse by itself, and what it would pass over in silence. */
+  #checkHead(ctx: HttpContext, next: Next): Promise<void> {
+    const { headers, rawHeaders, httpVersionMinor } = ctx.req;
+    if (headers.host === undefined && httpVersionMinor === 1) throw missingHost();
+    if (rawHeaders.length > 2 * HEADER_COUNT_LIMIT) throw headersTooLarge();
+    return next();
+  }
+
+  #find(table: RouteTable, { state: { exchange } }: HttpContext, next: Next): Promise<void> {
+    exchange.match = table.find(exchange.method, exchange.path);
+    return next();
+  }
+
+  #refuseWhileDraining({ state: { exchange } }: HttpContext, next: Next): Promise<void> {
+    if (this.#exchanges.draining && exchange.match?.route.startsWork) throw draining();
+    return next();
+  }
+
+  /** Under `/v1` everything asks for a credential, also what is not there: who has none learns nothing. */
+  async #authenticate({ state: { exchange } }: HttpContext, next: Next): Promise<void> {
+    const asks = exchange.match?.route.auth === 'required' || exchange.path === '/v1' || exchange.path.startsWith('/v1/');
+    exchange.principal = asks ? await this.#authentication.principal(exchange) : NOBODY;
+    await next();
+  }
+
+  async #handle(table: RouteTable, ctx: HttpContext): Promise<void> {
+    const { exchange } = ctx.state;
+    const { match, method, path, principal = NOBODY } = exchange;
+    if (!match) return exchange.reply(unrouted(method, path, table.allowed(path)));
+    const body = match.route.body === 'json' ? await this.#bodies.read(ctx) : undefined;
+    await exchange.reply(await match.route.handle(new RouteRequest(exchange, match.params, principal, body)));
+  }
+}
+
+/** @throws HttpError but for OPTIONS. */
+function unrouted(method: string, path: string, allowed: readonly string[]) {
+  if (allowed.length === 0) throw notFound(method, path);
+  if (method !== 'OPTIONS') throw methodNotAllowed(allowed);
+  return { status: 204, headers: { allow: allowed.join(', ') } };
+}

@@ -1,0 +1,96 @@
+import { type HttpError, invalidRequest, serverError } from './errors.js';
+
+/** Seconds after which a caller may ask again a server that stops: its successor should be there by then. */
+const RETRY_AFTER_DRAINING = '5';
+
+/** The one text of every 401 (service document, Errors), whatever was wrong with the credential. */
+export function unauthorized(): HttpError {
+  return invalidRequest('The API token is invalid or missing. Send it as "Authorization: Bearer <API_TOKEN>".', {
+    status: 401,
+    code: 'invalid_api_key',
+    headers: { 'www-authenticate': 'Bearer' },
+  });
+}
+
+export function authUnavailable(): HttpError {
+  return serverError(503, 'auth_unavailable', 'The server cannot check API tokens right now. Try again later.', {
+    'retry-after': '5',
+  });
+}
+
+export function draining(): HttpError {
+  return serverError(503, 'draining', 'The server is about to stop and takes no new work. Try again in a few seconds.', {
+    'retry-after': RETRY_AFTER_DRAINING,
+  });
+}
+
+export function missingHost(): HttpError {
+  return invalidRequest('The request has no Host header, which HTTP/1.1 requires.');
+}
+
+export function headersTooLarge(): HttpError {
+  return invalidRequest('The request has too many headers, or they are too large: at most 100, and 16 KiB together.', {
+    status: 431,
+    code: 'headers_too_large',
+  });
+}
+
+export function notFound(method: string, path: string): HttpError {
+  return invalidRequest(`Invalid URL (${method} ${path})`, { status: 404 });
+}
+
+/** @param allowed as the `Allow` header names them, HEAD and OPTIONS included. */
+export function methodNotAllowed(allowed: readonly string[]): HttpError {
+  const own = allowed.filter((method) => method !== 'HEAD' && method !== 'OPTIONS');
+  return invalidRequest(`Only ${own.join(' and ')} requests are accepted.`, {
+    status: 405,
+    code: 'method_not_supported',
+    headers: { allow: allowed.join(', ') },
+  });
+}
+
+export function unsupportedContentType(): HttpError {
+  return invalidRequest('The request must have the header "Content-Type: application/json".');
+}
+
+export function unsupportedCharset(): HttpError {
+  return invalidRequest('The request body must be UTF-8: leave "charset" out of the Content-Type header, or make it "utf-8".');
+}
+
+export function unsupportedEncoding(): HttpError {
+  return invalidRequest('The request body must be sent as it is: this server takes no Content-Encoding.');
+}
+
+/** @param limit in bytes. */
+export function bodyTooLarge(limit: number): HttpError {
+  return invalidRequest(`The request body is larger than the ${limit} bytes that this server takes.`, {
+    status: 413,
+    code: 'request_too_large',
+  });
+}
+
+export function requestTimeout(): HttpError {
+  return invalidRequest('The request did not arrive in time.', { status: 408, code: 'request_timeout' });
+}
+
+/** The text begins as that of the reference protocol does: clients look for it. */
+export function notJson(): HttpError {
+  return invalidRequest(
+    'We could not parse the JSON body of your request. (HINT: The body must be one JSON object in UTF-8, sent as it is; check what your HTTP library makes of it.)',
+  );
+}
+
+export function nestedTooDeep(limit: number): HttpError {
+  return invalidRequest(
+    `The JSON body of the request is nested too deep: at most ${limit} levels of arrays and objects are taken.`,
+  );
+}
+
+/** @param reason the parser's own words: constants, nothing of the request. */
+export function notHttp(reason: string | undefined): HttpError {
+  return invalidRequest(`The request could not be read as HTTP${reason ? ` (${reason})` : ''}.`);
+}
+
+export function internalError(): HttpError {
+  return serverError(500, 'internal_error', 'The server had an error while it processed your request; its log tells more.');
+}

@@ -1,0 +1,178 @@
+import type { AuthProvider, Credentials } from '@plugboard/kernel';
+import t from 'tap';
+import { RawClient, replyOf } from './raw-client.js';
+import { echo, get } from './routes.js';
+import { serve } from './serve.js';
+
+const REFUSAL = {
+  error: {
+    message: 'The API token is invalid or missing. Send it as "Authorization: Bearer <API_TOKEN>".',
+    type: 'invalid_request_error',
+    param: null,
+    code: 'invalid_api_key',
+  },
+};
+
+const whoami = get('/v1/whoami', ({ principal }) => ({ status: 200, body: principal }));
+const ACME = { principal: { project: 'acme', token: 'ci', scopes: ['chat'] } } as const;
+
+/** Knows one token, and keeps what it was asked. */
+class OneToken implements AuthProvider {
+  readonly asked: Credentials[] = [];
+  readonly #token: string;
+
+  constructor(token: string) {
+    this.#token = token;
+  }
+
+  authenticate(credentials: Credentials) {
+    this.asked.push(credentials);
+    return credentials.bearer === this.#token ? ACME : undefined;
+  }
+}
+
+t.test('C-140 where nobody is asked for a credential, whatever comes as one is ignored', async (t) => {
+  const { url } = await serve(t, { routes: [whoami] });
+  for (const authorization of [undefined, 'Bearer sk-test', 'Bearer', 'Basic eDp5', 'x'.repeat(10_000)]) {
+    const reply = await fetch(`${url}/v1/whoami`, { headers: authorization === undefined ? {} : { authorization } });
+    t.equal(reply.status, 200);
+    t.equal((await reply.json()).project, 'default');
+  }
+});
+
+t.test('C-141 a credential that is missing, malformed, nobody’s or refused is the one 401', async (t) => {
+  const refusing: AuthProvider = {
+    authenticate: ({ bearer }) => (bearer.startsWith('svc') ? { refused: 'expired' } : undefined),
+  };
+  const served = await serve(t, { routes: [whoami], providers: [refusing, new OneToken('good')] });
+  const credentials = [
+    undefined,
+    '',
+    'Bearer',
+    'Bearer  ',
+    'good',
+    'Basic good',
+    'Bearer bad',
+    'Bearer good x',
+    'Bearer svcp_1',
+    `Bearer ${'x'.repeat(8192)}`,
+  ];
+  for (const authorization of credentials) {
+    const reply = await fetch(`${served.url}/v1/whoami`, { headers: authorization === undefined ? {} : { authorization } });
+    t.equal(reply.status, 401, authorization);
+    t.equal(reply.headers.get('www-authenticate'), 'Bearer');
+    t.same(await reply.json(), REFUSAL);
+  }
+  await served.stop();
+  t.same(
+    served.requests().map(({ refused }) => refused),
+    [
+      'no Authorization header',
+      'a malformed credential',
+      'a malformed credential',
+      'a malformed credential',
+      'a malformed credential',
+      'a malformed credential',
+      'no provider knows the credential',
+      'a malformed credential',
+      'expired',
+      'the credential is too long',
+    ],
+  );
+});
+
+t.test('C-141 two Authorization headers are a 401, also when one of them is right', async (t) => {
+  const provider = new OneToken('good');
+  const { port } = await serve(t, { routes: [whoami], providers: [provider] });
+  const client = await RawClient.open(port);
+  client.send(
+    'GET /v1/whoami HTTP/1.1',
+    'Host: x',
+    'Authorization: Bearer good',
+    'authorization: Bearer other',
+    'Connection: close',
+    '',
+    '',
+  );
+  const { status, body } = replyOf(await client.ended());
+  t.equal(status, 401);
+  t.same(JSON.parse(body), REFUSAL);
+  t.same(provider.asked, []);
+});
+
+t.test('C-142 the scheme is taken in any case, with spaces around', async (t) => {
+  const { url } = await serve(t, { routes: [whoami], providers: [new OneToken('good')] });
+  for (const authorization of ['Bearer good', 'bearer good', 'BEARER    good  ']) {
+    const reply = await fetch(`${url}/v1/whoami`, { headers: { authorization } });
+    t.same(await reply.json(), ACME.principal, authorization);
+  }
+});
+
+t.test('C-142 a credential is asked for before anything else of a request is looked at', async (t) => {
+  const { url, port } = await serve(t, {
+    routes: [echo(), whoami],
+    providers: [new OneToken('good')],
+    config: { bodyLimit: '1kb' },
+  });
+  for (const [path, init] of [
+    ['/v1/nowhere', {}],
+    ['/v1', {}],
+    ['/v1/whoami', { method: 'DELETE' }],
+    ['/v1/echo', { method: 'POST', body: 'no JSON' }],
+    ['/v1/echo', { method: 'POST', body: 'x'.repeat(100_000), headers: { 'content-type': 'application/json' } }],
+  ] as const) {
+    t.equal((await fetch(`${url}${path}`, init)).status, 401, path);
+  }
+  const client = await RawClient.open(port);
+  client.send('POST /v1/echo HTTP/1.1', 'Host: x', 'Content-Type: application/json', 'Content-Length: 100', '', '{');
+  t.equal(replyOf(await client.ended()).status, 401);
+});
+
+t.test('providers are asked in the order of the file, until one answers', async (t) => {
+  const first = new OneToken('one');
+  const second = new OneToken('two');
+  const { url } = await serve(t, { routes: [whoami], providers: [first, { authenticate: async () => undefined }, second] });
+  for (const token of ['one', 'two']) await fetch(`${url}/v1/whoami`, { headers: { authorization: `Bearer ${token}` } });
+  t.same(first.asked, [{ bearer: 'one' }, { bearer: 'two' }]);
+  t.same(second.asked, [{ bearer: 'two' }]);
+});
+
+t.test('a provider that breaks lets nobody in: 503, and the log says which', async (t) => {
+  const broken: AuthProvider = { authenticate: () => Promise.reject(new Error('keys out of reach')) };
+  const served = await serve(t, { routes: [whoami], providers: [broken, new OneToken('good')] });
+  const reply = await fetch(`${served.url}/v1/whoami`, { headers: { authorization: 'Bearer good' } });
+  t.equal(reply.status, 503);
+  t.equal(reply.headers.get('retry-after'), '5');
+  t.same((await reply.json()).error, {
+    message: 'The server cannot check API tokens right now. Try again later.',
+    type: 'server_error',
+    param: null,
+    code: 'auth_unavailable',
+  });
+  const line = served.logs.find(({ level }) => level === 'error');
+  t.match(line, { err: { message: 'keys out of reach' }, provider: 'test.provider', request_id: /^req_/ });
+  t.notMatch(JSON.stringify(served.logs), 'good');
+});
+
+t.test('C-143 a route outside /v1 that asks for no credential serves everybody, as nobody', async (t) => {
+  const probe = get('/probe', ({ principal }) => ({ status: 200, body: principal }), 'none');
+  const served = await serve(t, {
+    routes: [probe, get('/inside', () => ({ status: 200, body: {} }))],
+    providers: [new OneToken('good')],
+  });
+  t.same(await (await fetch(`${served.url}/probe`)).json(), { project: 'default', scopes: [] });
+  t.equal((await fetch(`${served.url}/nowhere`)).status, 404);
+  t.equal((await fetch(`${served.url}/inside`)).status, 401);
+});
+
+t.test('C-146 a credential appears neither in the log nor in an answer', async (t) => {
+  const served = await serve(t, { routes: [whoami], providers: [new OneToken('canary-token-good')] });
+  const answers: string[] = [];
+  for (const token of ['canary-token-good', 'canary-token-bad', 'canary token']) {
+    const reply = await fetch(`${served.url}/v1/whoami`, { headers: { authorization: `Bearer ${token}` } });
+    answers.push(await reply.text(), JSON.stringify([...reply.headers]));
+  }
+  await served.stop();
+  t.notMatch(JSON.stringify([answers, served.logs]), /canary/);
+  t.match(served.requests()[0], { project: 'acme', token_id: 'ci', status: 200 });
+});

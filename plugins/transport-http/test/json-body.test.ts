@@ -1,0 +1,241 @@
+import { ManualClock } from '@plugboard/kernel/testing';
+import fc from 'fast-check';
+import t from 'tap';
+import { nestsDeeperThan } from '../src/nesting.js';
+import { RawClient, replyOf } from './raw-client.js';
+import { echo, postJson } from './routes.js';
+import { serve } from './serve.js';
+
+const NOT_JSON = /^We could not parse the JSON body of your request\./;
+
+t.test('C-020 malformed JSON is a 400 with the text of the reference protocol', async (t) => {
+  const { url } = await serve(t, { routes: [echo()] });
+  for (const body of ['{', '{"a":}', "{'a':1}", 'hello', '{}{}', '{"a":"\u0001"}']) {
+    const reply = await postJson(`${url}/v1/echo`, body);
+    t.equal(reply.status, 400);
+    const { error } = await reply.json();
+    t.match(error.message, NOT_JSON);
+    t.match(error, { type: 'invalid_request_error', param: null, code: null });
+  }
+});
+
+t.test('C-021 JSON that is no object, and no body at all, are the same 400', async (t) => {
+  const { url } = await serve(t, { routes: [echo()] });
+  for (const body of ['[]', '"x"', '42', 'null', 'true', '', ' ']) {
+    const reply = await postJson(`${url}/v1/echo`, body);
+    t.equal(reply.status, 400, body);
+    t.match((await reply.json()).error.message, NOT_JSON);
+  }
+  const without = await fetch(`${url}/v1/echo`, { method: 'POST', headers: { 'content-type': 'application/json' } });
+  t.equal(without.status, 400);
+});
+
+t.test('C-022 another content type than application/json is a 400, and nothing runs', async (t) => {
+  let runs = 0;
+  const route = { ...echo(), handle: () => ({ status: 200, body: { runs: ++runs } }) };
+  const { url, port } = await serve(t, { routes: [route] });
+  const types = [
+    'text/plain',
+    'application/x-www-form-urlencoded',
+    'multipart/form-data; boundary=x',
+    'application/jsonp',
+    'application/ld+json',
+    'application/json, text/plain',
+    'application/json; charset',
+    'json',
+    '',
+  ];
+  for (const type of types) {
+    const reply = await postJson(`${url}/v1/echo`, '{}', { 'content-type': type });
+    t.equal(reply.status, 400, type);
+    t.match((await reply.json()).error, {
+      message: /Content-Type: application\/json/,
+      type: 'invalid_request_error',
+      param: null,
+      code: null,
+    });
+  }
+  const client = await RawClient.open(port);
+  client.send('POST /v1/echo HTTP/1.1', 'Host: x', 'Content-Length: 2', '', '{}');
+  t.equal(replyOf(await client.until(/\}\}$/)).status, 400);
+  t.equal(runs, 0);
+});
+
+t.test('C-023 UTF-8, said or not, is taken, and so is a byte order mark', async (t) => {
+  const { url } = await serve(t, { routes: [echo()] });
+  for (const type of [
+    'application/json; charset=utf-8',
+    'Application/JSON;charset="UTF-8"',
+    'application/json; charset=utf8; x=y',
+    'application/json;',
+  ]) {
+    const reply = await postJson(`${url}/v1/echo`, '{"a":"é𝄞\u2028"}', { 'content-type': type });
+    t.same(await reply.json(), { a: 'é𝄞\u2028' }, type);
+  }
+  t.same(await (await postJson(`${url}/v1/echo`, '\ufeff{"a":1}')).json(), { a: 1 });
+});
+
+t.test('C-024 content encodings and other charsets are a 400', async (t) => {
+  const { url } = await serve(t, { routes: [echo()] });
+  for (const encoding of ['gzip', 'br', 'deflate', 'nonsense', 'identity, gzip', 'Identity']) {
+    const reply = await postJson(`${url}/v1/echo`, '{}', { 'content-encoding': encoding });
+    t.equal(reply.status, 400, encoding);
+    t.match((await reply.json()).error.message, /Content-Encoding/);
+  }
+  t.equal((await postJson(`${url}/v1/echo`, '{}', { 'content-encoding': 'identity' })).status, 200);
+  for (const charset of ['latin1', 'utf-16', '""', 'utf-8; charset=utf-7']) {
+    const reply = await postJson(`${url}/v1/echo`, '{}', { 'content-type': `application/json; charset=${charset}` });
+    t.equal(reply.status, 400, charset);
+    t.match((await reply.json()).error.message, /UTF-8/);
+  }
+});
+
+t.test('C-025 a body over the limit is a 413 that is sent before the body was read', async (t) => {
+  const { port, url } = await serve(t, { routes: [echo()], config: { bodyLimit: '1kb' } });
+  const client = await RawClient.open(port);
+  client.send('POST /v1/echo HTTP/1.1', 'Host: x', 'Content-Type: application/json', 'Content-Length: 1000000000', '', '{');
+  const { status, headers, body } = replyOf(await client.ended());
+  t.equal(status, 413);
+  t.equal(headers.connection, 'close');
+  t.same(JSON.parse(body), {
+    error: {
+      message: 'The request body is larger than the 1024 bytes that this server takes.',
+      type: 'invalid_request_error',
+      param: null,
+      code: 'request_too_large',
+    },
+  });
+  const exact = JSON.stringify({ a: 'x'.repeat(1024 - 8) });
+  t.equal((await postJson(`${url}/v1/echo`, exact)).status, 200);
+  t.equal((await postJson(`${url}/v1/echo`, `${exact} `)).status, 413);
+});
+
+t.test('C-025 a chunked body over the limit is a 413 as soon as it is', async (t) => {
+  const { port } = await serve(t, { routes: [echo()], config: { bodyLimit: '1kb' } });
+  const client = await RawClient.open(port);
+  client.send(
+    'POST /v1/echo HTTP/1.1',
+    'Host: x',
+    'Content-Type: application/json',
+    'Transfer-Encoding: chunked',
+    '',
+    '400',
+    'x'.repeat(1024),
+    '',
+  );
+  client.send('1', 'x', '');
+  t.equal(replyOf(await client.ended()).status, 413);
+});
+
+t.test('C-025 a caller that has sent a large body first still sees the 413', async (t) => {
+  const served = await serve(t, { routes: [echo()], config: { bodyLimit: '64kb' } });
+  for (let n = 0; n < 5; n++) {
+    const reply = await postJson(`${served.url}/v1/echo`, 'x'.repeat(30_000_000));
+    t.equal(reply.status, 413);
+    t.equal((await reply.json()).error.code, 'request_too_large');
+  }
+  await served.stop();
+  t.match(served.requests()[0], { status: 413, outcome: 'client_error', error_code: 'request_too_large' });
+});
+
+t.test('what nobody wants of a body is thrown away for five seconds, then the connection is closed', async (t) => {
+  const clock = new ManualClock();
+  const { port } = await serve(t, { routes: [echo()], config: { bodyLimit: '1kb' }, clock });
+  const client = await RawClient.open(port);
+  client.send('POST /v1/echo HTTP/1.1', 'Host: x', 'Content-Type: application/json', 'Content-Length: 1000000', '', '{');
+  await client.until(/\}\}$/);
+  client.send('x'.repeat(1000));
+  clock.advance(4_999);
+  t.equal(client.socket.destroyed, false);
+  clock.advance(1);
+  await new Promise((resolve) => client.socket.once('close', resolve).resume().end());
+  t.pass('closed');
+});
+
+t.test('a body that does not arrive in time is a 408 in JSON', async (t) => {
+  const clock = new ManualClock();
+  const served = await serve(t, { routes: [echo()], clock });
+  const client = await RawClient.open(served.port);
+  client.send('POST /v1/echo HTTP/1.1', 'Host: x', 'Content-Type: application/json', 'Content-Length: 10', '', '{');
+  while (clock.pending === 0) await new Promise((resolve) => setImmediate(resolve));
+  clock.advance(29_999);
+  client.send('"a"');
+  clock.advance(1);
+  const { status, headers, body } = replyOf(await client.ended());
+  t.equal(status, 408);
+  t.equal(headers.connection, 'close');
+  t.match(headers['x-request-id'], /^req_/);
+  t.equal(JSON.parse(body).error.code, 'request_timeout');
+  await served.stop();
+  t.match(served.requests(), [{ status: 408, outcome: 'timeout' }]);
+});
+
+t.test('a caller that leaves while it sends its body has left, and nothing else has happened', async (t) => {
+  const clock = new ManualClock();
+  const served = await serve(t, { routes: [echo()], clock });
+  const client = await RawClient.open(served.port);
+  client.send('POST /v1/echo HTTP/1.1', 'Host: x', 'Content-Type: application/json', 'Content-Length: 10', '', '{');
+  while (clock.pending === 0) await new Promise((resolve) => setImmediate(resolve));
+  client.socket.resetAndDestroy();
+  await served.stop();
+  t.match(served.requests(), [{ status: 499, outcome: 'cancelled_by_client' }]);
+  t.equal(served.logs.filter(({ level }) => level === 'error').length, 0);
+});
+
+t.test('64 levels of nesting are taken, 65 are a 400, and brackets in strings are none', async (t) => {
+  const { url } = await serve(t, { routes: [echo()] });
+  const nested = (levels: number) => `{"a":${'['.repeat(levels - 1)}${']'.repeat(levels - 1)}}`;
+  t.equal((await postJson(`${url}/v1/echo`, nested(64))).status, 200);
+  const reply = await postJson(`${url}/v1/echo`, nested(65));
+  t.equal(reply.status, 400);
+  t.match((await reply.json()).error, { message: /nested too deep: at most 64 levels/, param: null, code: null });
+  t.equal((await postJson(`${url}/v1/echo`, nested(1_000_000))).status, 400);
+  t.equal((await postJson(`${url}/v1/echo`, JSON.stringify({ a: '[{"\\'.repeat(100) }))).status, 200);
+});
+
+t.test('__proto__ and constructor as keys are keys', async (t) => {
+  const { url } = await serve(t, { routes: [echo()] });
+  const text = '{"__proto__":{"admin":true},"constructor":{"prototype":{"admin":true}}}';
+  t.equal(await (await postJson(`${url}/v1/echo`, text)).text(), text);
+  t.equal(Reflect.get({}, 'admin'), undefined);
+});
+
+t.test('the scanner finds the depth that the parsed value has', async (t) => {
+  const depthOf = (value: unknown): number =>
+    typeof value === 'object' && value !== null ? 1 + Math.max(0, ...Object.values(value).map(depthOf)) : 0;
+  fc.assert(
+    fc.property(fc.jsonValue({ maxDepth: 8 }), fc.string(), fc.nat(3), (value, key, indent) => {
+      const whole = { [key]: value, '\\"[': '\\' };
+      const depth = depthOf(whole);
+      const text = JSON.stringify(whole, undefined, indent);
+      return !nestsDeeperThan(depth, text) && nestsDeeperThan(depth - 1, text);
+    }),
+  );
+  t.pass();
+});
+
+t.test('any bytes are answered with 200 or 400', async (t) => {
+  const { url } = await serve(t, { routes: [echo()] });
+  const bytes = fc.oneof(
+    fc.json().map((text) => Buffer.from(text)),
+    fc.uint8Array({ maxLength: 200 }).map((array) => Buffer.from(array)),
+    fc.tuple(fc.json(), fc.nat(), fc.nat(255)).map(([text, at, byte]) => {
+      const buffer = Buffer.from(`{"a":${text}}`);
+      buffer[at % buffer.length] = byte;
+      return buffer;
+    }),
+  );
+  await fc.assert(
+    fc.asyncProperty(bytes, async (body) => {
+      const reply = await fetch(`${url}/v1/echo`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: new Uint8Array(body),
+      });
+      const answer = await reply.json();
+      return reply.status === 200 || (reply.status === 400 && NOT_JSON.test(answer.error.message));
+    }),
+    { numRuns: 300 },
+  );
+  t.pass();
+});

@@ -1,0 +1,102 @@
+import { Transports } from '@plugboard/kernel';
+import { checkOptions, pluginContract, testContext } from '@plugboard/kernel/testing';
+import t from 'tap';
+import plugin, { HttpRoutes } from '../src/index.js';
+import { get } from './routes.js';
+import { serve } from './serve.js';
+
+const start = new AbortController().signal;
+
+t.test('keeps to the contract of plugins', async (t) => {
+  for (const c of pluginContract(plugin, { packageDir: new URL('..', import.meta.url) })) t.test(c.name, c.run);
+});
+
+t.test('says where it can be reached while it runs', async (t) => {
+  const ctx = testContext(plugin, { config: { port: 0 } });
+  const transport = ctx.contributed(Transports);
+  t.equal(transport.address(), undefined);
+  await ctx.lifecycle.start?.(start);
+  t.match(transport.address(), /^http:\/\/127\.0\.0\.1:\d+$/);
+  await ctx.lifecycle.stop?.(start);
+  t.equal(transport.address(), undefined);
+});
+
+t.test('names an address that works, whatever it listens on', async (t) => {
+  for (const [host, address] of [
+    ['localhost', /^http:\/\/localhost:/],
+    ['0.0.0.0', /^http:\/\/127\.0\.0\.1:/],
+    ['::', /^http:\/\/\[::1\]:/],
+    ['::1', /^http:\/\/\[::1\]:/],
+  ] as const) {
+    const { url } = await serve(t, { config: { host }, routes: [get('/x', () => ({ status: 200, body: {} }))] });
+    t.match(url, address);
+    t.equal((await fetch(`${url}/x`)).status, 200, host);
+  }
+});
+
+t.test('a port that is taken is named, with the entry and the cure', async (t) => {
+  const { port } = await serve(t);
+  const ctx = testContext(plugin, { config: { port }, entry: 'transports.http' });
+  await t.rejects(async () => ctx.lifecycle.start?.(start), {
+    message: `port ${port} of 127.0.0.1 is in use by another program: stop that one, or give transports.http another \`port\` (0 takes any free one)`,
+    cause: { code: 'EADDRINUSE' },
+  });
+  await ctx.lifecycle.stop?.(start);
+});
+
+t.test('an address that is not this machine’s is named, with the entry and the cure', async (t) => {
+  for (const host of ['192.0.2.1', 'no-such-host.invalid']) {
+    const ctx = testContext(plugin, { config: { host, port: 0 }, entry: 'transports.http', check: { literal: () => 'open' } });
+    await t.rejects(async () => ctx.lifecycle.start?.(start), {
+      message: `${host} is no address of this machine: give transports.http another \`host\`, such as 127.0.0.1 or 0.0.0.0`,
+    });
+  }
+});
+
+t.test('two entries that open the same route are both named', async (t) => {
+  const ctx = testContext(plugin, { config: { port: 0 } });
+  const route = get('/health', () => ({ status: 200 }));
+  ctx.provide(HttpRoutes, route, 'one');
+  ctx.provide(HttpRoutes, route, 'two');
+  await t.rejects(async () => ctx.lifecycle.start?.(start), {
+    message: 'test.one and test.two both open GET /health: take one of them out of the configuration',
+  });
+});
+
+t.test('an open server beyond loopback is refused, with both ways out', async (t) => {
+  const refusal =
+    /^host: "0\.0\.0\.0" lets other machines in .* a provider under `auth`, such as `bearer`, or write `auth: open`/;
+  t.match(checkOptions(plugin, { host: '0.0.0.0' }).faults, [refusal]);
+  t.match(checkOptions(plugin, { host: '192.168.0.1' }).faults.length, 1);
+  t.same(
+    checkOptions(plugin, { host: '0.0.0.0' }, { literal: (section) => (section === 'auth' ? 'open' : undefined) }).faults,
+    [],
+  );
+  t.same(checkOptions(plugin, { host: '0.0.0.0' }, { entries: (section) => (section === 'auth' ? ['bearer'] : []) }).faults, []);
+  for (const host of ['127.0.0.1', '127.1.2.3', '::1', 'localhost']) t.same(checkOptions(plugin, { host }).faults, []);
+});
+
+t.test('an open server says so in the log; one that asks for credentials does not', async (t) => {
+  const open = await serve(t);
+  t.match(
+    open.logs.filter(({ level }) => level === 'warn'),
+    [{ msg: /^the server is open/ }],
+  );
+  const closed = await serve(t, { providers: [{ authenticate: () => undefined }] });
+  t.same(
+    closed.logs.filter(({ level }) => level === 'warn'),
+    [],
+  );
+});
+
+t.test('S-13 entries under auth of which none tells who calls do not leave the server open', async (t) => {
+  const host = {
+    phase: 'starting',
+    entries: () => [{ entry: 'auth.metrics', status: 'running' }],
+    literal: () => undefined,
+  } as const;
+  const ctx = testContext(plugin, { config: { port: 0 }, host });
+  await t.rejects(async () => ctx.lifecycle.start?.(start), {
+    message: /^auth\.metrics: nothing under `auth` can tell who calls/,
+  });
+});

@@ -1,0 +1,191 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { ManualClock } from '@plugboard/kernel/testing';
+import t from 'tap';
+import { RawClient, replyOf } from './raw-client.js';
+import { echo, get, mute, postJson } from './routes.js';
+import { serve } from './serve.js';
+
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+/** A route whose stream says `some`, and then what the test tells it to. */
+function scripted() {
+  let finish: (last: string) => void = () => {};
+  const last = new Promise<string>((resolve) => {
+    finish = resolve;
+  });
+  async function* body() {
+    yield 'some ';
+    yield await last;
+  }
+  return { route: get('/v1/stream', () => ({ status: 200, body: body() })), finish };
+}
+
+t.test(
+  'C-170 R-060 a server that is told to stop finishes what runs, refuses new work, and serves what only looks',
+  async (t) => {
+    const { route, finish } = scripted();
+    const served = await serve(t, {
+      routes: [route, echo(), get('/health', () => ({ status: 200, body: { ok: true } }), 'none')],
+    });
+    const running = await fetch(`${served.url}/v1/stream`);
+    const stopped = served.stop();
+
+    const refused = await postJson(`${served.url}/v1/echo`, '{}');
+    t.equal(refused.status, 503);
+    t.equal(refused.headers.get('connection'), 'close');
+    t.equal(refused.headers.get('retry-after'), '5');
+    t.same((await refused.json()).error, {
+      message: 'The server is about to stop and takes no new work. Try again in a few seconds.',
+      type: 'server_error',
+      param: null,
+      code: 'draining',
+    });
+    const looked = await fetch(`${served.url}/health`);
+    t.equal(looked.status, 200);
+    t.equal(looked.headers.get('connection'), 'close');
+
+    finish('more');
+    t.equal(await running.text(), 'some more');
+    await stopped;
+    await t.rejects(fetch(`${served.url}/health`));
+    t.match(served.requests(), [{ status: 503, outcome: 'draining' }, { status: 200 }, { status: 200, outcome: 'ok' }]);
+  },
+);
+
+t.test('a server that is told to stop refuses work before it asks who calls', async (t) => {
+  const { route, finish } = scripted();
+  const served = await serve(t, {
+    routes: [{ ...route, auth: 'none', path: '/stream' }, echo()],
+    providers: [{ authenticate: () => ({ refused: 'no' }) }],
+  });
+  const running = await fetch(`${served.url}/stream`);
+  const stopped = served.stop();
+  t.equal((await postJson(`${served.url}/v1/echo`, '{}')).status, 503);
+  t.equal((await postJson(`${served.url}/v1/nowhere`, '{}')).status, 401);
+  finish('');
+  await running.text();
+  await stopped;
+});
+
+t.test('R-062 connections that idle are closed at once, those that work as soon as they are done', async (t) => {
+  const { route, finish } = scripted();
+  const served = await serve(t, { routes: [route, echo()] });
+  const idle = await RawClient.open(served.port);
+  idle.send('POST /v1/echo HTTP/1.1', 'Host: x', 'Content-Type: application/json', 'Content-Length: 2', '', '{}');
+  await idle.until(/\{\}$/);
+  const busy = await RawClient.open(served.port);
+  busy.send('GET /v1/stream HTTP/1.1', 'Host: x', '', '');
+  await busy.until(/some/);
+  const silent = await RawClient.open(served.port);
+
+  const stopped = served.stop();
+  await idle.ended();
+  t.equal(busy.socket.readableEnded, false);
+  finish('more');
+  t.match(await busy.ended(), /more\r\n0\r\n\r\n$/);
+  await silent.ended();
+  await stopped;
+});
+
+t.test('R-061 what is not done when the drain limit is over is told, and can still say how it ends', async (t) => {
+  const clock = new ManualClock();
+  let reason: unknown;
+  const route = get('/v1/stream', ({ signal }) => {
+    async function* body() {
+      yield 'some ';
+      await once(signal, 'abort');
+      reason = signal.reason;
+      yield 'cut short';
+    }
+    return { status: 200, body: body() };
+  });
+  const served = await serve(t, { routes: [route], clock, config: { drain: '20s' } });
+  const running = await fetch(`${served.url}/v1/stream`);
+  const stopped = t.rejects(served.stop(), {
+    message: '1 reply was still running after 20s (`drain` of transports.http) and had to be cut',
+  });
+  clock.advance(19_999);
+  await turn();
+  t.equal(reason, undefined);
+  clock.advance(1);
+  t.equal(await running.text(), 'some cut short');
+  t.match(reason, { message: 'the server stops' });
+  await stopped;
+  t.match(served.requests(), [{ status: 200, outcome: 'ok' }]);
+});
+
+t.test('R-061 what does not end even then is cut four seconds later', async (t) => {
+  const clock = new ManualClock();
+  const { route, asked } = mute();
+  async function* body() {
+    yield 'some';
+    await new Promise(() => {});
+  }
+  const served = await serve(t, {
+    routes: [get('/v1/stream', () => ({ status: 200, body: body() })), route],
+    clock,
+  });
+  t.equal(served.lifecycle.stopLimit, 35_000);
+  const running = await fetch(`${served.url}/v1/stream`);
+  const client = await RawClient.open(served.port);
+  client.send('GET /v1/mute HTTP/1.1', 'Host: x', '', '');
+  await asked;
+  const stopped = t.rejects(served.stop(), {
+    message: '2 replies were still running after 30s (`drain` of transports.http) and had to be cut',
+  });
+  clock.advance(30_000);
+  await turn();
+  clock.advance(3_999);
+  await turn();
+  t.equal(client.socket.destroyed, false);
+  clock.advance(1);
+  await stopped;
+  await t.rejects(running.text());
+  await client.ended();
+  t.same(
+    served.requests().map(({ outcome }) => outcome),
+    ['draining', 'draining'],
+  );
+});
+
+t.test('a stop whose own time is over cuts at once', async (t) => {
+  const { route, asked } = mute();
+  const served = await serve(t, { routes: [route] });
+  const client = await RawClient.open(served.port);
+  client.send('GET /v1/mute HTTP/1.1', 'Host: x', '', '');
+  await asked;
+  const over = new AbortController();
+  const stopped = t.rejects(served.stop(over.signal), { message: /^1 reply was still running/ });
+  await turn();
+  over.abort();
+  await stopped;
+  await client.ended();
+});
+
+t.test('a stop does not wait for a body that is thrown away', async (t) => {
+  const served = await serve(t, { routes: [echo()], config: { bodyLimit: '1kb' } });
+  const client = await RawClient.open(served.port);
+  client.send('POST /v1/echo HTTP/1.1', 'Host: x', 'Content-Type: application/json', 'Content-Length: 1000000', '', '{');
+  await client.until(/\}\}$/);
+  await served.stop();
+  t.equal(replyOf(client.received).status, 413);
+});
+
+t.test('stopping twice is stopping once, and hang-ups were counted', async (t) => {
+  const { route, asked } = mute();
+  const served = await serve(t, { routes: [route] });
+  const client = connect(served.port, '127.0.0.1');
+  await once(client, 'connect');
+  client.write('GET /v1/mute HTTP/1.1\r\nHost: x\r\n\r\n');
+  await asked;
+  client.resetAndDestroy();
+  while (served.requests().length === 0) await turn();
+  await Promise.all([served.stop(), served.stop()]);
+  await served.stop();
+  t.match(
+    served.logs.filter(({ msg }) => msg === 'stopped'),
+    [{ hang_ups: 1, cut: 0 }],
+  );
+  t.equal(served.logs.filter(({ level }) => level === 'error').length, 0);
+});
