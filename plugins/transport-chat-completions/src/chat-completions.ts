@@ -192,9 +192,10 @@ function ignoredHeader(names: readonly string[]): Readonly<Record<string, string
   return names.length === 0 ? {} : { 'x-ignored-params': names.join(', ') };
 }
 
-/** The name of the connection that answered, where it is known when the head is sent. */
-function connectionHeader(connection: string | undefined): Readonly<Record<string, string>> {
-  return connection === undefined ? {} : { 'x-model-connection': connection };
+/** The name of the connection that answered, where it is known when the head is sent; one that does not fit a header, encoded. */
+function connectionHeader(name: string | undefined): Readonly<Record<string, string>> {
+  if (name === undefined) return {};
+  return { 'x-model-connection': /^[ -~]*$/.test(name) ? name : encodeURIComponent(name.toWellFormed()) };
 }
 
 /** A session's key as the log shows it: enough to follow a conversation, nothing of who talks. */

@@ -50,7 +50,7 @@ export function faultOf(error: DefinedError, body: unknown): HttpError {
         `Invalid '${at}': string does not match pattern. Expected a string that matches the pattern '${error.params.pattern}'.`,
         { param: at, code: 'invalid_value' },
       );
-    default:
+    default: // of a keyword that the schema does not use, or that never comes first
       return invalidRequest(`Invalid '${at}': ${error.message}.`, { param: at, code: 'invalid_value' });
   }
 }

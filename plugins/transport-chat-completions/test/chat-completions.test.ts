@@ -163,6 +163,8 @@ t.test('the headers name the connection that answered and what was ignored', asy
     'x-model-connection': 'spare',
   });
   t.same((await bench({ batches: [[finished]] }).ask()).headers, {});
+  const foreign = [[{ ...step, connection: '模型\n' }], [finished]] satisfies AgentEvent[][];
+  t.same((await bench({ batches: foreign }).ask()).headers, { 'x-model-connection': '%E6%A8%A1%E5%9E%8B%0A' });
 });
 
 t.test('the turn is told whether anyone reads along', async (t) => {
