@@ -234,10 +234,10 @@ export class FileReader {
 
   #readLogLevel(): string {
     const { value, references } = this.#interpolate(this.#content.get('log') ?? {}, ['log']);
-    this.#reportUnset(['log'], references);
+    const unset = this.#reportUnset(['log'], references);
     const checked = new OptionSchema(LOG_SCHEMA).check(value, references);
     for (const fault of checked.faults) this.#problems.add(['log', ...fault.path], fault.message, fault.at);
-    return checked.faults.length === 0 ? String(checked.value.level) : 'info';
+    return unset || checked.faults.length > 0 ? 'info' : String(checked.value.level);
   }
 }
 

@@ -1,5 +1,5 @@
 import { readFileSync, statSync } from 'node:fs';
-import { registerHooks } from 'node:module';
+import { findPackageJSON, registerHooks } from 'node:module';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { type PluginIdentity, reasonOf } from './errors.js';
@@ -51,19 +51,25 @@ export class Loader {
     }
     for (const folder of this.#folders) {
       try {
+        findPackageJSON(name, from(folder)); // throws where there is no such package
         return resolveFrom(name, folder);
       } catch (error) {
-        const { code } = error as NodeJS.ErrnoException;
-        if (code !== 'ERR_MODULE_NOT_FOUND') throw new LoadError(`the package ${name} cannot be loaded: ${reasonOf(error)}`);
+        if ((error as NodeJS.ErrnoException).code === 'ERR_MODULE_NOT_FOUND') continue;
+        throw new LoadError(`the package ${name} cannot be loaded: ${reasonOf(error)}`);
       }
     }
     throw new LoadError(`the plugin ${name} is not installed; npm install ${name.startsWith('@') ? name : name.split('/')[0]}`);
   }
 }
 
+/** A module of the folder, whether or not there is one. */
+function from(folder: string): string {
+  return pathToFileURL(join(folder, 'plugboard.js')).href;
+}
+
 /** Where Node.js finds a package, seen from a folder: `import.meta.resolve` with a say in the place that it starts from. */
 function resolveFrom(name: string, folder: string): string {
-  const parentURL = pathToFileURL(join(folder, 'plugboard.js')).href;
+  const parentURL = from(folder);
   const hooks = registerHooks({ resolve: (specifier, context, next) => next(specifier, { ...context, parentURL }) });
   try {
     return import.meta.resolve(name);
@@ -111,7 +117,7 @@ function checkDefinition(value: unknown, path: string): DefinedPlugin {
   if (typeof value !== 'object' || value === null || !(PLUGIN_BRAND in value)) {
     throw new LoadError(`${path} is no plugin: its default export is not made by definePlugin() of @plugboard/kernel`);
   }
-  const { name, apiVersion, register } = value as Partial<DefinedPlugin>;
+  const { name, apiVersion, configSchema, register } = value as Partial<DefinedPlugin>;
   const about = `the plugin ${name ?? 'without a name'} at ${path}`;
   if (typeof apiVersion !== 'number' || apiVersion > API_VERSION) {
     throw new LoadError(
@@ -121,9 +127,13 @@ function checkDefinition(value: unknown, path: string): DefinedPlugin {
   if (apiVersion < API_VERSION) {
     throw new LoadError(`${about} is written for plugin API ${apiVersion}, this kernel has ${API_VERSION}; update the plugin`);
   }
-  if (typeof name !== 'string' || typeof register !== 'function') {
-    throw new LoadError(`${about} lacks its ${typeof name !== 'string' ? 'name' : 'register function'}`);
-  }
+  const lacking =
+    typeof name !== 'string'
+      ? 'name'
+      : typeof register !== 'function'
+        ? 'register'
+        : configSchema?.type !== 'object' && 'configSchema';
+  if (lacking) throw new LoadError(`${about} lacks its ${lacking}${lacking === 'configSchema' ? ", of type 'object'" : ''}`);
   return value as DefinedPlugin;
 }
 

@@ -1,17 +1,47 @@
-const COLOURS: Readonly<Record<string, string>> = { trace: '90', debug: '90', info: '36', warn: '33', error: '31', fatal: '41' };
-/** The same on every line of a server, so that a person is better off without. */
-const DULL = new Set(['time', 'level', 'msg', 'service', 'version', 'pid', 'err']);
+import { styleText } from 'node:util';
+
+type Style = Parameters<typeof styleText>[0];
+
+const STYLES: Readonly<Record<string, Style>> = {
+  trace: 'gray',
+  debug: 'gray',
+  info: 'cyan',
+  warn: 'yellow',
+  error: 'red',
+  fatal: 'bgRed',
+};
+
+/** Shown elsewhere in the line, or the same on every line of a server. */
+const APART = new Set(['time', 'level', 'msg', 'service', 'version', 'pid', 'err']);
 
 /** A JSON log line for a person at a terminal: `14:05:09 info  turn ended  agent=assistant steps=2`, and an error's stack below it. */
 export function readable(line: string): string {
-  const fields = JSON.parse(line) as Record<string, unknown>;
-  const level = String(fields.level);
-  const time = String(fields.time).slice(11, 19);
+  const fields = parsed(line);
+  if (fields === undefined) return line;
+  const { time, level, msg = '', err } = fields as Record<string, string>;
   const rest = Object.entries(fields)
-    .filter(([key]) => !DULL.has(key))
-    .map(([key, value]) => ` ${key}=${typeof value === 'string' && /^[^\s"=]+$/.test(value) ? value : JSON.stringify(value)}`)
-    .join('');
-  const stack = (fields.err as { stack?: unknown } | undefined)?.stack;
-  const below = typeof stack === 'string' ? `${stack.replace(/^/gm, '    ')}\n` : '';
-  return `\x1b[90m${time}\x1b[0m \x1b[${COLOURS[level] ?? '0'}m${level.padEnd(5)}\x1b[0m ${fields.msg ?? ''}\x1b[90m ${rest}\x1b[0m\n${below}`;
+    .filter(([key]) => !APART.has(key))
+    .map(([key, value]) => `${key}=${typeof value === 'string' && /^[^\s"=]+$/.test(value) ? value : JSON.stringify(value)}`);
+  const stack = (err as { stack?: unknown } | undefined)?.stack;
+  const head = [
+    style('gray', String(time).slice(11, 19)),
+    style(STYLES[String(level)] ?? 'gray', String(level).padEnd(5)),
+    msg,
+    ...(rest.length > 0 ? ['', style('gray', rest.join(' '))] : []),
+  ];
+  return `${head.join(' ')}\n${typeof stack === 'string' ? `${stack.replace(/^/gm, '    ')}\n` : ''}`;
+}
+
+/** Redaction may have taken a number's place, which leaves no JSON. */
+function parsed(line: string): Record<string, unknown> | undefined {
+  try {
+    return JSON.parse(line) as Record<string, unknown>;
+  } catch {
+    return undefined;
+  }
+}
+
+/** In colour where standard error is a terminal that has it, and `NO_COLOR` is not set. */
+function style(format: Style, text: string): string {
+  return styleText(format, text, { stream: process.stderr });
 }

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
-import type { ConfigPath } from './errors.js';
+import { ConfigError, type ConfigPath } from './errors.js';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -25,14 +25,16 @@ export interface Reference {
 
 /**
  * The environment with a `.env` file beside the configuration read first: it never overrides what is set.
- * @throws the error of reading a `.env` that is there and cannot be read.
+ * @throws ConfigError where there is one that cannot be read.
  */
 export function readEnvironment(folder: string, env: Environment): Environment {
+  const file = join(folder, '.env');
   try {
-    return { ...parseEnv(readFileSync(join(folder, '.env'), 'utf8')), ...env };
+    return { ...parseEnv(readFileSync(file, 'utf8')), ...env };
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return env;
-    throw error;
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT') return env;
+    throw new ConfigError([{ file, position: undefined, path: [], message: `the file cannot be read (${code ?? error})` }]);
   }
 }
 

@@ -44,8 +44,8 @@ t.test('text that is no YAML is told of once for each place, not for each token 
     return file.faults.map(({ position, message }) => `${position.line}:${position.column} ${message}`);
   };
   t.match(broken('a: { b: c\nd: 1\n'), [/^2:1 this is no YAML: /]);
-  t.same(broken('a: { key: ${X} }\nb: { key: ${Y} }\n'), [
-    '1:12 a variable inside { } or [ ] must stand in quotes, as in "${NAME}"',
+  t.same(broken(`a: { key: \${X} }\nb: { key: \${Y} }\n`), [
+    `1:12 a variable inside { } or [ ] must stand in quotes, as in "\${NAME}"`,
   ]);
   t.same(broken('a: *nowhere\n'), ['1:4 the alias *nowhere names no anchor; there is no &nowhere above it']);
   t.match(broken('a: !secret x\n'), [/^1:4 this is no YAML: Unresolved tag/], 'a tag that means nothing here');

@@ -115,7 +115,7 @@ t.test('what is secret or came from a variable is never printed', async (t) => {
       mode: { enum: ['a', 'b', 'c', 'd'] },
     },
   });
-  const { value, references } = interpolate({ key: 'hush', headers: { auth: 'hush' }, mode: '${MODE}' }, { MODE: 'hush' });
+  const { value, references } = interpolate({ key: 'hush', headers: { auth: 'hush' }, mode: `\${MODE}` }, { MODE: 'hush' });
   const checked = schema.check(value, references);
   t.equal(checked.faults.length, 4);
   t.notMatch(checked.faults.map(({ message }) => message).join(), /hush/);
@@ -141,19 +141,19 @@ t.test('a scalar that is wholly one variable becomes what the schema wants, and 
     return schema.check(value, references);
   };
   const { value, faults } = check({
-    port: '${N}',
-    rate: '${R}',
-    on: '${T}',
-    text: '${N}',
-    either: '${N}',
-    deep: { list: ['${N}', 1] },
+    port: `\${N}`,
+    rate: `\${R}`,
+    on: `\${T}`,
+    text: `\${N}`,
+    either: `\${N}`,
+    deep: { list: [`\${N}`, 1] },
   });
   t.same(faults, []);
   t.same(value, { port: 80, rate: -1500, on: true, text: '80', either: '80', deep: { list: [80, 1] } });
-  t.equal(check({ port: '${N}80' }).faults.length, 1, 'not where it is only a part');
+  t.equal(check({ port: `\${N}80` }).faults.length, 1, 'not where it is only a part');
   t.equal(check({ port: '80' }).faults.length, 1, 'not where there is no variable');
-  t.equal(check({ port: '${W}' }).faults.length, 1, 'not where it is no number');
-  t.equal(check({ on: '${N}' }).faults.length, 1);
+  t.equal(check({ port: `\${W}` }).faults.length, 1, 'not where it is no number');
+  t.equal(check({ on: `\${N}` }).faults.length, 1);
 });
 
 t.test('defaults are filled in, the result is frozen, and what was given stays as it was', async (t) => {
@@ -169,7 +169,7 @@ t.test('defaults are filled in, the result is frozen, and what was given stays a
 });
 
 t.test('an unset variable is no fault of the schema as well', async (t) => {
-  const { value, references } = interpolate({ n: '${MISSING}', m: 'x' }, {});
+  const { value, references } = interpolate({ n: `\${MISSING}`, m: 'x' }, {});
   const { faults } = new OptionSchema({ type: 'object', properties: { n: { type: 'number' }, m: { type: 'number' } } }).check(
     value,
     references,

@@ -1,0 +1,69 @@
+import t from 'tap';
+import { createLogger, type LogSink } from '../../src/host/log.js';
+import { readable } from '../../src/host/log-readable.js';
+import { redactor } from '../../src/host/redaction.js';
+import { ManualClock } from '../../src/testing/clock.js';
+
+/** What a logger writes, as text. */
+function written(secrets: readonly string[] = [], level = 'info') {
+  const lines: string[] = [];
+  const sink: LogSink = { write: (line) => lines.push(line) };
+  return { lines, log: createLogger({ level, secrets, clock: new ManualClock(Date.UTC(2026, 10, 21, 14, 5, 9)), sink }) };
+}
+
+const token = `svcp_${'a1B2'.repeat(9)}xy`;
+const key = 'sk-proj-0123456789_abcdefghij';
+
+t.test('a line is JSON with the fields that every line has', async (t) => {
+  const { log, lines } = written();
+  log.child({ plugin: '@plugboard/tool-clock' }).info({ n: 1 }, 'told the time');
+  log.debug('not at this level');
+  t.equal(lines.length, 1);
+  t.ok(lines[0]?.endsWith('\n'));
+  t.match(JSON.parse(lines[0] ?? ''), {
+    level: 'info',
+    time: '2026-11-21T14:05:09.000Z',
+    service: 'plugboard',
+    version: /^\d+\.\d+\.\d+/,
+    pid: process.pid,
+    plugin: '@plugboard/tool-clock',
+    n: 1,
+    msg: 'told the time',
+  });
+});
+
+t.test('what is a secret by its name never reaches a line', async (t) => {
+  const { log, lines } = written();
+  log.info({
+    apiKey: 'hush',
+    model: { api_key: 'hush', password: 'hush', token: 'hush' },
+    req: { headers: { authorization: 'hush', cookie: 'hush', 'sec-websocket-protocol': 'hush', host: 'shown' } },
+  });
+  t.notMatch(lines[0], 'hush');
+  t.match(lines[0], 'shown');
+});
+
+t.test('what looks like a credential, or is one of the configuration, never reaches a line', async (t) => {
+  const { log, lines } = written(['hunter2', 'hunter2-longer', 'has "quotes"\nand lines', 'a.*b', 'abc']);
+  log.info({ body: { deep: [`x ${key} y`] }, auth: 'Bearer abc.def' }, `token ${token}; a.*b; aXXb; abc`);
+  log.error({ err: new Error('refused hunter2-longer and hunter2', { cause: new Error('has "quotes"\nand lines') }) });
+  for (const line of lines) t.ok(JSON.parse(line), 'still JSON');
+  const [first = '', second = ''] = lines;
+  for (const secret of [token, key, 'abc.def', 'a.*b']) t.notMatch(first, secret);
+  t.match(first, 'token [redacted]; [redacted]; aXXb; abc', 'what is too short to be a secret stays');
+  t.match(first, 'x [redacted] y');
+  t.match(second, 'refused [redacted] and [redacted]', 'the longer of two that begin alike goes whole');
+  t.notMatch(second, 'quotes');
+});
+
+t.test('a filter without secrets still finds credentials', async (t) => {
+  t.equal(redactor([])(`"${token}" "bearer   ${key}" sk-short`), '"[redacted]" "[redacted]" sk-short');
+});
+
+t.test('on a terminal a line is for people', async (t) => {
+  const plain = (fields: object) =>
+    readable(JSON.stringify({ level: 'warn', time: '2026-11-21T14:05:09.000Z', service: 'plugboard', pid: 1, ...fields }));
+  t.equal(plain({ msg: 'slow', agent: 'a', note: 'two words', n: 2 }), '14:05:09 warn  slow  agent=a note="two words" n=2\n');
+  t.equal(plain({ msg: 'broke', err: { stack: 'Error: x\n    at y' } }), '14:05:09 warn  broke\n    Error: x\n        at y\n');
+  t.equal(readable('not JSON\n'), 'not JSON\n', 'what a secret took the form of is shown as it is');
+});
