@@ -14,7 +14,7 @@ import type { ModelConnector } from './points/model-connector.js';
 import type { SessionStore } from './points/session-store.js';
 import type { ToolSource } from './points/tool-source.js';
 import type { Principal } from './principal.js';
-import { sealed } from './sealed.js';
+import { isTerminal, sealed } from './sealed.js';
 import { Sessions } from './sessions.js';
 import type { RuntimeSettings } from './settings.js';
 import { ToolBatches } from './tool-batches.js';
@@ -124,9 +124,10 @@ export class Runtime implements AgentRuntime {
       if (last?.type === 'finished') span.tell({ status: last.reason, usage: last.usage });
       if (last?.type === 'failed') span.tell({ status: last.failure.code });
       const full = channel.write(batch);
-      if (full) await full;
+      // Ended in the same breath, so that a reader that stops at the terminal event has not left early.
+      if (last && isTerminal(last)) channel.end();
+      else if (full) await full;
     }
-    channel.end();
     span.end();
   }
 
