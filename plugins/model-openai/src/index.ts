@@ -1,0 +1,16 @@
+import { definePlugin, ModelConnectors } from '@plugboard/kernel';
+import { configSchema, problemsOf } from './config.js';
+import { OpenAiConnector } from './openai-connector.js';
+
+export default definePlugin({
+  name: '@plugboard/model-openai',
+  apiVersion: 1,
+  summary: 'Connects to any model server that speaks chat completions',
+  configSchema,
+  check: problemsOf,
+  register(ctx) {
+    const connector = ctx.container.resolve(OpenAiConnector);
+    ctx.contribute(ModelConnectors, connector);
+    return connector;
+  },
+});

@@ -1,0 +1,113 @@
+import {
+  CLOCK,
+  type Clock,
+  CONFIG,
+  IDS,
+  type IdSource,
+  inject,
+  injectable,
+  type Lifecycle,
+  type ModelConnector,
+  type ModelEvent,
+  type ModelRequest,
+  parseDuration,
+} from '@plugboard/kernel';
+import { Pool } from 'undici';
+import type { OpenAiConfig } from './config.js';
+import { type Endpoint, parseBaseUrl } from './endpoint.js';
+import { Exchange } from './exchange.js';
+import { Failures } from './failures.js';
+import { Redactor } from './redactor.js';
+import { requestBody, standingHeaders, withHeaders } from './request.js';
+
+/** The sampling parameters of the protocol, and how tools are to be chosen. Everything else is no business of a model's. */
+const PARAMS: ReadonlySet<string> = new Set([
+  'frequency_penalty',
+  'logit_bias',
+  'logprobs',
+  'max_completion_tokens',
+  'max_tokens',
+  'parallel_tool_calls',
+  'prediction',
+  'presence_penalty',
+  'prompt_cache_key',
+  'prompt_cache_options',
+  'prompt_cache_retention',
+  'reasoning_effort',
+  'response_format',
+  'seed',
+  'stop',
+  'temperature',
+  'tool_choice',
+  'top_logprobs',
+  'top_p',
+  'verbosity',
+]);
+
+/** A connection to a server that speaks chat completions. Its sockets are kept open from one request to the next. */
+@injectable()
+export class OpenAiConnector implements ModelConnector, Lifecycle {
+  readonly model: string;
+  readonly contextWindow: number;
+  readonly input: readonly ('text' | 'image')[];
+  readonly #clock: Clock;
+  readonly #ids: IdSource;
+  readonly #idleTimeout: number;
+  readonly #path: string;
+  readonly #headers: Readonly<Record<string, string>>;
+  readonly #failures: Failures;
+  readonly #pool: Pool;
+
+  constructor(@inject(CONFIG) config: OpenAiConfig, @inject(CLOCK) clock: Clock, @inject(IDS) ids: IdSource) {
+    const { origin, host, path } = endpointOf(config);
+    this.model = config.model;
+    this.contextWindow = config.contextWindow;
+    this.input = config.input;
+    this.#clock = clock;
+    this.#ids = ids;
+    this.#idleTimeout = parseDuration(config.idleTimeout);
+    this.#path = path;
+    this.#headers = standingHeaders(config);
+    const secrets = [origin, host, config.apiKey ?? '', ...Object.values(config.headers)];
+    this.#failures = new Failures(new Redactor(secrets), clock, config);
+    this.#pool = new Pool(origin, {
+      allowH2: false,
+      connectTimeout: parseDuration(config.connectTimeout),
+      // One limit on silence, of our own, holds from the request to the end of the answer.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+    });
+  }
+
+  takes(param: string): boolean {
+    return PARAMS.has(param);
+  }
+
+  /** The request is made at once; what comes of it waits for whoever reads. */
+  stream(request: ModelRequest, signal: AbortSignal): AsyncIterable<readonly ModelEvent[]> {
+    const exchange = new Exchange({
+      incremental: request.incremental,
+      idleTimeout: this.#idleTimeout,
+      failures: this.#failures,
+      clock: this.#clock,
+      ids: this.#ids,
+      signal,
+    });
+    if (!signal.aborted) {
+      const headers = withHeaders(this.#headers, request.headers);
+      this.#pool.dispatch({ method: 'POST', path: this.#path, headers, body: requestBody(this.model, request) }, exchange);
+    }
+    return exchange.batches;
+  }
+
+  /** Whoever asks this connection has stopped before it: what may still be open is of no use. */
+  async stop(): Promise<void> {
+    await this.#pool.destroy();
+  }
+}
+
+function endpointOf(config: OpenAiConfig): Endpoint {
+  const endpoint = parseBaseUrl(config.baseUrl);
+  if (typeof endpoint === 'string') throw new Error(`baseUrl ${endpoint}`);
+  return endpoint;
+}

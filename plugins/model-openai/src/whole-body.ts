@@ -1,0 +1,46 @@
+import type { ModelEvent } from '@plugboard/kernel';
+import type { Answer } from './answer.js';
+import type { BodyReader } from './body-reader.js';
+import type { Failures } from './failures.js';
+
+/** Bytes of one body. */
+export const BODY_LIMIT = 16 * 2 ** 20;
+
+/** Reads the body of an answer that was asked for whole: one JSON object. */
+export class WholeBody implements BodyReader {
+  readonly isDone = false;
+  readonly #answer: Answer;
+  readonly #failures: Failures;
+  readonly #chunks: Buffer[] = [];
+  #length = 0;
+
+  constructor(answer: Answer, failures: Failures) {
+    this.#answer = answer;
+    this.#failures = failures;
+  }
+
+  read(chunk: Buffer): void {
+    this.#length += chunk.length;
+    if (this.#length > BODY_LIMIT) throw this.#failures.tooLarge('an answer', BODY_LIMIT);
+    this.#chunks.push(chunk);
+  }
+
+  end(events: ModelEvent[]): void {
+    this.#answer.add(this.#parse(), events);
+    this.#answer.end(true, events);
+  }
+
+  breakOff(failure: Error): void {
+    throw failure;
+  }
+
+  #parse(): unknown {
+    const [first] = this.#chunks;
+    const body = first && this.#chunks.length === 1 ? first : Buffer.concat(this.#chunks);
+    try {
+      return JSON.parse(body.toString());
+    } catch (error) {
+      throw this.#failures.garbled('an answer that is no JSON', error);
+    }
+  }
+}

@@ -1,0 +1,208 @@
+import assert from 'node:assert/strict';
+import type { ModelEvent } from '@plugboard/kernel';
+import { ManualClock, SequentialIds } from '@plugboard/kernel/testing';
+import fc from 'fast-check';
+import t from 'tap';
+import { Answer } from '../src/answer.js';
+import { EventStream } from '../src/event-stream.js';
+import { Failures } from '../src/failures.js';
+import { Redactor } from '../src/redactor.js';
+import { plain } from './open.js';
+
+const failures = new Failures(new Redactor([]), new ManualClock(), { idleTimeout: '1s', connectTimeout: '1s' });
+
+/** What the plugin makes of a stream: its events, its text joined, and its error, if it ends in one. */
+function fastWay(reads: readonly Buffer[]) {
+  const stream = new EventStream(new Answer(failures, new SequentialIds()), failures);
+  return outcome((events) => {
+    for (const read of reads) stream.read(read, events);
+    stream.end(events);
+  });
+}
+
+/** The same said plainly: all of it decoded, split, and each event parsed. */
+function slowWay(bytes: Buffer) {
+  const answer = new Answer(failures, new SequentialIds());
+  return outcome((events) => {
+    const frames = bytes.toString().split(/\r?\n\r?\n/);
+    for (const [index, frame] of frames.entries()) {
+      const lines = frame.split(/\r?\n/).filter((line) => line.startsWith('data:'));
+      const data = lines.map((line) => line.slice(5).replace(/^ /, '')).join('\n');
+      if (data === '') continue;
+      if (data === '[DONE]') break;
+      const isLast = index === frames.length - 1;
+      let chunk: unknown;
+      try {
+        chunk = JSON.parse(data);
+      } catch (error) {
+        if (isLast) break;
+        throw failures.garbled('an event that is no JSON', error);
+      }
+      answer.add(chunk, events);
+    }
+    answer.end(false, events);
+  });
+}
+
+function outcome(run: (events: ModelEvent[]) => void) {
+  const events: ModelEvent[] = [];
+  let error: string | undefined;
+  try {
+    run(events);
+  } catch (thrown) {
+    error = String(thrown);
+  }
+  for (const event of events) {
+    if (event.type === 'text' && event.json !== undefined) assert.equal(JSON.parse(`"${event.json}"`), event.text);
+  }
+  return { events: events.map(plain), error };
+}
+
+const SHAPES = [
+  (delta: object, more: object) => ({ id: 'x', choices: [{ index: 0, delta, finish_reason: null }], ...more }),
+  (delta: object, more: object) => ({
+    id: 'x',
+    choices: [{ index: 0, delta, logprobs: null, finish_reason: null }],
+    usage: null,
+    ...more,
+  }),
+  (delta: object, more: object) => ({ choices: [{ delta }], ...more, obfuscation: 'a'.repeat(JSON.stringify(delta).length % 5) }),
+];
+
+const word = fc.oneof(
+  fc.string({ unit: 'binary', maxLength: 6 }),
+  fc.constantFrom('', 'é', '😀', '"', '\\', '\n', '{"content":"x"}', '\u2028', '\ud83d'),
+);
+const delta = fc.oneof(
+  { weight: 8, arbitrary: fc.record({ content: word }) },
+  fc.record({ role: fc.constant('assistant'), content: word }),
+  fc.record({ content: word, refusal: fc.option(word) }),
+  fc.record({ reasoning_content: word }),
+  fc.record({
+    content: fc.constant(null),
+    tool_calls: fc.constant([{ index: 0, id: 'a', function: { name: 'f', arguments: '{' } }]),
+  }),
+  fc.constant({}),
+);
+const more = fc.oneof(
+  { weight: 8, arbitrary: fc.constant({}) },
+  fc.constantFrom(
+    { error: null },
+    { error: '' },
+    { error: 'no' },
+    { error: { message: 'no' } },
+    { usage: { prompt_tokens: 1 } },
+    { p: 'ab' },
+    { p: 'é' },
+  ),
+);
+const rawEvent = fc.constantFrom(
+  '{',
+  '[]',
+  '"x"',
+  'null',
+  '{"choices":[]}',
+  '{"choices":[{"delta":{"content":"\\x"}}]}',
+  '[DONE]',
+);
+
+/** JSON as different servers write it. */
+function stringify(value: unknown, style: number): string {
+  if (style === 0) return JSON.stringify(value);
+  if (style === 1) return JSON.stringify(value, null, 1).replaceAll(/\n */g, ' ');
+  return JSON.stringify(value).replaceAll(/[\u007f-\uffff]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}
+
+const stream = fc
+  .record({
+    shape: fc.constantFrom(...SHAPES),
+    style: fc.nat(2),
+    space: fc.constantFrom('', ' '),
+    newline: fc.constantFrom('\n', '\r\n'),
+    events: fc.array(fc.oneof({ weight: 12, arbitrary: fc.tuple(delta, more) }, rawEvent), { maxLength: 12 }),
+    between: fc.constantFrom('', ': keep-alive', 'event: message'),
+    ending: fc.constantFrom('finish', 'finish and done', 'done', 'nothing', 'torn'),
+  })
+  .map(({ shape, style, space, newline, events, between, ending }) => {
+    const frames = events.map((event) => (typeof event === 'string' ? event : stringify(shape(...event), style)));
+    const finish = JSON.stringify({ choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] });
+    if (ending.startsWith('finish')) frames.push(finish);
+    if (ending.endsWith('done')) frames.push('[DONE]');
+    const framed = frames.map((frame) => `${between === '' ? '' : between + newline}data:${space}${frame}${newline}${newline}`);
+    return Buffer.from(framed.join('') + (ending === 'torn' ? `data:${space}${finish.slice(0, 20)}` : ''));
+  });
+
+t.test('R-035 the fast way and the slow way say the same, however the reads cut the stream', async () => {
+  fc.assert(
+    fc.property(stream, fc.array(fc.nat(60)), (bytes, sizes) => {
+      const reads: Buffer[] = [];
+      let from = 0;
+      for (const size of sizes) {
+        reads.push(bytes.subarray(from, from + size));
+        from += size;
+      }
+      reads.push(bytes.subarray(from));
+      assert.deepEqual(fastWay(reads), slowWay(bytes));
+    }),
+    { numRuns: 5000 },
+  );
+});
+
+t.test('R-035 any bytes at all give events or an error that is for the caller', async () => {
+  const fragment = fc.oneof(
+    fc.uint8Array({ maxLength: 20 }),
+    fc
+      .constantFrom(
+        'data: ',
+        '\n\n',
+        '\r\n',
+        '{"choices":[{"delta":{"content":"',
+        '"}}]}',
+        '[DONE]',
+        '\\u',
+        '{"error":',
+        '"tool_calls":[{',
+        '}',
+      )
+      .map((text) => Buffer.from(text)),
+  );
+  fc.assert(
+    fc.property(fc.array(fragment, { maxLength: 20 }), (fragments) => {
+      const { error } = fastWay(fragments.map((bytes) => Buffer.from(bytes)));
+      assert.ok(error === undefined || error.startsWith('ModelError: '), error);
+    }),
+    { numRuns: 5000 },
+  );
+});
+
+function chunk(delta: object, rest: object = {}): Buffer {
+  return Buffer.from(`data: ${JSON.stringify({ id: 'x', choices: [{ index: 0, delta, finish_reason: null }], ...rest })}\n\n`);
+}
+
+/** The text events of a stream, without being looked at. */
+function textsOf(frames: readonly Buffer[]): ModelEvent[] {
+  const events: ModelEvent[] = [];
+  const stream = new EventStream(new Answer(failures, new SequentialIds()), failures);
+  for (const frame of frames) stream.read(frame, events);
+  return events;
+}
+
+t.test('text keeps the escaping of the model server from the second piece on', async (t) => {
+  const texts = textsOf(['a', 'b\n', 'c"'].map((content) => chunk({ content })));
+  t.same(
+    texts.map((event) => event.type === 'text' && event.json),
+    [undefined, 'b\\n', 'c\\"'],
+  );
+  t.same(
+    texts.map((event) => event.type === 'text' && event.text),
+    ['a', 'b\n', 'c"'],
+  );
+});
+
+t.test('a change of shape is learnt, until changes have been learnt in vain too often', async (t) => {
+  const isFast = (frames: readonly Buffer[]) => textsOf(frames).map((event) => event.type === 'text' && event.json !== undefined);
+  const at = (created: number) => chunk({ content: 'a' }, { created });
+  t.same(isFast([1, 1, 2, 2, 2, 3, 3].map(at)), [false, true, false, true, true, false, true]);
+  t.same(isFast([1, 2, 3, 4, 4, 4, 4].map(at)), [false, false, false, false, true, true, true]);
+  t.same(isFast([1, 2, 3, 4, 5, 5, 5].map(at)), [false, false, false, false, false, false, false]);
+});

@@ -1,0 +1,69 @@
+import { ModelConnectors, type ModelError, type ModelEvent, type ModelRequest } from '@plugboard/kernel';
+import { ManualClock, ModelServer, modelRequest, SequentialIds, testContext } from '@plugboard/kernel/testing';
+import type { Test } from 'tap';
+import plugin from '../src/index.js';
+
+/** A connection with these options, on a clock that stands still. */
+export function connect(t: Test, options: Readonly<Record<string, unknown>>) {
+  const clock = new ManualClock();
+  const context = testContext(plugin, {
+    config: { model: 'gpt-test', apiKey: 'sk-very-secret', ...options },
+    entry: 'models.fast',
+    clock,
+    ids: new SequentialIds(),
+  });
+  t.teardown(() => context.lifecycle.stop?.(new AbortController().signal));
+  return { clock, connector: context.contributed(ModelConnectors, 'fast'), context };
+}
+
+/** A scripted model server and a connection to it. */
+export async function open(t: Test, options: Readonly<Record<string, unknown>> = {}) {
+  const server = await ModelServer.start();
+  t.teardown(() => server.close());
+  return { server, ...connect(t, { baseUrl: server.url, ...options }) };
+}
+
+type Connection = ReturnType<typeof connect>;
+
+/** Everything that an answer brings. Text events are plain objects with their text decoded. */
+export async function read(
+  { connector }: Pick<Connection, 'connector'>,
+  request: Partial<ModelRequest> = {},
+  signal?: AbortSignal,
+) {
+  const batches: ModelEvent[][] = [];
+  for await (const batch of connector.stream(modelRequest('Hi', request), signal ?? new AbortController().signal)) {
+    batches.push(batch.map(plain));
+  }
+  return batches;
+}
+
+export async function readAll(
+  connection: Pick<Connection, 'connector'>,
+  request: Partial<ModelRequest> = {},
+): Promise<ModelEvent[]> {
+  return (await read(connection, request)).flat();
+}
+
+/** The error that an answer ends in, and the text that came before it. */
+export async function readError({ connector }: Pick<Connection, 'connector'>, request: Partial<ModelRequest> = {}) {
+  let text = '';
+  try {
+    for await (const batch of connector.stream(modelRequest('Hi', request), new AbortController().signal)) {
+      for (const event of batch) if (event.type === 'text') text += event.text;
+    }
+  } catch (error) {
+    const { name, message, retryable, retryAfter, cause } = error as ModelError;
+    return { name, message, retryable, retryAfter, cause, text };
+  }
+  throw new Error(`there was no error, but the text "${text}"`);
+}
+
+/** Lets the event loop go round a few times: enough for what one side has written to a local socket to be read by the other. */
+export async function rounds(count = 10): Promise<void> {
+  for (let i = 0; i < count; i++) await new Promise((resolve) => setImmediate(resolve));
+}
+
+export function plain(event: ModelEvent): ModelEvent {
+  return event.type === 'text' ? { type: 'text', text: event.text } : event;
+}

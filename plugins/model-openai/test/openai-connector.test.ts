@@ -1,0 +1,616 @@
+import { createServer } from 'node:net';
+import type { ModelEvent, ModelRequest, ToolDeclaration } from '@plugboard/kernel';
+import { ModelServer, modelConnectorContract, modelRequest, pluginContract } from '@plugboard/kernel/testing';
+import t from 'tap';
+import plugin from '../src/index.js';
+import { connect, open, plain, read, readAll, readError, rounds } from './open.js';
+
+const WHOLE: Partial<ModelRequest> = { incremental: false };
+const CLOCK: ToolDeclaration = { name: 'clock', description: 'Tells the time.', inputSchema: { type: 'object' } };
+
+function text(text: string): ModelEvent {
+  return { type: 'text', text };
+}
+const STOP: ModelEvent = { type: 'end', reason: 'stop' };
+
+/** Pieces that come in a read of the socket each. */
+function* pausing<T>(...pieces: readonly T[]): Generator<T | Promise<void>> {
+  for (const piece of pieces) {
+    yield piece;
+    yield rounds();
+  }
+}
+
+t.test('keeps to the contract of plugins', async (t) => {
+  const options = { packageDir: new URL('..', import.meta.url), config: { model: 'gpt-test' }, entry: 'models.fast' };
+  for (const c of pluginContract(plugin, options)) t.test(c.name, c.run);
+});
+
+t.test('keeps to the contract of model connectors', async (t) => {
+  const { server, connector } = await open(t);
+  server.respond(({ body }) => {
+    if (body.tools) return { toolCalls: ['UTC', 'CET'].map((zone) => ({ name: 'clock', arguments: { zone } })) };
+    return { text: body.stream ? pausing('One', ' "two"\n', 'trois é') : 'One "two"\ntrois é' };
+  });
+  const samples = { text: modelRequest('Count'), toolCall: modelRequest('Time?', { tools: [CLOCK] }) };
+  for (const c of modelConnectorContract(() => connector, samples)) t.test(c.name, c.run);
+});
+
+t.test('asks for a stream where somebody reads along, with the usage at its end', async (t) => {
+  const { server, ...connection } = await open(t, { headers: { 'X-Team': 'blue', Accept: 'text/event-stream' } });
+  const messages: ModelRequest['messages'] = [
+    { role: 'system', content: 'Be brief.' },
+    {
+      role: 'user',
+      content: [
+        { type: 'text', text: 'Hi' },
+        { type: 'image_url', image_url: { url: 'data:image/png;base64,AA==' } },
+      ],
+    },
+  ];
+  const strict = { ...CLOCK, name: 'strict', strict: true };
+  const params = { temperature: 0.2, stop: ['x'], tool_choice: 'auto' };
+  await readAll(connection, { messages, tools: [CLOCK, strict], params, headers: { traceparent: '00-1', 'X-Team': 'red' } });
+  const [request] = server.requests;
+  t.equal(request?.path, '/v1/chat/completions');
+  t.strictSame(request?.body, {
+    model: 'gpt-test',
+    messages,
+    temperature: 0.2,
+    stop: ['x'],
+    tool_choice: 'auto',
+    tools: [
+      { type: 'function', function: { name: 'clock', description: 'Tells the time.', parameters: { type: 'object' } } },
+      {
+        type: 'function',
+        function: { name: 'strict', description: 'Tells the time.', parameters: { type: 'object' }, strict: true },
+      },
+    ],
+    stream: true,
+    stream_options: { include_usage: true },
+  });
+  t.match(request?.headers, {
+    'content-type': 'application/json',
+    authorization: 'Bearer sk-very-secret',
+    accept: 'text/event-stream',
+    'x-team': 'red',
+    traceparent: '00-1',
+    'user-agent': 'plugboard',
+  });
+});
+
+t.test('asks for the whole answer where nobody does, and says nothing of tools where there are none', async (t) => {
+  const { server, ...connection } = await open(t, { apiKey: '' });
+  await readAll(connection, { ...WHOLE, params: { tool_choice: 'none', parallel_tool_calls: true, seed: 1 } });
+  const [request] = server.requests;
+  t.strictSame(request?.body, { model: 'gpt-test', messages: [{ role: 'user', content: 'Hi' }], seed: 1, stream: false });
+  t.equal(request?.headers.authorization, undefined);
+});
+
+t.test('reads text, reasoning, refusals, tool calls and usage, streamed or whole', async (t) => {
+  const { server, ...connection } = await open(t);
+  server.respond({
+    reasoning: ['I ', 'think'],
+    text: ['so', ' I "am"\n', ' é😀'],
+    refusal: ' No.',
+    toolCalls: [
+      { id: 'one', name: 'clock', arguments: ['{"zo', 'ne":"UTC"}'] },
+      { id: 'two', name: 'dice', arguments: '' },
+    ],
+    usage: { promptTokens: 7, completionTokens: 9, cachedTokens: 3, reasoningTokens: 2 },
+  });
+  const end: ModelEvent[] = [
+    { type: 'tool-call', id: 'one', name: 'clock', arguments: '{"zone":"UTC"}' },
+    { type: 'tool-call', id: 'two', name: 'dice', arguments: '{}' },
+    { type: 'usage', usage: { promptTokens: 7, completionTokens: 9, cachedTokens: 3, reasoningTokens: 2 } },
+    { type: 'end', reason: 'tool_calls' },
+  ];
+  const thought: ModelEvent[] = [
+    { type: 'reasoning', text: 'I ' },
+    { type: 'reasoning', text: 'think' },
+  ];
+  t.strictSame(await readAll(connection), [...thought, text('so'), text(' I "am"\n'), text(' é😀'), text(' No.'), ...end]);
+  t.strictSame(await readAll(connection, WHOLE), [
+    { type: 'reasoning', text: 'I think' },
+    text('so I "am"\n é😀'),
+    text(' No.'),
+    ...end,
+  ]);
+});
+
+t.test('the events of one read of the socket are one batch', async (t) => {
+  const { server, ...connection } = await open(t);
+  const gate = Promise.withResolvers<void>();
+  server.respond({ text: ['a', 'b', 'c', gate.promise, ...'defgh'], usage: null });
+  const batches: ModelEvent[][] = [];
+  for await (const batch of connection.connector.stream(modelRequest('Hi'), new AbortController().signal)) {
+    batches.push(batch.map(plain));
+    gate.resolve();
+  }
+  t.strictSame(batches, [[...'abc'].map(text), [...[...'defgh'].map(text), STOP]]);
+});
+
+t.test('the head is not waited for longer than the answer: nothing comes before there is something', async (t) => {
+  const { server, ...connection } = await open(t);
+  const gate = Promise.withResolvers<void>();
+  server.respond({ text: [gate.promise, 'a'] });
+  const reading = read(connection);
+  await server.received(1);
+  gate.resolve();
+  t.equal((await reading).length, 1, 'the chunk with the role alone is no batch');
+});
+
+t.test('one connection serves one request after the other, whatever the status', async (t) => {
+  const { server, ...connection } = await open(t);
+  server.enqueue({}, {}, { status: 500 });
+  await readAll(connection);
+  await rounds();
+  await readAll(connection, WHOLE);
+  await rounds();
+  await readError(connection);
+  await rounds();
+  await readAll(connection);
+  t.same(
+    server.requests.map((request) => request.connection),
+    [1, 1, 1, 1],
+  );
+  t.equal(connection.clock.pending, 0, 'no timer is left');
+});
+
+t.test('a server answers in the form it likes', async (t) => {
+  const { server, ...connection } = await open(t);
+  const whole = { choices: [{ index: 0, message: { role: 'assistant', content: 'whole' }, finish_reason: 'stop' }] };
+  const event = { choices: [{ delta: { content: 'streamed' }, finish_reason: 'stop' }] };
+  server.enqueue(
+    { raw: [JSON.stringify(whole)], contentType: 'Application/JSON' },
+    { raw: [`data: ${JSON.stringify(event)}\n\n`], contentType: 'text/event-stream;charset=UTF-8' },
+    { raw: [`data: ${JSON.stringify(event)}\n\ndata: [DONE]`], contentType: null },
+    { raw: [JSON.stringify(whole)], contentType: null },
+  );
+  t.strictSame(await readAll(connection), [text('whole'), STOP]);
+  t.strictSame(await readAll(connection, WHOLE), [text('streamed'), STOP]);
+  t.strictSame(await readAll(connection), [text('streamed'), STOP]);
+  t.strictSame(await readAll(connection, WHOLE), [text('whole'), STOP]);
+});
+
+t.test('R-035 an event of a megabyte, and one cut into single bytes, are read', async (t) => {
+  const { server, ...connection } = await open(t);
+  const big = 'é'.repeat(2 ** 19);
+  server.enqueue({ text: ['a', big, big], usage: null });
+  t.strictSame(await readAll(connection), [text('a'), text(big), text(big), STOP]);
+
+  const event = Buffer.from('data:{"choices":[{"delta":{"content":"é😀"},"finish_reason":"stop"}]}\r\n\r\n');
+  server.enqueue({ raw: pausing(...[...event].map((byte) => Buffer.from([byte]))) });
+  t.strictSame(await readAll(connection), [text('é😀'), STOP]);
+});
+
+t.test('what is sent behind the end of the answer is no part of it', async (t) => {
+  const { server, ...connection } = await open(t);
+  const finish = '{"choices":[{"delta":{"content":"a"},"finish_reason":"stop"}]}';
+  server.enqueue({ raw: [`data: ${finish}\n\ndata: [DONE]\n\ndata: garbage\n\n`, 'more'] });
+  t.strictSame(await readAll(connection), [text('a'), STOP]);
+  await rounds();
+  await readAll(connection);
+  t.equal(server.requests[1]?.connection, 1, 'and does no harm to the socket');
+});
+
+t.test('a response that stays open behind [DONE] holds its socket no longer than a second', async (t) => {
+  const { server, clock, ...connection } = await open(t);
+  const never = new Promise<void>(() => {});
+  server.enqueue({ raw: ['data: {"choices":[{"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n', never] });
+  t.strictSame(await readAll(connection), [STOP]);
+  t.equal(server.requests[0]?.state, 'open');
+  clock.advance(1000);
+  t.equal(await server.requests[0]?.ended, 'aborted');
+  t.equal(clock.pending, 0);
+});
+
+t.test('R-010 a reader that does not read stops the reading of the socket', async (t) => {
+  const { server, clock, connector } = await open(t);
+  function* endless() {
+    for (;;) {
+      yield 'x'.repeat(1000);
+      yield rounds(1);
+    }
+  }
+  server.respond({ text: endless() });
+  const abort = new AbortController();
+  const iterator = connector.stream(modelRequest('Hi'), abort.signal)[Symbol.asyncIterator]();
+  await iterator.next();
+  const request = await server.received(1);
+  // The server goes on until no buffer between it and here has room, and then not at all.
+  const settled = async () => {
+    for (let sent = -1, turns = 0; turns < 200; turns++) {
+      if (sent !== request.sent) turns = 0;
+      sent = request.sent;
+      await rounds(1);
+    }
+    return request.sent;
+  };
+  const full = await settled();
+  clock.advance(1_000_000); // a socket that is not read is not silent
+  const gathered: readonly ModelEvent[] = (await iterator.next()).value;
+  const bytes = gathered.reduce((sum, event) => sum + (event.type === 'text' ? event.text.length : 0), 0);
+  t.ok(bytes > 100_000 && bytes < 300_000, `${bytes} bytes had gathered`);
+  while (request.sent === full) await iterator.next();
+
+  abort.abort();
+  t.equal(await request.ended, 'aborted');
+});
+
+t.test(
+  'R-020 R-021 an abort closes the socket, before the first byte, in the middle, and of an answer asked for whole',
+  async (t) => {
+    const { server, clock, connector } = await open(t);
+    const never = new Promise<void>(() => {});
+    const reason = new Error('the caller has gone');
+    for (const [script, request] of [
+      [{ before: never }, {}],
+      [{ text: ['a', never] }, {}],
+      [{ text: [never] }, WHOLE],
+    ] as const) {
+      server.enqueue(script);
+      const abort = new AbortController();
+      const iterator = connector.stream(modelRequest('Hi', request), abort.signal)[Symbol.asyncIterator]();
+      const number = server.requests.length + 1;
+      let next = iterator.next();
+      const received = await server.received(number);
+      if ('text' in script && request !== WHOLE) {
+        await next;
+        next = iterator.next();
+      }
+      abort.abort(reason);
+      await t.rejects(next, reason);
+      t.equal(await received.ended, 'aborted');
+      t.equal((await iterator.next()).done, true);
+    }
+    t.equal(server.openConnections, 0);
+    t.equal(clock.pending, 0);
+  },
+);
+
+t.test('an abort while nobody waits throws at the next read, and what was gathered is dropped', async (t) => {
+  const { server, connector } = await open(t);
+  const gate = Promise.withResolvers<void>();
+  server.respond({ text: ['a', gate.promise, 'b', new Promise(() => {})] });
+  const abort = new AbortController();
+  const iterator = connector.stream(modelRequest('Hi'), abort.signal)[Symbol.asyncIterator]();
+  await iterator.next();
+  gate.resolve();
+  const request = await server.received(1);
+  while (request.sent < 3) await rounds(1);
+  await rounds();
+  abort.abort();
+  await t.rejects(iterator.next(), { name: 'AbortError' });
+});
+
+t.test('a request that is aborted before it is made is not made', async (t) => {
+  const { server, connector } = await open(t);
+  const iterator = connector.stream(modelRequest('Hi'), AbortSignal.abort(new Error('gone')))[Symbol.asyncIterator]();
+  await t.rejects(iterator.next(), { message: 'gone' });
+  t.equal((await iterator.next()).done, true);
+  t.equal(server.openConnections, 0);
+});
+
+t.test('a request that is aborted while the connection is made is not sent', async (t) => {
+  const { server, connector } = await open(t);
+  const abort = new AbortController();
+  const iterator = connector.stream(modelRequest('Hi'), abort.signal)[Symbol.asyncIterator]();
+  abort.abort(new Error('gone'));
+  await t.rejects(iterator.next(), { message: 'gone' });
+  await readAll({ connector });
+  t.equal(server.requests.length, 1);
+});
+
+t.test('a reader that leaves closes the socket, and one that has read all does not', async (t) => {
+  const { server, clock, connector } = await open(t);
+  server.enqueue({ text: ['a', new Promise(() => {})] });
+  for await (const batch of connector.stream(modelRequest('Hi'), new AbortController().signal)) {
+    t.strictSame(batch.map(plain), [text('a')]);
+    break;
+  }
+  t.equal(await (await server.received(1)).ended, 'aborted');
+  for await (const batch of connector.stream(modelRequest('Hi'), new AbortController().signal)) {
+    if (batch.at(-1)?.type === 'end') break;
+  }
+  t.equal(await (await server.received(2)).ended, 'answered');
+  await rounds();
+  await readAll({ connector });
+  t.equal(server.requests[2]?.connection, server.requests[1]?.connection);
+  t.equal(clock.pending, 0);
+});
+
+t.test('R-030 a model server that cannot be reached is worth another try, and its address is not told', async (t) => {
+  const refused = connect(t, { baseUrl: await ModelServer.refusedUrl() });
+  t.match(await readError(refused), {
+    name: 'ModelError',
+    message: /^the model server refused the connection: nothing listens there\.$/,
+    retryable: true,
+    cause: { code: 'ECONNREFUSED' },
+  });
+  const unknown = await readError(connect(t, { baseUrl: 'http://nowhere.invalid/v1' }));
+  t.match(unknown, {
+    message: /^the name of the model server could not be resolved \((ENOTFOUND|EAI_AGAIN)\)\.$/,
+    retryable: true,
+  });
+});
+
+t.test('a connection that is not made in time, or not secure, is worth another try', async (t) => {
+  const silent = createServer().listen(0, '127.0.0.1');
+  t.teardown(() => silent.close());
+  await new Promise((resolve) => silent.once('listening', resolve));
+  const { port } = silent.address() as { port: number };
+  const slow = connect(t, { baseUrl: `https://127.0.0.1:${port}`, connectTimeout: '1ms' });
+  t.match(await readError(slow), {
+    message: 'there was no connection to the model server within 1ms (connectTimeout).',
+    retryable: true,
+  });
+
+  const { server } = await open(t);
+  const plainHttp = connect(t, { baseUrl: server.url.replace('http:', 'https:') });
+  t.match(await readError(plainHttp), {
+    message: /^there was no secure connection to the model server \(\w+\)\.$/,
+    retryable: true,
+  });
+});
+
+t.test('a model server that hangs up, or speaks no HTTP, has not answered', async (t) => {
+  const { server, ...connection } = await open(t);
+  server.enqueue({ hangUp: true });
+  t.match(await readError(connection), { message: 'the model server closed the connection without an answer.', retryable: true });
+
+  const rude = createServer((socket) => socket.end('SSH-2.0-rude\r\n')).listen(0, '127.0.0.1');
+  t.teardown(() => rude.close());
+  await new Promise((resolve) => rude.once('listening', resolve));
+  const { port } = rude.address() as { port: number };
+  t.match(await readError(connect(t, { baseUrl: `127.0.0.1:${port}` })), {
+    message: /^the model server did not answer in proper HTTP \(\w+\)\.$/,
+    retryable: false,
+  });
+});
+
+t.test('R-031 R-032 a status tells whether to try again, and when', async (t) => {
+  const { server, clock, ...connection } = await open(t);
+  const outcomes: [number, boolean][] = [
+    [400, false],
+    [403, false],
+    [404, false],
+    [408, true],
+    [409, true],
+    [422, false],
+    [429, true],
+    [500, true],
+    [502, true],
+    [503, true],
+    [529, true],
+  ];
+  for (const [status, retryable] of outcomes) {
+    server.enqueue({ status, body: { error: { message: 'Because.' } } });
+    const { message, ...rest } = await readError({ ...connection });
+    t.equal(message, `the model server answered ${status}: Because.`);
+    t.match(rest, { name: 'ModelError', retryable, retryAfter: undefined, cause: undefined });
+  }
+
+  server.enqueue({ status: 429, retryAfter: 2 });
+  t.match(await readError(connection), { message: /^the model server answered 429 and asks to wait 2 s: /, retryAfter: 2000 });
+  server.enqueue({ status: 503, retryAfter: new Date(clock.now() + 5000).toUTCString(), body: '' });
+  t.match(await readError(connection, WHOLE), {
+    message: 'the model server answered 503 and asks to wait 5 s',
+    retryAfter: 5000,
+  });
+  server.enqueue({ status: 500, headers: { 'retry-after-ms': '250', 'x-should-retry': 'false' } });
+  t.match(await readError(connection), { retryable: false, retryAfter: 250 });
+  server.enqueue({ status: 400, headers: { 'x-should-retry': 'true' } });
+  t.match(await readError(connection), { retryable: true, retryAfter: undefined });
+});
+
+t.test('a redirect is not followed, but explained', async (t) => {
+  const { server, ...connection } = await open(t);
+  server.enqueue({ status: 307, body: '', headers: { location: 'http://elsewhere/v1' } });
+  t.match(await readError(connection), {
+    message: 'the model server answered 307, a redirect: baseUrl must be where it leads.',
+    retryable: false,
+  });
+});
+
+t.test('what a model server says of an error is kept, without secrets, and not at any length', async (t) => {
+  const { server, ...connection } = await open(t, { headers: { 'x-token': 'Token abcdefgh123', 'x-short': 'on' } });
+  const { host } = new URL(server.url);
+  server.enqueue(
+    {
+      status: 400,
+      body: { error: { message: `Key sk-very-secret and abcdefgh123 of Token abcdefgh123\n on http://${host}/v1 fail.` } },
+    },
+    { status: 500, body: `<html>${'x'.repeat(99)}` },
+    { status: 500, body: 'y'.repeat(600) },
+    { status: 500, body: 'z'.repeat(100_000) },
+    { raw: ['half an', ' error'], status: 500, contentType: 'text/plain', ending: 'cut' },
+  );
+  t.equal((await readError(connection)).message, 'the model server answered 400: Key *** and *** of *** on ***/v1 fail.');
+  t.equal((await readError(connection)).message, 'the model server answered 500.');
+  t.equal((await readError(connection)).message, `the model server answered 500: ${'y'.repeat(499)}…`);
+  t.equal((await readError(connection)).message, `the model server answered 500: ${'z'.repeat(499)}…`);
+  t.equal((await readError(connection)).message, 'the model server answered 500: half an error');
+});
+
+t.test('a key that is not accepted is for the operator: the words about it go to the log', async (t) => {
+  const { server, ...connection } = await open(t);
+  server.enqueue(
+    { status: 401, body: { error: { message: 'Incorrect API key provided: sk-ve****cret.' } } },
+    { status: 401, body: '' },
+  );
+  const error = await readError(connection);
+  t.match(error, { message: 'the model server did not accept the credentials (401): is apiKey right?', retryable: false });
+  t.match(error.cause, { message: 'Incorrect API key provided: sk-ve****cret.' });
+  t.equal((await readError(connection)).cause, undefined);
+});
+
+t.test('R-033 silence for as long as idleTimeout ends the answer, and is not worth another try', async (t) => {
+  const { server, clock, connector } = await open(t, { idleTimeout: '30s' });
+  const silent = { message: 'the model server sent nothing for 30s (idleTimeout).', retryable: false };
+  const never = new Promise<void>(() => {});
+
+  for (const request of [{}, WHOLE]) {
+    server.enqueue({ before: never });
+    const failed = readError({ connector }, request);
+    const received = await server.received(server.requests.length + 1);
+    clock.advance(29_999);
+    t.equal(received.state, 'open');
+    clock.advance(1);
+    t.match(await failed, silent);
+    t.equal(await received.ended, 'aborted');
+  }
+
+  const gates = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const;
+  server.enqueue({ raw: [gates[0].promise, ': waiting\n\n', gates[1].promise, ': still\n\n', never] });
+  const failed = readError({ connector });
+  const received = await server.received(3);
+  for (const [index, gate] of gates.entries()) {
+    clock.advance(29_999);
+    gate.resolve();
+    while (received.sent <= index) await rounds(1);
+    await rounds(); // a comment that has been read leaves no trace to wait for
+  }
+  clock.advance(29_999);
+  t.equal(received.state, 'open', 'a comment is a sign of life');
+  clock.advance(1);
+  t.match(await failed, silent);
+});
+
+t.test('R-034 an answer that ends without a finish reason was cut off', async (t) => {
+  const { server, ...connection } = await open(t);
+  const cutOff = 'the answer was cut off: the model server ended it without a finish reason.';
+  server.enqueue({ text: 'so', finishReason: null });
+  t.match(await readError(connection), { message: cutOff, retryable: true, text: 'so' });
+  server.enqueue({ text: 'so', finishReason: null, done: false });
+  t.match(await readError(connection), { message: cutOff, text: 'so' });
+  server.enqueue({ raw: ['data: {"choices":[{"delta":{"content":"so"}}]}\n\ndata: {"choi'] });
+  t.match(await readError(connection), { message: cutOff, text: 'so' });
+  server.enqueue({ raw: [] });
+  t.match(await readError(connection), { message: cutOff, text: '' });
+});
+
+t.test('R-034 an answer whose socket is closed in the middle was broken off', async (t) => {
+  const { server, ...connection } = await open(t);
+  const brokenOff = { message: /^the model server broke off in the middle of its answer \(\w+\)\.$/, retryable: true };
+  server.enqueue({ text: ['a', 'b'], cut: { afterEvents: 3 } });
+  t.match(await readError(connection), { ...brokenOff, text: 'ab' });
+  server.enqueue({ text: 'ab', cut: { afterBytes: 20 } });
+  t.match(await readError(connection, WHOLE), { ...brokenOff, text: '' });
+});
+
+t.test('once the model has said why it stopped, the answer is whole, whatever becomes of the rest', async (t) => {
+  const { server, clock, ...connection } = await open(t);
+  const answer = [text('so'), STOP];
+  server.enqueue({ text: 'so', done: false, usage: null });
+  t.strictSame(await readAll(connection), answer, 'without [DONE]');
+  server.enqueue({ text: 'so', cut: { afterEvents: 3 } });
+  t.strictSame(await readAll(connection), answer, 'without its usage');
+  const finish = 'data: {"choices":[{"delta":{"content":"so"},"finish_reason":"stop"}]}\n\n';
+  server.enqueue({ raw: [`${finish}data: {"choi`] });
+  t.strictSame(await readAll(connection), answer, 'with half of an event behind it');
+  server.enqueue({ raw: [finish, new Promise(() => {})] });
+  const iterator = connection.connector.stream(modelRequest('Hi'), new AbortController().signal)[Symbol.asyncIterator]();
+  t.strictSame((await iterator.next()).value?.map(plain), [text('so')]);
+  clock.advance(120_000);
+  t.strictSame((await iterator.next()).value, [STOP], 'without an end');
+  t.equal(await server.requests[3]?.ended, 'aborted');
+});
+
+t.test('an error object in the place of an answer is an error', async (t) => {
+  const { server, ...connection } = await open(t);
+  const stream = (error: unknown) => ({
+    raw: [`data: {"choices":[{"delta":{"content":"so"}}]}\n\ndata: ${JSON.stringify({ error })}\n\n`],
+  });
+  server.enqueue(
+    stream({ message: 'Overloaded sk-very-secret.', type: 'server_error', code: null }),
+    stream({ message: 'Bad.', type: 'invalid_request_error' }),
+    stream({ message: 'Try later.', code: 429 }),
+    stream({ code: 400 }),
+    stream('Just text.'),
+  );
+  t.match(await readError(connection), {
+    message: 'the model server reported an error: Overloaded ***.',
+    retryable: true,
+    text: 'so',
+  });
+  t.match(await readError(connection), { message: 'the model server reported an error: Bad.', retryable: false });
+  t.match(await readError(connection), { message: 'the model server reported an error: Try later.', retryable: true });
+  t.match(await readError(connection), { message: 'the model server reported an error.', retryable: false });
+  t.match(await readError(connection), { message: 'the model server reported an error: Just text.', retryable: false });
+  server.enqueue({ raw: ['{"error":{"message":"No."}}'], contentType: 'application/json' }, { finishReason: 'error' });
+  t.match(await readError(connection, WHOLE), { message: 'the model server reported an error: No.', retryable: false });
+  t.match(await readError(connection), { message: 'the model server reported an error.' });
+});
+
+t.test('R-035 what is no answer of this protocol is said to be none', async (t) => {
+  const { server, ...connection } = await open(t);
+  const garbled = async (what: string, request: Partial<ModelRequest> = {}) => {
+    const { message, retryable } = await readError(connection, request);
+    t.equal(message, `the model server sent ${what}; does baseUrl lead to a chat-completions server?`);
+    t.equal(retryable, false);
+  };
+  server.enqueue({ raw: ['<html>'], contentType: 'text/html; charset=utf-8' });
+  await garbled('an answer of the type text/html');
+  server.enqueue({ raw: ['data: {"a":\n\n'] });
+  await garbled('an event that is no JSON');
+  server.enqueue({ raw: [Buffer.from([0x64, 0x61, 0x74, 0x61, 0x3a, 0xff, 0xfe, 10, 10])] });
+  await garbled('an event that is no JSON');
+  server.enqueue({ raw: ['data: []\n\n'] });
+  await garbled('JSON that is no object');
+  const json = 'application/json';
+  server.enqueue({ raw: ['{"choices":'], contentType: json }, { raw: [], contentType: json }, { raw: ['{}'], contentType: json });
+  await garbled('an answer that is no JSON', WHOLE);
+  await garbled('an answer that is no JSON', WHOLE);
+  await garbled('an answer without choices', WHOLE);
+  server.enqueue({ raw: ['{"choices":[{"message":{"tool_calls":[{}]}}]}'], contentType: json });
+  await garbled('a tool call without a name', WHOLE);
+  const deep = `{"choices":[{"message":{"tool_calls":[{"function":{"name":"a","arguments":${'{"a":'.repeat(20_000)}1${'}'.repeat(20_000)}}}]}}]}`;
+  server.enqueue({ raw: [deep], contentType: json });
+  await garbled('what could not be read', WHOLE);
+});
+
+t.test('R-036 an event or a body of more than 16 MiB is not read to its end', async (t) => {
+  const { server, ...connection } = await open(t);
+  const mebibyte = 'x'.repeat(2 ** 20);
+  function* endless() {
+    yield 'data: {"choices":[{"delta":{"content":"';
+    for (;;) yield mebibyte;
+  }
+  server.enqueue({ raw: endless() }, { raw: endless(), contentType: 'application/json' });
+  t.match(await readError(connection), { message: 'the model server sent an event of more than 16 MiB.', retryable: false });
+  t.match(await readError(connection, WHOLE), {
+    message: 'the model server sent an answer of more than 16 MiB.',
+    retryable: false,
+  });
+  for (const request of server.requests) t.equal(await request.ended, 'aborted');
+});
+
+t.test('a request that cannot be made is a fault of this side', async (t) => {
+  const { connector } = await open(t);
+  t.match(await readError({ connector }, { headers: { 'bad name': 'x' } }), {
+    message: 'the request to the model server could not be made; the server log tells more.',
+    retryable: false,
+    cause: { code: 'UND_ERR_INVALID_ARG' },
+  });
+});
+
+t.test('stopping ends what is still open', async (t) => {
+  const { server, connector, context } = await open(t);
+  server.respond({ before: new Promise(() => {}) });
+  const failed = readError({ connector });
+  const request = await server.received(1);
+  await context.lifecycle.stop?.(new AbortController().signal);
+  const stopped = { message: 'the connection was stopped before the model server had answered.', retryable: false };
+  t.match(await failed, stopped);
+  t.equal(await request.ended, 'aborted');
+  t.match(await readError({ connector }), stopped);
+});
+
+t.test('takes the sampling parameters of the protocol and nothing else', async (t) => {
+  const { connector } = await open(t);
+  for (const name of ['temperature', 'max_tokens', 'response_format', 'tool_choice', 'parallel_tool_calls', 'seed'])
+    t.ok(connector.takes(name));
+  for (const name of ['model', 'messages', 'tools', 'stream', 'n', 'user', 'store', 'top_k', 'toString'])
+    t.notOk(connector.takes(name));
+});

@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
+import t from 'tap';
+import { EventTooLarge, SseScanner } from '../src/sse-scanner.js';
+
+function scan(reads: readonly (string | Buffer)[], limit = 1000): { events: string[]; rest: string | undefined } {
+  const events: string[] = [];
+  const scanner = new SseScanner((bytes, start, end) => events.push(bytes.toString('utf8', start, end)), limit);
+  for (const read of reads) scanner.read(Buffer.from(read));
+  return { events, rest: scanner.end()?.toString() };
+}
+
+t.test('each event of a read is told, whatever ends its lines', async (t) => {
+  t.same(scan(['data: one\n\ndata: two\n\n']), { events: ['one', 'two'], rest: undefined });
+  t.same(scan(['data: one\r\n\r\ndata: two\r\n\r\n']).events, ['one', 'two']);
+  t.same(scan(['data: one\n\r\ndata: two\r\n\n']).events, ['one', 'two']);
+});
+
+t.test('one space behind the colon is no part of the data, and need not be there', async (t) => {
+  t.same(scan(['data:one\n\ndata: two\n\ndata:  three\n\ndata:\tfour\n\n']).events, ['one', 'two', ' three', '\tfour']);
+});
+
+t.test('several data lines are one event, joined by newlines', async (t) => {
+  t.same(scan(['data: {\ndata: "a":\ndata:1}\n\n']).events, ['{\n"a":\n1}']);
+  t.same(scan(['data\ndata: a\ndata\n\n']).events, ['\na\n']);
+});
+
+t.test('comments and other fields are passed over', async (t) => {
+  t.same(scan([': keep-alive\n\nevent: message\nid: 1\nretry: 10\ndata: one\n: again\n\n']).events, ['one']);
+  t.same(scan(['database: no\ndata-x: no\nda: no\n data: no\nDATA: no\n\n']).events, []);
+});
+
+t.test('an event without data is none', async (t) => {
+  t.same(scan(['data:\n\ndata\n\ndata: \n\nevent: ping\n\n\n\n\r\n']).events, []);
+});
+
+t.test('what no blank line has ended is left over at the end', async (t) => {
+  t.same(scan(['data: one\n\ndata: two']), { events: ['one'], rest: 'two' });
+  t.same(scan(['data: one\n']), { events: [], rest: 'one' });
+  t.same(scan(['data: a\ndata: b\r\n']).rest, 'a\nb');
+  t.same(scan(['data: one\n\n: bye']).rest, undefined);
+  t.same(scan([]).rest, undefined);
+});
+
+t.test('an event over the limit is refused, in one line or in many, whole or not', async (t) => {
+  for (const reads of [['data: 5678901\n'], ['data: 56', '789', '01'], ['data:6\ndata:23\n'], [': comment', ' without end']]) {
+    t.throws(() => scan(reads, 12), EventTooLarge);
+  }
+  t.same(scan(['data: 567890\n\n', 'data: ', '567890', '\n\n', ': a\n: b\n: c\n: d\n\n'], 12).events, ['567890', '567890']);
+});
+
+/** Lines as servers write them, and a few that nobody does. */
+const line = fc.oneof(
+  fc
+    .tuple(fc.constantFrom('data: ', 'data:', 'data'), fc.string({ unit: 'binary', maxLength: 12 }))
+    .map(([name, value]) => name + value),
+  fc.constantFrom('', '', ': comment', 'event: x', 'data: é😀', 'data: {"a":"\\n"}'),
+  fc.string({ unit: 'binary', maxLength: 8 }),
+);
+const stream = fc
+  .array(fc.tuple(line, fc.constantFrom('\n', '\n', '\r\n')), { maxLength: 20 })
+  .map((lines) => Buffer.from(lines.map(([text, end]) => text.replaceAll(/[\r\n]/g, '') + end).join('')));
+
+/** The same, written down as the specification puts it, over the whole text. */
+function expected(text: string): string[] {
+  const events: string[] = [];
+  let data: string[] = [];
+  for (const line of text.split(/\r?\n/).slice(0, -1)) {
+    const [, name, value] = /^([^:]*):? ?(.*)$/s.exec(line) ?? [];
+    if (line === '') {
+      if (data.join('\n') !== '') events.push(data.join('\n'));
+      data = [];
+    } else if (name === 'data') data.push(line === 'data' ? '' : (value ?? ''));
+  }
+  return events;
+}
+
+t.test('R-035 a stream means the same however the reads cut it', async () => {
+  fc.assert(
+    fc.property(stream, fc.array(fc.nat(40)), (bytes, sizes) => {
+      const reads: Buffer[] = [];
+      let from = 0;
+      for (const size of sizes) {
+        reads.push(bytes.subarray(from, from + size));
+        from += size;
+      }
+      reads.push(bytes.subarray(from));
+      assert.deepEqual(scan(reads, 100_000).events, expected(bytes.toString()));
+    }),
+    { numRuns: 1000 },
+  );
+});
