@@ -12,8 +12,8 @@ export type Script = Answer | StatusScript | RawScript | HangUp;
 
 /**
  * Things that happen one after the other: a string is sent, a promise is waited for. A test holds the promise's resolver and so says
- * when the server goes on; one that never resolves is a server that stalls. A generator may go on without an end: it is asked for more only
- * when the caller's socket has room.
+ * when the server goes on; one that never resolves is a server that stalls. The generator of a streamed answer may go on without an end: it is
+ * asked for more only when the caller's socket has room.
  *
  * ```ts
  * const gate = Promise.withResolvers<void>();

@@ -25,6 +25,11 @@ async function streamed(server: ModelServer, body: Record<string, unknown> = {})
   return frames.map((frame) => (frame === 'data: [DONE]' ? frame : JSON.parse(frame.slice('data: '.length))));
 }
 
+async function content(response: Response): Promise<string | undefined> {
+  const body = (await response.json()) as { choices: { message: { content: string } }[] };
+  return body.choices[0]?.message.content;
+}
+
 function choice(delta: object, finish_reason: string | null = null) {
   return { choices: [{ index: 0, delta, logprobs: null, finish_reason }] };
 }
@@ -163,7 +168,7 @@ t.test('the queue comes first, then what respond was given last, a function of t
   server.respond(async ({ body, headers }) => ({ text: `${headers['x-test']} ${body.model}` }));
   server.enqueue({ text: 'first' }, { text: 'second' });
   const texts = [];
-  for (let n = 0; n < 3; n++) texts.push((await (await ask(server)).json()).choices[0].message.content);
+  for (let n = 0; n < 3; n++) texts.push(await content(await ask(server)));
   t.same(texts, ['first', 'second', 'yes m']);
   t.equal(server.requests.length, 3);
   t.match(server.requests[0], { path: '/v1/chat/completions', body: HELLO, state: 'answered', connection: 1 });
