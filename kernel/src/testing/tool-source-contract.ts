@@ -69,7 +69,7 @@ export function toolSourceContract(
           const found = await toolNamed(tool, await open());
           const validate = compile(found);
           assert.ok(validate(input), `the sample arguments do not fit the tool's schema: ${JSON.stringify(validate.errors)}`);
-          const output = await soon(`the answer of ${called}`, run(found, deepFreeze(structuredClone(input))));
+          const output = await soon(`the answer of ${called}`, run(found, input));
           assertOutput(output, tool);
         },
       },
@@ -112,9 +112,9 @@ function compile(tool: Tool) {
   return new Ajv({ strict: false }).compile(tool.inputSchema);
 }
 
-/** Async, so that a tool that throws before its first promise rejects like any other. */
+/** The arguments are lent: a tool that writes into them throws. Async, so that it then rejects like any other. */
 async function run(tool: Tool, input: SampleCall['input'], signal?: AbortSignal): Promise<ToolOutput> {
-  return tool.run(input, testToolCall(signal ? { signal } : {}));
+  return tool.run(deepFreeze(structuredClone(input)), testToolCall(signal ? { signal } : {}));
 }
 
 function assertOutput(output: ToolOutput, tool: string): void {
