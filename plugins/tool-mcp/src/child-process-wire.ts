@@ -1,11 +1,12 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import type { Readable, Writable } from 'node:stream';
 import { stripVTControlCharacters } from 'node:util';
-import { ErrorCode, type JSONRPCMessage, JSONRPCMessageSchema } from '@modelcontextprotocol/sdk/types.js';
+import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
 import type { Clock, Logger } from '@plugboard/kernel';
 import { cannotRun } from './errors.js';
 import { environmentOf, type Launch } from './launch.js';
 import { LineSplitter } from './line-splitter.js';
+import { messageIn } from './message-in.js';
 import { endAtExit, forget, OWN_GROUP, signalGroup } from './process-group.js';
 import { redactor } from './redact.js';
 import type { Wire } from './wire.js';
@@ -16,9 +17,9 @@ const LONGEST_MESSAGE = 128 * 1024 * 1024;
 const LONGEST_LINE = 2048;
 /** How many lines are kept for the error that tells of the end. */
 const LINES_KEPT = 10;
-/** Lines on standard output before the first message, after which the program is given up: it is no MCP server, and would keep us busy. */
+/** Lines on standard output before the first message: with more the program is given up. It is no MCP server, and would keep us busy. */
 const MOST_NOISE = 1000;
-/** Milliseconds that a child has to end after its standard input has ended; after SIGTERM; and that its pipes may stay open after its end. */
+/** Milliseconds that a child has to end after the end of its input, and after SIGTERM; and that its pipes may stay open after its end. */
 const GRACE = { endOfInput: 1000, terminate: 2000, pipes: 1000 };
 
 type Child = ChildProcessByStdio<Writable, Readable, Readable>;
@@ -32,10 +33,10 @@ export class ChildProcessWire implements Wire {
   onerror?: (error: Error) => void;
   onclose?: () => void;
   readonly peer: string;
+  readonly redact: Wire['redact'];
   readonly #launch: Launch;
   readonly #clock: Clock;
   readonly #log: Logger;
-  readonly #redact: (text: string) => string;
   readonly #ended = Promise.withResolvers<void>();
   readonly #lastLines: string[] = [];
   #child: Child | undefined;
@@ -52,10 +53,10 @@ export class ChildProcessWire implements Wire {
 
   constructor(launch: Launch, clock: Clock, log: Logger) {
     this.peer = `"${launch.command}"`;
+    this.redact = redactor(Object.values(launch.env));
     this.#launch = launch;
     this.#clock = clock;
     this.#log = log;
-    this.#redact = redactor(Object.values(launch.env));
   }
 
   /** @throws where the program cannot be run; `ending` then says why. */
@@ -76,7 +77,7 @@ export class ChildProcessWire implements Wire {
         child.once('error', reject);
       });
     } catch (error) {
-      const why = this.#redact(cannotRun(this.#launch, error as NodeJS.ErrnoException));
+      const why = this.redact(cannotRun(this.#launch, error as NodeJS.ErrnoException));
       this.#end(why);
       throw new Error(why);
     }
@@ -127,7 +128,7 @@ export class ChildProcessWire implements Wire {
     child.once('spawn', () => endAtExit(child));
     child.once('exit', () => {
       forget(child);
-      signalGroup(child, 'SIGKILL'); // what it started and left behind
+      this.#signal(child, 'SIGKILL'); // what it started and left behind
       // A grandchild that has moved to another group may hold the pipes open, and would hide the end.
       const timer = this.#clock.after(GRACE.pipes, () => {
         child.stdout.destroy();
@@ -152,7 +153,10 @@ export class ChildProcessWire implements Wire {
     }
   }
 
-  /** One after the other, each in its own turn: the SDK sees to a notification a little later, and by then would have forgotten whose progress it is where it were given the answer as well. */
+  /**
+   * One after the other, each in its own turn: the SDK sees to a notification a moment later, and if it were given the call's answer in that
+   * moment, it would have forgotten whose progress the notification tells of.
+   */
   #deliver(message: JSONRPCMessage): void {
     this.#delivered = this.#delivered.then(() => this.onmessage?.(message)).catch((error) => this.onerror?.(error));
   }
@@ -165,7 +169,7 @@ export class ChildProcessWire implements Wire {
 
   /** A line for people, whichever way it came. */
   #print(printed: string, from: 'stdout' | 'stderr'): void {
-    const line = this.#redact(stripVTControlCharacters(printed).trimEnd());
+    const line = this.redact(stripVTControlCharacters(printed).trimEnd());
     if (line === '') return;
     this.#lastLines.push(line);
     if (this.#lastLines.length > LINES_KEPT) this.#lastLines.shift();
@@ -178,10 +182,14 @@ export class ChildProcessWire implements Wire {
     child.stdin.end();
     if (await this.#endsWithin(GRACE.endOfInput)) return;
     this.#forced = true;
-    signalGroup(child, 'SIGTERM');
+    this.#signal(child, 'SIGTERM');
     if (await this.#endsWithin(GRACE.terminate)) return;
-    signalGroup(child, 'SIGKILL');
+    this.#signal(child, 'SIGKILL');
     await this.#ended.promise;
+  }
+
+  #signal(child: Child, signal: NodeJS.Signals): void {
+    if (!signalGroup(child, signal)) this.#log.warn(`${this.peer} may not be sent ${signal}: it runs as another user`);
   }
 
   async #endsWithin(ms: number): Promise<boolean> {
@@ -194,7 +202,7 @@ export class ChildProcessWire implements Wire {
 
   #describe(code: number | null, signal: NodeJS.Signals | null): string {
     if (this.#fault) return `${this.peer} ${this.#fault}`;
-    if (this.#forced) return `${this.peer} closed its standard input or output, or was told to end, and had to be ended by force`;
+    if (this.#forced) return `${this.peer} closed its standard input or output and went on running`;
     return signal ? `${this.peer} was ended by ${signal}` : `${this.peer} exited with code ${code}`;
   }
 
@@ -204,23 +212,4 @@ export class ChildProcessWire implements Wire {
     this.#ended.resolve();
     this.onclose?.();
   }
-}
-
-/**
- * The message that a line holds, or undefined where it holds none. An answer with a number but of no form that is known becomes a refusal of
- * that number, so that whoever waits for it does not wait in vain.
- */
-function messageIn(line: string): JSONRPCMessage | undefined {
-  let value: unknown;
-  try {
-    value = JSON.parse(line);
-  } catch {
-    return undefined;
-  }
-  const message = JSONRPCMessageSchema.safeParse(value);
-  if (message.success) return message.data;
-  if (typeof value !== 'object' || value === null || !('id' in value) || 'method' in value) return undefined;
-  if (typeof value.id !== 'number' && typeof value.id !== 'string') return undefined;
-  const error = { code: ErrorCode.InternalError, message: 'the MCP server answered with what is no JSON-RPC answer' };
-  return { jsonrpc: '2.0', id: value.id, error };
 }

@@ -12,7 +12,7 @@ import type { Wire } from './wire.js';
 
 const { version } = createRequire(import.meta.url)('../package.json') as { version: string };
 
-/** The SDK ends every request after a time. Here time is others' business (the runtime's for a call): this is the longest that a timer takes, 24 days. */
+/** The SDK ends every request after a time. Here that is the caller's business: this is the longest that a timer takes, 24 days. */
 const NO_LIMIT = 2 ** 31 - 1;
 
 /** Of a call's headers, those that MCP has a place for: the trace's, by their own names in `_meta` (SEP-414). */

@@ -19,7 +19,9 @@ export function notStarted(why: string, lastLines: readonly string[]): McpServer
 }
 
 export function noAnswerInTime(peer: string): string {
-  return `${peer} runs, but has not answered as an MCP server in time; if it first had to be downloaded, install it beforehand, else check that it is one that speaks over standard input and output`;
+  const cure =
+    'if it first had to be downloaded, install it beforehand, else check that it is one that speaks over standard input and output';
+  return `${peer} runs, but has not answered as an MCP server in time; ${cure}`;
 }
 
 export function otherProtocol(peer: string, error: unknown): string {
@@ -54,18 +56,14 @@ export function stopped(entry: string): McpServerError {
 }
 
 export function callLost(entry: string, cause: unknown): McpServerError {
-  const message = `the MCP server of ${entry} ended during this call and is being restarted; whether the call has taken effect is not known`;
-  return new McpServerError('mcp_call_lost', message, cause);
+  const what = `the MCP server of ${entry} ended during this call and is being restarted`;
+  return new McpServerError('mcp_call_lost', `${what}; whether the call has taken effect is not known`, cause);
 }
 
 /** The server answered, but not with a result: its own words say why. */
-export function callRefused(entry: string, error: unknown): McpServerError {
-  const words = wordsOf(error);
-  return new McpServerError(
-    'mcp_call_refused',
-    words === '' ? `the MCP server of ${entry} refused the call and did not say why` : words,
-    error,
-  );
+export function callRefused(entry: string, words: string, cause: unknown): McpServerError {
+  const message = words === '' ? `the MCP server of ${entry} refused the call and did not say why` : words;
+  return new McpServerError('mcp_call_refused', message, cause);
 }
 
 /** The arguments cannot be written as JSON. */

@@ -119,7 +119,7 @@ export class McpTools implements ToolSource, Lifecycle {
       this.#leaving = connection.close();
       if (this.#stopping.signal.aborted) throw stopped(this.#entry);
       const why = ending ?? (limit.signal.aborted ? noAnswerInTime(wire.peer) : otherProtocol(wire.peer, error));
-      throw notStarted(why, wire.lastLines());
+      throw notStarted(wire.redact(why), wire.lastLines());
     } finally {
       limit.lift();
     }
@@ -193,7 +193,7 @@ export class McpTools implements ToolSource, Lifecycle {
       if (this.#stopping.signal.aborted) throw stopped(this.#entry);
       if (connection.wire.ending() !== undefined) throw callLost(this.#entry, error);
       if (error instanceof RangeError) throw notSendable(error);
-      throw callRefused(this.#entry, error);
+      throw callRefused(this.#entry, connection.wire.redact(wordsOf(error)), error);
     }
   }
 

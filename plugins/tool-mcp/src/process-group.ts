@@ -6,14 +6,19 @@ import type { ChildProcess } from 'node:child_process';
  */
 export const OWN_GROUP = process.platform !== 'win32';
 
-/** Sends a signal to the child and whatever it has started. Does nothing where nobody is left. */
-export function signalGroup(child: ChildProcess, signal: NodeJS.Signals): void {
-  if (child.pid === undefined) return;
+/**
+ * Sends a signal to the child and whatever it has started, if anybody is left.
+ *
+ * @returns false where the system does not allow it: the child has become another user's.
+ */
+export function signalGroup(child: ChildProcess, signal: NodeJS.Signals): boolean {
+  if (child.pid === undefined) return true;
   try {
     if (OWN_GROUP) process.kill(-child.pid, signal);
     else child.kill(signal);
+    return true;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+    return (error as NodeJS.ErrnoException).code === 'ESRCH';
   }
 }
 

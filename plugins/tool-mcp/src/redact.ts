@@ -1,7 +1,7 @@
 /** Shorter values, such as `1` or `true`, protect nothing, and striking them out would make the rest unreadable. */
 const SHORTEST = 6;
 
-/** Gives a function that strikes these values out of a text, each part between control characters for itself, because what is searched are lines. */
+/** Gives a function that strikes these values out of a text. Of a value with line breaks each line is one: what is searched are lines. */
 export function redactor(values: Iterable<string>): (text: string) => string {
   const secrets = [...values]
     .flatMap((value) => value.split(/\p{Cc}+/u))

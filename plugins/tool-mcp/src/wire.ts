@@ -13,6 +13,8 @@ export interface Wire extends Transport {
   readonly peer: string;
   /** How it ended, as a clause about the other side: `"npx" exited with code 1`. Undefined while it has not. */
   ending(): string | undefined;
-  /** What the other side printed last, for people who look for a cause; no secrets of the configuration. */
+  /** What the other side printed last, for people who look for a cause; redacted. */
   lastLines(): readonly string[];
+  /** The text without what is secret in the wire's configuration: the other side may repeat what it was given. */
+  redact(text: string): string;
 }

@@ -65,6 +65,14 @@ t.test('a refusal is thrown in the words of the server', async (t) => {
   });
 });
 
+t.test('a refusal that repeats a secret of the environment is told without it', async (t) => {
+  const files = entry(t, { ...fixture(), env: { KEY: 'open sesame' } });
+  await files.start();
+  await t.rejects(files.call('refuse', { code: -32000, message: 'the key open sesame is not valid' }), {
+    message: 'the key [redacted] is not valid',
+  });
+});
+
 t.test('an answer of no known form fails the call at once', async (t) => {
   const files = await started(t);
   const message = 'the MCP server answered with what is no JSON-RPC answer';
@@ -86,8 +94,8 @@ t.test('other things on standard output are passed over', async (t) => {
     'null',
   ];
   t.equal(await files.text('print', { lines, times: 500 }), 'printed');
-  t.ok(files.lines.some((line) => line.line === 'Listening on stdio' && line.from === 'stdout' && line.level === 20));
-  t.ok(files.lines.some((line) => line.msg.startsWith('the MCP server behaves oddly') && line.level === 20));
+  t.ok(files.lines.some((line) => line.line === 'Listening on stdio' && line.from === 'stdout' && line.level === 'debug'));
+  t.ok(files.lines.some((line) => line.msg.startsWith('the MCP server behaves oddly') && line.level === 'debug'));
 });
 
 t.test('progress is passed on, with a fraction where an end is in sight', async (t) => {

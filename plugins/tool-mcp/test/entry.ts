@@ -81,7 +81,7 @@ function watchedLog() {
     for (const look of waiting) look();
   };
   return {
-    log: pino({ level: 'trace', base: null, timestamp: false }, { write }),
+    log: pino({ level: 'trace', formatters: { level: (level) => ({ level }) } }, { write }),
     lines: lines as readonly LogLine[],
     /** The next line, after the last that was waited for, whose JSON has the pattern. */
     logged: (pattern: RegExp) =>

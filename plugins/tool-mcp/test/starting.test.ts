@@ -16,7 +16,7 @@ t.test('a start lists the tools of all pages, in the order of the server', async
   t.equal(files.names().at(-1), 'crash');
   t.equal(files.source.single, false);
   t.match(files.lines.at(-1), {
-    level: 30,
+    level: 'info',
     server: 'fixture 1.2.3',
     tools: files.names().length,
     msg: 'the MCP server is ready',
@@ -42,7 +42,7 @@ t.test('a tool that cannot be offered is left out, and the log says which and wh
   await files.start();
   t.strictSame(files.names(), ['echo']);
   t.equal(files.tool('echo').description, '');
-  const left = files.lines.filter((line) => line.level === 40);
+  const left = files.lines.filter((line) => line.level === 'warn');
   t.strictSame(
     left.map((line) => line.tool),
     ['', '', 'schemaless', 'listSchema', 'task'],
@@ -54,7 +54,7 @@ t.test('a server without tools starts, with a warning', async (t) => {
   const files = entry(t, fixture('--toolless'));
   await files.start();
   t.strictSame(files.names(), []);
-  t.ok(files.lines.some((line) => line.level === 40 && line.msg === 'the MCP server offers no tools'));
+  t.ok(files.lines.some((line) => line.level === 'warn' && line.msg === 'the MCP server offers no tools'));
 });
 
 t.test('the program runs in the folder of the configuration file, or in one that is relative to it', async (t) => {
@@ -184,7 +184,7 @@ t.test(
     const files = entry(t, { ...program(script), env: { KEY: 'open sesame', PEM: 'first line\nsecond line', DEBUG: 'on' } });
     const line = 'key is [redacted] and the last line of [redacted]';
     await t.rejects(files.start(), { message: new RegExp(`\\n {2}${line.replaceAll(/[[\]]/g, '\\$&')}$`) });
-    t.match(files.lines[0], { level: 20, line, from: 'stderr' });
+    t.match(files.lines[0], { level: 'debug', line, from: 'stderr' });
     t.notMatch(JSON.stringify(files.lines), /sesame/);
   },
 );
