@@ -1,0 +1,47 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { distribution, distributionWith, run } from './plugboard.js';
+
+t.test('a configuration that can be run is summed up, and nothing is started', async (t) => {
+  const cwd = t.testdir(
+    distributionWith('return { async start() { (await import("node:fs")).writeFileSync(ctx.resolvePath("./started"), ""); } };'),
+  );
+  const { code, stdout, stderr } = await run(t, ['check'], { cwd });
+  t.equal(code, 0);
+  t.equal(stderr, '');
+  t.match(
+    stdout,
+    /^plugboard.yaml can be run\n {2}plugins +@plugboard\/kernel.* \d+\.\d+\.\d+, web 0.1.0, model 0.1.0, extra 0.1.0, @plugboard\/store-memory .*\n {2}agents +assistant, other\n {2}models +fast\n {2}sessions +memory\n {2}access +open\n {2}withdrawn +models.gone: the variable GONE is not set\n$/,
+  );
+  t.notOk(existsSync(join(cwd, 'started')));
+});
+
+t.test('rule 4: one that cannot ends with 78 and every reason, on standard error', async (t) => {
+  const cwd = t.testdir({
+    ...distribution,
+    conf: { 'wrong.yaml': 'transports: {}\nmodles: {}\ntools: { a: { use: ./a.js } }\n' },
+  });
+  const { code, stdout, stderr } = await run(t, ['check', '-c', 'conf/wrong.yaml'], { cwd });
+  t.equal(code, 78);
+  t.equal(stdout, '');
+  t.same(stderr.split('\n'), [
+    'conf/wrong.yaml:2:1 modles: unknown section, did you mean "models"?',
+    `conf/wrong.yaml:3:20 tools.a.use: there is no plugin at ${join(cwd, 'conf/a.js')}`,
+    '',
+  ]);
+  for (const command of ['start', 'check', 'plugins', 'schema']) {
+    t.match(await run(t, [command, '--config=missing.yaml'], { cwd }), {
+      code: 78,
+      stderr: /^missing.yaml: there is no such file/,
+    });
+  }
+});
+
+t.test('what an auth provider asks for is told', async (t) => {
+  const cwd = t.testdir({
+    ...distributionWith('ctx.contribute(AuthProviders, { authenticate() {} })'),
+  });
+  const { stdout } = await run(t, ['check'], { cwd });
+  t.match(stdout, /\n {2}access +with a credential \(extra\)\n/);
+});

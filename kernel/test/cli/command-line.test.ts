@@ -1,0 +1,52 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { run } from './plugboard.js';
+
+const cwd = t.testdir({});
+const { version } = JSON.parse(readFileSync(join(import.meta.dirname, '../../package.json'), 'utf8'));
+
+t.test('help is where one looks for it', async (t) => {
+  for (const args of [[], ['--help'], ['-h'], ['help']]) {
+    const { code, stdout } = await run(t, args, { cwd });
+    t.equal(code, 0);
+    t.match(
+      stdout,
+      /^Usage: plugboard COMMAND[\s\S]*\n {2}start +Runs the server[\s\S]*\n {2}check +[\s\S]*\n {2}plugins +[\s\S]*\n {2}schema +/,
+    );
+  }
+  for (const [command, usage] of [
+    ['start', '[-c FILE]'],
+    ['check', '[-c FILE]'],
+    ['plugins', '[-c FILE] [--json]'],
+    ['schema', '[-c FILE]'],
+  ] as const) {
+    const { code, stdout } = await run(t, [command, '--help'], { cwd });
+    t.equal(code, 0);
+    t.match(stdout, `Usage: plugboard ${command} ${usage}\n`);
+    t.match(stdout, '-c, --config FILE  the configuration; plugboard.yaml in the working folder where it is left out');
+  }
+});
+
+t.test('the version is that of the package', async (t) => {
+  t.match(await run(t, ['--version'], { cwd }), { code: 0, stdout: `${version}\n` });
+});
+
+t.test('a command line that makes no sense is refused with 2, and a hint', async (t) => {
+  for (const [args, message] of [
+    [['strat'], 'plugboard: there is no command "strat", did you mean start?'],
+    [['toString'], 'plugboard: there is no command "toString"\n'],
+    [['check', '--confg', 'x'], 'plugboard: unknown option --confg, did you mean --config?'],
+    [['check', '-x'], 'plugboard: unknown option -x\n'],
+    [['check', '-c'], 'plugboard: -c needs a value: -c FILE'],
+    [['plugins', '-c', '--json'], 'plugboard: -c needs a value: -c FILE'],
+    [['plugins', '--json=yes'], 'plugboard: --json takes no value'],
+    [['check', 'plugboard.yaml'], 'plugboard: unexpected argument "plugboard.yaml"'],
+  ] as const) {
+    const { code, stdout, stderr } = await run(t, args, { cwd });
+    t.equal(code, 2);
+    t.equal(stdout, '');
+    t.match(stderr, message);
+    t.match(stderr, 'plugboard --help tells more.');
+  }
+});

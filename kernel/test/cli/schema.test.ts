@@ -1,0 +1,21 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Ajv } from 'ajv';
+import t from 'tap';
+import { parse } from 'yaml';
+import { distribution, run } from './plugboard.js';
+
+t.test('the schema that is printed holds for the file that it was made of', async (t) => {
+  const cwd = t.testdir(distribution);
+  const { code, stdout, stderr } = await run(t, ['schema'], { cwd });
+  t.equal(code, 0);
+  t.equal(stderr, '');
+  const validate = new Ajv({ allowUnionTypes: true }).compile(JSON.parse(stdout));
+  const file = parse(readFileSync(join(cwd, 'plugboard.yaml'), 'utf8'));
+  t.ok(validate(file), JSON.stringify(validate.errors));
+  t.notOk(
+    validate({ ...file, agents: { assistant: { model: 'fast', maxSteps: 'many' } } }),
+    'agents are checked as the kernel does',
+  );
+  t.ok(validate({ ...file, agents: { assistant: { model: 'fast', maxSteps: `\${STEPS}` } } }));
+});

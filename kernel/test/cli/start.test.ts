@@ -1,0 +1,153 @@
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import { distribution, distributionWith, Plugboard } from './plugboard.js';
+
+const start = (t: Test, files: Readonly<Record<string, string>>, env?: Record<string, string>) =>
+  new Plugboard(t, ['start'], { cwd: t.testdir(files), ...(env && { env }) });
+
+t.test('the banner tells a person what there is and how to try it', async (t) => {
+  const program = start(t, distribution);
+  await program.prints('curl ');
+  const address = /^ {2}address +(http:\/\/127\.0\.0\.1:\d+)$/m.exec(program.stdout)?.[1];
+  t.match(
+    program.stdout,
+    /^plugboard \d+\.\d+\.\d+\n {2}agents +assistant, other\n {2}models +fast\n {2}sessions +memory\n {2}access +open\n {2}warning +whoever reaches the address .*\n {2}address +.*\n {2}try +curl .*\n$/,
+  );
+  t.match(
+    program.stdout,
+    `try         curl ${address}/v1/chat/completions -H 'content-type: application/json' -d '{"model":"assistant","messages":[`,
+  );
+  t.equal(await (await fetch(address ?? '')).text(), 'running');
+  t.match(program.log, [{ level: 'info', msg: 'models.gone is withdrawn: the variable GONE is not set', service: 'plugboard' }]);
+  program.kill('SIGTERM');
+  t.equal(await program.exit(), 0);
+  await t.rejects(fetch(address ?? ''));
+  t.match(program.log.at(-1), { level: 'info', msg: /^SIGTERM: stopping/ }, 'what is logged last is written too');
+});
+
+t.test('where a credential is asked for, the banner says so, and warns of nothing', async (t) => {
+  const program = start(
+    t,
+    distributionWith(
+      'ctx.contribute(AuthProviders, { authenticate() {} }); ctx.contribute(routes, { method: "GET", path: "/playground" })',
+    ),
+  );
+  await program.prints('curl ');
+  t.match(
+    program.stdout,
+    /\n {2}access +with a credential \(extra\)\n {2}address +(http:.*)\n {2}playground +\1\/playground\n {2}try +curl \1\/v1\/chat\/completions -H "authorization: Bearer \$API_TOKEN" /,
+  );
+  t.notMatch(program.stdout, 'warning');
+  program.kill('SIGINT');
+  t.equal(await program.exit(), 0);
+});
+
+t.test('a server without an agent, a model or an address says so', async (t) => {
+  const program = start(t, { 'plugboard.yaml': 'transports: {}\n' });
+  await program.prints('warning');
+  t.match(
+    program.stdout,
+    /agents +none: the server is not ready without one\n {2}models +none: the server is not ready without one\n/,
+  );
+  program.kill('SIGTERM');
+  t.equal(await program.exit(), 0, 'and runs all the same');
+});
+
+t.test('a start that takes long says what it waits for', async (t) => {
+  const program = start(
+    t,
+    distributionWith('return { start: () => new Promise((resolve) => process.once("SIGUSR2", resolve)) };'),
+  );
+  await program.prints('still starting: plugins.extra\n');
+  t.match(program.stdout, /agents +assistant, other\n/, 'and all else that is known');
+  t.notMatch(program.stdout, 'http:');
+  program.kill('SIGUSR2');
+  await program.prints('curl ');
+  t.equal(program.stdout.split('assistant, other').length, 2, 'nothing is told twice');
+  program.kill('SIGTERM');
+  t.equal(await program.exit(), 0);
+});
+
+t.test('R-050 a plugin that throws in start ends the process with 1, and is named with version and path', async (t) => {
+  const program = start(t, distributionWith('return { start() { throw new Error("no luck"); } };'));
+  t.equal(await program.exit(), 1);
+  t.match(program.log.at(-1), {
+    level: 'fatal',
+    msg: `plugins.extra did not start: no luck (plugin extra 0.1.0, ${join(t.testdirName, 'extra.js')})`,
+    err: { message: 'no luck' },
+  });
+  t.equal(program.stdout, '', 'nothing is said to listen');
+});
+
+t.test('R-050 an optional one does not', async (t) => {
+  const program = start(t, distributionWith('return { start() { throw new Error("no luck"); } };', ', optional: true'));
+  await program.prints('curl ');
+  t.match(await program.logs('withdrawn: plugins.extra did not start: no luck'), { level: 'warn' });
+  program.kill('SIGTERM');
+  t.equal(await program.exit(), 0);
+});
+
+t.test('R-051 a plugin that waits for nothing keeps the process alive until its limit', async (t) => {
+  const program = start(t, distributionWith('return { start: () => new Promise(() => {}), startLimit: 1200 };'));
+  t.equal(await program.exit(), 1);
+  t.match(program.log.at(-1), { msg: /^plugins.extra did not start within 1.2 s/ });
+});
+
+t.test('R-061 what did not stop well makes the exit code 1', async (t) => {
+  const program = start(t, distributionWith('return { stop() { throw new Error("3 turns were cut"); } };'));
+  await program.prints('curl ');
+  program.kill('SIGTERM');
+  t.equal(await program.exit(), 1);
+  t.match(program.log.at(-1), { level: 'error', msg: /^plugins.extra did not stop well: 3 turns were cut \(plugin extra/ });
+});
+
+t.test('R-061 a second signal ends the process at once', async (t) => {
+  const program = start(t, distributionWith('return { stop() { ctx.log.info("waiting"); return new Promise(() => {}); } };'));
+  await program.prints('curl ');
+  program.kill('SIGTERM');
+  await program.logs('waiting');
+  program.kill('SIGINT');
+  t.equal(await program.exit(), 1);
+});
+
+t.test('a signal during the start ends it, and is no failure', async (t) => {
+  const program = start(
+    t,
+    distributionWith(
+      'return { start() { ctx.log.info("waiting"); return new Promise(() => {}); }, stop() { ctx.log.info("stopped"); } };',
+    ),
+  );
+  await program.logs('waiting');
+  program.kill('SIGTERM');
+  t.equal(await program.exit(), 0);
+  t.match(program.log.at(-1), { msg: 'stopped' });
+});
+
+for (const [kind, crash] of [
+  ['exception', 'setTimeout(() => { throw new Error("out of the blue"); }, 1)'],
+  ['rejection', 'Promise.reject(new Error("out of the blue"))'],
+]) {
+  t.test(`R-065 an ${kind} that nobody caught is logged, the server is not ready, stops, and the exit code is 1`, async (t) => {
+    const body = `
+      const host = ctx.container.resolve(HOST);
+      return { start() { process.once('SIGUSR2', () => { ${crash}; }); }, stop() { ctx.log.info('stopping in phase ' + host.phase); } };
+    `;
+    const program = start(t, distributionWith(body));
+    await program.prints('curl ');
+    program.kill('SIGUSR2');
+    t.equal(await program.exit(), 1);
+    t.match(program.log.slice(-2), [
+      { level: 'fatal', msg: 'an error that nobody caught: stopping', err: { message: 'out of the blue', stack: /extra\.js/ } },
+      { msg: 'stopping in phase stopping' },
+    ]);
+  });
+}
+
+t.test('SIGHUP says that a restart is needed, and changes nothing', async (t) => {
+  const program = start(t, distribution);
+  await program.prints('curl ');
+  program.kill('SIGHUP');
+  t.match(await program.logs('SIGHUP: a changed configuration needs a restart'), { level: 'warn' });
+  program.kill('SIGTERM');
+  t.equal(await program.exit(), 0);
+});

@@ -1,0 +1,236 @@
+import { join } from 'node:path';
+import { defineExtensionPoint, type PluginContext } from '@plugboard/kernel';
+import t from 'tap';
+import { KERNEL } from '../../src/host/kernel-package.js';
+import { layout } from '../../src/layout.js';
+import { ManualClock } from '../../src/testing/clock.js';
+import { SequentialIds } from '../../src/testing/ids.js';
+import { bare, composed, plugin, problemsOf } from './distribution.js';
+
+const point = defineExtensionPoint<unknown>('test.point', { discipline: 'by-name' });
+
+/** What a plugin of a test left behind for it to look at. */
+const left = <T>(name: string): T => (globalThis as Record<string, unknown>)[name] as T;
+
+/** Entries of `plugins`, each served by a module of its own with this `register`. */
+function entries(registers: Readonly<Record<string, string>>): Record<string, string> {
+  const names = Object.keys(registers);
+  return {
+    'plugboard.yaml': `transports: {}\nplugins:\n${names.map((name) => `  ${name}: { use: ./${name}.js }\n`).join('')}`,
+    ...Object.fromEntries(
+      Object.entries(registers).map(([name, register]) => [`${name}.js`, plugin({ name: `plugin-${name}`, register })]),
+    ),
+  };
+}
+
+t.test('register is given the entry’s surroundings, by argument and by token', async (t) => {
+  const clock = new ManualClock();
+  const ids = new SequentialIds();
+  const files = entries({
+    a: 'globalThis.ctx = ctx; globalThis.byToken = [CONFIG, ENTRY, LOGGER, CLOCK, HOST].map((token) => ctx.container.resolve(token));',
+  });
+  const { composition, log } = await composed(t, files, { clock, ids });
+  const ctx = left<PluginContext>('ctx');
+  t.match(ctx, { entry: 'plugins.a', name: 'a', config: {} });
+  t.ok(Object.isFrozen(ctx.config));
+  t.equal(ctx.clock, clock);
+  t.equal(ctx.ids, ids);
+  t.strictSame(left('byToken'), [ctx.config, 'plugins.a', ctx.log, clock, composition.host]);
+  ctx.log.info('hello');
+  t.match(log.lines, [{ msg: 'hello', plugin: 'plugin-a', entry: 'plugins.a', time: new Date(clock.now()).toISOString() }]);
+});
+
+t.test('two kernels in one process have nothing in common', async (t) => {
+  const register = '(globalThis.contexts ??= []).push(ctx); ctx.container.register("own", { useValue: ctx.entry });';
+  await composed(t, entries({ a: register, b: register }));
+  await composed(t, entries({ a: register }));
+  const [a, b, again] = left<PluginContext[]>('contexts');
+  t.equal(a?.container.resolve('own'), 'plugins.a');
+  t.equal(b?.container.resolve('own'), 'plugins.b');
+  t.not(a?.container, again?.container);
+  const { container } = await import('tsyringe');
+  t.notOk(container.isRegistered('own'));
+});
+
+t.test('what is read is there once all is registered; a late read only once all is running', async (t) => {
+  const { composition } = await composed(
+    t,
+    entries({
+      reader: `
+        const seen = globalThis.seen = {};
+        const view = ctx.extensions(point);
+        const late = ctx.late(point);
+        const lookLate = () => { try { return late.all().length } catch (error) { return error.message } };
+        seen.atRegister = [view.all().length, lookLate()];
+        globalThis.ctx = ctx;
+        return { start() { seen.atStart = [view.all().length, lookLate()] }, stop() { seen.atStop = [view.all().length, lookLate()] } };
+      `,
+      giver: 'ctx.contribute(point, "one"); ctx.contribute(point, "two", "second");',
+    }),
+  );
+  await composition.start();
+  t.same(
+    composition
+      .extensions(point)
+      .all()
+      .map(({ name, value, entry }) => [name, value, entry]),
+    [
+      ['giver', 'one', 'plugins.giver'],
+      ['second', 'two', 'plugins.giver'],
+    ],
+  );
+  const ctx = left<PluginContext>('ctx');
+  t.throws(() => ctx.contribute(point, 3), {
+    message: 'plugins.reader may contribute to test.point only while its register() runs',
+  });
+  t.throws(() => ctx.extensions(point), {
+    message: 'plugins.reader may say that it reads test.point only while its register() runs',
+  });
+  t.throws(() => ctx.late(point), { message: 'plugins.reader may say that it reads test.point only while its register() runs' });
+  await composition.stop();
+  const refused = 'plugins.reader may use what it reads with late() only once the server is running';
+  t.same(left('seen'), { atRegister: [0, refused], atStart: [2, refused], atStop: [2, 2] });
+});
+
+t.test('readers start after those who contribute, and stop before them', async (t) => {
+  const life = (name: string) =>
+    `return { start: () => void events.push('+${name}'), stop: () => void events.push('-${name}') };`;
+  Object.assign(globalThis, { events: [] });
+  const { composition } = await composed(
+    t,
+    entries({
+      listener: `ctx.extensions(list); ${life('listener')}`,
+      route: `ctx.contribute(list, {}); ctx.extensions(point); ${life('route')}`,
+      service: `ctx.contribute(point, {}); ${life('service')}`,
+      apart: life('apart'),
+    }),
+  );
+  await composition.start();
+  await composition.stop();
+  t.same(left('events'), ['+service', '+apart', '+route', '+listener', '-listener', '-route', '-apart', '-service']);
+});
+
+t.test(
+  'R-053 what registers two of what may be there once, or leads in a circle, is an error that names both sides',
+  async (t) => {
+    t.same(
+      await problemsOf(
+        t,
+        entries({
+          a: 'ctx.contribute(point, 1, "x")',
+          b: 'ctx.contribute(point, 2, "x")',
+          c: 'ctx.contribute(only, 1)',
+          d: 'ctx.contribute(only, 1)',
+        }),
+      ),
+      [
+        'plugboard.yaml:4:3 plugins.b: cannot be registered: plugins.b and plugins.a both provide "x" at test.point; rename one of them (plugin plugin-b 0.1.0)',
+        'plugboard.yaml:6:3 plugins.d: cannot be registered: plugins.d and plugins.c both provide test.only, of which there can be only one; remove one of them (plugin plugin-d 0.1.0)',
+      ],
+    );
+    t.same(
+      await problemsOf(
+        t,
+        entries({ e: 'ctx.contribute(point, 1); ctx.extensions(list)', f: 'ctx.contribute(list, 1); ctx.extensions(point)' }),
+      ),
+      [
+        'plugboard.yaml:3:3 plugins.e: no order to start in: plugins.e reads test.list of plugins.f, which in turn, as plugins.f reads test.point of plugins.e',
+      ],
+    );
+  },
+);
+
+t.test('R-053 what needs something that nothing provides is an error that names it', async (t) => {
+  t.same(await problemsOf(t, entries({ g: 'ctx.extensions(only)', h: 'ctx.late(only)' })), [
+    'plugboard.yaml:3:3 plugins.g: needs test.only, which nothing in this file provides; is an entry missing? (plugin plugin-g 0.1.0)',
+    'plugboard.yaml:4:3 plugins.h: needs test.only, which nothing in this file provides; is an entry missing? (plugin plugin-h 0.1.0)',
+  ]);
+});
+
+t.test('register must be synchronous and return nothing but a lifecycle', async (t) => {
+  const wrong = 'register() must return nothing or an object with start and stop; it must not be asynchronous';
+  const problems = await problemsOf(t, entries({ i: 'return Promise.resolve();', j: 'return 5;', k: 'return null;' }));
+  t.same(
+    problems.map((problem) => problem.includes(wrong)),
+    [true, true, true],
+  );
+});
+
+t.test('what is loaded is told in the order of the file, with the routes that it opens', async (t) => {
+  const { composition } = await composed(
+    t,
+    entries({
+      http: 'ctx.extensions(list);',
+      chat: 'ctx.contribute(list, { routes: [{ method: "POST", path: "/chat", handle() {} }] }); ctx.contribute(list, {}, "none"); ctx.contribute(point, 1)',
+    }),
+  );
+  t.same(composition.plugins, [
+    { name: 'plugin-http', version: '0.1.0', path: join(t.testdirName, 'http.js'), entry: 'plugins.http', provides: [] },
+    {
+      name: 'plugin-chat',
+      version: '0.1.0',
+      path: join(t.testdirName, 'chat.js'),
+      entry: 'plugins.chat',
+      provides: [
+        { point: 'test.list', name: 'chat' },
+        { point: 'test.list', name: 'none' },
+        { point: 'test.point', name: 'chat' },
+      ],
+    },
+  ]);
+  t.same(composition.routes, [{ method: 'POST', path: '/chat', plugin: 'plugin-chat' }]);
+  t.equal(composition.file, join(t.testdirName, 'plugboard.yaml'));
+});
+
+t.test('what is bundled needs no entry, and has its options at the top of the file', async (t) => {
+  const files = {
+    'plugboard.yaml': 'transports: {}\nsessions: { use: memory }\nagents: { a: { model: m } }\nmodels: { m: { use: ./m.js } }\n',
+    'm.js': plugin(),
+  };
+  const { composition } = await composed(t, files, { layout });
+  const [kernel] = composition.plugins;
+  t.match(kernel, {
+    entry: 'kernel',
+    version: KERNEL.version,
+    path: join(import.meta.dirname, '../..'),
+    provides: [{ point: 'agent.runtime', name: 'kernel' }],
+  });
+  t.same(composition.keys('agents'), ['a']);
+});
+
+t.test('sections can be left out, and replaced', async (t) => {
+  const register = (name: string) => plugin({ name, register: 'ctx.contribute(point, ctx.name)' });
+  const { composition } = await composed(
+    t,
+    {
+      'plugboard.yaml':
+        'transports: { x: { use: not-there } }\nauth: {}\nsessions: { use: not-there }\ntools: { a: { use: ./a.js } }\n',
+      'a.js': register('a'),
+      'store.js': register('store'),
+    },
+    { omit: ['transports', 'auth'], replace: { sessions: { use: './store.js' } } },
+  );
+  t.same(
+    composition.plugins.map(({ entry, name }) => `${entry} ${name}`),
+    ['sessions store', 'tools.a a'],
+  );
+});
+
+t.test('the level of the log is the file’s', async (t) => {
+  const { composition } = await composed(t, { 'plugboard.yaml': `transports: {}\nlog: { level: "\${LEVEL:-warn}" }\n` });
+  t.notOk(composition.log.isLevelEnabled('info'));
+  t.ok(composition.log.isLevelEnabled('warn'));
+});
+
+t.test('a section may stand in for an absent one', async (t) => {
+  const fallback = {
+    ...bare,
+    sections: { ...bare.sections, sessions: { prefix: 'store', shape: 'single', fallback: { use: './store.js' } } },
+  } as const;
+  const { composition } = await composed(
+    t,
+    { 'plugboard.yaml': 'transports: {}\nsessions:\n', 'store.js': plugin({ name: 'store' }) },
+    { layout: fallback },
+  );
+  t.match(composition.plugins, [{ entry: 'sessions', name: 'store' }]);
+});
