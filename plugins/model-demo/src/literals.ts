@@ -10,9 +10,9 @@ export interface Literals {
 
 const QUOTED = /"([^"]+)"|“([^”]+)”|«([^»]+)»|`([^`]+)`|(?<!\p{L})'([^']+)'(?!\p{L})/gu;
 
-/** A word with a slash or backslash in it, a home folder or a file name with an ending. Not a fraction, nor `and/or`. */
+/** `.`, `..`, a URL, a word with a slash or backslash in it, or a file name with an ending. Not a number with a fraction. */
 const PATH =
-  /^(?:https?:\/\/.+|[.~]{0,2}[\\/].*|[A-Za-z]:[\\/].*|[\p{L}\p{N}_.-]+(?:[\\/][\p{L}\p{N}_.-]*)+|[\p{L}\p{N}_-]+\.\p{L}[\p{L}\p{N}]{0,7})$/u;
+  /^(?:\.{1,2}|https?:\/\/.+|[.~]{0,2}[\\/].*|[A-Za-z]:[\\/].*|[\p{L}\p{N}_.-]+(?:[\\/][\p{L}\p{N}_.-]*)+|[\p{L}\p{N}_-]+\.\p{L}[\p{L}\p{N}]{0,7})$/u;
 
 export function looksLikePath(text: string): boolean {
   return PATH.test(text);

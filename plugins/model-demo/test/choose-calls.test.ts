@@ -140,6 +140,8 @@ t.test('texts come from quotes of any kind, and an apostrophe is none', async (t
 
 t.test('paths and URLs need no quotes, and texts do not take their place', async (t) => {
   t.same(called('read ./data/hello.txt.'), ['files__read_text_file({"path":"./data/hello.txt"})']);
+  t.same(called('list the directory .'), ['files__list_directory({"path":"."})']);
+  t.same(called('list the directory ../up'), ['files__list_directory({"path":"../up"})']);
   t.same(called('read (C:\\notes.md)'), ['files__read_text_file({"path":"C:\\\\notes.md"})']);
   t.same(called('read "docs/my notes.md", head 3'), ['files__read_text_file({"path":"docs/my notes.md","head":3})']);
   t.same(called('list the files in the folder docs'), ['files__list_directory({"path":"docs"})']);
