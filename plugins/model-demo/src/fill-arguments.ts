@@ -1,4 +1,5 @@
 import { type Literals, looksLikePath } from './literals.js';
+import { timeZoneIn } from './time-zone.js';
 import { meaningfulWords, spaced } from './words.js';
 
 type Schema = Readonly<Record<string, unknown>>;
@@ -84,16 +85,14 @@ class Supply {
   /** `20 sides` and `sides: 20` say which number is whose; without such a word only a property that must have one takes the next. */
   #number(name: string, needed: boolean, fits: (number: number) => boolean): number | undefined {
     const [label] = meaningfulWords(spaced(name));
-    const named = this.#numbers.findIndex((number) => fits(number) && this.#standsBeside(String(number), label));
+    const named = this.#numbers.findIndex((number) => fits(number) && label !== undefined && this.#standsBeside(number, label));
     const index = named < 0 && needed ? this.#numbers.findIndex(fits) : named;
     return index < 0 ? undefined : this.#numbers.splice(index, 1)[0];
   }
 
-  #standsBeside(number: string, label: string | undefined): boolean {
-    return this.#words.some(
-      (word, i) =>
-        word === number && [this.#words[i - 1], this.#words[i + 1]].some((other) => meaningfulWords(other ?? '')[0] === label),
-    );
+  #standsBeside(number: number, label: string): boolean {
+    const isLabel = (word = ''): boolean => meaningfulWords(word)[0] === label;
+    return this.#words.some((word, i) => Number(word) === number && (isLabel(this.#words[i - 1]) || isLabel(this.#words[i + 1])));
   }
 
   #list(name: string, items: Schema): readonly unknown[] | undefined {
@@ -117,27 +116,4 @@ function kindOf(property: Schema): unknown {
 
 function asObject(value: unknown): Schema {
   return typeof value === 'object' && value !== null ? (value as Schema) : {};
-}
-
-/** The IANA time zone that a prompt names, in full (`Europe/Paris`) or by its city (`New York`); of several the longest name. */
-function timeZoneIn(prompt: string): string | undefined {
-  const said = ` ${plain(prompt)} `;
-  let found: string | undefined;
-  let length = 0;
-  for (const zone of ['UTC', ...Intl.supportedValuesOf('timeZone')]) {
-    for (const name of [plain(zone), plain(zone.slice(zone.lastIndexOf('/') + 1))]) {
-      if (name.length > length && said.includes(` ${name} `)) {
-        found = zone;
-        length = name.length;
-      }
-    }
-  }
-  return found;
-}
-
-function plain(text: string): string {
-  return text
-    .toLowerCase()
-    .replaceAll(/[^\p{L}\p{N}+]+/gu, ' ')
-    .trim();
 }

@@ -167,6 +167,12 @@ t.test('paths and URLs need no quotes, and texts do not take their place', async
 t.test('numbers go where their names are said; one that is needed takes the next', async (t) => {
   t.same(called('roll 3 dice with 20 sides'), ['dice({"dice":3,"sides":20})']);
   t.same(called('dice with sides: 6'), ['dice({"sides":6})']);
+  t.same(called('dice with 6.0 sides'), ['dice({"sides":6})']);
+  t.same(
+    called('spin 3', [tool('spin', 'Spins', { a: { type: 'number' } })]),
+    ['spin({})'],
+    'a name that says nothing stands beside nothing',
+  );
   t.same(called('dice, 7'), ['dice({"dice":7})']);
   t.same(called('dice and 7'), ['dice({})']);
   const add = [tool('sum', 'Adds', { a: { type: 'number' }, b: { type: 'number' } }, ['a', 'b'])];
