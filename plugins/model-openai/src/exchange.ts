@@ -125,7 +125,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     const type = mediaType(headers['content-type']) ?? (incremental ? 'text/event-stream' : 'application/json');
     if (type === 'text/event-stream') return new EventStream(answer, failures);
     if (type === 'application/json') return new WholeBody(answer, failures);
-    throw failures.garbled(`an answer of the type ${type}`);
+    throw failures.garbled(`an answer of the type ${type.replaceAll(/[^\w./+-]/g, '').slice(0, 100)}`);
   }
 
   /** Everything that this tick brought has been read: one batch. */
@@ -194,11 +194,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
 /** `text/html` of `text/html; charset=utf-8`; undefined where there is none. */
 function mediaType(contentType: string | string[] | undefined): string | undefined {
-  const [type] =
-    /^[\w.+-]+\/[\w.+-]+/.exec(
-      String(contentType ?? '')
-        .trim()
-        .toLowerCase(),
-    ) ?? [];
-  return type;
+  if (typeof contentType !== 'string') return undefined;
+  const end = contentType.indexOf(';');
+  return (end < 0 ? contentType : contentType.slice(0, end)).trim().toLowerCase() || undefined;
 }

@@ -6,6 +6,9 @@ import { retryAdvice } from './retry-advice.js';
 
 type Headers = Readonly<Record<string, string | string[] | undefined>>;
 
+/** This side has stopped, while it had something open or before it was asked. */
+const STOPPED: ReadonlySet<string> = new Set(['UND_ERR_DESTROYED', 'UND_ERR_CLOSED']);
+
 /** Every error of a connection. What each says is for callers: what happened, never where the model server is or with which key. */
 export class Failures {
   readonly #redactor: Redactor;
@@ -39,12 +42,10 @@ export class Failures {
       case 'ECONNRESET':
       case 'EPIPE':
         return ['the model server closed the connection without an answer.', true];
-      case 'UND_ERR_DESTROYED':
-      case 'UND_ERR_CLOSED':
-        return ['the connection was stopped before the model server had answered.', false];
       case 'UND_ERR_INVALID_ARG':
         return ['the request to the model server could not be made; the server log tells more.', false];
     }
+    if (STOPPED.has(code)) return ['the connection was stopped before the model server had answered.', false];
     if (/^HPE_|^HTTPParserError$|HEADERS_OVERFLOW/.test(code))
       return [`the model server did not answer in proper HTTP (${code}).`, false];
     if (/CERT|SSL|TLS|EPROTO|SELF_SIGNED|VERIFY/.test(code))
@@ -59,10 +60,9 @@ export class Failures {
 
   /** The socket was closed, or HTTP went wrong, in the middle of an answer. */
   brokenOff(cause: Error): ModelError {
-    return new ModelError(`the model server broke off in the middle of its answer (${codeOf(cause)}).`, {
-      retryable: true,
-      cause,
-    });
+    const code = codeOf(cause);
+    if (STOPPED.has(code)) return this.unanswered(cause);
+    return new ModelError(`the model server broke off in the middle of its answer (${code}).`, { retryable: true, cause });
   }
 
   /** The answer ended as HTTP does, but the model did not (R-034). */

@@ -597,14 +597,18 @@ t.test('a request that cannot be made is a fault of this side', async (t) => {
 
 t.test('stopping ends what is still open', async (t) => {
   const { server, connector, context } = await open(t);
-  server.respond({ before: new Promise(() => {}) });
+  const never = new Promise<void>(() => {});
+  server.enqueue({ before: never }, { text: ['a', never] });
   const failed = readError({ connector });
-  const request = await server.received(1);
+  await server.received(1);
+  const iterator = connector.stream(modelRequest('Hi'), new AbortController().signal)[Symbol.asyncIterator]();
+  await iterator.next();
   await context.lifecycle.stop?.(new AbortController().signal);
   const stopped = { message: 'the connection was stopped before the model server had answered.', retryable: false };
   t.match(await failed, stopped);
-  t.equal(await request.ended, 'aborted');
-  t.match(await readError({ connector }), stopped);
+  await t.rejects(iterator.next(), stopped);
+  for (const request of server.requests) t.equal(await request.ended, 'aborted');
+  t.match(await readError({ connector }), stopped, 'and so is what is asked of it afterwards');
 });
 
 t.test('takes the sampling parameters of the protocol and nothing else', async (t) => {
