@@ -1,0 +1,27 @@
+import t from 'tap';
+import { systemClock, systemIds } from '../../src/host/ambient.js';
+
+t.test('ids have the length and the digits that were asked for, and no two are alike', async (t) => {
+  t.match(systemIds.base62(32), /^[0-9A-Za-z]{32}$/);
+  t.match(systemIds.hex(32), /^[0-9a-f]{32}$/);
+  t.equal(systemIds.base62(0), '');
+  const many = new Set(Array.from({ length: 1000 }, () => systemIds.base62(22))); // more than a block of random bytes
+  t.equal(many.size, 1000);
+  const digits = new Set([...many].join(''));
+  t.equal(digits.size, 62, 'every digit comes up');
+  const fraction = systemIds.fraction();
+  t.ok(fraction >= 0 && fraction < 1);
+});
+
+t.test('the clock tells the time, never goes back, and calls once', async (t) => {
+  t.ok(Math.abs(systemClock.now() - Date.now()) < 1000);
+  const before = systemClock.monotonic();
+  t.ok(systemClock.monotonic() >= before);
+  const hold = setInterval(() => undefined, 1000); // timers of the clock keep no process alive
+  t.teardown(() => clearInterval(hold));
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const cancelled = systemClock.after(1, () => t.fail('was cancelled'));
+  cancelled.cancel();
+  systemClock.after(2, resolve).refresh();
+  await promise;
+});
