@@ -16,6 +16,8 @@ export const chat: CliCommand = {
     },
   },
   async run(args) {
+    // Timers of the host and of plugins keep no process alive; one that waits for an answer is not at its end.
+    const awake = setInterval(() => undefined, 2 ** 30);
     try {
       const conversation = await open(args);
       try {
@@ -27,6 +29,8 @@ export const chat: CliCommand = {
       if (!(error instanceof ChatError)) throw error;
       process.stderr.write(`plugboard chat: ${error.message}\n`);
       return 1;
+    } finally {
+      clearInterval(awake);
     }
   },
 };
