@@ -8,7 +8,7 @@ import { JsonBodies } from './json-body.js';
 import { draining, headersTooLarge, methodNotAllowed, missingHost, notFound } from './refusals.js';
 import { RouteRequest } from './route-request.js';
 import { RouteTable } from './route-table.js';
-import type { HttpRoute } from './routes.js';
+import type { HttpReply, HttpRoute } from './routes.js';
 
 /** Where the plugin's `register` leaves its reads for the class below. */
 export const ROUTES = Symbol('transport-http.routes');
@@ -49,8 +49,8 @@ export class HttpApplication {
     koa.on('error', (error) => this.#exchanges.lost(error));
     koa.use((ctx: HttpContext, next) => this.#answer(ctx, next));
     koa.use((ctx: HttpContext, next) => this.#checkHead(ctx, next));
-    // What looks at Host and Origin, and CORS, which adds to `exchange.headers`, belongs here: before anyone is asked for a credential.
     koa.use((ctx: HttpContext, next) => this.#find(table, ctx, next));
+    // What looks at Host and Origin, and CORS, which adds to `exchange.headers`, belongs here: probes are known, and nobody was asked for a credential.
     koa.use((ctx: HttpContext, next) => this.#refuseWhileDraining(ctx, next));
     koa.use((ctx: HttpContext, next) => this.#authenticate(ctx, next));
     koa.use((ctx: HttpContext) => this.#handle(table, ctx));
@@ -105,7 +105,7 @@ export class HttpApplication {
 }
 
 /** @throws HttpError but for OPTIONS. */
-function unrouted(method: string, path: string, allowed: readonly string[]) {
+function unrouted(method: string, path: string, allowed: readonly string[]): HttpReply {
   if (allowed.length === 0) throw notFound(method, path);
   if (method !== 'OPTIONS') throw methodNotAllowed(allowed);
   return { status: 204, headers: { allow: allowed.join(', ') } };

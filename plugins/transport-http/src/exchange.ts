@@ -4,7 +4,7 @@ import type { Clock, Logger, Principal } from '@plugboard/kernel';
 import { HttpError } from './errors.js';
 import { internalError } from './refusals.js';
 import { splitTarget } from './request-target.js';
-import { type Ending, ResponseWriter } from './response-writer.js';
+import { type Ending, type ReplyWatcher, ResponseWriter } from './response-writer.js';
 import type { RouteMatch } from './route-table.js';
 import type { HttpReply } from './routes.js';
 
@@ -22,6 +22,7 @@ export interface Surroundings {
 
 const CALLER_GONE = new Error('the caller has gone');
 const JSON_TYPE = 'application/json; charset=utf-8';
+const TEXT_TYPE = 'text/plain; charset=utf-8';
 
 /**
  * One request and its one reply.
@@ -31,7 +32,7 @@ const JSON_TYPE = 'application/json; charset=utf-8';
  * 3. `reply` or `refuse` answers. Only the first answer counts.
  * 4. It is over when the connection has taken the reply, or is gone.
  */
-export class Exchange {
+export class Exchange implements ReplyWatcher {
   readonly req: IncomingMessage;
   readonly requestId: string;
   /** On the clock's monotonic scale. */
@@ -65,10 +66,7 @@ export class Exchange {
     this.#socket = req.socket;
     this.#bytesBefore = req.socket.bytesWritten;
     this.#surroundings = surroundings;
-    this.#writer = new ResponseWriter(req, res, surroundings.clock, {
-      gone: () => this.abandon(CALLER_GONE),
-      over: () => surroundings.over(this),
-    });
+    this.#writer = new ResponseWriter(req, res, surroundings.clock, this);
   }
 
   /** Aborted when the caller has gone before its reply was whole, or the server can wait for it no longer. */
@@ -115,9 +113,12 @@ export class Exchange {
   }
 
   /** Answers; ends when the reply was handed over whole, or the caller has gone. @throws Error where it cannot be sent, with nothing sent yet: a header with a line break, an object that is no JSON. */
-  async reply({ status, headers, body = '', keepAlive }: HttpReply): Promise<void> {
-    if (typeof body === 'string') return this.#send(status, 'text/plain; charset=utf-8', headers, body);
-    if (!(Symbol.asyncIterator in body)) return this.#send(status, JSON_TYPE, headers, JSON.stringify(body));
+  async reply({ status, headers, body, keepAlive }: HttpReply): Promise<void> {
+    if (body === undefined) return this.#send(status, headers, '');
+    if (typeof body === 'string') return this.#send(status, { 'content-type': TEXT_TYPE, ...headers }, body);
+    if (!(Symbol.asyncIterator in body)) {
+      return this.#send(status, { 'content-type': JSON_TYPE, ...headers }, JSON.stringify(body));
+    }
     if (this.#writer.waiting) this.#status = status;
     try {
       await this.#writer.stream(status, this.#merged(headers), body, keepAlive);
@@ -130,7 +131,7 @@ export class Exchange {
 
   /** Answers with what was thrown: an `HttpError` as it says, anything else as a 500 that leaves the telling to the log. */
   refuse(error: unknown): void {
-    if (!(error instanceof HttpError)) this.#defect(error, 'a route threw what is no HttpError');
+    if (!(error instanceof HttpError)) this.#defect(error, 'a request failed with what is no HttpError');
     try {
       this.#sendError(error instanceof HttpError ? error : internalError());
     } catch (fault) {
@@ -152,6 +153,16 @@ export class Exchange {
     this.#caller.abort(reason);
   }
 
+  /** For the writer. */
+  gone(): void {
+    this.abandon(CALLER_GONE);
+  }
+
+  /** For the writer. */
+  over(): void {
+    this.#surroundings.over(this);
+  }
+
   /** Destroys the connection. */
   cut(ending: Ending): void {
     this.#writer.cut(ending);
@@ -159,13 +170,13 @@ export class Exchange {
 
   #sendError({ status, headers, body }: HttpError): void {
     if (this.#writer.waiting) this.#errorCode = body.error.code ?? undefined;
-    this.#send(status, JSON_TYPE, headers, JSON.stringify(body));
+    this.#send(status, { 'content-type': JSON_TYPE, ...headers }, JSON.stringify(body));
   }
 
-  #send(status: number, type: string, headers: HttpReply['headers'], body: string): void {
+  #send(status: number, headers: HttpReply['headers'], body: string): void {
     if (!this.#writer.waiting) return;
     this.#status = status;
-    this.#writer.whole(status, this.#merged({ 'content-type': type, ...headers }), body);
+    this.#writer.whole(status, this.#merged(headers), body);
   }
 
   #merged(headers: HttpReply['headers']): Readonly<Record<string, string>> {

@@ -12,6 +12,7 @@ import {
   type Logger,
   parseDuration,
   type Transport,
+  TurnError,
 } from '@plugboard/kernel';
 import { HttpApplication } from './application.js';
 import { Authentication } from './authentication.js';
@@ -69,7 +70,7 @@ export class HttpTransport implements Transport, Lifecycle {
   }
 
   /** @throws Error where the port is not to be had, two entries open the same route, or `auth` has entries of which none tells who calls. */
-  async start(): Promise<void> {
+  async start(signal: AbortSignal): Promise<void> {
     const { host, port } = this.#config;
     if (this.#authentication.open) this.#checkOpen();
     const server = createNodeServer(this.#config, this.#application.listener(), this.#unreadable);
@@ -78,6 +79,11 @@ export class HttpTransport implements Transport, Lifecycle {
     } catch (error) {
       throw listenError(error as NodeJS.ErrnoException, this.#entry, this.#config);
     }
+    if (signal.aborted) {
+      server.close();
+      throw signal.reason;
+    }
+    server.on('error', (error) => this.#log.error({ err: error }, 'a connection could not be taken'));
     this.#server = server;
     this.#log.info({ address: this.address() }, 'listening');
   }
@@ -103,7 +109,7 @@ export class HttpTransport implements Transport, Lifecycle {
     await exchanges.idle(this.#drain, signal);
     const late = exchanges.size;
     if (late > 0) {
-      exchanges.abandon(new Error('the server stops'));
+      exchanges.abandon(new TurnError('stopped', 'The server stopped before the answer was complete.'));
       await exchanges.idle(LAST_WORDS, signal);
       exchanges.cut('draining');
     }

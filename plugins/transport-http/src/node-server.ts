@@ -1,6 +1,7 @@
-import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
+import { createServer, type RequestListener, type Server } from 'node:http';
 import { parseDuration } from '@plugboard/kernel';
 import type { HttpConfig } from './config.js';
+import { inTurn } from './in-turn.js';
 import type { Unreadable } from './unreadable.js';
 
 /** Bytes of a request's head. Node's own default, written down because reliability.md 7.2 promises it. */
@@ -16,17 +17,11 @@ export function createNodeServer(config: HttpConfig, listener: RequestListener, 
     connectionsCheckingInterval: 1_000, // how late a limit may be noticed
     requireHostHeader: false, // would be answered without a body; application.ts requires it
   });
-  const serve = (req: IncomingMessage, res: ServerResponse) => inTurn(req, res, listener);
+  const serve = inTurn(listener);
   server.on('request', serve);
   server.on('checkContinue', serve); // json-body.ts says 100 once it wants the body
   server.on('checkExpectation', serve); // an expectation that we do not know is no reason to refuse
   server.on('clientError', (error, socket) => unreadable.onFault(error, socket));
   server.on('connect', (req, socket) => unreadable.onConnect(req.url ?? '', socket));
   return server;
-}
-
-/** Pipelined requests of one connection are worked on one after the other: what one connection may have running is one turn. */
-function inTurn(req: IncomingMessage, res: ServerResponse, listener: RequestListener): void {
-  if (res.socket) listener(req, res);
-  else res.once('socket', () => listener(req, res));
 }

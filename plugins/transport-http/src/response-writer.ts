@@ -7,7 +7,7 @@ import { STALL_LIMIT, StreamedBody } from './streamed-body.js';
  * How long the rest of a body that nobody wants is thrown away once its reply was sent. A connection closed with bytes unread is reset,
  * and the reset can overtake the reply (RFC 9112, 9.6).
  */
-const LINGER = 5_000;
+export const LINGER = 5_000;
 
 /** How a reply ended, where its status does not tell. */
 export type Ending = 'cancelled_by_client' | 'timeout' | 'agent_error' | 'draining';
@@ -107,6 +107,8 @@ export class ResponseWriter {
   /** The reply is whole by its length: the caller need not wait for the connection's end to know it. */
   #sendAndLinger(body: string): void {
     const { socket } = this.#res;
+    socket?.cork();
+    this.#res.flushHeaders();
     this.#res.write(body);
     socket?.end();
     this.#req.once('end', () => socket?.destroy());

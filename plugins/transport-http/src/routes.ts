@@ -47,7 +47,7 @@ export interface HttpRequest {
   readonly requestId: string;
   /** When the request was accepted, on the clock's monotonic scale. */
   readonly acceptedAt: number;
-  /** Aborted when the caller has gone before the reply was written. */
+  /** Aborted when the caller has gone before its reply was whole; and when a server that stops can wait no longer, with a `TurnError` as its reason: then an answer is still wanted. */
   readonly signal: AbortSignal;
   /** Facts for this request's line in the access log, for example `agent`, `steps`. */
   note(facts: Readonly<Record<string, string | number | boolean | undefined>>): void;

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import type { Clock } from '@plugboard/kernel';
+import type { Clock, Timer } from '@plugboard/kernel';
 import type { HttpReply } from './routes.js';
 
 /** How long a caller may take nothing of its reply before the connection is cut. */
@@ -31,11 +31,12 @@ export class StreamedBody {
     const res = this.#res;
     const leave = () => this.#leave();
     res.once('close', leave);
-    const quiet = keepAlive && this.#clock.after(keepAlive.every, comment);
-    function comment() {
-      if (!res.writableNeedDrain) res.write(keepAlive?.text ?? '');
-      quiet?.refresh();
-    }
+    const quiet: Timer | undefined =
+      keepAlive &&
+      this.#clock.after(keepAlive.every, () => {
+        if (!res.writableNeedDrain) res.write(keepAlive.text);
+        quiet?.refresh();
+      });
     try {
       res.write(''); // the head leaves at the end of this tick, together with what is there by then
       for (let next = await this.#iterator.next(); !next.done && !res.destroyed; next = await this.#iterator.next()) {

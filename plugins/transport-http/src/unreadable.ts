@@ -5,9 +5,7 @@ import { outcomeOf } from './access-log.js';
 import type { HttpError } from './errors.js';
 import { Exchanges, isHangUp } from './exchanges.js';
 import { headersTooLarge, notFound, notHttp, requestTimeout } from './refusals.js';
-
-/** How long what still comes is thrown away after the answer; see response-writer.ts. */
-const LINGER = 1_000;
+import { LINGER } from './response-writer.js';
 
 /** What `clientError` brings: a fault of the parser, a limit of Node's, or of the connection. */
 export type WireFault = Error & { readonly code?: string; readonly reason?: string };

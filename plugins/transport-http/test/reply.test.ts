@@ -65,8 +65,8 @@ t.test('an object is sent as JSON, a string as it stands, nothing as nothing', a
   t.same(await ask('list'), [200, 'application/json; charset=utf-8', '3', '[1]']);
   t.same(await ask('string'), [201, 'text/html', '5', '<p>é']);
   t.same(await ask('plain'), [200, 'text/plain; charset=utf-8', '2', 'é']);
-  t.same(await ask('nothing'), [200, 'text/plain; charset=utf-8', '0', '']);
-  t.same((await ask('none')).slice(2), [null, '']);
+  t.same(await ask('nothing'), [200, null, '0', '']);
+  t.same(await ask('none'), [204, null, null, '']);
 });
 
 t.test('a string of a JSON type is sent as it stands', async (t) => {
@@ -426,6 +426,20 @@ t.test('a GET that comes with a body is answered without it', async (t) => {
   t.equal(status, 200);
   t.equal(body, '{"rawBody":""}');
   t.equal(headers.connection, 'close');
+});
+
+t.test('a reply without a body reaches a caller that is still sending one', async (t) => {
+  const { port } = await serve(t, { routes: [get('/v1/x', () => ({ status: 200, body: { a: 1 } }))] });
+  for (const [method, status] of [
+    ['HEAD', 200],
+    ['OPTIONS', 204],
+  ] as const) {
+    const client = await RawClient.open(port);
+    client.send(`${method} /v1/x HTTP/1.1`, 'Host: x', 'Content-Length: 100', '', 'abc');
+    const reply = replyOf(await client.ended());
+    t.equal(reply.status, status);
+    t.equal(reply.body, '');
+  }
 });
 
 t.test('the access log has one line for each request, with what its route noted', async (t) => {

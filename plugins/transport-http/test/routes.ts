@@ -1,4 +1,4 @@
-import type { HttpReply, HttpRequest, HttpRoute } from '../src/index.js';
+import type { ErrorBody, HttpReply, HttpRequest, HttpRoute } from '../src/index.js';
 
 /** A route that answers with what it was given. */
 export function echo(path = '/v1/echo'): HttpRoute {
@@ -33,4 +33,10 @@ export function mute(): { readonly route: HttpRoute; readonly asked: Promise<Htt
 /** Sends a JSON body. */
 export function postJson(url: string, body: string, headers: Readonly<Record<string, string>> = {}): Promise<Response> {
   return fetch(url, { method: 'POST', headers: { 'content-type': 'application/json', ...headers }, body });
+}
+
+/** The error object that a reply holds. */
+export async function errorOf(reply: Response): Promise<ErrorBody['error']> {
+  const { error } = (await reply.json()) as ErrorBody;
+  return error;
 }

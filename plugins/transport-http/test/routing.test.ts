@@ -1,6 +1,6 @@
 import t from 'tap';
 import { RawClient, replyOf } from './raw-client.js';
-import { echo, get, post, postJson } from './routes.js';
+import { echo, errorOf, get, mute, post, postJson } from './routes.js';
 import { serve } from './serve.js';
 
 const ok = () => ({ status: 200, body: { ok: true } });
@@ -49,7 +49,7 @@ t.test('C-004 a path that no plugin serves is a 404 in JSON, its body unread', a
   const { url } = await serve(t, { routes: [echo('/v1/chat/completions')] });
   const reply = await postJson(`${url}/v1/responses`, JSON.stringify({ input: 'x'.repeat(1_000_000) }));
   t.equal(reply.status, 404);
-  t.equal((await reply.json()).error.message, 'Invalid URL (POST /v1/responses)');
+  t.equal((await errorOf(reply)).message, 'Invalid URL (POST /v1/responses)');
 });
 
 t.test('C-005 another method on a path that exists is a 405 that says which are accepted', async (t) => {
@@ -77,10 +77,10 @@ t.test('C-005 another method on a path that exists is a 405 that says which are 
   const models = await postJson(`${url}/v1/models`, '{}');
   t.equal(models.status, 405);
   t.equal(models.headers.get('allow'), 'GET, HEAD, OPTIONS');
-  t.equal((await models.json()).error.message, 'Only GET requests are accepted.');
+  t.equal((await errorOf(models)).message, 'Only GET requests are accepted.');
   const both = await postJson(`${url}/v1/both`, '{}');
   t.equal(both.headers.get('allow'), 'GET, HEAD, DELETE, OPTIONS');
-  t.equal((await both.json()).error.message, 'Only GET and DELETE requests are accepted.');
+  t.equal((await errorOf(both)).message, 'Only GET and DELETE requests are accepted.');
 });
 
 t.test('OPTIONS on a path that exists says which methods it takes', async (t) => {
@@ -279,6 +279,20 @@ t.test('pipelined requests of one connection are worked on one after the other',
   const received = await client.until(/\{"n":3\}$/);
   t.same(received.match(/\{"n":\d\}/g), ['{"n":1}', '{"n":2}', '{"n":3}']);
   t.equal(most, 1);
+});
+
+t.test('a connection on which too many requests wait is closed', async (t) => {
+  const { route, asked } = mute();
+  const served = await serve(t, { routes: [route] });
+  const client = await RawClient.open(served.port);
+  const request = 'GET /v1/mute HTTP/1.1\r\nHost: x\r\n\r\n';
+  client.send(request.repeat(17));
+  const { signal } = await asked;
+  t.equal(signal.aborted, false);
+  client.send(request);
+  t.equal(await client.ended(), '');
+  await served.stop();
+  t.match(served.requests(), [{ status: 499 }]);
 });
 
 t.test('a connection that closes takes the requests that wait on it along', async (t) => {

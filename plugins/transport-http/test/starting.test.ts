@@ -1,7 +1,8 @@
-import { Transports } from '@plugboard/kernel';
+import { type HostView, Transports } from '@plugboard/kernel';
 import { checkOptions, pluginContract, testContext } from '@plugboard/kernel/testing';
 import t from 'tap';
 import plugin, { HttpRoutes } from '../src/index.js';
+import { listenError } from '../src/listen-error.js';
 import { get } from './routes.js';
 import { serve } from './serve.js';
 
@@ -89,12 +90,31 @@ t.test('an open server says so in the log; one that asks for credentials does no
   );
 });
 
+t.test('other reasons not to listen are told as they are', async (t) => {
+  const failed = (code: string) => Object.assign(new Error(`listen ${code}`), { code });
+  const config = checkOptions(plugin, { port: 80 }).config;
+  t.match(listenError(failed('EACCES'), 'transports.http', config), {
+    message: 'port 80 of 127.0.0.1 is reserved by the system: give transports.http a `port` from 1024 up',
+  });
+  t.match(listenError(failed('EMFILE'), 'transports.http', config), {
+    message: 'transports.http cannot listen on port 80 of 127.0.0.1: listen EMFILE',
+    cause: { code: 'EMFILE' },
+  });
+});
+
+t.test('a start that was called off leaves nothing open', async (t) => {
+  const ctx = testContext(plugin, { config: { port: 0 } });
+  await t.rejects(async () => ctx.lifecycle.start?.(AbortSignal.abort(new Error('called off'))), { message: 'called off' });
+  t.equal(ctx.contributed(Transports).address(), undefined);
+  await ctx.lifecycle.stop?.(start);
+});
+
 t.test('S-13 entries under auth of which none tells who calls do not leave the server open', async (t) => {
-  const host = {
+  const host: HostView = {
     phase: 'starting',
     entries: () => [{ entry: 'auth.metrics', status: 'running' }],
     literal: () => undefined,
-  } as const;
+  };
   const ctx = testContext(plugin, { config: { port: 0 }, host });
   await t.rejects(async () => ctx.lifecycle.start?.(start), {
     message: /^auth\.metrics: nothing under `auth` can tell who calls/,

@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { ManualClock } from '@plugboard/kernel/testing';
 import t from 'tap';
 import { RawClient, replyOf } from './raw-client.js';
-import { echo, get, mute, postJson } from './routes.js';
+import { echo, errorOf, get, mute, postJson } from './routes.js';
 import { serve } from './serve.js';
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
@@ -35,7 +35,7 @@ t.test(
     t.equal(refused.status, 503);
     t.equal(refused.headers.get('connection'), 'close');
     t.equal(refused.headers.get('retry-after'), '5');
-    t.same((await refused.json()).error, {
+    t.same(await errorOf(refused), {
       message: 'The server is about to stop and takes no new work. Try again in a few seconds.',
       type: 'server_error',
       param: null,
@@ -110,7 +110,7 @@ t.test('R-061 what is not done when the drain limit is over is told, and can sti
   t.equal(reason, undefined);
   clock.advance(1);
   t.equal(await running.text(), 'some cut short');
-  t.match(reason, { message: 'the server stops' });
+  t.match(reason, { code: 'stopped', message: 'The server stopped before the answer was complete.' });
   await stopped;
   t.match(served.requests(), [{ status: 200, outcome: 'ok' }]);
 });
