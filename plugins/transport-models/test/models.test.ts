@@ -1,0 +1,144 @@
+import {
+  type AgentRuntime,
+  AgentRuntimes,
+  type AuthProvider,
+  AuthProviders,
+  type Listing,
+  type Principal,
+  Transports,
+} from '@plugboard/kernel';
+import { pluginContract, testContext } from '@plugboard/kernel/testing';
+import http, { HttpRoutes } from '@plugboard/transport-http';
+import t, { type Test } from 'tap';
+import plugin from '../src/index.js';
+
+const AGENTS: readonly Listing[] = ['assistant', 'team/agent one', 'a%2Fb', 'müller'].map((name) => ({
+  name,
+  kind: 'agent',
+  description: 'not shown',
+}));
+const MODELS: readonly Listing[] = [{ name: 'fast', kind: 'model', description: undefined }];
+
+interface ModelList {
+  readonly data: readonly { readonly id: string }[];
+}
+
+/** A project's token reaches its one agent; everybody else reaches all. Nothing but `list` is there to be called. */
+const runtime = {
+  list: ({ project }: Principal) => (project === 'acme' ? AGENTS.slice(0, 1) : [...AGENTS, ...MODELS]),
+} as Partial<AgentRuntime> as AgentRuntime;
+
+const PRINCIPALS: Readonly<Record<string, Principal>> = {
+  acme: { project: 'acme', scopes: ['models:read'] },
+  chatty: { project: 'acme', scopes: ['chat'] },
+};
+
+const tokens: AuthProvider = {
+  authenticate: ({ bearer }) => {
+    const principal = PRINCIPALS[bearer];
+    return principal && { principal };
+  },
+};
+
+async function serve(t: Test, providers: readonly AuthProvider[] = []): Promise<string> {
+  const models = testContext(plugin, { entry: 'transports.models' });
+  models.provide(AgentRuntimes, runtime);
+  const server = testContext(http, { entry: 'transports.http', config: { port: 0 } });
+  for (const path of ['/v1/models', '/v1/models/*id']) server.provide(HttpRoutes, models.contributed(HttpRoutes, path), 'models');
+  for (const provider of providers) server.provide(AuthProviders, provider);
+  await server.lifecycle.start?.(new AbortController().signal);
+  t.teardown(() => server.lifecycle.stop?.(AbortSignal.abort()));
+  return `${server.contributed(Transports).address()}/v1/models`;
+}
+
+t.test('keeps to the contract of plugins', async (t) => {
+  for (const c of pluginContract(plugin, { packageDir: new URL('..', import.meta.url) })) t.test(c.name, c.run);
+});
+
+t.test('C-155 C-156 the list has exactly the shape of the service document, agents first', async (t) => {
+  const reply = await fetch(await serve(t));
+  t.equal(reply.status, 200);
+  t.equal(reply.headers.get('content-type'), 'application/json; charset=utf-8');
+  const agent = { object: 'model', created: 0, owned_by: 'svc:agent' };
+  t.strictSame(await reply.json(), {
+    object: 'list',
+    data: [
+      ...AGENTS.map(({ name }) => ({ id: name, ...agent })),
+      { id: 'fast', object: 'model', created: 0, owned_by: 'svc:model' },
+    ],
+  });
+});
+
+t.test('C-158 one of the list is found by its name, encoded or with its slashes as they are', async (t) => {
+  const url = await serve(t);
+  for (const [path, id] of [
+    ['assistant', 'assistant'],
+    ['fast', 'fast'],
+    ['team%2Fagent%20one', 'team/agent one'],
+    ['team/agent%20one', 'team/agent one'],
+    ['a%252Fb', 'a%2Fb'],
+    ['m%C3%BCller', 'müller'],
+  ]) {
+    const reply = await fetch(`${url}/${path}`);
+    t.equal(reply.status, 200, String(path));
+    const { data } = (await (await fetch(url)).json()) as ModelList;
+    t.strictSame(
+      await reply.json(),
+      data.find((model) => model.id === id),
+    );
+  }
+});
+
+t.test('C-158 a name that nobody has is a 404, and so is one out of the caller’s reach', async (t) => {
+  const open = await serve(t);
+  const closed = await serve(t, [tokens]);
+  for (const [url, id] of [
+    [open, 'nobody'],
+    [open, 'a%2'],
+    [closed, 'fast'],
+    [closed, 'm%C3%BCller'],
+  ] as const) {
+    const reply = await fetch(`${url}/${id}`, { headers: { authorization: 'Bearer acme' } });
+    t.equal(reply.status, 404, id);
+    const name = id === 'a%2' ? id : decodeURIComponent(id);
+    t.strictSame(await reply.json(), {
+      error: {
+        message: `The model '${name}' does not exist`,
+        type: 'invalid_request_error',
+        param: 'model',
+        code: 'model_not_found',
+      },
+    });
+  }
+});
+
+t.test('C-144 C-145 a caller sees what is in its reach, and nothing without a token where one is asked for', async (t) => {
+  const url = await serve(t, [tokens]);
+  t.equal((await fetch(url)).status, 401);
+  const { data } = (await (await fetch(url, { headers: { authorization: 'Bearer acme' } })).json()) as ModelList;
+  t.strictSame(
+    data.map(({ id }) => id),
+    ['assistant'],
+  );
+});
+
+t.test('a token without the scope models:read is refused, for the list and for one of it', async (t) => {
+  const url = await serve(t, [tokens]);
+  for (const path of ['', '/assistant']) {
+    const reply = await fetch(`${url}${path}`, { headers: { authorization: 'Bearer chatty' } });
+    t.equal(reply.status, 403);
+    t.strictSame(await reply.json(), {
+      error: { message: 'This API token may not list models: it lacks the scope `models:read`.', type: 'svc_error' },
+    });
+  }
+});
+
+t.test('C-005 C-015 the list takes GET and HEAD only', async (t) => {
+  const url = await serve(t);
+  const head = await fetch(url, { method: 'HEAD' });
+  t.equal(head.status, 200);
+  t.equal(await head.text(), '');
+  const post = await fetch(url, { method: 'POST' });
+  t.equal(post.status, 405);
+  t.equal(post.headers.get('allow'), 'GET, HEAD, OPTIONS');
+});
