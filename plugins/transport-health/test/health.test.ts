@@ -1,0 +1,60 @@
+import { type AgentRuntime, AgentRuntimes, AuthProviders, Transports } from '@plugboard/kernel';
+import { pluginContract, testContext } from '@plugboard/kernel/testing';
+import http, { HttpRoutes } from '@plugboard/transport-http';
+import t, { type Test } from 'tap';
+import plugin from '../src/index.js';
+
+const PATHS = ['/health', '/healthz', '/readyz'];
+
+async function serve(t: Test, ready: () => Promise<boolean>) {
+  const health = testContext(plugin, { entry: 'transports.health' });
+  health.provide(AgentRuntimes, { ready } as AgentRuntime);
+  const server = testContext(http, { entry: 'transports.http', config: { port: 0 } });
+  for (const path of PATHS) server.provide(HttpRoutes, health.contributed(HttpRoutes, path), 'health');
+  server.provide(AuthProviders, { authenticate: () => ({ refused: 'everybody' }) });
+  await server.lifecycle.start?.(new AbortController().signal);
+  t.teardown(() => server.lifecycle.stop?.(AbortSignal.abort()));
+  return { url: String(server.contributed(Transports).address()), logs: health.logs };
+}
+
+t.test('keeps to the contract of plugins', async (t) => {
+  for (const c of pluginContract(plugin, { packageDir: new URL('..', import.meta.url) })) t.test(c.name, c.run);
+});
+
+t.test(
+  'C-160 C-143 every probe has the three fields and no others, without a token, and ready flips with the server',
+  async (t) => {
+    let ready = false;
+    const { url } = await serve(t, async () => ready);
+    for (const now of [false, true, false]) {
+      ready = now;
+      for (const path of PATHS) {
+        const reply = await fetch(`${url}${path}`);
+        t.equal(reply.status, path === '/readyz' && !now ? 503 : 200, path);
+        t.equal(reply.headers.get('content-type'), 'application/json; charset=utf-8');
+        t.strictSame(await reply.json(), { status: 'ok', service: 'plugboard', ready: now });
+      }
+    }
+  },
+);
+
+t.test('C-160 a runtime that cannot tell is not ready, and the process lives all the same', async (t) => {
+  const { url, logs } = await serve(t, () => Promise.reject(new Error('the store is out of its mind')));
+  const reply = await fetch(`${url}/health`);
+  t.equal(reply.status, 200);
+  t.strictSame(await reply.json(), { status: 'ok', service: 'plugboard', ready: false });
+  t.equal((await fetch(`${url}/readyz`)).status, 503);
+  t.match(logs, [{ level: 'error', err: { message: 'the store is out of its mind' } }, { level: 'error' }]);
+});
+
+t.test('C-015 HEAD is answered like GET, without the body', async (t) => {
+  const { url } = await serve(t, async () => false);
+  for (const [path, status] of [
+    ['/health', 200],
+    ['/readyz', 503],
+  ] as const) {
+    const reply = await fetch(`${url}${path}`, { method: 'HEAD' });
+    t.equal(reply.status, status);
+    t.equal(await reply.text(), '');
+  }
+});
