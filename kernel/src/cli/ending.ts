@@ -5,6 +5,9 @@ const AFTER_A_CRASH = 10_000;
 /** Of these, for the plugins; the rest is for what they leave behind. */
 const TO_STOP_AFTER_A_CRASH = 9_000;
 
+/** Milliseconds within which a second SIGINT is the first one's echo: started by npm, the program gets Ctrl-C from the terminal and from npm. */
+const ECHO = 250;
+
 /**
  * How a running server ends.
  *
@@ -16,11 +19,13 @@ const TO_STOP_AFTER_A_CRASH = 9_000;
 export class Ending {
   readonly #composition: Composition;
   readonly #code = Promise.withResolvers<number>();
+  /** When it was told to stop, and by which signal. */
+  #told: { readonly signal: string; readonly at: number } | undefined;
   #begun = false;
 
   constructor(composition: Composition) {
     this.#composition = composition;
-    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => this.#told(signal));
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => this.#tell(signal));
     process.on('SIGHUP', () => {
       composition.log.warn('SIGHUP: a changed configuration needs a restart');
     });
@@ -38,8 +43,11 @@ export class Ending {
     return this.#code.promise;
   }
 
-  #told(signal: string): void {
+  #tell(signal: string): void {
+    const isEcho = signal === 'SIGINT' && this.#told?.signal === signal && performance.now() - this.#told.at < ECHO;
+    if (isEcho) return;
     if (this.#begun) process.exit(1);
+    this.#told = { signal, at: performance.now() };
     this.#composition.log.info(`${signal}: stopping; a second one ends the process at once`);
     void this.#stop().then((clean) => this.#code.resolve(clean ? 0 : 1));
   }

@@ -22,7 +22,7 @@
 import { ConfigError } from '../host/errors.js';
 import { KERNEL } from '../host/kernel-package.js';
 import { helpOf, meant, readArguments, table } from './arguments.js';
-import { type CliCommand, UsageError } from './command.js';
+import { type CliArguments, type CliCommand, UsageError } from './command.js';
 
 const EXIT_FAILURE = 1;
 const EXIT_USAGE = 2;
@@ -51,11 +51,21 @@ async function run([name = '--help', ...rest]: readonly string[]): Promise<numbe
     if (load === undefined) throw new UsageError(`there is no command "${name}"${meant(name, Object.keys(commands))}`);
     const command = await load();
     const args = readArguments(command, rest);
-    return args === 'help' ? print(helpOf(name, command)) : await command.run(args);
+    return args === 'help' ? print(helpOf(name, command)) : await toTheEnd(command, args);
   } catch (error) {
     if (error instanceof ConfigError) return complain(error.message, EXIT_CONFIG);
     if (error instanceof UsageError) return complain(`plugboard: ${error.message}\nplugboard --help tells more.`, EXIT_USAGE);
     return complain(`plugboard: ${error instanceof Error ? error.stack : error}`, EXIT_FAILURE);
+  }
+}
+
+/** Runs a command until the last line of its log is written. */
+async function toTheEnd(command: CliCommand, args: CliArguments): Promise<number> {
+  const { logWritten } = await import('../host/log.js');
+  try {
+    return await command.run(args);
+  } finally {
+    await logWritten();
   }
 }
 

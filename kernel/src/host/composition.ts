@@ -50,8 +50,9 @@ export class Composition {
   constructor(parts: Parts) {
     const { contents, order, registry, status, clock, log } = parts;
     this.#parts = parts;
-    for (const { id, withdrawn } of contents.entries)
+    for (const { id, withdrawn } of contents.entries) {
       status.add(id, withdrawn === undefined ? 'registered' : 'withdrawn', withdrawn);
+    }
     this.#lifecycle = new LifecycleRunner({ order, status, clock, log, withdraw: ({ id }) => registry.withdraw(id) });
   }
 

@@ -1,5 +1,5 @@
 import type { ConfigFile } from './config-file.js';
-import type { ConfigPath } from './errors.js';
+import { type ConfigPath, formatPath } from './errors.js';
 import type { FileLayout, SectionLayout } from './file-layout.js';
 import type { LoadedPlugin } from './loader.js';
 import { LOG_LEVELS } from './log.js';
@@ -39,7 +39,7 @@ export interface Entry {
   faulty: boolean;
   /** Given for what is bundled; the load phase finds the others'. */
   plugin?: LoadedPlugin;
-  /** Set by the configure phase: the options, checked. Where they are faulty, what is left of them that is not. */
+  /** Set by the configure phase, where nothing is wrong with the options: checked, defaults filled in, frozen. */
   config?: Options;
 }
 
@@ -136,7 +136,7 @@ export class FileReader {
       if (found.has(key) || omit.includes(key)) continue;
       if (fallback !== undefined) found.set(key, fallback);
       if (required)
-        this.#problems.add([key], 'this section is missing, or nothing stands under it; without it nothing can reach the server');
+        this.#problems.add([key], 'this section is missing, or nothing stands under it; nothing could reach the server');
     }
     return found;
   }
@@ -165,7 +165,8 @@ export class FileReader {
   #readSection(section: string, cut: SectionLayout): void {
     if (!this.#content.has(section)) return;
     const raw = this.#content.get(section);
-    const value = typeof raw === 'string' ? this.#interpolate(raw, [section]).value : raw;
+    const { value, references } = typeof raw === 'string' ? this.#interpolate(raw, [section]) : { value: raw, references: [] };
+    if (this.#reportUnset([section], references)) return;
     if (typeof value === 'string' && cut.literals?.includes(value)) {
       this.#literals.set(section, value);
     } else if (cut.strict && (value === null || (isMap(value) && Object.keys(value).length === 0))) {
@@ -191,18 +192,12 @@ export class FileReader {
     const common = schema.check(Object.fromEntries(Object.entries(value).filter(isCommon)), references);
     for (const fault of common.faults) this.#problems.add([...path, ...fault.path], fault.message, fault.at);
     if (cut.strict && 'optional' in value) {
-      this.#problems.add(
-        [...path, 'optional'],
-        `an entry under ${section} cannot be optional: without it the server would be less protected than the file says`,
-      );
+      const why = 'without it the server would be less protected than the file says';
+      this.#problems.add([...path, 'optional'], `an entry under ${section} cannot be optional: ${why}`);
     }
-    const { use, optional, unless, ...shared } = common.value as Options & {
-      use?: string;
-      optional: boolean;
-      unless: readonly string[];
-    };
+    const { use, optional, unless, ...shared } = common.value;
     const entry: Entry = {
-      id: path.join('.'),
+      id: formatPath(path),
       name,
       section,
       path,
@@ -216,8 +211,9 @@ export class FileReader {
       faulty: !sound || common.faults.length > 0,
     };
     const missing = references.find(({ from }) => from === 'unset' || from === 'empty');
-    if (entry.optional && missing !== undefined)
+    if (entry.optional && missing !== undefined) {
       entry.withdrawn = `the variable ${missing.name} is ${missing.from === 'unset' ? 'not set' : 'empty'}`;
+    }
     this.#entries.push(entry);
   }
 

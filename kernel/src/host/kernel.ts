@@ -9,7 +9,7 @@ import type { FileLayout } from './file-layout.js';
 import { KERNEL } from './kernel-package.js';
 import { LoadError, type LoadedPlugin, Loader } from './loader.js';
 import { createLogger, type LogSink } from './log.js';
-import { type Dependency, startOrder } from './order.js';
+import { startOrder } from './order.js';
 import type { CheckContext } from './plugin.js';
 import { Problems } from './problems.js';
 import { type Registered, registerEntry, rootContainer, type Surroundings } from './register.js';
@@ -20,11 +20,12 @@ import { type Environment, readEnvironment } from './variables.js';
 import { withdrawEntries } from './withdraw.js';
 
 export interface ComposeOptions extends FileChanges {
-  /** The configuration file, relative to `cwd`. */
+  /** The configuration file. */
   readonly file: string;
   readonly layout: FileLayout;
   /** What `${NAME}` in the file stands for; the process's environment where it is absent. */
   readonly env?: Environment;
+  /** The working folder: what `file` is relative to, and a place where packages are looked for. */
   readonly cwd?: string;
   readonly clock?: Clock;
   readonly ids?: IdSource;
@@ -81,21 +82,10 @@ export async function compose(options: ComposeOptions): Promise<Composition> {
   registry.seal();
   if (!problems.any) reportUnprovided(registered, registry, problems);
 
-  const order = startOrder(registered);
-  if ('cycle' in order) reportCycle(order.cycle, registry, problems);
+  const order = inOrder(registered, registry, problems);
   problems.throwIfAny();
 
-  return new Composition({
-    file,
-    layout,
-    contents,
-    loader,
-    registry,
-    status,
-    log,
-    clock,
-    order: 'order' in order ? order.order : [],
-  });
+  return new Composition({ file, layout, contents, loader, registry, status, log, clock, order });
 }
 
 /** The entries that take part. */
@@ -157,9 +147,12 @@ function reportUnprovided(registered: readonly Registered[], registry: Registry,
   }
 }
 
-function reportCycle(cycle: readonly Dependency<Registered>[], registry: Registry, problems: Problems): void {
-  const name = (key: symbol) => registry.points().find(({ point }) => point.key === key)?.point.id ?? String(key);
-  const steps = cycle.map(({ reader, point, contributor }) => `${reader.id} reads ${name(point)} of ${contributor.id}`);
-  const [first] = cycle;
-  if (first !== undefined) problems.add(first.reader.entry.path, `no order to start in: ${steps.join(', which in turn, as ')}`);
+function inOrder(registered: readonly Registered[], registry: Registry, problems: Problems): readonly Registered[] {
+  const result = startOrder(registered);
+  if ('order' in result) return result.order;
+  const [first] = result.cycle;
+  const name = (key: symbol) => registry.points().find(({ point }) => point.key === key)?.point.id;
+  const steps = result.cycle.map(({ reader, point, contributor }) => `${reader.id} reads ${name(point)} of ${contributor.id}`);
+  problems.add(first?.reader.entry.path ?? [], `no order to start in: ${steps.join(', which in turn, as ')}`);
+  return [];
 }

@@ -43,16 +43,28 @@ export function createLogger(options: {
   );
 }
 
-let shared: LogSink | undefined;
+/** Milliseconds that whoever reads the log is given to read its end. */
+const LAST_LINES = 1_000;
 
-/** Written behind the program's back, so that no request waits for it; what is left is written when the process exits. */
+let stream: ReturnType<typeof destination> | undefined;
+
+/** Written behind the program's back, so that no request waits for it. */
 function standardError(): LogSink {
-  if (shared === undefined) {
-    const stream = destination({ fd: 2, sync: false });
-    process.on('exit', () => stream.flushSync());
-    shared = process.stderr.isTTY
-      ? { write: (line) => void stream.write(readable(line)) }
-      : { write: (line) => void stream.write(line) };
+  if (stream === undefined) {
+    const opened = destination({ fd: 2, sync: false, minLength: 1 });
+    process.on('exit', () => opened.flushSync());
+    stream = opened;
   }
-  return shared;
+  const lines = stream;
+  return { write: (line) => void lines.write(process.stderr.isTTY ? readable(line) : line) };
+}
+
+/** Waits until what was logged to standard error is written. To be called before the process ends: a write under way would not survive it. */
+export async function logWritten(): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  if (stream === undefined) return;
+  stream.flush(() => resolve());
+  const given = setTimeout(resolve, LAST_LINES);
+  await promise;
+  clearTimeout(given);
 }

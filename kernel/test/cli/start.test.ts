@@ -110,6 +110,19 @@ t.test('R-061 a second signal ends the process at once', async (t) => {
   t.equal(await program.exit(), 1);
 });
 
+t.test('Ctrl-C under npm, which passes on what the terminal has sent already, is one signal', async (t) => {
+  const program = start(
+    t,
+    distributionWith('return { stop: () => new Promise((resolve) => process.once("SIGUSR2", resolve)) };'),
+  );
+  await program.prints('curl ');
+  program.kill('SIGINT');
+  await program.logs('SIGINT: stopping');
+  program.kill('SIGINT');
+  program.kill('SIGUSR2');
+  t.equal(await program.exit(), 0);
+});
+
 t.test('a signal during the start ends it, and is no failure', async (t) => {
   const program = start(
     t,

@@ -13,7 +13,10 @@ export const bare: FileLayout = {
   sections: { ...layout.sections, sessions: { prefix: 'store', shape: 'single' } },
 };
 
-type Files = Readonly<Record<string, string>>;
+/** Texts by their names, and folders. */
+export interface Files {
+  readonly [name: string]: string | Files;
+}
 type Options = Partial<ComposeOptions>;
 
 /** A folder with these files, and the composition of its `plugboard.yaml`. It is stopped when the test ends. */
@@ -23,7 +26,7 @@ export async function composed(
   options: Options = {},
 ): Promise<{ composition: Composition; log: CapturedLog }> {
   const log = new CapturedLog();
-  const dir = t.testdir(files);
+  const dir = t.testdir({ ...files });
   const composition = await compose({ file: 'plugboard.yaml', layout: bare, env: {}, cwd: dir, logTo: log, ...options });
   t.teardown(() => composition.stop());
   return { composition, log };

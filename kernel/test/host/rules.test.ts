@@ -324,7 +324,7 @@ t.test('rule 4: a file that is missing or cannot be read is an error of the conf
   ]);
   t.match(await problemsOf(t, { 'plugboard.yaml': 'transports: {}\n', '.env': {} }), ['.env: the file cannot be read (EISDIR)']);
   t.same(await problemsOf(t, { 'plugboard.yaml': '' }), [
-    'plugboard.yaml:1:1 transports: this section is missing, or nothing stands under it; without it nothing can reach the server',
+    'plugboard.yaml:1:1 transports: this section is missing, or nothing stands under it; nothing could reach the server',
   ]);
   const elsewhere = t.testdir({ 'a.yaml': 'models: {}' });
   t.match(
@@ -525,5 +525,6 @@ t.test('absent auth is open, and so is the word for it; nothing under it is an e
   const nothing = 'plugboard.yaml:2:1 auth: nothing stands under it; name a plugin, or write "open", or remove the key';
   t.same(await problem('auth:'), [nothing]);
   t.same(await problem('auth: {}'), [nothing]);
+  t.match(await problem(`auth: "\${AUTH}"`), ['plugboard.yaml:2:7 auth: the variable AUTH is not set']);
   t.same(await problem('auth: closed'), ['plugboard.yaml:2:7 auth: must be a map or "open"']);
 });
