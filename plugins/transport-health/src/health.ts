@@ -22,7 +22,10 @@ export class Health {
     this.#log = log;
   }
 
-  /** `/health` and `/healthz` are 200 as long as the process answers; `/readyz` is for load balancers, and 503 while there is no point in sending callers here. */
+  /**
+   * `/health` and `/healthz` are 200 as long as the process answers; `/readyz` is for load balancers, and 503 while there is no
+   * point in sending callers here.
+   */
   get routes(): readonly HttpRoute[] {
     const route = { method: 'GET', auth: 'none', body: 'none', startsWork: false } as const;
     const alive = async () => ({ status: 200, body: await this.#report() });

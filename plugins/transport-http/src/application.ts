@@ -50,7 +50,8 @@ export class HttpApplication {
     koa.use((ctx: HttpContext, next) => this.#answer(ctx, next));
     koa.use((ctx: HttpContext, next) => this.#checkHead(ctx, next));
     koa.use((ctx: HttpContext, next) => this.#find(table, ctx, next));
-    // What looks at Host and Origin, and CORS, which adds to `exchange.headers`, belongs here: probes are known, and nobody was asked for a credential.
+    // What looks at Host and Origin, and CORS, which adds to `exchange.headers`, belongs here: probes are known, and nobody was
+    // asked for a credential.
     koa.use((ctx: HttpContext, next) => this.#refuseWhileDraining(ctx, next));
     koa.use((ctx: HttpContext, next) => this.#authenticate(ctx, next));
     koa.use((ctx: HttpContext) => this.#handle(table, ctx));
@@ -65,7 +66,8 @@ export class HttpApplication {
     try {
       await next();
     } catch (error) {
-      await null; // Node hands a request over before it reads what came together with the head; now it knows whether that was the whole body
+      // Node hands a request over before it reads what came together with its head; a moment later it knows whether the body is whole.
+      await null;
       exchange.refuse(error);
     }
   }

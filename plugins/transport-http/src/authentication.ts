@@ -33,7 +33,10 @@ export class Authentication {
     this.#log = log;
   }
 
-  /** Whether nobody is asked for a credential. Whatever comes as one is ignored then: clients of this protocol always send some key. */
+  /**
+   * Whether nobody is asked for a credential. Whatever comes as one is ignored then: clients of this protocol always send some
+   * key.
+   */
   get open(): boolean {
     return this.#providers.all().length === 0;
   }

@@ -1,5 +1,6 @@
 /**
- * The protocol's error object. `svc_error` carries a message and a type only; every other type all four keys (null where there is nothing to say).
+ * The protocol's error object. `svc_error` carries a message and a type only; every other type all four keys (null where there
+ * is nothing to say).
  */
 export interface ErrorBody {
   readonly error: {

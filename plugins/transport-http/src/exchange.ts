@@ -112,7 +112,10 @@ export class Exchange implements ReplyWatcher {
     return this.#socket === socket;
   }
 
-  /** Answers; ends when the reply was handed over whole, or the caller has gone. @throws Error where it cannot be sent, with nothing sent yet: a header with a line break, an object that is no JSON. */
+  /**
+   * Answers; ends when the reply was handed over whole, or the caller has gone. @throws Error where it cannot be sent, with
+   * nothing sent yet: a header with a line break, an object that is no JSON.
+   */
   async reply({ status, headers, body, keepAlive }: HttpReply): Promise<void> {
     if (body === undefined) return this.#send(status, headers, '');
     if (typeof body === 'string') return this.#send(status, { 'content-type': TEXT_TYPE, ...headers }, body);

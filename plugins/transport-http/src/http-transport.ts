@@ -69,7 +69,10 @@ export class HttpTransport implements Transport, Lifecycle {
     this.stopLimit = this.#drain + LAST_WORDS + 1_000;
   }
 
-  /** @throws Error where the port is not to be had, two entries open the same route, or `auth` has entries of which none tells who calls. */
+  /**
+   * @throws Error where the port is not to be had, two entries open the same route, or `auth` has entries of which none tells
+   * who calls.
+   */
   async start(signal: AbortSignal): Promise<void> {
     const { host, port } = this.#config;
     if (this.#authentication.open) this.#checkOpen();

@@ -5,8 +5,8 @@ import type { Socket } from 'node:net';
 const WAITING_LIMIT = 16;
 
 /**
- * Lets pipelined requests of one connection be worked on one after the other, so that a connection has one turn running at most. Node would hand them over
- * all at once, and never tell those that wait that the caller has gone.
+ * Lets pipelined requests of one connection be worked on one after the other, so that a connection has one turn running at most.
+ * Node would hand them over all at once, and never tell those that wait that the caller has gone.
  */
 export function inTurn(listener: RequestListener): RequestListener {
   const waiting = new WeakMap<Socket, number>();

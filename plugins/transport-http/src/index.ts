@@ -21,7 +21,9 @@ export default definePlugin({
       : [
           {
             path: ['host'],
-            message: `"${host}" lets other machines in while nobody is asked for a credential: configure a provider under \`auth\`, such as \`bearer\`, or write \`auth: open\` to say that this is meant`,
+            message:
+              `"${host}" lets other machines in while nobody is asked for a credential: configure a provider under ` +
+              '`auth`, such as `bearer`, or write `auth: open` to say that this is meant',
           },
         ],
   register(ctx) {

@@ -22,7 +22,10 @@ export interface JsonBody {
   readonly value: Readonly<Record<string, unknown>>;
 }
 
-/** Takes the JSON body off a request, in the order in which things are checked: the head, the length, the bytes, the nesting, the JSON. */
+/**
+ * Takes the JSON body off a request, in the order in which things are checked: the head, the length, the bytes, the nesting, the
+ * JSON.
+ */
 @injectable()
 export class JsonBodies {
   readonly #limit: number;

@@ -76,7 +76,8 @@ export function requestTimeout(): HttpError {
 /** The text begins as that of the reference protocol does: clients look for it. */
 export function notJson(): HttpError {
   return invalidRequest(
-    'We could not parse the JSON body of your request. (HINT: The body must be one JSON object in UTF-8, sent as it is; check what your HTTP library makes of it.)',
+    'We could not parse the JSON body of your request. (HINT: The body must be one JSON object in UTF-8, sent as it is; ' +
+      'check what your HTTP library makes of it.)',
   );
 }
 

@@ -4,8 +4,8 @@ import type { HttpReply } from './routes.js';
 import { STALL_LIMIT, StreamedBody } from './streamed-body.js';
 
 /**
- * How long the rest of a body that nobody wants is thrown away once its reply was sent. A connection closed with bytes unread is reset,
- * and the reset can overtake the reply (RFC 9112, 9.6).
+ * How long the rest of a body that nobody wants is thrown away once its reply was sent. A connection closed with bytes unread is
+ * reset, and the reset can overtake the reply (RFC 9112, 9.6).
  */
 export const LINGER = 5_000;
 
@@ -19,7 +19,10 @@ export interface ReplyWatcher {
   over(): void;
 }
 
-/** Writes the one reply of a request, and minds the connection meanwhile. Whatever is given after the first reply, or after the caller has gone, is dropped. */
+/**
+ * Writes the one reply of a request, and minds the connection meanwhile. Whatever is given after the first reply, or after the
+ * caller has gone, is dropped.
+ */
 export class ResponseWriter {
   readonly #req: IncomingMessage;
   readonly #res: ServerResponse;

@@ -10,7 +10,10 @@ export interface RouteMatch {
 
 const NO_PARAMS = Object.freeze({});
 
-/** Finds the route of a request. Paths are matched as they were sent; where several routes match, the one that stands first in the configuration wins. */
+/**
+ * Finds the route of a request. Paths are matched as they were sent; where several routes match, the one that stands first in
+ * the configuration wins.
+ */
 export class RouteTable {
   readonly #router = new Router({ sensitive: true });
   readonly #routes = new Map<unknown, HttpRoute>();

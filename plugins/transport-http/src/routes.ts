@@ -14,7 +14,8 @@ export interface HttpRoute {
   /** `required` for what belongs to callers; `none` for probes, which need neither a credential nor a known Host. */
   readonly auth: 'required' | 'none';
   /**
-   * What may come with the request. `json`: the content type must be `application/json`, and `body` is the parsed value. `none`: a body is not read.
+   * What may come with the request. `json`: the content type must be `application/json`, and `body` is the parsed value. `none`:
+   * a body is not read.
    */
   readonly body: 'json' | 'none';
   /** Whether it starts work that a server about to stop must refuse: answered with 503 then. */
@@ -47,7 +48,10 @@ export interface HttpRequest {
   readonly requestId: string;
   /** When the request was accepted, on the clock's monotonic scale. */
   readonly acceptedAt: number;
-  /** Aborted when the caller has gone before its reply was whole; and when a server that stops can wait no longer, with a `TurnError` as its reason: then an answer is still wanted. */
+  /**
+   * Aborted when the caller has gone before its reply was whole; and when a server that stops can wait no longer, with a
+   * `TurnError` as its reason: then an answer is still wanted.
+   */
   readonly signal: AbortSignal;
   /** Facts for this request's line in the access log, for example `agent`, `steps`. */
   note(facts: Readonly<Record<string, string | number | boolean | undefined>>): void;
@@ -57,10 +61,14 @@ export interface HttpReply {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;
   /**
-   * An object is sent as JSON, a string as it stands with the content type that the headers say. An iterable is streamed: each item goes out in one write, and is
-   * pulled only when the caller's socket has room. Where it throws, the socket is destroyed: a stream never ends cleanly that did not end well.
+   * An object is sent as JSON, a string as it stands with the content type that the headers say. An iterable is streamed: each
+   * item goes out in one write, and is pulled only when the caller's socket has room. Where it throws, the socket is destroyed:
+   * a stream never ends cleanly that did not end well.
    */
   readonly body?: object | string | AsyncIterable<string>;
-  /** For a streamed body: what is written when nothing else was for a while, so that nobody in between takes the connection for dead. */
+  /**
+   * For a streamed body: what is written when nothing else was for a while, so that nobody in between takes the connection for
+   * dead.
+   */
   readonly keepAlive?: { readonly every: number; readonly text: string };
 }

@@ -11,8 +11,8 @@ import { LINGER } from './response-writer.js';
 export type WireFault = Error & { readonly code?: string; readonly reason?: string };
 
 /**
- * Answers what never becomes a request. Node would do it without a body; callers of this protocol expect its error object in every answer,
- * and a request id that they find in the log.
+ * Answers what never becomes a request. Node would do it without a body; callers of this protocol expect its error object in
+ * every answer, and a request id that they find in the log.
  */
 @injectable()
 export class Unreadable {

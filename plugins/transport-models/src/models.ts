@@ -21,7 +21,10 @@ export class Models {
     this.#runtimes = runtimes;
   }
 
-  /** `GET /v1/models`, and `GET /v1/models/{id}` for one of them. An id may have slashes, which clients send encoded or as they are. */
+  /**
+   * `GET /v1/models`, and `GET /v1/models/{id}` for one of them. An id may have slashes, which clients send encoded or as they
+   * are.
+   */
   get routes(): readonly HttpRoute[] {
     const route = { method: 'GET', auth: 'required', body: 'none', startsWork: false } as const;
     return [
