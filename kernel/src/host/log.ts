@@ -34,7 +34,7 @@ export function createLogger(options: {
     {
       level: options.level,
       base: { service: 'plugboard', version: KERNEL.version, pid: process.pid },
-      timestamp: () => `,"time":"${new Date(options.clock.now()).toISOString()}"`,
+      timestamp: stamps(options.clock),
       formatters: { level: (label) => ({ level: label }) },
       serializers: { err: stdSerializers.errWithCause },
       redact: { paths: SECRET_PATHS, censor: '[redacted]' },
@@ -42,6 +42,27 @@ export function createLogger(options: {
     redacting,
   );
 }
+
+/** `,"time":"2026-11-21T10:00:00.000Z"`. All but the milliseconds is the same for a whole second. */
+function stamps(clock: Clock): () => string {
+  let second = Number.NaN;
+  let start = '';
+  return () => {
+    const now = Math.floor(clock.now());
+    const milliseconds = now % 1000;
+    if (now - milliseconds !== second) {
+      second = now - milliseconds;
+      start = `,"time":"${new Date(second).toISOString().slice(0, -'000Z'.length)}`;
+    }
+    return `${start}${String(milliseconds).padStart(3, '0')}Z"`;
+  };
+}
+
+/** Bytes of lines that are written together, or else what came within so many milliseconds: a write of its own would cost a line more than all the rest. */
+const TOGETHER = 8 * 1024;
+const WITHIN = 50;
+/** What is worth reading at once. pino writes the level first. */
+const URGENT = /^\{"level":"(?:warn|error|fatal)"/;
 
 /** Milliseconds that whoever reads the log is given to read its end. */
 const LAST_LINES = 1_000;
@@ -51,12 +72,32 @@ let stream: ReturnType<typeof destination> | undefined;
 /** Written behind the program's back, so that no request waits for it. */
 function standardError(): LogSink {
   if (stream === undefined) {
-    const opened = destination({ fd: 2, sync: false, minLength: 1 });
+    const opened = destination({ fd: 2, sync: false, minLength: TOGETHER });
     process.on('exit', () => opened.flushSync());
     stream = opened;
   }
   const lines = stream;
-  return { write: (line) => void lines.write(process.stderr.isTTY ? readable(line) : line) };
+  if (process.stderr.isTTY) {
+    return {
+      write(line) {
+        lines.write(readable(line));
+        lines.flush();
+      },
+    };
+  }
+  let due: NodeJS.Timeout | undefined;
+  const flush = () => {
+    clearTimeout(due);
+    due = undefined;
+    lines.flush();
+  };
+  return {
+    write(line) {
+      lines.write(line);
+      if (URGENT.test(line)) flush();
+      else due ??= setTimeout(flush, WITHIN).unref();
+    },
+  };
 }
 
 /** Waits until what was logged to standard error is written. To be called before the process ends: a write under way would not survive it. */
