@@ -1,0 +1,151 @@
+import {
+  type ChatRequest,
+  type LogLine,
+  ModelServer,
+  type StartedServer,
+  type StartServerOptions,
+  startServer,
+} from '@plugboard/kernel/testing';
+import type { Test } from 'tap';
+import { LiveStream } from './live-stream.js';
+import { readEventStream, type Streamed } from './server-sent-events.js';
+
+/** What nearly every distribution serves, on a free port. */
+export const TRANSPORTS = `
+transports:
+  http: { port: 0 }
+  chat-completions: {}
+  models: {}
+  health: {}
+  sse: {}
+`;
+
+/** One agent over the scripted model server. */
+export const ASSISTANT = `
+models:
+  fast: { use: openai, baseUrl: "\${MODEL_URL}", model: big-1, apiKey: "\${MODEL_KEY}" }
+agents:
+  assistant: { model: fast, system: You are the assistant. }
+`;
+
+/** What the model server is sent as its key: it must never be seen anywhere else. */
+export const MODEL_KEY = 'sk-model-key-of-the-tests';
+
+export interface Reply {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  /** The parsed text. @throws where it is no JSON. */
+  readonly body: unknown;
+}
+
+export interface StreamReply extends Streamed {
+  readonly status: number;
+  readonly headers: Headers;
+}
+
+/** A whole server, and the scripted model server that its agents ask, until the test is over. */
+export class World {
+  private constructor(
+    readonly server: StartedServer,
+    readonly models: ModelServer,
+  ) {}
+
+  /** @param yaml the configuration; `${MODEL_URL}` and `${MODEL_KEY}` stand for the model server. */
+  static async start(
+    t: Test,
+    yaml: string = TRANSPORTS + ASSISTANT,
+    { env, ...options }: StartServerOptions = {},
+  ): Promise<World> {
+    const models = await ModelServer.start();
+    t.teardown(() => models.close());
+    const server = await startServer(yaml, { env: { MODEL_URL: models.url, MODEL_KEY, ...env }, ...options });
+    t.teardown(() => server.stop());
+    return new World(server, models);
+  }
+
+  get url(): string {
+    return this.server.url;
+  }
+
+  get port(): number {
+    return Number(new URL(this.url).port);
+  }
+
+  /** The lines of the access log. */
+  get accessLog(): readonly LogLine[] {
+    return this.server.logs.filter(({ msg }) => msg === 'request');
+  }
+
+  /** What the model server was asked last. */
+  get asked(): ChatRequest {
+    const last = this.models.requests.at(-1);
+    if (!last) throw new Error('the model server was asked nothing');
+    return last.body;
+  }
+
+  /** `POST /v1/chat/completions`. A string goes out as it stands. */
+  async chat(body: unknown, headers: Readonly<Record<string, string>> = {}): Promise<Reply> {
+    return replyOf(await this.#post(body, headers));
+  }
+
+  /** The same with `stream: true`, read to its end. */
+  async stream(body: object, headers: Readonly<Record<string, string>> = {}): Promise<StreamReply> {
+    const response = await this.#post({ stream: true, ...body }, headers);
+    return { status: response.status, headers: response.headers, ...readEventStream(await response.text()) };
+  }
+
+  /** The same, to be read as it comes. Resolves when the head is there. */
+  async open(body: object, headers: Readonly<Record<string, string>> = {}): Promise<LiveStream> {
+    const abort = new AbortController();
+    return new LiveStream(await this.#post({ stream: true, ...body }, headers, abort.signal), abort);
+  }
+
+  async get(path: string, headers: Readonly<Record<string, string>> = {}): Promise<Reply> {
+    return this.request('GET', path, headers);
+  }
+
+  async request(method: string, path: string, headers: Readonly<Record<string, string>> = {}): Promise<Reply> {
+    return replyOf(await fetch(this.url + path, { method, headers }));
+  }
+
+  #post(body: unknown, headers: Readonly<Record<string, string>>, signal?: AbortSignal): Promise<Response> {
+    return fetch(`${this.url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...headers },
+      body: typeof body === 'string' ? body : JSON.stringify(body),
+      ...(signal && { signal }),
+    });
+  }
+}
+
+/** A request that says this to the assistant. */
+export function saying(text: string, fields: object = {}) {
+  return { model: 'assistant', messages: [{ role: 'user', content: text }], ...fields };
+}
+
+/** The answer's text. */
+export function answerOf({ body, text }: Reply): string {
+  const { choices } = body as { choices?: [{ message: { content: string } }] };
+  if (!choices) throw new Error(`no completion: ${text}`);
+  return choices[0].message.content;
+}
+
+/** What stands under `error`. */
+export function errorOf({ body, text }: Reply): Readonly<Record<string, unknown>> {
+  const { error } = body as { error?: Record<string, unknown> };
+  if (!error) throw new Error(`no error: ${text}`);
+  return error;
+}
+
+async function replyOf(response: Response): Promise<Reply> {
+  const text = await response.text();
+  return {
+    status: response.status,
+    headers: response.headers,
+    text,
+    get body() {
+      return JSON.parse(text);
+    },
+  };
+}

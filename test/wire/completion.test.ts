@@ -1,0 +1,132 @@
+import t from 'tap';
+import { isCompletion } from '../../plugins/transport-chat-completions/test/support/reference-schema.js';
+import { EQUIPPED, equipment, readTreasure } from '../support/equipped.js';
+import { answerOf, saying, World } from '../support/world.js';
+
+interface Completion {
+  readonly id: string;
+  readonly created: number;
+  readonly system_fingerprint: string;
+  readonly choices: readonly [{ readonly finish_reason: string; readonly message: object }];
+  readonly usage: Readonly<Record<'prompt_tokens' | 'completion_tokens' | 'total_tokens', number>>;
+}
+
+const world = await World.start(t, EQUIPPED, equipment);
+
+async function completion(text: string, fields: object = {}): Promise<Completion> {
+  return (await world.chat(saying(text, fields))).body as Completion;
+}
+
+t.test('C-075 C-076 C-077 C-083 a completion has the fields that the service document and the reference name', async (t) => {
+  const before = Math.floor(Date.now() / 1000);
+  const first = await completion('Hi');
+  const after = Math.floor(Date.now() / 1000);
+  t.match(first, {
+    id: /^chatcmpl-[0-9A-Za-z]{29}$/,
+    object: 'chat.completion',
+    model: 'assistant',
+    service_tier: 'default',
+  });
+  t.ok(Number.isInteger(first.created) && first.created >= before && first.created <= after);
+  t.strictSame(first.choices, [
+    {
+      index: 0,
+      message: { role: 'assistant', content: 'Hi', refusal: null, annotations: [] },
+      logprobs: null,
+      finish_reason: 'stop',
+    },
+  ]);
+  t.notOk('error' in first);
+  t.not((await completion('Hi')).id, first.id);
+});
+
+t.test('C-078 usage is the sum over all model calls of the run', async (t) => {
+  world.models.enqueue(
+    { toolCalls: [{ name: 'clock', arguments: {} }], usage: { promptTokens: 10, completionTokens: 3, cachedTokens: 4 } },
+    { text: 'Late.', usage: { promptTokens: 20, completionTokens: 2, reasoningTokens: 1 } },
+  );
+  t.strictSame((await completion('What time is it?')).usage, {
+    prompt_tokens: 30,
+    completion_tokens: 5,
+    total_tokens: 35,
+    prompt_tokens_details: { cached_tokens: 4, audio_tokens: 0 },
+    completion_tokens_details: {
+      reasoning_tokens: 1,
+      audio_tokens: 0,
+      accepted_prediction_tokens: 0,
+      rejected_prediction_tokens: 0,
+    },
+  });
+  world.models.enqueue({ text: 'I do not count.', usage: null });
+  t.match((await completion('Hi')).usage, { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 });
+});
+
+t.test('C-079 an agent’s fingerprint stays the same, also over a start, and is no other agent’s', async (t) => {
+  const { system_fingerprint: own } = await completion('Hi');
+  t.match(own, /^fp_\w+$/);
+  t.equal((await completion('Bye')).system_fingerprint, own);
+  const streamed = await world.stream(saying('Hi'));
+  t.ok(streamed.chunks.every((chunk) => 'system_fingerprint' in chunk && chunk.system_fingerprint === own));
+  t.not((await completion('Hi', { model: 'bare' })).system_fingerprint, own);
+  const restarted = await World.start(t, EQUIPPED, equipment);
+  t.match((await restarted.chat(saying('Hi'))).body, { system_fingerprint: own });
+});
+
+t.test('C-080 a run with tool calls is one answer with the last text only', async (t) => {
+  const before = world.models.requests.length;
+  world.models.enqueue(
+    { text: 'Let me look.', toolCalls: [readTreasure, { id: 'call_time', name: 'clock', arguments: { timeZone: 'UTC' } }] },
+    { text: 'And once more.', toolCalls: [{ id: 'call_list', name: 'files__list_directory', arguments: { path: '.' } }] },
+    { text: 'Under the oak.' },
+  );
+  const reply = await world.chat(saying('Where is the treasure?'));
+  t.equal(answerOf(reply), 'Under the oak.');
+  t.notMatch(reply.text, /tool_calls|Let me look|once more/);
+  t.match((reply.body as Completion).choices[0], { finish_reason: 'stop' });
+
+  const requests = world.models.requests.slice(before).map(({ body }) => body);
+  t.equal(requests.length, 3);
+  const told = requests[2]?.messages ?? [];
+  t.match(
+    told.map(({ role }) => role),
+    ['system', 'user', 'assistant', 'tool', 'tool', 'assistant', 'tool'],
+  );
+  t.match(told[2], { content: 'Let me look.', tool_calls: [{ id: 'call_read' }, { id: 'call_time' }] });
+  t.match(told[3], { tool_call_id: 'call_read', content: 'The treasure lies under the oak.' });
+  t.match(told[4], { tool_call_id: 'call_time', content: /UTC/ });
+  t.match(told[6], { tool_call_id: 'call_list', content: /treasure\.txt/ });
+});
+
+t.test('C-081 bodies are what the reference’s schema says', async (t) => {
+  world.models.enqueue(
+    { text: 'plain' },
+    { text: '', usage: null },
+    { toolCalls: [readTreasure] },
+    { text: 'cut', finishReason: 'length' },
+    { refusal: 'I will not.' },
+    { text: 'x', finishReason: 'content_filter' },
+  );
+  for (let i = 0; i < 5; i++) {
+    const body = await completion('Hi');
+    t.ok(isCompletion(body), JSON.stringify({ body, errors: isCompletion.errors }));
+  }
+  const handedOut = { model: 'fast', tools: [{ type: 'function', function: { name: 'f' } }] };
+  world.models.enqueue({ toolCalls: [{ name: 'f', arguments: {} }] });
+  t.ok(isCompletion(await completion('Hi', handedOut)));
+});
+
+t.test('C-082 an answer cut by its length says so', async (t) => {
+  world.models.enqueue({ text: 'Once upon a', finishReason: 'length' });
+  t.match((await completion('Tell me')).choices[0], { message: { content: 'Once upon a' }, finish_reason: 'length' });
+  world.models.enqueue({ toolCalls: [{ name: 'clock', arguments: {} }] }, { text: 'It is', finishReason: 'length' });
+  t.match((await completion('What time is it?')).choices[0], { message: { content: 'It is' }, finish_reason: 'length' });
+});
+
+t.test('C-084 characters of every kind, and no text at all, survive', async (t) => {
+  for (const text of ['😀 𝄞 𠮷', '\u2028\u2029\u0000\u007f\ufffd', '"\\/\b\f\n\r\t', 'e\u0301 ﷽ \u202e', '</script>', '']) {
+    world.models.enqueue({ text }, { text: [...text] });
+    t.equal(answerOf(await world.chat(saying(text))), text);
+    t.equal(world.asked.messages.at(-1)?.content, text, 'in both directions');
+    t.equal((await world.stream(saying(text))).text, text);
+  }
+});

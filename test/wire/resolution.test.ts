@@ -1,0 +1,230 @@
+import t from 'tap';
+import { errorOf, saying, TRANSPORTS, World } from '../support/world.js';
+
+const AGENTS = `
+models:
+  fast: { use: openai, baseUrl: "\${MODEL_URL}", model: big-1 }
+tools:
+  clock: {}
+agents:
+  assistant: { model: fast, system: You are the assistant., tools: [clock] }
+  "team/agent one ü": { model: fast, system: You are number one. }
+  billing: { model: fast, system: You do the billing., project: acme }
+  sales: { model: fast, system: You sell., project: acme }
+  stock: { model: fast, system: You count., project: beta }
+projects:
+  acme: { defaultAgent: billing }
+  beta: {}
+`;
+
+/** Tokens known by heart, each of another scope. */
+const TOKENS = `
+  import { AuthProviders, definePlugin } from '@plugboard/kernel';
+  const scopes = ['chat', 'models:read'];
+  const principals = {
+    'token-of-default': { project: 'default', scopes },
+    'token-of-acme': { project: 'acme', scopes },
+    'token-of-beta': { project: 'beta', scopes },
+    'token-of-one-agent': { project: 'default', agents: ['assistant'], scopes },
+  };
+  export default definePlugin({
+    name: 'tokens', apiVersion: 1, summary: 'Knows tokens by heart', configSchema: { type: 'object', properties: {} },
+    register: (ctx) => ctx.contribute(AuthProviders, {
+      authenticate: ({ bearer }) => Object.hasOwn(principals, bearer) ? { principal: principals[bearer] } : undefined,
+    }),
+  });
+`;
+
+const open = await World.start(t, `${TRANSPORTS}${AGENTS}defaultAgent: assistant\n`);
+const closed = await World.start(t, `${TRANSPORTS}${AGENTS}auth: { tokens: { use: ./tokens.mjs } }\n`, {
+  files: { 'tokens.mjs': TOKENS },
+});
+
+/** What a caller with this token is answered under a name; without one, in the open scope. */
+function ask(model: string, token?: string, fields: object = {}) {
+  const world = token === undefined ? open : closed;
+  return world.chat(saying('Hi', { model, ...fields }), bearer(token));
+}
+
+function bearer(token: string | undefined): Readonly<Record<string, string>> {
+  return token === undefined ? {} : { authorization: `Bearer ${token}` };
+}
+
+const promptOf = ({ asked }: World) => asked.messages.find(({ role }) => role === 'system')?.content;
+
+t.test('C-065 the name of an agent is that agent, in every scope that reaches it', async (t) => {
+  t.match((await ask('assistant')).body, { model: 'assistant' });
+  t.equal(promptOf(open), 'You are the assistant.');
+  t.match(open.asked.tools, [{ function: { name: 'clock' } }]);
+  for (const [model, token, prompt] of [
+    ['billing', undefined, 'You do the billing.'],
+    ['billing', 'token-of-acme', 'You do the billing.'],
+    ['sales', 'token-of-acme', 'You sell.'],
+    ['stock', 'token-of-beta', 'You count.'],
+    ['stock', 'token-of-default', 'You count.'],
+  ] as const) {
+    t.equal((await ask(model, token)).status, 200);
+    t.equal(promptOf(token === undefined ? open : closed), prompt);
+  }
+});
+
+t.test('C-066 the name of a raw model is one call of it, in the open and the default scope', async (t) => {
+  for (const [world, token] of [
+    [open, undefined],
+    [closed, 'token-of-default'],
+  ] as const) {
+    const before = world.models.requests.length;
+    world.models.enqueue({ toolCalls: [{ id: 'call_1', name: 'f', arguments: '{}' }] });
+    const reply = await ask('fast', token, { tools: [{ type: 'function', function: { name: 'f' } }] });
+    t.match(reply.body, {
+      model: 'fast',
+      choices: [{ message: { tool_calls: [{ id: 'call_1' }] }, finish_reason: 'tool_calls' }],
+    });
+    t.equal(world.models.requests.length, before + 1);
+    t.match(world.asked, { model: 'big-1', messages: [{ role: 'user', content: 'Hi' }], tools: [{ function: { name: 'f' } }] });
+    t.equal(world.asked.messages.length, 1);
+    await ask('fast', token);
+    t.notOk('tools' in world.asked);
+  }
+});
+
+t.test('C-067 with a project’s token it is a name like any other', async (t) => {
+  const reply = await ask('fast', 'token-of-acme');
+  t.match(reply.body, { model: 'fast' });
+  t.equal(promptOf(closed), 'You do the billing.', 'the default agent answers');
+  const before = closed.models.requests.length;
+  for (const token of ['token-of-beta', 'token-of-one-agent']) {
+    const refused = await ask('fast', token);
+    t.equal(refused.status, 400);
+    t.equal(errorOf(refused).type, 'svc_error');
+    t.strictSame(errorOf(refused), errorOf(await ask('no-such-name', token)), 'as an unknown name is');
+  }
+  t.equal(closed.models.requests.length, before);
+});
+
+t.test('C-068 under an unknown name the default agent answers', async (t) => {
+  const reply = await ask('gpt-5');
+  t.match(reply.body, { model: 'gpt-5' });
+  t.equal(promptOf(open), 'You are the assistant.');
+  const streamed = await open.stream(saying('Hi', { model: 'gpt-5' }));
+  t.ok(streamed.chunks.every(({ model }) => model === 'gpt-5'));
+});
+
+t.test('C-069 where nothing resolves, it is a 400, streamed or not', async (t) => {
+  for (const token of ['token-of-default', 'token-of-beta']) {
+    for (const stream of [false, true]) {
+      const reply = await ask('no-such-name', token, { stream });
+      t.equal(reply.status, 400);
+      t.match(reply.headers.get('content-type'), /^application\/json/);
+      t.strictSame(reply.body, { error: { message: errorOf(reply).message, type: 'svc_error' } });
+      t.match(errorOf(reply).message, /\S/);
+    }
+  }
+});
+
+t.test('C-070 an agent out of scope is a 403: nothing runs, and no session is begun', async (t) => {
+  const before = closed.models.requests.length;
+  for (const [model, token] of [
+    ['assistant', 'token-of-acme'],
+    ['stock', 'token-of-acme'],
+    ['billing', 'token-of-beta'],
+    ['billing', 'token-of-one-agent'],
+  ] as const) {
+    for (const stream of [false, true]) {
+      const reply = await ask(model, token, { stream, session_id: 'forbidden' });
+      t.equal(reply.status, 403);
+      t.strictSame(reply.body, { error: { message: errorOf(reply).message, type: 'svc_error' } });
+      t.notMatch(reply.text, model, 'without a word about the agent');
+    }
+  }
+  t.equal(closed.models.requests.length, before);
+  await ask('stock', 'token-of-beta', { session_id: 'forbidden' });
+  t.equal(closed.asked.messages.length, 2, 'the prompt and the first message');
+});
+
+t.test('C-071 the answer repeats the name as it was sent', async (t) => {
+  for (const model of ['team/agent one ü', 'Größe/größer', ' spaces ', '😀', 'a"b\\c\u2028', '__proto__', 'constructor']) {
+    t.equal((await ask(model)).body && ((await ask(model)).body as { model: string }).model, model);
+    const { chunks } = await open.stream(saying('Hi', { model }));
+    t.ok(chunks.length > 0 && chunks.every((chunk) => chunk.model === model));
+  }
+  await ask('team/agent one ü');
+  t.equal(promptOf(open), 'You are number one.');
+});
+
+t.test('C-155 C-156 the models are a list of entries with four fields, agents and raw models told apart', async (t) => {
+  const entry = (id: string, owner: string) => ({ id, object: 'model', created: 0, owned_by: owner });
+  const agents = ['assistant', 'team/agent one ü', 'billing', 'sales', 'stock'].map((id) => entry(id, 'svc:agent'));
+  t.strictSame((await open.get('/v1/models')).body, { object: 'list', data: [...agents, entry('fast', 'svc:model')] });
+});
+
+const reachable = {
+  'token-of-default': ['assistant', 'team/agent one ü', 'billing', 'sales', 'stock', 'fast'],
+  'token-of-acme': ['billing', 'sales'],
+  'token-of-beta': ['stock'],
+  'token-of-one-agent': ['assistant'],
+} as const;
+
+t.test('C-157 C-159 a token lists what it reaches, and all of that answers', async (t) => {
+  for (const [token, names] of Object.entries(reachable)) {
+    const asked = closed.models.requests.length;
+    const list = (await closed.get('/v1/models', bearer(token))).body as { data: { id: string }[] };
+    t.equal(closed.models.requests.length, asked, 'no model server is asked for the list');
+    t.strictSame(
+      list.data.map(({ id }) => id),
+      names,
+    );
+    for (const { id } of list.data) t.equal((await ask(id, token)).status, 200, `${id} with ${token}`);
+  }
+});
+
+t.test('C-158 one model can be looked up, slashes encoded or not; what is out of reach is not there', async (t) => {
+  for (const path of ['team%2Fagent%20one%20%C3%BC', 'team/agent%20one%20%C3%BC']) {
+    const reply = await open.get(`/v1/models/${path}`);
+    t.strictSame(reply.body, { id: 'team/agent one ü', object: 'model', created: 0, owned_by: 'svc:agent' });
+  }
+  t.match((await open.get('/v1/models/fast')).body, { owned_by: 'svc:model' });
+  for (const [name, token] of [
+    ['nobody', 'token-of-default'],
+    ['assistant', 'token-of-acme'],
+    ['fast', 'token-of-acme'],
+  ] as const) {
+    const reply = await closed.get(`/v1/models/${name}`, bearer(token));
+    t.equal(reply.status, 404);
+    t.match(errorOf(reply), { message: `The model '${name}' does not exist`, code: 'model_not_found' });
+  }
+});
+
+t.test('C-160 health tells that the server lives, and whether it could answer, to anybody', async (t) => {
+  const healthy = { status: 'ok', service: 'plugboard', ready: true };
+  for (const path of ['/health', '/healthz']) t.strictSame((await closed.get(path)).body, healthy, path);
+  const without = {
+    'a model': TRANSPORTS,
+    'an agent': `${TRANSPORTS}models: { fast: { use: openai, baseUrl: "\${MODEL_URL}", model: big-1 } }\n`,
+  };
+  for (const [what, yaml] of Object.entries(without)) {
+    const world = await World.start(t, yaml);
+    for (const path of ['/health', '/healthz']) {
+      const reply = await world.get(path);
+      t.equal(reply.status, 200);
+      t.strictSame(reply.body, { ...healthy, ready: false }, `not ready without ${what}`);
+    }
+    t.equal((await world.get('/readyz')).status, 503);
+  }
+});
+
+t.test('C-112 C-141 without a valid token nobody is told anything else, streamed or not', async (t) => {
+  const { models } = closed;
+  const before = models.requests.length;
+  for (const credential of [undefined, 'Bearer wrong', 'Basic eDp5', 'Bearer', 'token-of-acme']) {
+    const headers: Readonly<Record<string, string>> = credential === undefined ? {} : { authorization: credential };
+    for (const body of [saying('Hi'), saying('Hi', { stream: true }), { model: 'nobody' }, '{']) {
+      const reply = await closed.chat(body, headers);
+      t.equal(reply.status, 401);
+      t.match(reply.headers.get('content-type'), /^application\/json/);
+      t.match(errorOf(reply), { message: /API token/, type: 'invalid_request_error', code: 'invalid_api_key' });
+    }
+    t.equal((await closed.get('/v1/models', headers)).status, 401);
+  }
+  t.equal(models.requests.length, before);
+});

@@ -1,0 +1,230 @@
+import { ManualClock } from '@plugboard/kernel/testing';
+import t from 'tap';
+import { isChunk } from '../../plugins/transport-chat-completions/test/support/reference-schema.js';
+import { RawClient } from '../../plugins/transport-http/test/raw-client.js';
+import { EQUIPPED, equipment, readTreasure } from '../support/equipped.js';
+import { rawChat } from '../support/raw-exchange.js';
+import { answerOf, saying, World } from '../support/world.js';
+
+const world = await World.start(t, EQUIPPED, equipment);
+
+/** A turn that looks into a file before it answers. */
+const treasureHunt = [{ toolCalls: [readTreasure] }, { text: ['Under', ' the', ' oak.'] }];
+
+/** The bytes of a whole stream, as they came over the wire, with the framing of HTTP taken off. */
+async function rawStream(body: object): Promise<{ head: string; body: Buffer }> {
+  const raw = await RawClient.open(world.port);
+  raw.send(...rawChat({ stream: true, ...body }));
+  const received = Buffer.from(await raw.until(/\r\n0\r\n\r\n/), 'latin1');
+  raw.socket.destroy();
+  const end = received.indexOf('\r\n\r\n');
+  return { head: received.subarray(0, end).toString(), body: dechunked(received.subarray(end + 4)) };
+}
+
+function dechunked(body: Buffer): Buffer {
+  const pieces: Buffer[] = [];
+  for (let at = 0; ; ) {
+    const line = body.indexOf('\r\n', at);
+    const length = Number.parseInt(body.subarray(at, line).toString(), 16);
+    if (length === 0) return Buffer.concat(pieces);
+    pieces.push(body.subarray(line + 2, line + 2 + length));
+    at = line + 2 + length + 2;
+  }
+}
+
+t.test('C-090 C-105 a stream is announced as one that nobody may keep or hold back', async (t) => {
+  const { head } = await rawStream(saying('Hi'));
+  t.match(head, /^HTTP\/1\.1 200 OK\r\n/);
+  t.match(head, /\r\ncontent-type: text\/event-stream; charset=utf-8(\r\n|$)/i);
+  t.match(head, /\r\ncache-control: no-cache/i);
+  t.match(head, /\r\nx-accel-buffering: no(\r\n|$)/i);
+  t.match(head, /\r\nx-model-connection: fast(\r\n|$)/i);
+  t.notMatch(head, /content-length|content-encoding/i);
+});
+
+t.test('C-091 C-100 the bytes are data lines with a blank line behind each, the last of them [DONE]', async (t) => {
+  world.models.enqueue(...treasureHunt);
+  const { body } = await rawStream(saying('Where is it?', { stream_options: { include_usage: true } }));
+  const text = body.toString();
+  t.match(text, /^(data: \{[^\r\n]+\}\n\n){5,}data: \[DONE\]\n\n$/);
+  t.notMatch(text, /^(id|event|retry|data: *$)/m);
+});
+
+t.test('C-092 C-093 C-094 C-096 C-103 the chunks of a run with tools are a role, texts and one finish reason', async (t) => {
+  world.models.enqueue(...treasureHunt);
+  const { chunks, done, text, errors } = await world.stream(saying('Where is it?'));
+  const [first] = chunks;
+  t.equal(text, 'Under the oak.');
+  t.strictSame([done, errors], [true, []]);
+  t.strictSame(
+    chunks.map(({ choices }) => choices.map(({ delta }) => delta)),
+    [[{ role: 'assistant', content: '', refusal: null }], ...['Under', ' the', ' oak.'].map((content) => [{ content }]), [{}]],
+    'no call of a tool among them',
+  );
+  t.strictSame(
+    chunks.map(({ choices }) => choices[0]?.finish_reason),
+    [null, null, null, null, 'stop'],
+  );
+  t.match(first, { id: /^chatcmpl-/, object: 'chat.completion.chunk', model: 'assistant', created: Number });
+  for (const { id, object, created, model, choices, ...rest } of chunks) {
+    t.strictSame([id, object, created, model], [first?.id, first?.object, first?.created, first?.model]);
+    t.equal(choices[0]?.index, 0);
+    t.notOk('usage' in rest);
+  }
+});
+
+t.test('C-095 the deltas are together the answer that is given whole', async (t) => {
+  const asked = saying('a b  c\nd 😀 "e" \\ \u2028 f');
+  t.equal((await world.stream(asked)).text, answerOf(await world.chat(asked)));
+  world.models.enqueue(...treasureHunt, ...treasureHunt);
+  t.equal((await world.stream(asked)).text, answerOf(await world.chat(asked)));
+});
+
+t.test('C-097 C-098 usage comes where it is asked for, in a chunk of its own behind all others', async (t) => {
+  world.models.enqueue({ text: 'Hi', usage: { promptTokens: 7, completionTokens: 1 } });
+  const { chunks, done } = await world.stream(
+    saying('Hi', { stream_options: { include_usage: true, include_obfuscation: true } }),
+  );
+  const last = chunks.at(-1);
+  t.ok(done);
+  t.strictSame(last?.choices, []);
+  t.match(last?.usage, {
+    prompt_tokens: 7,
+    completion_tokens: 1,
+    total_tokens: 8,
+    prompt_tokens_details: {},
+    completion_tokens_details: {},
+  });
+  t.ok(chunks.slice(0, -1).every(({ usage, choices }) => usage === null && choices.length === 1));
+  const without = await world.stream(saying('Hi', { stream_options: { include_usage: false, include_obfuscation: false } }));
+  t.notOk(without.chunks.some((chunk) => 'usage' in chunk || 'obfuscation' in chunk));
+});
+
+t.test('C-099 C-102 every chunk is what the reference’s schema says, and none has an error', async (t) => {
+  const handedOut = { model: 'fast', tools: [{ type: 'function', function: { name: 'f' } }] };
+  world.models.enqueue(
+    ...treasureHunt,
+    { toolCalls: [{ name: 'f', arguments: ['{"a"', ':1}'] }] },
+    { text: ['x'], finishReason: 'length', reasoning: 'Hm.' },
+  );
+  for (const fields of [{}, handedOut, {}]) {
+    const { chunks } = await world.stream(saying('Hi', { stream_options: { include_usage: true }, ...fields }));
+    t.ok(chunks.length > 3);
+    for (const chunk of chunks) {
+      t.ok(isChunk(chunk), JSON.stringify({ chunk, errors: isChunk.errors }));
+      t.notOk('error' in chunk);
+    }
+  }
+});
+
+t.test('C-104 a token is with the caller before the model has written the next', async (t) => {
+  const gates = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  world.models.enqueue({
+    text: ['One', ...gates.map(({ promise }) => promise).flatMap((gate, i) => [gate, [' two', ' three'][i] ?? ''])],
+  });
+  const raw = await RawClient.open(world.port);
+  raw.send(...rawChat(saying('Count', { stream: true })));
+  await raw.until(/"content":"One"/);
+  t.notMatch(raw.received, 'two');
+  gates[0]?.resolve();
+  await raw.until(/"content":" two"/);
+  t.notMatch(raw.received, 'three');
+  gates[1]?.resolve();
+  await raw.until(/\[DONE\]/);
+  raw.socket.destroy();
+});
+
+t.test('text that a step says before it calls tools is streamed, a blank line before the next', async (t) => {
+  world.models.enqueue({ text: ['Let me', ' look.'], toolCalls: [readTreasure] }, { text: 'Under the oak.' });
+  t.equal((await world.stream(saying('Where is it?'))).text, 'Let me look.\n\nUnder the oak.');
+});
+
+t.test('C-106 with a session the text that was streamed is the text that is kept', async (t) => {
+  const session = { session_id: 'streamed' };
+  world.models.enqueue(...treasureHunt);
+  const { text } = await world.stream(saying('Where is it?', session));
+  await world.stream(saying('Sure?', session));
+  t.match(world.asked.messages.slice(1), [
+    { role: 'user', content: 'Where is it?' },
+    { role: 'assistant', tool_calls: [{ id: 'call_read' }] },
+    { role: 'tool', tool_call_id: 'call_read' },
+    { role: 'assistant', content: text },
+    { role: 'user', content: 'Sure?' },
+  ]);
+});
+
+t.test('C-110 a reader that stops holds up its own model, and nobody else', async (t) => {
+  const piece = 'x'.repeat(2 ** 16);
+  const pieces = 2 ** 11; // 128 MiB, far more than all sockets in between can hold
+  const number = world.models.requests.length + 1;
+  world.models.enqueue({
+    text: (function* () {
+      for (let i = 0; i < pieces; i++) yield piece;
+    })(),
+  });
+  const raw = await RawClient.open(world.port);
+  raw.send(...rawChat(saying('Talk', { stream: true })));
+  await raw.until(/xxx/);
+  raw.socket.pause();
+  const held = await world.models.received(number);
+  let sent = -1;
+  for (let unchanged = 0; unchanged < 20; unchanged = held.sent === sent ? unchanged + 1 : 0) {
+    sent = held.sent;
+    t.equal((await world.stream(saying('Hi'))).text, 'Hi', 'others are served meanwhile');
+  }
+  t.equal(held.state, 'open');
+  t.ok(held.sent < pieces, `${held.sent} of ${pieces} pieces were read`);
+  raw.socket.destroy();
+  t.equal(await held.ended, 'aborted');
+});
+
+t.test('C-111 no character is torn apart, however the model server’s bytes come', async (t) => {
+  const text = 'Größe 😀𝄞 日本語 \u2028 é';
+  const event = (delta: object, finish_reason: string | null = null) =>
+    `data: ${JSON.stringify({ id: 'x', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [{ index: 0, delta, finish_reason }] })}\n\n`;
+  const bytes = Buffer.from(`${event({ content: text })}${event({ content: text })}${event({}, 'stop')}data: [DONE]\n\n`);
+  world.models.enqueue({ raw: Array.from(bytes, (byte) => Uint8Array.of(byte)) });
+  const { body } = await rawStream(saying('Hi'));
+  let said = '';
+  for (let at = 0, end = body.indexOf('\n\n'); end >= 0; at = end + 2, end = body.indexOf('\n\n', at)) {
+    const frame = new TextDecoder('utf-8', { fatal: true }).decode(body.subarray(at, end)).slice('data: '.length);
+    if (frame === '[DONE]') continue;
+    const content: string = JSON.parse(frame).choices[0].delta.content ?? '';
+    t.ok(content.isWellFormed());
+    said += content;
+  }
+  t.equal(said, text + text);
+});
+
+t.test('C-112 a fault of the request is a plain JSON error, also where a stream was asked for', async (t) => {
+  const reply = await world.chat(saying('Hi', { stream: true, temperature: 3 }));
+  t.equal(reply.status, 400);
+  t.match(reply.headers.get('content-type'), /^application\/json/);
+  t.match(reply.body, { error: { param: 'temperature' } });
+});
+
+t.test('C-101 a silent stream has its head after 5 s, and a comment every 15 s', async (t) => {
+  const clock = new ManualClock();
+  const patient = await World.start(t, EQUIPPED, { ...equipment, clock });
+  const gate = Promise.withResolvers<void>();
+  patient.models.enqueue({ toolCalls: [{ name: 'clock', arguments: {} }] }, { before: gate.promise, text: 'At last.' });
+  const opening = patient.open(saying('Take your time'));
+  await patient.models.received(2);
+  clock.advance(4_999);
+  let hasHead = false;
+  void opening.then(() => {
+    hasHead = true;
+  });
+  await patient.get('/health');
+  t.notOk(hasHead);
+  clock.advance(1);
+  const stream = await opening;
+  await stream.until('"role":"assistant"');
+  for (let comments = 1; comments <= 3; comments++) {
+    clock.advance(15_000);
+    await stream.until(': keep-alive\n\n'.repeat(comments));
+  }
+  gate.resolve();
+  const { text, comments, done } = await stream.end();
+  t.strictSame([text, comments, done], ['At last.', ['keep-alive', 'keep-alive', 'keep-alive'], true]);
+});
