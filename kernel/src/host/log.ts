@@ -86,6 +86,12 @@ function standardError(): LogSink {
     };
   }
   let due: NodeJS.Timeout | undefined;
+  let urgent = false;
+  // Told to flush while it writes, the stream does nothing: it is told again when it has written.
+  lines.on('drain', () => {
+    if (urgent) lines.flush();
+    urgent = false;
+  });
   const flush = () => {
     clearTimeout(due);
     due = undefined;
@@ -94,8 +100,10 @@ function standardError(): LogSink {
   return {
     write(line) {
       lines.write(line);
-      if (URGENT.test(line)) flush();
-      else due ??= setTimeout(flush, WITHIN).unref();
+      if (URGENT.test(line)) {
+        urgent = true;
+        flush();
+      } else due ??= setTimeout(flush, WITHIN).unref();
     },
   };
 }
