@@ -46,6 +46,8 @@ export interface StreamReply extends Streamed {
 
 /** A whole server, and the scripted model server that its agents ask, until the test is over. */
 export class World {
+  #stopped: Promise<void> | undefined;
+
   private constructor(
     readonly server: StartedServer,
     readonly models: ModelServer,
@@ -60,8 +62,15 @@ export class World {
     const models = await ModelServer.start();
     t.teardown(() => models.close());
     const server = await startServer(yaml, { env: { MODEL_URL: models.url, MODEL_KEY, ...env }, ...options });
-    t.teardown(() => server.stop());
-    return new World(server, models);
+    const world = new World(server, models);
+    t.teardown(() => (world.#stopped ? undefined : world.stop()));
+    return world;
+  }
+
+  /** Stops the server before the test is over. @throws as the server does. */
+  stop(): Promise<void> {
+    this.#stopped ??= this.server.stop();
+    return this.#stopped;
   }
 
   get url(): string {
