@@ -16,13 +16,7 @@ import {
   type YAMLError,
   type YAMLMap,
 } from 'yaml';
-import { ConfigError, type ConfigPath } from './errors.js';
-
-/** Both count from 1, as editors do. */
-export interface Position {
-  readonly line: number;
-  readonly column: number;
-}
+import { ConfigError, type ConfigPath, type Position } from './errors.js';
 
 /** Something wrong with the text itself. */
 export interface TextFault {

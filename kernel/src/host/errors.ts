@@ -1,4 +1,8 @@
-import type { Position } from './config-file.js';
+/** Both count from 1, as editors do. */
+export interface Position {
+  readonly line: number;
+  readonly column: number;
+}
 
 /** A place in the configuration: `['models', 'fast', 'model']`. */
 export type ConfigPath = readonly (string | number)[];
