@@ -39,6 +39,8 @@ function server(name, child, port) {
   return {
     name,
     port,
+    /** For a look from outside, with a profiler or the system's own accounting. */
+    pid: child.pid,
     /** CPU microseconds so far. */
     cpu: () => ask(child, 'cpu'),
     /** Bytes of live heap, and resident. */
