@@ -76,6 +76,38 @@ export function sessionStoreContract(
     assert.deepEqual(await store.load(SESSION), { version: 0, messages: [] });
   });
 
+  add('shows nothing of a turn that has begun, until it is committed', async (store) => {
+    await commitTurns(store, SESSION, 1);
+    await store.begin(SESSION, { turnId: 'turn_2', input: [{ role: 'user', content: 'question 2' }] });
+    assert.deepEqual(await store.load(SESSION), { version: 1, messages: turn(1) });
+    await store.commit(SESSION, { turnId: 'turn_2', expected: 1, messages: turn(2) });
+    assert.deepEqual(await store.load(SESSION), { version: 2, messages: [...turn(1), ...turn(2)] });
+  });
+
+  add('leaves the conversation as it was when a turn is taken back', async (store) => {
+    await commitTurns(store, SESSION, 1);
+    await store.begin(SESSION, { turnId: 'turn_2', input: turn(2) });
+    await store.abandon(SESSION, 'turn_2');
+    await store.abandon(SESSION, 'turn_2');
+    await store.abandon({ ...SESSION, key: 'nobody' }, 'turn_3');
+    assert.deepEqual(await store.load(SESSION), { version: 1, messages: turn(1) });
+    await store.commit(SESSION, { expected: 1, messages: turn(3) });
+  });
+
+  add('has nothing to recover of turns that ended, and tells of none that runs now', async (store) => {
+    await store.begin(SESSION, { turnId: 'turn_1', input: turn(1) });
+    await store.commit(SESSION, { turnId: 'turn_1', expected: 0, messages: turn(1) });
+    await store.begin(SESSION, { turnId: 'turn_2', input: turn(2) });
+    await store.abandon(SESSION, 'turn_2');
+    assert.deepEqual(await store.recover(), []);
+  });
+
+  add('tells the version alone', async (store) => {
+    assert.equal(await store.version(SESSION), 0);
+    await commitTurns(store, SESSION, 2);
+    assert.equal(await store.version(SESSION), 2);
+  });
+
   add('lets exactly one of several commits at the same time win', async (store) => {
     const attempts = Array.from({ length: 8 }, (_, i) => store.commit(SESSION, { expected: 0, messages: turn(i) }));
     const results = await Promise.allSettled(attempts);

@@ -164,7 +164,11 @@ t.test('sessions', async (t) => {
     const began = Promise.withResolvers<void>();
     const store = (work: () => Promise<void>): SessionStore => ({
       load: async () => ({ version: 3, messages: [user('old'), { role: 'assistant', content: 'older' }] }),
+      version: async () => 3,
+      begin: async () => {},
       commit: work,
+      abandon: async () => {},
+      recover: async () => [],
       park: async () => {},
       parked: async () => undefined,
       health: async () => ({ ok: true }),

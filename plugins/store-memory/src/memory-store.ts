@@ -3,6 +3,7 @@ import {
   CLOCK,
   type Clock,
   CONFIG,
+  type InterruptedTurn,
   inject,
   injectable,
   LOGGER,
@@ -58,6 +59,19 @@ export class MemoryStore implements SessionStore {
     return { version: item.value.version, messages: item.value.messages.slice() };
   }
 
+  async version(id: SessionId): Promise<number> {
+    return this.#sessions.get(sessionKey(id))?.value.version ?? 0;
+  }
+
+  /** What begins here and never ends is gone with the process: there is nothing to write down, nor to recover. */
+  async begin(): Promise<void> {}
+
+  async abandon(): Promise<void> {}
+
+  async recover(): Promise<readonly InterruptedTurn[]> {
+    return [];
+  }
+
   async commit(id: SessionId, { expected, messages }: TurnCommit): Promise<void> {
     const key = sessionKey(id);
     const before = this.#sessions.get(key);
@@ -73,16 +87,16 @@ export class MemoryStore implements SessionStore {
     this.#makeRoom();
   }
 
-  async park(owner: ParkOwner, callIds: readonly string[], messages: readonly Message[]): Promise<void> {
+  async park(owner: ParkOwner, keys: readonly string[], messages: readonly Message[]): Promise<void> {
     const parked = copyOf(messages);
     this.#assertFits(parked.bytes, 'what a turn leaves for its next request');
-    const share = Math.ceil(parked.bytes / callIds.length); // the calls have one copy among them
-    for (const callId of callIds) this.#parked.put(parkKey(owner, callId), parked.messages, share);
+    const share = Math.ceil(parked.bytes / keys.length); // the keys have one copy among them
+    for (const key of keys) this.#parked.put(parkKey(owner, key), parked.messages, share);
     this.#makeRoom();
   }
 
-  async parked(owner: ParkOwner, callId: string): Promise<readonly Message[] | undefined> {
-    return this.#parked.get(parkKey(owner, callId))?.value;
+  async parked(owner: ParkOwner, key: string): Promise<readonly Message[] | undefined> {
+    return this.#parked.get(parkKey(owner, key))?.value;
   }
 
   async health(): Promise<{ readonly ok: boolean }> {
@@ -144,8 +158,8 @@ function sessionKey({ project, agent, key }: SessionId): string {
   return JSON.stringify([project, agent, key]);
 }
 
-function parkKey({ project, agent }: ParkOwner, callId: string): string {
-  return JSON.stringify([project, agent, callId]);
+function parkKey({ project, agent }: ParkOwner, key: string): string {
+  return JSON.stringify([project, agent, key]);
 }
 
 /** Messages that nobody else holds and nobody can change, and their size as JSON. */
