@@ -1,4 +1,5 @@
 import t from 'tap';
+import { bearer, TOKENS, tokens } from '../support/tokens.js';
 import { errorOf, saying, TRANSPORTS, World } from '../support/world.js';
 
 const AGENTS = `
@@ -17,37 +18,13 @@ projects:
   beta: {}
 `;
 
-/** Tokens known by heart, each of another scope. */
-const TOKENS = `
-  import { AuthProviders, definePlugin } from '@plugboard/kernel';
-  const scopes = ['chat', 'models:read'];
-  const principals = {
-    'token-of-default': { project: 'default', scopes },
-    'token-of-acme': { project: 'acme', scopes },
-    'token-of-beta': { project: 'beta', scopes },
-    'token-of-one-agent': { project: 'default', agents: ['assistant'], scopes },
-  };
-  export default definePlugin({
-    name: 'tokens', apiVersion: 1, summary: 'Knows tokens by heart', configSchema: { type: 'object', properties: {} },
-    register: (ctx) => ctx.contribute(AuthProviders, {
-      authenticate: ({ bearer }) => Object.hasOwn(principals, bearer) ? { principal: principals[bearer] } : undefined,
-    }),
-  });
-`;
-
 const open = await World.start(t, `${TRANSPORTS}${AGENTS}defaultAgent: assistant\n`);
-const closed = await World.start(t, `${TRANSPORTS}${AGENTS}auth: { tokens: { use: ./tokens.mjs } }\n`, {
-  files: { 'tokens.mjs': TOKENS },
-});
+const closed = await World.start(t, `${TRANSPORTS}${AGENTS}${TOKENS}`, { files: tokens });
 
 /** What a caller with this token is answered under a name; without one, in the open scope. */
 function ask(model: string, token?: string, fields: object = {}) {
   const world = token === undefined ? open : closed;
   return world.chat(saying('Hi', { model, ...fields }), bearer(token));
-}
-
-function bearer(token: string | undefined): Readonly<Record<string, string>> {
-  return token === undefined ? {} : { authorization: `Bearer ${token}` };
 }
 
 const promptOf = ({ asked }: World) => asked.messages.find(({ role }) => role === 'system')?.content;

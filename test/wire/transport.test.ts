@@ -2,17 +2,8 @@ import t from 'tap';
 import { RawClient } from '../../plugins/transport-http/test/raw-client.js';
 import { eventually } from '../support/eventually.js';
 import { rawChat, rawExchange, wholeReply } from '../support/raw-exchange.js';
+import { TOKENS, tokens } from '../support/tokens.js';
 import { ASSISTANT, answerOf, errorOf, type Reply, saying, TRANSPORTS, World } from '../support/world.js';
-
-const TOKENS = `
-  import { AuthProviders, definePlugin, OPEN } from '@plugboard/kernel';
-  export default definePlugin({
-    name: 'tokens', apiVersion: 1, summary: 'Knows one token', configSchema: { type: 'object', properties: {} },
-    register: (ctx) => ctx.contribute(AuthProviders, {
-      authenticate: ({ bearer }) => (bearer === 'secret' ? { principal: OPEN } : undefined),
-    }),
-  });
-`;
 
 const CHAT = '/v1/chat/completions';
 const world = await World.start(t);
@@ -226,8 +217,7 @@ t.test('C-013 nothing comes before the status, however long a turn takes', async
 });
 
 t.test('C-014 Expect: 100-continue is met, but not before the credential and the length were looked at', async (t) => {
-  const yaml = `${TRANSPORTS}${ASSISTANT}auth: { tokens: { use: ./tokens.mjs } }\n`;
-  const { port } = await World.start(t, yaml, { files: { 'tokens.mjs': TOKENS } });
+  const { port } = await World.start(t, TRANSPORTS + ASSISTANT + TOKENS, { files: tokens });
   const body = JSON.stringify(saying('Hi'));
   const begin = async (token: string, length: number) => {
     const raw = await RawClient.open(port);
@@ -245,8 +235,8 @@ t.test('C-014 Expect: 100-continue is met, but not before the credential and the
     return raw;
   };
   t.match(await (await begin('wrong', body.length)).until(/\r\n\r\n/), /^HTTP\/1\.1 401 /);
-  t.match(await (await begin('secret', 30 * 2 ** 20)).until(/\r\n\r\n/), /^HTTP\/1\.1 413 /);
-  const welcome = await begin('secret', body.length);
+  t.match(await (await begin('token-of-default', 30 * 2 ** 20)).until(/\r\n\r\n/), /^HTTP\/1\.1 413 /);
+  const welcome = await begin('token-of-default', body.length);
   t.equal(await welcome.until(/\r\n\r\n/), 'HTTP/1.1 100 Continue\r\n\r\n');
   welcome.send(body);
   t.match(await welcome.until(/"finish_reason":"stop"/), /Continue\r\n\r\nHTTP\/1\.1 200 OK\r\n/);
