@@ -6,6 +6,7 @@ import { sets } from './parameters.js';
 import type { Target } from './points/agent-runtime.js';
 import type { ModelConnector } from './points/model-connector.js';
 import { DEFAULT_PROJECT } from './principal.js';
+import type { RestartPolicy } from './sessions/recovery.js';
 import type { AgentSettings } from './settings.js';
 import { readPrompt } from './system-prompt.js';
 
@@ -28,6 +29,7 @@ export interface Agent extends Target {
   readonly budget: Budget;
   /** Milliseconds for one turn. */
   readonly timeout: number;
+  readonly onRestart: RestartPolicy;
 }
 
 const agents = new WeakSet<Target>();
@@ -66,6 +68,9 @@ export function configuredAgent(
       tokens: settings.maxTokens ?? Number.POSITIVE_INFINITY,
     },
     timeout: parseDuration(settings.timeout),
+    onBusy: settings.onBusy,
+    onRestart: settings.onRestart,
+    onDisconnect: settings.onDisconnect,
     fingerprint: fingerprint([name, settings, system]),
     ...connected(modelNames(settings), settings.params, models),
   });
@@ -84,6 +89,9 @@ export function rawModel(name: string, models: Extensions<ModelConnector>): Agen
     clientTools: 'passthrough',
     budget: { steps: 1, toolCalls: Number.POSITIVE_INFINITY, tokens: Number.POSITIVE_INFINITY },
     timeout: parseDuration('10m'),
+    onBusy: 'enqueue',
+    onRestart: 'rollback',
+    onDisconnect: 'cancel',
     fingerprint: fingerprint([name, models.get(name)?.model]),
     ...connected([name], {}, models),
   });

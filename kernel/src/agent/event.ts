@@ -134,7 +134,11 @@ export type FailureCode =
   | 'overloaded'
   | 'draining'
   /** The session has turns enough in its queue, or the wait was too long. */
-  | 'session_busy';
+  | 'session_busy'
+  /** A newer request to the session took the turn's place. */
+  | 'turn_interrupted'
+  /** The session crashed again and again, and takes no turns for a while. */
+  | 'session_quarantined';
 
 /** What a part of a turn throws when it knows what the caller should be told. Anything else that is thrown is `crashed`. */
 export class TurnError extends Error {

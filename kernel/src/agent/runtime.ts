@@ -8,14 +8,17 @@ import { begin } from './diagnostics.js';
 import { Directory } from './directory.js';
 import { type AgentEvent, type AgentEvents, type FailureCode, TurnError } from './event.js';
 import { ModelCalls } from './model-calls.js';
-import type { AgentRuntime, Listing, Resolution, TurnRequest } from './points/agent-runtime.js';
+import type { AgentRuntime, Listing, Resolution, SessionRequest, TurnRequest } from './points/agent-runtime.js';
 import type { Interceptor } from './points/interceptor.js';
 import type { ModelConnector } from './points/model-connector.js';
 import type { SessionStore } from './points/session-store.js';
 import type { ToolSource } from './points/tool-source.js';
 import type { Principal } from './principal.js';
 import { isTerminal, sealed } from './sealed.js';
-import { Sessions } from './sessions.js';
+import { abandoned } from './sessions/broadcast.js';
+import type { History } from './sessions/history.js';
+import { recoverTurns } from './sessions/recovery.js';
+import { SessionSupervisor } from './sessions/session-supervisor.js';
 import type { RuntimeSettings } from './settings.js';
 import { ToolBatches } from './tool-batches.js';
 import { Toolboxes } from './toolbox.js';
@@ -47,6 +50,7 @@ export class Runtime implements AgentRuntime {
   readonly #parts: RuntimeParts;
   readonly #turnParts: TurnParts;
   readonly #toolboxes: Toolboxes;
+  readonly #sessions: SessionSupervisor;
   readonly #running = new Map<AbortController, Promise<void>>();
   #directory: Directory | undefined;
 
@@ -64,8 +68,8 @@ export class Runtime implements AgentRuntime {
       toolboxes: this.#toolboxes,
       tools: new ToolBatches(clock),
       gate: new Turnstile({ places: runningTurns, queue: queuedTurns, refusal: overloaded }, clock),
-      sessions: new Sessions(queuedPerSession, clock),
     };
+    this.#sessions = new SessionSupervisor(queuedPerSession, clock, log);
   }
 
   /** Looks at what the agents are made of, now that it runs. @throws one error for everything that is wrong with their tools. */
@@ -77,15 +81,17 @@ export class Runtime implements AgentRuntime {
         problems.push(`agents.${agent.name}.tools: ${problem}`);
     }
     if (problems.length > 0) throw new Error(problems.join('\n'));
+    const agents = new Map([...directory.agents()].map((agent) => [agent.name, agent]));
+    await recoverTurns(this.#parts.stores.one(), (name) => agents.get(name)?.onRestart ?? 'rollback', this.#parts.log);
     this.#directory = directory;
   }
 
   /** Ends the turns that still run, and waits for them. */
   async stop(signal: AbortSignal): Promise<void> {
-    for (const abort of this.#running.keys())
-      abort.abort(new TurnError('stopped', 'The server stopped before the agent had finished.'));
+    const reason = new TurnError('stopped', 'The server stopped before the agent had finished.');
+    for (const abort of this.#running.keys()) abort.abort(reason);
     const over = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
-    await Promise.race([Promise.all(this.#running.values()), over]);
+    await Promise.race([Promise.all([this.#sessions.end(reason), ...this.#running.values()]), over]);
   }
 
   resolve(name: string, principal: Principal): Resolution {
@@ -97,11 +103,16 @@ export class Runtime implements AgentRuntime {
   }
 
   async ready(): Promise<boolean> {
-    if (this.#parts.host.phase !== 'running' || !this.#known().inhabited) return false;
+    if (this.#parts.host.phase !== 'running' || !this.#known().inhabited || this.#sessions.overrun) return false;
     return (await this.#parts.stores.one().health()).ok;
   }
 
   run(request: TurnRequest): AgentEvents {
+    return request.session ? this.#inSession(request, request.session) : this.#alone(request);
+  }
+
+  /** A turn whose conversation the caller keeps: it ends with its one reader. */
+  #alone(request: TurnRequest): AgentEvents {
     const abort = new AbortController();
     const channel = new Channel<readonly AgentEvent[]>(CHANNEL_BATCHES, () => abort.abort(abandoned()));
     const end = () => abort.abort(request.signal.reason instanceof TurnError ? request.signal.reason : abandoned());
@@ -117,24 +128,54 @@ export class Runtime implements AgentRuntime {
 
   /** Drives a turn into its channel. A reader that stops reading holds the turn up, until the turn's time is over or the reader goes. */
   async #drive(request: TurnRequest, abort: AbortController, channel: Channel<readonly AgentEvent[]>): Promise<void> {
-    const span = begin('turn', () => ({ request }));
     abort.signal.addEventListener('abort', () => channel.hurry(), { once: true });
-    for await (const batch of sealed(this.#begin(request, abort), (error) => this.#logFailure(error, request))) {
+    for await (const batch of this.#events(request, undefined, abort)) {
       const last = batch.at(-1);
-      if (last?.type === 'finished') span.tell({ status: last.reason, usage: last.usage });
-      if (last?.type === 'failed') span.tell({ status: last.failure.code });
       const full = channel.write(batch);
       // Ended in the same breath, so that a reader that stops at the terminal event has not left early.
       if (last && isTerminal(last)) channel.end();
       else if (full) await full;
     }
+  }
+
+  /** A turn of a session, which drives it by itself, behind the session's earlier ones. */
+  #inSession(request: TurnRequest, { key, busy, fingerprint }: SessionRequest): AgentEvents {
+    const { target, principal, signal } = request;
+    // Only from the credential comes the project; the agent's name keeps two agents apart, whatever the key.
+    const id = { project: principal.project, agent: target.name, key };
+    const turn = {
+      fingerprint,
+      busy: busy ?? target.onBusy,
+      outlivesReaders: target.onDisconnect === 'continue',
+      run: (history: History, abort: AbortController) => this.#events(request, history, abort),
+    };
+    return this.#sessions.submit(id, this.#parts.stores.one(), turn, signal);
+  }
+
+  /** The events of a turn, certain to end, and told to whoever listens. */
+  async *#events(
+    request: TurnRequest,
+    history: History | undefined,
+    abort: AbortController,
+  ): AsyncGenerator<readonly AgentEvent[]> {
+    const span = begin('turn', () => ({ request }));
+    for await (const batch of sealed(this.#begin(request, history, abort), (error) => this.#logFailure(error, request))) {
+      const last = batch.at(-1);
+      if (last?.type === 'finished') span.tell({ status: last.reason, usage: last.usage });
+      if (last?.type === 'failed') span.tell({ status: last.failure.code });
+      yield batch;
+    }
     span.end();
   }
 
-  async *#begin(request: TurnRequest, abort: AbortController): AsyncGenerator<readonly AgentEvent[]> {
+  async *#begin(
+    request: TurnRequest,
+    history: History | undefined,
+    abort: AbortController,
+  ): AsyncGenerator<readonly AgentEvent[]> {
     if (this.#parts.host.phase === 'stopping') throw new TurnError('draining', 'The server is stopping.', { retryAfter: 1 });
     abort.signal.throwIfAborted();
-    yield* runTurn(agentBehind(request.target), request, abort, this.#turnParts);
+    yield* runTurn(agentBehind(request.target), request, history, abort, this.#turnParts);
   }
 
   #known(): Directory {
@@ -148,10 +189,6 @@ export class Runtime implements AgentRuntime {
     else if (OPERATORS_CONCERN.has(error.code)) this.#parts.log.warn(facts, 'a turn failed');
     else this.#parts.log.debug(facts, 'a turn ended early');
   }
-}
-
-function abandoned(): TurnError {
-  return new TurnError('abandoned', 'The caller went away before the agent had finished.');
 }
 
 function overloaded(): TurnError {

@@ -50,6 +50,25 @@ const agentSchema = {
     timeout: { ...duration, description: 'How long one turn may take; then it has failed.', default: '10m' },
     project: { type: 'string', minLength: 1, description: 'The tenant that the agent belongs to.', default: 'default' },
     description: { type: 'string', description: 'Shown where agents are listed for people.' },
+    onBusy: {
+      type: 'string',
+      enum: ['enqueue', 'reject', 'interrupt'],
+      description:
+        'What happens to a turn whose session is busy with another: it waits, it is refused, or it takes the other’s place.',
+      default: 'enqueue',
+    },
+    onRestart: {
+      type: 'string',
+      enum: ['rollback', 'keep-input'],
+      description: 'What becomes of a turn that a crash of the server cut: nothing is kept of it, or what the caller had said.',
+      default: 'rollback',
+    },
+    onDisconnect: {
+      type: 'string',
+      enum: ['cancel', 'continue'],
+      description: 'What becomes of a turn of a session whose caller goes away: it ends, or it runs to its end and is kept.',
+      default: 'cancel',
+    },
   },
   required: ['model'],
   additionalProperties: false,

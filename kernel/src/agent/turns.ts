@@ -10,8 +10,8 @@ import { park, toPark, unpark } from './parked-calls.js';
 import type { TurnRequest } from './points/agent-runtime.js';
 import type { Interceptor } from './points/interceptor.js';
 import type { SessionId, SessionStore } from './points/session-store.js';
-import { contribute } from './session-input.js';
-import type { Sessions } from './sessions.js';
+import type { History } from './sessions/history.js';
+import { contribute } from './sessions/session-input.js';
 import { Transcript } from './transcript.js';
 import type { Turn } from './turn.js';
 import type { Turnstile } from './turnstile.js';
@@ -20,42 +20,37 @@ export interface TurnParts extends LoopParts {
   readonly clock: Clock;
   readonly ids: IdSource;
   readonly gate: Turnstile;
-  readonly sessions: Sessions;
   readonly stores: Extensions<SessionStore>;
   readonly interceptors: Extensions<Interceptor>;
 }
 
 /**
- * One turn, from its place in the queue to its end: behind the earlier turns of its session, within the process's limit, with the session's history, through the interceptors, and
- * committed before anyone is told that it has finished.
+ * One turn, from its place in the queue to its end: within the process's limit, with the session's history, through the interceptors, and committed before anyone is told
+ * that it has finished.
  *
+ * @param history of the session that the turn belongs to, if it belongs to one; the session sees to it that there is no other turn meanwhile.
  * @param abort aborted by whoever ends the turn early, with what the caller is to be told as the reason; and here, when the agent's time is over.
  * @throws TurnError, or whatever a defect throws.
  */
 export async function* runTurn(
   agent: Agent,
   request: TurnRequest,
+  history: History | undefined,
   abort: AbortController,
   parts: TurnParts,
 ): AsyncGenerator<readonly AgentEvent[]> {
   const { signal } = abort;
-  const session = sessionOf(agent, request);
-  const leaveSession = session && (await parts.sessions.enter(session, signal));
+  await parts.gate.enter(signal);
+  const timer = parts.clock.after(agent.timeout, () => abort.abort(outOfTime(agent)));
   try {
-    await parts.gate.enter(signal);
-    const timer = parts.clock.after(agent.timeout, () => abort.abort(outOfTime(agent)));
-    try {
-      if (session) yield* inSession(session, agent, request, signal, parts);
-      else yield* stateless(agent, request, signal, parts);
-    } catch (error) {
-      // What breaks off because the turn was ended early is not the reason, but its consequence.
-      throw signal.aborted ? signal.reason : error;
-    } finally {
-      timer.cancel();
-      parts.gate.leave();
-    }
+    if (history) yield* inSession(history, agent, request, signal, parts);
+    else yield* stateless(agent, request, signal, parts);
+  } catch (error) {
+    // What breaks off because the turn was ended early is not the reason, but its consequence.
+    throw signal.aborted ? signal.reason : error;
   } finally {
-    leaveSession?.();
+    timer.cancel();
+    parts.gate.leave();
   }
 }
 
@@ -85,30 +80,37 @@ async function* stateless(
 }
 
 async function* inSession(
-  id: SessionId,
+  history: History,
   agent: Agent,
   request: TurnRequest,
   signal: AbortSignal,
   parts: TurnParts,
 ): AsyncGenerator<readonly AgentEvent[]> {
-  const store = parts.stores.one();
-  const stored = await keep(() => store.load(id), 'load', id);
-  const input = contribute(stored.messages, request.messages);
+  const { id, store } = history;
+  const { messages } = await keep(() => history.current(), 'load', id);
+  const input = contribute(messages, request.messages);
   const turn = makeTurn(agent, request, input.messages, signal, parts);
-  const transcript = new Transcript();
-  for await (const batch of intercepted(agent, turn, parts)) {
-    transcript.add(batch);
-    const last = batch.at(-1);
-    if (last?.type !== 'finished') {
-      yield batch;
-      continue;
+  await keep(() => store.begin(id, { turnId: turn.id, input: input.added }), 'begin', id);
+  let isKept = false;
+  try {
+    const transcript = new Transcript();
+    for await (const batch of intercepted(agent, turn, parts)) {
+      transcript.add(batch);
+      const last = batch.at(-1);
+      if (last?.type !== 'finished') {
+        yield batch;
+        continue;
+      }
+      // Whoever sees the turn finished can rely on it being kept.
+      if (batch.length > 1) yield batch.slice(0, -1);
+      signal.throwIfAborted();
+      await keep(() => history.commit(turn.id, [...input.added, ...transcript.messages()]), 'commit', id);
+      isKept = true;
+      yield [last];
     }
-    // Whoever sees the turn finished can rely on it being kept.
-    if (batch.length > 1) yield batch.slice(0, -1);
-    signal.throwIfAborted();
-    const messages = [...input.added, ...transcript.messages()];
-    await keep(() => store.commit(id, { expected: stored.version, messages }), 'commit', id);
-    yield [last];
+  } finally {
+    // A store that cannot even take a turn back finds it when it is opened again.
+    if (!isKept) await keep(() => store.abandon(id, turn.id), 'abandon', id).catch(() => {});
   }
 }
 
@@ -128,7 +130,7 @@ function makeTurn(agent: Agent, request: TurnRequest, messages: readonly Message
     id: `turn_${parts.ids.base62(20)}`,
     agent: agent.name,
     principal: request.principal,
-    session: request.session === undefined ? undefined : `api:${request.session}`,
+    session: request.session && `api:${request.session.key}`,
     messages,
     clientTools: takesTools ? request.clientTools : [],
     params: layParams(agent.params, request.params, takesTools),
@@ -137,11 +139,6 @@ function makeTurn(agent: Agent, request: TurnRequest, messages: readonly Message
     metadata: request.metadata,
     signal,
   };
-}
-
-/** Only from the credential comes the project; the agent's name keeps two agents apart, whatever the key. */
-function sessionOf(agent: Agent, { session, principal }: TurnRequest): SessionId | undefined {
-  return session === undefined ? undefined : { project: principal.project, agent: agent.name, key: session };
 }
 
 /** Calls for the caller and calls that run here can only mix where there are tools of both kinds. */

@@ -72,7 +72,13 @@ t.test('sessions', async (t) => {
   t.test('C-120 C-121 a key keeps the conversation, and without one nothing is kept', async (t) => {
     const { runtime, target } = await runtimeIn({ models: { fast: echo() } });
     const say = async (text: string, session?: string) =>
-      textOfEvents(await collect(runtime.run(request(target(), { session, messages: [user(text)] }))));
+      textOfEvents(
+        await collect(
+          runtime.run(
+            request(target(), { session: session === undefined ? undefined : { key: session }, messages: [user(text)] }),
+          ),
+        ),
+      );
     t.equal(await say('one', 'ann'), 'u:one');
     t.equal(await say('two', 'ann'), 'u:one a:u:one u:two');
     t.equal(await say('three', 'bob'), 'u:three');
@@ -94,7 +100,9 @@ t.test('sessions', async (t) => {
     });
     const say = async (name: string, principal: Principal) =>
       textOfEvents(
-        await collect(runtime.run(request(target(name, principal), { principal, session: 'ann', messages: [user('hi')] }))),
+        await collect(
+          runtime.run(request(target(name, principal), { principal, session: { key: 'ann' }, messages: [user('hi')] })),
+        ),
       );
     t.equal(await say('assistant', OPEN), 'u:hi');
     t.equal(await say('other', OPEN), 'u:hi');
@@ -105,10 +113,13 @@ t.test('sessions', async (t) => {
 
   t.test('C-129 a body that holds the whole conversation adds only what follows its last assistant message', async (t) => {
     const { runtime, target, store } = await runtimeIn({ models: { fast: echo() } });
-    await collect(runtime.run(request(target(), { session: 's', messages: [user('a')] })));
+    await collect(runtime.run(request(target(), { session: { key: 's' }, messages: [user('a')] })));
     await collect(
       runtime.run(
-        request(target(), { session: 's', messages: [user('a'), { role: 'assistant', content: 'whatever' }, user('b')] }),
+        request(target(), {
+          session: { key: 's' },
+          messages: [user('a'), { role: 'assistant', content: 'whatever' }, user('b')],
+        }),
       ),
     );
     const { version, messages } = await store.load({ project: 'default', agent: 'assistant', key: 's' });
@@ -132,7 +143,13 @@ t.test('sessions', async (t) => {
       const { runtime, target } = await runtimeIn({ models: { fast: model } });
       const order: string[] = [];
       const send = async (text: string, session: string) => {
-        const answer = textOfEvents(await collect(runtime.run(request(target(), { session, messages: [user(text)] }))));
+        const answer = textOfEvents(
+          await collect(
+            runtime.run(
+              request(target(), { session: session === undefined ? undefined : { key: session }, messages: [user(text)] }),
+            ),
+          ),
+        );
         order.push(`${session} ${text}: ${answer}`);
       };
       const first = send('one', 'ann');
@@ -152,7 +169,7 @@ t.test('sessions', async (t) => {
   t.test('C-131 a turn that failed leaves the session as it was', async (t) => {
     const model = new ScriptedModel([[new Error('boom')], says('fine')]);
     const { runtime, target, store } = await runtimeIn({ models: { fast: model } });
-    const say = () => collect(runtime.run(request(target(), { session: 's', messages: [user('x')] })));
+    const say = () => collect(runtime.run(request(target(), { session: { key: 's' }, messages: [user('x')] })));
     t.match(endOf(await say()), { type: 'failed', failure: { code: 'crashed' } });
     t.equal((await store.load({ project: 'default', agent: 'assistant', key: 's' })).version, 0);
     t.match(endOf(await say()), { type: 'finished' });
@@ -182,7 +199,7 @@ t.test('sessions', async (t) => {
     });
     const events: AgentEvent[] = [];
     const reading = (async () => {
-      for await (const batch of slow.runtime.run(request(slow.target(), { session: 's' }))) events.push(...batch);
+      for await (const batch of slow.runtime.run(request(slow.target(), { session: { key: 's' } }))) events.push(...batch);
     })();
     await began.promise;
     t.equal(events.at(-1)?.type, 'usage');
@@ -194,7 +211,7 @@ t.test('sessions', async (t) => {
       models: { fast: new ScriptedModel([says('hi')]) },
       store: store(() => Promise.reject(new VersionConflict(3, 4))),
     });
-    const failed = await collect(lost.runtime.run(request(lost.target(), { session: 's' })));
+    const failed = await collect(lost.runtime.run(request(lost.target(), { session: { key: 's' } })));
     t.match(endOf(failed), {
       type: 'failed',
       failure: { code: 'store_failed', message: 'The session store failed; the turn was not kept.' },
@@ -210,7 +227,7 @@ t.test('sessions', async (t) => {
       models: { fast: new ScriptedModel(() => [gate.promise, ...says('x')]) },
       clock,
     });
-    const send = () => collect(runtime.run(request(target(), { session: 's' })));
+    const send = () => collect(runtime.run(request(target(), { session: { key: 's' } })));
     const first = send();
     const second = send();
     t.match(await send(), [{ type: 'failed', failure: { code: 'session_busy', retryAfter: 1 } }]);
@@ -326,7 +343,7 @@ t.test('interceptors stand around the turn like an onion, in file order from the
   };
   const model = new ScriptedModel([says('quiet')]);
   const { runtime, target, store } = await runtimeIn({ models: { fast: model }, interceptors: [wrap, shout] });
-  t.equal(textOfEvents(await collect(runtime.run(request(target(), { session: 's' })))), '<QUIET>');
+  t.equal(textOfEvents(await collect(runtime.run(request(target(), { session: { key: 's' } })))), '<QUIET>');
   t.equal(model.asked[0]?.messages.length, 2);
   const { messages } = await store.load({ project: 'default', agent: 'assistant', key: 's' });
   t.strictSame(messages.at(-1), { role: 'assistant', content: '<QUIET>' }, 'what was shown is what is kept');
@@ -361,7 +378,7 @@ t.test('turn, step, tool and store are told to whoever listens, with headers tha
   const listen = (name: keyof typeof channels) => {
     const handlers = {
       start: (context: object) => {
-        heard.push(`${name} start`);
+        heard.push(name === 'store' ? `store ${(context as { operation: string }).operation}` : `${name} start`);
         if (name === 'step') (context as { headers: Record<string, string> }).headers.traceparent = '00-1';
       },
       asyncEnd: (context: object) => heard.push(`${name} end${'error' in context ? ' failed' : ''}`),
@@ -379,10 +396,12 @@ t.test('turn, step, tool and store are told to whoever listens, with headers tha
     models: { fast: model },
     tools: { own: single(() => '') },
   });
-  await collect(runtime.run(request(target(), { session: 's' })));
+  await collect(runtime.run(request(target(), { session: { key: 's' } })));
   t.strictSame(heard, [
     'turn start',
-    'store start',
+    'store load',
+    'store end',
+    'store begin',
     'store end',
     'step start',
     'step end',
@@ -390,6 +409,8 @@ t.test('turn, step, tool and store are told to whoever listens, with headers tha
     'tool end',
     'step start',
     'step end failed',
+    'store abandon',
+    'store end',
     'turn end',
   ]);
   t.strictSame(model.asked[0]?.headers, { traceparent: '00-1' });

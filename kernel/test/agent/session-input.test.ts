@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import t from 'tap';
 import { TurnError } from '../../src/agent/event.js';
 import type { Message } from '../../src/agent/message.js';
-import { contribute } from '../../src/agent/session-input.js';
+import { contribute } from '../../src/agent/sessions/session-input.js';
 import { user } from './harness.js';
 
 const assistant = (content: string): Message => ({ role: 'assistant', content });

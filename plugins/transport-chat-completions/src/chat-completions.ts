@@ -12,6 +12,7 @@ import {
   injectable,
   type Principal,
   peek,
+  type SessionRequest,
   type Target,
   type TurnRequest,
 } from '@plugboard/kernel';
@@ -24,7 +25,7 @@ import { httpErrorOf } from './failure.js';
 import { conversationOf, textOnly } from './messages.js';
 import { parametersOf } from './parameters.js';
 import type { CompletionRequest } from './request.js';
-import { sessionKeyOf } from './session-key.js';
+import { busyModeOf, sessionKeyOf } from './session-key.js';
 import type { StreamEncoder } from './stream-encoder.js';
 import { TurnFacts } from './turn-facts.js';
 import { parseRequest } from './validate.js';
@@ -87,7 +88,7 @@ export class ChatCompletions implements HttpRoute {
       target,
       principal: request.principal,
       messages,
-      session,
+      session: session === undefined ? undefined : this.#sessionOf(session, request),
       clientTools,
       params,
       incremental: encoder !== undefined,
@@ -97,6 +98,12 @@ export class ChatCompletions implements HttpRoute {
     };
     const headers = ignoredHeader(ignored);
     return encoder ? this.#streamed(request, body, turn, encoder, headers) : this.#whole(request, body, turn, headers);
+  }
+
+  /** A client that gives up on a request and repeats it sends the same bytes: it joins the turn that it began. */
+  #sessionOf(key: string, request: HttpRequest): SessionRequest {
+    const fingerprint = hash('sha256', JSON.stringify([request.principal.token, key, request.rawBody]), 'base64');
+    return { key, fingerprint, busy: busyModeOf(request) };
   }
 
   #encoder(): StreamEncoder {

@@ -16,6 +16,9 @@ export function httpErrorOf(failure: Failure, stateful: boolean): HttpError {
     case 'overloaded':
     case 'draining':
       return serverError(503, code, message, retryAfter(failure));
+    case 'turn_interrupted':
+      // Neither a 409 nor a 5xx: clients would repeat those, and the repetition would interrupt the newer turn.
+      return invalidRequest(message, { code, headers: { 'x-should-retry': 'false' } });
     case 'session_busy':
       return invalidRequest(message, { status: 409, code, headers: retryAfter(failure) });
     case 'model_failed':
@@ -23,6 +26,7 @@ export function httpErrorOf(failure: Failure, stateful: boolean): HttpError {
     case 'crashed':
     case 'store_failed':
     case 'stopped':
+    case 'session_quarantined':
     case 'abandoned': // nobody is there to read it
       return serviceError(502, message, failure.toolsRan || stateful ? { 'x-should-retry': 'false' } : {});
   }

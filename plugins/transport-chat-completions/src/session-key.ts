@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer';
+import type { BusyMode } from '@plugboard/kernel';
 import { type HttpError, type HttpRequest, invalidRequest } from '@plugboard/transport-http';
 import type { ChatCompletionsConfig } from './config.js';
 import { stringTooLong } from './fault.js';
@@ -28,6 +29,20 @@ export function sessionKeyOf(
   const session = fromBody ?? fromHeader;
   if (user === undefined || session === undefined || user === session) return user ?? session;
   return `${user}:${session}`;
+}
+
+const BUSY_MODES: readonly BusyMode[] = ['enqueue', 'reject', 'interrupt'];
+
+/** What the caller wants where the session is busy, where it says so. @throws HttpError 400 for a word that means nothing. */
+export function busyModeOf({ headers }: Pick<HttpRequest, 'headers'>): BusyMode | undefined {
+  const wanted = headers['x-session-busy'];
+  if (wanted === undefined || wanted === '') return undefined;
+  const mode = BUSY_MODES.find((one) => one === wanted);
+  if (mode) return mode;
+  throw invalidRequest(`Invalid 'X-Session-Busy'. Supported values are: 'enqueue', 'reject', and 'interrupt'.`, {
+    param: 'X-Session-Busy',
+    code: 'invalid_value',
+  });
 }
 
 /** The bytes of the header, which Node hands over as Latin-1, read as UTF-8. */

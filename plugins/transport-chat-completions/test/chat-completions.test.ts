@@ -24,7 +24,7 @@ t.test('C-050 C-053 C-062 the turn is given what the request says', async (t) =>
       target: { name: 'assistant' },
       principal: { project: 'default' },
       messages: [{ role: 'system', content: 'Be short.' }, ...HI],
-      session: 'ann:s1',
+      session: { key: 'ann:s1' },
       clientTools: [],
       params: { temperature: 0.5 },
       incremental: false,

@@ -46,6 +46,10 @@ export interface Target {
   readonly input: readonly ('text' | 'image')[];
   /** The connection that is asked first. */
   readonly connection: string;
+  /** What a turn does whose session is busy, unless its request says otherwise. */
+  readonly onBusy: BusyMode;
+  /** What becomes of a turn of a session whose last reader has gone. */
+  readonly onDisconnect: 'cancel' | 'continue';
   /** Whether a caller's sampling parameter reaches the model: the agent does not set it itself, and the connection takes it. */
   honours(param: string): boolean;
 }
@@ -61,8 +65,8 @@ export interface TurnRequest {
   readonly principal: Principal;
   /** The caller's messages, checked: the whole conversation where it is stateless. */
   readonly messages: readonly Message[];
-  /** The key of the session, where the turn belongs to one. */
-  readonly session?: string | undefined;
+  /** The session that the turn belongs to; absent where the caller keeps the conversation. */
+  readonly session?: SessionRequest | undefined;
   readonly clientTools: readonly ToolDeclaration[];
   /** The caller's sampling parameters by their names on the wire; those that the target does not honour may be among them. */
   readonly params: Readonly<Record<string, unknown>>;
@@ -72,3 +76,14 @@ export interface TurnRequest {
   /** Aborted when the caller has gone. */
   readonly signal: AbortSignal;
 }
+
+export interface SessionRequest {
+  readonly key: string;
+  /** What is to happen where the session is busy; as the agent says where it is absent. */
+  readonly busy?: BusyMode | undefined;
+  /** Equal for a retry of the same request by the same caller: it joins the turn that runs or waits instead of being another one. */
+  readonly fingerprint?: string | undefined;
+}
+
+/** What a turn does whose session is busy with another: wait for it, be refused, or take its place. */
+export type BusyMode = 'enqueue' | 'reject' | 'interrupt';

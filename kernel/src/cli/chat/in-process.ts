@@ -53,7 +53,7 @@ function conversationWith(composition: Composition, name: string | undefined): C
         target: found.target,
         principal: OPEN,
         messages: [{ role: 'user', content: text }],
-        session,
+        session: { key: session },
         clientTools: [],
         params: {},
         incremental: true,

@@ -1,5 +1,5 @@
-import { TurnError } from './event.js';
-import type { AssistantMessage, Message, ToolMessage } from './message.js';
+import { TurnError } from '../event.js';
+import type { AssistantMessage, Message, ToolMessage } from '../message.js';
 
 /** What a request to a session comes to. */
 export interface SessionInput {
