@@ -114,7 +114,17 @@ t.test('whatever is sent turn after turn, the history stays one that every provi
         history = [...history, ...input.added, reply];
       }
     }),
-    { numRuns: 2000 },
+    {
+      numRuns: 2000,
+      examples: [
+        [
+          [
+            [[user('u')], asks('3', '1', '2')],
+            [[result('2'), result('1'), user('u'), result('3')], assistant('done')],
+          ],
+        ],
+      ],
+    },
   );
   t.pass('2,000 conversations');
 });

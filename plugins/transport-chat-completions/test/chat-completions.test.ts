@@ -41,6 +41,33 @@ t.test('C-120 a request without a key is stateless', async (t) => {
   t.match(turns, [{ session: undefined, messages: HI, metadata: {}, params: {} }]);
 });
 
+t.test('C-133 a request and its repetition have one fingerprint, by token, session and bytes', async (t) => {
+  const fingerprint = async (fields: object, options: Parameters<typeof bench>[0] = {}) => {
+    const { ask, turns } = bench(options);
+    await ask(fields);
+    return turns[0]?.session?.fingerprint;
+  };
+  const first = await fingerprint({ user: 'ann' });
+  t.ok(first);
+  t.equal(await fingerprint({ user: 'ann' }), first);
+  t.not(await fingerprint({ user: 'bob' }), first);
+  t.not(await fingerprint({ user: 'ann', temperature: 0.5 }), first);
+  t.not(await fingerprint({ user: 'ann' }, { rawHeaders: ['X-Session-Id', 's1'] }), first);
+  t.not(await fingerprint({ user: 'ann' }, { principal: { project: 'default', token: 'ci', scopes: ['chat'] } }), first);
+});
+
+t.test('X-Session-Busy says what happens where the session is busy; a word that means nothing is a 400', async (t) => {
+  for (const busy of ['enqueue', 'reject', 'interrupt'] as const) {
+    const { ask, turns } = bench({ rawHeaders: ['X-Session-Busy', busy] });
+    await ask({ user: 'ann' });
+    t.equal(turns[0]?.session?.busy, busy);
+  }
+  const { post, turns } = bench({ rawHeaders: ['X-Session-Busy', 'queue'] });
+  const error = await refusal(post({ model: 'a', messages: HI, user: 'ann' }));
+  t.match(error, { status: 400, body: { error: { param: 'X-Session-Busy', code: 'invalid_value' } } });
+  t.equal(turns.length, 0);
+});
+
 t.test('C-136 sessionFrom says where a key may come from', async (t) => {
   const { ask, turns } = bench({ config: { sessionFrom: ['session_id'] }, rawHeaders: ['X-Session-Id', 's1'] });
   const reply = await ask({ user: 'ann' });

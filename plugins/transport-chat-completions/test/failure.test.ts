@@ -10,7 +10,15 @@ const failure = (code: FailureCode, more: Partial<Failure> = {}): Failure => ({
 });
 
 t.test('C-165 C-167 a turn that failed is a 502 with two keys', async (t) => {
-  for (const code of ['model_failed', 'timed_out', 'crashed', 'store_failed', 'stopped', 'abandoned'] as const) {
+  for (const code of [
+    'model_failed',
+    'timed_out',
+    'crashed',
+    'store_failed',
+    'stopped',
+    'session_quarantined',
+    'abandoned',
+  ] as const) {
     const error = httpErrorOf(failure(code), false);
     t.equal(error.status, 502);
     t.same(error.body, { error: { message: 'Why.', type: 'svc_error' } });
@@ -46,3 +54,13 @@ t.test("C-166 the caller's own fault is a 400 that names the field", async (t) =
   t.same(error.body, { error: { message: 'Why.', type: 'invalid_request_error', param: 'messages[2]', code: null } });
   t.equal(httpErrorOf(failure('invalid_request'), false).body.error.param, null);
 });
+
+t.test(
+  'a turn that a newer one took the place of is a 400 that no client repeats: the repetition would interrupt the newer one',
+  async (t) => {
+    const error = httpErrorOf(failure('turn_interrupted'), true);
+    t.equal(error.status, 400);
+    t.same(error.body, { error: { message: 'Why.', type: 'invalid_request_error', param: null, code: 'turn_interrupted' } });
+    t.same(error.headers, { 'x-should-retry': 'false' });
+  },
+);

@@ -47,18 +47,19 @@ export function openCalls(messages: readonly Message[]): readonly string[] {
 function closeOpenCalls(history: readonly Message[], fresh: readonly Message[], start: number): readonly ToolMessage[] {
   if (history.length === 0) return [];
   const open = new Set(openCalls(history));
-  let answers = 0;
+  // Results stand right behind their calls: before anything else that is new.
+  const firstOther = fresh.findIndex(({ role }) => role !== 'tool');
+  const leading = firstOther < 0 ? fresh.length : firstOther;
   for (const [index, message] of fresh.entries()) {
     if (message.role !== 'tool') continue;
-    if (!open.delete(message.tool_call_id)) {
+    if (index >= leading || !open.delete(message.tool_call_id)) {
       throw refused(
         `messages[${start + index}].tool_call_id`,
-        `No call with the id '${message.tool_call_id}' waits for a result in this session.`,
+        `No call with the id '${message.tool_call_id}' waits for a result at this place in the session.`,
       );
     }
-    answers++;
   }
-  if (answers > 0 && open.size > 0) {
+  if (leading > 0 && open.size > 0) {
     throw refused('messages', `The results of these tool calls are missing: ${[...open].join(', ')}.`);
   }
   return [...open].map((id) => ({ role: 'tool', tool_call_id: id, content: 'Error: the caller gave no result for this call.' }));

@@ -28,6 +28,8 @@ export const agent: Target = {
   fingerprint: '0123456789ab',
   input: ['text', 'image'],
   connection: 'fast',
+  onBusy: 'enqueue',
+  onDisconnect: 'cancel',
   honours: () => true,
 };
 
@@ -101,7 +103,7 @@ export function bench(options: Bench = {}) {
     query: new URLSearchParams(),
     headers: joined(rawHeaders),
     rawHeaders,
-    rawBody: '',
+    rawBody: JSON.stringify(body) ?? '',
     body,
     principal: options.principal ?? OPEN,
     requestId: `req_${'0'.repeat(32)}`,
