@@ -42,7 +42,7 @@ t.test('C-120 a request without a key is stateless', async (t) => {
 });
 
 t.test('C-133 a request and its repetition have one fingerprint, by token, session and bytes', async (t) => {
-  const fingerprint = async (fields: object, options: Parameters<typeof bench>[0] = {}) => {
+  const fingerprint = async (fields: Record<string, unknown>, options: Parameters<typeof bench>[0] = {}) => {
     const { ask, turns } = bench(options);
     await ask(fields);
     return turns[0]?.session?.fingerprint;

@@ -73,6 +73,8 @@ async function transcript(batches: readonly (readonly AgentEvent[])[]): Promise<
     fingerprint: '0123456789ab',
     input: ['text'],
     connection: 'fast',
+    onBusy: 'enqueue',
+    onDisconnect: 'cancel',
     honours: () => true,
   };
   const context = testContext(chatCompletions, { clock: new ManualClock(Date.UTC(2026, 10, 21, 14, 5, 9)) });
