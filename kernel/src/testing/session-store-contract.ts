@@ -12,24 +12,40 @@ export interface OpenedStore {
   close?(): Promise<void> | void;
 }
 
+export interface SessionStoreContractOptions {
+  /** The clock that the stores run on, where they do not run on one of their own: expiry is then pinned down too. */
+  readonly clock?: ManualClock;
+  /**
+   * Lets go of a store, and opens another over what it had kept, as a server does that is started again: what a store must keep beyond its
+   * process is then pinned down too. Absent for a store that keeps nothing.
+   */
+  readonly reopen?: (opened: OpenedStore) => Promise<OpenedStore> | OpenedStore;
+}
+
+/** Opens a case's store again. What it gave before must not be used any more. */
+type Reopen = () => Promise<SessionStore>;
+
 /**
  * What every session store must keep to (session-store.ts; sessions.md speaks of one suite for all stores).
  *
  * @param open gives an empty store that is ready to work. It is called once for each case, and what it gave is closed after it.
- * @param options.clock the clock that the stores run on, where they do not run on one of their own: expiry is then pinned down too.
  */
 export function sessionStoreContract(
   open: () => Promise<OpenedStore> | OpenedStore,
-  { clock }: { readonly clock?: ManualClock } = {},
+  { clock, reopen }: SessionStoreContractOptions = {},
 ): readonly ContractCase[] {
   const cases: ContractCase[] = [];
-  const add = (name: string, check: (store: SessionStore) => Promise<void>): void => {
+  const add = (name: string, check: (store: SessionStore, again: Reopen) => Promise<void>): void => {
     cases.push({
       name,
       run: async () => {
-        const opened = await open();
+        let opened = await open();
+        const again = async () => {
+          opened = (await reopen?.(opened)) ?? opened;
+          return opened.store;
+        };
         try {
-          await soon(name, check(opened.store));
+          await soon(name, check(opened.store, again));
         } finally {
           await opened.close?.();
         }
@@ -205,6 +221,49 @@ export function sessionStoreContract(
       assert.deepEqual(await store.parked(OWNER, 'call_1'), turn(1));
       clock.advance(2 * MINUTE);
       assert.equal(await store.parked(OWNER, 'call_1'), undefined);
+    });
+  }
+
+  if (reopen) {
+    add('has what was committed when it is opened again, and goes on from there', async (store, again) => {
+      await store.commit(SESSION, { expected: 0, messages: EVERY_FORM });
+      await commitTurns(store, { ...SESSION, key: 'ben' }, 2);
+      const second = await again();
+      assert.equal(await second.version(SESSION), 1);
+      assert.deepEqual(await second.load(SESSION), { version: 1, messages: EVERY_FORM });
+      assert.equal(await second.version({ ...SESSION, key: 'ben' }), 2);
+      await second.commit(SESSION, { expected: 1, messages: turn(2) });
+      assert.deepEqual(await (await again()).load(SESSION), { version: 2, messages: [...EVERY_FORM, ...turn(2)] });
+    });
+
+    add('tells once of turns that only began before it was opened again, with what the caller had said', async (store, again) => {
+      const elsewhere = { project: 'other', agent: 'billing', key: 'new' };
+      await commitTurns(store, SESSION, 1);
+      await store.begin(SESSION, { turnId: 'turn_2', input: EVERY_FORM });
+      await store.begin(elsewhere, { turnId: 'turn_3', input: turn(3) });
+      for (const turnId of ['turn_4', 'turn_5']) await store.begin(SESSION, { turnId, input: turn(4) });
+      await store.commit(SESSION, { turnId: 'turn_4', expected: 1, messages: turn(4) });
+      await store.abandon(SESSION, 'turn_5');
+
+      const second = await again();
+      await second.begin(SESSION, { turnId: 'turn_6', input: turn(6) });
+      const interrupted = [...(await second.recover())].sort((a, b) => a.turnId.localeCompare(b.turnId));
+      assert.deepEqual(interrupted, [
+        { id: SESSION, turnId: 'turn_2', input: EVERY_FORM },
+        { id: elsewhere, turnId: 'turn_3', input: turn(3) },
+      ]);
+      assert.deepEqual(await second.recover(), [], 'told a second time');
+      assert.deepEqual(await second.load(SESSION), { version: 2, messages: [...turn(1), ...turn(4)] });
+      assert.equal(await second.version(elsewhere), 0);
+      await second.commit(SESSION, { turnId: 'turn_6', expected: 2, messages: turn(6) });
+      assert.deepEqual(await (await again()).recover(), [], 'told after another start');
+    });
+
+    add('gives parked messages back when it is opened again', async (store, again) => {
+      await store.park(OWNER, ['call_1', 'call_2'], EVERY_FORM);
+      const second = await again();
+      for (const call of ['call_1', 'call_2']) assert.deepEqual(await second.parked(OWNER, call), EVERY_FORM);
+      assert.equal(await second.parked({ ...OWNER, project: 'other' }, 'call_1'), undefined);
     });
   }
 

@@ -1,31 +1,71 @@
 import t from 'tap';
 import {
+  type InterruptedTurn,
   type Message,
   type ParkOwner,
   type SessionId,
   type SessionStore,
   type StoredSession,
+  type TurnBegin,
   type TurnCommit,
   VersionConflict,
 } from '../../src/index.js';
-import { ManualClock, sessionStoreContract } from '../../src/testing/index.js';
+import { ManualClock, type OpenedStore, sessionStoreContract } from '../../src/testing/index.js';
 import { failing } from './failing.js';
+
+/** What outlives a store: the next one is opened over it. */
+class Kept {
+  readonly sessions = new Map<string, StoredSession>();
+  readonly calls = new Map<string, { messages: readonly Message[]; until: number }>();
+  readonly begun = new Map<string, InterruptedTurn>();
+}
 
 /** The least that keeps the contract. What is wrong with a store below is what it overrides. */
 class PlainStore implements SessionStore {
-  readonly sessions = new Map<string, StoredSession>();
-  readonly calls = new Map<string, { messages: readonly Message[]; until: number }>();
+  readonly sessions: Kept['sessions'];
+  readonly calls: Kept['calls'];
+  readonly begun: Kept['begun'];
+  /** What had begun before this store was opened. */
+  readonly left: Kept['begun'];
 
-  constructor(readonly clock = new ManualClock()) {}
+  constructor(
+    readonly clock = new ManualClock(),
+    readonly kept = new Kept(),
+  ) {
+    this.sessions = kept.sessions;
+    this.calls = kept.calls;
+    this.begun = kept.begun;
+    this.left = new Map(kept.begun);
+  }
 
   async load(id: SessionId): Promise<StoredSession> {
     return structuredClone(this.sessions.get(this.keyOf(id)) ?? { version: 0, messages: [] });
   }
 
-  async commit(id: SessionId, { expected, messages }: TurnCommit): Promise<void> {
+  async version(id: SessionId): Promise<number> {
+    return this.sessions.get(this.keyOf(id))?.version ?? 0;
+  }
+
+  async begin(id: SessionId, { turnId, input }: TurnBegin): Promise<void> {
+    this.begun.set(turnId, structuredClone({ id, turnId, input }));
+  }
+
+  async commit(id: SessionId, { turnId, expected, messages }: TurnCommit): Promise<void> {
     const { version, messages: before } = this.sessions.get(this.keyOf(id)) ?? { version: 0, messages: [] };
     if (version !== expected) throw new VersionConflict(expected, version);
     this.sessions.set(this.keyOf(id), { version: version + 1, messages: [...before, ...structuredClone(messages)] });
+    if (turnId !== undefined) this.begun.delete(turnId);
+  }
+
+  async abandon(_: SessionId, turnId: string): Promise<void> {
+    this.begun.delete(turnId);
+  }
+
+  async recover(): Promise<readonly InterruptedTurn[]> {
+    const turns = [...this.left.values()];
+    for (const { turnId } of turns) this.begun.delete(turnId);
+    this.left.clear();
+    return turns;
   }
 
   async park(owner: ParkOwner, callIds: readonly string[], messages: readonly Message[]): Promise<void> {
@@ -48,9 +88,11 @@ class PlainStore implements SessionStore {
 }
 
 /** How many cases find fault with a store, and whether a given one does. */
-async function broken(Store: new (clock: ManualClock) => SessionStore): Promise<readonly string[]> {
+async function broken(Store: new (clock: ManualClock, kept: Kept) => PlainStore): Promise<readonly string[]> {
   const clock = new ManualClock();
-  return failing(sessionStoreContract(() => ({ store: new Store(clock) }), { clock }));
+  const over = (kept: Kept) => ({ store: new Store(clock, kept) });
+  const reopen = ({ store }: OpenedStore) => over((store as PlainStore).kept);
+  return failing(sessionStoreContract(() => over(new Kept()), { clock, reopen }));
 }
 
 t.test('a store that keeps the contract passes, and every store that was opened is closed', async (t) => {
@@ -65,6 +107,10 @@ t.test('a store that keeps the contract passes, and every store that was opened 
   t.notOk(
     cases.some(({ name }) => name.includes('hour')),
     'without a clock to move, nothing is said of expiry',
+  );
+  t.notOk(
+    cases.some(({ name }) => name.includes('opened again')),
+    'nor is anything said of a store that cannot be opened again',
   );
 });
 
@@ -121,10 +167,11 @@ t.test('commits that lose or overwrite', async (t) => {
   ]);
 
   class Racy extends PlainStore {
-    override async commit(id: SessionId, { expected, messages }: TurnCommit) {
+    override async commit(id: SessionId, turn: TurnCommit) {
       const { version, messages: before } = await this.load(id);
-      if (version !== expected) throw new VersionConflict(expected, version);
-      this.sessions.set(this.keyOf(id), { version: version + 1, messages: [...before, ...structuredClone(messages)] });
+      if (version !== turn.expected) throw new VersionConflict(turn.expected, version);
+      this.sessions.set(this.keyOf(id), { version, messages: before });
+      await super.commit(id, { ...turn, expected: version });
     }
   }
   t.same(await broken(Racy), ['lets exactly one of several commits at the same time win']);
@@ -149,11 +196,11 @@ t.test('messages that come back otherwise than they went in', async (t) => {
   t.ok((await broken(Textual)).includes(forms));
 
   class Utf8 extends PlainStore {
-    override async commit(id: SessionId, { expected, messages }: TurnCommit) {
-      const stored = messages.map((message) =>
+    override async commit(id: SessionId, turn: TurnCommit) {
+      const stored = turn.messages.map((message) =>
         typeof message.content === 'string' ? { ...message, content: Buffer.from(message.content).toString() } : message,
       );
-      await super.commit(id, { expected, messages: stored as Message[] });
+      await super.commit(id, { ...turn, messages: stored as Message[] });
     }
   }
   t.same(await broken(Utf8), [texts]);
@@ -242,6 +289,59 @@ t.test('messages that are parked badly', async (t) => {
     }
   }
   t.same(await broken(AsSession), ['parks nothing in a session']);
+});
+
+t.test('what is lost when a store is opened again, and what is told of it', async (t) => {
+  const committed = 'has what was committed when it is opened again, and goes on from there';
+  const told = 'tells once of turns that only began before it was opened again, with what the caller had said';
+  class Forgetful extends PlainStore {
+    constructor(clock: ManualClock) {
+      super(clock);
+    }
+  }
+  t.same(await broken(Forgetful), [committed, told, 'gives parked messages back when it is opened again']);
+
+  class TellsAlways extends PlainStore {
+    override async recover() {
+      return [...this.begun.values()];
+    }
+  }
+  t.same(await broken(TellsAlways), [told]);
+
+  class TellsNothing extends PlainStore {
+    override async recover() {
+      return [];
+    }
+  }
+  t.same(await broken(TellsNothing), [told]);
+
+  class TellsOfEnded extends PlainStore {
+    override async commit(id: SessionId, { expected, messages }: TurnCommit) {
+      await super.commit(id, { expected, messages });
+    }
+  }
+  t.same(await broken(TellsOfEnded), [told]);
+
+  class TellsOfTakenBack extends PlainStore {
+    override async abandon() {}
+  }
+  t.same(await broken(TellsOfTakenBack), [told]);
+
+  class TellsWithoutInput extends PlainStore {
+    override async recover() {
+      return (await super.recover()).map((turn) => ({ ...turn, input: [] }));
+    }
+  }
+  t.same(await broken(TellsWithoutInput), [told]);
+});
+
+t.test('a version that lags behind', async (t) => {
+  class Lags extends PlainStore {
+    override async version(id: SessionId) {
+      return Math.min(await super.version(id), 1);
+    }
+  }
+  t.ok((await broken(Lags)).includes('tells the version alone'));
 });
 
 t.test('a store that is not well', async (t) => {
