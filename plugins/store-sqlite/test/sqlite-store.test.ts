@@ -1,0 +1,52 @@
+import { statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { SessionStores } from '@plugboard/kernel';
+import { ManualClock, pluginContract, sessionStoreContract, testContext } from '@plugboard/kernel/testing';
+import t from 'tap';
+import plugin from '../src/index.js';
+import { ANNA, OWNER, openStore, turn } from './opened.js';
+
+t.test('keeps to the contract of plugins', async (t) => {
+  const folder = t.testdir();
+  for (const c of pluginContract(plugin, { packageDir: new URL('..', import.meta.url), folder })) t.test(c.name, c.run);
+});
+
+t.test('keeps to the contract of session stores', async (t) => {
+  const clock = new ManualClock();
+  const root = t.testdir();
+  let count = 0;
+  const open = () => openStore(join(root, String(count++)), { clock });
+  const reopen = async (opened: { close?(): unknown }) => {
+    await opened.close?.();
+    return openStore(join(root, String(count - 1)), { clock });
+  };
+  for (const c of sessionStoreContract(open, { clock, reopen })) await t.test(c.name, c.run);
+});
+
+t.test('makes the file beside the configuration, and the folders on the way to it, for the server alone', async (t) => {
+  const folder = t.testdir();
+  const ctx = testContext(plugin, { folder, entry: 'sessions' });
+  const path = join(folder, 'data', 'sessions.db');
+  const { signal } = new AbortController();
+  t.throws(() => statSync(dirname(path)), { code: 'ENOENT' }, 'registering has no side effects');
+  await ctx.lifecycle.start?.(signal);
+  t.teardown(() => ctx.lifecycle.stop?.(signal));
+  await ctx.contributed(SessionStores).commit(ANNA, { expected: 0, messages: turn(1) });
+  t.equal(statSync(dirname(path)).mode & 0o777, 0o700);
+  for (const file of [path, `${path}-wal`]) t.equal(statSync(file).mode & 0o777, 0o600, file.slice(folder.length));
+});
+
+t.test('leaves one file behind when it is stopped, and waits for nothing more', async (t) => {
+  const clock = new ManualClock();
+  const { store, path } = openStore(t.testdir(), { clock });
+  const written = store.commit(ANNA, { expected: 0, messages: turn(1) });
+  store.stop();
+  await written;
+  t.throws(() => statSync(`${path}-wal`), { code: 'ENOENT' });
+  t.equal(clock.pending, 0);
+  for (const use of [() => store.load(ANNA), () => store.park(OWNER, ['call_1'], []), () => store.recover()]) {
+    await t.rejects(async () => void (await use()), { code: 'not_open', message: /has not started yet, or was stopped/ });
+  }
+  t.match(await store.health(), { ok: false, reason: /is not open/ });
+  store.stop();
+});
