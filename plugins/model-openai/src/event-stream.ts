@@ -11,13 +11,13 @@ export const EVENT_LIMIT = 16 * 2 ** 20;
 /** How many stencils in a row may be cut in vain. A stream whose events all differ in more than their text is then parsed to its end. */
 const VAIN_CUTS = 4;
 
-const DONE = Buffer.from('[DONE]');
+const DONE = '[DONE]';
 
 /** Reads the body of a streamed answer. */
 export class EventStream implements BodyReader {
   readonly #answer: Answer;
   readonly #failures: Failures;
-  readonly #scanner = new SseScanner((bytes, start, end) => this.#take(bytes, start, end), EVENT_LIMIT);
+  readonly #scanner = new SseScanner((data) => this.#take(data), EVENT_LIMIT);
   #stencil: Stencil | undefined;
   #cutsInVain = 0;
   /** Where events go during a read. */
@@ -47,7 +47,7 @@ export class EventStream implements BodyReader {
     this.#events = events;
     // An event without its blank line may be whole: some servers leave that out behind `[DONE]`. Otherwise the stream was cut off in it.
     const rest = this.#scanner.end();
-    if (rest && (isDone(rest, 0, rest.length) || isJson(rest))) this.#take(rest, 0, rest.length);
+    if (rest && (rest === DONE || isJson(rest))) this.#take(rest);
     if (!this.#isDone) this.#close();
   }
 
@@ -58,27 +58,27 @@ export class EventStream implements BodyReader {
     this.#close();
   }
 
-  #take(bytes: Buffer, start: number, end: number): void {
+  #take(data: string): void {
     if (this.#isDone) return;
-    const text = this.#stencil?.read(bytes, start, end);
+    const text = this.#stencil?.read(data);
     if (text) {
       this.#cutsInVain = 0;
       this.#events.push(text);
-    } else if (isDone(bytes, start, end)) this.#close();
-    else this.#parse(bytes, start, end);
+    } else if (data === DONE) this.#close();
+    else this.#parse(data);
   }
 
-  #parse(bytes: Buffer, start: number, end: number): void {
+  #parse(data: string): void {
     let chunk: unknown;
     try {
-      chunk = JSON.parse(bytes.toString('utf8', start, end));
+      chunk = JSON.parse(data);
     } catch (error) {
       throw this.#failures.garbled('an event that is no JSON', error);
     }
     const text = this.#answer.add(chunk, this.#events);
     if (text === undefined || this.#cutsInVain >= VAIN_CUTS) return;
     this.#cutsInVain += 1;
-    this.#stencil = Stencil.cut(bytes, start, end, text);
+    this.#stencil = Stencil.cut(data, text);
   }
 
   #close(): void {
@@ -87,13 +87,9 @@ export class EventStream implements BodyReader {
   }
 }
 
-function isDone(bytes: Buffer, start: number, end: number): boolean {
-  return end - start === DONE.length && bytes.compare(DONE, 0, DONE.length, start, end) === 0;
-}
-
-function isJson(bytes: Buffer): boolean {
+function isJson(text: string): boolean {
   try {
-    JSON.parse(bytes.toString());
+    JSON.parse(text);
     return true;
   } catch {
     return false;

@@ -1,4 +1,5 @@
-const LF = 10;
+import { StringDecoder } from 'node:string_decoder';
+
 const CR = 13;
 const SPACE = 32;
 const COLON = 58;
@@ -6,18 +7,12 @@ const D = 100;
 const A = 97;
 const T = 116;
 
-const NOTHING: Buffer = Buffer.alloc(0);
-const NEWLINE = Buffer.from('\n');
+/** Is given the data of one event. It is a slice of the read that it came in: whoever keeps it keeps all of that. */
+export type EventSink = (data: string) => void;
 
 /**
- * Is given the data of one event: what lies from `start` up to, not including, `end`. The bytes are only lent: whoever keeps them keeps the
- * whole buffer, which is a read of the socket.
- */
-export type EventSink = (bytes: Buffer, start: number, end: number) => void;
-
-/**
- * Finds the events in a stream of server-sent events (WHATWG HTML, section 9.2), however the reads of the socket cut it. Works on bytes:
- * nothing is decoded, and an event that came in one read is not copied either.
+ * Finds the events in a stream of server-sent events (WHATWG HTML, section 9.2), however the reads of the socket cut it. A read is decoded
+ * as a whole, and what is found in it is a slice of that: an event that came in one read is not copied.
  *
  * A stream is lines; a blank one ends an event. Of the fields only `data` means something here; comments, `event`, `id` and `retry` are passed
  * over. Lines end in LF or CR LF. A lone CR, which the specification allows too, does not end one: no model server writes it.
@@ -25,21 +20,16 @@ export type EventSink = (bytes: Buffer, start: number, end: number) => void;
 export class SseScanner {
   readonly #sink: EventSink;
   readonly #limit: number;
+  readonly #decoder = new StringDecoder('utf8');
 
   /** What has come of a line whose end has not. */
-  #unfinished: Buffer[] = [];
-  /** The last `data` line of the event whose end has not come: where its value lies. Nearly always there is only one. */
-  #bytes = NOTHING;
-  #start = 0;
-  #end = 0;
-  /** Whether there is a `data` line at all. */
-  #hasData = false;
-  /** The values of the `data` lines before it. */
-  #earlier: Buffer[] = [];
+  #unfinished = '';
+  /** The values of the `data` lines of the event whose end has not come, with a newline between each two; undefined before the first. */
+  #data: string | undefined;
   /** How many bytes are held of the event whose end has not come. */
   #held = 0;
 
-  /** @param limit bytes that an event may have at most. */
+  /** @param limit bytes that may be held of an event. */
   constructor(sink: EventSink, limit: number) {
     this.#sink = sink;
     this.#limit = limit;
@@ -47,93 +37,52 @@ export class SseScanner {
 
   /** Takes what one read brought. @throws EventTooLarge, and whatever the sink throws; the scanner is of no use then. */
   read(chunk: Buffer): void {
+    const text = this.#decoder.write(chunk);
     let start = 0;
-    if (this.#unfinished.length > 0) {
-      const end = chunk.indexOf(LF);
-      if (end < 0) {
-        this.#hold(chunk);
-        return;
-      }
-      const line = this.#finish(chunk.subarray(0, end));
-      this.#takeLine(line, 0, line.length);
+    /** Where what is held of this read begins. */
+    let held = 0;
+    for (let end = text.indexOf('\n'); end >= 0; end = text.indexOf('\n', start)) {
+      if (this.#unfinished === '') this.#takeLine(text, start, end);
+      else this.#finishLine(text.slice(start, end));
       start = end + 1;
+      if (this.#data === undefined) held = start;
     }
-    while (start < chunk.length) {
-      const end = chunk[start] === LF ? start : chunk.indexOf(LF, start);
-      if (end < 0) {
-        this.#hold(chunk.subarray(start));
-        return;
-      }
-      this.#takeLine(chunk, start, end);
-      start = end + 1;
-    }
+    this.#unfinished += text.slice(start);
+    this.#held = held === 0 ? this.#held + chunk.length : Buffer.byteLength(text.slice(held));
+    if (this.#held > this.#limit) throw new EventTooLarge(this.#limit);
   }
 
   /** Nothing more will come. Returns the data of an event that no blank line ended, if there is one: it may be whole, or a torn-off half. */
-  end(): Buffer | undefined {
-    const line = this.#finish(NOTHING);
-    if (line.length > 0) this.#takeLine(line, 0, line.length);
-    return this.#hasData ? this.#join() : undefined;
+  end(): string | undefined {
+    const rest = this.#decoder.end();
+    if (this.#unfinished + rest !== '') this.#finishLine(rest);
+    return this.#data;
   }
 
-  #hold(part: Buffer): void {
-    this.#count(part.length);
-    this.#unfinished.push(part);
-  }
-
-  #finish(rest: Buffer): Buffer {
-    if (this.#unfinished.length === 0) return rest;
-    const line = Buffer.concat([...this.#unfinished, rest]);
-    for (const part of this.#unfinished) this.#held -= part.length;
-    this.#unfinished = [];
-    return line;
+  #finishLine(rest: string): void {
+    const line = this.#unfinished + rest;
+    this.#unfinished = '';
+    this.#takeLine(line, 0, line.length);
   }
 
   /** @param end where the line's LF stands. */
-  #takeLine(bytes: Buffer, start: number, end: number): void {
-    const stop = end > start && bytes[end - 1] === CR ? end - 1 : end;
+  #takeLine(text: string, start: number, end: number): void {
+    const stop = end > start && text.charCodeAt(end - 1) === CR ? end - 1 : end;
     if (stop === start) {
       this.#closeEvent();
       return;
     }
-    if (!isData(bytes, start, stop)) return;
-    this.#count(stop - start);
-    if (this.#hasData) this.#earlier.push(this.#bytes.subarray(this.#start, this.#end));
-    const value = start + 'data:'.length;
-    this.#hasData = true;
-    this.#bytes = bytes;
-    this.#start = value < stop && bytes[value] === SPACE ? value + 1 : Math.min(value, stop);
-    this.#end = stop;
+    if (!isData(text, start, stop)) return;
+    const colon = start + 'data'.length;
+    const value = text.slice(text.charCodeAt(colon + 1) === SPACE ? colon + 2 : colon + 1, stop);
+    this.#data = this.#data === undefined ? value : `${this.#data}\n${value}`;
   }
 
   #closeEvent(): void {
-    if (!this.#hasData) return;
-    let bytes = this.#bytes;
-    let start = this.#start;
-    let end = this.#end;
-    if (this.#earlier.length > 0) {
-      bytes = this.#join();
-      start = 0;
-      end = bytes.length;
-    }
-    this.#bytes = NOTHING;
-    this.#hasData = false;
-    this.#held = 0;
-    if (end > start) this.#sink(bytes, start, end);
-  }
-
-  /** The values of all `data` lines, with a newline between each two. */
-  #join(): Buffer {
-    const parts: Buffer[] = [];
-    for (const value of this.#earlier) parts.push(value, NEWLINE);
-    parts.push(this.#bytes.subarray(this.#start, this.#end));
-    this.#earlier = [];
-    return Buffer.concat(parts);
-  }
-
-  #count(bytes: number): void {
-    this.#held += bytes;
-    if (this.#held > this.#limit) throw new EventTooLarge(this.#limit);
+    const data = this.#data;
+    if (data === undefined) return;
+    this.#data = undefined;
+    if (data !== '') this.#sink(data);
   }
 }
 
@@ -147,12 +96,12 @@ export class EventTooLarge extends Error {
 }
 
 /** Whether the line is a field of the name `data`. A line without a colon is a name alone. */
-function isData(bytes: Buffer, start: number, end: number): boolean {
+function isData(text: string, start: number, end: number): boolean {
   return (
-    bytes[start] === D &&
-    bytes[start + 1] === A &&
-    bytes[start + 2] === T &&
-    bytes[start + 3] === A &&
-    (start + 4 === end || (start + 4 < end && bytes[start + 4] === COLON))
+    text.charCodeAt(start) === D &&
+    text.charCodeAt(start + 1) === A &&
+    text.charCodeAt(start + 2) === T &&
+    text.charCodeAt(start + 3) === A &&
+    (start + 4 === end || (start + 4 < end && text.charCodeAt(start + 4) === COLON))
   );
 }

@@ -5,9 +5,9 @@ import { EventTooLarge, SseScanner } from '../src/sse-scanner.js';
 
 function scan(reads: readonly (string | Buffer)[], limit = 1000): { events: string[]; rest: string | undefined } {
   const events: string[] = [];
-  const scanner = new SseScanner((bytes, start, end) => events.push(bytes.toString('utf8', start, end)), limit);
+  const scanner = new SseScanner((data) => events.push(data), limit);
   for (const read of reads) scanner.read(Buffer.from(read));
-  return { events, rest: scanner.end()?.toString() };
+  return { events, rest: scanner.end() };
 }
 
 t.test('each event of a read is told, whatever ends its lines', async (t) => {
@@ -40,6 +40,12 @@ t.test('what no blank line has ended is left over at the end', async (t) => {
   t.same(scan(['data: a\ndata: b\r\n']).rest, 'a\nb');
   t.same(scan(['data: one\n\n: bye']).rest, undefined);
   t.same(scan([]).rest, undefined);
+});
+
+t.test('bytes that are no UTF-8 are replaced, and what follows them is found', async (t) => {
+  const bytes = Buffer.concat([Buffer.from('data: a'), Buffer.from([0xff, 0xe2, 0x82]), Buffer.from('\n\ndata: b\n\n')]);
+  t.same(scan([bytes]).events, ['a\ufffd\ufffd', 'b']);
+  t.same(scan([Buffer.from([...Buffer.from('data: a'), 0xe2])]).rest, 'a\ufffd');
 });
 
 t.test('an event over the limit is refused, in one line or in many, whole or not', async (t) => {
