@@ -1,6 +1,7 @@
 import type { Clock, IdSource } from '../host/ambient.js';
 import type { Extensions } from '../host/extension-point.js';
 import type { Logger } from '../host/log.js';
+import { ConfigFault, type ConfigProblem } from '../host/plugin.js';
 import type { HostView } from '../host/status.js';
 import { agentBehind } from './agent.js';
 import { Channel } from './channel.js';
@@ -72,15 +73,16 @@ export class Runtime implements AgentRuntime {
     this.#sessions = new SessionSupervisor(queuedPerSession, clock, log);
   }
 
-  /** Looks at what the agents are made of, now that it runs. @throws one error for everything that is wrong with their tools. */
+  /** Looks at what the agents are made of, now that it runs. @throws ConfigFault for everything that is wrong with their tools. */
   async start(signal: AbortSignal): Promise<void> {
     const directory = new Directory(this.#parts.settings, this.#parts.models, this.#parts.resolvePath);
-    const problems: string[] = [];
-    for (const agent of directory.agents()) {
-      for (const problem of await this.#toolboxes.problems(agent.tools, signal))
-        problems.push(`agents.${agent.name}.tools: ${problem}`);
+    const problems: ConfigProblem[] = [];
+    for (const { name, tools } of directory.agents()) {
+      for (const { path, message } of await this.#toolboxes.problems(tools, signal)) {
+        problems.push({ path: ['agents', name, 'tools', ...path], message });
+      }
     }
-    if (problems.length > 0) throw new Error(problems.join('\n'));
+    if (problems.length > 0) throw new ConfigFault(problems);
     const agents = new Map([...directory.agents()].map((agent) => [agent.name, agent]));
     await recoverTurns(this.#parts.stores.one(), (name) => agents.get(name)?.onRestart ?? 'rollback', this.#parts.log);
     this.#directory = directory;

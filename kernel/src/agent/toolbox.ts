@@ -1,5 +1,6 @@
 import type { Contribution, Extensions } from '../host/extension-point.js';
 import type { Logger } from '../host/log.js';
+import type { ConfigProblem } from '../host/plugin.js';
 import { toolEntry } from './check-settings.js';
 import type { ToolDeclaration } from './points/model-connector.js';
 import type { Tool, ToolSource } from './points/tool-source.js';
@@ -59,19 +60,23 @@ export class Toolboxes {
     return toolbox;
   }
 
-  /** What is wrong with an agent's tools as its sources list them now: names that clash, names that nobody offers. */
-  async problems(patterns: readonly string[], signal: AbortSignal): Promise<string[]> {
-    const problems: string[] = [];
+  /** What is wrong with an agent's tools as its sources list them now: names that clash, names that nobody offers. Paths are below the list of patterns. */
+  async problems(patterns: readonly string[], signal: AbortSignal): Promise<ConfigProblem[]> {
+    const problems: ConfigProblem[] = [];
     const sources = this.#sourcesOf(patterns);
     const listed = await Promise.all(sources.map(({ value }) => value.tools(signal)));
-    this.#build(patterns, sources, listed, (clash) => problems.push(`${clash}; rename one of the entries`));
-    for (const pattern of patterns) {
-      const wanted = pattern.slice(toolEntry(pattern).length + 1);
-      const index = sources.findIndex(({ name }) => name === toolEntry(pattern));
-      const offered = listed[index]?.map(({ name }) => name);
-      if (offered && wanted !== '' && wanted !== '*' && !offered.includes(wanted)) {
-        problems.push(`tool "${pattern}": entry "${toolEntry(pattern)}" offers ${offered.join(', ') || 'nothing'}`);
-      }
+    this.#build(patterns, sources, listed, (clash) =>
+      problems.push({ path: [], message: `${clash}; rename one of the entries` }),
+    );
+    for (const [index, pattern] of patterns.entries()) {
+      const entry = toolEntry(pattern);
+      const wanted = pattern.slice(entry.length + 1);
+      const offered = listed[sources.findIndex(({ name }) => name === entry)]?.map(({ name }) => name);
+      if (!offered || wanted === '' || wanted === '*' || offered.includes(wanted)) continue;
+      problems.push({
+        path: [index],
+        message: `unknown tool "${wanted}"; entry "${entry}" offers ${offered.join(', ') || 'nothing'}`,
+      });
     }
     return problems;
   }

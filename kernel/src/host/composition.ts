@@ -1,13 +1,15 @@
 import type { Clock } from './ambient.js';
 import type { ConfigFile } from './config-file.js';
 import type { FileContents } from './entries.js';
-import type { PluginError } from './errors.js';
+import { type PluginError, StartError } from './errors.js';
 import type { ExtensionPoint, Extensions, RouteFact } from './extension-point.js';
 import type { FileLayout } from './file-layout.js';
 import { type DescribedEntry, fileSchema } from './file-schema.js';
 import { LifecycleRunner, type StopOptions } from './lifecycle.js';
 import type { Loader } from './loader.js';
 import type { Logger } from './log.js';
+import { ConfigFault } from './plugin.js';
+import { Problems } from './problems.js';
 import type { Registered } from './register.js';
 import type { Registry } from './registry.js';
 import type { HostView } from './status.js';
@@ -105,12 +107,29 @@ export class Composition {
     return this.#parts.registry.view(point);
   }
 
-  /** @throws StartError with every failure; what had started was stopped again. */
+  /** @throws ConfigError where the start showed that the file is wrong, else StartError with every failure; what had started was stopped again. */
   async start(): Promise<void> {
     for (const { entry, status, reason } of this.host.entries()) {
       if (status === 'withdrawn') this.log.info(`${entry} is withdrawn: ${reason}`);
     }
-    await this.#lifecycle.start();
+    try {
+      await this.#lifecycle.start();
+    } catch (error) {
+      if (error instanceof StartError) this.#blameFile(error.failures);
+      throw error;
+    }
+  }
+
+  /** @throws ConfigError where the file is what keeps the server from starting. */
+  #blameFile(failures: readonly PluginError[]): void {
+    const { file, contents } = this.#parts;
+    const problems = new Problems(file);
+    for (const { cause, entry, plugin } of failures) {
+      if (!(cause instanceof ConfigFault)) continue;
+      const place = contents.entries.find(({ id }) => id === entry)?.path ?? [];
+      for (const { path, message } of cause.problems) problems.add([...place, ...path], message, 'value', plugin);
+    }
+    problems.throwIfAny();
   }
 
   /** Stops all that has started. Safe without a start, and twice; never rejects. What did not stop well is in the answer. */

@@ -49,6 +49,18 @@ export interface ConfigProblem {
   readonly message: string;
 }
 
+/**
+ * What `start` throws where only a running server shows that the configuration is wrong, for example two tools of one name. It is reported like any
+ * other mistake in the file, by its place in it.
+ */
+export class ConfigFault extends Error {
+  override readonly name = 'ConfigFault';
+
+  constructor(readonly problems: readonly ConfigProblem[]) {
+    super(problems.map(({ message }) => message).join('; '));
+  }
+}
+
 /** What `check` may look at besides its own options. */
 export interface CheckContext {
   /** The keys of a section of the file, withdrawn entries included: what a reference may name. */

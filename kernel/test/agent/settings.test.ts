@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import t from 'tap';
 import { checkSettings } from '../../src/agent/check-settings.js';
 import { type RuntimeSettings, runtimeSchema } from '../../src/agent/settings.js';
-import type { CheckContext } from '../../src/host/plugin.js';
+import { type CheckContext, ConfigFault } from '../../src/host/plugin.js';
 import { OptionSchema } from '../../src/host/schema.js';
 import { collect, request, runtimeIn, ScriptedModel, says, single, tool } from './harness.js';
 
@@ -78,15 +78,22 @@ t.test('a prompt in a file is read from beside the configuration, and one that c
   t.match(model.asked[0]?.messages[0], { role: 'system', content: 'Be kind.' });
 });
 
-t.test('what is wrong with tools and shows only when they are listed stops the start', async (t) => {
+t.test('what is wrong with tools and shows only when they are listed is a fault of the file, by its place', async (t) => {
   const two = { single: false, tools: () => [tool('b c', () => ''), tool('b_c', () => '')] };
   const world = { models: { fast: new ScriptedModel([]) }, tools: { a: two, clock: single(() => '') } };
-  await t.rejects(runtimeIn({ ...world, agents: { x: { model: 'fast', tools: ['a'] } } }), {
-    message: /agents\.x\.tools: two tools would both be "a__b_c" at the model: a\/b c and a\/b_c; rename one of the entries/,
-  });
-  await t.rejects(runtimeIn({ ...world, agents: { x: { model: 'fast', tools: ['a/nothing'] } } }), {
-    message: /agents\.x\.tools: tool "a\/nothing": entry "a" offers b c, b_c/,
-  });
+  const start = runtimeIn({ ...world, agents: { x: { model: 'fast', tools: ['clock', 'a', 'a/nothing'] } } });
+  const fault = await start.then(
+    () => t.fail('it started'),
+    (error: unknown) => error,
+  );
+  t.ok(fault instanceof ConfigFault);
+  t.strictSame(fault instanceof ConfigFault && fault.problems, [
+    {
+      path: ['agents', 'x', 'tools'],
+      message: 'two tools would both be "a__b_c" at the model: a/b c and a/b_c; rename one of the entries',
+    },
+    { path: ['agents', 'x', 'tools', 2], message: 'unknown tool "nothing"; entry "a" offers b c, b_c' },
+  ]);
 });
 
 t.test(

@@ -234,3 +234,24 @@ t.test('a section may stand in for an absent one', async (t) => {
   );
   t.match(composition.plugins, [{ entry: 'sessions', name: 'store' }]);
 });
+
+t.test('what only the start shows to be wrong with the file is told by its place in it, and nothing stays started', async (t) => {
+  const { composition } = await composed(t, {
+    'plugboard.yaml': 'transports: {}\nplugins:\n  a:\n    use: ./a.js\n',
+    'a.js': plugin({
+      register: `
+        return {
+          start() { throw new ConfigFault([{ path: ['use'], message: 'is not what it seemed' }, { path: [], message: 'all wrong' }]); },
+          stop() { globalThis.stopped = true; },
+        };`,
+    }),
+  });
+  await t.rejects(composition.start(), {
+    name: 'ConfigError',
+    message: [
+      'plugboard.yaml:4:5 plugins.a: all wrong (plugin test-plugin 0.1.0)',
+      'plugboard.yaml:4:10 plugins.a.use: is not what it seemed (plugin test-plugin 0.1.0)',
+    ].join('\n'),
+  });
+  t.equal(left('stopped'), true);
+});

@@ -59,7 +59,7 @@ export function plugin(
     register = '',
   } = parts;
   return `
-    import { CLOCK, CONFIG, defineExtensionPoint, definePlugin, ENTRY, HOST, LOGGER } from '@plugboard/kernel';
+    import { CLOCK, CONFIG, ConfigFault, defineExtensionPoint, definePlugin, ENTRY, HOST, LOGGER } from '@plugboard/kernel';
     const point = defineExtensionPoint('test.point', { discipline: 'by-name' });
     const list = defineExtensionPoint('test.list', { discipline: 'in-order', routesOf: (value) => value.routes ?? [] });
     const only = defineExtensionPoint('test.only', { discipline: 'one' });
