@@ -1,0 +1,108 @@
+import { execFile } from 'node:child_process';
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import t from 'tap';
+import { Plugboard } from '../../kernel/test/cli/plugboard.js';
+import { readEventStream } from '../support/server-sent-events.js';
+
+const ROOT = join(import.meta.dirname, '../..');
+const BIN = join(ROOT, 'kernel/bin/plugboard.js');
+
+/** A free port, and none of the keys that a real model would be asked with, whatever a `.env` file says. */
+const env = {
+  PATH: process.env.PATH ?? '',
+  NODE_OPTIONS: process.env.NODE_OPTIONS ?? '',
+  PORT: '0',
+  OPENAI_API_KEY: '',
+  ANTHROPIC_API_KEY: '',
+  GEMINI_API_KEY: '',
+  OLLAMA_HOST: '',
+};
+
+const server = new Plugboard(t, ['start'], { cwd: ROOT, env });
+await server.prints('\n  try ');
+const address = /^ {2}address +(\S+)$/m.exec(server.stdout)?.[1] ?? '';
+
+/** Asks the running server, as curl would. */
+function ask(body: object): Promise<Response> {
+  return fetch(`${address}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+}
+
+async function textOf(response: Response): Promise<string> {
+  const { choices } = (await response.json()) as { choices: [{ message: { content: string } }] };
+  return choices[0].message.content;
+}
+
+/** Talks to an agent in the terminal: each line is a turn. */
+async function chat(args: readonly string[], ...lines: readonly string[]): Promise<string> {
+  const talking = promisify(execFile)(process.execPath, [BIN, 'chat', ...args], { cwd: ROOT, env });
+  talking.child.stdin?.end(lines.map((line) => `${line}\n`).join(''));
+  return (await talking).stdout;
+}
+
+t.test('the distribution at the root runs without a key, and says what there is', async (t) => {
+  t.match(
+    server.stdout,
+    /^plugboard \d+\.\d+\.\d+\n {2}agents +assistant, librarian\n {2}models +demo\n {2}sessions +memory\n {2}access +open\n {2}warning .*\n(still starting: .*\n)? {2}address +http:\/\/127\.0\.0\.1:\d+\n/,
+  );
+  t.match(await (await fetch(`${address}/health`)).json(), { status: 'ok', ready: true });
+  const { data } = (await (await fetch(`${address}/v1/models`)).json()) as { data: { id: string }[] };
+  t.strictSame(
+    data.map(({ id }) => id),
+    ['assistant', 'librarian', 'demo'],
+  );
+});
+
+t.test('its assistant calls the clock', async (t) => {
+  const body = { model: 'assistant', messages: [{ role: 'user', content: 'What time is it in Tokyo?' }] };
+  t.match(await textOf(await ask(body)), /I called clock, and it said:\n\n.*Asia\/Tokyo.*\n\nI am only a stand-in/s);
+  const streamed = readEventStream(await (await ask({ ...body, stream: true })).text());
+  t.match(streamed.text, /I called clock, and it said:\n\n.*Asia\/Tokyo/);
+  t.ok(streamed.chunks.length > 10, 'word by word');
+  t.ok(streamed.done);
+});
+
+t.test('its librarian reads the guides', async (t) => {
+  const [guide = ''] = globSync('*.md', { cwd: join(ROOT, 'kernel/guides') });
+  const [title = ''] = readFileSync(join(ROOT, 'kernel/guides', guide), 'utf8').split('\n');
+  t.match(title, /^# ./);
+  const body = { model: 'librarian', messages: [{ role: 'user', content: `Read the file ${guide}` }] };
+  t.match(await textOf(await ask(body)), title);
+});
+
+t.test('`plugboard chat` is one conversation of as many turns as there are lines, and shows the calls of tools', async (t) => {
+  const said = await chat([], 'Hello there', 'What time is it in Rome?', 'Thank you');
+  t.match(said, 'You said: "Hello there"');
+  t.match(said, /\n→ clock \{"timeZone":"Europe\/Rome"\}\n← .*Europe\/Rome/);
+  t.match(said, /You said: "Thank you"\nBefore that you said: "What time is it in Rome\?"/);
+});
+
+t.test('`plugboard chat --url` is the same through a server that runs', async (t) => {
+  const said = await chat(['--url', address, 'assistant'], 'Hello there', 'Thank you');
+  t.match(said, 'You said: "Hello there"\nI was given nothing else of this conversation.');
+  t.match(said, 'You said: "Thank you"\nBefore that you said: "Hello there"');
+  const nobody = chat(['--url', 'http://127.0.0.1:1', 'assistant'], 'Hello there');
+  await t.rejects(nobody, { code: 1, stderr: /cannot reach http:\/\/127\.0\.0\.1:1\/v1/ });
+});
+
+t.test('a mistake in its file ends the start with 78, and is named by line and column', async (t) => {
+  const yaml = readFileSync(join(ROOT, 'plugboard.yaml'), 'utf8').replace('model: "${OPENAI_MODEL', 'modle: "${OPENAI_MODEL');
+  const line = yaml.split('\n').findIndex((text) => text.includes('modle:')) + 1;
+  const cwd = t.testdir({ 'plugboard.yaml': yaml });
+  const program = new Plugboard(t, ['start'], { cwd, env: { ...env, OPENAI_API_KEY: 'sk-of-this-test' } });
+  t.equal(await program.exit(), 78);
+  t.match(program.stderr, new RegExp(`^plugboard\\.yaml:${line}:\\d+ models\\.openai\\.modle: .*did you mean "model"\\?`, 'm'));
+  t.notMatch(program.stderr, 'sk-of-this-test');
+  t.equal(program.stdout, '');
+});
+
+t.test('SIGTERM ends it well', async (t) => {
+  server.kill('SIGTERM');
+  t.equal(await server.exit(), 0);
+  await t.rejects(fetch(`${address}/health`));
+});
