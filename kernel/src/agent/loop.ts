@@ -102,11 +102,16 @@ async function* askModel(
       turn.signal,
     );
     span.tell({ connection: answer.connection });
-    yield [{ type: 'step', step, connection: answer.connection }];
-    for await (const batch of answer.events) {
-      const shown = read.take(batch);
-      if (shown.length > 0) yield shown;
-      if (read.hasEnded) break;
+    try {
+      yield [{ type: 'step', step, connection: answer.connection }, ...read.take(answer.first)];
+      while (!read.hasEnded) {
+        const next = await answer.rest.next();
+        if (next.done) break;
+        const shown = read.take(next.value);
+        if (shown.length > 0) yield shown;
+      }
+    } finally {
+      await answer.rest.return?.();
     }
     if (!read.hasEnded) throw new ModelError('its answer was cut off.', { retryable: true });
     span.tell({ usage: read.usage, reason: read.reason });

@@ -15,10 +15,15 @@ const LONGEST_WAIT = 8000;
 const FAILURES_IN_A_ROW = 3;
 const PASSED_OVER_FOR = 30_000;
 
+interface Begun {
+  readonly first: readonly ModelEvent[];
+  /** What follows. Whoever leaves before its end calls `return`. */
+  readonly rest: AsyncIterator<readonly ModelEvent[]>;
+}
+
 /** A model that has begun to answer. */
-export interface Answer {
+export interface Answer extends Begun {
   readonly connection: string;
-  readonly events: AsyncIterable<readonly ModelEvent[]>;
 }
 
 /**
@@ -57,9 +62,9 @@ export class ModelCalls {
       const connector = this.#models.get(name);
       if (!connector) continue;
       try {
-        const events = await this.#askOne(name, connector, requestFor(connector), signal);
+        const { first, rest } = await this.#askOne(name, connector, requestFor(connector), signal);
         this.#failures.delete(name);
-        return { connection: name, events };
+        return { connection: name, first, rest };
       } catch (error) {
         if (signal.aborted || !(error instanceof ModelError)) throw error;
         this.#count(name);
@@ -113,36 +118,9 @@ export function modelFailed(error: ModelError | undefined): TurnError {
 }
 
 /** Waits for the first batch, so that a failure before it can still be mended. */
-async function begun(events: AsyncIterable<readonly ModelEvent[]>): Promise<AsyncIterable<readonly ModelEvent[]>> {
-  const iterator = events[Symbol.asyncIterator]();
-  const first = await iterator.next();
+async function begun(events: AsyncIterable<readonly ModelEvent[]>): Promise<Begun> {
+  const rest = events[Symbol.asyncIterator]();
+  const first = await rest.next();
   if (first.done) throw new ModelError('it ended without an answer.', { retryable: true });
-  return new Begun(first, iterator);
-}
-
-/** An iteration whose first result has been taken already. */
-class Begun implements AsyncIterableIterator<readonly ModelEvent[]> {
-  #first: IteratorResult<readonly ModelEvent[]> | undefined;
-  readonly #rest: AsyncIterator<readonly ModelEvent[]>;
-
-  constructor(first: IteratorResult<readonly ModelEvent[]>, rest: AsyncIterator<readonly ModelEvent[]>) {
-    this.#first = first;
-    this.#rest = rest;
-  }
-
-  next(): Promise<IteratorResult<readonly ModelEvent[]>> {
-    if (!this.#first) return this.#rest.next();
-    const first = Promise.resolve(this.#first);
-    this.#first = undefined;
-    return first;
-  }
-
-  async return(): Promise<IteratorResult<readonly ModelEvent[]>> {
-    await this.#rest.return?.();
-    return { value: undefined, done: true };
-  }
-
-  [Symbol.asyncIterator](): this {
-    return this;
-  }
+  return { first: first.value, rest };
 }

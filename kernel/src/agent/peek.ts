@@ -1,6 +1,8 @@
 import type { Clock } from '../host/ambient.js';
 import type { AgentEvent, AgentEvents, Failure } from './event.js';
 
+type Batch = readonly AgentEvent[];
+
 /** How a turn begins, as far as a head must know it. */
 export interface Peeked {
   /** Why there is no answer, where that is known before anything was to be shown. */
@@ -24,8 +26,8 @@ export async function peek(
   clock: Clock,
 ): Promise<Peeked> {
   const iterator = events[Symbol.asyncIterator]();
-  const seen: (readonly AgentEvent[])[] = [];
-  let pending: Promise<IteratorResult<readonly AgentEvent[]>> | undefined;
+  const seen: Batch[] = [];
+  let pending: Promise<IteratorResult<Batch>> | undefined;
   let connection: string | undefined;
   let failure: Failure | undefined;
 
@@ -51,18 +53,37 @@ export async function peek(
   } finally {
     timer.cancel();
   }
-  return { failure, connection, events: replay(seen, pending, iterator) };
+  return { failure, connection, events: new Replay(seen, pending, iterator) };
 }
 
-async function* replay(
-  seen: readonly (readonly AgentEvent[])[],
-  pending: Promise<IteratorResult<readonly AgentEvent[]>> | undefined,
-  iterator: AsyncIterator<readonly AgentEvent[]>,
-): AsyncGenerator<readonly AgentEvent[]> {
-  try {
-    yield* seen;
-    for (let next = await (pending ?? iterator.next()); !next.done; next = await iterator.next()) yield next.value;
-  } finally {
-    await iterator.return?.();
+/** An iteration whose first results have been taken already. No generator: every batch of a stream passes here. */
+class Replay implements AsyncIterableIterator<Batch> {
+  readonly #seen: Batch[];
+  #pending: Promise<IteratorResult<Batch>> | undefined;
+  readonly #rest: AsyncIterator<Batch>;
+
+  /** @param pending the result that was asked for and has not come, where there is one. */
+  constructor(seen: Batch[], pending: Promise<IteratorResult<Batch>> | undefined, rest: AsyncIterator<Batch>) {
+    this.#seen = seen;
+    this.#pending = pending;
+    this.#rest = rest;
+  }
+
+  next(): Promise<IteratorResult<Batch>> {
+    const batch = this.#seen.shift();
+    if (batch !== undefined) return Promise.resolve({ value: batch, done: false });
+    const next = this.#pending ?? this.#rest.next();
+    this.#pending = undefined;
+    return next;
+  }
+
+  async return(): Promise<IteratorResult<Batch>> {
+    this.#seen.length = 0;
+    await this.#rest.return?.();
+    return { value: undefined, done: true };
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
   }
 }

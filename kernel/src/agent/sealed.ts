@@ -11,12 +11,13 @@ export async function* sealed(events: AgentEvents, onFailure: (error: unknown) =
   let toolsRan = false;
   try {
     for await (const batch of events) {
-      const end = batch.findIndex(isTerminal);
-      if (end >= 0) {
-        yield end === batch.length - 1 ? batch : batch.slice(0, end + 1);
+      for (let i = 0; i < batch.length; i++) {
+        const event = batch[i] as AgentEvent;
+        if (event.type === 'tool-call' && event.tool !== undefined) toolsRan = true;
+        if (!isTerminal(event)) continue;
+        yield i === batch.length - 1 ? batch : batch.slice(0, i + 1);
         return;
       }
-      toolsRan ||= batch.some((event) => event.type === 'tool-call' && event.tool !== undefined);
       yield batch;
     }
   } catch (error) {

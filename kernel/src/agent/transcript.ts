@@ -1,20 +1,22 @@
-import type { AgentEvent, TurnToolCall, TurnToolResult } from './event.js';
+import type { AgentEvent, TurnText, TurnToolCall, TurnToolResult } from './event.js';
 import type { AssistantMessage, ContentPart, Message } from './message.js';
 
 /**
  * The messages that a turn adds to its conversation, folded from its events: for each step what the model said and called, then what the tools answered. Text is gathered as it
- * is written in JSON, so that a token is not decoded unless somebody needs the whole.
+ * came: what came as it is written in JSON is not decoded unless somebody needs the whole.
  */
 export class Transcript {
   readonly #messages: Message[] = [];
   #stepOpen = false;
+  #text = '';
+  /** What follows the text, as it is written in JSON. */
   #json = '';
   #calls: TurnToolCall[] = [];
   #results: TurnToolResult[] = [];
 
   add(events: readonly AgentEvent[]): void {
     for (const event of events) {
-      if (event.type === 'text') this.#json += event.json ?? JSON.stringify(event.text).slice(1, -1);
+      if (event.type === 'text') this.#say(event);
       else if (event.type === 'tool-call') this.#calls.push(event);
       else if (event.type === 'tool-result') this.#results.push(event);
       else if (event.type === 'step') {
@@ -30,23 +32,35 @@ export class Transcript {
     return this.#messages;
   }
 
+  #say(event: TurnText): void {
+    if (event.json !== undefined) this.#json += event.json;
+    else this.#text = this.#said() + event.text;
+  }
+
+  /** All text of the step so far. */
+  #said(): string {
+    if (this.#json !== '') this.#text += JSON.parse(`"${this.#json}"`);
+    this.#json = '';
+    return this.#text;
+  }
+
   #closeStep(): void {
     // A step that said nothing is kept as an empty answer: the next user message would otherwise follow upon a user message.
     if (this.#stepOpen) {
-      this.#messages.push(saying(this.#json, this.#calls));
+      this.#messages.push(saying(this.#said(), this.#calls));
       for (const result of this.#results) this.#messages.push({ role: 'tool', tool_call_id: result.id, content: result.content });
       const images = this.#results.flatMap((result) => result.images);
       if (images.length > 0) this.#messages.push({ role: 'user', content: showing(images) });
     }
     this.#stepOpen = false;
+    this.#text = '';
     this.#json = '';
     this.#calls = [];
     this.#results = [];
   }
 }
 
-function saying(json: string, calls: readonly TurnToolCall[]): AssistantMessage {
-  const text: string = json === '' ? '' : JSON.parse(`"${json}"`);
+function saying(text: string, calls: readonly TurnToolCall[]): AssistantMessage {
   if (calls.length === 0) return { role: 'assistant', content: text };
   return {
     role: 'assistant',
