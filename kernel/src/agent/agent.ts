@@ -6,6 +6,7 @@ import { sets } from './parameters.js';
 import type { Target } from './points/agent-runtime.js';
 import type { ModelConnector } from './points/model-connector.js';
 import { DEFAULT_PROJECT } from './principal.js';
+import type { HistoryRules } from './sessions/history-view.js';
 import type { RestartPolicy } from './sessions/recovery.js';
 import type { AgentSettings } from './settings.js';
 import { readPrompt } from './system-prompt.js';
@@ -30,6 +31,9 @@ export interface Agent extends Target {
   /** Milliseconds for one turn. */
   readonly timeout: number;
   readonly onRestart: RestartPolicy;
+  readonly history: HistoryRules;
+  /** Tokens that fit into one request and its answer together. */
+  readonly contextWindow: number;
 }
 
 const agents = new WeakSet<Target>();
@@ -70,6 +74,7 @@ export function configuredAgent(
     timeout: parseDuration(settings.timeout),
     onBusy: settings.onBusy,
     onRestart: settings.onRestart,
+    history: historyRules(settings.history),
     onDisconnect: settings.onDisconnect,
     fingerprint: fingerprint([name, settings, system]),
     ...connected(modelNames(settings), settings.params, models),
@@ -91,6 +96,7 @@ export function rawModel(name: string, models: Extensions<ModelConnector>): Agen
     timeout: parseDuration('10m'),
     onBusy: 'enqueue',
     onRestart: 'rollback',
+    history: historyRules('truncate'),
     onDisconnect: 'cancel',
     fingerprint: fingerprint([name, models.get(name)?.model]),
     ...connected([name], {}, models),
@@ -105,8 +111,14 @@ function connected(names: readonly string[], params: Readonly<Record<string, unk
     connections,
     connection: connections[0] ?? '',
     input: first?.input ?? (['text'] as const),
+    contextWindow: first?.contextWindow ?? Number.POSITIVE_INFINITY,
     honours: (param: string) => !sets(params, param) && first?.takes(param) === true,
   };
+}
+
+function historyRules(settings: AgentSettings['history']): HistoryRules {
+  const { policy = 'truncate', maxMessages, maxTokens } = typeof settings === 'string' ? { policy: settings } : settings;
+  return { policy, maxMessages: maxMessages ?? Number.POSITIVE_INFINITY, maxTokens: maxTokens ?? Number.POSITIVE_INFINITY };
 }
 
 function fingerprint(parts: readonly unknown[]): string {

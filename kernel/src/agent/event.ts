@@ -135,6 +135,8 @@ export type FailureCode =
   | 'draining'
   /** The session has turns enough in its queue, or the wait was too long. */
   | 'session_busy'
+  /** The conversation is longer than the model can take, and the agent does not shorten it. */
+  | 'context_length_exceeded'
   /** A newer request to the session took the turn's place. */
   | 'turn_interrupted'
   /** The session crashed again and again, and takes no turns for a while. */

@@ -50,6 +50,23 @@ const agentSchema = {
     timeout: { ...duration, description: 'How long one turn may take; then it has failed.', default: '10m' },
     project: { type: 'string', minLength: 1, description: 'The tenant that the agent belongs to.', default: 'default' },
     description: { type: 'string', description: 'Shown where agents are listed for people.' },
+    history: {
+      description:
+        'What the model is given of a long session: the newest turns that fit (`truncate`), or an error where not all fit (`error`). `{ policy, maxMessages, maxTokens }` sets limits of its own.',
+      anyOf: [
+        { type: 'string', enum: ['truncate', 'error'] },
+        {
+          type: 'object',
+          properties: {
+            policy: { type: 'string', enum: ['truncate', 'error'] },
+            maxMessages: { type: 'integer', minimum: 0 },
+            maxTokens: { type: 'integer', minimum: 0 },
+          },
+          additionalProperties: false,
+        },
+      ],
+      default: 'truncate',
+    },
     onBusy: {
       type: 'string',
       enum: ['enqueue', 'reject', 'interrupt'],

@@ -9,9 +9,11 @@ import { layParams } from './parameters.js';
 import { park, toPark, unpark } from './parked-calls.js';
 import type { TurnRequest } from './points/agent-runtime.js';
 import type { Interceptor } from './points/interceptor.js';
+import type { ToolDeclaration } from './points/model-connector.js';
 import type { SessionId, SessionStore } from './points/session-store.js';
 import type { History } from './sessions/history.js';
-import { contribute } from './sessions/session-input.js';
+import { estimate, tokensOf, viewOf } from './sessions/history-view.js';
+import { contribute, type SessionInput } from './sessions/session-input.js';
 import { Transcript } from './transcript.js';
 import type { Turn } from './turn.js';
 import type { Turnstile } from './turnstile.js';
@@ -89,7 +91,9 @@ async function* inSession(
   const { id, store } = history;
   const { messages } = await keep(() => history.current(), 'load', id);
   const input = contribute(messages, request.messages);
-  const turn = makeTurn(agent, request, input.messages, signal, parts);
+  const { declarations } = await parts.toolboxes.of(agent.tools, signal);
+  const view = viewOf(messages, input.added, agent.history, roomFor(agent, request, input, declarations));
+  const turn = makeTurn(agent, request, [...input.system, ...view, ...input.added], signal, parts);
   await keep(() => store.begin(id, { turnId: turn.id, input: input.added }), 'begin', id);
   let isKept = false;
   try {
@@ -112,6 +116,17 @@ async function* inSession(
     // A store that cannot even take a turn back finds it when it is opened again.
     if (!isKept) await keep(() => store.abandon(id, turn.id), 'abandon', id).catch(() => {});
   }
+}
+
+/** Tokens that are left for what was said before, when everything else that the model is sent has its place, and its answer too. */
+function roomFor(agent: Agent, request: TurnRequest, { system, added }: SessionInput, tools: readonly ToolDeclaration[]): number {
+  const params = layParams(agent.params, request.params, false);
+  const answer = Number(params.max_completion_tokens ?? params.max_tokens ?? agent.contextWindow / 4);
+  const prompt = system.length > 0 ? 0 : estimate(agent.system ?? '');
+  return [...system, ...added].reduce(
+    (room, message) => room - tokensOf(message),
+    agent.contextWindow - answer - prompt - tokensOf(tools),
+  );
 }
 
 /** The loop inside its interceptors, as they are now: a turn keeps those that it began with. */

@@ -16,6 +16,8 @@ export function httpErrorOf(failure: Failure, stateful: boolean): HttpError {
     case 'overloaded':
     case 'draining':
       return serverError(503, code, message, retryAfter(failure));
+    case 'context_length_exceeded':
+      return invalidRequest(message, { param: 'messages', code });
     case 'turn_interrupted':
       // Neither a 409 nor a 5xx: clients would repeat those, and the repetition would interrupt the newer turn.
       return invalidRequest(message, { code, headers: { 'x-should-retry': 'false' } });

@@ -64,3 +64,11 @@ t.test(
     t.same(error.headers, { 'x-should-retry': 'false' });
   },
 );
+
+t.test('a conversation that is too long is a 400 that says so', async (t) => {
+  const error = httpErrorOf(failure('context_length_exceeded'), true);
+  t.equal(error.status, 400);
+  t.same(error.body, {
+    error: { message: 'Why.', type: 'invalid_request_error', param: 'messages', code: 'context_length_exceeded' },
+  });
+});

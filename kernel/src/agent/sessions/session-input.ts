@@ -1,11 +1,11 @@
 import { TurnError } from '../event.js';
 import type { AssistantMessage, Message, ToolMessage } from '../message.js';
 
-/** What a request to a session comes to. */
+/** What a request to a session brings. */
 export interface SessionInput {
-  /** All that the model is to see. */
-  readonly messages: readonly Message[];
-  /** Of these, what is new to the session, and is kept with the turn. */
+  /** Applies to this turn, and is not kept. */
+  readonly system: readonly Message[];
+  /** What is new to the session, and is kept with the turn. */
   readonly added: readonly Message[];
 }
 
@@ -27,7 +27,7 @@ export function contribute(history: readonly Message[], request: readonly Messag
   }
   if (history.length === 0) refuseUnpaired(request);
   const added = [...closeOpenCalls(history, fresh, start), ...fresh];
-  return { messages: [...system, ...history, ...added], added };
+  return { system, added };
 }
 
 /** The calls of the last assistant message that no tool message has answered yet: they wait for the caller's results. */

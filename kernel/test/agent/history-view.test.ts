@@ -1,0 +1,102 @@
+import * as fc from 'fast-check';
+import t from 'tap';
+import type { Message } from '../../src/agent/message.js';
+import { type HistoryRules, tokensOf, viewOf } from '../../src/agent/sessions/history-view.js';
+import { collect, endOf, request, runtimeIn, ScriptedModel, says, user } from './harness.js';
+
+const assistant = (content: string): Message => ({ role: 'assistant', content });
+const asks = (id: string): Message => ({
+  role: 'assistant',
+  content: null,
+  tool_calls: [{ id, type: 'function', function: { name: 'f', arguments: '{}' } }],
+});
+const result = (id: string): Message => ({ role: 'tool', tool_call_id: id, content: 'r' });
+const rules = (more: Partial<HistoryRules> = {}): HistoryRules => ({
+  policy: 'truncate',
+  maxMessages: Number.POSITIVE_INFINITY,
+  maxTokens: Number.POSITIVE_INFINITY,
+  ...more,
+});
+const size = (messages: readonly Message[]) => messages.reduce((sum, message) => sum + tokensOf(message), 0);
+
+const first = [user('one'), asks('1'), result('1'), assistant('done')];
+const second = [user('two'), user('and'), assistant('fine')];
+const third = [user('three'), assistant('ok')];
+const all = [...first, ...second, ...third];
+
+t.test('what fits is given whole, and is the same array', async (t) => {
+  t.equal(viewOf(all, [user('x')], rules(), size(all)), all);
+});
+
+t.test('what does not fit is left out turn by turn, the oldest first', async (t) => {
+  t.strictSame(viewOf(all, [user('x')], rules(), size(all) - 1), [...second, ...third]);
+  t.strictSame(viewOf(all, [user('x')], rules(), size(third)), third);
+  t.strictSame(viewOf(all, [user('x')], rules(), 0), []);
+  t.strictSame(viewOf(all, [user('x')], rules(), -5), []);
+});
+
+t.test('an agent’s own limits count as well', async (t) => {
+  t.strictSame(viewOf(all, [user('x')], rules({ maxMessages: 8 }), 1e6), [...second, ...third]);
+  t.strictSame(viewOf(all, [user('x')], rules({ maxMessages: 2 }), 1e6), third);
+  t.strictSame(viewOf(all, [user('x')], rules({ maxTokens: size(third) }), 1e6), third);
+  t.strictSame(viewOf(all, [user('x')], rules({ maxMessages: 0 }), 1e6), []);
+});
+
+t.test('the turn that waits for the caller’s results is given with them, whatever the room', async (t) => {
+  const open = [...all, user('call'), asks('2')];
+  t.strictSame(viewOf(open, [result('2')], rules(), 0), [user('call'), asks('2')]);
+});
+
+t.test('error: a conversation that does not fit is refused before the run', async (t) => {
+  t.throws(() => viewOf(all, [user('x')], rules({ policy: 'error' }), size(all) - 1), { code: 'context_length_exceeded' });
+  t.equal(viewOf(all, [user('x')], rules({ policy: 'error' }), size(all)), all);
+});
+
+t.test('R-084 whatever the room, a view is the end of the conversation, in whole turns, within the room', async (t) => {
+  const turn: fc.Arbitrary<Message[]> = fc.oneof(
+    fc.string().map((text) => [user(text), assistant('a')]),
+    fc.boolean().map(() => [user('u'), asks('1'), result('1'), assistant('a')]),
+  );
+  fc.assert(
+    fc.property(fc.array(turn, { maxLength: 8 }), fc.integer({ min: 0, max: 300 }), (turns, room) => {
+      const history = turns.flat();
+      const view = viewOf(history, [user('new')], rules(), room);
+      const begins = turns.map((_, i) => turns.slice(i).flat().length);
+      return (
+        size(view) <= room &&
+        [...begins, 0].includes(view.length) &&
+        view.every((message, i) => message === history[history.length - view.length + i])
+      );
+    }),
+  );
+  t.pass();
+});
+
+t.test(
+  'R-084 the model is given what fits into its window beside the prompt, the tools and the answer, and the rest stays kept',
+  async (t) => {
+    const model = new ScriptedModel(() => says('a'.repeat(400)));
+    Object.assign(model, { contextWindow: 1000 });
+    const world = await runtimeIn({ agents: { assistant: { model: 'fast', system: 'Be brief.' } }, models: { fast: model } });
+    const say = () =>
+      collect(world.runtime.run(request(world.target(), { session: { key: 's' }, messages: [user('q'.repeat(400))] })));
+    for (let n = 0; n < 8; n++) t.match(endOf(await say()), { type: 'finished' });
+    const sent = model.asked.at(-1)?.messages ?? [];
+    t.equal(sent.length, 6, 'the prompt, two turns, and the new message');
+    t.match(sent[0], { role: 'system' });
+    t.ok(size(sent) <= 750);
+    t.equal((await world.store.load({ project: 'default', agent: 'assistant', key: 's' })).messages.length, 16);
+  },
+);
+
+t.test('history: error refuses a turn whose conversation does not fit, and keeps nothing of it', async (t) => {
+  const world = await runtimeIn({
+    agents: { assistant: { model: 'fast', history: { policy: 'error', maxMessages: 2 } } },
+    models: { fast: new ScriptedModel(() => says('x')) },
+  });
+  const say = () => collect(world.runtime.run(request(world.target(), { session: { key: 's' } })));
+  await say();
+  t.match(endOf(await say()), { type: 'finished' });
+  t.match(await say(), [{ type: 'failed', failure: { code: 'context_length_exceeded' } }]);
+  t.equal((await world.store.load({ project: 'default', agent: 'assistant', key: 's' })).version, 2);
+});
