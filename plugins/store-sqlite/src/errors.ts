@@ -69,7 +69,7 @@ export const badRow = (path: string, place: string, fault: string) =>
 export const badMessage = (place: number, fault: string) =>
   new StoreError('bad_message', `message ${place} of the turn ${fault}, and would not be read back: the turn was not kept`);
 
-/** By SQLite's primary result codes (https://sqlite.org/rescode.html). */
+/** By SQLite's result codes (https://sqlite.org/rescode.html): an extended one where it means something of its own, else the primary one, its lowest byte. */
 const MEANINGS: Readonly<Record<number, readonly [StoreErrorCode, string]>> = {
   3: ['read_only', "may not be used by the server's user: let it read and write the file and its folder"],
   5: [
@@ -82,12 +82,13 @@ const MEANINGS: Readonly<Record<number, readonly [StoreErrorCode, string]>> = {
   13: ['disk_full', 'has no room to grow, for the disk is full: make room there. What was kept can still be read'],
   14: ['cannot_open', "cannot be opened: let the server's user read and write the file and its folder"],
   26: ['corrupt', 'is no SQLite file: restore a backup, or set `path` to another file'],
+  3850: ['read_only', "cannot be locked for writing: let the server's user write to the file and to its folder, on a local disk"],
 };
 
 /** What a throw of SQLite's means; any other throw comes back as it is. */
 export function explained(error: unknown, path: string): unknown {
   if (!isSqliteError(error)) return error;
-  const [code, meaning] = MEANINGS[error.errcode & 0xff] ?? ['sqlite', 'could not be used'];
+  const [code, meaning] = MEANINGS[error.errcode] ?? MEANINGS[error.errcode & 0xff] ?? ['sqlite', 'could not be used'];
   return new StoreError(code, `${path} ${meaning} (SQLite ${error.errcode}: ${error.message})`, { cause: error });
 }
 

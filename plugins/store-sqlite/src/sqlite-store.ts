@@ -50,17 +50,20 @@ interface Opened extends OpenedFile {
  */
 export class SqliteStore implements SessionStore, Lifecycle {
   readonly #parts: SqliteStoreParts;
+  readonly #openFile: typeof openFile;
   #opened: Opened | undefined;
   #sweeping: Timer | undefined;
 
-  constructor(parts: SqliteStoreParts) {
+  /** @param open lets a test get at the file that it opens. */
+  constructor(parts: SqliteStoreParts, open = openFile) {
     this.#parts = parts;
+    this.#openFile = open;
   }
 
   /** @throws StoreError where the file cannot be used, with the cure. */
   start(): void {
     const { path, clock, log } = this.#parts;
-    const opened = openFile(path);
+    const opened = this.#openFile(path);
     this.#opened = {
       ...opened,
       file: new SessionFile(path, opened, clock),

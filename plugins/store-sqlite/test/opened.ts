@@ -1,6 +1,8 @@
 import { join } from 'node:path';
+import type { DatabaseSync } from 'node:sqlite';
 import type { Clock, Message, SessionId } from '@plugboard/kernel';
 import { CapturedLog, ManualClock } from '@plugboard/kernel/testing';
+import { openFile } from '../src/open-file.js';
 import { SqliteStore } from '../src/sqlite-store.js';
 
 export const HOUR = 60 * 60_000;
@@ -18,11 +20,19 @@ export function turn(n: number, content = `question ${n}`): readonly Message[] {
   ];
 }
 
-/** A store over a file in that folder, started. */
-export function openStore(folder: string, { clock = new ManualClock(), ttl = 30 * DAY }: { clock?: Clock; ttl?: number } = {}) {
+/** A store over a file in that folder, started, and what it works with. */
+export function openStore<C extends Clock = ManualClock>(folder: string, options: { clock?: C; ttl?: number } = {}) {
+  const clock = options.clock ?? (new ManualClock() as Clock as C);
   const log = new CapturedLog();
   const path = join(folder, 'sessions.db');
-  const store = new SqliteStore({ path, ttl, clock, log: log.logger(clock) });
+  const opened: DatabaseSync[] = [];
+  const store = new SqliteStore({ path, ttl: options.ttl ?? 30 * DAY, clock, log: log.logger(clock) }, (file) => {
+    const found = openFile(file);
+    opened.push(found.database);
+    return found;
+  });
   store.start();
-  return { store, clock, path, logs: log.lines, close: () => store.stop() };
+  const [database] = opened;
+  if (!database) throw new Error('the store has opened no file');
+  return { store, database, clock, path, logs: log.lines, close: () => store.stop() };
 }
