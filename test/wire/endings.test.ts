@@ -9,18 +9,19 @@ models:
   fast: { use: openai, baseUrl: "\${MODEL_URL}", model: big-1 }
 `;
 
-/** A store that keeps nothing, and fails where the session's name asks for it. */
+/** Memory, but an operation fails in the session that is called like it. */
 const STORE = `
-  import { definePlugin, SessionStores } from '@plugboard/kernel';
-  const failing = (operation) => async ({ key }) => {
-    if (key === operation) throw new Error('disk /dev/secret is full');
-    return { version: 0, messages: [] };
-  };
+  import { definePlugin } from '@plugboard/kernel';
+  import memory from '@plugboard/store-memory';
+  const frail = (store) => new Proxy(store, {
+    get: (store, operation) => async (id, ...rest) => {
+      if (id?.key === operation) throw new Error('disk /dev/secret is full');
+      return store[operation](id, ...rest);
+    },
+  });
   export default definePlugin({
-    name: 'frail-store', apiVersion: 1, summary: 'Fails now and then', configSchema: { type: 'object', properties: {} },
-    register: (ctx) => ctx.contribute(SessionStores, {
-      load: failing('load'), commit: failing('commit'), park() {}, parked() {}, health: async () => ({ ok: true }),
-    }),
+    ...memory, name: 'frail-store',
+    register: (ctx) => memory.register({ ...ctx, contribute: (point, store) => ctx.contribute(point, frail(store)) }),
   });
 `;
 
@@ -41,7 +42,7 @@ const ENCODER = `
 t.test('C-167 C-168 a session store that fails is a 502, or an error frame in the place of the end', async (t) => {
   const yaml = `${TRANSPORTS}${FAST}agents: { assistant: { model: fast } }\nsessions: { use: ./store.mjs }\n`;
   const world = await World.start(t, yaml, { files: { 'store.mjs': STORE } });
-  for (const session_id of ['load', 'commit']) {
+  for (const session_id of ['load', 'begin', 'commit']) {
     const whole = await world.chat(saying('Hi', { session_id }));
     t.equal(whole.status, 502);
     t.strictSame(whole.body, {
