@@ -8,7 +8,7 @@ import t from 'tap';
 import { openFile } from '../src/open-file.js';
 import { ANNA, openStore, turn } from './opened.js';
 
-const CHILD = fileURLToPath(new URL('lock-child.ts', import.meta.url));
+const CHILD = fileURLToPath(new URL('fixtures/holding.mjs', import.meta.url));
 
 /** Whom a superuser becomes to be refused anything. */
 const NOBODY = 65_534;
@@ -44,7 +44,7 @@ function giveAway(path: string): void {
 
 t.test('refuses a second process, and is free as soon as the first was killed', async (t) => {
   const folder = t.testdir();
-  const first = fork(CHILD, [folder]);
+  const first = fork(CHILD, [join(folder, 'sessions.db')], { execArgv: [] });
   t.same(await once(first, 'message'), ['open', undefined]);
   const path = join(folder, 'sessions.db');
   t.throws(() => openStore(folder), {
@@ -62,7 +62,7 @@ t.test('refuses a second store of the same process, and the first goes on', asyn
   const folder = t.testdir();
   const { store } = openStore(folder);
   t.throws(() => openStore(folder), { code: 'locked' });
-  const other = fork(CHILD, [folder]);
+  const other = fork(CHILD, [join(folder, 'sessions.db')], { execArgv: [] });
   t.match(await once(other, 'message'), [/is in use by another process/], 'the lock is still there');
   await store.commit(ANNA, { expected: 0, messages: turn(1) });
   store.stop();
