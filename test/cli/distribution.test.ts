@@ -18,6 +18,7 @@ const env = {
   ANTHROPIC_API_KEY: '',
   GEMINI_API_KEY: '',
   OLLAMA_HOST: '',
+  DATA_DIR: t.testdir(),
 };
 
 const server = new Plugboard(t, ['start'], { cwd: ROOT, env });
@@ -48,7 +49,7 @@ async function chat(args: readonly string[], ...lines: readonly string[]): Promi
 t.test('the distribution at the root runs without a key, and says what there is', async (t) => {
   t.match(
     server.stdout,
-    /^plugboard \d+\.\d+\.\d+\n {2}agents +assistant, librarian\n {2}models +demo\n {2}sessions +memory\n {2}access +open\n {2}warning .*\n(still starting: .*\n)? {2}address +http:\/\/127\.0\.0\.1:\d+\n/,
+    /^plugboard \d+\.\d+\.\d+\n {2}agents +assistant, librarian\n {2}models +demo\n {2}sessions +sqlite\n {2}access +open\n {2}warning .*\n(still starting: .*\n)? {2}address +http:\/\/127\.0\.0\.1:\d+\n/,
   );
   t.match(await (await fetch(`${address}/health`)).json(), { status: 'ok', ready: true });
   const { data } = (await (await fetch(`${address}/v1/models`)).json()) as { data: { id: string }[] };
