@@ -50,6 +50,9 @@ const NO_ACCOUNTS = { OPENAI_API_KEY: '', ANTHROPIC_API_KEY: '', GEMINI_API_KEY:
 /** Commands that ask a registry, or make the folder that the test has made already. */
 const NOT_RUN = /^(?:npm|mkdir) /;
 
+// Programs are started here one after the other, some twenty of them.
+t.setTimeout(300_000);
+
 for (const [name, page] of Object.entries({ operators, plugins })) {
   t.test(`${name}.md: every block of code is one that is checked`, async (t) => {
     for (const { language, file, text, line } of page.blocks) {
