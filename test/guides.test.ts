@@ -213,7 +213,8 @@ t.test('plugins.md: the table of extension points has them all', async (t) => {
 });
 
 t.test('README.md: what it shows works with the distribution at the root', async (t) => {
-  const shell = new Shell(t, root, { ...NO_ACCOUNTS, PORT: '0' });
+  const folder = t.testdir({});
+  const shell = new Shell(t, root, { ...NO_ACCOUNTS, PORT: '0', DATA_DIR: folder });
   const server = shell.start('npx plugboard start');
   const url = await addressOf(server);
   const here = (start: string): string => {
@@ -231,8 +232,8 @@ t.test('README.md: what it shows works with the distribution at the root', async
   const dateless = (line: string) => line.replace(/\w+day, \d+ \w+ \d{4} at \d\d:\d\d:\d\d/, 'NOW');
   t.strictSame(chat.output.split('\n').slice(0, shown.length).map(dateless), shown.map(dateless));
 
-  const client = new Shell(t, t.testdir({ 'client.mjs': here('import OpenAI') }));
-  t.match(await client.run('node client.mjs'), { code: 0, output: /operators\.md[\s\S]*plugins\.md/ });
+  await writeFile(join(folder, 'client.mjs'), here('import OpenAI'));
+  t.match(await new Shell(t, folder).run('node client.mjs'), { code: 0, output: /operators\.md[\s\S]*plugins\.md/ });
   t.equal(await server.stop(), 0);
 });
 
