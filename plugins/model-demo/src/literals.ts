@@ -23,7 +23,7 @@ export function literalsOf(prompt: string): Literals {
   const paths: string[] = [];
   const unquoted = prompt.replaceAll(QUOTED, (_, ...groups: unknown[]) => {
     quoted.push(String(groups.slice(0, 5).find((group) => group !== undefined)));
-    return ' ';
+    return ' "'; // a full stop behind it stays behind something, and is not taken for the path `.`
   });
   const rest = unquoted
     .split(/\s+/)
@@ -33,6 +33,7 @@ export function literalsOf(prompt: string): Literals {
       paths.push(bare);
       return false;
     })
-    .join(' ');
+    .join(' ')
+    .replaceAll('"', ' ');
   return { quoted, paths, rest };
 }

@@ -143,6 +143,11 @@ t.test('paths and URLs need no quotes, and texts do not take their place', async
   t.same(called('list the directory .'), ['files__list_directory({"path":"."})']);
   t.same(called('list the directory ../up'), ['files__list_directory({"path":"../up"})']);
   t.same(called('read (C:\\notes.md)'), ['files__read_text_file({"path":"C:\\\\notes.md"})']);
+  t.same(
+    called('Read the text file "operators.md".'),
+    ['files__read_text_file({"path":"operators.md"})'],
+    'a full stop is no path',
+  );
   t.same(called('read "docs/my notes.md", head 3'), ['files__read_text_file({"path":"docs/my notes.md","head":3})']);
   t.same(called('list the files in the folder docs'), ['files__list_directory({"path":"docs"})']);
   t.same(called('write "hello world" to "x.txt"'), ['files__write_file({"path":"x.txt","content":"hello world"})']);
