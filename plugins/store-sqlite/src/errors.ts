@@ -88,7 +88,8 @@ const MEANINGS: Readonly<Record<number, readonly [StoreErrorCode, string]>> = {
 /** What a throw of SQLite's means; any other throw comes back as it is. */
 export function explained(error: unknown, path: string): unknown {
   if (!isSqliteError(error)) return error;
-  const [code, meaning] = MEANINGS[error.errcode] ?? MEANINGS[error.errcode & 0xff] ?? ['sqlite', 'could not be used'];
+  const [code, meaning] = MEANINGS[error.errcode] ??
+    MEANINGS[error.errcode & 0xff] ?? ['sqlite', 'is not as this plugin left it, or could not be used'];
   return new StoreError(code, `${path} ${meaning} (SQLite ${error.errcode}: ${error.message})`, { cause: error });
 }
 

@@ -8,7 +8,7 @@ import {
   type StoredSession,
   VersionConflict,
 } from '@plugboard/kernel';
-import { badRow } from './errors.js';
+import { badRow, StoreError } from './errors.js';
 import type { OpenedFile } from './open-file.js';
 import { decoded, decodedList } from './stored-message.js';
 
@@ -73,18 +73,18 @@ export class SessionFile {
   }
 
   /**
-   * Marks the turns of dead processes as interrupted, and tells of each once. They stay in the file as long as a session would.
-   * @param onBadRow is told of an input that cannot be read; its turn is marked, and left out.
+   * Marks the turns of dead processes as interrupted, and tells of each once: in the place of one whose input cannot be read stands the error.
+   * They stay in the file as long as a session would.
    */
-  recover(onBadRow: (error: Error) => void): readonly InterruptedTurn[] {
+  recover(): readonly (InterruptedTurn | StoreError)[] {
     const rows = this.#sql.interrupt.all(this.#now(), this.#opening) as unknown as readonly (SessionId & InterruptedRow)[];
-    return rows.flatMap(({ project, agent, key, turn_id, rowid, input }) => {
+    return rows.map(({ project, agent, key, turn_id, rowid, input }) => {
       try {
         const messages = decodedList(input, (fault) => badRow(this.#path, `the input of turn row ${rowid}`, fault));
         return { id: { project, agent, key }, turnId: turn_id, input: messages };
       } catch (error) {
-        onBadRow(error as Error);
-        return [];
+        if (error instanceof StoreError) return error;
+        throw error;
       }
     });
   }

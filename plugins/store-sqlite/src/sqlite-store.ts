@@ -12,7 +12,7 @@ import type {
   TurnBegin,
   TurnCommit,
 } from '@plugboard/kernel';
-import { explained, notOpen } from './errors.js';
+import { explained, notOpen, StoreError } from './errors.js';
 import { GroupCommit } from './group-commit.js';
 import { Health } from './health.js';
 import { type OpenedFile, openFile } from './open-file.js';
@@ -64,12 +64,17 @@ export class SqliteStore implements SessionStore, Lifecycle {
   start(): void {
     const { path, clock, log } = this.#parts;
     const opened = this.#openFile(path);
-    this.#opened = {
-      ...opened,
-      file: new SessionFile(path, opened, clock),
-      writes: new GroupCommit(opened.database),
-      health: new Health(opened.database, path, clock, log),
-    };
+    try {
+      this.#opened = {
+        ...opened,
+        file: new SessionFile(path, opened, clock),
+        writes: new GroupCommit(opened.database),
+        health: new Health(opened.database, path, clock, log),
+      };
+    } catch (error) {
+      opened.database.close();
+      throw explained(error, path);
+    }
     this.#sweepAfter(SWEEP_EVERY);
   }
 
@@ -96,9 +101,12 @@ export class SqliteStore implements SessionStore, Lifecycle {
   }
 
   async recover(): Promise<readonly InterruptedTurn[]> {
-    const bad: Error[] = [];
-    const turns = await this.#write(true, (file) => file.recover((error) => bad.push(error)));
-    for (const err of bad) this.#parts.log.error({ err }, 'an interrupted turn cannot be read');
+    const found = await this.#write(true, (file) => file.recover());
+    const turns: InterruptedTurn[] = [];
+    for (const turn of found) {
+      if (turn instanceof StoreError) this.#parts.log.error({ err: turn }, 'an interrupted turn cannot be read');
+      else turns.push(turn);
+    }
     return turns;
   }
 

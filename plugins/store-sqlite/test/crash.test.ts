@@ -13,6 +13,10 @@ const ROUNDS = process.env.PLUGBOARD_CHAOS ? 200 : 15;
 /** Every time the same kills, as far as the machine lets them be. */
 const SEED = 63;
 
+/** Milliseconds for all rounds, for this file and for its one test. */
+const LIMIT = ROUNDS * 5_000;
+t.setTimeout(LIMIT);
+
 /** Numbers from 0 up to, not including, 1: the same ones for the same seed (mulberry32). */
 function seeded(seed: number): () => number {
   let state = seed >>> 0;
@@ -48,7 +52,7 @@ async function killedChild(path: string, round: number, random: () => number): P
 }
 
 t.test(`R-063 a process that is killed ${ROUNDS} times loses no turn that it told of, and leaves no half`, async (t) => {
-  t.setTimeout(ROUNDS * 5_000);
+  t.setTimeout(LIMIT);
   const folder = t.testdir();
   const random = seeded(SEED);
   const journal = new Map(KEYS.map((key) => [key, 0]));

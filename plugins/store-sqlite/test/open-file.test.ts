@@ -113,6 +113,15 @@ t.test('refuses what is no SQLite file, and one whose schema is damaged', async 
   t.throws(() => openFile(path), { code: 'corrupt', message: /is damaged: stop the server and restore a backup/ });
 });
 
+t.test('refuses a file in which something is missing, and lets go of it', async (t) => {
+  const folder = t.testdir();
+  const path = await fileWithOneTurn(folder);
+  change(path, 'DROP TABLE parked_key');
+  const started = () => openStore(folder);
+  t.throws(started, { code: 'sqlite', message: /is not as this plugin left it.+no such table: parked_key/ });
+  t.throws(started, { code: 'sqlite' }, 'not locked');
+});
+
 t.test('says what stands in the way of the file or its folder', async (t) => {
   const folder = t.testdir({ file: '' });
   t.throws(() => openFile(join(folder, 'file', 'sessions.db')), {
