@@ -33,7 +33,6 @@ export interface LoopParts {
  */
 export async function* runLoop(agent: Agent, turn: Turn, parts: LoopParts): AsyncGenerator<readonly AgentEvent[]> {
   const toolbox = await parts.toolboxes.of(agent.tools, turn.signal);
-  const clientTools = new Set(turn.clientTools.map(({ name }) => name));
   refuseNamesakes(turn.clientTools, toolbox);
   yield [{ type: 'started', turnId: turn.id, agent: agent.name }];
 
@@ -57,7 +56,7 @@ export async function* runLoop(agent: Agent, turn: Turn, parts: LoopParts): Asyn
     const { calls, reason } = read;
     if (calls.length === 0) return yield [finished(reason === 'tool_calls' ? 'stop' : reason, usage)];
 
-    const isClients = (call: ModelToolCall) => agent.kind === 'model' || clientTools.has(call.name);
+    const isClients = (call: ModelToolCall) => agent.kind === 'model' || turn.clientTools.some(({ name }) => name === call.name);
     const handsOut = calls.some(isClients);
     const limit = reached(agent, {
       step: handsOut ? 0 : step,

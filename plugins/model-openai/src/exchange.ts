@@ -66,7 +66,8 @@ export class Exchange implements Dispatcher.DispatchHandler {
     else this.#timer = this.#options.clock.after(this.#options.idleTimeout, this.#onIdle);
   }
 
-  onResponseStart(_controller: Controller, status: number, headers: Headers): void {
+  onResponseStart(controller: Controller, status: number, headers: Headers): void {
+    controller.rawHeaders = null; // would be held as long as the response takes, and the read that they came in with them
     if (status < 200 || this.#isOver) return;
     this.#timer?.refresh();
     try {

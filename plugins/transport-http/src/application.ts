@@ -94,7 +94,7 @@ export class HttpApplication {
   async #authenticate({ state: { exchange } }: HttpContext, next: Next): Promise<void> {
     const asks = exchange.match?.route.auth === 'required' || exchange.path === '/v1' || exchange.path.startsWith('/v1/');
     exchange.principal = asks ? await this.#authentication.principal(exchange) : NOBODY;
-    await next();
+    return next(); // not awaited, as below: a stream would hold each call open that waits for it
   }
 
   async #handle(table: RouteTable, ctx: HttpContext): Promise<void> {
@@ -102,7 +102,7 @@ export class HttpApplication {
     const { match, method, path, principal = NOBODY } = exchange;
     if (!match) return exchange.reply(unrouted(method, path, table.allowed(path)));
     const body = match.route.body === 'json' ? await this.#bodies.read(ctx) : undefined;
-    await exchange.reply(await match.route.handle(new RouteRequest(exchange, match.params, principal, body)));
+    return exchange.reply(await match.route.handle(new RouteRequest(exchange, match.params, principal, body)));
   }
 }
 

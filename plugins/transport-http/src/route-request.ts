@@ -8,7 +8,6 @@ export class RouteRequest implements HttpRequest {
   readonly method: string;
   readonly path: string;
   readonly params: Readonly<Record<string, string>>;
-  readonly query: URLSearchParams;
   readonly headers: HttpRequest['headers'];
   readonly rawHeaders: readonly string[];
   readonly rawBody: string;
@@ -18,12 +17,12 @@ export class RouteRequest implements HttpRequest {
   readonly acceptedAt: number;
   readonly signal: AbortSignal;
   readonly #exchange: Exchange;
+  #query: URLSearchParams | undefined;
 
   constructor(exchange: Exchange, params: Readonly<Record<string, string>>, principal: Principal, body: JsonBody | undefined) {
     this.method = exchange.method;
     this.path = exchange.path;
     this.params = params;
-    this.query = new URLSearchParams(exchange.query);
     this.headers = exchange.req.headers;
     this.rawHeaders = exchange.req.rawHeaders;
     this.rawBody = body?.text ?? '';
@@ -33,6 +32,11 @@ export class RouteRequest implements HttpRequest {
     this.acceptedAt = exchange.acceptedAt;
     this.signal = exchange.signal;
     this.#exchange = exchange;
+  }
+
+  get query(): URLSearchParams {
+    this.#query ??= new URLSearchParams(this.#exchange.query);
+    return this.#query;
   }
 
   note(facts: Facts): void {
