@@ -57,19 +57,20 @@ t.test('R-084 whatever the room, a view is the end of the conversation, in whole
     fc.string().map((text) => [user(text), assistant('a')]),
     fc.boolean().map(() => [user('u'), asks('1'), result('1'), assistant('a')]),
   );
-  fc.assert(
-    fc.property(fc.array(turn, { maxLength: 8 }), fc.integer({ min: 0, max: 300 }), (turns, room) => {
-      const history = turns.flat();
-      const view = viewOf(history, [user('new')], rules(), room);
-      const begins = turns.map((_, i) => turns.slice(i).flat().length);
-      return (
-        size(view) <= room &&
-        [...begins, 0].includes(view.length) &&
-        view.every((message, i) => message === history[history.length - view.length + i])
-      );
-    }),
+  t.doesNotThrow(() =>
+    fc.assert(
+      fc.property(fc.array(turn, { maxLength: 8 }), fc.integer({ min: 0, max: 300 }), (turns, room) => {
+        const history = turns.flat();
+        const view = viewOf(history, [user('new')], rules(), room);
+        const begins = turns.map((_, i) => turns.slice(i).flat().length);
+        return (
+          size(view) <= room &&
+          [...begins, 0].includes(view.length) &&
+          view.every((message, i) => message === history[history.length - view.length + i])
+        );
+      }),
+    ),
   );
-  t.pass();
 });
 
 t.test(

@@ -100,34 +100,35 @@ t.test('whatever is sent turn after turn, the history stays one that every provi
     fc.constant(assistant('done')),
     fc.uniqueArray(id, { minLength: 1 }).map((ids) => asks(...ids)),
   );
-  fc.assert(
-    fc.property(fc.array(fc.tuple(fc.array(message, { maxLength: 6 }), answer), { maxLength: 6 }), (turns) => {
-      let history: Message[] = [];
-      for (const [request, reply] of turns) {
-        let input: ReturnType<typeof contribute>;
-        try {
-          input = contribute(history, request);
-        } catch (error) {
-          if (!(error instanceof TurnError) || error.code !== 'invalid_request') throw error;
-          continue;
+  t.doesNotThrow(() =>
+    fc.assert(
+      fc.property(fc.array(fc.tuple(fc.array(message, { maxLength: 6 }), answer), { maxLength: 6 }), (turns) => {
+        let history: Message[] = [];
+        for (const [request, reply] of turns) {
+          let input: ReturnType<typeof contribute>;
+          try {
+            input = contribute(history, request);
+          } catch (error) {
+            if (!(error instanceof TurnError) || error.code !== 'invalid_request') throw error;
+            continue;
+          }
+          assertPaired([...history, ...input.added]);
+          history = [...history, ...input.added, reply];
         }
-        assertPaired([...history, ...input.added]);
-        history = [...history, ...input.added, reply];
-      }
-    }),
-    {
-      numRuns: 2000,
-      examples: [
-        [
+      }),
+      {
+        numRuns: 2000,
+        examples: [
           [
-            [[user('u')], asks('3', '1', '2')],
-            [[result('2'), result('1'), user('u'), result('3')], assistant('done')],
+            [
+              [[user('u')], asks('3', '1', '2')],
+              [[result('2'), result('1'), user('u'), result('3')], assistant('done')],
+            ],
           ],
         ],
-      ],
-    },
+      },
+    ),
   );
-  t.pass('2,000 conversations');
 });
 
 /** Every call is followed by exactly its results, and no result stands alone. */
