@@ -119,6 +119,15 @@ t.test('C-070 an agent out of scope is a 403: nothing runs, and no session is be
   t.equal(closed.asked.messages.length, 2, 'the prompt and the first message');
 });
 
+t.test('C-127 C-128 one key at one agent, but from two projects, is two sessions', async (t) => {
+  const key = { session_id: 'for-two' };
+  await ask('billing', 'token-of-acme', key);
+  await ask('billing', 'token-of-default', key);
+  t.equal(closed.asked.messages.length, 2, 'the prompt and the first message');
+  await ask('billing', 'token-of-acme', key);
+  t.equal(closed.asked.messages.length, 4);
+});
+
 t.test('C-071 the answer repeats the name as it was sent', async (t) => {
   for (const model of ['team/agent one ü', 'Größe/größer', ' spaces ', '😀', 'a"b\\c\u2028', '__proto__', 'constructor']) {
     t.equal((await ask(model)).body && ((await ask(model)).body as { model: string }).model, model);
@@ -201,7 +210,9 @@ t.test('C-112 C-141 without a valid token nobody is told anything else, streamed
       t.match(reply.headers.get('content-type'), /^application\/json/);
       t.match(errorOf(reply), { message: /API token/, type: 'invalid_request_error', code: 'invalid_api_key' });
     }
-    t.equal((await closed.get('/v1/models', headers)).status, 401);
+    for (const path of ['/v1/models', '/v1/nowhere', '/v1/chat/completions']) {
+      t.equal((await closed.get(path, headers)).status, 401, `not even whether there is a ${path}`);
+    }
   }
   t.equal(models.requests.length, before);
 });
