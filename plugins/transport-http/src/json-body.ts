@@ -87,10 +87,14 @@ function checkType(header: string | undefined): void {
 /** Whether a key could be `__proto__`, escapes included. Looked at first, because leaving keys out makes parsing several times slower. */
 const MAY_NAME_PROTO = /proto|\\u00/;
 
-/** A key `__proto__` would set a prototype wherever its object is copied; it is left out as any unknown field would be. */
-function withoutProto(_: string, value: unknown): unknown {
-  if (typeof value === 'object' && value !== null && Object.hasOwn(value, '__proto__'))
+/**
+ * A key `__proto__` would set a prototype wherever its object is copied, so below the top level, where values are handed on as they are, it is left
+ * out. At the top it stays a field like any other, for the route to say what becomes of it.
+ */
+function withoutProto(key: string, value: unknown): unknown {
+  if (key !== '' && typeof value === 'object' && value !== null && Object.hasOwn(value, '__proto__')) {
     Reflect.deleteProperty(value, '__proto__');
+  }
   return value;
 }
 
