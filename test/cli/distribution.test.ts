@@ -9,16 +9,16 @@ import { readEventStream } from '../support/server-sent-events.js';
 const ROOT = join(import.meta.dirname, '../..');
 const BIN = join(ROOT, 'kernel/bin/plugboard.js');
 
-/** A free port, and none of the keys that a real model would be asked with, whatever a `.env` file says. */
+/** A free port, a folder for what is kept, and none of the keys that a real model would be asked with, whatever a `.env` file says. */
 const env = {
   PATH: process.env.PATH ?? '',
   NODE_OPTIONS: process.env.NODE_OPTIONS ?? '',
   PORT: '0',
+  DATA_DIR: t.testdir(),
   OPENAI_API_KEY: '',
   ANTHROPIC_API_KEY: '',
   GEMINI_API_KEY: '',
   OLLAMA_HOST: '',
-  DATA_DIR: t.testdir(),
 };
 
 const server = new Plugboard(t, ['start'], { cwd: ROOT, env });

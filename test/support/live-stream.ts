@@ -2,7 +2,6 @@ import { readEventStream, type Streamed } from './server-sent-events.js';
 
 /** An answer that is read as it comes. */
 export class LiveStream {
-  readonly #response: Response;
   readonly #reader: ReadableStreamDefaultReader<string>;
   readonly #abort: AbortController;
   #received = '';
@@ -10,13 +9,8 @@ export class LiveStream {
   /** @param abort of the request. */
   constructor(response: Response, abort: AbortController) {
     if (!response.body) throw new Error('the answer has no body');
-    this.#response = response;
     this.#reader = response.body.pipeThrough(new TextDecoderStream('utf-8', { fatal: true })).getReader();
     this.#abort = abort;
-  }
-
-  get status(): number {
-    return this.#response.status;
   }
 
   get received(): string {

@@ -1,5 +1,5 @@
 /** A chunk of a streamed completion, as far as tests look into it. */
-export interface Chunk {
+interface Chunk {
   readonly id: string;
   readonly object: string;
   readonly created: number;

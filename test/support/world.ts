@@ -39,7 +39,7 @@ export interface Reply {
   readonly body: unknown;
 }
 
-export interface StreamReply extends Streamed {
+interface StreamReply extends Streamed {
   readonly status: number;
   readonly headers: Headers;
 }
