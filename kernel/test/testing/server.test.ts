@@ -34,7 +34,7 @@ const files = {
     import { definePlugin, SessionStores } from '@plugboard/kernel';
     export default definePlugin({
       name: 'store', apiVersion: 1, summary: 'Keeps nothing', configSchema: { type: 'object', properties: {} },
-      register(ctx) { ctx.contribute(SessionStores, { health: async () => ({ ok: true }) }); },
+      register(ctx) { ctx.contribute(SessionStores, { health: async () => ({ ok: true }), recover: async () => [] }); },
     });`,
 };
 const WEB = `
