@@ -1,6 +1,7 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, chownSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { fileURLToPath } from 'node:url';
@@ -123,7 +124,11 @@ t.test('refuses a file in which something is missing, and lets go of it', async 
 });
 
 t.test('says what stands in the way of the file or its folder', async (t) => {
-  const folder = t.testdir({ file: '' });
+  // Not below the checkout: that may be in a folder that only its owner can enter.
+  const folder = mkdtempSync(join(tmpdir(), 'plugboard-'));
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }));
+  chmodSync(folder, 0o755);
+  writeFileSync(join(folder, 'file'), '');
   t.throws(() => openFile(join(folder, 'file', 'sessions.db')), {
     code: 'cannot_open',
     message: /^the folder .+ cannot be made \(E/,
