@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
 import type { Message } from '../agent/message.js';
+import type { IdempotencyKey, IdempotencyRecord } from '../agent/points/idempotency-store.js';
 import { type SessionId, type SessionStore, VersionConflict } from '../agent/points/session-store.js';
 import type { ManualClock } from './clock.js';
 import { type ContractCase, soon } from './contract.js';
 
 const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
 
 export interface OpenedStore {
   readonly store: SessionStore;
@@ -267,6 +269,80 @@ export function sessionStoreContract(
     });
   }
 
+  add('knows nothing of an idempotency key that nobody used', async ({ idempotency }) => {
+    assert.equal(await idempotency.get(KEY), undefined);
+  });
+
+  add('keeps that tools began under an idempotency key, and in its place what was answered', async ({ idempotency }) => {
+    await idempotency.put(record({ result: 'began' }));
+    assert.deepEqual(await idempotency.get(KEY), record({ result: 'began' }));
+    for (const text of ODD_TEXTS.filter((odd) => odd.isWellFormed())) {
+      await idempotency.put(record({ result: { text } }));
+      assert.deepEqual(await idempotency.get(KEY), record({ result: { text } }));
+    }
+  });
+
+  add('takes idempotency keys for data, and tells them apart by project, route and key', async ({ idempotency }) => {
+    const keys: IdempotencyKey[] = [
+      ...ODD_KEYS.map((key) => ({ ...KEY, key })),
+      { ...KEY, project: 'other' },
+      { ...KEY, route: '/elsewhere' },
+      { project: 'a:b', route: 'c', key: 'd' },
+      { project: 'a', route: 'b:c', key: 'd' },
+      { project: 'a","b', route: 'c', key: 'd' },
+      { project: 'a', route: 'b","c', key: 'd' },
+    ];
+    for (const [n, key] of keys.entries()) await idempotency.put(record({ key, result: { text: `${n}` } }));
+    for (const [n, key] of keys.entries()) {
+      assert.deepEqual(await idempotency.get(key), record({ key, result: { text: `${n}` } }), JSON.stringify(key));
+    }
+  });
+
+  add('keeps an answer together with its turn, or not at all', async (store) => {
+    await store.idempotency.put(record({ result: 'began' }));
+    const idempotency = record({ result: { text: 'answer' } });
+    await assert.rejects(store.commit(SESSION, { expected: 1, messages: turn(1), idempotency }), VersionConflict);
+    assert.deepEqual(await store.idempotency.get(KEY), record({ result: 'began' }));
+    await store.commit(SESSION, { expected: 0, messages: turn(1), idempotency });
+    assert.deepEqual(await store.idempotency.get(KEY), idempotency);
+    assert.deepEqual(await store.load(SESSION), { version: 1, messages: turn(1) });
+  });
+
+  add('does not change with the answer that it was given', async ({ idempotency }) => {
+    const result = { text: 'before' };
+    const key = { ...KEY };
+    await idempotency.put(record({ key, result }));
+    result.text = 'after';
+    key.project = 'other';
+    assert.deepEqual(await idempotency.get(KEY), record({ result: { text: 'before' } }));
+  });
+
+  if (clock) {
+    add('holds what was answered for 24 hours and no longer', async ({ idempotency }) => {
+      await idempotency.put(record({ result: 'began' }));
+      clock.advance(HOUR);
+      await idempotency.put(record({ result: { text: 'answer' } }));
+      clock.advance(24 * HOUR - MINUTE);
+      assert.deepEqual(await idempotency.get(KEY), record({ result: { text: 'answer' } }));
+      clock.advance(2 * MINUTE);
+      assert.equal(await idempotency.get(KEY), undefined);
+      await idempotency.put(record({ result: { text: 'another' } }));
+      assert.deepEqual(await idempotency.get(KEY), record({ result: { text: 'another' } }));
+    });
+  }
+
+  if (reopen) {
+    add('knows its idempotency keys when it is opened again', async (store, again) => {
+      const other = { ...KEY, key: 'other' };
+      await store.idempotency.put(record({ result: 'began' }));
+      const idempotency = record({ key: other, result: { text: 'answer' } });
+      await store.commit(SESSION, { expected: 0, messages: turn(1), idempotency });
+      const second = await again();
+      assert.deepEqual(await second.idempotency.get(KEY), record({ result: 'began' }));
+      assert.deepEqual(await second.idempotency.get(other), idempotency);
+    });
+  }
+
   add('says that it is well', async (store) => {
     assert.deepEqual(await store.health(), { ok: true });
   });
@@ -276,6 +352,12 @@ export function sessionStoreContract(
 
 const OWNER = { project: 'acme', agent: 'helper' };
 const SESSION: SessionId = { ...OWNER, key: 'anna' };
+
+const KEY: IdempotencyKey = { project: 'acme', route: '/v1/chat/completions', key: 'once' };
+
+function record(more: Partial<IdempotencyRecord>): IdempotencyRecord {
+  return { key: KEY, fingerprint: 'f1', result: 'began', ...more };
+}
 
 /** A turn that says which one it is. */
 function turn(n: number): readonly Message[] {

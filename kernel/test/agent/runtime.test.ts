@@ -188,6 +188,7 @@ t.test('sessions', async (t) => {
       recover: async () => [],
       park: async () => {},
       parked: async () => undefined,
+      idempotency: { get: async () => undefined, put: async () => {} },
       health: async () => ({ ok: true }),
     });
     const slow = await runtimeIn({

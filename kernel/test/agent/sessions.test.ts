@@ -284,6 +284,7 @@ t.test('at the start, turns that a dead process left are told of, and the input 
     recover: async () => ['rolls', 'keeps', 'gone'].map(left),
     park: async () => {},
     parked: async () => undefined,
+    idempotency: { get: async () => undefined, put: async () => {} },
     health: async () => ({ ok: true }),
   };
   const { lines } = await runtimeIn({

@@ -1,5 +1,7 @@
 import t from 'tap';
 import {
+  type IdempotencyKey,
+  type IdempotencyRecord,
   type InterruptedTurn,
   type Message,
   type ParkOwner,
@@ -18,6 +20,7 @@ class Kept {
   readonly sessions = new Map<string, StoredSession>();
   readonly calls = new Map<string, { messages: readonly Message[]; until: number }>();
   readonly begun = new Map<string, InterruptedTurn>();
+  readonly answers = new Map<string, { record: IdempotencyRecord; until: number }>();
 }
 
 /** The least that keeps the contract. What is wrong with a store below is what it overrides. */
@@ -50,11 +53,29 @@ class PlainStore implements SessionStore {
     this.begun.set(turnId, structuredClone({ id, turnId, input }));
   }
 
-  async commit(id: SessionId, { turnId, expected, messages }: TurnCommit): Promise<void> {
+  readonly idempotency = {
+    get: async (key: IdempotencyKey) => {
+      const found = this.kept.answers.get(this.answerKeyOf(key));
+      return found && found.until > this.clock.monotonic() ? structuredClone(found.record) : undefined;
+    },
+    put: async (record: IdempotencyRecord) => this.putAnswer(record),
+  };
+
+  putAnswer(record: IdempotencyRecord): void {
+    const until = this.clock.monotonic() + 24 * 3_600_000;
+    this.kept.answers.set(this.answerKeyOf(record.key), { record: structuredClone(record), until });
+  }
+
+  answerKeyOf({ project, route, key }: IdempotencyKey): string {
+    return JSON.stringify([project, route, key]);
+  }
+
+  async commit(id: SessionId, { turnId, expected, messages, idempotency }: TurnCommit): Promise<void> {
     const { version, messages: before } = this.sessions.get(this.keyOf(id)) ?? { version: 0, messages: [] };
     if (version !== expected) throw new VersionConflict(expected, version);
     this.sessions.set(this.keyOf(id), { version: version + 1, messages: [...before, ...structuredClone(messages)] });
     if (turnId !== undefined) this.begun.delete(turnId);
+    if (idempotency) this.putAnswer(idempotency);
   }
 
   async abandon(_: SessionId, turnId: string): Promise<void> {
@@ -164,6 +185,7 @@ t.test('commits that lose or overwrite', async (t) => {
     'refuses a commit to another version than the loaded one, and keeps what was there',
     'refuses a commit to a later version of a session that nobody has used',
     'lets exactly one of several commits at the same time win',
+    'keeps an answer together with its turn, or not at all',
   ]);
 
   class Racy extends PlainStore {
@@ -299,7 +321,12 @@ t.test('what is lost when a store is opened again, and what is told of it', asyn
       super(clock);
     }
   }
-  t.same(await broken(Forgetful), [committed, told, 'gives parked messages back when it is opened again']);
+  t.same(await broken(Forgetful), [
+    committed,
+    told,
+    'gives parked messages back when it is opened again',
+    'knows its idempotency keys when it is opened again',
+  ]);
 
   class TellsAlways extends PlainStore {
     override async recover() {
@@ -316,8 +343,8 @@ t.test('what is lost when a store is opened again, and what is told of it', asyn
   t.same(await broken(TellsNothing), [told]);
 
   class TellsOfEnded extends PlainStore {
-    override async commit(id: SessionId, { expected, messages }: TurnCommit) {
-      await super.commit(id, { expected, messages });
+    override async commit(id: SessionId, turn: TurnCommit) {
+      await super.commit(id, { ...turn, turnId: undefined });
     }
   }
   t.same(await broken(TellsOfEnded), [told]);
@@ -333,6 +360,63 @@ t.test('what is lost when a store is opened again, and what is told of it', asyn
     }
   }
   t.same(await broken(TellsWithoutInput), [told]);
+});
+
+t.test('idempotency keys that are told apart too little, kept too long, or kept without their turn', async (t) => {
+  const apart = 'takes idempotency keys for data, and tells them apart by project, route and key';
+  const together = 'keeps an answer together with its turn, or not at all';
+  class NoTenants extends PlainStore {
+    override answerKeyOf({ route, key }: IdempotencyKey) {
+      return JSON.stringify([route, key]);
+    }
+  }
+  t.same(await broken(NoTenants), [apart]);
+
+  class Joined extends PlainStore {
+    override answerKeyOf({ project, route, key }: IdempotencyKey) {
+      return `${project}:${route}:${key}`;
+    }
+  }
+  t.same(await broken(Joined), [apart]);
+
+  class Alone extends PlainStore {
+    override async commit(id: SessionId, turn: TurnCommit) {
+      if (turn.idempotency) this.putAnswer(turn.idempotency);
+      await super.commit(id, turn);
+    }
+  }
+  t.same(await broken(Alone), [together]);
+
+  class Forgets extends PlainStore {
+    override async commit(id: SessionId, turn: TurnCommit) {
+      await super.commit(id, { ...turn, idempotency: undefined });
+    }
+  }
+  t.ok((await broken(Forgets)).includes(together));
+
+  class Forever extends PlainStore {
+    override putAnswer(record: IdempotencyRecord) {
+      this.kept.answers.set(this.answerKeyOf(record.key), { record: structuredClone(record), until: Number.POSITIVE_INFINITY });
+    }
+  }
+  t.same(await broken(Forever), ['holds what was answered for 24 hours and no longer']);
+
+  class Shares extends PlainStore {
+    override putAnswer(record: IdempotencyRecord) {
+      super.putAnswer(record);
+      this.kept.answers.set(this.answerKeyOf(record.key), { record, until: this.clock.monotonic() + 24 * 3_600_000 });
+    }
+  }
+  t.same(await broken(Shares), ['does not change with the answer that it was given']);
+
+  class FirstStays extends PlainStore {
+    override putAnswer(record: IdempotencyRecord) {
+      if (!this.kept.answers.has(this.answerKeyOf(record.key))) super.putAnswer(record);
+    }
+  }
+  t.ok(
+    (await broken(FirstStays)).includes('keeps that tools began under an idempotency key, and in its place what was answered'),
+  );
 });
 
 t.test('a version that lags behind', async (t) => {

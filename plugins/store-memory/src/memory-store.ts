@@ -3,6 +3,7 @@ import {
   CLOCK,
   type Clock,
   CONFIG,
+  type IdempotencyRecord,
   type InterruptedTurn,
   inject,
   injectable,
@@ -19,6 +20,7 @@ import {
   VersionConflict,
 } from '@plugboard/kernel';
 import type { MemoryConfig } from './config.js';
+import { MemoryIdempotency, MOST_KEYS, sizeOf } from './memory-idempotency.js';
 import { type Item, Shelf } from './shelf.js';
 
 const HOUR = 60 * 60_000;
@@ -36,6 +38,7 @@ interface Session {
  */
 @injectable()
 export class MemoryStore implements SessionStore {
+  readonly idempotency: MemoryIdempotency;
   readonly #maxSessions: number;
   readonly #maxBytes: number;
   readonly #log: Logger;
@@ -49,6 +52,7 @@ export class MemoryStore implements SessionStore {
     this.#log = log;
     this.#sessions = new Shelf(parseDuration(config.ttl), clock, (item) => this.#logLoss(item, 'ttl'));
     this.#parked = new Shelf(HOUR, clock, () => {});
+    this.idempotency = new MemoryIdempotency(clock, (record) => this.#putAnswer(record));
   }
 
   async load(id: SessionId): Promise<StoredSession> {
@@ -72,7 +76,7 @@ export class MemoryStore implements SessionStore {
     return [];
   }
 
-  async commit(id: SessionId, { expected, messages }: TurnCommit): Promise<void> {
+  async commit(id: SessionId, { expected, messages, idempotency }: TurnCommit): Promise<void> {
     const key = sessionKey(id);
     const before = this.#sessions.get(key);
     const session = before?.value ?? { id: { ...id }, version: 0, messages: [] };
@@ -80,10 +84,11 @@ export class MemoryStore implements SessionStore {
 
     const added = copyOf(messages);
     const bytes = (before?.bytes ?? 0) + added.bytes;
-    this.#assertFits(bytes, 'the session');
+    this.#assertFits(bytes + sizeOf(idempotency), 'the session');
     session.version += 1;
     for (const message of added.messages) session.messages.push(message);
     this.#sessions.put(key, session, bytes);
+    if (idempotency) this.idempotency.keep(idempotency);
     this.#makeRoom();
   }
 
@@ -107,6 +112,13 @@ export class MemoryStore implements SessionStore {
   stop(): void {
     this.#sessions.clear();
     this.#parked.clear();
+    this.idempotency.shelf.clear();
+  }
+
+  #putAnswer(record: IdempotencyRecord): void {
+    this.#assertFits(sizeOf(record), 'the answer to a request with an Idempotency-Key');
+    this.idempotency.keep(record);
+    this.#makeRoom();
   }
 
   /** Checked before anything is evicted for it: what can never fit must cost nobody their session. */
@@ -117,14 +129,17 @@ export class MemoryStore implements SessionStore {
     );
   }
 
-  /** Evicts what was not used for the longest time until the limits hold. Sessions and parked messages share the bytes, not the number. */
+  /** Evicts what was not used for the longest time until the limits hold. All that is kept shares the bytes, not the number. */
   #makeRoom(): void {
     while (this.#sessions.size > this.#maxSessions) this.#evictSession('maxSessions');
     while (this.#parked.size > this.#maxSessions) this.#evictParked('maxSessions');
-    while (this.#sessions.bytes + this.#parked.bytes > this.#maxBytes) {
+    while (this.idempotency.shelf.size > MOST_KEYS) this.#evictAnswer('100,000 keys');
+    while (this.#sessions.bytes + this.#parked.bytes + this.idempotency.shelf.bytes > this.#maxBytes) {
       const session = this.#sessions.oldest()?.usedAt ?? Number.POSITIVE_INFINITY;
       const parked = this.#parked.oldest()?.usedAt ?? Number.POSITIVE_INFINITY;
-      if (session < parked) this.#evictSession('maxBytes');
+      const answer = this.idempotency.shelf.oldest()?.usedAt ?? Number.POSITIVE_INFINITY;
+      if (answer <= Math.min(session, parked)) this.#evictAnswer('maxBytes');
+      else if (session < parked) this.#evictSession('maxBytes');
       else this.#evictParked('maxBytes');
     }
   }
@@ -140,6 +155,15 @@ export class MemoryStore implements SessionStore {
       this.#log.warn(
         { bytes: item.bytes, limit },
         'evicted the parked messages of a tool call: a request that brings its result will not find them',
+      );
+  }
+
+  #evictAnswer(limit: '100,000 keys' | 'maxBytes'): void {
+    const item = this.idempotency.shelf.shift();
+    if (item)
+      this.#log.warn(
+        { bytes: item.bytes, limit },
+        'evicted what is known of a request with an Idempotency-Key: it would be run again if it were repeated',
       );
   }
 

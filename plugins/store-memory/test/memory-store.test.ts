@@ -1,4 +1,4 @@
-import { type Message, type SessionId, SessionStores, VersionConflict } from '@plugboard/kernel';
+import { type IdempotencyRecord, type Message, type SessionId, SessionStores, VersionConflict } from '@plugboard/kernel';
 import { ManualClock, pluginContract, sessionStoreContract, testContext } from '@plugboard/kernel/testing';
 import t from 'tap';
 import plugin from '../src/index.js';
@@ -145,11 +145,50 @@ t.test('keeps parked messages within the same limits, each by its own number and
   t.same(await store.parked(OWNER, 'call_4'), turn(950));
 });
 
+/** What is known of a key, whose JSON is so many bytes long. */
+function answer(key: string, bytes: number): IdempotencyRecord {
+  const record = { key: { project: 'acme', route: '/', key }, fingerprint: 'f1', result: { text: '' } };
+  return { ...record, result: { text: 'x'.repeat(bytes - JSON.stringify(record).length) } };
+}
+
+t.test('keeps 100,000 idempotency keys, and then forgets the oldest', async (t) => {
+  const { store, logs } = open();
+  for (let n = 0; n < 100_000; n++) await store.idempotency.put(answer(`${n}`, 200));
+  t.same(logs, []);
+  await store.idempotency.put(answer('one more', 200));
+  t.equal(await store.idempotency.get(answer('0', 200).key), undefined);
+  t.ok(await store.idempotency.get(answer('1', 200).key));
+  t.match(logs, [{ level: 'warn', msg: /^evicted what is known of a request with an Idempotency-Key/, limit: '100,000 keys' }]);
+});
+
+t.test('keeps answers within the same bytes as everything else, the oldest going first', async (t) => {
+  const { store, clock, logs } = open({ maxBytes: '1kb' });
+  await store.idempotency.put(answer('a', 300));
+  clock.advance(1);
+  await store.commit(session('a'), { expected: 0, messages: turn(300) });
+  clock.advance(1);
+  await store.commit(session('b'), { expected: 0, messages: turn(300), idempotency: answer('b', 200) });
+  t.match(logs, [{ limit: 'maxBytes', bytes: 300, turns: undefined }]);
+  t.equal(await store.idempotency.get(answer('a', 300).key), undefined);
+  await store.idempotency.put(answer('c', 400));
+  t.match(logs.slice(1), [{ limit: 'maxBytes', turns: 1 }], 'then the session, which is older than the other answer');
+  t.same(await store.idempotency.get(answer('b', 200).key), answer('b', 200));
+
+  await t.rejects(store.idempotency.put(answer('d', 1025)), {
+    message: /^the answer to a request with an Idempotency-Key would/,
+  });
+  const tooMuch = { expected: 1, messages: turn(100), idempotency: answer('d', 700) };
+  await t.rejects(store.commit(session('b'), tooMuch), { message: /^the session would take 1100 bytes/ });
+  t.equal(logs.length, 2);
+  t.equal(await store.version(session('b')), 1);
+});
+
 t.test('forgets everything when it is stopped, and waits for nothing more', async (t) => {
   const { store, clock, stop, logs } = open();
   await store.commit(session('a'), { expected: 0, messages: turn(100) });
   await store.park(OWNER, ['call_1'], turn(100));
-  t.equal(clock.pending, 2);
+  await store.idempotency.put(answer('a', 200));
+  t.equal(clock.pending, 3);
   await stop();
   t.equal(clock.pending, 0);
   t.same(await store.load(session('a')), { version: 0, messages: [] });

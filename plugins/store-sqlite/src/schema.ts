@@ -71,6 +71,20 @@ const STEPS: readonly string[] = [
   -- One row that is written to see whether there is room.
   CREATE TABLE probe (id INTEGER PRIMARY KEY, filler BLOB NOT NULL) STRICT;
   `,
+  `
+  -- What was answered to requests that may be repeated. No answer: tools began, and nobody has said how the turn ended.
+  CREATE TABLE idempotency (
+    id INTEGER PRIMARY KEY,
+    project TEXT NOT NULL,
+    route TEXT NOT NULL,
+    key TEXT NOT NULL,
+    fingerprint TEXT NOT NULL,
+    answer TEXT,
+    expires_at INTEGER NOT NULL,
+    UNIQUE (project, route, key)
+  ) STRICT;
+  CREATE INDEX idempotency_by_expiry ON idempotency (expires_at);
+  `,
 ];
 
 /**

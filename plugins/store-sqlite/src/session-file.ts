@@ -9,6 +9,7 @@ import {
   VersionConflict,
 } from '@plugboard/kernel';
 import { badRow, StoreError } from './errors.js';
+import { IdempotencyFile } from './idempotency-file.js';
 import type { OpenedFile } from './open-file.js';
 import { decoded, decodedList } from './stored-message.js';
 
@@ -23,6 +24,7 @@ const SWEEP_MESSAGES = 500;
  * transaction. Values reach SQLite as bound parameters only. Stamps are milliseconds of the wall clock, because they outlive the process.
  */
 export class SessionFile {
+  readonly answers: IdempotencyFile;
   readonly #path: string;
   readonly #opening: number;
   readonly #clock: Clock;
@@ -33,6 +35,7 @@ export class SessionFile {
     this.#opening = opening;
     this.#clock = clock;
     this.#sql = prepareAll(database);
+    this.answers = new IdempotencyFile(database, clock);
   }
 
   load(id: SessionId): StoredSession {
@@ -116,7 +119,8 @@ export class SessionFile {
       this.#sql.deleteLeftover.run(leftover);
     const turns = this.#sql.deleteTurns.run(now - ttl, SWEEP_SESSIONS).changes;
     const parked = this.#sql.deleteParked.run(now, SWEEP_SESSIONS).changes;
-    return leftover !== null || sessions.length > 0 || turns === SWEEP_SESSIONS || parked === SWEEP_SESSIONS;
+    const hasMoreAnswers = this.answers.sweep();
+    return hasMoreAnswers || leftover !== null || sessions.length > 0 || turns === SWEEP_SESSIONS || parked === SWEEP_SESSIONS;
   }
 
   /** Stamps are whole numbers, which a clock need not give. */

@@ -1,5 +1,6 @@
 import type {
   Clock,
+  IdempotencyStore,
   InterruptedTurn,
   Lifecycle,
   Logger,
@@ -49,6 +50,10 @@ interface Opened extends OpenedFile {
  * 4. `stop` writes what still waits, folds the write-ahead log into the file, and lets go of it.
  */
 export class SqliteStore implements SessionStore, Lifecycle {
+  readonly idempotency: IdempotencyStore = {
+    get: async (key) => this.#read(({ answers }) => answers.get(key)),
+    put: (record) => this.#write(true, ({ answers }) => answers.put(record)),
+  };
   readonly #parts: SqliteStoreParts;
   readonly #openFile: typeof openFile;
   #opened: Opened | undefined;
@@ -91,9 +96,12 @@ export class SqliteStore implements SessionStore, Lifecycle {
     await this.#write(false, (file) => file.begin(id, turnId, text));
   }
 
-  async commit(id: SessionId, { turnId, expected, messages }: TurnCommit): Promise<void> {
+  async commit(id: SessionId, { turnId, expected, messages, idempotency }: TurnCommit): Promise<void> {
     const bodies = encoded(messages);
-    await this.#write(true, (file) => file.commit(id, turnId, expected, bodies));
+    await this.#write(true, (file) => {
+      file.commit(id, turnId, expected, bodies);
+      if (idempotency) file.answers.put(idempotency);
+    });
   }
 
   async abandon(id: SessionId, turnId: string): Promise<void> {

@@ -75,7 +75,7 @@ t.test('leaves a file of a newer schema as it is', async (t) => {
   const before = readFileSync(path);
   t.throws(() => openFile(path), {
     code: 'newer_schema',
-    message: /was written by a newer version of this plugin \(schema 99; this one knows up to 1\), and was left as it is/,
+    message: /was written by a newer version of this plugin \(schema 99; this one knows up to 2\), and was left as it is/,
   });
   t.ok(before.equals(readFileSync(path)));
 });

@@ -1,5 +1,6 @@
 import { defineExtensionPoint } from '../../host/extension-point.js';
 import type { Message } from '../message.js';
+import type { IdempotencyRecord, IdempotencyStore } from './idempotency-store.js';
 
 /** Which conversation. Three values, never joined into one: `a:b` of one agent is not `b` of another. */
 export interface SessionId {
@@ -42,6 +43,8 @@ export interface SessionStore {
   park(owner: ParkOwner, keys: readonly string[], messages: readonly Message[]): Promise<void>;
   /** What was parked under that key, or undefined. */
   parked(owner: ParkOwner, key: string): Promise<readonly Message[] | undefined>;
+  /** What was answered to requests that may be repeated. */
+  readonly idempotency: IdempotencyStore;
   /** Whether it can work now. */
   health(): Promise<{ readonly ok: boolean; readonly reason?: string }>;
 }
@@ -68,6 +71,8 @@ export interface TurnCommit {
   readonly expected: number;
   /** The turn's messages: what the caller said, and all that came of it. */
   readonly messages: readonly Message[];
+  /** What the turn's request is answered with when it is repeated: kept together with the messages, or not at all. */
+  readonly idempotency?: IdempotencyRecord | undefined;
 }
 
 /** A turn whose process died before it ended. */
