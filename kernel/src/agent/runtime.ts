@@ -8,8 +8,10 @@ import { Channel } from './channel.js';
 import { begin } from './diagnostics.js';
 import { Directory } from './directory.js';
 import { type AgentEvent, type AgentEvents, type FailureCode, TurnError } from './event.js';
+import { IdempotencyKeys, type KeyedTurn } from './idempotency.js';
 import { ModelCalls } from './model-calls.js';
-import type { AgentRuntime, Listing, Resolution, SessionRequest, TurnRequest } from './points/agent-runtime.js';
+import type { AgentRuntime, Claimed, Listing, Resolution, SessionRequest, TurnRequest } from './points/agent-runtime.js';
+import type { IdempotencyKey } from './points/idempotency-store.js';
 import type { Interceptor } from './points/interceptor.js';
 import type { ModelConnector } from './points/model-connector.js';
 import type { SessionStore } from './points/session-store.js';
@@ -19,6 +21,7 @@ import { isTerminal, sealed } from './sealed.js';
 import { abandoned } from './sessions/broadcast.js';
 import type { History } from './sessions/history.js';
 import { recoverTurns } from './sessions/recovery.js';
+import type { SessionTurn } from './sessions/session-actor.js';
 import { SessionSupervisor } from './sessions/session-supervisor.js';
 import type { RuntimeSettings } from './settings.js';
 import { ToolBatches } from './tool-batches.js';
@@ -52,6 +55,7 @@ export class Runtime implements AgentRuntime {
   readonly #turnParts: TurnParts;
   readonly #toolboxes: Toolboxes;
   readonly #sessions: SessionSupervisor;
+  readonly #keys: IdempotencyKeys;
   readonly #running = new Map<AbortController, Promise<void>>();
   #directory: Directory | undefined;
 
@@ -71,6 +75,7 @@ export class Runtime implements AgentRuntime {
       gate: new Turnstile({ places: runningTurns, queue: queuedTurns, refusal: overloaded }, clock),
     };
     this.#sessions = new SessionSupervisor(queuedPerSession, clock, log);
+    this.#keys = new IdempotencyKeys(stores, log);
   }
 
   /** Looks at what the agents are made of, now that it runs. @throws ConfigFault for everything that is wrong with their tools. */
@@ -109,18 +114,23 @@ export class Runtime implements AgentRuntime {
     return (await this.#parts.stores.one().health()).ok;
   }
 
+  claim(key: IdempotencyKey, fingerprint: string): Promise<Claimed> {
+    return this.#keys.claim(key, fingerprint);
+  }
+
   run(request: TurnRequest): AgentEvents {
-    return request.session ? this.#inSession(request, request.session) : this.#alone(request);
+    const keyed = request.idempotency && this.#keys.turn(request.idempotency);
+    return request.session ? this.#inSession(request, request.session, keyed) : this.#alone(request, keyed);
   }
 
   /** A turn whose conversation the caller keeps: it ends with its one reader. */
-  #alone(request: TurnRequest): AgentEvents {
+  #alone(request: TurnRequest, keyed: KeyedTurn | undefined): AgentEvents {
     const abort = new AbortController();
     const channel = new Channel<readonly AgentEvent[]>(CHANNEL_BATCHES, () => abort.abort(abandoned()));
     const end = () => abort.abort(request.signal.reason instanceof TurnError ? request.signal.reason : abandoned());
     if (request.signal.aborted) end();
     else request.signal.addEventListener('abort', end, { once: true });
-    const driven = this.#drive(request, abort, channel).finally(() => {
+    const driven = this.#drive(request, keyed, abort, channel).finally(() => {
       request.signal.removeEventListener('abort', end);
       this.#running.delete(abort);
     });
@@ -129,9 +139,14 @@ export class Runtime implements AgentRuntime {
   }
 
   /** Drives a turn into its channel. A reader that stops reading holds the turn up, until the turn's time is over or the reader goes. */
-  async #drive(request: TurnRequest, abort: AbortController, channel: Channel<readonly AgentEvent[]>): Promise<void> {
+  async #drive(
+    request: TurnRequest,
+    keyed: KeyedTurn | undefined,
+    abort: AbortController,
+    channel: Channel<readonly AgentEvent[]>,
+  ): Promise<void> {
     abort.signal.addEventListener('abort', () => channel.hurry(), { once: true });
-    for await (const batch of this.#events(request, undefined, abort)) {
+    for await (const batch of this.#events(request, undefined, keyed, abort)) {
       const last = batch.at(-1);
       const full = channel.write(batch);
       // Ended in the same breath, so that a reader that stops at the terminal event has not left early.
@@ -141,15 +156,17 @@ export class Runtime implements AgentRuntime {
   }
 
   /** A turn of a session, which drives it by itself, behind the session's earlier ones. */
-  #inSession(request: TurnRequest, { key, busy, fingerprint }: SessionRequest): AgentEvents {
+  #inSession(request: TurnRequest, { key, busy, fingerprint }: SessionRequest, keyed: KeyedTurn | undefined): AgentEvents {
     const { target, principal, signal } = request;
     // Only from the credential comes the project; the agent's name keeps two agents apart, whatever the key.
     const id = { project: principal.project, agent: target.name, key };
-    const turn = {
-      fingerprint,
+    const turn: SessionTurn = {
+      // Whoever repeats a request with a key is told what became of it, and joins nothing.
+      fingerprint: keyed ? undefined : fingerprint,
       busy: busy ?? target.onBusy,
       outlivesReaders: target.onDisconnect === 'continue',
-      run: (history: History, abort: AbortController) => this.#events(request, history, abort),
+      run: (history, abort) => this.#events(request, history, keyed, abort),
+      onGivenUp: (end) => keyed?.giveUp(end),
     };
     return this.#sessions.submit(id, this.#parts.stores.one(), turn, signal);
   }
@@ -158,14 +175,23 @@ export class Runtime implements AgentRuntime {
   async *#events(
     request: TurnRequest,
     history: History | undefined,
+    keyed: KeyedTurn | undefined,
     abort: AbortController,
   ): AsyncGenerator<readonly AgentEvent[]> {
     const span = begin('turn', () => ({ request }));
-    for await (const batch of sealed(this.#begin(request, history, abort), (error) => this.#logFailure(error, request))) {
-      const last = batch.at(-1);
-      if (last?.type === 'finished') span.tell({ status: last.reason, usage: last.usage });
-      if (last?.type === 'failed') span.tell({ status: last.failure.code });
-      yield batch;
+    const events = sealed(this.#begin(request, history, keyed, abort), (error) => this.#logFailure(error, request));
+    try {
+      for await (const batch of events) {
+        const last = batch.at(-1);
+        if (last?.type === 'finished') span.tell({ status: last.reason, usage: last.usage });
+        if (last?.type === 'failed') {
+          span.tell({ status: last.failure.code });
+          await keyed?.fail(last);
+        }
+        yield batch;
+      }
+    } finally {
+      keyed?.end();
     }
     span.end();
   }
@@ -173,11 +199,12 @@ export class Runtime implements AgentRuntime {
   async *#begin(
     request: TurnRequest,
     history: History | undefined,
+    keyed: KeyedTurn | undefined,
     abort: AbortController,
   ): AsyncGenerator<readonly AgentEvent[]> {
     if (this.#parts.host.phase === 'stopping') throw new TurnError('draining', 'The server is stopping.', { retryAfter: 1 });
     abort.signal.throwIfAborted();
-    yield* runTurn(agentBehind(request.target), request, history, abort, this.#turnParts);
+    yield* runTurn(agentBehind(request.target), request, history, keyed, abort, this.#turnParts);
   }
 
   #known(): Directory {

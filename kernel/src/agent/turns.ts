@@ -1,8 +1,9 @@
 import type { Clock, IdSource } from '../host/ambient.js';
 import type { Extensions } from '../host/extension-point.js';
 import type { Agent } from './agent.js';
-import { begin } from './diagnostics.js';
 import { type AgentEvent, type AgentEvents, TurnError } from './event.js';
+import type { KeyedTurn } from './idempotency.js';
+import { keep } from './keep.js';
 import { type LoopParts, runLoop } from './loop.js';
 import type { Message } from './message.js';
 import { layParams } from './parameters.js';
@@ -10,7 +11,7 @@ import { park, toPark, unpark } from './parked-calls.js';
 import type { TurnRequest } from './points/agent-runtime.js';
 import type { Interceptor } from './points/interceptor.js';
 import type { ToolDeclaration } from './points/model-connector.js';
-import type { SessionId, SessionStore } from './points/session-store.js';
+import type { SessionStore } from './points/session-store.js';
 import type { History } from './sessions/history.js';
 import { estimate, tokensOf, viewOf } from './sessions/history-view.js';
 import { contribute, type SessionInput } from './sessions/session-input.js';
@@ -31,6 +32,7 @@ export interface TurnParts extends LoopParts {
  * that it has finished.
  *
  * @param history of the session that the turn belongs to, if it belongs to one; the session sees to it that there is no other turn meanwhile.
+ * @param keyed where the turn's request may be repeated.
  * @param abort aborted by whoever ends the turn early, with what the caller is to be told as the reason; and here, when the agent's time is over.
  * @throws TurnError, or whatever a defect throws.
  */
@@ -38,6 +40,7 @@ export async function* runTurn(
   agent: Agent,
   request: TurnRequest,
   history: History | undefined,
+  keyed: KeyedTurn | undefined,
   abort: AbortController,
   parts: TurnParts,
 ): AsyncGenerator<readonly AgentEvent[]> {
@@ -45,8 +48,9 @@ export async function* runTurn(
   await parts.gate.enter(signal);
   const timer = parts.clock.after(agent.timeout, () => abort.abort(outOfTime(agent)));
   try {
-    if (history) yield* inSession(history, agent, request, signal, parts);
-    else yield* stateless(agent, request, signal, parts);
+    if (history) yield* inSession(history, keyed, agent, request, signal, parts);
+    else if (keyed) yield* keyed.kept(stateless(keyed, agent, request, signal, parts), signal);
+    else yield* stateless(keyed, agent, request, signal, parts);
   } catch (error) {
     // What breaks off because the turn was ended early is not the reason, but its consequence.
     throw signal.aborted ? signal.reason : error;
@@ -57,20 +61,21 @@ export async function* runTurn(
 }
 
 async function* stateless(
+  keyed: KeyedTurn | undefined,
   agent: Agent,
   request: TurnRequest,
   signal: AbortSignal,
   parts: TurnParts,
 ): AsyncGenerator<readonly AgentEvent[]> {
   if (!mayPark(agent, request))
-    return yield* intercepted(agent, makeTurn(agent, request, request.messages, signal, parts), parts);
+    return yield* intercepted(agent, makeTurn(agent, request, request.messages, signal, parts), keyed, parts);
 
   const store = parts.stores.one();
   const owner = { project: request.principal.project, agent: agent.name };
   const turn = makeTurn(agent, request, await keep(() => unpark(store, owner, request.messages), 'unpark'), signal, parts);
   const transcript = new Transcript();
   const calls: AgentEvent[] = [];
-  for await (const batch of intercepted(agent, turn, parts)) {
+  for await (const batch of intercepted(agent, turn, keyed, parts)) {
     transcript.add(batch);
     calls.push(...batch.filter(({ type }) => type === 'tool-call'));
     if (batch.at(-1)?.type === 'finished') {
@@ -83,6 +88,7 @@ async function* stateless(
 
 async function* inSession(
   history: History,
+  keyed: KeyedTurn | undefined,
   agent: Agent,
   request: TurnRequest,
   signal: AbortSignal,
@@ -98,7 +104,8 @@ async function* inSession(
   let isKept = false;
   try {
     const transcript = new Transcript();
-    for await (const batch of intercepted(agent, turn, parts)) {
+    for await (const batch of intercepted(agent, turn, keyed, parts)) {
+      keyed?.add(batch);
       transcript.add(batch);
       const last = batch.at(-1);
       if (last?.type !== 'finished') {
@@ -108,8 +115,10 @@ async function* inSession(
       // Whoever sees the turn finished can rely on it being kept.
       if (batch.length > 1) yield batch.slice(0, -1);
       signal.throwIfAborted();
-      await keep(() => history.commit(turn.id, [...input.added, ...transcript.messages()]), 'commit', id);
+      const added = [...input.added, ...transcript.messages()];
+      await keep(() => history.commit(turn.id, added, keyed?.answer()), 'commit', id);
       isKept = true;
+      keyed?.end();
       yield [last];
     }
   } finally {
@@ -130,11 +139,13 @@ function roomFor(agent: Agent, request: TurnRequest, { system, added }: SessionI
 }
 
 /** The loop inside its interceptors, as they are now: a turn keeps those that it began with. */
-function intercepted(agent: Agent, turn: Turn, parts: TurnParts): AgentEvents {
+function intercepted(agent: Agent, turn: Turn, keyed: KeyedTurn | undefined, parts: TurnParts): AgentEvents {
   const interceptors = parts.interceptors.all();
   const from = (index: number, current: Turn): AgentEvents => {
     const interceptor = interceptors[index];
-    return interceptor ? interceptor.value(current, (next) => from(index + 1, next)) : runLoop(agent, current, parts);
+    if (interceptor) return interceptor.value(current, (next) => from(index + 1, next));
+    const events = runLoop(agent, current, parts);
+    return keyed ? keyed.guard(events, turn.signal) : events;
   };
   return from(0, turn);
 }
@@ -159,18 +170,6 @@ function makeTurn(agent: Agent, request: TurnRequest, messages: readonly Message
 /** Calls for the caller and calls that run here can only mix where there are tools of both kinds. */
 function mayPark(agent: Agent, request: TurnRequest): boolean {
   return agent.tools.length > 0 && agent.clientTools === 'passthrough' && request.clientTools.length > 0;
-}
-
-async function keep<T>(work: () => Promise<T>, operation: string, session?: SessionId): Promise<T> {
-  const span = begin('store', () => ({ operation, session }));
-  try {
-    const result = await work();
-    span.end();
-    return result;
-  } catch (error) {
-    span.fail(error);
-    throw new TurnError('store_failed', 'The session store failed; the turn was not kept.', { cause: error });
-  }
 }
 
 function outOfTime(agent: Agent): TurnError {

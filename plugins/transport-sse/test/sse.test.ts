@@ -82,6 +82,7 @@ async function transcript(batches: readonly (readonly AgentEvent[])[]): Promise<
   context.provide(AgentRuntimes, {
     resolve: () => ({ kind: 'target', target }),
     list: () => [],
+    claim: async (key, fingerprint) => ({ kind: 'new', claim: { key, fingerprint } }),
     async *run() {
       yield* batches;
     },

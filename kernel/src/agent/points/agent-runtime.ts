@@ -1,7 +1,8 @@
 import { defineExtensionPoint } from '../../host/extension-point.js';
-import type { AgentEvents } from '../event.js';
+import type { AgentEvent, AgentEvents, Failure } from '../event.js';
 import type { Message } from '../message.js';
 import type { Principal } from '../principal.js';
+import type { IdempotencyKey } from './idempotency-store.js';
 import type { ToolDeclaration } from './model-connector.js';
 
 /**
@@ -15,6 +16,13 @@ export interface AgentRuntime {
   resolve(name: string, principal: Principal): Resolution;
   /** What the principal may name, agents first, each in file order. */
   list(principal: Principal): readonly Listing[];
+  /**
+   * Asks for the right to run the one turn of a request that its client may repeat. Never throws. Where it gives a claim, `run` must follow
+   * with it: until that turn has ended, nobody else gets the key.
+   *
+   * @param fingerprint equal for the same request, and for no other.
+   */
+  claim(key: IdempotencyKey, fingerprint: string): Promise<Claimed>;
   /**
    * Runs a turn. Never throws: what goes wrong is the terminal `failed` event, also when the turn was refused before it began.
    */
@@ -75,6 +83,42 @@ export interface TurnRequest {
   readonly metadata: Readonly<Record<string, string>>;
   /** Aborted when the caller has gone. */
   readonly signal: AbortSignal;
+  /** For a request that its client may repeat. */
+  readonly idempotency?: TurnIdempotency | undefined;
+}
+
+/** What became of the same request before. */
+export type Claimed =
+  /** Nothing that would count: the turn is to be run. */
+  | { readonly kind: 'new'; readonly claim: IdempotencyClaim }
+  /** It has ended, and this is what its transport wrote down. */
+  | { readonly kind: 'replay'; readonly text: string }
+  /** It runs now. */
+  | { readonly kind: 'running' }
+  /** The key was used for another request. */
+  | { readonly kind: 'mismatch' }
+  /** Its tools had begun to run when its process died: nobody knows how far they came. */
+  | { readonly kind: 'interrupted' }
+  /** The store could not tell. */
+  | { readonly kind: 'failed'; readonly failure: Failure };
+
+/** The right to run one turn under a key. */
+export interface IdempotencyClaim {
+  readonly key: IdempotencyKey;
+  readonly fingerprint: string;
+}
+
+export interface TurnIdempotency {
+  readonly claim: IdempotencyClaim;
+  readonly recorder: AnswerRecorder;
+}
+
+/** Writes down what a turn answers, so that the same can be answered again. The runtime keeps it with the turn, and hands it back as it is. */
+export interface AnswerRecorder {
+  /** Told of all that readers of the turn are told, its end included, and before them. */
+  add(batch: readonly AgentEvent[]): void;
+  /** The answer. Asked for once, after the terminal event. */
+  text(): string;
 }
 
 export interface SessionRequest {

@@ -1,4 +1,5 @@
 import type { Message } from '../message.js';
+import type { IdempotencyRecord } from '../points/idempotency-store.js';
 import type { SessionId, SessionStore, StoredSession } from '../points/session-store.js';
 
 /** What an active session knows of its conversation, so that it need not be read again for every turn. */
@@ -21,10 +22,10 @@ export class History {
   }
 
   /** Commits a turn upon what is known. @throws what the store throws; nothing is known then, because nobody can say how much of it happened. */
-  async commit(turnId: string, added: readonly Message[]): Promise<void> {
+  async commit(turnId: string, added: readonly Message[], idempotency?: IdempotencyRecord): Promise<void> {
     const { version, messages } = await this.current();
     this.#known = undefined;
-    await this.store.commit(this.id, { turnId, expected: version, messages: added });
+    await this.store.commit(this.id, { turnId, expected: version, messages: added, idempotency });
     this.#known = { version: version + 1, messages: [...messages, ...added] };
   }
 }

@@ -1,5 +1,5 @@
 import type { Clock, Timer } from '../../host/ambient.js';
-import { type AgentEvent, type AgentEvents, TurnError } from '../event.js';
+import { type AgentEvent, type AgentEvents, TurnError, type TurnFailed } from '../event.js';
 import { failed, failureOf } from '../failure.js';
 import type { BusyMode } from '../points/agent-runtime.js';
 import { abandoned, Broadcast } from './broadcast.js';
@@ -20,6 +20,8 @@ export interface SessionTurn {
   readonly outlivesReaders: boolean;
   /** The turn's events, sealed. @param history what the session holds; nobody else touches it meanwhile. */
   run(history: History, abort: AbortController): AgentEvents;
+  /** Told of an end that `run` does not tell: the turn was refused, ended while it waited, or was left behind. */
+  onGivenUp(end: TurnFailed): void;
 }
 
 interface Job {
@@ -66,11 +68,13 @@ export class SessionActor {
   submit(turn: SessionTurn, signal: AbortSignal): AgentEvents {
     const twin =
       turn.fingerprint === undefined ? undefined : this.#jobs().find((job) => job.turn.fingerprint === turn.fingerprint);
-    if (twin) return this.#read(twin, signal) ?? refusal(busy('The same request is being answered, and too far on to be joined'));
-    if (turn.busy === 'reject' && this.busy) return refusal(busy('The session is busy with another turn'));
+    if (twin)
+      return this.#read(twin, signal) ?? refused(turn, busy('The same request is being answered, and too far on to be joined'));
+    if (turn.busy === 'reject' && this.busy) return refused(turn, busy('The session is busy with another turn'));
     if (turn.busy === 'interrupt')
       this.#endAll(new TurnError('turn_interrupted', 'The turn was interrupted by a newer request to its session.'));
-    if (this.#running && this.#waiting.size >= this.#limit) return refusal(busy('The session is busy, and its queue is full'));
+    if (this.#running && this.#waiting.size >= this.#limit)
+      return refused(turn, busy('The session is busy, and its queue is full'));
 
     const job: Job = {
       turn,
@@ -87,7 +91,7 @@ export class SessionActor {
         job.actor.#end(job, busy('The session was busy with earlier turns for too long')),
       );
     else this.#next();
-    return events ?? refusal(abandoned());
+    return events ?? told(failed(failureOf(abandoned(), false)));
   }
 
   /** Ends what waits, and then what runs, so that nothing moves up in between. Resolved when all has settled. */
@@ -148,7 +152,9 @@ export class SessionActor {
     timer?.cancel();
     if (outcome === 'late') {
       given.up = true;
-      job.broadcast.write([failed(failureOf(signal.reason, true))]);
+      const end = failed(failureOf(signal.reason, true));
+      job.turn.onGivenUp(end);
+      job.broadcast.write([end]);
     }
     job.broadcast.end();
     this.#running = undefined;
@@ -180,7 +186,9 @@ export class SessionActor {
     job.abort.abort(reason);
     if (!this.#waiting.delete(job)) return;
     job.patience?.cancel();
-    job.broadcast.write([failed(failureOf(reason, false))]);
+    const end = failed(failureOf(reason, false));
+    job.turn.onGivenUp(end);
+    job.broadcast.write([end]);
     job.broadcast.end();
   }
 }
@@ -190,6 +198,12 @@ function busy(what: string): TurnError {
 }
 
 /** A turn that is refused before it begins. */
-export async function* refusal(reason: TurnError): AsyncGenerator<readonly AgentEvent[]> {
-  yield [failed(failureOf(reason, false))];
+export function refused(turn: SessionTurn, reason: TurnError): AgentEvents {
+  const end = failed(failureOf(reason, false));
+  turn.onGivenUp(end);
+  return told(end);
+}
+
+async function* told(end: TurnFailed): AsyncGenerator<readonly AgentEvent[]> {
+  yield [end];
 }

@@ -3,7 +3,7 @@ import type { Logger } from '../../host/log.js';
 import { type AgentEvents, TurnError } from '../event.js';
 import type { SessionId, SessionStore } from '../points/session-store.js';
 import { History } from './history.js';
-import { refusal, SessionActor, type SessionTurn } from './session-actor.js';
+import { refused, SessionActor, type SessionTurn } from './session-actor.js';
 
 /** A session that nobody uses for this long leaves the memory, in milliseconds; it is loaded again when somebody does. */
 const HIBERNATE_AFTER = 15 * 60_000;
@@ -57,7 +57,7 @@ export class SessionSupervisor {
   submit(id: SessionId, store: SessionStore, turn: SessionTurn, signal: AbortSignal): AgentEvents {
     const name = nameOf(id);
     const quarantined = this.#quarantine(name);
-    if (quarantined) return refusal(quarantined);
+    if (quarantined) return refused(turn, quarantined);
     const active = this.#active.get(name) ?? this.#activate(name, id, store);
     this.#active.delete(name);
     this.#active.set(name, active);

@@ -3,6 +3,8 @@ import {
   type AgentEvents,
   type AgentRuntime,
   AgentRuntimes,
+  type Claimed,
+  type IdempotencyKey,
   NO_USAGE,
   OPEN,
   type Principal,
@@ -61,6 +63,8 @@ export interface Bench {
   /** What the runtime answers; by default it says "Hello". */
   readonly batches?: Iterable<readonly AgentEvent[]>;
   readonly run?: (turn: TurnRequest) => AgentEvents;
+  /** What is known of a request with an idempotency key; by default nothing. */
+  readonly claimed?: Claimed;
   readonly target?: Partial<Target>;
   readonly resolution?: Resolution;
   /** The plugin's options. */
@@ -76,6 +80,7 @@ export interface Bench {
 export function bench(options: Bench = {}) {
   const turns: TurnRequest[] = [];
   const resolved: { name: string; principal: Principal }[] = [];
+  const claims: { key: IdempotencyKey; fingerprint: string }[] = [];
   const notes: Record<string, unknown> = {};
   const clock = new ManualClock(NOW);
   const runtime: AgentRuntime = {
@@ -84,6 +89,11 @@ export function bench(options: Bench = {}) {
       return options.resolution ?? { kind: 'target', target: { ...agent, ...options.target } };
     },
     list: () => [],
+    claim: async (key, fingerprint) => {
+      const claim = { key, fingerprint };
+      claims.push(claim);
+      return options.claimed ?? { kind: 'new', claim };
+    },
     run: (turn) => {
       turns.push(turn);
       return options.run?.(turn) ?? events(options.batches ?? says('Hello'));
@@ -114,6 +124,7 @@ export function bench(options: Bench = {}) {
   return {
     route,
     turns,
+    claims,
     resolved,
     notes,
     clock,
