@@ -22,9 +22,12 @@ import { clientToolsOf } from './client-tools.js';
 import { type AnswerHead, completionOf, readAnswer } from './completion.js';
 import type { ChatCompletionsConfig } from './config.js';
 import { httpErrorOf } from './failure.js';
+import { connectionHeader, ignoredHeader } from './headers.js';
+import { idempotencyKeyOf, requestFingerprint } from './idempotency-key.js';
 import { conversationOf, textOnly } from './messages.js';
 import { parametersOf } from './parameters.js';
-import type { CompletionRequest } from './request.js';
+import { Recorder } from './recorded-answer.js';
+import { type AnswerForm, repeated } from './replay.js';
 import { busyModeOf, sessionKeyOf } from './session-key.js';
 import type { StreamEncoder } from './stream-encoder.js';
 import { TurnFacts } from './turn-facts.js';
@@ -39,7 +42,8 @@ const HEAD_PATIENCE = 5_000;
 
 /**
  * `POST /v1/chat/completions`, in the order in which things happen: the body is checked, then the session named, then the agent
- * found, then what only it can judge checked; only then a turn runs. Its events become one JSON body, or a stream of chunks.
+ * found, then what only it can judge checked; then it is looked whether the same was asked before, and only where it was not a turn runs. Its events become one
+ * JSON body, or a stream of chunks.
  */
 @injectable()
 export class ChatCompletions implements HttpRoute {
@@ -75,6 +79,7 @@ export class ChatCompletions implements HttpRoute {
       throw serviceError(403, 'This API token may not chat: it lacks the scope `chat`.');
     const body = parseRequest(request.body);
     const session = sessionKeyOf(body, request, this.#config.sessionFrom);
+    const key = idempotencyKeyOf(request);
     const conversation = conversationOf(body.messages);
     const encoder = body.stream ? this.#encoder() : undefined;
 
@@ -96,8 +101,19 @@ export class ChatCompletions implements HttpRoute {
       metadata: body.metadata ?? {},
       signal: request.signal,
     };
-    const headers = ignoredHeader(ignored);
-    return encoder ? this.#streamed(request, body, turn, encoder, headers) : this.#whole(request, body, turn, headers);
+    const head = this.#head(body.model, target);
+    const form = { encoder, includeUsage: body.stream_options?.include_usage === true, headers: ignoredHeader(ignored) };
+    if (key === undefined) return this.#answer(request, turn, head, form);
+
+    const fingerprint = requestFingerprint(request.body, session);
+    const claimed = await this.#runtimes.one().claim({ project: request.principal.project, route: this.path, key }, fingerprint);
+    if (claimed.kind !== 'new') return repeated(claimed, form);
+    const recorder = new Recorder(head, encoder !== undefined, (failure) => httpErrorOf(failure, session !== undefined));
+    return this.#answer(request, { ...turn, idempotency: { claim: claimed.claim, recorder } }, head, form);
+  }
+
+  #answer(request: HttpRequest, turn: TurnRequest, head: AnswerHead, { encoder, ...form }: AnswerForm): Promise<HttpReply> {
+    return encoder ? this.#streamed(request, turn, head, { encoder, ...form }) : this.#whole(request, turn, head, form.headers);
   }
 
   /** A client that gives up on a request and repeats it sends the same bytes: it joins the turn that it began. */
@@ -130,8 +146,8 @@ export class ChatCompletions implements HttpRoute {
 
   async #whole(
     request: HttpRequest,
-    { model }: CompletionRequest,
     turn: TurnRequest,
+    head: AnswerHead,
     headers: Readonly<Record<string, string>>,
   ): Promise<HttpReply> {
     const facts = new TurnFacts();
@@ -141,23 +157,22 @@ export class ChatCompletions implements HttpRoute {
     return {
       status: 200,
       headers: { ...headers, ...connectionHeader(answer.connection) },
-      body: completionOf(this.#head(model, turn.target), answer),
+      body: completionOf(head, answer),
     };
   }
 
   async #streamed(
     request: HttpRequest,
-    { model, stream_options }: CompletionRequest,
     turn: TurnRequest,
-    encoder: StreamEncoder,
-    headers: Readonly<Record<string, string>>,
+    head: AnswerHead,
+    { encoder, includeUsage, headers }: AnswerForm & { readonly encoder: StreamEncoder },
   ): Promise<HttpReply> {
     const facts = new TurnFacts();
     const errorOf = (failure: Failure) => httpErrorOf(failure, turn.session !== undefined);
-    const writer = new ChunkWriter(this.#head(model, turn.target), {
+    const writer = new ChunkWriter(head, {
       encoder,
       facts,
-      includeUsage: stream_options?.include_usage === true,
+      includeUsage,
       errorOf: (failure) => errorOf(failure).body,
     });
 
@@ -192,17 +207,6 @@ export class ChatCompletions implements HttpRoute {
       fingerprint: `fp_${target.fingerprint}`,
     };
   }
-}
-
-/** Nothing is dropped in silence: what a request asked for in vain is named. */
-function ignoredHeader(names: readonly string[]): Readonly<Record<string, string>> {
-  return names.length === 0 ? {} : { 'x-ignored-params': names.join(', ') };
-}
-
-/** The name of the connection that answered, where it is known when the head is sent; one that does not fit a header, encoded. */
-function connectionHeader(name: string | undefined): Readonly<Record<string, string>> {
-  if (name === undefined) return {};
-  return { 'x-model-connection': /^[ -~]*$/.test(name) ? name : encodeURIComponent(name.toWellFormed()) };
 }
 
 /** A session's key as the log shows it: enough to follow a conversation, nothing of who talks. */

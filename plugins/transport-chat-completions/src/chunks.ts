@@ -1,4 +1,4 @@
-import type { AgentEvent, AgentEvents, Failure, TurnFinished, TurnText, TurnToolCall } from '@plugboard/kernel';
+import type { AgentEvent, Failure, TurnFinished, TurnText, TurnToolCall } from '@plugboard/kernel';
 import type { ErrorBody } from '@plugboard/transport-http';
 import { type AnswerHead, usageOf } from './completion.js';
 import type { StreamEncoder } from './stream-encoder.js';
@@ -149,7 +149,7 @@ export class ChunkWriter {
  * @throws where the events end without a terminal event: a stream must not end cleanly then.
  */
 export async function* streamOf(
-  events: AgentEvents,
+  events: AsyncIterable<readonly AgentEvent[]> | Iterable<readonly AgentEvent[]>,
   writer: ChunkWriter,
   speaks: boolean,
   onEnd: () => void,

@@ -1,5 +1,5 @@
-import type { AgentEvents, Failure, TurnFinished, TurnToolCall, Usage } from '@plugboard/kernel';
-import type { TurnFacts } from './turn-facts.js';
+import type { AgentEvent, AgentEvents, Failure, TurnFinished, TurnToolCall, Usage } from '@plugboard/kernel';
+import { TurnFacts } from './turn-facts.js';
 
 /** What stands at the beginning of every answer, whole or in chunks. */
 export interface AnswerHead {
@@ -22,41 +22,64 @@ export interface Answer {
   readonly connection: string | undefined;
 }
 
-/** Reads a turn to its end: the answer, or why there is none. */
-export async function readAnswer(events: AgentEvents, facts: TurnFacts): Promise<Answer | Failure> {
-  let text = '';
-  let textBefore = '';
-  let connection: string | undefined;
-  const toolCalls: TurnToolCall[] = [];
-  for await (const batch of events) {
+/** Gathers the answer of a turn from its events, batch by batch. */
+export class AnswerFold {
+  readonly #facts: TurnFacts;
+  readonly #toolCalls: TurnToolCall[] = [];
+  #text = '';
+  #textBefore = '';
+  #connection: string | undefined;
+  #end: Answer | Failure | undefined;
+
+  constructor(facts = new TurnFacts()) {
+    this.#facts = facts;
+  }
+
+  /** The answer, or why there is none, once the turn has ended. */
+  get end(): Answer | Failure | undefined {
+    return this.#end;
+  }
+
+  add(batch: readonly AgentEvent[]): void {
     for (const event of batch) {
       switch (event.type) {
         case 'step':
-          facts.step();
-          connection = event.connection;
-          textBefore = text || textBefore;
-          text = '';
+          this.#facts.step();
+          this.#connection = event.connection;
+          this.#textBefore = this.#text || this.#textBefore;
+          this.#text = '';
           break;
         case 'text':
-          text += event.text;
+          this.#text += event.text;
           break;
         case 'tool-call':
-          facts.toolCall();
-          if (!event.tool) toolCalls.push(event);
+          this.#facts.toolCall();
+          if (!event.tool) this.#toolCalls.push(event);
           break;
         case 'finished':
-          facts.finished(event);
-          return {
-            text: event.limit ? text || textBefore : text,
-            toolCalls: event.reason === 'tool_calls' ? toolCalls : [],
+          this.#facts.finished(event);
+          this.#end = {
+            text: event.limit ? this.#text || this.#textBefore : this.#text,
+            toolCalls: event.reason === 'tool_calls' ? this.#toolCalls : [],
             finished: event,
-            connection,
+            connection: this.#connection,
           };
+          break;
         case 'failed':
-          facts.failed(event.failure);
-          return event.failure;
+          this.#facts.failed(event.failure);
+          this.#end = event.failure;
+          break;
       }
     }
+  }
+}
+
+/** Reads a turn to its end: the answer, or why there is none. */
+export async function readAnswer(events: AgentEvents, facts: TurnFacts): Promise<Answer | Failure> {
+  const fold = new AnswerFold(facts);
+  for await (const batch of events) {
+    fold.add(batch);
+    if (fold.end) return fold.end;
   }
   throw new Error('the events of a turn ended without a terminal event');
 }

@@ -1,0 +1,203 @@
+import type { AgentEvent, Claimed } from '@plugboard/kernel';
+import t from 'tap';
+import { bench, chunks, finished, frames, HI, refusal, says, textOf, written } from './support/route.js';
+
+const KEY = ['Idempotency-Key', 'order-7'];
+const step = { type: 'step', step: 1, connection: 'fast' } as const;
+const usage = { promptTokens: 12, completionTokens: 8, cachedTokens: 2, reasoningTokens: 0 };
+
+/** What the transport writes down of a turn. */
+async function recorded(batches: readonly (readonly AgentEvent[])[], fields: object = {}) {
+  const { ask, turns } = bench({ rawHeaders: KEY, batches });
+  const reply = await ask({ ...fields }).catch((error: unknown) => error);
+  const recorder = turns[0]?.idempotency?.recorder;
+  if (!recorder) throw new Error('the turn has no recorder');
+  for (const batch of batches) recorder.add(batch);
+  return { reply, text: recorder.text() };
+}
+
+/** A bench where the same request was answered before, by another id and at another time than now. */
+const replaying = (text: string) => bench({ rawHeaders: KEY, claimed: { kind: 'replay', text } });
+
+t.test('a request without a key claims nothing; one with a key hands its claim to the turn', async (t) => {
+  const without = bench();
+  await without.ask();
+  t.same([without.claims, without.turns[0]?.idempotency], [[], undefined]);
+  const { ask, claims, turns } = bench({ rawHeaders: KEY, principal: { project: 'acme', scopes: ['chat'] } });
+  t.notOk((await ask()).headers?.['idempotent-replayed']);
+  t.match(claims, [{ key: { project: 'acme', route: '/v1/chat/completions', key: 'order-7' } }]);
+  t.equal(turns[0]?.idempotency?.claim, claims[0]);
+});
+
+t.test('a key has 1 to 255 characters of printable ASCII, and comes once', async (t) => {
+  for (const key of ['a', '~', 'x y', '"8e03978e"', 'x'.repeat(255)]) {
+    const { ask, claims } = bench({ rawHeaders: ['idempotency-KEY', key] });
+    await ask();
+    t.equal(claims[0]?.key.key, key);
+  }
+  for (const rawHeaders of [
+    ['Idempotency-Key', ''],
+    ['Idempotency-Key', 'x'.repeat(256)],
+    ['Idempotency-Key', 'é'],
+    ['Idempotency-Key', 'a\tb'],
+    [...KEY, ...KEY],
+  ]) {
+    const { ask, claims, turns } = bench({ rawHeaders });
+    const error = await refusal(ask());
+    t.match(error, { status: 400, body: { error: { param: 'Idempotency-Key', code: 'invalid_value' } } });
+    t.match(error.message, /^Invalid 'Idempotency-Key': /);
+    t.same([claims, turns], [[], []]);
+  }
+});
+
+t.test('what is wrong with a request is told before its key is looked at', async (t) => {
+  const { ask, claims } = bench({ rawHeaders: [...KEY, 'X-Session-Busy', 'queue'] });
+  await refusal(ask({ user: 'ann' }));
+  await refusal(ask({ temperature: 'hot' }));
+  const unknown = bench({ rawHeaders: KEY, resolution: { kind: 'unknown' } });
+  await refusal(unknown.ask());
+  t.same([claims, unknown.claims], [[], []]);
+});
+
+t.test('the fingerprint is of the values in the body, however they are written, and of the session', async (t) => {
+  const print = async (body: object, headers: readonly string[] = []) => {
+    const { post, claims } = bench({ rawHeaders: [...KEY, ...headers] });
+    await post({ model: 'assistant', messages: HI, ...body });
+    return claims[0]?.fingerprint;
+  };
+  const first = await print({ metadata: { a: '1', b: '2' }, temperature: 1 });
+  t.equal(await print({ temperature: 1, metadata: { b: '2', a: '1' } }), first);
+  for (const other of [
+    print({ metadata: { a: '1', b: '2' } }),
+    print({ metadata: { a: '1', b: '3' }, temperature: 1 }),
+    print({ metadata: { a: '1', b: '2' }, temperature: 1 }, ['X-Session-Id', 's1']),
+    print({ metadata: { a: '1', b: '2' }, temperature: 1, messages: [...HI, ...HI] }),
+  ]) {
+    t.not(await other, first);
+  }
+  t.equal(await print({ stop: ['a', 'b'] }), await print({ stop: ['a', 'b'] }));
+  t.not(await print({ stop: ['a', 'b'] }), await print({ stop: ['b', 'a'] }), 'lists have an order');
+  t.not(await print(JSON.parse('{"__proto__":{"a":1}}')), await print({}));
+});
+
+t.test('an answer is replayed as it was, whole', async (t) => {
+  const call = { type: 'tool-call', id: 'call_1', name: 'f', arguments: '{"a":1}' } as const;
+  for (const batches of [
+    [
+      [step, { type: 'text', text: 'Let me see.' }],
+      [{ ...step, step: 2 }],
+      [{ type: 'text', text: 'It is "noon" 🧮.' }, finished],
+    ],
+    [[step, call], [{ ...finished, reason: 'tool_calls', usage }]],
+    [[step, finished]],
+  ] as const) {
+    const { reply, text } = await recorded(batches);
+    const { ask, turns, clock } = replaying(text);
+    clock.advance(3_600_000);
+    const again = await ask();
+    t.match(reply, { status: 200, headers: { 'x-model-connection': 'fast' } });
+    t.same({ ...again, headers: undefined }, { ...(reply as object), headers: undefined });
+    t.same(again.headers, { 'x-model-connection': 'fast', 'idempotent-replayed': 'true' });
+    t.same(turns, []);
+  }
+});
+
+t.test(
+  'a stream is replayed as a stream: the role, the text in pieces of 4 KiB at most, the end, and the usage if asked',
+  async (t) => {
+    const long = `${'x'.repeat(4095)}🧮${'é'.repeat(3000)}`;
+    const said: AgentEvent[][] = [
+      [step, { type: 'text', text: 'Let me see.' }, { type: 'text', text: '' }],
+      [{ type: 'tool-call', id: 'call_0', name: 'clock', arguments: '{}', tool: { entry: 'clock', name: 'clock' } }],
+      [{ ...step, step: 2 }],
+      [{ type: 'text', text: long }],
+      [{ ...finished, usage }],
+    ];
+    for (const stream_options of [undefined, { include_usage: true }]) {
+      const fields = { stream: true, stream_options };
+      const { reply, text } = await recorded(said, fields);
+      const first = chunks(await written(reply as never));
+      const replay = await replaying(text).ask(fields);
+      t.match(replay.headers, {
+        'content-type': 'text/event-stream; charset=utf-8',
+        'x-model-connection': 'fast',
+        'idempotent-replayed': 'true',
+      });
+      const stream = await written(replay);
+      const again = chunks(stream);
+      t.equal(frames(stream).at(-1), '[DONE]');
+      t.same(again[0], first[0], 'the same role chunk, with the id of the first time');
+      t.same(again.at(-1), first.at(-1));
+      t.same(
+        again.filter(({ choices }) => choices[0]?.finish_reason),
+        first.filter(({ choices }) => choices[0]?.finish_reason),
+      );
+      t.equal(textOf(stream), `Let me see.\n\n${long}`);
+      t.equal(textOf(stream), first.map(({ choices }) => choices[0]?.delta.content ?? '').join(''));
+      for (const { choices } of again) t.ok(Buffer.byteLength(choices[0]?.delta.content ?? '') <= 4096);
+      t.ok(again.every(({ choices }) => choices[0]?.delta.content?.isWellFormed() ?? true));
+    }
+  },
+);
+
+t.test('a stream that said nothing, and one that handed out calls, are replayed too', async (t) => {
+  const call: AgentEvent = { type: 'tool-call', id: 'call_1', name: 'f', arguments: '{"a":1}' };
+  for (const batches of [
+    [[step], [finished]],
+    [[step, call], [{ ...finished, reason: 'tool_calls' as const }]],
+  ]) {
+    const { reply, text } = await recorded(batches, { stream: true });
+    const replay = await replaying(text).ask({ stream: true });
+    t.same(frames(await written(replay)), frames(await written(reply as never)));
+  }
+});
+
+t.test('a failure is replayed with its status, also for a stream', async (t) => {
+  const failure = { code: 'model_failed', message: 'The model failed.', toolsRan: true } as const;
+  for (const stream of [false, true]) {
+    const { reply, text } = await recorded([[step], [{ type: 'failed', failure }]], { stream });
+    const again = await refusal(replaying(text).ask({ stream }));
+    t.match(reply, { status: 502, body: again.body });
+    t.equal(again.status, 502);
+    t.same(again.headers, { 'x-should-retry': 'false', 'idempotent-replayed': 'true' });
+  }
+});
+
+t.test('what became of a key is told where it is no answer', async (t) => {
+  const told = async (claimed: Claimed) => {
+    const { ask, turns } = bench({ rawHeaders: KEY, claimed });
+    const { status, body, headers } = await refusal(ask());
+    t.same(turns, []);
+    return { status, error: body.error, headers };
+  };
+  t.match(await told({ kind: 'running' }), {
+    status: 409,
+    error: { type: 'invalid_request_error', code: 'idempotency_in_progress', param: null },
+    headers: { 'retry-after': '2' },
+  });
+  t.match(await told({ kind: 'mismatch' }), {
+    status: 422,
+    error: { type: 'invalid_request_error', code: 'idempotency_mismatch', param: 'Idempotency-Key' },
+  });
+  const { error, ...rest } = await told({ kind: 'interrupted' });
+  t.same(rest, { status: 502, headers: { 'idempotent-replayed': 'true', 'x-should-retry': 'false' } });
+  t.equal(error.type, 'svc_error');
+  const failure = { code: 'store_failed', message: 'The session store failed.', toolsRan: false } as const;
+  t.same(await told({ kind: 'failed', failure }), {
+    status: 502,
+    error: { type: 'svc_error', message: 'The session store failed.' },
+    headers: {},
+  });
+});
+
+t.test('what is kept and is not what was written is an error that says so', async (t) => {
+  for (const text of ['null', '{}', '{"head":{}}', '"text"', '7']) {
+    await t.rejects(replaying(text).ask(), { message: /is not what this server writes/ }, text);
+  }
+  const recorder = await (async () => {
+    const { ask, turns } = bench({ rawHeaders: KEY, batches: says('Hello') });
+    await ask();
+    return turns[0]?.idempotency?.recorder;
+  })();
+  t.throws(() => recorder?.text(), /before its end/);
+});
