@@ -1,5 +1,6 @@
 import { StartError } from '../host/errors.js';
 import { compose } from '../host/kernel.js';
+import { logWritten } from '../host/log.js';
 import { layout } from '../layout.js';
 import { Banner } from './banner.js';
 import { type CliCommand, CONFIG_OPTION, configFile } from './command.js';
@@ -28,6 +29,7 @@ export const start: CliCommand = {
     } finally {
       clearTimeout(slow);
     }
+    await logWritten(); // what was logged of the start stands there before a person is told that it is over
     banner.ready();
     return ending.code;
   },
