@@ -10,6 +10,7 @@ export { sealed } from './agent/sealed.js';
 export * from './agent/turn.js';
 export * from './agent/usage.js';
 export type { Clock, IdSource, Timer } from './host/ambient.js';
+export { type AuditEvent, audit } from './host/audit.js';
 export { parseDuration } from './host/duration.js';
 export * from './host/extension-point.js';
 export type { Logger } from './host/log.js';
