@@ -76,6 +76,7 @@ export async function compose(options: ComposeOptions): Promise<Composition> {
     clock,
     ids,
     container: rootContainer({ clock, ids, host: status }),
+    entries: check.entries,
     resolvePath,
   };
   const registered = present(contents).flatMap((entry) => register(entry, surroundings, problems));

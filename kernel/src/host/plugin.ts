@@ -63,7 +63,7 @@ export class ConfigFault extends Error {
 
 /** What `check` may look at besides its own options. */
 export interface CheckContext {
-  /** The keys of a section of the file, withdrawn entries included: what a reference may name. */
+  /** The keys of a section of the file, or of another map of its top level; withdrawn entries included: what a reference may name. */
   entries(section: string): readonly string[];
   /** The keys of a section of the file whose entries were withdrawn (`optional`, `unless`). */
   withdrawn(section: string): readonly string[];
@@ -92,6 +92,8 @@ export interface PluginContext<C = unknown> {
   extensions<T>(point: ExtensionPoint<T>): Extensions<T>;
   /** A read that orders nothing, and may be used only once all is running. */
   late<T>(point: ExtensionPoint<T>): Extensions<T>;
+  /** The keys of a section of the file, or of another map of its top level, such as `projects`; withdrawn entries included. */
+  entries(section: string): readonly string[];
   /** A path from the options, made absolute: relative ones are relative to the configuration file. */
   resolvePath(path: string): string;
 }

@@ -19,6 +19,7 @@ export interface Surroundings {
   readonly ids: IdSource;
   /** From `rootContainer`. */
   readonly container: DependencyContainer;
+  entries(section: string): readonly string[];
   resolvePath(path: string): string;
 }
 
@@ -92,6 +93,7 @@ export function registerEntry(entry: Entry, plugin: LoadedPlugin, surroundings: 
       looksAt.add(point as ExtensionPoint<unknown>);
       return registry.view(point, onceRunning);
     },
+    entries: surroundings.entries,
     resolvePath: surroundings.resolvePath,
   });
 

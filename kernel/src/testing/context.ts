@@ -27,7 +27,7 @@ export interface TestContextOptions {
   readonly folder?: string;
   /** What the plugin is told of the server; one that runs and has no entries where it is absent. */
   readonly host?: HostView;
-  /** What the plugin's `check` may look at. */
+  /** What the plugin's `check` may look at; its `register` is given the same `entries`. A file with nothing else in it where it is absent. */
   readonly check?: Partial<CheckContext>;
 }
 
@@ -80,6 +80,7 @@ export function testContext<S extends JsonSchema>(
   };
   const registry = new Registry();
   const log = new CapturedLog();
+  const { entries = () => [] } = options.check ?? {};
   const { lifecycle } = registerEntry(
     entryOf(id, config as Readonly<Record<string, unknown>>),
     {
@@ -89,7 +90,16 @@ export function testContext<S extends JsonSchema>(
       version: '0.0.0',
       path: folder,
     },
-    { registry, host, log: log.logger(clock), clock, ids, container: rootContainer({ clock, ids, host }), resolvePath },
+    {
+      registry,
+      host,
+      log: log.logger(clock),
+      clock,
+      ids,
+      container: rootContainer({ clock, ids, host }),
+      entries,
+      resolvePath,
+    },
   );
   registry.seal();
   assert.ok(given);

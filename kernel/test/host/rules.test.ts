@@ -350,6 +350,23 @@ t.test('rule 5: relative paths are relative to the file', async (t) => {
   t.match(globalThis, { paths: [join(dir, 'conf/x'), join(dir, 'conf/x'), join(dir, 'x'), '/x'] });
 });
 
+t.test('a plugin is told when it registers which keys stand in the rest of the file', async (t) => {
+  await composed(
+    t,
+    {
+      'plugboard.yaml': `
+transports: {}
+projects: { acme: {} }
+models: { withdrawn: { use: ./none.js, optional: true, key: "\${NONE}" } }
+plugins: { a: { use: ./p.js } }
+`,
+      'p.js': plugin({ register: "globalThis.keys = ['projects', 'models', 'agents'].map((section) => ctx.entries(section));" }),
+    },
+    { layout },
+  );
+  t.match(globalThis, { keys: [['acme'], ['withdrawn'], []] });
+});
+
 t.test('rule 6: references that lead nowhere are errors, and every section but transports may be absent', async (t) => {
   const full = { layout: { ...bare, bundled: layout.bundled } };
   const store = plugin({ register: 'ctx.contribute(ctx.config && StoreOf, {});' }).replace(

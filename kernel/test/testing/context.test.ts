@@ -120,6 +120,13 @@ t.test('what other entries contribute can be provided, and is seen after the reg
   t.throws(() => ctx.contribute(Greetings, 'late'), 'nothing can be contributed once the registration is over');
 });
 
+t.test('what else stands in the file can be given, for the registration too', async (t) => {
+  const entries = (section: string) => (section === 'projects' ? ['acme'] : []);
+  const ctx = testContext(plugin, { check: { entries } });
+  t.same([ctx.entries('projects'), ctx.entries('models')], [['acme'], []]);
+  t.same(testContext(plugin).entries('projects'), []);
+});
+
 t.test('the lifecycle is there, empty where the plugin has none', async (t) => {
   t.same(testContext(plugin).lifecycle, {});
   t.type(testContext(plugin, { config: { word: 'lively' } }).lifecycle.stop, 'function');
