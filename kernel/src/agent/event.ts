@@ -111,7 +111,7 @@ export interface Failure {
   readonly toolsRan: boolean;
   /** The field of the request that is at fault, for `invalid_request`. */
   readonly param?: string | undefined;
-  /** Seconds after which asking again makes sense, for `overloaded`, `draining` and `session_busy`. */
+  /** Seconds after which asking again makes sense, for `overloaded`, `draining`, `rate_limited` and `session_busy`. */
   readonly retryAfter?: number | undefined;
 }
 
@@ -137,8 +137,20 @@ export type FailureCode =
   | 'session_busy'
   /** The conversation is longer than the model can take, and the agent does not shorten it. */
   | 'context_length_exceeded'
+  /** The session holds as much as a session may. */
+  | 'session_full'
   /** A newer request to the session took the turn's place. */
   | 'turn_interrupted'
+  /** Someone cancelled the session's turns. */
+  | 'turn_cancelled'
+  /** Someone deleted the session. */
+  | 'session_deleted'
+  /** The token runs as many turns as it may. */
+  | 'rate_limited'
+  /** There is no session of that id that the caller reaches. */
+  | 'conversation_not_found'
+  /** There is a session under the key that a new one was to have. */
+  | 'conversation_exists'
   /** The session crashed again and again, and takes no turns for a while. */
   | 'session_quarantined';
 

@@ -28,7 +28,12 @@ export const SCOPES = ['chat', 'models:read', 'sessions:read', 'sessions:write',
 export type Scope = (typeof SCOPES)[number];
 
 /** What a token allows that names no scopes of its own. */
-export const DEFAULT_SCOPES: readonly Scope[] = Object.freeze(['chat', 'models:read', 'sessions:read', 'sessions:write'] as const);
+export const DEFAULT_SCOPES: readonly Scope[] = Object.freeze([
+  'chat',
+  'models:read',
+  'sessions:read',
+  'sessions:write',
+] as const);
 
 /** The project that always exists, and whose scope reaches every agent and raw model. */
 export const DEFAULT_PROJECT = 'default';

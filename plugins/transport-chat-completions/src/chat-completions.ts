@@ -16,12 +16,18 @@ import {
   type Target,
   type TurnRequest,
 } from '@plugboard/kernel';
-import { type HttpReply, type HttpRequest, type HttpRoute, invalidRequest, serviceError } from '@plugboard/transport-http';
+import {
+  type HttpReply,
+  type HttpRequest,
+  type HttpRoute,
+  httpErrorOf,
+  invalidRequest,
+  serviceError,
+} from '@plugboard/transport-http';
 import { ChunkWriter, isShown, streamOf } from './chunks.js';
 import { clientToolsOf } from './client-tools.js';
 import { type AnswerHead, completionOf, readAnswer } from './completion.js';
 import type { ChatCompletionsConfig } from './config.js';
-import { httpErrorOf } from './failure.js';
 import { connectionHeader, ignoredHeader } from './headers.js';
 import { idempotencyKeyOf, requestFingerprint } from './idempotency-key.js';
 import { conversationOf, textOnly } from './messages.js';

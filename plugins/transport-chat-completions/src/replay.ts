@@ -1,8 +1,7 @@
 import type { Claimed } from '@plugboard/kernel';
-import { HttpError, type HttpReply, invalidRequest, serviceError } from '@plugboard/transport-http';
+import { HttpError, type HttpReply, httpErrorOf, invalidRequest, serviceError } from '@plugboard/transport-http';
 import { ChunkWriter, streamOf } from './chunks.js';
 import { completionOf } from './completion.js';
-import { httpErrorOf } from './failure.js';
 import { connectionHeader } from './headers.js';
 import { eventsOf, recordedAnswer } from './recorded-answer.js';
 import type { StreamEncoder } from './stream-encoder.js';

@@ -60,3 +60,8 @@ export function serverError(
 ): HttpError {
   return new HttpError(status, { error: { message, type: 'server_error', param: null, code } }, headers);
 }
+
+/** A token has used up what it may use for now. */
+export function rateLimited(message: string, headers: Readonly<Record<string, string>>): HttpError {
+  return new HttpError(429, { error: { message, type: 'requests', param: null, code: 'rate_limit_exceeded' } }, headers);
+}

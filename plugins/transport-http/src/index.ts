@@ -9,6 +9,7 @@ import { HttpRoutes } from './routes.js';
 
 export * from './errors.js';
 export * from './routes.js';
+export { httpErrorOf } from './turn-failure.js';
 
 export default definePlugin({
   name: '@plugboard/transport-http',

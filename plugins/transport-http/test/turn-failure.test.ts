@@ -1,6 +1,6 @@
 import type { Failure, FailureCode } from '@plugboard/kernel';
 import t from 'tap';
-import { httpErrorOf } from '../src/failure.js';
+import { httpErrorOf } from '../src/turn-failure.js';
 
 const failure = (code: FailureCode, more: Partial<Failure> = {}): Failure => ({
   code,
@@ -56,14 +56,38 @@ t.test("C-166 the caller's own fault is a 400 that names the field", async (t) =
 });
 
 t.test(
-  'a turn that a newer one took the place of is a 400 that no client repeats: the repetition would interrupt the newer one',
+  'a turn that someone else ended is a 400 that no client repeats: the repetition would undo what they wanted',
   async (t) => {
-    const error = httpErrorOf(failure('turn_interrupted'), true);
-    t.equal(error.status, 400);
-    t.same(error.body, { error: { message: 'Why.', type: 'invalid_request_error', param: null, code: 'turn_interrupted' } });
-    t.same(error.headers, { 'x-should-retry': 'false' });
+    for (const code of ['turn_interrupted', 'turn_cancelled', 'session_deleted'] as const) {
+      const error = httpErrorOf(failure(code), true);
+      t.equal(error.status, 400);
+      t.same(error.body, { error: { message: 'Why.', type: 'invalid_request_error', param: null, code } });
+      t.same(error.headers, { 'x-should-retry': 'false' });
+    }
   },
 );
+
+t.test('a session that is full, and a key that is taken, are a 409 that no client repeats', async (t) => {
+  for (const code of ['session_full', 'conversation_exists'] as const) {
+    const error = httpErrorOf(failure(code), true);
+    t.equal(error.status, 409);
+    t.same(error.body, { error: { message: 'Why.', type: 'invalid_request_error', param: null, code } });
+    t.same(error.headers, { 'x-should-retry': 'false' });
+  }
+});
+
+t.test('a session that is not there is a 404', async (t) => {
+  const error = httpErrorOf(failure('conversation_not_found'), true);
+  t.equal(error.status, 404);
+  t.equal(error.body.error.code, 'conversation_not_found');
+});
+
+t.test('C-169 a token that has used up what it may use is a 429 that says when to ask again', async (t) => {
+  const error = httpErrorOf(failure('rate_limited', { retryAfter: 1 }), false);
+  t.equal(error.status, 429);
+  t.same(error.body, { error: { message: 'Why.', type: 'requests', param: null, code: 'rate_limit_exceeded' } });
+  t.same(error.headers, { 'retry-after': '1' });
+});
 
 t.test('a conversation that is too long is a 400 that says so', async (t) => {
   const error = httpErrorOf(failure('context_length_exceeded'), true);

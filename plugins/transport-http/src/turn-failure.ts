@@ -1,9 +1,11 @@
 import type { Failure } from '@plugboard/kernel';
-import { type HttpError, invalidRequest, serverError, serviceError } from '@plugboard/transport-http';
+import { type HttpError, invalidRequest, rateLimited, serverError, serviceError } from './errors.js';
+
+const NO_RETRY = { 'x-should-retry': 'false' };
 
 /**
- * What a caller is told of a turn that has no answer: as a status while the head is not sent, and from then on as an error frame
- * with the same object.
+ * What a caller is told of a turn that has no answer, or of a session that could not do what was asked: as a status while the head is not sent, and
+ * from then on as an error frame with the same object.
  *
  * @param stateful whether the turn belonged to a session. Clients ask again after a 502 by themselves: they are told not to where
  * that could do something twice.
@@ -18,9 +20,19 @@ export function httpErrorOf(failure: Failure, stateful: boolean): HttpError {
       return serverError(503, code, message, retryAfter(failure));
     case 'context_length_exceeded':
       return invalidRequest(message, { param: 'messages', code });
+    case 'rate_limited':
+      return rateLimited(message, retryAfter(failure));
+    case 'conversation_not_found':
+      return invalidRequest(message, { status: 404, code });
+    case 'session_full':
+    case 'conversation_exists':
+      // Clients repeat a 409 by themselves, and would be told the same.
+      return invalidRequest(message, { status: 409, code, headers: NO_RETRY });
     case 'turn_interrupted':
-      // Neither a 409 nor a 5xx: clients would repeat those, and the repetition would interrupt the newer turn.
-      return invalidRequest(message, { code, headers: { 'x-should-retry': 'false' } });
+    case 'turn_cancelled':
+    case 'session_deleted':
+      // Neither a 409 nor a 5xx: clients would repeat those, and the repetition would interrupt the newer turn, or do again what someone ended.
+      return invalidRequest(message, { code, headers: NO_RETRY });
     case 'session_busy':
       return invalidRequest(message, { status: 409, code, headers: retryAfter(failure) });
     case 'model_failed':
@@ -30,7 +42,7 @@ export function httpErrorOf(failure: Failure, stateful: boolean): HttpError {
     case 'stopped':
     case 'session_quarantined':
     case 'abandoned': // nobody is there to read it
-      return serviceError(502, message, failure.toolsRan || stateful ? { 'x-should-retry': 'false' } : {});
+      return serviceError(502, message, failure.toolsRan || stateful ? NO_RETRY : {});
   }
 }
 
