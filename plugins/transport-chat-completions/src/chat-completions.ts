@@ -55,7 +55,7 @@ const HEAD_PATIENCE = 5_000;
 export class ChatCompletions implements HttpRoute {
   readonly method = 'POST';
   readonly path = '/v1/chat/completions';
-  readonly auth = 'required';
+  readonly access = ['chat'] as const;
   readonly body = 'json';
   readonly startsWork = true;
 
@@ -81,8 +81,6 @@ export class ChatCompletions implements HttpRoute {
 
   /** @throws HttpError for what was wrong with the request, and for a turn that failed before the head of its answer was sent. */
   async handle(request: HttpRequest): Promise<HttpReply> {
-    if (!request.principal.scopes.includes('chat'))
-      throw serviceError(403, 'This API token may not chat: it lacks the scope `chat`.');
     const body = parseRequest(request.body);
     const session = sessionKeyOf(body, request, this.#config.sessionFrom);
     const key = idempotencyKeyOf(request);

@@ -27,7 +27,7 @@ export class Health {
    * point in sending callers here.
    */
   get routes(): readonly HttpRoute[] {
-    const route = { method: 'GET', auth: 'none', body: 'none', startsWork: false } as const;
+    const route = { method: 'GET', access: 'public', body: 'none', startsWork: false } as const;
     const alive = async () => ({ status: 200, body: await this.#report() });
     const ready = async () => {
       const body = await this.#report();

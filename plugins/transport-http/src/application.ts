@@ -1,11 +1,11 @@
 import type { RequestListener } from 'node:http';
-import { type Extensions, inject, injectable } from '@plugboard/kernel';
+import { type Extensions, inject, injectable, missingScope } from '@plugboard/kernel';
 import Koa, { type Context, type Next } from 'koa';
 import { Authentication, NOBODY } from './authentication.js';
 import type { Exchange } from './exchange.js';
 import { Exchanges } from './exchanges.js';
 import { JsonBodies } from './json-body.js';
-import { draining, headersTooLarge, methodNotAllowed, missingHost, notFound } from './refusals.js';
+import { draining, headersTooLarge, methodNotAllowed, missingHost, notFound, outOfScope } from './refusals.js';
 import { RouteRequest } from './route-request.js';
 import { RouteTable } from './route-table.js';
 import type { HttpReply, HttpRoute } from './routes.js';
@@ -54,6 +54,7 @@ export class HttpApplication {
     // asked for a credential.
     koa.use((ctx: HttpContext, next) => this.#refuseWhileDraining(ctx, next));
     koa.use((ctx: HttpContext, next) => this.#authenticate(ctx, next));
+    koa.use((ctx: HttpContext, next) => this.#checkScopes(ctx, next));
     koa.use((ctx: HttpContext) => this.#handle(table, ctx));
     return koa.callback();
   }
@@ -92,9 +93,19 @@ export class HttpApplication {
 
   /** Under `/v1` everything asks for a credential, also what is not there: who has none learns nothing. */
   async #authenticate({ state: { exchange } }: HttpContext, next: Next): Promise<void> {
-    const asks = exchange.match?.route.auth === 'required' || exchange.path === '/v1' || exchange.path.startsWith('/v1/');
+    const asks = isForCallers(exchange);
     exchange.principal = asks ? await this.#authentication.principal(exchange) : NOBODY;
     return next(); // not awaited, as below: a stream would hold each call open that waits for it
+  }
+
+  /** The one place where scopes are asked for, so that no route can forget to. */
+  #checkScopes({ state: { exchange } }: HttpContext, next: Next): Promise<void> {
+    const { match, principal = NOBODY } = exchange;
+    const access = match?.route.access ?? 'public';
+    const missing = access === 'public' ? undefined : missingScope(principal, access);
+    if (missing === undefined) return next();
+    exchange.note({ scope: missing });
+    throw outOfScope(missing);
   }
 
   async #handle(table: RouteTable, ctx: HttpContext): Promise<void> {
@@ -104,6 +115,10 @@ export class HttpApplication {
     const body = match.route.body === 'json' ? await this.#bodies.read(ctx) : undefined;
     return exchange.reply(await match.route.handle(new RouteRequest(exchange, match.params, principal, body)));
   }
+}
+
+function isForCallers({ match, path }: Exchange): boolean {
+  return (match !== undefined && match.route.access !== 'public') || path === '/v1' || path.startsWith('/v1/');
 }
 
 /** @throws HttpError but for OPTIONS. */

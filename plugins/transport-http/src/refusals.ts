@@ -1,4 +1,5 @@
-import { type HttpError, invalidRequest, serverError } from './errors.js';
+import type { Scope } from '@plugboard/kernel';
+import { type HttpError, invalidRequest, serverError, serviceError } from './errors.js';
 
 /** Seconds after which a caller may ask again a server that stops: its successor should be there by then. */
 const RETRY_AFTER_DRAINING = '5';
@@ -16,6 +17,10 @@ export function authUnavailable(): HttpError {
   return serverError(503, 'auth_unavailable', 'The server cannot check API tokens right now. Try again later.', {
     'retry-after': '5',
   });
+}
+
+export function outOfScope(missing: Scope): HttpError {
+  return serviceError(403, `This API token lacks the scope \`${missing}\`.`);
 }
 
 export function draining(): HttpError {

@@ -1,4 +1,4 @@
-import { defineExtensionPoint, type Principal } from '@plugboard/kernel';
+import { defineExtensionPoint, type Principal, type Scope } from '@plugboard/kernel';
 
 /**
  * A route: a plain function from a request to a reply. It never sees the web framework, and is tested without a server.
@@ -11,8 +11,11 @@ export interface HttpRoute {
   readonly method: 'GET' | 'POST' | 'DELETE';
   /** A path of @koa/router 15, for example `/v1/models{/*id}`. HEAD comes with GET, OPTIONS with everything. */
   readonly path: string;
-  /** `required` for what belongs to callers; `none` for probes, which need neither a credential nor a known Host. */
-  readonly auth: 'required' | 'none';
+  /**
+   * Who may call: whoever has a credential with all of these scopes, for example `['chat']`; others get 403 before the body is read, and the
+   * audit log a line. `public` is for probes, which anybody may call, under any Host; under `/v1` they too want a credential, as everything there.
+   */
+  readonly access: 'public' | readonly Scope[];
   /**
    * What may come with the request. `json`: the content type must be `application/json`, and `body` is the parsed value. `none`:
    * a body is not read.

@@ -155,7 +155,7 @@ t.test('a provider that breaks lets nobody in: 503, and the log says which', asy
 });
 
 t.test('C-143 a route outside /v1 that asks for no credential serves everybody, as nobody', async (t) => {
-  const probe = get('/probe', ({ principal }) => ({ status: 200, body: principal }), 'none');
+  const probe = get('/probe', ({ principal }) => ({ status: 200, body: principal }), 'public');
   const served = await serve(t, {
     routes: [probe, get('/inside', () => ({ status: 200, body: {} }))],
     providers: [new OneToken('good')],

@@ -8,13 +8,13 @@ export function echo(path = '/v1/echo'): HttpRoute {
 export function get(
   path: string,
   handle: (request: HttpRequest) => HttpReply | Promise<HttpReply>,
-  auth: HttpRoute['auth'] = 'required',
+  access: HttpRoute['access'] = [],
 ): HttpRoute {
-  return { method: 'GET', path, auth, body: 'none', startsWork: false, handle };
+  return { method: 'GET', path, access, body: 'none', startsWork: false, handle };
 }
 
 export function post(path: string, handle: (request: HttpRequest) => HttpReply | Promise<HttpReply>): HttpRoute {
-  return { method: 'POST', path, auth: 'required', body: 'json', startsWork: true, handle };
+  return { method: 'POST', path, access: [], body: 'json', startsWork: true, handle };
 }
 
 /** A route that never answers, and tells when it was asked. */

@@ -26,7 +26,7 @@ t.test(
   async (t) => {
     const { route, finish } = scripted();
     const served = await serve(t, {
-      routes: [route, echo(), get('/health', () => ({ status: 200, body: { ok: true } }), 'none')],
+      routes: [route, echo(), get('/health', () => ({ status: 200, body: { ok: true } }), 'public')],
     });
     const running = await fetch(`${served.url}/v1/stream`);
     const stopped = served.stop();
@@ -56,7 +56,7 @@ t.test(
 t.test('a server that is told to stop refuses work before it asks who calls', async (t) => {
   const { route, finish } = scripted();
   const served = await serve(t, {
-    routes: [{ ...route, auth: 'none', path: '/stream' }, echo()],
+    routes: [{ ...route, access: 'public', path: '/stream' }, echo()],
     providers: [{ authenticate: () => ({ refused: 'no' }) }],
   });
   const running = await fetch(`${served.url}/stream`);

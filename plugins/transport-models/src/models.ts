@@ -1,5 +1,5 @@
 import { type AgentRuntime, type Extensions, inject, injectable, type Listing, type Principal } from '@plugboard/kernel';
-import { type HttpReply, type HttpRequest, type HttpRoute, invalidRequest, serviceError } from '@plugboard/transport-http';
+import { type HttpReply, type HttpRequest, type HttpRoute, invalidRequest } from '@plugboard/transport-http';
 
 /** Where the plugin's `register` leaves its reads for the class below. */
 export const RUNTIMES = Symbol('transport-models.runtimes');
@@ -26,7 +26,7 @@ export class Models {
    * are.
    */
   get routes(): readonly HttpRoute[] {
-    const route = { method: 'GET', auth: 'required', body: 'none', startsWork: false } as const;
+    const route = { method: 'GET', access: ['models:read'], body: 'none', startsWork: false } as const;
     return [
       { ...route, path: '/v1/models', handle: (request) => this.#list(request) },
       { ...route, path: '/v1/models/*id', handle: (request) => this.#retrieve(request) },
@@ -44,9 +44,6 @@ export class Models {
   }
 
   #reachable(principal: Principal): readonly Listing[] {
-    if (!principal.scopes.includes('models:read')) {
-      throw serviceError(403, 'This API token may not list models: it lacks the scope `models:read`.');
-    }
     return this.#runtimes.one().list(principal);
   }
 }

@@ -122,13 +122,13 @@ t.test('C-144 C-145 a caller sees what is in its reach, and nothing without a to
   );
 });
 
-t.test('a token without the scope models:read is refused, for the list and for one of it', async (t) => {
+t.test('S-14 a token without the scope models:read is refused, for the list and for one of it', async (t) => {
   const url = await serve(t, [tokens]);
   for (const path of ['', '/assistant']) {
     const reply = await fetch(`${url}${path}`, { headers: { authorization: 'Bearer chatty' } });
     t.equal(reply.status, 403);
     t.strictSame(await reply.json(), {
-      error: { message: 'This API token may not list models: it lacks the scope `models:read`.', type: 'svc_error' },
+      error: { message: 'This API token lacks the scope `models:read`.', type: 'svc_error' },
     });
   }
 });
