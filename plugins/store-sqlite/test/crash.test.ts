@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Message } from '@plugboard/kernel';
 import t from 'tap';
+import { seeded } from '../../../test/chaos/seeded.js';
 import { openStore, session } from './opened.js';
 import { turnsIn } from './told-turns.js';
 
@@ -16,17 +17,6 @@ const SEED = 63;
 /** Milliseconds for all rounds, for this file and for its one test. */
 const LIMIT = ROUNDS * 5_000;
 t.setTimeout(LIMIT);
-
-/** Numbers from 0 up to, not including, 1: the same ones for the same seed (mulberry32). */
-function seeded(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
 
 /** A turn as the child's are. */
 function turnNumber(n: number): readonly Message[] {

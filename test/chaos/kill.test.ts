@@ -1,0 +1,162 @@
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { type ChatRequest, ModelServer } from '@plugboard/kernel/testing';
+import t from 'tap';
+import { type Attempt, check, type Verdict } from './checker.js';
+import { modelOf } from './known-turns.js';
+import { Player, type Sight } from './players.js';
+import { seeded } from './seeded.js';
+import { Victim } from './victim.js';
+
+const ROUNDS = process.env.PLUGBOARD_CHAOS ? 200 : 6;
+const SEED = Number(process.env.PLUGBOARD_SEED ?? 63);
+/** So many lives of the server use the same sessions: long enough for them to have a past, short enough to be read in each. */
+const AGE = 10;
+
+/** Milliseconds for all rounds, for this file and for its one test. */
+const LIMIT = 60_000 + ROUNDS * 10_000;
+t.setTimeout(LIMIT);
+
+const YAML = `
+transports:
+  http: { port: 0 }
+  chat-completions: {}
+  sse: {}
+models:
+  fast: { use: openai, baseUrl: "\${MODEL_URL}", model: big-1, contextWindow: 10000000 }
+tools:
+  clock: {}
+agents:
+  assistant: { model: fast, tools: [clock] }
+  keeper: { model: fast, tools: [clock], onRestart: keep-input }
+sessions: { use: sqlite, path: ./sessions.db }
+log: { level: warn }
+`;
+
+/** What the killer waits for: some time, or so many sights of one kind, which it then follows close upon. */
+const TRIGGERS = ['time', 'time', 'asked', 'chunk', 'finish', 'answered'] as const;
+type Trigger = (typeof TRIGGERS)[number];
+
+t.test(`R-063 a server that is killed ${ROUNDS} times keeps every turn whose end a client saw, once, and no half`, async (t) => {
+  t.setTimeout(LIMIT);
+  t.comment(`PLUGBOARD_SEED=${SEED}`);
+  const random = seeded(SEED);
+  const upTo = (n: number) => Math.floor(random() * n);
+  const folder = t.testdir({ 'plugboard.yaml': YAML });
+  const models = await ModelServer.start();
+  t.teardown(() => models.close());
+  const victim = new Victim(t, folder, { MODEL_URL: models.url });
+
+  const journal: Attempt[] = [];
+  const players = [
+    { who: 'ann' },
+    { who: 'bob' },
+    { who: 'carl', room: 'shared' },
+    { who: 'cleo', room: 'shared' },
+    { who: 'dora', agent: 'keeper' },
+    { who: 'emil', repeats: true },
+    { who: 'fay', repeats: true },
+  ].map((player) => new Player(player, journal, random));
+  const forgotten: string[] = [];
+  const killedOn: Partial<Record<Trigger, number>> = {};
+  const verdicts: Verdict[] = [];
+  let interrupted = 0;
+
+  let see: (what: Sight | 'asked') => void = () => {};
+  models.respond(({ body }) => {
+    see('asked');
+    forgotten.push(...missingIn(body, journal));
+    return modelOf(body, () => (random() < 0.3 ? wait(upTo(8)) : Promise.resolve()));
+  });
+
+  async function start(): Promise<string> {
+    const url = await victim.start();
+    interrupted += victim.log.filter(({ msg }) => String(msg).startsWith('turn_interrupted')).length;
+    return url;
+  }
+
+  /** Players send turns until the server is killed under them. */
+  async function liveAndDie(url: string, age: number): Promise<void> {
+    const trigger = TRIGGERS[upTo(TRIGGERS.length)] ?? 'time';
+    killedOn[trigger] = (killedOn[trigger] ?? 0) + 1;
+    let left = trigger === 'chunk' ? upTo(400) : upTo(30);
+    const killed = Promise.withResolvers<void>();
+    const kill = () => {
+      see = () => {};
+      killed.resolve(victim.kill());
+    };
+    see = (what) => {
+      if (what === trigger && left-- === 0) kill();
+    };
+    if (trigger === 'time') setTimeout(kill, upTo(400));
+    await Promise.all(
+      players.map(async (player) => {
+        while (await player.turn(url, age, (what) => see(what)));
+      }),
+    );
+    await killed.promise;
+  }
+
+  /** Holds what the server has left against the journal. */
+  async function judge(name: string, age: number): Promise<void> {
+    const sessions = new Map(players.map((player) => [player.session(age), player.agent]));
+    const keepers = [...sessions].filter(([, agent]) => agent === 'keeper').map(([session]) => session);
+    const verdict = check(
+      journal.filter(({ session }) => sessions.has(session)),
+      await victim.read(join(folder, name), sessions),
+      new Set(keepers),
+    );
+    const { acknowledged, keptUnacknowledged, keptInput, ...faults } = verdict;
+    t.strictSame(faults, { lost: [], duplicated: [], half: [], disordered: [], unasked: [], invalid: [] }, name);
+    verdicts[age] = verdict;
+  }
+
+  for (let round = 0; round < ROUNDS; round++) {
+    if (round % AGE === 0) for (const player of players) player.moveOn();
+    const age = Math.floor(round / AGE);
+    await liveAndDie(await start(), age);
+    await judge(`left-by-${round}`, age);
+  }
+
+  const url = await start();
+  const last = verdicts.length - 1;
+  const ends = await Promise.all(players.map((player) => player.turn(url, last, () => {})));
+  t.ok(ends.every(Boolean), 'every session takes the next turn');
+  t.equal(await victim.stop(), 0);
+  await judge('left-by-the-last', last);
+
+  const count = (name: keyof Verdict) =>
+    verdicts.reduce((sum, { [name]: what }) => sum + (Array.isArray(what) ? what.length : what), 0);
+  const refused = players.flatMap((player) => player.refused);
+  const wrong = players.flatMap((player) => player.wrong);
+  const report = {
+    seed: SEED,
+    rounds: ROUNDS,
+    killedOn,
+    turns: journal.length,
+    acknowledged: count('acknowledged'),
+    keptUnacknowledged: count('keptUnacknowledged'),
+    keptInput: count('keptInput'),
+    interrupted,
+    repeated: players.reduce((sum, { repeated }) => sum + repeated, 0),
+    lost: count('lost'),
+    duplicated: count('duplicated'),
+    half: count('half'),
+    disordered: count('disordered'),
+    unasked: count('unasked'),
+    invalid: count('invalid'),
+  };
+  t.comment(JSON.stringify(report));
+  t.strictSame(forgotten, [], 'the model is told of all that was acknowledged before');
+  t.strictSame(refused, [], 'no turn is refused but one that is repeated after its tools had begun');
+  t.strictSame(wrong, [], 'each client got the answer to what it had said');
+  t.ok(report.acknowledged > ROUNDS && interrupted > 0, 'there was something to lose');
+});
+
+/** What was acknowledged in a session, and is not in what the model is told of it. */
+function missingIn({ messages }: ChatRequest, journal: readonly Attempt[]): readonly string[] {
+  const told = messages.filter(({ role }) => role === 'user').map(({ content }) => String(content));
+  const session = journal.find(({ text }) => text === told.at(-1))?.session;
+  const earlier = journal.filter((one) => one.session === session && one.saw === 'end').map(({ text }) => text);
+  return earlier.filter((text) => told.filter((other) => other === text).length !== 1);
+}

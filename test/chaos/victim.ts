@@ -1,0 +1,75 @@
+import { copyFileSync, existsSync, mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Test } from 'tap';
+import { Plugboard } from '../../kernel/test/cli/plugboard.js';
+import { openStore } from '../../plugins/store-sqlite/test/opened.js';
+import type { Kept } from './checker.js';
+
+/** A whole server as a process of its own, over a SQLite file in one folder: it can be killed, and started again on what it left. */
+export class Victim {
+  readonly #t: Test;
+  readonly #folder: string;
+  readonly #env: Readonly<Record<string, string>>;
+  #program: Plugboard | undefined;
+
+  /** @param folder holds a `plugboard.yaml` that keeps its sessions in `./sessions.db`. */
+  constructor(t: Test, folder: string, env: Readonly<Record<string, string>>) {
+    this.#t = t;
+    this.#folder = folder;
+    this.#env = env;
+  }
+
+  /** Starts it, and waits until it listens. @returns its address. */
+  async start(): Promise<string> {
+    // Without the test's own NODE_OPTIONS: nobody can gather the coverage of a process that is killed.
+    const program = new Plugboard(this.#t, ['start'], { cwd: this.#folder, env: { ...this.#env, NODE_OPTIONS: '' } });
+    this.#program = program;
+    for (;;) {
+      await program.prints('\n');
+      const [, address] = /^ {2}address +(\S+)$/m.exec(program.stdout) ?? [];
+      if (address !== undefined) return address;
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  }
+
+  /** Kills it as a power switch would, and waits until it is gone. */
+  async kill(): Promise<void> {
+    this.#running().kill('SIGKILL');
+    await this.#running().exit();
+  }
+
+  /** Asks it to end. @returns its exit code. */
+  async stop(): Promise<number | null> {
+    this.#running().kill('SIGTERM');
+    return this.#running().exit();
+  }
+
+  /** The lines that it has logged in this life. */
+  get log(): readonly Record<string, unknown>[] {
+    return this.#running().log;
+  }
+
+  /** What is kept of those sessions, read from a copy of what the dead process left: the file itself is the next life's to put in order. */
+  async read(copy: string, sessions: Iterable<readonly [session: string, agent: string]>): Promise<Map<string, Kept>> {
+    mkdirSync(copy, { recursive: true });
+    for (const name of ['sessions.db', 'sessions.db-wal']) {
+      const file = join(this.#folder, name);
+      if (existsSync(file)) copyFileSync(file, join(copy, name));
+    }
+    const { store, database, close } = openStore(copy);
+    try {
+      const [check] = database.prepare('PRAGMA integrity_check').all();
+      if (check?.integrity_check !== 'ok') throw new Error(`the file is damaged: ${JSON.stringify(check)}`);
+      const kept = new Map<string, Kept>();
+      for (const [session, agent] of sessions) kept.set(session, await store.load({ project: 'default', agent, key: session }));
+      return kept;
+    } finally {
+      close();
+    }
+  }
+
+  #running(): Plugboard {
+    if (!this.#program) throw new Error('it has not been started');
+    return this.#program;
+  }
+}
