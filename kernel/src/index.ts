@@ -9,6 +9,17 @@ export * from './agent/principal.js';
 export { sealed } from './agent/sealed.js';
 export * from './agent/turn.js';
 export * from './agent/usage.js';
+export {
+  type Command,
+  type CommandAction,
+  type CommandArguments,
+  CommandError,
+  type CommandFamily,
+  type CommandOption,
+  Commands,
+  type CommandTerminal,
+  UsageError,
+} from './cli/command.js';
 export type { Clock, IdSource, Timer } from './host/ambient.js';
 export { type AuditEvent, audit } from './host/audit.js';
 export { parseDuration } from './host/duration.js';

@@ -1,29 +1,25 @@
 import { parseArgs } from 'node:util';
 import { nearest } from '../host/nearest.js';
-import { type CliArguments, type CliCommand, type CliOption, UsageError } from './command.js';
+import { type CommandAction, type CommandArguments, type CommandFamily, type CommandOption, UsageError } from './command.js';
 
-const HELP: CliOption = { short: 'h', description: 'this text' };
+const HELP: CommandOption = { short: 'h', description: 'this text' };
 
-/** Reads what follows a command's name, or says that help is wanted. @throws UsageError */
-export function readArguments(command: CliCommand, argv: readonly string[]): CliArguments | 'help' {
+type Options = Readonly<Record<string, CommandOption>>;
+
+/**
+ * Reads what follows a command's name, or says that help is wanted.
+ *
+ * @param name as it was typed: `check`, `token create`.
+ * @throws UsageError
+ */
+export function readArguments(name: string, command: CommandAction, argv: readonly string[]): CommandArguments | 'help' {
   const options = { ...command.options, help: HELP };
-  const { tokens } = parseArgs({
-    args: [...argv],
-    strict: false,
-    tokens: true,
-    options: Object.fromEntries(
-      Object.entries(options).map(([name, { value, short }]) => [
-        name,
-        { type: value === undefined ? ('boolean' as const) : ('string' as const), ...(short && { short }) },
-      ]),
-    ),
-  });
   const given = new Map<string, string | undefined>();
   const positionals: string[] = [];
-  for (const token of tokens) {
+  for (const token of tokensOf(argv, options)) {
     if (token.kind === 'positional') positionals.push(token.value);
     if (token.kind !== 'option') continue;
-    const option = command.options[token.name] ?? (token.name === 'help' ? HELP : undefined);
+    const option = Object.hasOwn(options, token.name) ? options[token.name as keyof typeof options] : undefined;
     if (option === undefined)
       throw new UsageError(`unknown option ${token.rawName}${meant(token.rawName, Object.keys(options), '--')}`);
     if (option.value === undefined && token.value !== undefined) throw new UsageError(`${token.rawName} takes no value`);
@@ -33,9 +29,32 @@ export function readArguments(command: CliCommand, argv: readonly string[]): Cli
     given.set(token.name, token.value);
   }
   if (given.has('help')) return 'help';
-  const extra = positionals[command.positionals?.length ?? 0];
+  const { positionals: places = [] } = command;
+  const extra = positionals[places.length];
   if (extra !== undefined) throw new UsageError(`unexpected argument "${extra}"`);
+  const missing = [
+    ...places.slice(positionals.length).filter((place) => !place.startsWith('[')),
+    ...Object.entries(options).flatMap(([option, { required, value }]) =>
+      required && !given.has(option) ? [`--${option} ${value}`] : [],
+    ),
+  ];
+  if (missing.length > 0) throw new UsageError(`plugboard ${name} needs ${missing.join(' and ')}`);
   return { positionals, text: (option) => given.get(option), has: (option) => given.has(option) };
+}
+
+/** What these options are given, wherever in the arguments they stand; what else stands there is not looked at. */
+export function peekArguments(argv: readonly string[], options: Options): Pick<CommandArguments, 'text'> {
+  const given = new Map<string, string | undefined>();
+  for (const token of tokensOf(argv, options)) if (token.kind === 'option') given.set(token.name, token.value);
+  return { text: (option) => given.get(option) };
+}
+
+function tokensOf(argv: readonly string[], options: Options) {
+  const described = Object.entries(options).map(([name, { value, short }]) => [
+    name,
+    { type: value === undefined ? ('boolean' as const) : ('string' as const), ...(short && { short }) },
+  ]);
+  return parseArgs({ args: [...argv], strict: false, tokens: true, options: Object.fromEntries(described) }).tokens;
 }
 
 /** `, did you mean --json?` */
@@ -45,11 +64,14 @@ export function meant(word: string, known: readonly string[], prefix = ''): stri
 }
 
 /** `Usage: plugboard start [-c FILE]` and what the options mean. */
-export function helpOf(name: string, command: CliCommand): string {
+export function helpOf(name: string, command: CommandAction): string {
   const options = Object.entries({ ...command.options, help: HELP });
   const brief = options
     .filter(([option]) => option !== 'help')
-    .map(([option, { short, value }]) => `[${short ? `-${short}` : `--${option}`}${value ? ` ${value}` : ''}]`);
+    .map(([option, { short, value, required }]) => {
+      const text = `${short ? `-${short}` : `--${option}`}${value ? ` ${value}` : ''}`;
+      return required ? text : `[${text}]`;
+    });
   const rows = options.map(([option, { short, value, description }]): [string, string] => [
     `${short ? `-${short}, ` : '    '}--${option}${value ? ` ${value}` : ''}`,
     description,
@@ -60,6 +82,19 @@ export function helpOf(name: string, command: CliCommand): string {
     `${command.summary}.`,
     '',
     table(rows),
+  ].join('\n');
+}
+
+/** The actions of a family. */
+export function helpOfFamily(name: string, { summary, actions }: CommandFamily): string {
+  return [
+    `Usage: plugboard ${name} ACTION [OPTIONS]`,
+    '',
+    `${summary}.`,
+    '',
+    table(Object.entries(actions).map(([action, { summary }]) => [action, summary])),
+    '',
+    `plugboard ${name} ACTION --help tells what an action takes.`,
   ].join('\n');
 }
 

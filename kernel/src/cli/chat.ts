@@ -2,10 +2,10 @@ import { ChatError, type Conversation } from './chat/conversation.js';
 import { talkInProcess } from './chat/in-process.js';
 import { talk } from './chat/terminal.js';
 import { talkThroughServer } from './chat/through-server.js';
-import { type CliArguments, type CliCommand, CONFIG_OPTION, configFile } from './command.js';
+import { CONFIG_OPTION, type CommandAction, type CommandArguments, configFile } from './command.js';
 
 /** A conversation in the terminal; where standard input is no terminal, each line of it is one turn. */
-export const chat: CliCommand = {
+export const chat: CommandAction = {
   summary: 'Talks to an agent, in this process or through a running server',
   positionals: ['[AGENT]'],
   options: {
@@ -35,7 +35,7 @@ export const chat: CliCommand = {
   },
 };
 
-function open(args: CliArguments): Promise<Conversation> {
+function open(args: CommandArguments): Promise<Conversation> {
   const [agent] = args.positionals;
   const url = args.text('url');
   return url === undefined

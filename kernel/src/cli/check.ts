@@ -2,11 +2,11 @@ import { relative } from 'node:path';
 import { compose } from '../host/kernel.js';
 import { layout } from '../layout.js';
 import { table } from './arguments.js';
-import { type CliCommand, CONFIG_OPTION, configFile } from './command.js';
+import { CONFIG_OPTION, type CommandAction, configFile } from './command.js';
 import { factsOf } from './facts.js';
 
 /** Everything but the start: loads plugins, validates, registers, orders. Opens nothing. */
-export const check: CliCommand = {
+export const check: CommandAction = {
   summary: 'Tells whether a configuration can be run, and everything that is wrong with it',
   options: { config: CONFIG_OPTION },
   async run(args) {

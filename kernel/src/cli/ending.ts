@@ -1,3 +1,4 @@
+import { audit } from '../host/audit.js';
 import type { Composition } from '../host/composition.js';
 
 /** Milliseconds that a broken server is given to end what it is at. */
@@ -14,7 +15,7 @@ const ECHO = 250;
  * 1. SIGTERM, or SIGINT (Ctrl-C), stops it: the exit code is 0, or 1 where something did not stop well.
  * 2. A second one ends the process at once.
  * 3. What nobody caught stops it too, in ten seconds at most, and the exit code is 1.
- * 4. SIGHUP ends nothing: it logs that what is changed in the file needs a restart.
+ * 4. SIGHUP ends nothing: plugins read their own files again, and the log says that what is changed in the configuration itself needs a restart.
  */
 export class Ending {
   readonly #composition: Composition;
@@ -26,9 +27,7 @@ export class Ending {
   constructor(composition: Composition) {
     this.#composition = composition;
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => this.#tell(signal));
-    process.on('SIGHUP', () => {
-      composition.log.warn('SIGHUP: a changed configuration needs a restart');
-    });
+    process.on('SIGHUP', () => void this.#reload());
     process.on('uncaughtException', (error) => this.#broke(error));
     process.on('unhandledRejection', (reason) => this.#broke(reason));
   }
@@ -50,6 +49,14 @@ export class Ending {
     this.#told = { signal, at: performance.now() };
     this.#composition.log.info(`${signal}: stopping; a second one ends the process at once`);
     void this.#stop().then((clean) => this.#code.resolve(clean ? 0 : 1));
+  }
+
+  async #reload(): Promise<void> {
+    const { log } = this.#composition;
+    const { entries, failures } = await this.#composition.reload();
+    for (const failure of failures) log.error({ err: failure.cause }, failure.message);
+    if (entries.length > 0) audit(log, 'configuration_reloaded', { entries }, `read the files of ${entries.join(', ')} again`);
+    log.warn('SIGHUP: a changed configuration needs a restart');
   }
 
   #broke(error: unknown): void {

@@ -1,11 +1,11 @@
 import { compose } from '../host/kernel.js';
 import { layout } from '../layout.js';
 import { table } from './arguments.js';
-import { type CliCommand, CONFIG_OPTION, configFile } from './command.js';
+import { CONFIG_OPTION, type CommandAction, configFile } from './command.js';
 import { factsOf } from './facts.js';
 
 /** What is loaded, and what each plugin provides. */
-export const plugins: CliCommand = {
+export const plugins: CommandAction = {
   summary: 'Shows what is loaded, from where, and what each plugin provides',
   options: { config: CONFIG_OPTION, json: { description: 'for programs' } },
   async run(args) {

@@ -1,9 +1,9 @@
 import { compose } from '../host/kernel.js';
 import { layout } from '../layout.js';
-import { type CliCommand, CONFIG_OPTION, configFile } from './command.js';
+import { CONFIG_OPTION, type CommandAction, configFile } from './command.js';
 
 /** The JSON Schema of the whole file. A first line in the file, `# yaml-language-server: $schema=./plugboard.schema.json`, points an editor to it. */
-export const schema: CliCommand = {
+export const schema: CommandAction = {
   summary: 'Prints the JSON Schema of the whole file for its plugins, for editors',
   options: { config: CONFIG_OPTION },
   async run(args) {

@@ -3,14 +3,14 @@ import { compose } from '../host/kernel.js';
 import { logWritten } from '../host/log.js';
 import { layout } from '../layout.js';
 import { Banner } from './banner.js';
-import { type CliCommand, CONFIG_OPTION, configFile } from './command.js';
+import { CONFIG_OPTION, type CommandAction, configFile } from './command.js';
 import { Ending } from './ending.js';
 
 /** Milliseconds of the process's life after which the banner tells what is being waited for. A little less than the second that it promises. */
 const PATIENCE = 800;
 
 /** Runs the server until it is told to stop. */
-export const start: CliCommand = {
+export const start: CommandAction = {
   summary: 'Runs the server until it is told to stop',
   options: { config: CONFIG_OPTION },
   async run(args) {

@@ -5,7 +5,7 @@ import { type PluginError, StartError } from './errors.js';
 import type { ExtensionPoint, Extensions, RouteFact } from './extension-point.js';
 import type { FileLayout } from './file-layout.js';
 import { type DescribedEntry, fileSchema } from './file-schema.js';
-import { LifecycleRunner, type StopOptions } from './lifecycle.js';
+import { LifecycleRunner, type Reloaded, type StopOptions } from './lifecycle.js';
 import type { Loader } from './loader.js';
 import type { Logger } from './log.js';
 import { ConfigFault } from './plugin.js';
@@ -130,6 +130,11 @@ export class Composition {
       for (const { path, message } of cause.problems) problems.add([...place, ...path], message, 'value', plugin);
     }
     problems.throwIfAny();
+  }
+
+  /** Lets every entry that runs read its own files again. Never rejects: what did not go well is in the answer. */
+  reload(): Promise<Reloaded> {
+    return this.#lifecycle.reload();
   }
 
   /** Stops all that has started. Safe without a start, and twice; never rejects. What did not stop well is in the answer. */

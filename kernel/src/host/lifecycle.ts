@@ -2,10 +2,13 @@ import type { Clock } from './ambient.js';
 import { PluginError, type PluginIdentity, reasonOf, StartError } from './errors.js';
 import type { Logger } from './log.js';
 import type { Lifecycle } from './plugin.js';
+import type { EntryStatus } from './status.js';
 import type { StatusBoard } from './status-board.js';
 import { TimeLimitError, withinLimit } from './time-limit.js';
 
 const DEFAULT_LIMIT = 10_000;
+/** The states of an entry that is at work. */
+const RUNS: ReadonlySet<EntryStatus | undefined> = new Set(['running', 'degraded']);
 /** How often a slow start is mentioned in the log. */
 const REMINDER = 5_000;
 /** What every entry is given to stop, however little is left of the whole time. */
@@ -24,8 +27,15 @@ export interface StopOptions {
   readonly within?: number | undefined;
 }
 
+/** What came of a reload. */
+export interface Reloaded {
+  /** Who read its files again. */
+  readonly entries: readonly string[];
+  readonly failures: readonly PluginError[];
+}
+
 /**
- * Starts and stops what was registered.
+ * Starts and stops what was registered, and lets it read its files again in between.
  *
  * 1. `start` goes through the entries in their order, one by one, each under its time limit.
  * 2. An `optional` entry that does not start is withdrawn, and the rest goes on.
@@ -47,6 +57,8 @@ export class LifecycleRunner {
   #stopBy = Number.POSITIVE_INFINITY;
   #starting: Promise<void> | undefined;
   #stopping: Promise<readonly PluginError[]> | undefined;
+  /** The last reload that was asked for. */
+  #reloading: Promise<unknown> = Promise.resolve();
 
   constructor(options: {
     readonly order: readonly LivingEntry[];
@@ -73,6 +85,30 @@ export class LifecycleRunner {
   stop(options: StopOptions = {}): Promise<readonly PluginError[]> {
     this.#stopping ??= this.#stopAll(options);
     return this.#stopping;
+  }
+
+  /** Lets all that runs read its files again, one after the other in their order; never two reloads at once. Never rejects. */
+  reload(): Promise<Reloaded> {
+    const reloading = this.#reloading.then(() => this.#reloadAll());
+    this.#reloading = reloading;
+    return reloading;
+  }
+
+  async #reloadAll(): Promise<Reloaded> {
+    const entries: string[] = [];
+    const failures: PluginError[] = [];
+    for (const { id, plugin, lifecycle } of this.#order) {
+      const { startLimit = DEFAULT_LIMIT } = lifecycle;
+      if (lifecycle.reload === undefined || !RUNS.has(this.#status.get(id))) continue;
+      try {
+        await withinLimit((signal) => lifecycle.reload?.(signal), startLimit, this.#clock, this.#told.signal);
+        entries.push(id);
+      } catch (cause) {
+        if (this.#told.signal.aborted) break;
+        failures.push(new PluginError(id, plugin, `did not reload: ${reasonOf(cause)}`, { cause }));
+      }
+    }
+    return { entries, failures };
   }
 
   async #startAll(): Promise<void> {

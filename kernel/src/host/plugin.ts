@@ -103,16 +103,22 @@ export interface PluginContext<C = unknown> {
  *
  * 1. `start` is called once, after everything the entry reads from has started. It ends when the entry is ready to work.
  * 2. If it throws or exceeds its limit, its signal is aborted, `stop` is called, and what had started before is stopped in reverse.
- * 3. `stop` is called once at the end, before what the entry reads from is stopped; also after a failed start. It must be safe to
+ * 3. `reload` is called, perhaps often, while the entry runs: the server was told (SIGHUP) that files have changed. What fails is logged, and nothing ends.
+ * 4. `stop` is called once at the end, before what the entry reads from is stopped; also after a failed start. It must be safe to
  *    call without a start and twice.
- * 4. A `stop` that had to cut work short throws, and says what: everybody else still stops, and the program's exit code is 1.
+ * 5. A `stop` that had to cut work short throws, and says what: everybody else still stops, and the program's exit code is 1.
  */
 export interface Lifecycle {
   /** @param signal aborted when the start's time limit is over or the server is told to stop meanwhile. */
   start?(signal: AbortSignal): Promise<void> | void;
+  /**
+   * Reads the entry's own files again, and goes on with what it had where that is not possible.
+   * @param signal aborted when the time limit, that of the start, is over.
+   */
+  reload?(signal: AbortSignal): Promise<void> | void;
   /** @param signal aborted when the stop's time limit is over: what is still open then is left behind. */
   stop?(signal: AbortSignal): Promise<void> | void;
-  /** Milliseconds for `start`; 10,000 where it is absent. */
+  /** Milliseconds for `start` and `reload`; 10,000 where it is absent. */
   readonly startLimit?: number;
   /** Milliseconds for `stop`; 10,000 where it is absent. */
   readonly stopLimit?: number;

@@ -5,6 +5,12 @@ import type { Test } from 'tap';
 
 const BIN = join(import.meta.dirname, '../../bin/plugboard.js');
 
+interface RunOptions {
+  readonly cwd: string;
+  readonly env?: Record<string, string>;
+  readonly input?: string;
+}
+
 /** `plugboard` as a process of its own: the built program, as its users run it. */
 export class Plugboard {
   stdout = '';
@@ -12,7 +18,8 @@ export class Plugboard {
   readonly #child: ChildProcess;
   readonly #closed: Promise<unknown>;
 
-  constructor(t: Test, args: readonly string[], options: { cwd: string; env?: Record<string, string> }) {
+  /** @param options.input what stands on standard input; it is at its end from the start where this is absent. */
+  constructor(t: Test, args: readonly string[], options: RunOptions) {
     const { PATH, NODE_OPTIONS } = process.env;
     // Only what it needs, and what the coverage is measured with.
     const child = spawn(process.execPath, [BIN, ...args], {
@@ -26,6 +33,7 @@ export class Plugboard {
     child.stderr.on('data', (data) => {
       this.stderr += data;
     });
+    child.stdin.end(options.input);
     this.#closed = once(child, 'close');
     this.#child = child;
     t.teardown(() => child.kill('SIGKILL'));
@@ -70,7 +78,7 @@ export class Plugboard {
 }
 
 /** Runs a command to its end. */
-export async function run(t: Test, args: readonly string[], options: { cwd: string; env?: Record<string, string> }) {
+export async function run(t: Test, args: readonly string[], options: RunOptions) {
   const program = new Plugboard(t, args, options);
   const code = await program.exit();
   return { code, stdout: program.stdout, stderr: program.stderr };
@@ -80,7 +88,8 @@ export async function run(t: Test, args: readonly string[], options: { cwd: stri
 export function plugin(name: string, body = '', properties = '{}'): string {
   return `
     import { createServer } from 'node:http';
-    import { AuthProviders, defineExtensionPoint, definePlugin, HOST, ModelConnectors, Transports } from '@plugboard/kernel';
+    import * as kernel from '@plugboard/kernel';
+    const { AuthProviders, defineExtensionPoint, definePlugin, HOST, ModelConnectors, Transports } = kernel;
     const routes = defineExtensionPoint('test.routes', { discipline: 'in-order', routesOf: (route) => [route] });
     export default definePlugin({
       name: '${name}',

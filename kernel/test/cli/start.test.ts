@@ -161,6 +161,35 @@ t.test('SIGHUP says that a restart is needed, and changes nothing', async (t) =>
   await program.prints('curl ');
   program.kill('SIGHUP');
   t.match(await program.logs('SIGHUP: a changed configuration needs a restart'), { level: 'warn' });
+  t.notOk(
+    program.log.some(({ log }) => log === 'audit'),
+    'no plugin has files of its own',
+  );
+  program.kill('SIGTERM');
+  t.equal(await program.exit(), 0);
+});
+
+t.test('SIGHUP lets plugins read their own files again, and is audited', async (t) => {
+  const program = start(t, distributionWith('return { reload() { ctx.log.info("read again"); } };'));
+  await program.prints('curl ');
+  program.kill('SIGHUP');
+  await program.logs('SIGHUP: a changed configuration needs a restart');
+  t.match(program.log.slice(-3), [
+    { msg: 'read again', entry: 'plugins.extra' },
+    { log: 'audit', event: 'configuration_reloaded', entries: ['plugins.extra'] },
+    { level: 'warn' },
+  ]);
+  program.kill('SIGTERM');
+  t.equal(await program.exit(), 0);
+});
+
+t.test('a plugin that cannot read its files again is named in the log, and the server goes on', async (t) => {
+  const program = start(t, distributionWith('return { reload() { throw new Error("no such file"); } };'));
+  await program.prints('curl ');
+  program.kill('SIGHUP');
+  t.match(await program.logs('plugins.extra did not reload: no such file (plugin extra'), { level: 'error' });
+  await program.logs('SIGHUP: a changed configuration needs a restart');
+  t.notOk(program.log.some(({ log }) => log === 'audit'));
   program.kill('SIGTERM');
   t.equal(await program.exit(), 0);
 });

@@ -229,3 +229,55 @@ t.test('states follow one another only as they may', async (t) => {
   t.throws(() => board.set('a', 'running'), { message: 'a cannot become running from registered' });
   t.throws(() => board.set('b', 'starting'), { message: 'b cannot become starting from undefined' });
 });
+
+t.test('a reload asks whoever runs and has files of its own, in order, and tells of each that failed', async (t) => {
+  const gate = Promise.withResolvers<void>();
+  const { runner, seen, clock } = serverOf({
+    a: (seen) => ({
+      reload: async () => {
+        seen('reads');
+        await gate.promise;
+        seen('read');
+      },
+    }),
+    b: well,
+    c: () => ({
+      reload: () => {
+        throw new Error('no such file');
+      },
+    }),
+    d: () => ({ startLimit: 500, reload: () => new Promise(() => undefined) }),
+    e: (seen) => ({ reload: () => seen('read') }),
+  });
+  t.same(await runner.reload(), { entries: [], failures: [] }, 'nobody runs yet');
+  await runner.start();
+  seen.length = 0;
+  const [first, second] = [runner.reload(), runner.reload()];
+  await new Promise(setImmediate);
+  t.same(seen, ['a reads'], 'one after the other');
+  gate.resolve();
+  for (let round = 0; round < 2; round++) {
+    while (seen.filter((what) => what === 'a read').length <= round) await new Promise(setImmediate);
+    await new Promise(setImmediate);
+    clock.advance(500);
+  }
+  const { entries, failures } = await first;
+  t.same(entries, ['a', 'e']);
+  t.match(
+    failures.map(({ message }) => message),
+    [/^c did not reload: no such file \(plugin plugin-c/, /^d did not reload: it took longer than 0\.5 s/],
+  );
+  t.same((await second).entries, ['a', 'e']);
+  t.same(seen, ['a reads', 'a read', 'e read', 'a reads', 'a read', 'e read'], 'never two at once');
+});
+
+t.test('a reload ends when the server is told to stop, and is no failure then', async (t) => {
+  const { asked, hang } = hanging();
+  const { runner, seen } = serverOf({ a: () => ({ reload: hang }), b: (seen) => ({ reload: () => seen('read') }) });
+  await runner.start();
+  const reloading = runner.reload();
+  await asked;
+  t.same(await runner.stop(), []);
+  t.same(await reloading, { entries: [], failures: [] });
+  t.same(seen, []);
+});

@@ -1,0 +1,125 @@
+import t from 'tap';
+import { distribution, distributionWith, run } from './plugboard.js';
+
+/** A plugin with a command of its own, and a family of them. */
+const GREETING = `
+  const { Commands, CommandError, UsageError } = kernel;
+  const greet = {
+    summary: 'Greets somebody',
+    positionals: ['NAME', '[OTHER]'],
+    options: { from: { value: 'WHO', required: true, description: 'who greets' }, loud: { short: 'l', description: 'with a mark' } },
+    async run(args, terminal) {
+      const [name, other] = args.positionals;
+      if (name === 'nobody') throw new CommandError('nobody is not there');
+      if (name === 'all') throw new UsageError('greet one by one');
+      if (name === 'bug') throw new Error('a defect');
+      for await (const text of terminal.input) terminal.note('heard ' + text);
+      terminal.print(ctx.entry + ': ' + args.text('from') + ' greets ' + [name, other].join(' ') + (args.has('loud') ? '!' : ''));
+      return 3;
+    },
+  };
+  const wave = { summary: 'Waves', options: {}, run: async (args, terminal) => { terminal.print('waved'); return 0; } };
+  ctx.contribute(Commands, greet, 'greet');
+  ctx.contribute(Commands, { summary: 'Speaks with hands', actions: { wave, greet, nod: wave } }, 'gesture');
+`;
+
+t.test('a command of a plugin is there when the file uses the plugin', async (t) => {
+  const cwd = t.testdir(distributionWith(GREETING));
+  const greeted = await run(t, ['greet', '--from', 'me', 'you', '-l'], { cwd, input: 'a cough' });
+  t.strictSame(greeted, { code: 3, stdout: 'plugins.extra: me greets you !\n', stderr: 'heard a cough\n' });
+  t.match(await run(t, ['gesture', 'wave'], { cwd }), { code: 0, stdout: 'waved\n', stderr: '' });
+  t.match(await run(t, ['gesture', 'wave', '-c', `${cwd}/plugboard.yaml`], { cwd: t.testdirName }), {
+    code: 0,
+    stdout: 'waved\n',
+  });
+  const { stdout } = await run(t, ['--help'], { cwd });
+  t.match(stdout, /\n {2}schema {3}Prints .*\n {2}greet {4}Greets somebody\n {2}gesture {2}Speaks with hands\n/);
+});
+
+t.test('it has help of its own', async (t) => {
+  const cwd = t.testdir(distributionWith(GREETING));
+  const greet = await run(t, ['greet', '--help'], { cwd });
+  t.match(greet, {
+    code: 0,
+    stdout: 'Usage: plugboard greet NAME [OTHER] --from WHO [-l] [-c FILE] [--entry ENTRY]\n\nGreets somebody.\n',
+  });
+  for (const args of [
+    ['gesture', '--help'],
+    ['gesture', '-c', 'plugboard.yaml', '-h'],
+  ]) {
+    const { code, stdout } = await run(t, args, { cwd });
+    t.equal(code, 0);
+    t.match(
+      stdout,
+      /^Usage: plugboard gesture ACTION \[OPTIONS\]\n\nSpeaks with hands\.\n\n {2}wave {3}Waves\n {2}greet {2}Greets somebody\n/,
+    );
+  }
+  t.match((await run(t, ['gesture', 'wave', '--help'], { cwd })).stdout, 'Usage: plugboard gesture wave [-c FILE]');
+});
+
+t.test('arguments that it does not take are refused with 2, in a sentence', async (t) => {
+  const cwd = t.testdir(distributionWith(GREETING));
+  for (const [args, message] of [
+    [['greet'], 'plugboard: plugboard greet needs NAME and --from WHO\n'],
+    [['gesture', 'greet', 'you'], 'plugboard: plugboard gesture greet needs --from WHO\n'],
+    [['greet', 'a', 'b', 'c', '--from', 'me'], 'plugboard: unexpected argument "c"\n'],
+    [['gesture'], 'plugboard: plugboard gesture needs an action before anything else: wave, greet or nod\n'],
+    [['gesture', '-c', 'plugboard.yaml', 'wave'], 'plugboard: plugboard gesture needs an action before anything else: wave'],
+    [['gesture', 'wav'], 'plugboard: plugboard gesture has no action "wav", did you mean wave?\n'],
+    [['gesture', 'toString'], 'plugboard: plugboard gesture has no action "toString"; there are wave, greet or nod\n'],
+    [['greet', 'all', '--from', 'me'], 'plugboard: greet one by one\n'],
+    [['gret'], 'plugboard: there is no command "gret", did you mean greet?\n'],
+  ] as const) {
+    t.match(await run(t, args, { cwd }), { code: 2, stdout: '', stderr: message }, args.join(' '));
+  }
+});
+
+t.test('what cannot be done is told without a stack, and a defect with one', async (t) => {
+  const cwd = t.testdir(distributionWith(GREETING));
+  t.strictSame(await run(t, ['greet', 'nobody', '--from', 'me'], { cwd }), {
+    code: 1,
+    stdout: '',
+    stderr: 'plugboard: nobody is not there\n',
+  });
+  t.match(await run(t, ['greet', 'bug', '--from', 'me'], { cwd }), {
+    code: 1,
+    stderr: /^plugboard: Error: a defect\n +at .*extra\.js/,
+  });
+});
+
+t.test('where several entries bring a command of one name, the caller says which is meant', async (t) => {
+  const files = distributionWith(GREETING);
+  const yaml = `${distribution['plugboard.yaml']}\nplugins: { one: { use: ./extra.js }, two: { use: ./extra.js } }\n`;
+  const cwd = t.testdir({ ...files, 'plugboard.yaml': yaml });
+  const greet = (...args: string[]) => run(t, ['greet', 'you', '--from', 'me', ...args], { cwd });
+  t.match(await greet(), {
+    code: 2,
+    stderr:
+      'plugboard: plugins.one and plugins.two both bring the command "greet"; say which is meant, with --entry plugins.one\n',
+  });
+  t.match(await greet('--entry', 'plugins.two'), { code: 3, stdout: 'plugins.two: me greets you \n' });
+  t.match(await greet('--entry=plugins.three'), {
+    code: 2,
+    stderr: 'plugboard: plugins.three brings no command "greet"; plugins.one and plugins.two do\n',
+  });
+  t.equal((await run(t, ['--help'], { cwd })).stdout.match(/Greets somebody/g)?.length, 1);
+});
+
+t.test('a file that cannot be run keeps nobody from help, nor from learning that a command is mistyped', async (t) => {
+  const cwd = t.testdir({ 'plugboard.yaml': 'transprots: {}' });
+  t.match(await run(t, ['--help'], { cwd }), { code: 0, stderr: '' });
+  t.match(await run(t, ['strat'], { cwd }), { code: 2, stderr: 'there is no command "strat", did you mean start?' });
+});
+
+t.test('plugboard token says what a file lacks for it', async (t) => {
+  const cwd = t.testdir(distribution);
+  t.match(await run(t, ['token', 'list'], { cwd }), {
+    code: 2,
+    stderr:
+      'plugboard: there is no command "token", for no plugin in plugboard.yaml brings it: it comes with @plugboard/auth-bearer; install that, and add "auth: { bearer: {} }" to the file\n',
+  });
+  t.match(await run(t, ['token', 'list'], { cwd: t.testdir({ ...distribution, 'plugboard.yaml': 'transprots: {}' }) }), {
+    code: 78,
+    stderr: /unknown section, did you mean "transports"\?/,
+  });
+});
