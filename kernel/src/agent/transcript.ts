@@ -73,10 +73,17 @@ function saying(text: string, calls: readonly TurnToolCall[]): AssistantMessage 
   };
 }
 
+const SHOWN = 'Images from the tool results above:';
+
 /** Tool messages hold text only: what the model is to see comes as if a user showed it. */
 function showing(images: readonly string[]): ContentPart[] {
-  return [
-    { type: 'text', text: 'Images from the tool results above:' },
-    ...images.map((url): ContentPart => ({ type: 'image_url', image_url: { url } })),
-  ];
+  return [{ type: 'text', text: SHOWN }, ...images.map((url): ContentPart => ({ type: 'image_url', image_url: { url } }))];
+}
+
+/** Whether a message is no user's, but shows the model what the tools of the step before it gave. */
+export function showsToolImages(messages: readonly Message[], index: number): boolean {
+  const { role, content } = messages[index] ?? {};
+  if (role !== 'user' || typeof content !== 'object' || messages[index - 1]?.role !== 'tool') return false;
+  const first = content?.[0];
+  return first?.type === 'text' && first.text === SHOWN;
 }

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { Transcript } from '../../src/agent/transcript.js';
+import { showsToolImages, Transcript } from '../../src/agent/transcript.js';
 
 t.test('the text of a step is put together in order, whichever of it came as it is written in JSON', async (t) => {
   const transcript = new Transcript();
@@ -27,4 +27,24 @@ t.test('a text is not decoded while nobody asks for it', async (t) => {
   } as const;
   transcript.add([{ type: 'step', step: 1, connection: 'm' }, text]);
   t.same(transcript.messages(), [{ role: 'assistant', content: 'a' }]);
+});
+
+t.test('images of tools are told from what a user says', async (t) => {
+  const transcript = new Transcript();
+  transcript.add([
+    { type: 'step', step: 1, connection: 'm' },
+    { type: 'tool-call', id: 'a', name: 'look', arguments: '{}', tool: undefined },
+    { type: 'tool-result', id: 'a', content: '', images: ['data:image/png;base64,AA'], isError: false, milliseconds: 1 },
+  ]);
+  const messages = transcript.messages();
+  t.strictSame(
+    messages.map(({ role }) => role),
+    ['assistant', 'tool', 'user'],
+  );
+  const shown = messages.map((_, index) => showsToolImages(messages, index));
+  t.strictSame(shown, [false, false, true]);
+  t.notOk(showsToolImages(messages.slice(2), 0), 'where no tool answered just before, a user said it');
+  t.notOk(showsToolImages([...messages.slice(0, 2), { role: 'user', content: 'Images from the tool results above:' }], 2));
+  t.notOk(showsToolImages([...messages.slice(0, 2), { role: 'user', content: [{ type: 'text', text: 'Look:' }] }], 2));
+  t.notOk(showsToolImages(messages, 3), 'nor where nothing is said');
 });
