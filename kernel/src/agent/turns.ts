@@ -95,10 +95,10 @@ async function* inSession(
   parts: TurnParts,
 ): AsyncGenerator<readonly AgentEvent[]> {
   const { id, store } = history;
-  const { messages } = await keep(() => history.current(), 'load', id);
-  const input = contribute(messages, request.messages);
+  const stored = await keep(() => history.current(), 'load', id);
+  const input = contribute(stored.messages, request.messages);
   const { declarations } = await parts.toolboxes.of(agent.tools, signal);
-  const view = viewOf(messages, input.added, agent.history, roomFor(agent, request, input, declarations));
+  const view = viewOf(stored.messages, input.added, agent.history, roomFor(agent, request, input, declarations));
   const turn = makeTurn(agent, request, [...input.system, ...view, ...input.added], signal, parts);
   await keep(() => store.begin(id, { turnId: turn.id, input: input.added }), 'begin', id);
   let isKept = false;
@@ -116,7 +116,7 @@ async function* inSession(
       if (batch.length > 1) yield batch.slice(0, -1);
       signal.throwIfAborted();
       const added = [...input.added, ...transcript.messages()];
-      await keep(() => history.commit(turn.id, added, keyed?.answer()), 'commit', id);
+      await keep(() => history.commit(turn.id, stored, added, keyed?.answer()), 'commit', id);
       isKept = true;
       keyed?.end();
       yield [last];

@@ -21,9 +21,17 @@ export class History {
     return this.#known;
   }
 
-  /** Commits a turn upon what is known. @throws what the store throws; nothing is known then, because nobody can say how much of it happened. */
-  async commit(turnId: string, added: readonly Message[], idempotency?: IdempotencyRecord): Promise<void> {
-    const { version, messages } = await this.current();
+  /**
+   * Commits a turn upon the conversation that it began with. Where that has moved on meanwhile, nothing is kept: what the model answered was an answer to something else.
+   *
+   * @throws what the store throws; nothing is known then, because nobody can say how much of it happened.
+   */
+  async commit(
+    turnId: string,
+    { version, messages }: StoredSession,
+    added: readonly Message[],
+    idempotency?: IdempotencyRecord,
+  ): Promise<void> {
     this.#known = undefined;
     await this.store.commit(this.id, { turnId, expected: version, messages: added, idempotency });
     this.#known = { version: version + 1, messages: [...messages, ...added] };
