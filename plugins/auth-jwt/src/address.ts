@@ -1,0 +1,15 @@
+/**
+ * Why keys must not be fetched from an address, as half a sentence, or undefined where they may be: whoever can change what comes from
+ * there can sign tokens of any project.
+ */
+export function addressFault(address: string): string | undefined {
+  if (!URL.canParse(address)) return 'is no URL';
+  const { protocol, hostname, username, password } = new URL(address);
+  if (username !== '' || password !== '') return 'must not hold a user name or password';
+  if (protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname))) return undefined;
+  return 'must be https, except on this machine (localhost): what comes over http can be changed on the way';
+}
+
+function isLoopback(hostname: string): boolean {
+  return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname);
+}

@@ -1,0 +1,39 @@
+import { type CheckContext, type ConfigProblem, DEFAULT_PROJECT, suggestion } from '@plugboard/kernel';
+import { addressFault } from './address.js';
+import type { JwtConfig } from './config.js';
+
+/** What is wrong with the options that their schema cannot say. */
+export function checkConfig({ issuer, jwksUri, project }: JwtConfig, { entries }: CheckContext): ConfigProblem[] {
+  return [...addressProblems(issuer, jwksUri), ...projectProblems(project, entries('projects'))];
+}
+
+function addressProblems(issuer: string, jwksUri: string | undefined): ConfigProblem[] {
+  if (jwksUri !== undefined) {
+    const fault = addressFault(jwksUri);
+    return fault === undefined ? [] : [{ path: ['jwksUri'], message: fault }];
+  }
+  const fault = /[?#]/.test(issuer) ? 'must have no query and no fragment' : addressFault(issuer);
+  if (fault === undefined) return [];
+  return [{ path: ['issuer'], message: `${fault}; for an issuer with another name, say with jwksUri where its keys are` }];
+}
+
+function projectProblems({ map, prefix }: JwtConfig['project'], projects: readonly string[]): ConfigProblem[] {
+  const path = ['project'];
+  if (map !== undefined && prefix !== undefined) return [{ path, message: 'takes either map or prefix, not both' }];
+  if (map === undefined && prefix === undefined) {
+    return [
+      { path, message: 'needs map, to say which value means which project, or prefix, to make the project of the value itself' },
+    ];
+  }
+  if (prefix !== undefined && !projects.some((name) => name.startsWith(prefix) && name !== DEFAULT_PROJECT)) {
+    const what = prefix === '' ? 'nothing stands under projects' : `nothing under projects begins with "${prefix}"`;
+    return [{ path: [...path, 'prefix'], message: `${what}, so that every token would be refused` }];
+  }
+  const known = [DEFAULT_PROJECT, ...projects];
+  return Object.entries(map ?? {})
+    .filter(([, name]) => !known.includes(name))
+    .map(([value, name]) => ({
+      path: [...path, 'map', value],
+      message: `unknown project "${name}"${suggestion(name, known)}`,
+    }));
+}

@@ -1,0 +1,23 @@
+import { AuthProviders, definePlugin } from '@plugboard/kernel';
+import { checkConfig } from './check.js';
+import { configSchema } from './config.js';
+import { Issuer } from './issuer.js';
+import { JwtProvider } from './jwt-provider.js';
+import { ISSUER, KeyCache } from './key-cache.js';
+import { PROJECTS } from './project.js';
+
+export default definePlugin({
+  name: '@plugboard/auth-jwt',
+  apiVersion: 1,
+  summary: 'Tells callers by the JSON Web Tokens of an OpenID Connect issuer',
+  configSchema,
+  check: checkConfig,
+  register(ctx) {
+    ctx.container.register(ISSUER, { useValue: new Issuer(ctx.config) });
+    ctx.container.register(PROJECTS, { useValue: ctx.entries('projects') });
+    ctx.container.registerSingleton(KeyCache);
+    const provider = ctx.container.resolve(JwtProvider);
+    ctx.contribute(AuthProviders, provider);
+    return provider;
+  },
+});

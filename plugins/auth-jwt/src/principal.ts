@@ -1,0 +1,45 @@
+import { createHash } from 'node:crypto';
+import type { AuthAnswer } from '@plugboard/kernel';
+import type { JWTPayload } from 'jose';
+import type { JwtConfig } from './config.js';
+import { BAD_SUBJECT } from './errors.js';
+import { projectOf } from './project.js';
+import { scopesOf } from './scopes.js';
+
+/** The longest name that people are shown, in UTF-16 units. */
+const LONGEST_NAME = 64;
+
+/** Who a checked token stands for, or why for nobody here. */
+export function principalOf(payload: JWTPayload, { issuer, project: rule }: JwtConfig, projects: readonly string[]): AuthAnswer {
+  const claims = plain(payload);
+  const found = projectOf(claims, rule, projects);
+  if ('refused' in found) return found;
+  const { sub: subject } = claims;
+  if (subject !== undefined && typeof subject !== 'string') return { refused: BAD_SUBJECT };
+  const principal = {
+    project: found.project,
+    token: nameOf(subject),
+    tokenId: idOf(issuer, subject),
+    scopes: scopesOf(claims),
+    ...(subject !== undefined && { subject }),
+    claims,
+  };
+  return { principal: Object.freeze(principal) };
+}
+
+/** A copy, frozen to the ground, without any key that would set a prototype wherever it is copied. */
+function plain(claims: JWTPayload): Readonly<Record<string, unknown>> {
+  return JSON.parse(JSON.stringify(claims), (key, value) => (key === '__proto__' ? undefined : Object.freeze(value)));
+}
+
+/** For people: a subject may be long, and hold characters that garble a terminal. */
+function nameOf(subject: string | undefined): string {
+  if (subject === undefined) return 'jwt';
+  const name = `jwt:${subject.replaceAll(/\p{C}/gu, '�')}`;
+  return name.length > LONGEST_NAME ? `${name.slice(0, LONGEST_NAME - 1).toWellFormed()}…` : name;
+}
+
+/** The same for every token of a subject, so that a new one every hour is no way around what is counted. An address holds no NUL. */
+function idOf(issuer: string, subject = ''): string {
+  return `jwt_${createHash('sha256').update(`${issuer}\0${subject}`).digest('base64url').slice(0, 22)}`;
+}

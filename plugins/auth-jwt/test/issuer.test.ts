@@ -1,0 +1,188 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { AuthProviders, ConfigFault } from '@plugboard/kernel';
+import { ManualClock, testContext } from '@plugboard/kernel/testing';
+import t, { type Test } from 'tap';
+import plugin from '../src/index.js';
+import { AUDIENCE, newKey, signed, TestIssuer } from './support/issuer.js';
+
+const { signal } = new AbortController();
+
+/** The plugin as a server would have it, before its start. `answers` are the issuer's, by their paths. */
+async function entry(t: Test, answers: (url: string) => Readonly<Record<string, Answer>>, config: object = {}) {
+  const key = await newKey('one', 'EdDSA');
+  const issuer = await TestIssuer.start(t, key);
+  const known = answers(issuer.url);
+  issuer.answer((request, response) => (known[request.url ?? ''] ?? missing)(response, request));
+  const clock = new ManualClock();
+  const { lifecycle, contributed, logs } = testContext(plugin, {
+    config: { issuer: issuer.url, audience: AUDIENCE, project: { claim: 'org', map: { a: 'default' } }, ...config },
+    clock,
+    entry: 'auth.jwt',
+  });
+  const claims = { iss: issuer.url, aud: AUDIENCE, org: 'a', exp: clock.now() / 1000 + 60 };
+  return {
+    issuer,
+    key,
+    clock,
+    logs,
+    lifecycle,
+    start: async () => lifecycle.start?.(signal),
+    ask: async () => contributed(AuthProviders).authenticate({ bearer: await signed(key, claims) }, signal),
+  };
+}
+
+type Answer = (response: ServerResponse, request: IncomingMessage) => void;
+
+const missing: Answer = (response) => response.writeHead(404).end();
+const json =
+  (value: unknown): Answer =>
+  (response) =>
+    response.end(JSON.stringify(value));
+
+const DISCOVERY = '/.well-known/openid-configuration';
+
+t.test('what is wrong with an answer of the issuer is told, and nobody is let in', async (t) => {
+  const cases: readonly (readonly [string, (url: string) => Readonly<Record<string, Answer>>, RegExp])[] = [
+    ['a status', () => ({}), /\/openid-configuration answered with status 404$/],
+    [
+      'a redirect',
+      (url) => ({
+        [DISCOVERY]: (response) => response.writeHead(302, { location: `${url}/elsewhere` }).end(),
+        '/elsewhere': json({ issuer: url, jwks_uri: `${url}/keys` }),
+      }),
+      /answered with status 302; redirects are not followed$/,
+    ],
+    ['no JSON', () => ({ [DISCOVERY]: (response) => response.end('<html>') }), /answered with what is no JSON$/],
+    ['no object', () => ({ [DISCOVERY]: json(null) }), /answered with what is no OpenID configuration$/],
+    ['no keys', (url) => ({ [DISCOVERY]: json({ issuer: url }) }), /the jwks_uri of \S+ is missing$/],
+    [
+      'keys elsewhere, over http',
+      (url) => ({ [DISCOVERY]: json({ issuer: url, jwks_uri: 'http://keys.example.com/' }) }),
+      /the jwks_uri of \S+ must be https, except on this machine/,
+    ],
+    [
+      'no set of keys',
+      (url) => ({
+        [DISCOVERY]: json({ issuer: url, jwks_uri: `${url}/keys?key=secret` }),
+        '/keys?key=secret': json({ keys: 'x' }),
+      }),
+      /\/keys answered with what is no set of keys \(JWKS\)$/,
+    ],
+    [
+      'more than a mebibyte',
+      (url) => ({
+        [DISCOVERY]: json({ issuer: url, jwks_uri: `${url}/keys` }),
+        '/keys': json({ keys: [], x: 'x'.repeat(2 ** 20) }),
+      }),
+      /\/keys answered with more than 1048576 bytes$/,
+    ],
+  ];
+  for (const [name, answers, message] of cases) {
+    const { start, ask, logs, issuer } = await entry(t, answers);
+    await start();
+    t.match(logs, [{ level: 'warn', msg: message }], name);
+    await t.rejects(ask(), { name: 'KeysUnavailable', message }, name);
+    t.notMatch(issuer.asked, ['/elsewhere']);
+    t.notMatch(JSON.stringify(logs), 'secret');
+  }
+});
+
+t.test('an answer that never ends is cut off at its limit', async (t) => {
+  let sent = 0;
+  const { start, ask } = await entry(t, (url) => ({
+    [DISCOVERY]: json({ issuer: url, jwks_uri: `${url}/keys` }),
+    '/keys': (response) => {
+      const more = () => {
+        if (response.destroyed) return;
+        sent += 65536;
+        response.write('x'.repeat(65536), () => setImmediate(more));
+      };
+      more();
+    },
+  }));
+  await start();
+  await t.rejects(ask(), { message: /more than 1048576 bytes/ });
+  t.ok(sent < 2 ** 25, 'it is not read to its end');
+});
+
+t.test('an issuer that calls itself otherwise is a mistake in the file', async (t) => {
+  for (const named of ['https://other.example.com', undefined]) {
+    const { start } = await entry(t, () => ({ [DISCOVERY]: json({ issuer: named, jwks_uri: 'https://x.example.com' }) }));
+    const error = await start().catch((error: unknown) => error);
+    t.ok(error instanceof ConfigFault);
+    t.match(error, {
+      problems: [{ path: ['issuer'], message: /^is not what \S+ calls itself, which is (".+"|none); write it exactly so$/ }],
+    });
+  }
+});
+
+t.test('with jwksUri nothing but that is asked, whatever the issuer is called', async (t) => {
+  const key = await newKey('one');
+  const issuer = await TestIssuer.start(t, key);
+  const clock = new ManualClock();
+  const { lifecycle, contributed } = testContext(plugin, {
+    config: { issuer: 'us', audience: 'them', jwksUri: `${issuer.url}/jwks`, project: { claim: 'org', map: { a: 'default' } } },
+    clock,
+  });
+  await lifecycle.start?.(signal);
+  const token = await signed(key, { iss: 'us', aud: 'them', org: 'a', exp: clock.now() / 1000 + 60 });
+  t.match(await contributed(AuthProviders).authenticate({ bearer: token }, signal), { principal: { project: 'default' } });
+  t.same(issuer.asked, ['/jwks']);
+});
+
+t.test('keys that have moved are found again', async (t) => {
+  let place = '/keys';
+  const { start, ask, clock, key, issuer } = await entry(t, () => ({}));
+  const { d: _, ...jwk } = key.jwk;
+  issuer.answer((request, response) => {
+    if (request.url === DISCOVERY) json({ issuer: issuer.url, jwks_uri: issuer.url + place })(response, request);
+    else if (request.url === place) json({ keys: [jwk] })(response, request);
+    else missing(response, request);
+  });
+  await start();
+  t.match(await ask(), { principal: { project: 'default' } });
+  place = '/keys/2';
+  clock.advance(600_000);
+  t.same(await ask(), { refused: 'expired' });
+  clock.advance(30_000);
+  await ask();
+  t.same(issuer.asked, [DISCOVERY, '/keys', '/keys', DISCOVERY, '/keys/2']);
+});
+
+t.test('a key that the issuer publishes whole, or that is none, lets nobody in', async (t) => {
+  const { start, ask, key, issuer } = await entry(t, () => ({}));
+  for (const jwk of [key.jwk, { ...key.jwk, d: undefined, x: 'AAAA' }]) {
+    issuer.answer((request, response) => {
+      if (request.url === DISCOVERY) json({ issuer: issuer.url, jwks_uri: `${issuer.url}/keys` })(response, request);
+      else json({ keys: [jwk] })(response, request);
+    });
+    await start();
+    t.same(await ask(), { refused: 'its header, or the key that it names, is of a kind that cannot be used' });
+  }
+});
+
+t.test('a question that is under way is dropped when the server stops', async (t) => {
+  const { start, ask, lifecycle, issuer, logs } = await entry(t, () => ({ [DISCOVERY]: () => {} }));
+  const started = start();
+  while (issuer.asked.length === 0) await new Promise(setImmediate);
+  await lifecycle.stop?.(signal);
+  await started;
+  t.same(logs, [], 'which is nothing to tell of');
+  await t.rejects(ask(), { name: 'KeysUnavailable' });
+});
+
+t.test('so is one when the start is given up', async (t) => {
+  const { lifecycle, issuer } = await entry(t, () => ({ [DISCOVERY]: () => {} }));
+  const limit = new AbortController();
+  const started = lifecycle.start?.(limit.signal);
+  while (issuer.asked.length === 0) await new Promise(setImmediate);
+  limit.abort();
+  await started;
+  t.pass('it has ended');
+});
+
+t.test('a token before the start is nobody’s to check', async (t) => {
+  const { ask, issuer } = await entry(t, () => ({}));
+  await t.rejects(ask(), { name: 'KeysUnavailable' });
+  t.same(issuer.asked, [DISCOVERY], 'but the issuer is asked');
+});

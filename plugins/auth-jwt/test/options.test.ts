@@ -1,0 +1,74 @@
+import { checkOptions, pluginContract } from '@plugboard/kernel/testing';
+import t from 'tap';
+import plugin from '../src/index.js';
+
+const project = { claim: 'org_id', map: { org_1: 'acme' } };
+const options = { issuer: 'https://login.example.com', audience: 'https://agents.example.com', project };
+const around = { entries: (section: string) => (section === 'projects' ? ['acme', 'tenant-1'] : []) };
+
+function faults(changes: object): readonly string[] {
+  return checkOptions(plugin, { ...options, ...changes }, around).faults;
+}
+
+t.test('keeps to the contract of plugins', async (t) => {
+  const contract = pluginContract(plugin, { packageDir: new URL('..', import.meta.url), config: options, check: around });
+  for (const c of contract) t.test(c.name, c.run);
+});
+
+t.test('issuer, audience and project must be given, and not be empty (S-13)', async (t) => {
+  t.same(checkOptions(plugin, {}).faults, [
+    'the option "issuer" is missing',
+    'the option "audience" is missing',
+    'the option "project" is missing',
+  ]);
+  t.same(faults({ issuer: '' }), ['issuer: must not be empty']);
+  t.match(faults({ audience: '' }), [/^audience/]);
+  t.match(faults({ audience: [] }), [/^audience/]);
+  t.match(faults({ audience: [''] }), [/^audience/]);
+  t.match(faults({ project: {} }), [/^project: the option "claim" is missing/]);
+});
+
+t.test('no algorithm is taken but those that need a public key', async (t) => {
+  for (const algorithm of ['none', 'HS256', 'HS512', 'RS1', 'rs256']) {
+    t.match(faults({ algorithms: [algorithm] }), [/^algorithms\[0\]: must be .*"RS256"/], algorithm);
+  }
+  t.equal(faults({ algorithms: [] }).length, 1);
+  t.same(faults({ algorithms: ['EdDSA', 'ES256'] }), []);
+});
+
+t.test('keys come over https, or from this machine', async (t) => {
+  for (const issuer of [
+    'http://localhost:9000',
+    'http://127.0.0.1:9000/realms/a',
+    'http://[::1]:9000',
+    'https://x.example.com/',
+  ]) {
+    t.same(faults({ issuer }), [], issuer);
+    t.same(faults({ issuer: 'x', jwksUri: `${issuer}?p=1` }), [], issuer);
+  }
+  const insecure = 'must be https, except on this machine (localhost): what comes over http can be changed on the way';
+  const otherwise = '; for an issuer with another name, say with jwksUri where its keys are';
+  for (const address of ['http://login.example.com', 'http://127.0.0.1.example.com', 'http://10.0.0.1', 'file:///etc/keys']) {
+    t.same(faults({ issuer: address }), [`issuer: ${insecure}${otherwise}`]);
+    t.same(faults({ jwksUri: address }), [`jwksUri: ${insecure}`]);
+  }
+  t.same(faults({ issuer: 'accounts.example.com' }), [`issuer: is no URL${otherwise}`]);
+  t.same(faults({ issuer: 'https://x.example.com?a=b' }), [`issuer: must have no query and no fragment${otherwise}`]);
+  t.same(faults({ jwksUri: 'https://me:secret@x.example.com' }), ['jwksUri: must not hold a user name or password']);
+});
+
+t.test('a project is told by a map or by a prefix, and must stand in the file', async (t) => {
+  const tell = (changes: object) => faults({ project: { claim: 'org', ...changes } });
+  t.same(tell({ map: { a: 'acme', b: 'default' } }), []);
+  t.same(tell({ prefix: 'tenant-' }), []);
+  t.same(tell({ prefix: '' }), []);
+  t.match(tell({}), [/^project: needs map, .+ or prefix, /]);
+  t.same(tell({ map: { a: 'acme' }, prefix: '' }), ['project: takes either map or prefix, not both']);
+  t.same(tell({ map: { a: 'acme', b: 'acne' } }), ['project.map.b: unknown project "acne", did you mean "acme"?']);
+  t.same(tell({ prefix: 'tenat-' }), [
+    'project.prefix: nothing under projects begins with "tenat-", so that every token would be refused',
+  ]);
+  t.same(checkOptions(plugin, { ...options, project: { claim: 'org', prefix: '' } }).faults, [
+    'project.prefix: nothing stands under projects, so that every token would be refused',
+  ]);
+});

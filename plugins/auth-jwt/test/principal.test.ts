@@ -1,0 +1,121 @@
+import { AuthProviders, DEFAULT_SCOPES } from '@plugboard/kernel';
+import { ManualClock, testContext } from '@plugboard/kernel/testing';
+import t, { type Test } from 'tap';
+import plugin from '../src/index.js';
+import { AUDIENCE, newKey, signed, TestIssuer } from './support/issuer.js';
+
+/** Who the plugin says that claims stand for, where these projects stand in the file. */
+async function teller(t: Test, project: object, projects: readonly string[] = ['acme']) {
+  const key = await newKey('one', 'EdDSA');
+  const issuer = await TestIssuer.start(t, key);
+  const clock = new ManualClock();
+  const { contributed } = testContext(plugin, {
+    config: { issuer: issuer.url, audience: AUDIENCE, project },
+    clock,
+    check: { entries: (section) => (section === 'projects' ? projects : []) },
+  });
+  const { signal } = new AbortController();
+  const always = { iss: issuer.url, aud: AUDIENCE, exp: clock.now() / 1000 + 60 };
+  const tell = async (claims: object) =>
+    contributed(AuthProviders).authenticate({ bearer: await signed(key, { ...always, ...claims }) }, signal);
+  /** The same, where the claims are good. */
+  const principal = async (claims: object) => {
+    const answer = await tell(claims);
+    if (!answer || !('principal' in answer)) throw new Error(JSON.stringify(answer));
+    return answer.principal;
+  };
+  return { tell, principal, always };
+}
+
+const BY_MAP = { claim: 'org', map: { o1: 'acme', o2: 'default' } };
+
+t.test('a principal tells whose token it is, what it may, and all that it claims', async (t) => {
+  const { principal, always } = await teller(t, BY_MAP);
+  const claims = { sub: 'anna', org: 'o1', scope: 'chat admin openid', groups: [{ name: 'staff' }] };
+  const anna = await principal(claims);
+  t.match(anna.tokenId, /^jwt_[\w-]{22}$/);
+  const { tokenId, ...rest } = anna;
+  t.strictSame(rest, {
+    project: 'acme',
+    token: 'jwt:anna',
+    scopes: ['chat', 'admin'],
+    subject: 'anna',
+    claims: { ...always, ...claims },
+  });
+  t.ok(Object.isFrozen(anna) && Object.isFrozen(anna.claims) && Object.isFrozen(anna.scopes));
+  t.ok(Object.isFrozen((anna.claims as typeof claims).groups[0]));
+});
+
+t.test('its id is that of the subject: it stays the same from token to token, and differs from anyone else’s', async (t) => {
+  const { principal } = await teller(t, BY_MAP);
+  const other = await teller(t, BY_MAP);
+  const id = async (claims: object) => (await principal({ org: 'o1', ...claims })).tokenId;
+  const anna = await id({ sub: 'anna', jti: '1' });
+  t.equal(await id({ sub: 'anna', jti: '2', scope: 'chat' }), anna);
+  t.not(await id({ sub: 'bert' }), anna);
+  t.not((await other.principal({ org: 'o1', sub: 'anna' })).tokenId, anna, 'the same name at another issuer is somebody else');
+});
+
+t.test('the name of a token is short and fit to be shown, whatever its subject is (S-32)', async (t) => {
+  const { principal } = await teller(t, BY_MAP);
+  const name = async (sub: string | undefined) => (await principal({ org: 'o1', sub })).token;
+  t.equal(await name('auth0|5f7c8ec7c33c6c004bbafe82'), 'jwt:auth0|5f7c8ec7c33c6c004bbafe82');
+  t.equal(await name('a\r\n\u001b[31m\u202eb'), 'jwt:a\ufffd\ufffd\ufffd[31m\ufffdb');
+  t.equal(await name('x'.repeat(60)), `jwt:${'x'.repeat(60)}`);
+  t.equal(await name('x'.repeat(61)), `jwt:${'x'.repeat(59)}…`);
+  t.equal(await name(`${'x'.repeat(58)}😀😀`), `jwt:${'x'.repeat(58)}\ufffd…`);
+  const nameless = await principal({ org: 'o1' });
+  t.equal(nameless.token, 'jwt');
+  t.notOk('subject' in nameless);
+});
+
+t.test('claims that would set a prototype are left out (S-29)', async (t) => {
+  const { principal } = await teller(t, BY_MAP);
+  const { claims } = await principal({
+    org: 'o1',
+    a: [JSON.parse('{"__proto__":{"admin":true},"b":1}')],
+    ['__proto__']: { admin: true },
+  });
+  t.strictSame(claims?.a, [{ b: 1 }]);
+  t.notOk(Object.hasOwn(claims ?? {}, '__proto__'));
+  t.equal(Object.assign({}, claims).admin, undefined);
+});
+
+t.test('a map gives the projects that it names, the project default among them', async (t) => {
+  const { tell } = await teller(t, BY_MAP);
+  t.match(await tell({ org: 'o1' }), { principal: { project: 'acme' } });
+  t.match(await tell({ org: 'o2' }), { principal: { project: 'default' } });
+  for (const org of ['acme', 'default', 'o3', 'toString', '__proto__']) {
+    t.same(await tell({ org }), { refused: 'no project stands for the claim' }, org);
+  }
+});
+
+t.test('a prefix is put before the claim, and what comes out must stand under projects and is never default', async (t) => {
+  const projects = ['tenant-acme', 'acme', 'tenant-', 'default'];
+  const { tell } = await teller(t, { claim: 'https://example.com/org', prefix: 'tenant-' }, projects);
+  const org = (value: unknown) => tell({ 'https://example.com/org': value });
+  t.match(await org('acme'), { principal: { project: 'tenant-acme' } });
+  for (const value of ['tenant-acme', 'umbrella', 'default', '../acme']) {
+    t.same(await org(value), { refused: 'the project does not stand under projects' }, value);
+  }
+  t.same(await org(''), { refused: 'the claim that tells the project is missing, or no text' });
+  t.same(await org(['acme']), { refused: 'the claim that tells the project is missing, or no text' });
+
+  const plain = await teller(t, { claim: 'org', prefix: '' }, projects);
+  t.match(await plain.tell({ org: 'acme' }), { principal: { project: 'acme' } });
+  t.same(await plain.tell({ org: 'default' }), { refused: 'the project does not stand under projects' });
+  const split = await teller(t, { claim: 'org', prefix: 'def' }, [...projects, 'definitely']);
+  t.same(await split.tell({ org: 'ault' }), { refused: 'the project does not stand under projects' });
+});
+
+t.test('the scopes are those of ours that the token names, in scope or scp; the usual ones where it has neither', async (t) => {
+  const { principal } = await teller(t, BY_MAP);
+  const scopes = async (claims: object) => (await principal({ org: 'o1', ...claims })).scopes;
+  t.same(await scopes({}), DEFAULT_SCOPES);
+  t.same(await scopes({ scope: 'sessions:write  chat chat Admin' }), ['chat', 'sessions:write']);
+  t.same(await scopes({ scp: ['models:read', 7, 'x'] }), ['models:read']);
+  t.same(await scopes({ scp: 'sessions:read' }), ['sessions:read']);
+  t.same(await scopes({ scope: ['chat'] }), ['chat'], 'some issuers write a list');
+  t.same(await scopes({ scope: 'chat', scp: ['models:read'] }), ['chat', 'models:read']);
+  for (const scope of ['', 'openid', 7, {}, null]) t.same(await scopes({ scope }), []);
+});
