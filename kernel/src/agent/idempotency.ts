@@ -1,3 +1,4 @@
+import type { Clock } from '../host/ambient.js';
 import type { Extensions } from '../host/extension-point.js';
 import type { Logger } from '../host/log.js';
 import { type AgentEvent, type AgentEvents, TurnError, type TurnFailed } from './event.js';
@@ -7,19 +8,24 @@ import type { AnswerRecorder, Claimed, IdempotencyClaim, TurnIdempotency } from 
 import type { IdempotencyKey, IdempotencyRecord } from './points/idempotency-store.js';
 import type { SessionStore } from './points/session-store.js';
 
+/** How long the store may take to say whether a key is free, in milliseconds. */
+const PATIENCE = 30_000;
+
 /**
  * Sees to it that a request with a key runs once, however often it is sent. What runs is known here, in memory; what has ended is known to
  * the store. A turn that failed before any tool began leaves nothing in either: its key is free again.
  */
 export class IdempotencyKeys {
   readonly #stores: Extensions<SessionStore>;
+  readonly #clock: Clock;
   readonly #log: Logger;
   readonly #held = new Map<string, IdempotencyClaim>();
   /** The keys that the store is being asked for. Others wait meanwhile, so that no two find the same key free. */
   readonly #asking = new Map<string, Promise<void>>();
 
-  constructor(stores: Extensions<SessionStore>, log: Logger) {
+  constructor(stores: Extensions<SessionStore>, clock: Clock, log: Logger) {
     this.#stores = stores;
+    this.#clock = clock;
     this.#log = log;
   }
 
@@ -33,7 +39,7 @@ export class IdempotencyKeys {
     const asked = Promise.withResolvers<void>();
     this.#asking.set(name, asked.promise);
     try {
-      const record = await keep(() => this.#stores.one().idempotency.get(key), 'idempotency.get');
+      const record = await this.#inTime(keep(() => this.#stores.one().idempotency.get(key), 'idempotency.get'));
       if (record) return seen(record, fingerprint);
       const claim = { key, fingerprint };
       this.#held.set(name, claim);
@@ -45,6 +51,17 @@ export class IdempotencyKeys {
     } finally {
       this.#asking.delete(name);
       asked.resolve();
+    }
+  }
+
+  /** No turn runs yet whose time would be over some day. @throws Error where the store takes too long. */
+  async #inTime<T>(work: Promise<T>): Promise<T> {
+    const late = Promise.withResolvers<never>();
+    const timer = this.#clock.after(PATIENCE, () => late.reject(new Error(`it has not answered for ${PATIENCE / 1000} s`)));
+    try {
+      return await Promise.race([work, late.promise]);
+    } finally {
+      timer.cancel();
     }
   }
 

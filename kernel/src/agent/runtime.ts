@@ -1,4 +1,4 @@
-import type { Clock, IdSource } from '../host/ambient.js';
+import type { Clock, IdSource, Timer } from '../host/ambient.js';
 import type { Extensions } from '../host/extension-point.js';
 import type { Logger } from '../host/log.js';
 import { ConfigFault, type ConfigProblem } from '../host/plugin.js';
@@ -8,6 +8,7 @@ import { Channel } from './channel.js';
 import { begin } from './diagnostics.js';
 import { Directory } from './directory.js';
 import { type AgentEvent, type AgentEvents, type FailureCode, TurnError } from './event.js';
+import { failed, failureOf } from './failure.js';
 import { IdempotencyKeys, type KeyedTurn } from './idempotency.js';
 import { ModelCalls } from './model-calls.js';
 import type { AgentRuntime, Claimed, Listing, Resolution, SessionRequest, TurnRequest } from './points/agent-runtime.js';
@@ -31,6 +32,8 @@ import { Turnstile } from './turnstile.js';
 
 /** Batches that wait for a slow reader before the turn, and with it the model's socket, waits for the reader. */
 const CHANNEL_BATCHES = 16;
+/** How long a turn that was told to end may take for it, in milliseconds. Its caller is told of the end then without it. */
+const SETTLE = 5_000;
 
 /** Failures that whoever runs the server should hear of; the others are the caller's own doing, or told in the access log. */
 const OPERATORS_CONCERN: ReadonlySet<FailureCode> = new Set(['model_failed', 'timed_out', 'store_failed']);
@@ -75,7 +78,7 @@ export class Runtime implements AgentRuntime {
       gate: new Turnstile({ places: runningTurns, queue: queuedTurns, refusal: overloaded }, clock),
     };
     this.#sessions = new SessionSupervisor(queuedPerSession, clock, log);
-    this.#keys = new IdempotencyKeys(stores, log);
+    this.#keys = new IdempotencyKeys(stores, clock, log);
   }
 
   /** Looks at what the agents are made of, now that it runs. @throws ConfigFault for everything that is wrong with their tools. */
@@ -123,18 +126,30 @@ export class Runtime implements AgentRuntime {
     return request.session ? this.#inSession(request, request.session, keyed) : this.#alone(request, keyed);
   }
 
-  /** A turn whose conversation the caller keeps: it ends with its one reader. */
+  /** A turn whose conversation the caller keeps: it ends with its one reader, and is left behind where it does not end when it is told to. */
   #alone(request: TurnRequest, keyed: KeyedTurn | undefined): AgentEvents {
     const abort = new AbortController();
     const channel = new Channel<readonly AgentEvent[]>(CHANNEL_BATCHES, () => abort.abort(abandoned()));
     const end = () => abort.abort(request.signal.reason instanceof TurnError ? request.signal.reason : abandoned());
-    if (request.signal.aborted) end();
-    else request.signal.addEventListener('abort', end, { once: true });
-    const driven = this.#drive(request, keyed, abort, channel).finally(() => {
+    let settling: Timer | undefined;
+    const over = () => {
+      settling?.cancel();
       request.signal.removeEventListener('abort', end);
       this.#running.delete(abort);
+    };
+    abort.signal.addEventListener('abort', () => {
+      channel.hurry();
+      settling = this.#parts.clock.after(SETTLE, () => {
+        over();
+        const late = failed(failureOf(abort.signal.reason, true));
+        keyed?.giveUp(late);
+        channel.write([late]);
+        channel.end();
+      });
     });
-    this.#running.set(abort, driven);
+    if (request.signal.aborted) end();
+    else request.signal.addEventListener('abort', end, { once: true });
+    this.#running.set(abort, this.#drive(request, keyed, abort, channel).finally(over));
     return channel;
   }
 
@@ -145,7 +160,6 @@ export class Runtime implements AgentRuntime {
     abort: AbortController,
     channel: Channel<readonly AgentEvent[]>,
   ): Promise<void> {
-    abort.signal.addEventListener('abort', () => channel.hurry(), { once: true });
     for await (const batch of this.#events(request, undefined, keyed, abort)) {
       const last = batch.at(-1);
       const full = channel.write(batch);
