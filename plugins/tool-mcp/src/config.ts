@@ -29,6 +29,10 @@ export const configSchema = {
       minLength: 1,
       default: '.',
     },
+    forward: {
+      enum: ['principal'],
+      description: 'With `principal`, each call tells the server who calls, in its `_meta`. Left out, it does not.',
+    },
   },
   required: ['command'],
   additionalProperties: false,

@@ -15,9 +15,6 @@ const { version } = createRequire(import.meta.url)('../package.json') as { versi
 /** The SDK ends every request after a time. Here that is the caller's business: this is the longest that a timer takes, 24 days. */
 const NO_LIMIT = 2 ** 31 - 1;
 
-/** Of a call's headers, those that MCP has a place for: the trace's, by their own names in `_meta` (SEP-414). */
-const TRACE_HEADERS = ['traceparent', 'tracestate', 'baggage'];
-
 export interface ConnectionEvents {
   /** The wire has ended, whoever ended it. Called before what was under way is told. */
   ended(): void;
@@ -65,12 +62,14 @@ export class Connection {
   }
 
   /** Has a tool run. When the call's signal is aborted the server is told so. */
-  call(name: string, input: Readonly<Record<string, unknown>>, call: ToolCall): Promise<Readonly<Record<string, unknown>>> {
-    const trace = TRACE_HEADERS.flatMap((header) => (call.headers[header] === undefined ? [] : [[header, call.headers[header]]]));
-    return this.#request(
-      { method: 'tools/call', params: { name, arguments: input, _meta: Object.fromEntries(trace) } },
-      call.signal,
-      (progress) => call.progress(...told(progress)),
+  call(
+    name: string,
+    input: Readonly<Record<string, unknown>>,
+    meta: Readonly<Record<string, unknown>>,
+    call: ToolCall,
+  ): Promise<Readonly<Record<string, unknown>>> {
+    return this.#request({ method: 'tools/call', params: { name, arguments: input, _meta: meta } }, call.signal, (progress) =>
+      call.progress(...told(progress)),
     );
   }
 

@@ -1,6 +1,7 @@
 import {
   CLOCK,
   type Clock,
+  CONFIG,
   ENTRY,
   inject,
   injectable,
@@ -13,6 +14,8 @@ import {
   type ToolResultParts,
   type ToolSource,
 } from '@plugboard/kernel';
+import { metaOf } from './call-meta.js';
+import type { McpConfig } from './config.js';
 import { Connection } from './connection.js';
 import {
   callLost,
@@ -53,6 +56,7 @@ export class McpTools implements ToolSource, Lifecycle {
   /** The kernel's limit comes after ours, because ours can say what the server has printed. */
   readonly startLimit = ATTEMPT_LIMIT + 1000;
   readonly #newWire: Wires;
+  readonly #config: McpConfig;
   readonly #entry: string;
   readonly #clock: Clock;
   readonly #log: Logger;
@@ -74,11 +78,13 @@ export class McpTools implements ToolSource, Lifecycle {
 
   constructor(
     @inject(WIRES) newWire: Wires,
+    @inject(CONFIG) config: McpConfig,
     @inject(ENTRY) entry: string,
     @inject(CLOCK) clock: Clock,
     @inject(LOGGER) log: Logger,
   ) {
     this.#newWire = newWire;
+    this.#config = config;
     this.#entry = entry;
     this.#clock = clock;
     this.#log = log;
@@ -187,7 +193,7 @@ export class McpTools implements ToolSource, Lifecycle {
     const connection = this.#connection;
     if (!connection) throw this.#stopping.signal.aborted ? stopped(this.#entry) : notRunning(this.#entry);
     try {
-      return toolResultOf(await connection.call(name, input, call));
+      return toolResultOf(await connection.call(name, input, metaOf(call, this.#config.forward), call));
     } catch (error) {
       if (call.signal.aborted) throw call.signal.reason;
       if (this.#stopping.signal.aborted) throw stopped(this.#entry);
