@@ -1,12 +1,15 @@
 import 'reflect-metadata';
 
 export { inject, injectable, singleton } from 'tsyringe';
+export * from './agent/conversation-id.js';
 export * from './agent/event.js';
+export { failureOf } from './agent/failure.js';
 export * from './agent/message.js';
 export { type Peeked, peek } from './agent/peek.js';
 export * from './agent/points/index.js';
 export * from './agent/principal.js';
 export { sealed } from './agent/sealed.js';
+export { showsToolImages } from './agent/transcript.js';
 export * from './agent/turn.js';
 export * from './agent/usage.js';
 export {

@@ -46,7 +46,7 @@ t.test('C-167 C-168 a session store that fails is a 502, or an error frame in th
     const whole = await world.chat(saying('Hi', { session_id }));
     t.equal(whole.status, 502);
     t.strictSame(whole.body, {
-      error: { message: 'The session store failed; the turn was not kept.', type: 'svc_error' },
+      error: { message: 'The session store failed; nothing of the request was kept.', type: 'svc_error' },
     });
     t.equal(whole.headers.get('x-should-retry'), 'false');
   }

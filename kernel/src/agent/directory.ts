@@ -49,6 +49,11 @@ export class Directory {
     }));
   }
 
+  /** The agent or raw model of that name, whoever asks. */
+  named(name: string): Agent | undefined {
+    return this.#agents.get(name) ?? this.#models.get(name);
+  }
+
   agents(): Iterable<Agent> {
     return this.#agents.values();
   }

@@ -11,6 +11,6 @@ export async function keep<T>(work: () => Promise<T>, operation: string, session
     return result;
   } catch (error) {
     span.fail(error);
-    throw new TurnError('store_failed', 'The session store failed; the turn was not kept.', { cause: error });
+    throw new TurnError('store_failed', 'The session store failed; nothing of the request was kept.', { cause: error });
   }
 }

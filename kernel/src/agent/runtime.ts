@@ -12,6 +12,7 @@ import { failed, failureOf } from './failure.js';
 import { IdempotencyKeys, type KeyedTurn } from './idempotency.js';
 import { ModelCalls } from './model-calls.js';
 import type { AgentRuntime, Claimed, Listing, Resolution, SessionRequest, TurnRequest } from './points/agent-runtime.js';
+import type { Conversations } from './points/conversations.js';
 import type { IdempotencyKey } from './points/idempotency-store.js';
 import type { Interceptor } from './points/interceptor.js';
 import type { ModelConnector } from './points/model-connector.js';
@@ -20,11 +21,13 @@ import type { ToolSource } from './points/tool-source.js';
 import type { Principal } from './principal.js';
 import { isTerminal, sealed } from './sealed.js';
 import { abandoned } from './sessions/broadcast.js';
+import { SessionConversations } from './sessions/conversations.js';
 import type { History } from './sessions/history.js';
 import { recoverTurns } from './sessions/recovery.js';
 import type { SessionTurn } from './sessions/session-actor.js';
 import { SessionSupervisor } from './sessions/session-supervisor.js';
 import type { RuntimeSettings } from './settings.js';
+import { TokenTurns } from './token-turns.js';
 import { ToolBatches } from './tool-batches.js';
 import { Toolboxes } from './toolbox.js';
 import { runTurn, type TurnParts } from './turns.js';
@@ -54,11 +57,13 @@ export interface RuntimeParts {
 
 /** The agent runtime: says who answers, and lets turns run on their own while their readers only read. */
 export class Runtime implements AgentRuntime {
+  readonly conversations: Conversations;
   readonly #parts: RuntimeParts;
   readonly #turnParts: TurnParts;
   readonly #toolboxes: Toolboxes;
   readonly #sessions: SessionSupervisor;
   readonly #keys: IdempotencyKeys;
+  readonly #tokens = new TokenTurns();
   readonly #running = new Map<AbortController, Promise<void>>();
   #directory: Directory | undefined;
 
@@ -79,6 +84,14 @@ export class Runtime implements AgentRuntime {
     };
     this.#sessions = new SessionSupervisor(queuedPerSession, clock, log);
     this.#keys = new IdempotencyKeys(stores, clock, log);
+    this.conversations = new SessionConversations({
+      stores,
+      ids,
+      log,
+      sessions: this.#sessions,
+      toolboxes: this.#toolboxes,
+      directory: () => this.#known(),
+    });
   }
 
   /** Looks at what the agents are made of, now that it runs. @throws ConfigFault for everything that is wrong with their tools. */
@@ -218,7 +231,12 @@ export class Runtime implements AgentRuntime {
   ): AsyncGenerator<readonly AgentEvent[]> {
     if (this.#parts.host.phase === 'stopping') throw new TurnError('draining', 'The server is stopping.', { retryAfter: 1 });
     abort.signal.throwIfAborted();
-    yield* runTurn(agentBehind(request.target), request, history, keyed, abort, this.#turnParts);
+    const leave = this.#tokens.enter(request.principal);
+    try {
+      yield* runTurn(agentBehind(request.target), request, history, keyed, abort, this.#turnParts);
+    } finally {
+      leave();
+    }
   }
 
   #known(): Directory {

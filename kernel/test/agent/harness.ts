@@ -1,7 +1,7 @@
 import { MemoryStore } from '../../../plugins/store-memory/src/memory-store.js';
 import type { AgentEvent, AgentEvents } from '../../src/agent/event.js';
 import type { Message } from '../../src/agent/message.js';
-import type { Target, TurnRequest } from '../../src/agent/points/agent-runtime.js';
+import type { SessionRequest, Target, TurnRequest } from '../../src/agent/points/agent-runtime.js';
 import type { Interceptor } from '../../src/agent/points/interceptor.js';
 import type { ModelConnector, ModelEvent, ModelRequest } from '../../src/agent/points/model-connector.js';
 import type { SessionStore } from '../../src/agent/points/session-store.js';
@@ -214,4 +214,50 @@ export function endOf(events: readonly AgentEvent[]) {
   const last = events.at(-1);
   if (last?.type !== 'finished' && last?.type !== 'failed') throw new Error(`the last event is ${last?.type}`);
   return last;
+}
+
+/** A model that answers each call when it is let. */
+export function gated() {
+  const begun: { request: ModelRequest; answer: (text: string) => void }[] = [];
+  const waiting: (() => void)[] = [];
+  const model = new ScriptedModel((asked): Line[] => {
+    const gate = Promise.withResolvers<void>();
+    let said = '';
+    begun.push({
+      request: asked,
+      answer: (text) => {
+        said = text;
+        gate.resolve();
+      },
+    });
+    for (const wake of waiting.splice(0)) wake();
+    return [
+      gate.promise,
+      {
+        type: 'text',
+        get text() {
+          return said;
+        },
+      },
+      { type: 'end', reason: 'stop' },
+    ];
+  });
+  /** Waits for the model's nth call, from 1. */
+  const call = async (n: number) => {
+    while (begun.length < n) await new Promise<void>((resolve) => waiting.push(resolve));
+    const found = begun[n - 1];
+    if (!found) throw new Error(`no call ${n}`);
+    return found;
+  };
+  return { model, call };
+}
+
+/** Sends what a user says to the agent `assistant`, in the session `s` unless told otherwise, and reads the turn to its end. */
+export function sender(world: Pick<Awaited<ReturnType<typeof runtimeIn>>, 'runtime' | 'target'>, principal: Principal = OPEN) {
+  return (text: string, session: Partial<SessionRequest> = {}, signal = new AbortController().signal) =>
+    collect(
+      world.runtime.run(
+        request(world.target(), { principal, messages: [user(text)], session: { key: 's', ...session }, signal }),
+      ),
+    );
 }

@@ -215,7 +215,7 @@ t.test('sessions', async (t) => {
     const failed = await collect(lost.runtime.run(request(lost.target(), { session: { key: 's' } })));
     t.match(endOf(failed), {
       type: 'failed',
-      failure: { code: 'store_failed', message: 'The session store failed; the turn was not kept.' },
+      failure: { code: 'store_failed', message: 'The session store failed; nothing of the request was kept.' },
     });
     t.match(lost.lines, [{ level: 'warn', msg: 'a turn failed', err: { message: /not kept/ } }]);
   });

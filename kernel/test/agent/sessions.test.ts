@@ -1,52 +1,9 @@
 import t from 'tap';
 import type { AgentEvent } from '../../src/agent/event.js';
-import type { SessionRequest } from '../../src/agent/points/agent-runtime.js';
 import type { Interceptor } from '../../src/agent/points/interceptor.js';
-import type { ModelRequest } from '../../src/agent/points/model-connector.js';
 import type { InterruptedTurn, SessionStore, TurnCommit } from '../../src/agent/points/session-store.js';
 import { ManualClock } from '../../src/testing/clock.js';
-import { collect, endOf, type Line, request, runtimeIn, ScriptedModel, says, textOfEvents, user } from './harness.js';
-
-/** A model that answers each call when it is let. */
-function gated() {
-  const begun: { request: ModelRequest; answer: (text: string) => void }[] = [];
-  const waiting: (() => void)[] = [];
-  const model = new ScriptedModel((asked): Line[] => {
-    const gate = Promise.withResolvers<void>();
-    let said = '';
-    begun.push({
-      request: asked,
-      answer: (text) => {
-        said = text;
-        gate.resolve();
-      },
-    });
-    for (const wake of waiting.splice(0)) wake();
-    return [
-      gate.promise,
-      {
-        type: 'text',
-        get text() {
-          return said;
-        },
-      },
-      { type: 'end', reason: 'stop' },
-    ];
-  });
-  /** Waits for the model's nth call, from 1. */
-  const call = async (n: number) => {
-    while (begun.length < n) await new Promise<void>((resolve) => waiting.push(resolve));
-    const found = begun[n - 1];
-    if (!found) throw new Error(`no call ${n}`);
-    return found;
-  };
-  return { model, call };
-}
-
-function sender(world: Awaited<ReturnType<typeof runtimeIn>>) {
-  return (text: string, session: Partial<SessionRequest> = {}, signal = new AbortController().signal) =>
-    collect(world.runtime.run(request(world.target(), { messages: [user(text)], session: { key: 's', ...session }, signal })));
-}
+import { endOf, gated, request, runtimeIn, ScriptedModel, says, sender, textOfEvents, user } from './harness.js';
 
 t.test('C-133 a retry of a turn that runs, or waits, joins it: it gets what was sent so far, and goes on live', async (t) => {
   const { model, call } = gated();

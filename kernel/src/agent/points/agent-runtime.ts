@@ -2,6 +2,7 @@ import { defineExtensionPoint } from '../../host/extension-point.js';
 import type { AgentEvent, AgentEvents, Failure } from '../event.js';
 import type { Message } from '../message.js';
 import type { Principal } from '../principal.js';
+import type { Conversations } from './conversations.js';
 import type { IdempotencyKey } from './idempotency-store.js';
 import type { ToolDeclaration } from './model-connector.js';
 
@@ -27,6 +28,8 @@ export interface AgentRuntime {
    * Runs a turn. Never throws: what goes wrong is the terminal `failed` event, also when the turn was refused before it began.
    */
   run(request: TurnRequest): AgentEvents;
+  /** What callers may do with their sessions besides. */
+  readonly conversations: Conversations;
   /** Whether a turn could be run now: there is an agent and a model, the store works, and the server is not stopping. */
   ready(): Promise<boolean>;
 }
@@ -56,6 +59,8 @@ export interface Target {
   readonly connection: string;
   /** What a turn does whose session is busy, unless its request says otherwise. */
   readonly onBusy: BusyMode;
+  /** What callers are shown of its tool calls, where a surface shows any: all, their names alone, or nothing. */
+  readonly toolVisibility: 'full' | 'names' | 'none';
   /** What becomes of a turn of a session whose last reader has gone. */
   readonly onDisconnect: 'cancel' | 'continue';
   /** Whether a caller's sampling parameter reaches the model: the agent does not set it itself, and the connection takes it. */
@@ -123,6 +128,8 @@ export interface AnswerRecorder {
 
 export interface SessionRequest {
   readonly key: string;
+  /** Who the caller says is talking. */
+  readonly user?: string | undefined;
   /** What is to happen where the session is busy; as the agent says where it is absent. */
   readonly busy?: BusyMode | undefined;
   /** Equal for a retry of the same request by the same caller: it joins the turn that runs or waits instead of being another one. */

@@ -1,5 +1,6 @@
 export * from './agent-runtime.js';
 export * from './auth-provider.js';
+export * from './conversations.js';
 export * from './idempotency-store.js';
 export * from './interceptor.js';
 export * from './model-connector.js';

@@ -47,6 +47,9 @@ export class SessionActor {
   #running: Job | undefined;
   /** Resolved when the turn that runs has ended, or was left behind. */
   #settled: Promise<void> = Promise.resolve();
+  /** How much is to be done between turns, and when the last of it is done: no turn begins before. */
+  #holds = 0;
+  #released: Promise<unknown> = Promise.resolve();
   #crashed = false;
 
   /**
@@ -61,7 +64,12 @@ export class SessionActor {
   }
 
   get busy(): boolean {
-    return this.#running !== undefined || this.#waiting.size > 0;
+    return this.#occupied || this.#waiting.size > 0;
+  }
+
+  /** Whether a turn that came now would have to wait. */
+  get #occupied(): boolean {
+    return this.#running !== undefined || this.#holds > 0;
   }
 
   /** Takes a turn on, or lets a retry join the one that it repeats. What comes back is this caller's reading of it. @param signal the caller's. */
@@ -73,7 +81,7 @@ export class SessionActor {
     if (turn.busy === 'reject' && this.busy) return refused(turn, busy('The session is busy with another turn'));
     if (turn.busy === 'interrupt')
       this.#endAll(new TurnError('turn_interrupted', 'The turn was interrupted by a newer request to its session.'));
-    if (this.#running && this.#waiting.size >= this.#limit)
+    if (this.#occupied && this.#waiting.size >= this.#limit)
       return refused(turn, busy('The session is busy, and its queue is full'));
 
     const job: Job = {
@@ -86,7 +94,7 @@ export class SessionActor {
     };
     this.#waiting.add(job);
     const events = this.#read(job, signal);
-    if (this.#running)
+    if (this.#occupied)
       job.patience = this.#clock.after(PATIENCE, () =>
         job.actor.#end(job, busy('The session was busy with earlier turns for too long')),
       );
@@ -100,14 +108,29 @@ export class SessionActor {
     await this.#settled;
   }
 
-  /** What waits goes to another actor. */
+  /**
+   * Does what must not happen beside a turn; turns that come meanwhile wait.
+   * @throws TurnError `session_busy` where the session has turns already; what the work throws.
+   */
+  whileIdle<T>(work: (history: History) => Promise<T>): Promise<T> {
+    if (this.busy) return Promise.reject(busy('The session is busy with a turn'));
+    return this.#hold(() => work(this.#history));
+  }
+
+  /** Ends what waits and what runs, and does the work before any later turn begins. @throws what the work throws. */
+  clear<T>(reason: TurnError, work: () => Promise<T>): Promise<T> {
+    this.#endAll(reason);
+    return this.#hold(work);
+  }
+
+  /** What waits goes to another actor, which begins when nothing is to be done here between turns any more. */
   handOver(successor: SessionActor): void {
     for (const job of this.#waiting) {
       this.#waiting.delete(job);
       job.actor = successor;
       successor.#waiting.add(job);
     }
-    successor.#next();
+    void successor.#hold(() => this.#released);
   }
 
   /** What waits is refused. */
@@ -127,9 +150,22 @@ export class SessionActor {
     return job.broadcast.join(signal);
   }
 
+  async #hold<T>(work: () => Promise<T>): Promise<T> {
+    const earlier = Promise.all([this.#settled, this.#released]);
+    const done = earlier.then(work);
+    this.#holds++;
+    this.#released = done.catch(() => {});
+    try {
+      return await done;
+    } finally {
+      this.#holds--;
+      this.#next();
+    }
+  }
+
   #next(): void {
     const [job] = this.#waiting;
-    if (!job || this.#running || this.#crashed) return;
+    if (!job || this.#occupied || this.#crashed) return;
     this.#waiting.delete(job);
     job.patience?.cancel();
     this.#running = job;

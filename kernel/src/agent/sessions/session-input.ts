@@ -30,6 +30,25 @@ export function contribute(history: readonly Message[], request: readonly Messag
   return { system, added };
 }
 
+/**
+ * What is added to a session outside of a turn: any messages but those of the system, as long as every provider takes the conversation that they make.
+ *
+ * @throws TurnError `invalid_request`
+ */
+export function supplement(history: readonly Message[], messages: readonly Message[]): readonly Message[] {
+  const prompt = messages.findIndex(({ role }) => role === 'system');
+  if (prompt >= 0)
+    throw refused(
+      `items[${prompt}].role`,
+      'A session keeps no system messages: the prompt is the agent’s, or comes with a turn.',
+    );
+  const other = messages.findIndex(({ role }) => role !== 'tool');
+  const results = history.length === 0 ? 0 : other < 0 ? messages.length : other;
+  const closing = closeOpenCalls(history, messages.slice(0, results), 0);
+  refuseUnpaired(messages.slice(results));
+  return [...closing, ...messages];
+}
+
 /** The calls of the last assistant message that no tool message has answered yet: they wait for the caller's results. */
 export function openCalls(messages: readonly Message[]): readonly string[] {
   const last = messages.findLastIndex(({ role }) => role === 'assistant');

@@ -17,6 +17,8 @@ const QUARANTINE = 60_000;
 /** So many crashes of all sessions together within the same time, and this process is not well. */
 const CRASHES_IN_ALL = 50;
 
+export type SessionStatus = 'idle' | 'running' | 'quarantined';
+
 interface Active {
   readonly actor: SessionActor;
   usedAt: number;
@@ -58,16 +60,42 @@ export class SessionSupervisor {
     const name = nameOf(id);
     const quarantined = this.#quarantine(name);
     if (quarantined) return refused(turn, quarantined);
-    const active = this.#active.get(name) ?? this.#activate(name, id, store);
-    this.#active.delete(name);
-    this.#active.set(name, active);
-    active.usedAt = this.#clock.monotonic();
-    return active.actor.submit(turn, signal);
+    return this.#use(name, id, store).submit(turn, signal);
+  }
+
+  statusOf(id: SessionId): SessionStatus {
+    const name = nameOf(id);
+    if (this.#quarantine(name)) return 'quarantined';
+    return this.#active.get(name)?.actor.busy ? 'running' : 'idle';
+  }
+
+  /** @see SessionActor.whileIdle */
+  async whileIdle<T>(id: SessionId, store: SessionStore, work: (history: History) => Promise<T>): Promise<T> {
+    return this.#use(nameOf(id), id, store).whileIdle(work);
+  }
+
+  /** @see SessionActor.clear */
+  async clear<T>(id: SessionId, store: SessionStore, reason: TurnError, work: () => Promise<T>): Promise<T> {
+    return this.#use(nameOf(id), id, store).clear(reason, work);
+  }
+
+  /** Ends the turns of one session, and waits for them. */
+  async cancel(id: SessionId, reason: TurnError): Promise<void> {
+    await this.#active.get(nameOf(id))?.actor.end(reason);
   }
 
   /** Ends all turns, and waits for them. */
   async end(reason: TurnError): Promise<void> {
     await Promise.all([...this.#active.values()].map(({ actor }) => actor.end(reason)));
+  }
+
+  /** The session's actor, which was now used last of all. */
+  #use(name: string, id: SessionId, store: SessionStore): SessionActor {
+    const active = this.#active.get(name) ?? this.#activate(name, id, store);
+    this.#active.delete(name);
+    this.#active.set(name, active);
+    active.usedAt = this.#clock.monotonic();
+    return active.actor;
   }
 
   #activate(name: string, id: SessionId, store: SessionStore): Active {

@@ -1,0 +1,181 @@
+import type { IdSource } from '../../host/ambient.js';
+import { audit } from '../../host/audit.js';
+import type { Extensions } from '../../host/extension-point.js';
+import type { Logger } from '../../host/log.js';
+import type { Directory } from '../directory.js';
+import { TurnError } from '../event.js';
+import { keep } from '../keep.js';
+import type { Message } from '../message.js';
+import type { Target } from '../points/agent-runtime.js';
+import type { Conversation, Conversations, ConversationTurns, ForkRequest, NewConversation } from '../points/conversations.js';
+import {
+  type Metadata,
+  SessionExists,
+  type SessionFacts,
+  type SessionId,
+  type SessionPage,
+  type SessionStore,
+  type StoredTurn,
+  type TurnPage,
+} from '../points/session-store.js';
+import type { Principal } from '../principal.js';
+import type { Toolboxes } from '../toolbox.js';
+import { supplement } from './session-input.js';
+import { assertRoom } from './session-limits.js';
+import type { SessionSupervisor } from './session-supervisor.js';
+
+export interface ConversationParts {
+  readonly stores: Extensions<SessionStore>;
+  readonly sessions: SessionSupervisor;
+  readonly toolboxes: Toolboxes;
+  readonly ids: IdSource;
+  readonly log: Logger;
+  directory(): Directory;
+}
+
+/** Characters of a key that nobody chose: it cannot be guessed, and meets no other. */
+const RANDOM_KEY = 22;
+
+/** Sessions as their callers handle them. Whatever changes one goes through its actor, so that no turn runs beside it. */
+export class SessionConversations implements Conversations {
+  readonly #parts: ConversationParts;
+
+  constructor(parts: ConversationParts) {
+    this.#parts = parts;
+  }
+
+  async create(target: Target, { key, metadata, messages }: NewConversation, principal: Principal): Promise<Conversation> {
+    const id = { project: principal.project, agent: target.name, key: key ?? this.#randomKey() };
+    const added = supplement([], messages);
+    await this.#parts.sessions.whileIdle(id, this.#store, () =>
+      keepNew(() => this.#store.create(id, { metadata, messages: added }), 'create', id),
+    );
+    return this.#known(id);
+  }
+
+  async list(page: Omit<SessionPage, 'agents'>, principal: Principal): Promise<readonly Conversation[]> {
+    if (page.after !== undefined && !(await this.#find(page.after, principal)))
+      throw new TurnError('invalid_request', `No conversation '${page.after}' to go on after.`, { param: 'after' });
+    const found = await keep(() => this.#store.list(principal.project, { ...page, agents: principal.agents }), 'list');
+    return found.map((facts) => this.#told(facts));
+  }
+
+  async get(id: string, principal: Principal): Promise<Conversation> {
+    return this.#told(await this.#reached(id, principal));
+  }
+
+  async setMetadata(conversation: string, metadata: Metadata, principal: Principal): Promise<Conversation> {
+    const { id } = await this.#reached(conversation, principal);
+    await keep(() => this.#store.setMetadata(id, metadata), 'setMetadata', id);
+    return this.get(conversation, principal);
+  }
+
+  async turns(conversation: string, page: TurnPage, principal: Principal): Promise<ConversationTurns> {
+    const { id } = await this.#reached(conversation, principal);
+    return this.#shown(id, await keep(() => this.#store.turns(id, page), 'turns', id));
+  }
+
+  async append(conversation: string, messages: readonly Message[], principal: Principal): Promise<ConversationTurns> {
+    const { id } = await this.#reached(conversation, principal);
+    const added = await this.#parts.sessions.whileIdle(id, this.#store, async (history) => {
+      const stored = await keep(() => history.current(), 'load', id);
+      assertRoom(stored);
+      const fresh = supplement(stored.messages, messages);
+      await keep(() => this.#store.commit(id, { expected: stored.version, messages: fresh }), 'commit', id);
+      return keep(() => this.#store.turns(id, { order: 'desc', limit: 1 }), 'turns', id);
+    });
+    return this.#shown(id, added);
+  }
+
+  async fork(conversation: string, { key, turns }: ForkRequest, principal: Principal): Promise<Conversation> {
+    const { id, turns: all } = await this.#reached(conversation, principal);
+    const copy = { ...id, key: key ?? this.#randomKey() };
+    await this.#parts.sessions.whileIdle(copy, this.#store, () =>
+      keepNew(() => this.#store.fork(id, copy.key, Math.min(turns ?? all, all)), 'fork', copy),
+    );
+    return this.#known(copy);
+  }
+
+  async cancel(conversation: string, principal: Principal): Promise<Conversation> {
+    const { id } = await this.#reached(conversation, principal);
+    await this.#parts.sessions.cancel(id, new TurnError('turn_cancelled', 'The turn was cancelled by another request.'));
+    return this.get(conversation, principal);
+  }
+
+  async delete(conversation: string, principal: Principal): Promise<void> {
+    const { id } = await this.#reached(conversation, principal);
+    const reason = new TurnError('session_deleted', 'The session was deleted by another request before the turn had ended.');
+    const existed = await this.#parts.sessions.clear(id, this.#store, reason, () =>
+      keep(() => this.#store.delete(id), 'delete', id),
+    );
+    if (!existed) throw notFound();
+    const { token, tokenId } = principal;
+    const facts = { project: id.project, agent: id.agent, conversation, token, token_id: tokenId };
+    audit(this.#parts.log, 'session_deleted', facts, 'a session was deleted');
+  }
+
+  get #store(): SessionStore {
+    return this.#parts.stores.one();
+  }
+
+  #randomKey(): string {
+    return this.#parts.ids.base62(RANDOM_KEY);
+  }
+
+  async #find(conversation: string, { project, agents }: Principal): Promise<SessionFacts | undefined> {
+    const facts = await keep(() => this.#store.find(project, conversation), 'find');
+    return facts && (agents?.includes(facts.id.agent) ?? true) ? facts : undefined;
+  }
+
+  async #reached(conversation: string, principal: Principal): Promise<SessionFacts> {
+    const facts = await this.#find(conversation, principal);
+    if (!facts) throw notFound();
+    return facts;
+  }
+
+  /** A session that was just made. */
+  async #known(id: SessionId): Promise<Conversation> {
+    const facts = await keep(() => this.#store.facts(id), 'facts', id);
+    if (!facts) throw notFound(); // somebody deleted it at once
+    return this.#told(facts);
+  }
+
+  #told(facts: SessionFacts): Conversation {
+    return { ...facts, status: this.#parts.sessions.statusOf(facts.id) };
+  }
+
+  /** What is known of the agent may have changed since, and its tools may be out of reach: its sessions can be read all the same. */
+  async #shown({ agent: name }: SessionId, turns: readonly StoredTurn[]): Promise<ConversationTurns> {
+    const agent = this.#parts.directory().named(name);
+    const toolbox = agent && (await this.#parts.toolboxes.of(agent.tools, new AbortController().signal).catch(() => undefined));
+    return {
+      turns,
+      toolVisibility: agent?.toolVisibility ?? 'none',
+      toolOf: (nameAtModel) => {
+        const known = toolbox?.tools.get(nameAtModel);
+        return known && { entry: known.entry, name: known.tool.name };
+      },
+    };
+  }
+}
+
+async function keepNew(make: () => Promise<void>, operation: string, id: SessionId): Promise<void> {
+  const isNew = await keep(
+    () =>
+      make().then(
+        () => true,
+        (error) => {
+          if (error instanceof SessionExists) return false;
+          throw error;
+        },
+      ),
+    operation,
+    id,
+  );
+  if (!isNew) throw new TurnError('conversation_exists', 'There is a conversation under this key already.');
+}
+
+/** The same for what is not there and what belongs to somebody else. */
+function notFound(): TurnError {
+  return new TurnError('conversation_not_found', 'No conversation with this id was found.');
+}
