@@ -1,4 +1,4 @@
-import { type Channel, tracingChannel } from 'node:diagnostics_channel';
+import { type Channel, channel, tracingChannel } from 'node:diagnostics_channel';
 
 /**
  * What happens inside, for whoever listens (`node:diagnostics_channel`); it costs nothing while nobody does. Each operation publishes its
@@ -7,13 +7,26 @@ import { type Channel, tracingChannel } from 'node:diagnostics_channel';
  * - `plugboard.turn`: `{ turn }`; at the end `status`, `usage`.
  * - `plugboard.step`: `{ turn, step, connections, request }`; `request.headers` may be added to. At the end `connection`, `usage`.
  * - `plugboard.tool`: `{ turn, id, entry, tool, headers }`; `headers` may be added to. At the end `isError`.
+ * - `plugboard.summary`: `{ session, connections, headers }`, where a model summarizes the oldest turns of a session; `headers` may be added to. At the end
+ *   `connection`, `usage`.
  * - `plugboard.store`: `{ operation, session }`.
  */
 export const channels = {
   turn: tracingChannel('plugboard.turn'),
   step: tracingChannel('plugboard.step'),
   tool: tracingChannel('plugboard.tool'),
+  summary: tracingChannel('plugboard.summary'),
   store: tracingChannel('plugboard.store'),
+} as const;
+
+/**
+ * What happens at one moment, for the same listeners.
+ *
+ * - `plugboard.tool.abandoned`: `{ turn, id, entry, tool }`, once for a tool that was told to end, and had not five seconds later. Its call ended on
+ *   `plugboard.tool` when it was told.
+ */
+export const moments = {
+  toolAbandoned: channel('plugboard.tool.abandoned'),
 } as const;
 
 type Operation = keyof typeof channels;

@@ -68,11 +68,12 @@ export async function* runLoop(agent: Agent, turn: Turn, parts: LoopParts): Asyn
       return yield [{ ...finished('length', usage), limit }];
     }
 
-    toolCalls += calls.length;
     const asked = calls.map((call) => toolCall(call, isClients(call) ? undefined : toolbox));
     transcript.add(asked);
     yield asked;
-    const own = asked.filter((_, index) => !isClients(calls[index] as ModelToolCall));
+    const first = toolCalls;
+    toolCalls += calls.length;
+    const own = asked.flatMap((call, place) => (call.tool ? [{ call, index: first + place }] : []));
     for await (const batch of parts.tools.run(own, toolbox, guard, agent, turn)) {
       transcript.add(batch);
       yield batch;

@@ -23,42 +23,60 @@ export interface ToolOutcome {
   readonly isError: boolean;
 }
 
-/**
- * Runs one tool call within its limits. Whatever a tool does wrong is an outcome that the model is told; only the end of the turn itself is thrown.
- *
- * @param seesImages whether the model takes images; where it does not, it is told of their type and size.
- */
+/** What a call is run with. */
+export interface ToolRun {
+  readonly limits: ToolLimits;
+  /** Whether the model takes images; where it does not, it is told of their type and size. */
+  readonly seesImages: boolean;
+  readonly clock: Clock;
+  /** Aborted when the turn is to end. */
+  readonly turn: AbortSignal;
+  /** Called when the tool is told to end before it has. @param ended resolved when it has. */
+  onGivenUp(ended: Promise<void>): void;
+}
+
+/** Runs one tool call within its limits. Whatever a tool does wrong is an outcome that the model is told; only the end of the turn itself is thrown. */
 export async function runTool(
   tool: Tool,
   input: Readonly<Record<string, unknown>>,
   call: Omit<ToolCall, 'signal'>,
-  limits: ToolLimits,
-  seesImages: boolean,
-  turn: AbortSignal,
-  clock: Clock,
+  { limits, seesImages, clock, turn, onGivenUp }: ToolRun,
 ): Promise<ToolOutcome> {
+  turn.throwIfAborted();
   const abort = new AbortController();
   const outcome = Promise.withResolvers<ToolOutcome>();
+  const ended = Promise.withResolvers<void>();
+  let isOver = false;
+  const giveUp = (reason: unknown) => {
+    if (isOver) return;
+    isOver = true;
+    abort.abort(reason);
+    onGivenUp(ended.promise);
+  };
   const endWithTurn = () => {
-    abort.abort(turn.reason);
+    giveUp(turn.reason);
     outcome.reject(turn.reason);
   };
-  if (turn.aborted) endWithTurn();
-  else turn.addEventListener('abort', endWithTurn, { once: true });
+  turn.addEventListener('abort', endWithTurn, { once: true });
   const timer = clock.after(limits.timeout, () => {
     const late = toolError(`The tool did not finish within ${limits.timeout / 1000} s and was stopped.`);
-    abort.abort(new Error(late.content));
+    giveUp(new Error(late.content));
     outcome.resolve(late);
   });
-  // A tool that throws at once and one that rejects are the same; one that ends after it was given up is heard by nobody.
-  const running = (async () => tool.run(input, { ...call, signal: abort.signal }))();
-  running.then(
-    (output) => outcome.resolve(present(output, limits.result, seesImages)),
-    (error) => outcome.resolve(toolError(`The tool failed: ${messageOf(error)}`)),
-  );
+  // What a tool tells after its end, or after it was given up, is heard by nobody.
+  const progress = (message: string, fraction?: number) => {
+    if (!isOver) call.progress(message, fraction);
+  };
+  // A tool that throws at once and one that rejects are the same.
+  const running = (async () => tool.run(input, { ...call, signal: abort.signal, progress }))();
+  running
+    .then((output) => outcome.resolve(present(output, limits.result, seesImages)))
+    .catch((error) => outcome.resolve(toolError(`The tool failed: ${messageOf(error)}`)))
+    .finally(ended.resolve);
   try {
     return await outcome.promise;
   } finally {
+    isOver = true;
     timer.cancel();
     turn.removeEventListener('abort', endWithTurn);
   }

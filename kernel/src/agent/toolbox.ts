@@ -14,6 +14,8 @@ export interface KnownTool {
   readonly tool: Tool;
   readonly limits: ToolLimits;
   readonly check: ArgumentsCheck;
+  /** Where what goes wrong with it is told. */
+  readonly log: Logger;
 }
 
 /** The tools of one agent, as they are now. */
@@ -108,7 +110,7 @@ export class Toolboxes {
         }
         const check = this.#checkOf(source.name, tool);
         if (!check) continue;
-        tools.set(name, { entry: source.name, tool, limits: toolLimits(source.shared), check });
+        tools.set(name, { entry: source.name, tool, limits: toolLimits(source.shared), check, log: this.#log });
         declarations.push({ name, description: tool.description, inputSchema: tool.inputSchema });
       }
     });

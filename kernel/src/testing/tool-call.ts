@@ -12,6 +12,7 @@ export function testToolCall(overrides: Partial<Omit<ToolCall, 'progress'>> = {}
   return {
     id: 'call_1',
     turnId: 'turn_1',
+    index: 0,
     agent: 'assistant',
     principal: OPEN,
     signal: new AbortController().signal,

@@ -118,6 +118,29 @@ t.test('R-047 calls of one step run side by side, and their results keep the ord
   );
 });
 
+t.test('a call knows its place in the turn, so that with the turn’s id a tool can tell it from every other', async (t) => {
+  const seen: string[] = [];
+  const own = single((_, { turnId, index }) => {
+    seen.push(`${turnId}/${index}`);
+    return '';
+  });
+  const model = new ScriptedModel([
+    calls(['own', { n: 1 }], ['own', { n: 2 }]),
+    calls(['own', { n: 3 }]),
+    calls(['theirs', {}], ['own', { n: 4 }]),
+  ]);
+  const { runtime, target } = await runtimeIn({
+    agents: { assistant: { model: 'fast', tools: ['own'], clientTools: 'passthrough' } },
+    models: { fast: model },
+    tools: { own },
+  });
+  const clientTools = [{ name: 'theirs', description: '', inputSchema: { type: 'object' } }];
+  const events = await collect(runtime.run(request(target(), { clientTools })));
+  const [started] = events;
+  const turnId = started?.type === 'started' && started.turnId;
+  t.strictSame(seen, [`${turnId}/0`, `${turnId}/1`, `${turnId}/2`, `${turnId}/4`]);
+});
+
 t.test('R-040 R-042 whatever a tool or its arguments do wrong is told to the model, and the turn goes on', async (t) => {
   const tools = {
     strict: single(() => 'fine', { n: { type: 'number' } }, ['n']),
@@ -127,6 +150,7 @@ t.test('R-040 R-042 whatever a tool or its arguments do wrong is told to the mod
     late: single(() => Promise.reject('just a string')),
     nothing: single(() => Promise.reject(null)),
     odd: single(() => 42 as never),
+    broken: single(() => ({ content: [null] }) as never),
   };
   const model = new ScriptedModel([
     [
@@ -139,6 +163,7 @@ t.test('R-040 R-042 whatever a tool or its arguments do wrong is told to the mod
       call('7', 'nothing', {}),
       call('8', 'odd', {}),
       call('9', 'absent', {}),
+      call('10', 'broken', {}),
       END,
     ],
     says('sorry'),
@@ -162,6 +187,7 @@ t.test('R-040 R-042 whatever a tool or its arguments do wrong is told to the mod
     'error: The tool failed: it gave no reason',
     /^error: The tool returned neither text nor parts/,
     /^error: There is no tool "absent"; there are: strict, sync/,
+    /^error: The tool failed: /,
   ]);
   t.match(endOf(events), { type: 'finished', reason: 'stop' });
 });

@@ -23,7 +23,8 @@ export const ToolSources = defineExtensionPoint<ToolSource>('agent.tool-source',
 /**
  * One thing that a model may have done.
  *
- * 1. `run` is called with checked arguments, and a signal that is aborted when the turn ends early or the call's time is over.
+ * 1. `run` is called with checked arguments, and a signal that is aborted when the turn ends early or the call's time is over. What it returns then is heard by
+ *    nobody; one that has not ended five seconds later is left behind, with a line in the log.
  * 2. Several calls of one turn run at the same time.
  * 3. What `run` returns is told to the model. What it throws is told to the model as an error: the turn goes on, and the model may try otherwise.
  */
@@ -59,6 +60,11 @@ export interface ToolCall {
   /** Unique within the turn. */
   readonly id: string;
   readonly turnId: string;
+  /**
+   * Which call of the turn it is, from 0, calls for the caller's own tools counted. `turnId` and `index` together are unique for good: a tool that hands them on as
+   * an idempotency key does a thing once, though it be asked twice.
+   */
+  readonly index: number;
   readonly agent: string;
   readonly principal: Principal;
   readonly signal: AbortSignal;
