@@ -1,4 +1,4 @@
-import { type AgentEvent, AgentRuntimes, NO_USAGE, OPEN, type Target } from '@plugboard/kernel';
+import { type AgentEvent, AgentRuntimes, type Conversations, NO_USAGE, OPEN, type Target } from '@plugboard/kernel';
 import { checkOptions, ManualClock, pluginContract, testContext } from '@plugboard/kernel/testing';
 import chatCompletions, { type StreamEncoder, StreamEncoders } from '@plugboard/transport-chat-completions';
 import { type HttpReply, HttpRoutes } from '@plugboard/transport-http';
@@ -74,6 +74,7 @@ async function transcript(batches: readonly (readonly AgentEvent[])[]): Promise<
     input: ['text'],
     connection: 'fast',
     onBusy: 'enqueue',
+    toolVisibility: 'full',
     onDisconnect: 'cancel',
     honours: () => true,
   };
@@ -86,6 +87,7 @@ async function transcript(batches: readonly (readonly AgentEvent[])[]): Promise<
     async *run() {
       yield* batches;
     },
+    conversations: {} as Conversations,
     ready: async () => true,
   });
   const reply: HttpReply = await context.contributed(HttpRoutes).handle({
