@@ -36,6 +36,8 @@ log: { level: warn }
 /** What the killer waits for: some time, or so many sights of one kind, which it then follows close upon. */
 const TRIGGERS = ['time', 'time', 'asked', 'chunk', 'finish', 'answered'] as const;
 type Trigger = (typeof TRIGGERS)[number];
+/** In the first lives, so that there is something to lose, and something that breaks off, however slow the machine is. */
+const FIRST: readonly Trigger[] = ['answered', 'asked'];
 
 t.test(`R-063 a server that is killed ${ROUNDS} times keeps every turn whose end a client saw, once, and no half`, async (t) => {
   t.setTimeout(LIMIT);
@@ -76,19 +78,22 @@ t.test(`R-063 a server that is killed ${ROUNDS} times keeps every turn whose end
   }
 
   /** Players send turns until the server is killed under them. */
-  async function liveAndDie(url: string, age: number): Promise<void> {
-    const trigger = TRIGGERS[upTo(TRIGGERS.length)] ?? 'time';
+  async function liveAndDie(url: string, round: number): Promise<void> {
+    const age = Math.floor(round / AGE);
+    const trigger = FIRST[round] ?? TRIGGERS[upTo(TRIGGERS.length)] ?? 'time';
     killedOn[trigger] = (killedOn[trigger] ?? 0) + 1;
-    let left = trigger === 'chunk' ? upTo(400) : upTo(30);
+    let left = upTo(trigger === 'chunk' ? 400 : 30) + (round < FIRST.length ? 10 : 0);
     const killed = Promise.withResolvers<void>();
     const kill = () => {
       see = () => {};
       killed.resolve(victim.kill());
     };
+    const time = upTo(400);
+    let timer: NodeJS.Timeout | undefined;
     see = (what) => {
-      if (what === trigger && left-- === 0) kill();
+      if (trigger === 'time') timer ??= setTimeout(kill, time);
+      else if (what === trigger && left-- === 0) kill();
     };
-    if (trigger === 'time') setTimeout(kill, upTo(400));
     await Promise.all(
       players.map(async (player) => {
         while (await player.turn(url, age, (what) => see(what)));
@@ -113,9 +118,8 @@ t.test(`R-063 a server that is killed ${ROUNDS} times keeps every turn whose end
 
   for (let round = 0; round < ROUNDS; round++) {
     if (round % AGE === 0) for (const player of players) player.moveOn();
-    const age = Math.floor(round / AGE);
-    await liveAndDie(await start(), age);
-    await judge(`left-by-${round}`, age);
+    await liveAndDie(await start(), round);
+    await judge(`left-by-${round}`, Math.floor(round / AGE));
   }
 
   const url = await start();
@@ -150,7 +154,7 @@ t.test(`R-063 a server that is killed ${ROUNDS} times keeps every turn whose end
   t.strictSame(forgotten, [], 'the model is told of all that was acknowledged before');
   t.strictSame(refused, [], 'no turn is refused but one that is repeated after its tools had begun');
   t.strictSame(wrong, [], 'each client got the answer to what it had said');
-  t.ok(report.acknowledged > ROUNDS && interrupted > 0, 'there was something to lose');
+  t.ok(report.acknowledged > 0 && interrupted > 0, 'there was something to lose');
 });
 
 /** What was acknowledged in a session, and is not in what the model is told of it. */
