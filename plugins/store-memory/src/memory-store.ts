@@ -1,70 +1,87 @@
-import { createHash } from 'node:crypto';
 import {
   CLOCK,
   type Clock,
   CONFIG,
-  type IdempotencyRecord,
+  conversationId,
   type InterruptedTurn,
   inject,
   injectable,
   LOGGER,
   type Logger,
   type Message,
+  type Metadata,
+  type NewSession,
   type ParkOwner,
   parseDuration,
   parseSize,
+  SessionExists,
+  type SessionFacts,
   type SessionId,
+  type SessionPage,
   type SessionStore,
   type StoredSession,
+  type StoredTurn,
+  type Summary,
   type TurnCommit,
+  type TurnPage,
   VersionConflict,
 } from '@plugboard/kernel';
 import type { MemoryConfig } from './config.js';
-import { MemoryIdempotency, MOST_KEYS, sizeOf } from './memory-idempotency.js';
-import { type Item, Shelf } from './shelf.js';
+import { copyOfMessages, copyOfMetadata, copyOfSummary } from './copy.js';
+import { MemoryIdempotency, sizeOf } from './memory-idempotency.js';
+import { type Beginning, MemorySession } from './memory-session.js';
+import { pageOf } from './page.js';
+import { Room } from './room.js';
+import { Shelf } from './shelf.js';
 
 const HOUR = 60 * 60_000;
-
-interface Session {
-  readonly id: SessionId;
-  version: number;
-  /** Grows with each turn. The messages themselves are frozen, so that handing them out needs no copy of them. */
-  readonly messages: Message[];
-}
+const DAY = 24 * HOUR;
 
 /**
- * Keeps sessions as long as the process lives and there is room. The one store in which to evict is to lose, so each eviction is one line
- * in the log. Every method works in one go between two ticks: two commits at the same time are one after the other.
+ * Keeps sessions as long as the process lives and there is room. Every method works in one go between two ticks: two commits at the same time are
+ * one after the other.
  */
 @injectable()
 export class MemoryStore implements SessionStore {
   readonly idempotency: MemoryIdempotency;
-  readonly #maxSessions: number;
-  readonly #maxBytes: number;
-  readonly #log: Logger;
-  readonly #sessions: Shelf<Session>;
+  readonly #clock: Clock;
+  /** By opaque id. */
+  readonly #sessions: Shelf<MemorySession>;
+  /** By the same: the version that a deleted session had at the end. */
+  readonly #tombstones: Shelf<number>;
   /** By owner and call. */
   readonly #parked: Shelf<readonly Message[]>;
+  readonly #room: Room;
+  #created = 0;
 
   constructor(@inject(CONFIG) config: MemoryConfig, @inject(CLOCK) clock: Clock, @inject(LOGGER) log: Logger) {
-    this.#maxSessions = config.maxSessions;
-    this.#maxBytes = parseSize(config.maxBytes);
-    this.#log = log;
-    this.#sessions = new Shelf(parseDuration(config.ttl), clock, (item) => this.#logLoss(item, 'ttl'));
+    this.#clock = clock;
+    this.#sessions = new Shelf(parseDuration(config.ttl), clock, (item) => this.#room.logLoss(item, 'ttl'));
+    this.#tombstones = new Shelf(30 * DAY, clock, () => {});
     this.#parked = new Shelf(HOUR, clock, () => {});
-    this.idempotency = new MemoryIdempotency(clock, (record) => this.#putAnswer(record));
+    this.idempotency = new MemoryIdempotency(clock, (record) => {
+      this.#room.assertFits(sizeOf(record), 'the answer to a request with an Idempotency-Key');
+      this.idempotency.keep(record);
+      this.#room.make();
+    });
+    const shelves = {
+      sessions: this.#sessions,
+      tombstones: this.#tombstones,
+      parked: this.#parked,
+      answers: this.idempotency.shelf,
+    };
+    this.#room = new Room({ maxSessions: config.maxSessions, maxBytes: parseSize(config.maxBytes) }, shelves, log);
   }
 
   async load(id: SessionId): Promise<StoredSession> {
-    const key = sessionKey(id);
-    const item = this.#sessions.get(key);
-    if (!item) return { version: 0, messages: [] };
-    this.#sessions.put(key, item.value, item.bytes); // a turn begins: this session is not the one to evict while it runs
-    return { version: item.value.version, messages: item.value.messages.slice() };
+    const session = this.#find(id);
+    if (!session) return { version: this.#buried(id), messages: [], bytes: 0 };
+    this.#keep(session); // a turn begins: this session is not the one to evict while it runs
+    return session.load();
   }
 
   async version(id: SessionId): Promise<number> {
-    return this.#sessions.get(sessionKey(id))?.value.version ?? 0;
+    return this.#find(id)?.version ?? this.#buried(id);
   }
 
   /** What begins here and never ends is gone with the process: there is nothing to write down, nor to recover. */
@@ -76,32 +93,86 @@ export class MemoryStore implements SessionStore {
     return [];
   }
 
-  async commit(id: SessionId, { expected, messages, idempotency }: TurnCommit): Promise<void> {
-    const key = sessionKey(id);
-    const before = this.#sessions.get(key);
-    const session = before?.value ?? { id: { ...id }, version: 0, messages: [] };
+  async commit(id: SessionId, { expected, messages, user, idempotency }: TurnCommit): Promise<void> {
+    const session = this.#find(id) ?? new MemorySession(id, this.#beginning(id));
     if (session.version !== expected) throw new VersionConflict(expected, session.version);
-
-    const added = copyOf(messages);
-    const bytes = (before?.bytes ?? 0) + added.bytes;
-    this.#assertFits(bytes + sizeOf(idempotency), 'the session');
-    session.version += 1;
-    for (const message of added.messages) session.messages.push(message);
-    this.#sessions.put(key, session, bytes);
+    const turn = copyOfMessages(messages);
+    this.#room.assertFits(session.bytes + turn.bytes + sizeOf(idempotency), 'the session');
+    session.add(turn, this.#now(), user);
+    this.#keep(session);
     if (idempotency) this.idempotency.keep(idempotency);
-    this.#makeRoom();
+    this.#room.make();
   }
 
   async park(owner: ParkOwner, keys: readonly string[], messages: readonly Message[]): Promise<void> {
-    const parked = copyOf(messages);
-    this.#assertFits(parked.bytes, 'what a turn leaves for its next request');
+    const parked = copyOfMessages(messages);
+    this.#room.assertFits(parked.bytes, 'what a turn leaves for its next request');
     const share = Math.ceil(parked.bytes / keys.length); // the keys have one copy among them
-    for (const key of keys) this.#parked.put(parkKey(owner, key), parked.messages, share);
-    this.#makeRoom();
+    for (const key of keys) this.#parked.put(parkKey(owner, key), parked.value, share);
+    this.#room.make();
   }
 
   async parked(owner: ParkOwner, key: string): Promise<readonly Message[] | undefined> {
     return this.#parked.get(parkKey(owner, key))?.value;
+  }
+
+  async create(id: SessionId, { metadata, messages }: NewSession): Promise<void> {
+    if (this.#find(id)) throw new SessionExists();
+    const session = new MemorySession(id, this.#beginning(id));
+    session.setMetadata(copyOfMetadata(metadata), session.beginning.createdAt);
+    if (messages.length > 0) session.add(copyOfMessages(messages), session.beginning.createdAt);
+    this.#addNew(session);
+  }
+
+  async facts(id: SessionId): Promise<SessionFacts | undefined> {
+    return this.#find(id)?.facts;
+  }
+
+  async find(project: string, conversation: string): Promise<SessionFacts | undefined> {
+    const found = this.#sessions.get(conversation)?.value.facts;
+    return found?.id.project === project ? found : undefined;
+  }
+
+  async list(project: string, page: SessionPage): Promise<readonly SessionFacts[]> {
+    return pageOf(this.#sessions.values(), project, page);
+  }
+
+  async setMetadata(id: SessionId, metadata: Metadata): Promise<void> {
+    const session = this.#find(id);
+    if (!session) return;
+    const copy = copyOfMetadata(metadata);
+    this.#room.assertFits(session.bytesWith({ metadata: copy }), 'the session');
+    session.setMetadata(copy, this.#now());
+    this.#resized(session);
+  }
+
+  async turns(id: SessionId, page: TurnPage): Promise<readonly StoredTurn[]> {
+    return this.#find(id)?.turns(page) ?? [];
+  }
+
+  async putSummary(id: SessionId, version: number, summary: Summary): Promise<void> {
+    const session = this.#find(id);
+    if (session?.version !== version) return;
+    const copy = copyOfSummary(summary);
+    this.#room.assertFits(session.bytesWith({ summary: copy }), 'the session');
+    session.setSummary(copy);
+    this.#resized(session);
+  }
+
+  async fork(id: SessionId, key: string, turns: number): Promise<void> {
+    const copy = { ...id, key };
+    if (this.#find(copy)) throw new SessionExists();
+    const session = this.#find(id);
+    if (session) this.#addNew(session.copy(copy, turns, this.#beginning(copy)));
+  }
+
+  async delete(id: SessionId): Promise<boolean> {
+    const session = this.#find(id);
+    if (!session) return false;
+    this.#sessions.take(session.conversation);
+    this.#tombstones.put(session.conversation, session.version + 1, 0);
+    this.#room.make();
+    return true;
   }
 
   async health(): Promise<{ readonly ok: boolean }> {
@@ -110,84 +181,46 @@ export class MemoryStore implements SessionStore {
 
   /** Forgets everything. */
   stop(): void {
-    this.#sessions.clear();
-    this.#parked.clear();
-    this.idempotency.shelf.clear();
+    for (const shelf of [this.#sessions, this.#tombstones, this.#parked, this.idempotency.shelf]) shelf.clear();
   }
 
-  #putAnswer(record: IdempotencyRecord): void {
-    this.#assertFits(sizeOf(record), 'the answer to a request with an Idempotency-Key');
-    this.idempotency.keep(record);
-    this.#makeRoom();
+  #find(id: SessionId): MemorySession | undefined {
+    return this.#sessions.get(conversationId(id))?.value;
   }
 
-  /** Checked before anything is evicted for it: what can never fit must cost nobody their session. */
-  #assertFits(bytes: number, what: string): void {
-    if (bytes <= this.#maxBytes) return;
-    throw new Error(
-      `${what} would take ${bytes} bytes, and the memory store holds ${this.#maxBytes} in all: raise its maxBytes, or use a store on disk`,
-    );
+  /** The version at which a session begins that is not there. */
+  #buried(id: SessionId): number {
+    return this.#tombstones.get(conversationId(id))?.value ?? 0;
   }
 
-  /** Evicts what was not used for the longest time until the limits hold. All that is kept shares the bytes, not the number. */
-  #makeRoom(): void {
-    while (this.#sessions.size > this.#maxSessions) this.#evictSession('maxSessions');
-    while (this.#parked.size > this.#maxSessions) this.#evictParked('maxSessions');
-    while (this.idempotency.shelf.size > MOST_KEYS) this.#evictAnswer('100,000 keys');
-    while (this.#sessions.bytes + this.#parked.bytes + this.idempotency.shelf.bytes > this.#maxBytes) {
-      const session = this.#sessions.oldest()?.usedAt ?? Number.POSITIVE_INFINITY;
-      const parked = this.#parked.oldest()?.usedAt ?? Number.POSITIVE_INFINITY;
-      const answer = this.idempotency.shelf.oldest()?.usedAt ?? Number.POSITIVE_INFINITY;
-      if (answer <= Math.min(session, parked)) this.#evictAnswer('maxBytes');
-      else if (session < parked) this.#evictSession('maxBytes');
-      else this.#evictParked('maxBytes');
-    }
+  #beginning(id: SessionId): Beginning {
+    return { base: this.#buried(id), createdAt: this.#now(), number: this.#created++ };
   }
 
-  #evictSession(limit: 'maxSessions' | 'maxBytes'): void {
-    const item = this.#sessions.shift();
-    if (item) this.#logLoss(item, limit);
+  #addNew(session: MemorySession): void {
+    this.#room.assertFits(session.bytes, 'the session');
+    this.#keep(session);
+    this.#room.make();
   }
 
-  #evictParked(limit: 'maxSessions' | 'maxBytes'): void {
-    const item = this.#parked.shift();
-    if (item)
-      this.#log.warn(
-        { bytes: item.bytes, limit },
-        'evicted the parked messages of a tool call: a request that brings its result will not find them',
-      );
+  /** Puts a session in its place, as the one that was used last. */
+  #keep(session: MemorySession): void {
+    this.#sessions.put(session.conversation, session, session.bytes);
   }
 
-  #evictAnswer(limit: '100,000 keys' | 'maxBytes'): void {
-    const item = this.idempotency.shelf.shift();
-    if (item)
-      this.#log.warn(
-        { bytes: item.bytes, limit },
-        'evicted what is known of a request with an Idempotency-Key: it would be run again if it were repeated',
-      );
+  /** What changes besides turns is no use of a session. */
+  #resized(session: MemorySession): void {
+    this.#sessions.resize(session.conversation, session.bytes);
+    this.#room.make();
   }
 
-  /** A session's key may say who talks, so the log gets its hash. */
-  #logLoss({ value: { id, version }, bytes }: Item<Session>, limit: 'ttl' | 'maxSessions' | 'maxBytes'): void {
-    const session_hash = createHash('sha256').update(id.key).digest('hex').slice(0, 12);
-    const line = { project: id.project, agent: id.agent, session_hash, turns: version, bytes, limit };
-    const message = 'evicted a session: its messages are lost, for they were in memory only';
-    if (limit === 'ttl') this.#log.info(line, message);
-    else this.#log.warn(line, message);
+  /** Stamps are whole numbers, which a clock need not give. */
+  #now(): number {
+    return Math.floor(this.#clock.now());
   }
 }
 
 /** One text for three values that no three others have: a separator alone could stand in a key too. */
-function sessionKey({ project, agent, key }: SessionId): string {
-  return JSON.stringify([project, agent, key]);
-}
-
 function parkKey({ project, agent }: ParkOwner, key: string): string {
   return JSON.stringify([project, agent, key]);
-}
-
-/** Messages that nobody else holds and nobody can change, and their size as JSON. */
-function copyOf(messages: readonly Message[]): { readonly messages: readonly Message[]; readonly bytes: number } {
-  const json = JSON.stringify(messages);
-  return { messages: JSON.parse(json, (_, value) => Object.freeze(value)), bytes: Buffer.byteLength(json) };
 }

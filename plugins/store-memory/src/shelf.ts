@@ -53,6 +53,26 @@ export class Shelf<V> {
     this.#wait();
   }
 
+  /** A value has another size now: that is no use of it. */
+  resize(key: string, bytes: number): void {
+    const item = this.#items.get(key);
+    if (!item) return;
+    this.#items.set(key, { ...item, bytes });
+    this.#bytes += bytes - item.bytes;
+  }
+
+  /** Takes a value out, where it is there. */
+  take(key: string): Item<V> | undefined {
+    this.#forgetExpired();
+    return this.#remove(key);
+  }
+
+  /** All of them. */
+  *values(): Iterable<V> {
+    this.#forgetExpired();
+    for (const { value } of this.#items.values()) yield value;
+  }
+
   /** The value that was not used for the longest time. */
   oldest(): Item<V> | undefined {
     return this.#items.values().next().value;

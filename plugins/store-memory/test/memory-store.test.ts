@@ -1,4 +1,11 @@
-import { type IdempotencyRecord, type Message, type SessionId, SessionStores, VersionConflict } from '@plugboard/kernel';
+import {
+  type IdempotencyRecord,
+  type Message,
+  type SessionId,
+  type SessionStore,
+  SessionStores,
+  VersionConflict,
+} from '@plugboard/kernel';
 import { ManualClock, pluginContract, sessionStoreContract, testContext } from '@plugboard/kernel/testing';
 import t from 'tap';
 import plugin from '../src/index.js';
@@ -18,9 +25,15 @@ function open(config: object = {}, clock = new ManualClock()) {
 const OWNER = { project: 'acme', agent: 'helper' };
 const session = (key: string): SessionId => ({ ...OWNER, key });
 
+/** The conversation as it is loaded. */
+async function kept(store: SessionStore, id: SessionId) {
+  const { version, messages } = await store.load(id);
+  return { version, messages };
+}
+
 /** A turn whose JSON is so many bytes long. */
 function turn(bytes: number): readonly Message[] {
-  const frame = JSON.stringify([{ role: 'user', content: '' }]).length;
+  const frame = JSON.stringify({ role: 'user', content: '' }).length;
   return [{ role: 'user', content: 'x'.repeat(bytes - frame) }];
 }
 
@@ -114,7 +127,7 @@ t.test('refuses a turn for which there can be no room, and nobody else loses any
   });
   t.same(logs, []);
   t.equal((await store.load(session('a'))).version, 1);
-  t.same(await store.load(session('b')), { version: 1, messages: turn(600) });
+  t.same(await kept(store, session('b')), { version: 1, messages: turn(600) });
 });
 
 t.test('tells a turn whose session was evicted meanwhile that it is gone', async (t) => {
@@ -191,6 +204,6 @@ t.test('forgets everything when it is stopped, and waits for nothing more', asyn
   t.equal(clock.pending, 3);
   await stop();
   t.equal(clock.pending, 0);
-  t.same(await store.load(session('a')), { version: 0, messages: [] });
+  t.same(await kept(store, session('a')), { version: 0, messages: [] });
   t.same(logs, []);
 });

@@ -10,6 +10,7 @@ export type StoreErrorCode =
   | 'io'
   | 'bad_row'
   | 'bad_message'
+  | 'bad_metadata'
   | 'sqlite';
 
 /** What went wrong with the file, and what to do about it. Its message names the file, and nobody's session. */
@@ -68,6 +69,9 @@ export const badRow = (path: string, place: string, fault: string) =>
 
 export const badMessage = (place: number, fault: string) =>
   new StoreError('bad_message', `message ${place} of the turn ${fault}, and would not be read back: the turn was not kept`);
+
+export const badMetadata = (fault: string) =>
+  new StoreError('bad_metadata', `the metadata ${fault}, and would not be read back: nothing was changed`);
 
 /** By SQLite's result codes (https://sqlite.org/rescode.html): an extended one where it means something of its own, else the primary one, its lowest byte. */
 const MEANINGS: Readonly<Record<number, readonly [StoreErrorCode, string]>> = {

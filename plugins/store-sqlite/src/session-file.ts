@@ -1,177 +1,197 @@
-import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import type { DatabaseSync, SQLOutputValue } from 'node:sqlite';
 import {
   type Clock,
-  type InterruptedTurn,
+  conversationId,
   type Message,
-  type ParkOwner,
+  SessionExists,
   type SessionId,
   type StoredSession,
+  type StoredTurn,
+  type Summary,
+  type TurnPage,
   VersionConflict,
 } from '@plugboard/kernel';
-import { badRow, StoreError } from './errors.js';
-import { IdempotencyFile } from './idempotency-file.js';
-import type { OpenedFile } from './open-file.js';
-import { decoded, decodedList } from './stored-message.js';
+import { badRow } from './errors.js';
+import { columns, prepareAll, type Statements, stamp } from './statements.js';
+import { decoded } from './stored-message.js';
 
-const HOUR = 60 * 60_000;
+/** How long the version of a deleted session is remembered. */
+const TOMBSTONE_LIFE = 30 * 24 * 60 * 60_000;
 
-/** What one step of sweeping deletes at most, of each kind. So many rows take a few milliseconds, in which nothing else runs. */
-const SWEEP_SESSIONS = 100;
-const SWEEP_MESSAGES = 500;
+/** What a session begins with, as it is written: metadata as JSON. */
+interface Beginning {
+  readonly metadata: string;
+  readonly user: string | null;
+}
 
 /**
- * What stands in the file, and the statements that read and write it. Each method works in one go; those that write do so inside the caller's
- * transaction. Values reach SQLite as bound parameters only. Stamps are milliseconds of the wall clock, because they outlive the process.
+ * Sessions and their messages, as they stand in the file. Each method works in one go; those that write do so inside the caller's
+ * transaction. Values reach SQLite as bound parameters only.
+ *
+ * A session that was deleted leaves its version in a tombstone, from which one that begins anew under its name goes on: as another row, which has
+ * nothing to do with what is still to be deleted of the old one.
  */
 export class SessionFile {
-  readonly answers: IdempotencyFile;
   readonly #path: string;
-  readonly #opening: number;
   readonly #clock: Clock;
-  readonly #sql: Statements;
+  readonly #sql: Statements<keyof typeof SQL>;
 
-  constructor(path: string, { database, opening }: OpenedFile, clock: Clock) {
+  constructor(path: string, database: DatabaseSync, clock: Clock) {
     this.#path = path;
-    this.#opening = opening;
     this.#clock = clock;
-    this.#sql = prepareAll(database);
-    this.answers = new IdempotencyFile(database, clock);
+    this.#sql = prepareAll(database, SQL);
   }
 
   load(id: SessionId): StoredSession {
-    const session = this.#sql.session.get(...columns(id)) as { id: number; version: number } | undefined;
-    if (!session) return { version: 0, messages: [] };
+    const session = this.#sql.load.get(...columns(id)) as LoadedRow | undefined;
+    if (!session) return { version: this.#buried(id), messages: [], bytes: 0 };
     const rows = this.#sql.messages.all(session.id);
-    const messages = rows.map(({ turn, place, body }) =>
-      decoded(body, (fault) => badRow(this.#path, `message ${place} of turn ${turn} of session ${session.id}`, fault)),
-    );
-    return { version: session.version, messages };
+    const messages = rows.map((row) => this.#message(session, row));
+    const bytes = rows.reduce((sum, { body }) => sum + Buffer.byteLength(String(body)), 0);
+    const summary = session.text === null ? undefined : { messages: session.covered, text: session.text };
+    return { version: session.version, messages, bytes, ...(summary && { summary }) };
   }
 
   version(id: SessionId): number {
-    return (this.#sql.session.get(...columns(id)) as { version: number } | undefined)?.version ?? 0;
+    return this.#find(id)?.version ?? this.#buried(id);
   }
 
-  /** @param input a list of messages as JSON. */
-  begin(id: SessionId, turnId: string, input: string): void {
-    const now = this.#now();
-    this.#sql.beginTurn.run(...columns(id), turnId, this.#opening, now, input);
-    this.#sql.use.run(now, ...columns(id)); // so that it is not swept while the turn runs
+  turns(id: SessionId, { limit, order, after }: TurnPage): readonly StoredTurn[] {
+    const session = this.#find(id);
+    if (!session) return [];
+    const count = session.version - session.base;
+    const first = order === 'asc' ? (after ?? 0) + 1 : Math.max(1, Math.min((after ?? count + 1) - 1, count) - limit + 1);
+    const last = order === 'asc' ? Math.min(first + limit - 1, count) : Math.min((after ?? count + 1) - 1, count);
+    const turns: { turn: number; messages: Message[] }[] = [];
+    for (let turn = first; turn <= last; turn++) turns.push({ turn, messages: [] });
+    for (const row of this.#sql.someMessages.iterate(session.id, session.base + first, session.base + last))
+      turns[Number(row.turn) - session.base - first]?.messages.push(this.#message(session, row));
+    return order === 'asc' ? turns : turns.reverse();
+  }
+
+  /** @param bodies the messages of its first turn, each as JSON. @throws SessionExists */
+  create(id: SessionId, metadata: string, bodies: readonly string[]): void {
+    const base = this.#buried(id);
+    const version = bodies.length > 0 ? base + 1 : base;
+    const session = this.#add(id, base, version, { metadata, user: null });
+    if (session === undefined) throw new SessionExists();
+    this.#addMessages(session, version, bodies);
   }
 
   /** @param bodies the messages, each as JSON. @throws VersionConflict */
-  commit(id: SessionId, turnId: string | undefined, expected: number, bodies: readonly string[]): void {
-    const row = (
-      expected === 0
-        ? this.#sql.addSession.get(...columns(id), this.#now())
-        : this.#sql.raiseVersion.get(this.#now(), ...columns(id), expected)
-    ) as { id: number } | undefined;
-    if (!row) throw new VersionConflict(expected, this.version(id));
-    for (const [place, body] of bodies.entries()) this.#sql.addMessage.run(row.id, expected + 1, place, body);
-    if (turnId !== undefined) this.endTurn(id, turnId);
+  commit(id: SessionId, expected: number, bodies: readonly string[], user: string | null): void {
+    const session = this.#raise(id, expected, user) ?? this.#addFirst(id, expected, user);
+    if (session === undefined) throw new VersionConflict(expected, this.version(id));
+    this.#addMessages(session, expected + 1, bodies);
   }
 
-  endTurn(id: SessionId, turnId: string): void {
-    this.#sql.endTurn.run(turnId, ...columns(id));
+  /** @param metadata as JSON. */
+  setMetadata(id: SessionId, metadata: string): void {
+    this.#sql.setMetadata.run(metadata, stamp(this.#clock), ...columns(id));
   }
 
-  /**
-   * Marks the turns of dead processes as interrupted, and tells of each once: in the place of one whose input cannot be read stands the error.
-   * They stay in the file as long as a session would.
-   */
-  recover(): readonly (InterruptedTurn | StoreError)[] {
-    const rows = this.#sql.interrupt.all(this.#now(), this.#opening) as unknown as readonly (SessionId & InterruptedRow)[];
-    return rows.map(({ project, agent, key, turn_id, rowid, input }) => {
-      try {
-        const messages = decodedList(input, (fault) => badRow(this.#path, `the input of turn row ${rowid}`, fault));
-        return { id: { project, agent, key }, turnId: turn_id, input: messages };
-      } catch (error) {
-        if (error instanceof StoreError) return error;
-        throw error;
-      }
-    });
+  putSummary(id: SessionId, version: number, { messages, text }: Summary): void {
+    this.#sql.putSummary.run(messages, text, ...columns(id), version);
   }
 
-  /** @param messages a list of messages as JSON. */
-  park({ project, agent }: ParkOwner, keys: readonly string[], messages: string): void {
-    const { lastInsertRowid } = this.#sql.park.run(messages, this.#now() + HOUR);
-    for (const key of keys) this.#sql.parkKey.run(project, agent, key, lastInsertRowid);
+  /** Nothing happens where there is no such session. @throws SessionExists */
+  fork(id: SessionId, key: string, turns: number): void {
+    const copy = { ...id, key };
+    if (this.#find(copy)) throw new SessionExists();
+    const source = this.#sql.forkable.get(...columns(id)) as (SessionRow & Beginning) | undefined;
+    if (!source) return;
+    const base = this.#buried(copy);
+    const count = Math.min(turns, source.version - source.base);
+    const session = this.#add(copy, base, base + count, source) ?? null;
+    this.#sql.copyMessages.run(session, base - source.base, source.id, source.base + count);
+    this.#sql.copySummary.run(session, source.id, session);
   }
 
-  parked({ project, agent }: ParkOwner, key: string): readonly Message[] | undefined {
-    const row = this.#sql.parked.get(project, agent, key, this.#now());
-    return row && decodedList(row.messages, (fault) => badRow(this.#path, `parked row ${row.id}`, fault));
+  /** @returns whether there was one. Its messages go step by step after it, and are in nobody's reach meanwhile. */
+  delete(id: SessionId): boolean {
+    const session = this.#sql.delete.get(...columns(id)) as { id: number; version: number } | undefined;
+    if (!session) return false;
+    this.#sql.addLeftover.run(session.id);
+    this.#sql.bury.run(...columns(id), session.version + 1, stamp(this.#clock) + TOMBSTONE_LIFE);
+    return true;
   }
 
-  /**
-   * One small step of deleting what is older than `ttl` milliseconds. A session goes at once, and its messages step by step after it.
-   * @returns whether there may be more to delete.
-   */
-  sweep(ttl: number): boolean {
-    const now = this.#now();
-    const sessions = this.#sql.expiredSessions.all(now - ttl, SWEEP_SESSIONS);
-    for (const { id } of sessions) {
-      this.#sql.addLeftover.run(id ?? null);
-      this.#sql.deleteSession.run(id ?? null);
-    }
-    const leftover = this.#sql.leftover.get()?.session ?? null;
-    if (leftover !== null && this.#sql.deleteMessages.run(leftover, leftover, SWEEP_MESSAGES).changes < SWEEP_MESSAGES)
-      this.#sql.deleteLeftover.run(leftover);
-    const turns = this.#sql.deleteTurns.run(now - ttl, SWEEP_SESSIONS).changes;
-    const parked = this.#sql.deleteParked.run(now, SWEEP_SESSIONS).changes;
-    const hasMoreAnswers = this.answers.sweep();
-    return hasMoreAnswers || leftover !== null || sessions.length > 0 || turns === SWEEP_SESSIONS || parked === SWEEP_SESSIONS;
+  #find(id: SessionId): SessionRow | undefined {
+    return this.#sql.find.get(...columns(id)) as SessionRow | undefined;
   }
 
-  /** Stamps are whole numbers, which a clock need not give. */
-  #now(): number {
-    return Math.floor(this.#clock.now());
+  /** The version at which a session begins that is not there. */
+  #buried(id: SessionId): number {
+    return Number(this.#sql.buried.get(...columns(id), stamp(this.#clock))?.version ?? 0);
+  }
+
+  /** @returns the row, where the session is there and at that version. */
+  #raise(id: SessionId, expected: number, user: string | null): number | undefined {
+    const now = stamp(this.#clock);
+    return idOf(this.#sql.raise.get(now, now, user, ...columns(id), expected));
+  }
+
+  /** @returns the row, where a session can begin after that version. */
+  #addFirst(id: SessionId, expected: number, user: string | null): number | undefined {
+    return this.#buried(id) === expected ? this.#add(id, expected, expected + 1, { metadata: '{}', user }) : undefined;
+  }
+
+  /** @returns the row, or undefined where the session is there already. */
+  #add(id: SessionId, base: number, version: number, { metadata, user }: Beginning): number | undefined {
+    const now = stamp(this.#clock);
+    return idOf(this.#sql.add.get(...columns(id), conversationId(id), base, version, now, now, now, user, metadata));
+  }
+
+  #addMessages(session: number, turn: number, bodies: readonly string[]): void {
+    for (const [place, body] of bodies.entries()) this.#sql.addMessage.run(session, turn, place, body);
+  }
+
+  #message({ id }: { readonly id: number }, { turn, place, body }: Record<string, SQLOutputValue>): Message {
+    return decoded(body, (fault) => badRow(this.#path, `message ${place} of turn ${turn} of session ${id}`, fault));
   }
 }
 
-interface InterruptedRow {
-  readonly rowid: number;
-  readonly turn_id: string;
-  readonly input: string;
+interface SessionRow {
+  readonly id: number;
+  readonly base: number;
+  readonly version: number;
 }
 
-function columns({ project, agent, key }: SessionId): [string, string, string] {
-  return [project, agent, key];
+interface LoadedRow {
+  readonly id: number;
+  readonly version: number;
+  readonly covered: number;
+  readonly text: string | null;
 }
 
-type Statements = Readonly<Record<keyof typeof SQL, StatementSync>>;
-
-function prepareAll(database: DatabaseSync): Statements {
-  return Object.fromEntries(Object.entries(SQL).map(([name, text]) => [name, database.prepare(text)])) as Statements;
+function idOf(row: Record<string, SQLOutputValue> | undefined): number | undefined {
+  return row && Number(row.id);
 }
 
 const SQL = {
-  session: 'SELECT id, version FROM session WHERE project = ? AND agent = ? AND key = ?',
+  load: `SELECT id, version, messages AS covered, text FROM session LEFT JOIN summary ON session = id
+    WHERE project = ? AND agent = ? AND key = ?`,
   messages: 'SELECT turn, place, body FROM message WHERE session = ? ORDER BY turn, place',
-  addSession: `INSERT INTO session (project, agent, key, version, used_at) VALUES (?, ?, ?, 1, ?)
-    ON CONFLICT DO NOTHING RETURNING id`,
-  raiseVersion: `UPDATE session SET version = version + 1, used_at = ?
+  someMessages: 'SELECT turn, place, body FROM message WHERE session = ? AND turn BETWEEN ? AND ? ORDER BY turn, place',
+  find: 'SELECT id, base, version FROM session WHERE project = ? AND agent = ? AND key = ?',
+  buried: 'SELECT version FROM tombstone WHERE project = ? AND agent = ? AND key = ? AND expires_at > ?',
+
+  add: `INSERT INTO session (project, agent, key, conversation, base, version, created_at, updated_at, used_at, user, metadata)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING RETURNING id`,
+  raise: `UPDATE session SET version = version + 1, updated_at = ?, used_at = ?, user = coalesce(?, user)
     WHERE project = ? AND agent = ? AND key = ? AND version = ? RETURNING id`,
   addMessage: 'INSERT INTO message (session, turn, place, body) VALUES (?, ?, ?, ?)',
-  use: 'UPDATE session SET used_at = ? WHERE project = ? AND agent = ? AND key = ?',
+  setMetadata: 'UPDATE session SET metadata = ?, updated_at = ? WHERE project = ? AND agent = ? AND key = ?',
+  putSummary: `INSERT OR REPLACE INTO summary (session, messages, text)
+    SELECT id, ?, ? FROM session WHERE project = ? AND agent = ? AND key = ? AND version = ?`,
 
-  beginTurn: 'INSERT INTO turn (project, agent, key, turn_id, opening, began_at, input) VALUES (?, ?, ?, ?, ?, ?, ?)',
-  endTurn: 'DELETE FROM turn WHERE turn_id = ? AND project = ? AND agent = ? AND key = ? AND interrupted_at IS NULL',
-  interrupt: `UPDATE turn SET interrupted_at = ? WHERE interrupted_at IS NULL AND opening < ?
-    RETURNING rowid, project, agent, key, turn_id, input`,
+  forkable: 'SELECT id, base, version, user, metadata FROM session WHERE project = ? AND agent = ? AND key = ?',
+  copyMessages: `INSERT INTO message (session, turn, place, body)
+    SELECT ?, turn + ?, place, body FROM message WHERE session = ? AND turn <= ?`,
+  copySummary: `INSERT INTO summary (session, messages, text)
+    SELECT ?, messages, text FROM summary WHERE session = ? AND messages <= (SELECT count(*) FROM message WHERE session = ?)`,
 
-  park: 'INSERT INTO parked (messages, expires_at) VALUES (?, ?)',
-  parkKey: 'INSERT OR REPLACE INTO parked_key (project, agent, key, parked) VALUES (?, ?, ?, ?)',
-  parked: `SELECT id, messages FROM parked_key JOIN parked ON id = parked
-    WHERE project = ? AND agent = ? AND key = ? AND expires_at > ?`,
-
-  expiredSessions: 'SELECT id FROM session WHERE used_at <= ? ORDER BY used_at LIMIT ?',
+  delete: 'DELETE FROM session WHERE project = ? AND agent = ? AND key = ? RETURNING id, version',
   addLeftover: 'INSERT INTO leftover (session) VALUES (?)',
-  deleteSession: 'DELETE FROM session WHERE id = ?',
-  leftover: 'SELECT session FROM leftover LIMIT 1',
-  deleteMessages: `DELETE FROM message WHERE session = ?
-    AND (turn, place) IN (SELECT turn, place FROM message WHERE session = ? ORDER BY turn, place LIMIT ?)`,
-  deleteLeftover: 'DELETE FROM leftover WHERE session = ?',
-  deleteTurns: 'DELETE FROM turn WHERE rowid IN (SELECT rowid FROM turn WHERE interrupted_at <= ? LIMIT ?)',
-  deleteParked: 'DELETE FROM parked WHERE id IN (SELECT id FROM parked WHERE expires_at <= ? LIMIT ?)',
+  bury: 'INSERT OR REPLACE INTO tombstone (project, agent, key, version, expires_at) VALUES (?, ?, ?, ?, ?)',
 } as const;

@@ -5,24 +5,28 @@ import type {
   Lifecycle,
   Logger,
   Message,
+  Metadata,
+  NewSession,
   ParkOwner,
+  SessionFacts,
   SessionId,
+  SessionPage,
   SessionStore,
   StoredSession,
-  Timer,
+  StoredTurn,
+  Summary,
   TurnBegin,
   TurnCommit,
+  TurnPage,
 } from '@plugboard/kernel';
 import { explained, notOpen, StoreError } from './errors.js';
 import { GroupCommit } from './group-commit.js';
 import { Health } from './health.js';
 import { type OpenedFile, openFile } from './open-file.js';
-import { SessionFile } from './session-file.js';
+import { StoreFile } from './store-file.js';
 import { encoded, encodedList } from './stored-message.js';
-
-/** How long sweeping rests when there is nothing left to delete, and between two steps while there is. */
-const SWEEP_EVERY = 10 * 60_000;
-const SWEEP_PAUSE = 50;
+import { encodedMetadata } from './stored-metadata.js';
+import { Sweeper } from './sweeper.js';
 
 export interface SqliteStoreParts {
   /** Of the file, absolute. */
@@ -35,9 +39,10 @@ export interface SqliteStoreParts {
 
 /** What there is only while the file is open. */
 interface Opened extends OpenedFile {
-  readonly file: SessionFile;
+  readonly file: StoreFile;
   readonly writes: GroupCommit;
   readonly health: Health;
+  readonly sweeper: Sweeper;
 }
 
 /**
@@ -57,7 +62,6 @@ export class SqliteStore implements SessionStore, Lifecycle {
   readonly #parts: SqliteStoreParts;
   readonly #openFile: typeof openFile;
   #opened: Opened | undefined;
-  #sweeping: Timer | undefined;
 
   /** @param open lets a test get at the file that it opens. */
   constructor(parts: SqliteStoreParts, open = openFile) {
@@ -72,59 +76,103 @@ export class SqliteStore implements SessionStore, Lifecycle {
     try {
       this.#opened = {
         ...opened,
-        file: new SessionFile(path, opened, clock),
+        file: new StoreFile(path, opened, clock),
         writes: new GroupCommit(opened.database),
         health: new Health(opened.database, path, clock, log),
+        sweeper: this.#sweeper(),
       };
     } catch (error) {
       opened.database.close();
       throw explained(error, path);
     }
-    this.#sweepAfter(SWEEP_EVERY);
   }
 
   async load(id: SessionId): Promise<StoredSession> {
-    return this.#read((file) => file.load(id));
+    return this.#read(({ sessions }) => sessions.load(id));
   }
 
   async version(id: SessionId): Promise<number> {
-    return this.#read((file) => file.version(id));
+    return this.#read(({ sessions }) => sessions.version(id));
   }
 
   async begin(id: SessionId, { turnId, input }: TurnBegin): Promise<void> {
     const text = encodedList(input);
-    await this.#write(false, (file) => file.begin(id, turnId, text));
+    await this.#write(false, ({ begun }) => begun.begin(id, turnId, text));
   }
 
-  async commit(id: SessionId, { turnId, expected, messages, idempotency }: TurnCommit): Promise<void> {
+  async commit(id: SessionId, { turnId, expected, messages, user, idempotency }: TurnCommit): Promise<void> {
     const bodies = encoded(messages);
-    await this.#write(true, (file) => {
-      file.commit(id, turnId, expected, bodies);
-      if (idempotency) file.answers.put(idempotency);
+    await this.#write(true, ({ sessions, begun, answers }) => {
+      sessions.commit(id, expected, bodies, user ?? null);
+      if (turnId !== undefined) begun.end(id, turnId);
+      if (idempotency) answers.put(idempotency);
     });
   }
 
   async abandon(id: SessionId, turnId: string): Promise<void> {
-    await this.#write(false, (file) => file.endTurn(id, turnId));
+    await this.#write(false, ({ begun }) => begun.end(id, turnId));
   }
 
   async recover(): Promise<readonly InterruptedTurn[]> {
-    const found = await this.#write(true, (file) => file.recover());
-    const turns: InterruptedTurn[] = [];
-    for (const turn of found) {
-      if (turn instanceof StoreError) this.#parts.log.error({ err: turn }, 'an interrupted turn cannot be read');
-      else turns.push(turn);
-    }
-    return turns;
+    const found = await this.#write(true, ({ begun }) => begun.recover());
+    return this.#readable(found, 'an interrupted turn cannot be read');
   }
 
   async park(owner: ParkOwner, keys: readonly string[], messages: readonly Message[]): Promise<void> {
     const text = encodedList(messages);
-    await this.#write(true, (file) => file.park(owner, keys, text));
+    await this.#write(true, ({ parked }) => parked.park(owner, keys, text));
   }
 
   async parked(owner: ParkOwner, key: string): Promise<readonly Message[] | undefined> {
-    return this.#read((file) => file.parked(owner, key));
+    return this.#read(({ parked }) => parked.parked(owner, key));
+  }
+
+  async create(id: SessionId, { metadata, messages }: NewSession): Promise<void> {
+    const text = encodedMetadata(metadata);
+    const bodies = encoded(messages);
+    await this.#write(true, ({ sessions }) => sessions.create(id, text, bodies));
+  }
+
+  async facts(id: SessionId): Promise<SessionFacts | undefined> {
+    return this.#read(({ facts }) => facts.of(id));
+  }
+
+  async find(project: string, conversation: string): Promise<SessionFacts | undefined> {
+    return this.#read(({ facts }) => facts.find(project, conversation));
+  }
+
+  async list(project: string, page: SessionPage): Promise<readonly SessionFacts[]> {
+    return this.#readable(
+      this.#read(({ facts }) => facts.list(project, page)),
+      'a session cannot be read, and was left out of a list',
+    );
+  }
+
+  async setMetadata(id: SessionId, metadata: Metadata): Promise<void> {
+    const text = encodedMetadata(metadata);
+    await this.#write(true, ({ sessions }) => sessions.setMetadata(id, text));
+  }
+
+  async turns(id: SessionId, page: TurnPage): Promise<readonly StoredTurn[]> {
+    return this.#read(({ sessions }) => sessions.turns(id, page));
+  }
+
+  async putSummary(id: SessionId, version: number, { messages, text }: Summary): Promise<void> {
+    await this.#write(false, ({ sessions }) => sessions.putSummary(id, version, { messages, text }));
+  }
+
+  async fork(id: SessionId, key: string, turns: number): Promise<void> {
+    await this.#write(true, ({ sessions }) => sessions.fork(id, key, turns));
+  }
+
+  async delete(id: SessionId): Promise<boolean> {
+    const wasThere = await this.#write(true, ({ sessions, begun }) => {
+      if (!sessions.delete(id)) return false;
+      begun.forgetAll(id);
+      return true;
+    });
+    if (wasThere) this.#opened?.sweeper.wake();
+    return wasThere;
   }
 
   async health(): Promise<{ readonly ok: boolean; readonly reason?: string }> {
@@ -134,8 +182,8 @@ export class SqliteStore implements SessionStore, Lifecycle {
   stop(): void {
     const opened = this.#opened;
     if (!opened) return;
-    this.#sweeping?.cancel();
     this.#opened = undefined;
+    opened.sweeper.stop();
     opened.writes.flush();
     try {
       opened.database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
@@ -149,7 +197,7 @@ export class SqliteStore implements SessionStore, Lifecycle {
     opened.database.close();
   }
 
-  #read<T>(work: (file: SessionFile) => T): T {
+  #read<T>(work: (file: StoreFile) => T): T {
     const { file, health } = this.#open();
     try {
       return work(file);
@@ -158,7 +206,7 @@ export class SqliteStore implements SessionStore, Lifecycle {
     }
   }
 
-  async #write<T>(isDurable: boolean, work: (file: SessionFile) => T): Promise<T> {
+  async #write<T>(isDurable: boolean, work: (file: StoreFile) => T): Promise<T> {
     const { file, writes, health } = this.#open();
     try {
       return await writes.write(isDurable, () => work(file));
@@ -172,20 +220,20 @@ export class SqliteStore implements SessionStore, Lifecycle {
     return this.#opened;
   }
 
-  #sweepAfter(ms: number): void {
-    this.#sweeping = this.#parts.clock.after(ms, () => {
-      const sweep = this.#write(false, (file) => file.sweep(this.#parts.ttl));
-      sweep.then(
-        (more) => this.#sweepOn(more ? SWEEP_PAUSE : SWEEP_EVERY),
-        (err: unknown) => {
-          this.#parts.log.warn({ err }, 'could not delete what has expired; it is tried again later');
-          this.#sweepOn(SWEEP_EVERY);
-        },
-      );
+  /** What could be read. What could not is one line in the log, with where it stands. */
+  #readable<T extends object>(found: readonly (T | StoreError)[], message: string): readonly T[] {
+    return found.filter((one): one is T => {
+      if (one instanceof StoreError) this.#parts.log.error({ err: one }, message);
+      return !(one instanceof StoreError);
     });
   }
 
-  #sweepOn(ms: number): void {
-    if (this.#opened) this.#sweepAfter(ms);
+  #sweeper(): Sweeper {
+    const { clock, ttl, log } = this.#parts;
+    return new Sweeper(
+      clock,
+      () => this.#write(false, (file) => file.sweep(ttl)),
+      (err) => log.warn({ err }, 'could not delete what has expired; it is tried again later'),
+    );
   }
 }

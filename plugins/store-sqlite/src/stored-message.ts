@@ -41,7 +41,8 @@ export function decodedList(text: unknown, refuse: (fault: string) => Error): re
   return messages;
 }
 
-function parsed(text: unknown, refuse: (fault: string) => Error): unknown {
+/** What JSON a text of the file holds. */
+export function parsed(text: unknown, refuse: (fault: string) => Error): unknown {
   try {
     return JSON.parse(String(text));
   } catch {

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import t from 'tap';
-import { ANNA, openStore, session, turn } from './opened.js';
+import { ANNA, kept, openStore, session, turn } from './opened.js';
 
 /** Lets the file grow by so many pages and no further, as a full disk would. */
 function leaveRoom(database: DatabaseSync, pages: number): void {
@@ -26,7 +26,7 @@ t.test('R-070 on a full disk a turn fails, reads go on, and all is well by itsel
     message:
       /sessions\.db has no room to grow, for the disk is full: make room there\. What was kept can still be read \(SQLite 13/,
   });
-  t.same(await store.load(ANNA), { version: 1, messages: turn(1) });
+  t.same(await kept(store, ANNA), { version: 1, messages: turn(1) });
   t.equal(await store.version(ANNA), 1);
   t.match(await store.health(), { ok: false, reason: /the disk is full/ });
   clock.advance(2_000);
@@ -39,7 +39,7 @@ t.test('R-070 on a full disk a turn fails, reads go on, and all is well by itsel
   t.same(await store.health(), { ok: true });
   t.match(logs.slice(1), [{ level: 'info', msg: 'the session store works again' }]);
   await store.commit(ANNA, { turnId: 'turn_2', expected: 1, messages: turn(2, LARGE) });
-  t.same(await store.load(ANNA), { version: 2, messages: [...turn(1), ...turn(2, LARGE)] });
+  t.same(await kept(store, ANNA), { version: 2, messages: [...turn(1), ...turn(2, LARGE)] });
   t.same(database.prepare('PRAGMA integrity_check').all(), [{ integrity_check: 'ok' }]);
 });
 

@@ -4,7 +4,7 @@ import { VersionConflict } from '@plugboard/kernel';
 import t from 'tap';
 import { GroupCommit } from '../src/group-commit.js';
 import { openFile } from '../src/open-file.js';
-import { ANNA, openStore, session, turn } from './opened.js';
+import { ANNA, kept, openStore, session, turn } from './opened.js';
 
 const PAGE = 4_096;
 
@@ -22,7 +22,7 @@ t.test('commits that come at once are written together, and each fails on its ow
   t.ok(results.every(({ status }) => status === 'fulfilled'));
   const pages = (statSync(`${path}-wal`).size - before) / PAGE;
   t.ok(pages < keys.length, `64 commits wrote ${pages.toFixed(0)} pages: each page once`);
-  t.same(await store.load(ANNA), { version: 1, messages: turn(1) });
+  t.same(await kept(store, ANNA), { version: 1, messages: turn(1) });
 });
 
 t.test('waits for the disk only where something must survive a power cut', async (t) => {

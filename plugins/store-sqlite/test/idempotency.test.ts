@@ -1,6 +1,6 @@
 import type { IdempotencyRecord } from '@plugboard/kernel';
 import t from 'tap';
-import { ANNA, DAY, HOUR, openStore, turn } from './opened.js';
+import { DAY, HOUR, openStore } from './opened.js';
 
 function answer(key: string, text = 'answer'): IdempotencyRecord {
   return { key: { project: 'acme', route: '/v1/chat/completions', key }, fingerprint: 'f1', result: { text } };
@@ -33,17 +33,4 @@ t.test('deletes what has expired, in small steps', async (t) => {
   }
   t.same(left, [51, 1]);
   t.ok(await store.idempotency.get(answer('late').key));
-});
-
-t.test('a file of the schema before it knows no keys, and has its sessions', async (t) => {
-  const folder = t.testdir();
-  const first = openStore(folder);
-  await first.store.commit(ANNA, { expected: 0, messages: turn(1) });
-  first.database.exec('DROP TABLE idempotency; PRAGMA user_version = 1');
-  first.close();
-  const { store, close } = openStore(folder);
-  t.teardown(close);
-  await store.commit(ANNA, { expected: 1, messages: turn(2), idempotency: answer('a') });
-  t.same(await store.load(ANNA), { version: 2, messages: [...turn(1), ...turn(2)] });
-  t.same(await store.idempotency.get(answer('a').key), answer('a'));
 });

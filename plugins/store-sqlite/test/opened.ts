@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
-import type { Clock, Message, SessionId } from '@plugboard/kernel';
+import type { Clock, Message, SessionId, SessionStore } from '@plugboard/kernel';
 import { CapturedLog, ManualClock } from '@plugboard/kernel/testing';
 import { openFile } from '../src/open-file.js';
 import { SqliteStore } from '../src/sqlite-store.js';
@@ -18,6 +18,12 @@ export function turn(n: number, content = `question ${n}`): readonly Message[] {
     { role: 'user', content },
     { role: 'assistant', content: `answer ${n}` },
   ];
+}
+
+/** The conversation as it is loaded. */
+export async function kept(store: SessionStore, id: SessionId) {
+  const { version, messages } = await store.load(id);
+  return { version, messages };
 }
 
 /** A store over a file in that folder, started, and what it works with. */

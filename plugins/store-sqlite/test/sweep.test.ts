@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { ManualClock } from '@plugboard/kernel/testing';
 import t from 'tap';
-import { ANNA, DAY, HOUR, OWNER, openStore, session, turn } from './opened.js';
+import { ANNA, DAY, HOUR, kept, OWNER, openStore, session, turn } from './opened.js';
 
 const MINUTE = 60_000;
 
@@ -48,8 +48,8 @@ t.test('deletes in small steps: a long session is gone at once, its rows follow,
     left.push(count(database, 'message'));
   }
   t.same(left, [1_904, 1_404, 904, 404, 4]);
-  t.same(await store.load(ANNA), { version: 1, messages: turn(7) });
-  t.same(await store.load(session('ben')), { version: 1, messages: turn(1) });
+  t.same(await kept(store, ANNA), { version: 1, messages: turn(7) });
+  t.same(await kept(store, session('ben')), { version: 1, messages: turn(1) });
 });
 
 t.test('deletes parked messages after their hour, and interrupted turns after `ttl`', async (t) => {

@@ -1,0 +1,150 @@
+import assert from 'node:assert/strict';
+import { conversationId } from '../../agent/conversation-id.js';
+import { type SessionStore, VersionConflict } from '../../agent/points/session-store.js';
+import type { Theme } from './theme.js';
+import { assertFacts, assertLoaded, commitTurns, DAY, HOUR, OWNER, SESSION, turn } from './told.js';
+
+/** Sessions that are deleted, and those that begin anew in their place. */
+export function deleteCases({ add, clock, canReopen }: Theme): void {
+  add('deletes a session with all that came of it', async (store) => {
+    await deletedSession(store);
+    await assertGone(store, 3);
+    assert.equal(await store.delete(SESSION), false, 'a second time');
+    await assertGone(store, 3);
+  });
+
+  add('deletes that session and no other', async (store) => {
+    const others = [
+      { ...SESSION, key: 'ben' },
+      { ...SESSION, agent: 'billing' },
+      { ...SESSION, project: 'other' },
+    ];
+    for (const id of others) {
+      await store.create(id, { metadata: { topic: 'rain' }, messages: turn(1) });
+      await store.putSummary(id, 1, { messages: 1, text: 'rain' });
+    }
+    await deletedSession(store);
+    for (const id of others) {
+      await assertLoaded(store, id, { version: 1, messages: turn(1), summary: { messages: 1, text: 'rain' } });
+      await assertFacts(store, id, { turns: 1, metadata: { topic: 'rain' } });
+    }
+  });
+
+  add('refuses a commit by whoever loaded the session before it was deleted', async (store) => {
+    await deletedSession(store);
+    for (const expected of [0, 1, 2, 4])
+      await assert.rejects(store.commit(SESSION, { expected, messages: turn(9) }), VersionConflict, `expected: ${expected}`);
+    await assertGone(store, 3);
+  });
+
+  add('begins anew with a turn where a session was deleted', async (store) => {
+    await deletedSession(store);
+    await store.commit(SESSION, { expected: 3, messages: turn(7) });
+    await assertLoaded(store, SESSION, { version: 4, messages: turn(7) });
+    await assertFacts(store, SESSION, { turns: 1, metadata: {} });
+    assert.deepEqual(await store.turns(SESSION, { limit: 10, order: 'desc' }), [{ turn: 1, messages: turn(7) }]);
+    await store.commit(SESSION, { expected: 4, messages: turn(8) });
+    assert.deepEqual(await store.turns(SESSION, { limit: 1, order: 'asc', after: 1 }), [{ turn: 2, messages: turn(8) }]);
+    assert.equal(await store.delete(SESSION), true);
+    await assertGone(store, 6);
+  });
+
+  add('begins anew without a turn where a session was deleted', async (store) => {
+    await deletedSession(store);
+    await store.create(SESSION, { metadata: { topic: 'snow' }, messages: [] });
+    await assertLoaded(store, SESSION, { version: 3, messages: [] });
+    await assertFacts(store, SESSION, { turns: 0, metadata: { topic: 'snow' } });
+    await assert.rejects(store.commit(SESSION, { expected: 2, messages: turn(9) }), VersionConflict);
+    await store.commit(SESSION, { expected: 3, messages: turn(1) });
+    await assertFacts(store, SESSION, { turns: 1, metadata: { topic: 'snow' } });
+    await store.delete(SESSION);
+    await store.create(SESSION, { metadata: {}, messages: turn(2) });
+    await assertLoaded(store, SESSION, { version: 6, messages: turn(2) });
+    await assertFacts(store, SESSION, { turns: 1, metadata: {} });
+  });
+
+  add('leaves no message behind where a session is deleted while a turn is committed to it', async (store) => {
+    await commitTurns(store, SESSION, 1);
+    await Promise.allSettled([
+      store.commit(SESSION, { expected: 1, messages: turn(2) }),
+      store.delete(SESSION),
+      store.commit(SESSION, { expected: 1, messages: turn(3) }),
+    ]);
+    await assertGone(store, await store.version(SESSION));
+  });
+
+  add('knows what was answered in a session that was deleted', async (store) => {
+    const key = { project: SESSION.project, route: '/v1/chat/completions', key: 'once' };
+    const idempotency = { key, fingerprint: 'f1', result: { text: 'answer' } };
+    await store.commit(SESSION, { expected: 0, messages: turn(1), idempotency });
+    await store.delete(SESSION);
+    assert.deepEqual(await store.idempotency.get(key), idempotency);
+  });
+
+  if (clock) {
+    add('remembers the version of a deleted session for 30 days and no longer', async (store) => {
+      await deletedSession(store);
+      clock.advance(30 * DAY - HOUR);
+      await assertGone(store, 3);
+      clock.advance(2 * HOUR);
+      await assertGone(store, 0);
+      await store.commit(SESSION, { expected: 0, messages: turn(1) });
+      await assertLoaded(store, SESSION, { version: 1, messages: turn(1) });
+    });
+
+    add('takes a session that begins anew for another than the deleted one', async (store) => {
+      await deletedSession(store);
+      const between = { ...OWNER, key: 'between' };
+      await commitTurns(store, between, 1);
+      clock.advance(HOUR);
+      await store.commit(SESSION, { expected: 3, messages: turn(1) });
+      assert.equal((await store.facts(SESSION))?.createdAt, Math.floor(clock.now()));
+      const found = await store.list(OWNER.project, { limit: 10, order: 'asc' });
+      assert.deepEqual(
+        found.map(({ id }) => id.key),
+        ['between', SESSION.key],
+      );
+    });
+  }
+
+  if (canReopen) {
+    add('has deleted what it deleted when it is opened again, and has no turn of it to recover', async (store, again) => {
+      await store.begin({ ...OWNER, key: 'ben' }, { turnId: 'turn_7', input: turn(7) });
+      await deletedSession(store);
+      const second = await again();
+      await assertGone(second, 3);
+      assert.deepEqual(
+        (await second.recover()).map(({ turnId }) => turnId),
+        ['turn_7'],
+      );
+      await assert.rejects(second.commit(SESSION, { expected: 2, messages: turn(3) }), VersionConflict);
+      await second.commit(SESSION, { expected: 3, messages: turn(1) });
+      await assertLoaded(await again(), SESSION, { version: 4, messages: turn(1) });
+    });
+
+    add('tells of turns that began after the deletion as of any other', async (store, again) => {
+      await deletedSession(store);
+      await store.begin(SESSION, { turnId: 'turn_4', input: turn(4) });
+      assert.deepEqual(await (await again()).recover(), [{ id: SESSION, turnId: 'turn_4', input: turn(4) }]);
+    });
+  }
+}
+
+/** A session of two turns, with everything that a session can have, and then deleted: its version is 3. */
+async function deletedSession(store: SessionStore): Promise<void> {
+  await store.create(SESSION, { metadata: { topic: 'rain' }, messages: turn(1) });
+  await store.commit(SESSION, { expected: 1, messages: turn(2), user: 'anna' });
+  await store.putSummary(SESSION, 2, { messages: 2, text: 'rain' });
+  await store.begin(SESSION, { turnId: 'turn_3', input: turn(3) });
+  assert.equal(await store.delete(SESSION), true);
+}
+
+async function assertGone(store: SessionStore, version: number): Promise<void> {
+  await assertLoaded(store, SESSION, { version, messages: [] });
+  assert.equal(await store.version(SESSION), version);
+  assert.equal(await store.facts(SESSION), undefined);
+  assert.equal(await store.find(SESSION.project, conversationId(SESSION)), undefined);
+  assert.deepEqual(await store.turns(SESSION, { limit: 10, order: 'asc' }), []);
+  const left = await store.list(SESSION.project, { limit: 100, order: 'asc' });
+  assert.ok(!left.some(({ conversation }) => conversation === conversationId(SESSION)), 'a list still shows it');
+}

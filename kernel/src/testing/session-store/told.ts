@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict';
+import { conversationId } from '../../agent/conversation-id.js';
+import type { Message } from '../../agent/message.js';
+import type { SessionFacts, SessionId, SessionStore, StoredSession } from '../../agent/points/session-store.js';
+
+export const MINUTE = 60_000;
+export const HOUR = 60 * MINUTE;
+export const DAY = 24 * HOUR;
+
+export const OWNER = { project: 'acme', agent: 'helper' };
+export const SESSION: SessionId = { ...OWNER, key: 'anna' };
+
+/** A turn that says which one it is. */
+export function turn(n: number): readonly Message[] {
+  return [
+    { role: 'user', content: `question ${n}` },
+    { role: 'assistant', content: `answer ${n}` },
+  ];
+}
+
+export async function commitTurns(store: SessionStore, id: SessionId, count: number): Promise<void> {
+  for (let n = 1; n <= count; n++) await store.commit(id, { expected: n - 1, messages: turn(n) });
+}
+
+/** Each id is its own session: what is said in one is in no other. */
+export async function assertApart(store: SessionStore, ids: readonly SessionId[]): Promise<void> {
+  for (const [n, id] of ids.entries()) await store.commit(id, { expected: 0, messages: turn(n) });
+  for (const [n, id] of ids.entries()) {
+    await assertLoaded(store, id, { version: 1, messages: turn(n) }, `the session ${JSON.stringify(id)}`);
+  }
+}
+
+/** Changes what it can. A store may as well hand out what is frozen: that throws here, and is as good. */
+export function tryToSpoil(messages: readonly Message[]): void {
+  for (const message of messages) attempt(() => Object.assign(message, { content: 'spoilt' }));
+  attempt(() => (messages as Message[]).splice(0));
+}
+
+function attempt(change: () => void): void {
+  try {
+    change();
+  } catch (error) {
+    assert.ok(error instanceof TypeError);
+  }
+}
+
+/** What is loaded is just that, and the bytes are those of the messages. */
+export async function assertLoaded(
+  store: SessionStore,
+  id: SessionId,
+  expected: Omit<StoredSession, 'bytes'>,
+  message?: string,
+): Promise<void> {
+  const { version, messages, bytes, summary } = await store.load(id);
+  assert.deepEqual({ version, messages, summary }, { summary: undefined, ...expected }, message);
+  assert.equal(bytes, bytesOf(messages), 'the bytes of the messages as JSON');
+}
+
+function bytesOf(messages: readonly Message[]): number {
+  return messages.reduce((sum, message) => sum + Buffer.byteLength(JSON.stringify(message)), 0);
+}
+
+/** What is known of a session is just that, and its id. @returns all of it. */
+export async function assertFacts(
+  store: SessionStore,
+  id: SessionId,
+  expected: Pick<SessionFacts, 'turns' | 'user' | 'metadata'>,
+): Promise<SessionFacts> {
+  const facts = await store.facts(id);
+  assert.ok(facts, `there is no session ${JSON.stringify(id)}`);
+  const { turns, user, metadata, conversation } = facts;
+  assert.deepEqual({ turns, user, metadata }, { user: undefined, ...expected });
+  assert.deepEqual([facts.id, conversation], [id, conversationId(id)]);
+  return facts;
+}

@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict';
+import type { TurnPage } from '../../agent/points/session-store.js';
+import { EVERY_FORM } from './odd.js';
+import type { Theme } from './theme.js';
+import { commitTurns, SESSION, tryToSpoil, turn } from './told.js';
+
+/** Messages turn by turn. */
+export function turnPageCases({ add }: Theme): void {
+  const pages: readonly (readonly [page: TurnPage, turns: readonly number[]])[] = [
+    [{ limit: 10, order: 'asc' }, [1, 2, 3, 4, 5]],
+    [{ limit: 10, order: 'desc' }, [5, 4, 3, 2, 1]],
+    [{ limit: 2, order: 'asc' }, [1, 2]],
+    [{ limit: 2, order: 'desc' }, [5, 4]],
+    [{ limit: 2, order: 'asc', after: 2 }, [3, 4]],
+    [{ limit: 2, order: 'desc', after: 4 }, [3, 2]],
+    [{ limit: 2, order: 'asc', after: 4 }, [5]],
+    [{ limit: 2, order: 'desc', after: 2 }, [1]],
+    [{ limit: 2, order: 'asc', after: 0 }, [1, 2]],
+    [{ limit: 2, order: 'asc', after: 5 }, []],
+    [{ limit: 2, order: 'desc', after: 1 }, []],
+    [{ limit: 2, order: 'asc', after: 9 }, []],
+    [{ limit: 2, order: 'desc', after: 9 }, [5, 4]],
+    [{ limit: 2, order: 'desc', after: 0 }, []],
+  ];
+
+  add('gives the messages turn by turn, in pages of whole turns', async (store) => {
+    await commitTurns(store, SESSION, 5);
+    for (const [page, turns] of pages) {
+      const expected = turns.map((n) => ({ turn: n, messages: turn(n) }));
+      assert.deepEqual(await store.turns(SESSION, page), expected, JSON.stringify(page));
+    }
+  });
+
+  add('gives the turns of a session that began anew under the same numbers as those of any other', async (store) => {
+    await commitTurns(store, SESSION, 2);
+    await store.delete(SESSION);
+    for (let n = 1; n <= 5; n++) await store.commit(SESSION, { expected: n + 2, messages: turn(n) });
+    for (const [page, turns] of pages) {
+      const expected = turns.map((n) => ({ turn: n, messages: turn(n) }));
+      assert.deepEqual(await store.turns(SESSION, page), expected, JSON.stringify(page));
+    }
+  });
+
+  add('gives long turns, and turns without messages, as they were committed', async (store) => {
+    const turns = [turn(1), [], [...EVERY_FORM, ...EVERY_FORM], turn(4)];
+    for (const [expected, messages] of turns.entries()) await store.commit(SESSION, { expected, messages });
+    const found = await store.turns(SESSION, { limit: 10, order: 'asc' });
+    assert.deepEqual(
+      found,
+      turns.map((messages, i) => ({ turn: i + 1, messages })),
+    );
+    for (const { messages } of found) tryToSpoil(messages);
+    assert.deepEqual(await store.turns(SESSION, { limit: 1, order: 'asc' }), [{ turn: 1, messages: turn(1) }]);
+  });
+}

@@ -1,0 +1,83 @@
+import t from 'tap';
+import type { Message, SessionId, TurnCommit } from '../../../src/index.js';
+import { broken, PlainStore } from './plain-store.js';
+
+t.test('sessions that are told apart too little or too much', async (t) => {
+  class NoTenants extends PlainStore {
+    override keyOf({ key }: SessionId) {
+      return key;
+    }
+  }
+  t.ok((await broken(NoTenants)).includes('holds the same key of another project or another agent for another session'));
+
+  class Joined extends PlainStore {
+    override keyOf({ project, agent, key }: SessionId) {
+      return `${project}:${agent}:${key}`;
+    }
+  }
+  t.same(await broken(Joined), ['does not mix up sessions whose names hold ":"']);
+
+  class Quoted extends PlainStore {
+    override keyOf({ project, agent, key }: SessionId) {
+      return `["${project}","${agent}","${key}"]`;
+    }
+  }
+  t.same(await broken(Quoted), ['does not mix up sessions whose names hold "\\",\\""']);
+
+  const odd = 'takes keys for data: neither paths nor SQL nor patterns, and compared byte for byte';
+  const foldings: ((key: string) => string)[] = [
+    (key) => key.toLowerCase(),
+    (key) => key.trim(),
+    (key) => key.normalize('NFC'),
+    (key) => new URL(key, 'file:///').pathname,
+    (key) => key.slice(0, 255),
+  ];
+  for (const fold of foldings) {
+    class Folding extends PlainStore {
+      override keyOf(id: SessionId) {
+        return super.keyOf({ ...id, key: fold(id.key) });
+      }
+    }
+    t.ok((await broken(Folding)).includes(odd), String(fold));
+  }
+});
+
+t.test('data that is shared with callers', async (t) => {
+  class SharesIn extends PlainStore {
+    override async commit(id: SessionId, turn: TurnCommit) {
+      await super.commit(id, turn);
+      this.sessions.get(this.keyOf(id))?.turns.splice(-1, 1, turn.messages);
+    }
+  }
+  t.ok((await broken(SharesIn)).includes('does not change with the messages that it was given'));
+
+  class SharesOut extends PlainStore {
+    override async load(id: SessionId) {
+      return this.loaded(id);
+    }
+  }
+  t.same(await broken(SharesOut), ['does not change with the messages that it gave']);
+
+  class Growing extends PlainStore {
+    readonly lent = new Map<string, Message[]>();
+    override async load(id: SessionId) {
+      const stored = await super.load(id);
+      const messages = [...stored.messages];
+      this.lent.set(this.keyOf(id), messages);
+      return { ...stored, messages };
+    }
+    override async commit(id: SessionId, turn: TurnCommit) {
+      await super.commit(id, turn);
+      this.lent.get(this.keyOf(id))?.push(...turn.messages);
+    }
+  }
+  t.ok((await broken(Growing)).includes('leaves what was loaded as it was when another turn is added'));
+
+  class Frozen extends PlainStore {
+    override async load(id: SessionId) {
+      const stored = await super.load(id);
+      return { ...stored, messages: Object.freeze(stored.messages.map((message) => Object.freeze(message))) };
+    }
+  }
+  t.same(await broken(Frozen), [], 'to hand out what cannot be changed is as good');
+});

@@ -1,0 +1,60 @@
+import t from 'tap';
+import type { IdempotencyKey, IdempotencyRecord, SessionId, TurnCommit } from '../../../src/index.js';
+import { broken, PlainStore } from './plain-store.js';
+
+t.test('idempotency keys that are told apart too little, kept too long, or kept without their turn', async (t) => {
+  const apart = 'takes idempotency keys for data, and tells them apart by project, route and key';
+  const together = 'keeps an answer together with its turn, or not at all';
+  class NoTenants extends PlainStore {
+    override answerKeyOf({ route, key }: IdempotencyKey) {
+      return JSON.stringify([route, key]);
+    }
+  }
+  t.same(await broken(NoTenants), [apart]);
+
+  class Joined extends PlainStore {
+    override answerKeyOf({ project, route, key }: IdempotencyKey) {
+      return `${project}:${route}:${key}`;
+    }
+  }
+  t.same(await broken(Joined), [apart]);
+
+  class Alone extends PlainStore {
+    override async commit(id: SessionId, turn: TurnCommit) {
+      if (turn.idempotency) this.putAnswer(turn.idempotency);
+      await super.commit(id, turn);
+    }
+  }
+  t.same(await broken(Alone), [together]);
+
+  class Forgets extends PlainStore {
+    override async commit(id: SessionId, turn: TurnCommit) {
+      await super.commit(id, { ...turn, idempotency: undefined });
+    }
+  }
+  t.ok((await broken(Forgets)).includes(together));
+
+  class Forever extends PlainStore {
+    override putAnswer(record: IdempotencyRecord) {
+      this.kept.answers.set(this.answerKeyOf(record.key), { record: structuredClone(record), until: Number.POSITIVE_INFINITY });
+    }
+  }
+  t.same(await broken(Forever), ['holds what was answered for 24 hours and no longer']);
+
+  class Shares extends PlainStore {
+    override putAnswer(record: IdempotencyRecord) {
+      super.putAnswer(record);
+      this.kept.answers.set(this.answerKeyOf(record.key), { record, until: this.clock.monotonic() + 24 * 3_600_000 });
+    }
+  }
+  t.same(await broken(Shares), ['does not change with the answer that it was given']);
+
+  class FirstStays extends PlainStore {
+    override putAnswer(record: IdempotencyRecord) {
+      if (!this.kept.answers.has(this.answerKeyOf(record.key))) super.putAnswer(record);
+    }
+  }
+  t.ok(
+    (await broken(FirstStays)).includes('keeps that tools began under an idempotency key, and in its place what was answered'),
+  );
+});

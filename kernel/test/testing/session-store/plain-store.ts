@@ -1,0 +1,239 @@
+import {
+  conversationId,
+  type IdempotencyKey,
+  type IdempotencyRecord,
+  type InterruptedTurn,
+  type Message,
+  type Metadata,
+  type NewSession,
+  type ParkOwner,
+  SessionExists,
+  type SessionFacts,
+  type SessionId,
+  type SessionPage,
+  type SessionStore,
+  type StoredSession,
+  type StoredTurn,
+  type Summary,
+  type TurnBegin,
+  type TurnCommit,
+  type TurnPage,
+  VersionConflict,
+} from '../../../src/index.js';
+import { ManualClock, type OpenedStore, sessionStoreContract } from '../../../src/testing/index.js';
+import { failing } from '../failing.js';
+
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+
+export interface PlainSession {
+  readonly id: SessionId;
+  base: number;
+  readonly createdAt: number;
+  updatedAt: number;
+  user: string | undefined;
+  metadata: Metadata;
+  turns: (readonly Message[])[];
+  summary: Summary | undefined;
+}
+
+/** What outlives a store: the next one is opened over it. */
+export class Kept {
+  /** In the order in which they were made. */
+  readonly sessions = new Map<string, PlainSession>();
+  readonly tombstones = new Map<string, { version: number; until: number }>();
+  readonly calls = new Map<string, { messages: readonly Message[]; until: number }>();
+  readonly begun = new Map<string, InterruptedTurn>();
+  readonly answers = new Map<string, { record: IdempotencyRecord; until: number }>();
+}
+
+/** The least that keeps the contract. What is wrong with a store in a test is what it overrides. */
+export class PlainStore implements SessionStore {
+  readonly sessions: Kept['sessions'];
+  readonly calls: Kept['calls'];
+  readonly begun: Kept['begun'];
+  /** What had begun before this store was opened. */
+  readonly left: Kept['begun'];
+
+  constructor(
+    readonly clock = new ManualClock(),
+    readonly kept = new Kept(),
+  ) {
+    this.sessions = kept.sessions;
+    this.calls = kept.calls;
+    this.begun = kept.begun;
+    this.left = new Map(kept.begun);
+  }
+
+  async load(id: SessionId): Promise<StoredSession> {
+    return structuredClone(this.loaded(id));
+  }
+
+  /** What is loaded, as the store itself holds it. */
+  loaded(id: SessionId): StoredSession {
+    const session = this.sessions.get(this.keyOf(id));
+    const messages = session?.turns.flat() ?? [];
+    const bytes = messages.reduce((sum, message) => sum + Buffer.byteLength(JSON.stringify(message)), 0);
+    return { version: this.versionOf(id), messages, bytes, summary: session?.summary };
+  }
+
+  async version(id: SessionId): Promise<number> {
+    return this.versionOf(id);
+  }
+
+  versionOf(id: SessionId): number {
+    const session = this.sessions.get(this.keyOf(id));
+    return session ? session.base + session.turns.length : this.buried(id);
+  }
+
+  buried(id: SessionId): number {
+    const tombstone = this.kept.tombstones.get(this.keyOf(id));
+    return tombstone && tombstone.until > this.clock.monotonic() ? tombstone.version : 0;
+  }
+
+  async begin(id: SessionId, { turnId, input }: TurnBegin): Promise<void> {
+    this.begun.set(turnId, structuredClone({ id, turnId, input }));
+  }
+
+  readonly idempotency = {
+    get: async (key: IdempotencyKey) => {
+      const found = this.kept.answers.get(this.answerKeyOf(key));
+      return found && found.until > this.clock.monotonic() ? structuredClone(found.record) : undefined;
+    },
+    put: async (record: IdempotencyRecord) => this.putAnswer(record),
+  };
+
+  putAnswer(record: IdempotencyRecord): void {
+    const until = this.clock.monotonic() + DAY;
+    this.kept.answers.set(this.answerKeyOf(record.key), { record: structuredClone(record), until });
+  }
+
+  answerKeyOf({ project, route, key }: IdempotencyKey): string {
+    return JSON.stringify([project, route, key]);
+  }
+
+  async commit(id: SessionId, { turnId, expected, messages, user, idempotency }: TurnCommit): Promise<void> {
+    const version = this.versionOf(id);
+    if (version !== expected) throw new VersionConflict(expected, version);
+    const session = this.sessions.get(this.keyOf(id)) ?? this.add(id, {});
+    session.turns.push(structuredClone(messages));
+    session.user = user ?? session.user;
+    session.updatedAt = this.clock.now();
+    if (turnId !== undefined) this.begun.delete(turnId);
+    if (idempotency) this.putAnswer(idempotency);
+  }
+
+  add(id: SessionId, more: Partial<PlainSession>): PlainSession {
+    const now = this.clock.now();
+    const empty = { user: undefined, metadata: {}, turns: [], summary: undefined };
+    const session = { id: { ...id }, base: this.buried(id), createdAt: now, updatedAt: now, ...empty, ...structuredClone(more) };
+    this.sessions.set(this.keyOf(id), session);
+    return session;
+  }
+
+  async abandon(_: SessionId, turnId: string): Promise<void> {
+    this.begun.delete(turnId);
+  }
+
+  async recover(): Promise<readonly InterruptedTurn[]> {
+    const turns = [...this.left.values()];
+    for (const { turnId } of turns) this.begun.delete(turnId);
+    this.left.clear();
+    return turns;
+  }
+
+  async park(owner: ParkOwner, callIds: readonly string[], messages: readonly Message[]): Promise<void> {
+    const parked = { messages: structuredClone(messages), until: this.clock.monotonic() + HOUR };
+    for (const callId of callIds) this.calls.set(this.keyOf({ ...owner, key: callId }), parked);
+  }
+
+  async parked(owner: ParkOwner, callId: string): Promise<readonly Message[] | undefined> {
+    const found = this.calls.get(this.keyOf({ ...owner, key: callId }));
+    return found && found.until > this.clock.monotonic() ? structuredClone(found.messages) : undefined;
+  }
+
+  async create(id: SessionId, { metadata, messages }: NewSession): Promise<void> {
+    if (this.sessions.has(this.keyOf(id))) throw new SessionExists();
+    this.add(id, { metadata, turns: messages.length > 0 ? [messages] : [] });
+  }
+
+  async facts(id: SessionId): Promise<SessionFacts | undefined> {
+    const session = this.sessions.get(this.keyOf(id));
+    return session && this.factsOf(session);
+  }
+
+  factsOf({ id, createdAt, updatedAt, user, metadata, turns }: PlainSession): SessionFacts {
+    const conversation = conversationId(id);
+    return structuredClone({ id, conversation, createdAt, updatedAt, turns: turns.length, user, metadata });
+  }
+
+  async find(project: string, conversation: string): Promise<SessionFacts | undefined> {
+    const found = await this.list(project, { limit: Number.POSITIVE_INFINITY, order: 'asc' });
+    return found.find((facts) => facts.conversation === conversation);
+  }
+
+  async list(project: string, { limit, order, after, user, agents }: SessionPage): Promise<readonly SessionFacts[]> {
+    const all = [...this.sessions.values()].map((session) => this.factsOf(session));
+    if (order === 'desc') all.reverse();
+    const among = all.filter(({ id }) => id.project === project && (agents?.includes(id.agent) ?? true));
+    const last = among.findIndex(({ conversation }) => conversation === after);
+    if (after !== undefined && last < 0) return [];
+    return among
+      .slice(last + 1)
+      .filter((facts) => user === undefined || facts.user === user)
+      .slice(0, limit);
+  }
+
+  async setMetadata(id: SessionId, metadata: Metadata): Promise<void> {
+    const session = this.sessions.get(this.keyOf(id));
+    if (session) Object.assign(session, { metadata: structuredClone(metadata), updatedAt: this.clock.now() });
+  }
+
+  async turns(id: SessionId, { limit, order, after }: TurnPage): Promise<readonly StoredTurn[]> {
+    const turns = (this.sessions.get(this.keyOf(id))?.turns ?? []).map((messages, i) => ({ turn: i + 1, messages }));
+    if (order === 'desc') turns.reverse();
+    const later = turns.filter(({ turn }) => after === undefined || (order === 'asc' ? turn > after : turn < after));
+    return structuredClone(later.slice(0, limit));
+  }
+
+  async putSummary(id: SessionId, version: number, summary: Summary): Promise<void> {
+    const session = this.sessions.get(this.keyOf(id));
+    if (session && this.versionOf(id) === version) session.summary = { ...summary };
+  }
+
+  async fork(id: SessionId, key: string, turns: number): Promise<void> {
+    const copy = { ...id, key };
+    if (this.sessions.has(this.keyOf(copy))) throw new SessionExists();
+    const session = this.sessions.get(this.keyOf(id));
+    if (!session) return;
+    const { metadata, user, summary } = session;
+    const copied = session.turns.slice(0, turns);
+    const covers = (summary?.messages ?? 0) <= copied.flat().length;
+    this.add(copy, { metadata, user, turns: copied, summary: covers ? summary : undefined });
+  }
+
+  async delete(id: SessionId): Promise<boolean> {
+    if (!this.sessions.has(this.keyOf(id))) return false;
+    const tombstone = { version: this.versionOf(id) + 1, until: this.clock.monotonic() + 30 * DAY };
+    this.kept.tombstones.set(this.keyOf(id), tombstone);
+    this.sessions.delete(this.keyOf(id));
+    for (const turn of this.begun.values()) if (this.keyOf(turn.id) === this.keyOf(id)) this.begun.delete(turn.turnId);
+    return true;
+  }
+
+  async health(): Promise<{ readonly ok: boolean; readonly reason?: string }> {
+    return { ok: true };
+  }
+
+  keyOf({ project, agent, key }: SessionId): string {
+    return JSON.stringify([project, agent, key]);
+  }
+}
+
+/** Which cases find fault with a store. */
+export async function broken(Store: new (clock: ManualClock, kept: Kept) => PlainStore): Promise<readonly string[]> {
+  const clock = new ManualClock();
+  const over = (kept: Kept) => ({ store: new Store(clock, kept) });
+  const reopen = ({ store }: OpenedStore) => over((store as PlainStore).kept);
+  return failing(sessionStoreContract(() => over(new Kept()), { clock, reopen }));
+}

@@ -1,0 +1,33 @@
+import type { Clock } from '@plugboard/kernel';
+import { BegunFile } from './begun-file.js';
+import { ExpiredFile } from './expired-file.js';
+import { FactFile } from './fact-file.js';
+import { IdempotencyFile } from './idempotency-file.js';
+import type { OpenedFile } from './open-file.js';
+import { ParkedFile } from './parked-file.js';
+import { SessionFile } from './session-file.js';
+
+/** All that stands in the file, each kind with the statements that read and write it. */
+export class StoreFile {
+  readonly sessions: SessionFile;
+  readonly facts: FactFile;
+  readonly begun: BegunFile;
+  readonly parked: ParkedFile;
+  readonly answers: IdempotencyFile;
+  readonly #expired: ExpiredFile;
+
+  constructor(path: string, opened: OpenedFile, clock: Clock) {
+    this.sessions = new SessionFile(path, opened.database, clock);
+    this.facts = new FactFile(path, opened.database);
+    this.begun = new BegunFile(path, opened, clock);
+    this.parked = new ParkedFile(path, opened.database, clock);
+    this.answers = new IdempotencyFile(opened.database, clock);
+    this.#expired = new ExpiredFile(opened.database, clock);
+  }
+
+  /** One small step of deleting what is older than `ttl` milliseconds, or not to be kept for longer. @returns whether there may be more to delete. */
+  sweep(ttl: number): boolean {
+    const hasMoreAnswers = this.answers.sweep();
+    return this.#expired.sweep(ttl) || hasMoreAnswers;
+  }
+}

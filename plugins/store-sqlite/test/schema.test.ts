@@ -1,0 +1,56 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { conversationId, type SessionId } from '@plugboard/kernel';
+import { ManualClock } from '@plugboard/kernel/testing';
+import t from 'tap';
+import { ANNA, kept, OWNER, openStore, turn } from './opened.js';
+
+/** When the sessions of the old files were used last, and some time after it. */
+const ANNA_USED = 1_767_100_000_000;
+const OTHER_USED = 1_767_200_000_000;
+const LATER = 1_767_300_000_000;
+const OTHER: SessionId = { project: 'other', agent: 'a"b', key: "ẞ ';--" };
+const KEY = { project: 'acme', route: '/v1/chat/completions', key: 'once' };
+
+/** Makes a file of an earlier schema, as the plugin left it then. */
+function oldFile(folder: string, schema: number): void {
+  const database = new DatabaseSync(join(folder, 'sessions.db'));
+  for (let n = 1; n <= schema; n++) database.exec(readFileSync(new URL(`fixtures/schema-${n}.sql`, import.meta.url), 'utf8'));
+  database.close();
+}
+
+for (const schema of [1, 2]) {
+  t.test(`goes on with a file of schema ${schema}, and with all that it holds`, async (t) => {
+    const folder = t.testdir();
+    oldFile(folder, schema);
+    const { store, database, close } = openStore(folder, { clock: new ManualClock(LATER) });
+    t.teardown(close);
+    t.same(database.prepare('PRAGMA user_version').get(), { user_version: 3 });
+    t.same(await kept(store, ANNA), { version: 2, messages: [...turn(1), ...turn(2)] });
+    t.same(await store.turns(ANNA, { limit: 1, order: 'desc' }), [{ turn: 2, messages: turn(2) }]);
+    t.same(await kept(store, OTHER), { version: 1, messages: [{ role: 'user', content: '漢字' }] });
+    t.strictSame(await store.facts(ANNA), {
+      id: ANNA,
+      conversation: conversationId(ANNA),
+      createdAt: ANNA_USED,
+      updatedAt: ANNA_USED,
+      turns: 2,
+      metadata: {},
+    });
+    t.match(await store.find('other', conversationId(OTHER)), { id: OTHER, createdAt: OTHER_USED, turns: 1 });
+    t.match(await store.list('acme', { limit: 10, order: 'desc' }), [{ id: ANNA }]);
+    t.same(await store.recover(), [{ id: ANNA, turnId: 'turn_3', input: [{ role: 'user', content: 'question 3' }] }]);
+    t.same(await store.parked(OWNER, 'call_1'), [{ role: 'user', content: 'parked' }]);
+    const answer = { key: KEY, fingerprint: 'f1', result: { text: 'answer' } };
+    t.same(await store.idempotency.get(KEY), schema === 1 ? undefined : answer);
+
+    await store.commit(ANNA, { expected: 2, messages: turn(3), user: 'anna', idempotency: answer });
+    await store.create({ ...OWNER, key: 'new' }, { metadata: { topic: 'rain' }, messages: [] });
+    t.match(await store.facts(ANNA), { turns: 3, user: 'anna', createdAt: ANNA_USED, updatedAt: LATER });
+    t.equal(await store.delete(OTHER), true);
+    t.match(await store.list('acme', { limit: 10, order: 'desc' }), [{ id: { key: 'new' } }, { id: ANNA }]);
+    t.same(database.prepare('PRAGMA integrity_check').all(), [{ integrity_check: 'ok' }]);
+    t.same(database.prepare('PRAGMA foreign_key_check').all(), []);
+  });
+}
