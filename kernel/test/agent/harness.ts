@@ -11,6 +11,7 @@ import { Runtime } from '../../src/agent/runtime.js';
 import { type RuntimeSettings, runtimeSchema } from '../../src/agent/settings.js';
 import type { Clock, IdSource } from '../../src/host/ambient.js';
 import type { Contribution, Extensions } from '../../src/host/extension-point.js';
+import type { Logger } from '../../src/host/log.js';
 import { OptionSchema } from '../../src/host/schema.js';
 import type { HostPhase } from '../../src/host/status.js';
 import { CapturedLog } from '../../src/testing/capture-log.js';
@@ -125,7 +126,7 @@ export async function runtimeIn(world: World) {
   if (faults.length > 0) throw new Error(JSON.stringify(faults));
   const settings = value as RuntimeSettings;
   const ids = world.ids ?? new SequentialIds();
-  const store = world.store ?? new MemoryStore({ ttl: '24h', maxSessions: 1000, maxBytes: '64mb' }, clock, log);
+  const store = world.store ?? memoryStore(clock, log);
   const runtime = new Runtime({
     settings,
     log,
@@ -153,6 +154,16 @@ export async function runtimeIn(world: World) {
     host,
     target: (name = 'assistant', principal: Principal = OPEN) => targetOf(runtime, name, principal),
   };
+}
+
+/** A store in memory, with some of its methods in the place of its own. */
+export function storeWith(methods: Partial<SessionStore>): SessionStore {
+  const clock = new ManualClock();
+  return Object.assign(memoryStore(clock, new CapturedLog().logger(clock)), methods);
+}
+
+function memoryStore(clock: Clock, log: Logger): MemoryStore {
+  return new MemoryStore({ ttl: '24h', maxSessions: 1000, maxBytes: '64mb' }, clock, log);
 }
 
 export function targetOf(runtime: Runtime, name: string, principal: Principal = OPEN): Target {

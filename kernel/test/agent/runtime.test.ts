@@ -3,10 +3,22 @@ import { channels } from '../../src/agent/diagnostics.js';
 import type { AgentEvent } from '../../src/agent/event.js';
 import { TurnError } from '../../src/agent/event.js';
 import type { Interceptor } from '../../src/agent/points/interceptor.js';
-import { type SessionStore, VersionConflict } from '../../src/agent/points/session-store.js';
+import { VersionConflict } from '../../src/agent/points/session-store.js';
 import { OPEN, type Principal } from '../../src/agent/principal.js';
 import { ManualClock } from '../../src/testing/clock.js';
-import { calls, collect, endOf, request, runtimeIn, ScriptedModel, says, single, textOfEvents, user } from './harness.js';
+import {
+  calls,
+  collect,
+  endOf,
+  request,
+  runtimeIn,
+  ScriptedModel,
+  says,
+  single,
+  storeWith,
+  textOfEvents,
+  user,
+} from './harness.js';
 
 const acme: Principal = { project: 'acme', token: 'ci', scopes: ['chat'] };
 
@@ -179,23 +191,13 @@ t.test('sessions', async (t) => {
   t.test('the end of a turn is told only once it is kept, and never where it is not', async (t) => {
     const commit = Promise.withResolvers<void>();
     const began = Promise.withResolvers<void>();
-    const store = (work: () => Promise<void>): SessionStore => ({
-      load: async () => ({ version: 3, messages: [user('old'), { role: 'assistant', content: 'older' }] }),
-      version: async () => 3,
-      begin: async () => {},
-      commit: work,
-      abandon: async () => {},
-      recover: async () => [],
-      park: async () => {},
-      parked: async () => undefined,
-      idempotency: { get: async () => undefined, put: async () => {} },
-      health: async () => ({ ok: true }),
-    });
     const slow = await runtimeIn({
       models: { fast: new ScriptedModel([says('hi')]) },
-      store: store(() => {
-        began.resolve();
-        return commit.promise;
+      store: storeWith({
+        commit: () => {
+          began.resolve();
+          return commit.promise;
+        },
       }),
     });
     const events: AgentEvent[] = [];
@@ -210,14 +212,14 @@ t.test('sessions', async (t) => {
 
     const lost = await runtimeIn({
       models: { fast: new ScriptedModel([says('hi')]) },
-      store: store(() => Promise.reject(new VersionConflict(3, 4))),
+      store: storeWith({ commit: () => Promise.reject(new VersionConflict(3, 4)) }),
     });
     const failed = await collect(lost.runtime.run(request(lost.target(), { session: { key: 's' } })));
     t.match(endOf(failed), {
       type: 'failed',
       failure: { code: 'store_failed', message: 'The session store failed; nothing of the request was kept.' },
     });
-    t.match(lost.lines, [{ level: 'warn', msg: 'a turn failed', err: { message: /not kept/ } }]);
+    t.match(lost.lines, [{ level: 'warn', msg: 'a turn failed', err: { message: /nothing of the request was kept/ } }]);
   });
 
   t.test('a queue that is full and a wait that is too long are refused as busy', async (t) => {

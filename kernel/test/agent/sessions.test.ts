@@ -1,9 +1,9 @@
 import t from 'tap';
 import type { AgentEvent } from '../../src/agent/event.js';
 import type { Interceptor } from '../../src/agent/points/interceptor.js';
-import type { InterruptedTurn, SessionStore, TurnCommit } from '../../src/agent/points/session-store.js';
+import type { InterruptedTurn, TurnCommit } from '../../src/agent/points/session-store.js';
 import { ManualClock } from '../../src/testing/clock.js';
-import { endOf, gated, request, runtimeIn, ScriptedModel, says, sender, textOfEvents, user } from './harness.js';
+import { endOf, gated, request, runtimeIn, ScriptedModel, says, sender, storeWith, textOfEvents, user } from './harness.js';
 
 t.test('C-133 a retry of a turn that runs, or waits, joins it: it gets what was sent so far, and goes on live', async (t) => {
   const { model, call } = gated();
@@ -232,18 +232,11 @@ t.test('at the start, turns that a dead process left are told of, and the input 
     turnId: `turn_${agent}`,
     input: [user('hello')],
   });
-  const store: SessionStore = {
-    load: async () => ({ version: 0, messages: [] }),
+  const store = storeWith({
     version: async () => 4,
-    begin: async () => {},
     commit: async ({ key }, turn) => void commits.push({ key, turn }),
-    abandon: async () => {},
     recover: async () => ['rolls', 'keeps', 'gone'].map(left),
-    park: async () => {},
-    parked: async () => undefined,
-    idempotency: { get: async () => undefined, put: async () => {} },
-    health: async () => ({ ok: true }),
-  };
+  });
   const { lines } = await runtimeIn({
     agents: { rolls: { model: 'fast' }, keeps: { model: 'fast', onRestart: 'keep-input' } },
     models: { fast: new ScriptedModel([]) },
