@@ -36,11 +36,9 @@ export class Issuer {
     if (typeof page !== 'object' || page === null) throw wrongContent(address, 'OpenID configuration');
     const { issuer, jwks_uri: keys } = page as Readonly<Record<string, unknown>>;
     if (issuer !== this.#name) throw otherIssuer(address, issuer);
-    const fault = typeof keys === 'string' ? addressFault(keys) : 'is missing';
+    const fault = typeof keys === 'string' ? addressFault(keys, address) : 'is missing';
     if (fault !== undefined) throw wrongKeyAddress(address, fault);
-    const found = new URL(String(keys));
-    if (found.protocol !== address.protocol && address.protocol === 'https:') throw wrongKeyAddress(address, 'must be https');
-    return found;
+    return new URL(String(keys));
   }
 }
 

@@ -13,7 +13,7 @@ import {
 } from '@plugboard/kernel';
 import type { JWTPayload } from 'jose';
 import type { JwtConfig } from './config.js';
-import { KeysUnavailable, OtherIssuer, refusalOf } from './errors.js';
+import { KeysUnavailable, refusalOf } from './errors.js';
 import { KeyCache } from './key-cache.js';
 import { principalOf } from './principal.js';
 import { PROJECTS } from './project.js';
@@ -48,12 +48,8 @@ export class JwtProvider implements AuthProvider, Lifecycle {
 
   /** @throws ConfigFault where the issuer is another one. An issuer that does not answer is waited for while the server runs. */
   async start(signal: AbortSignal): Promise<void> {
-    try {
-      await this.#keys.start(signal);
-    } catch (error) {
-      if (error instanceof OtherIssuer) throw new ConfigFault([{ path: ['issuer'], message: error.message }]);
-      throw error;
-    }
+    const other = await this.#keys.start(signal);
+    if (other) throw new ConfigFault([{ path: ['issuer'], message: other.message }]);
   }
 
   stop(): void {

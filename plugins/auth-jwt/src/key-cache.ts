@@ -51,11 +51,11 @@ export class KeyCache {
     this.#log = log;
   }
 
-  /** Asks for the keys. An issuer that does not answer is told in the log. @throws OtherIssuer where it is not the one that was meant. */
-  async start(signal: AbortSignal): Promise<void> {
+  /** Asks for the keys. An issuer that does not answer is told in the log; one that is not the one that was meant is the answer. */
+  async start(signal: AbortSignal): Promise<OtherIssuer | undefined> {
     signal.addEventListener('abort', () => this.stop(), { once: true });
     await this.#ask();
-    if (this.#failure instanceof OtherIssuer) throw this.#failure;
+    return this.#failure instanceof OtherIssuer ? this.#failure : undefined;
   }
 
   stop(): void {

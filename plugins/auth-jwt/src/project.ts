@@ -20,11 +20,8 @@ export function projectOf(
 ): { readonly project: string } | { readonly refused: string } {
   const value = Object.hasOwn(claims, claim) ? claims[claim] : undefined;
   if (typeof value !== 'string' || value === '') return { refused: NO_PROJECT_CLAIM };
-  if (map === undefined) {
-    const project = prefix + value;
-    return projects.includes(project) && project !== DEFAULT_PROJECT ? { project } : { refused: UNKNOWN_PROJECT };
-  }
-  const project = Object.hasOwn(map, value) ? map[value] : undefined;
+  const project = map === undefined ? prefix + value : Object.hasOwn(map, value) ? map[value] : undefined;
   if (project === undefined) return { refused: UNMAPPED };
-  return project === DEFAULT_PROJECT || projects.includes(project) ? { project } : { refused: UNKNOWN_PROJECT };
+  const known = project === DEFAULT_PROJECT ? map !== undefined : projects.includes(project);
+  return known ? { project } : { refused: UNKNOWN_PROJECT };
 }
