@@ -89,10 +89,11 @@ t.test(`R-063 a server that is killed ${ROUNDS} times keeps every turn whose end
       killed.resolve(victim.kill());
     };
     const time = upTo(400);
-    let timer: NodeJS.Timeout | undefined;
+    let hasBegun = false;
     see = (what) => {
-      if (trigger === 'time') timer ??= setTimeout(kill, time);
-      else if (what === trigger && left-- === 0) kill();
+      if (trigger === 'time' && !hasBegun) setTimeout(kill, time);
+      hasBegun = true;
+      if (what === trigger && left-- === 0) kill();
     };
     await Promise.all(
       players.map(async (player) => {
