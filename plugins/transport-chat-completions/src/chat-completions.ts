@@ -28,13 +28,14 @@ import { ChunkWriter, isShown, streamOf } from './chunks.js';
 import { clientToolsOf } from './client-tools.js';
 import { type AnswerHead, completionOf, readAnswer } from './completion.js';
 import type { ChatCompletionsConfig } from './config.js';
+import { keyBehind } from './conversation-key.js';
 import { connectionHeader, ignoredHeader } from './headers.js';
 import { idempotencyKeyOf, requestFingerprint } from './idempotency-key.js';
 import { conversationOf, textOnly } from './messages.js';
 import { parametersOf } from './parameters.js';
 import { Recorder } from './recorded-answer.js';
 import { type AnswerForm, repeated } from './replay.js';
-import { busyModeOf, sessionKeyOf } from './session-key.js';
+import { busyModeOf, type NamedSession, sessionOf, sourcesBeside } from './session-key.js';
 import type { StreamEncoder } from './stream-encoder.js';
 import { TurnFacts } from './turn-facts.js';
 import { parseRequest } from './validate.js';
@@ -82,22 +83,24 @@ export class ChatCompletions implements HttpRoute {
   /** @throws HttpError for what was wrong with the request, and for a turn that failed before the head of its answer was sent. */
   async handle(request: HttpRequest): Promise<HttpReply> {
     const body = parseRequest(request.body);
-    const session = sessionKeyOf(body, request, this.#config.sessionFrom);
-    const key = idempotencyKeyOf(request);
+    const named = sessionOf(body, request, this.#config.sessionFrom);
+    const sources = sourcesBeside(named, this.#config.sessionFrom);
+    const repeatable = idempotencyKeyOf(request);
     const conversation = conversationOf(body.messages);
     const encoder = body.stream ? this.#encoder() : undefined;
 
     const target = this.#resolve(body.model, request.principal);
     const clientTools = clientToolsOf(body, target);
-    const { params, ignored } = parametersOf(body, target, clientTools.length > 0, this.#config.sessionFrom);
+    const { params, ignored } = parametersOf(body, target, clientTools.length > 0, sources);
     const messages = target.input.includes('image') ? conversation : textOnly(conversation, target.connection);
-    request.note({ agent: target.name, stream: encoder !== undefined, session_hash: session && hashed(session) });
+    const session = named && (await this.#sessionOf(named, target, request));
+    request.note({ agent: target.name, stream: encoder !== undefined, session_hash: session && hashed(session.key) });
 
     const turn: TurnRequest = {
       target,
       principal: request.principal,
       messages,
-      session: session === undefined ? undefined : this.#sessionOf(session, request),
+      session,
       clientTools,
       params,
       incremental: encoder !== undefined,
@@ -107,10 +110,11 @@ export class ChatCompletions implements HttpRoute {
     };
     const head = this.#head(body.model, target);
     const form = { encoder, includeUsage: body.stream_options?.include_usage === true, headers: ignoredHeader(ignored) };
-    if (key === undefined) return this.#answer(request, turn, head, form);
+    if (repeatable === undefined) return this.#answer(request, turn, head, form);
 
-    const fingerprint = requestFingerprint(request.body, session);
-    const claimed = await this.#runtimes.one().claim({ project: request.principal.project, route: this.path, key }, fingerprint);
+    const fingerprint = requestFingerprint(request.body, session?.key);
+    const key = { project: request.principal.project, route: this.path, key: repeatable };
+    const claimed = await this.#runtimes.one().claim(key, fingerprint);
     if (claimed.kind !== 'new') return repeated(claimed, form);
     const recorder = new Recorder(head, encoder !== undefined, (failure) => httpErrorOf(failure, session !== undefined));
     return this.#answer(request, { ...turn, idempotency: { claim: claimed.claim, recorder } }, head, form);
@@ -121,9 +125,12 @@ export class ChatCompletions implements HttpRoute {
   }
 
   /** A client that gives up on a request and repeats it sends the same bytes: it joins the turn that it began. */
-  #sessionOf(key: string, request: HttpRequest): SessionRequest {
+  async #sessionOf(named: NamedSession, target: Target, request: HttpRequest): Promise<SessionRequest> {
+    const busy = busyModeOf(request);
+    const isKnown = 'conversation' in named;
+    const key = isKnown ? await keyBehind(named, target, request.principal, this.#runtimes.one().conversations) : named.key;
     const fingerprint = hash('sha256', JSON.stringify([request.principal.token, key, request.rawBody]), 'base64');
-    return { key, fingerprint, busy: busyModeOf(request) };
+    return { key, user: isKnown ? undefined : named.user, fingerprint, busy };
   }
 
   #encoder(): StreamEncoder {

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import type { BusyMode } from '@plugboard/kernel';
+import { type BusyMode, CONVERSATION_PREFIX } from '@plugboard/kernel';
 import { type HttpError, type HttpRequest, invalidRequest } from '@plugboard/transport-http';
 import type { ChatCompletionsConfig } from './config.js';
 import { stringTooLong } from './fault.js';
@@ -11,24 +11,46 @@ const MAX_BYTES = 512;
 
 export type KeySource = ChatCompletionsConfig['sessionFrom'][number];
 
+/** The session that a request belongs to, as the request names it. */
+export type NamedSession =
+  | {
+      readonly key: string;
+      /** Who is talking, where the request says so. */
+      readonly user: string | undefined;
+    }
+  | {
+      /** An opaque id, which the runtime knows the key of. */
+      readonly conversation: string;
+      /** Where it stood. */
+      readonly param: string;
+    };
+
 /**
- * The key of the session that a request belongs to, by the service document's table; undefined where it is stateless. A blank
- * value is none. The body's `session_id` wins over the header's.
+ * The session that a request belongs to, by the service document's table; undefined where it is stateless. A blank
+ * value is none. The body's `session_id` wins over the header's. One that begins as opaque ids do is such an id, and says all by itself: `user` is nothing to it.
  *
  * @param sources where a key may come from; what else was sent is not looked at.
  * @throws HttpError 400 for a value that is no key.
  */
-export function sessionKeyOf(
+export function sessionOf(
   body: CompletionRequest,
   request: Pick<HttpRequest, 'headers' | 'rawHeaders'>,
   sources: readonly KeySource[],
-): string | undefined {
+): NamedSession | undefined {
   const fromBody = sources.includes('session_id') ? keyPart(body.session_id, 'session_id') : undefined;
   const fromHeader = sources.includes('header') ? keyPart(headerValue(request), 'X-Session-Id') : undefined;
   const user = sources.includes('user') ? keyPart(body.user, 'user') : undefined;
   const session = fromBody ?? fromHeader;
-  if (user === undefined || session === undefined || user === session) return user ?? session;
-  return `${user}:${session}`;
+  if (session?.startsWith(CONVERSATION_PREFIX)) {
+    return { conversation: session, param: fromBody === undefined ? 'X-Session-Id' : 'session_id' };
+  }
+  const key = user === undefined || session === undefined || user === session ? (user ?? session) : `${user}:${session}`;
+  return key === undefined ? undefined : { key, user };
+}
+
+/** What of a request has a say in which session it belongs to. */
+export function sourcesBeside(session: NamedSession | undefined, sources: readonly KeySource[]): readonly KeySource[] {
+  return session && 'conversation' in session ? sources.filter((source) => source !== 'user') : sources;
 }
 
 const BUSY_MODES: readonly BusyMode[] = ['enqueue', 'reject', 'interrupt'];

@@ -1,6 +1,6 @@
-import type { AgentEvent, Failure, FailureCode } from '@plugboard/kernel';
+import type { AgentEvent, Conversation, Failure, FailureCode, Principal } from '@plugboard/kernel';
 import t from 'tap';
-import { bench, finished, HI, refusal, says, written } from './support/route.js';
+import { bench, finished, HI, NOW, refusal, says, written } from './support/route.js';
 
 const step = { type: 'step', step: 1, connection: 'fast' } as const;
 
@@ -54,6 +54,71 @@ t.test('C-133 a request and its repetition have one fingerprint, by token, sessi
   t.not(await fingerprint({ user: 'ann', temperature: 0.5 }), first);
   t.not(await fingerprint({ user: 'ann' }, { rawHeaders: ['X-Session-Id', 's1'] }), first);
   t.not(await fingerprint({ user: 'ann' }, { principal: { project: 'default', token: 'ci', scopes: ['chat'] } }), first);
+});
+
+const CONVERSATION: Conversation = {
+  id: { project: 'default', agent: 'assistant', key: 'ann:s1' },
+  conversation: 'conv_1',
+  createdAt: NOW,
+  updatedAt: NOW,
+  turns: 1,
+  metadata: {},
+  status: 'idle',
+};
+
+t.test('an opaque id as session_id leads to the session’s key, and a user beside it is ignored', async (t) => {
+  const asked: unknown[] = [];
+  const conversation = async (id: string, { project }: Principal) => {
+    asked.push([id, project]);
+    return CONVERSATION;
+  };
+  const { ask, turns, notes } = bench({ conversation });
+  const reply = await ask({ session_id: 'conv_1', user: 'bob' });
+  t.strictSame(asked, [['conv_1', 'default']]);
+  t.match(turns, [{ session: { key: 'ann:s1', user: undefined } }]);
+  t.equal(reply.headers?.['x-ignored-params'], 'user');
+  const byKey = bench();
+  await byKey.ask({ session_id: 'ann:s1' });
+  t.equal(notes.session_hash, byKey.notes.session_hash, 'it is the same session');
+  const byHeader = bench({ conversation, rawHeaders: ['X-Session-Id', 'conv_1'] });
+  await byHeader.ask();
+  t.match(byHeader.turns, [{ session: { key: 'ann:s1' } }]);
+});
+
+t.test('an opaque id that leads nowhere is a 404, one of another agent a 400 that names both', async (t) => {
+  const nowhere = await refusal(bench().ask({ session_id: 'conv_1' }));
+  t.equal(nowhere.status, 404);
+  t.match(nowhere.body.error, { code: 'conversation_not_found', type: 'invalid_request_error' });
+  const conversation = async () => ({ ...CONVERSATION, id: { ...CONVERSATION.id, agent: 'billing' } });
+  const { ask, turns } = bench({ conversation });
+  const other = await refusal(ask({ session_id: 'conv_1' }));
+  t.equal(other.status, 400);
+  t.match(other.body.error, { param: 'session_id', code: 'invalid_value', message: /'billing'.*'assistant'/ });
+  t.match((await refusal(bench({ conversation, rawHeaders: ['X-Session-Id', 'conv_1'] }).ask())).body.error, {
+    param: 'X-Session-Id',
+  });
+  t.strictSame(turns, []);
+  const broken = bench({
+    conversation: async () => {
+      throw new TypeError('a defect');
+    },
+  });
+  await t.rejects(broken.ask({ session_id: 'conv_1' }), TypeError);
+});
+
+t.test('the session is told who is talking', async (t) => {
+  const { ask, turns } = bench();
+  await ask({ user: 'ann' });
+  await ask({ user: 'ann', session_id: 's1' });
+  await ask({ session_id: 's1' });
+  t.strictSame(
+    turns.map(({ session }) => [session?.key, session?.user]),
+    [
+      ['ann', 'ann'],
+      ['ann:s1', 'ann'],
+      ['s1', undefined],
+    ],
+  );
 });
 
 t.test('X-Session-Busy says what happens where the session is busy; a word that means nothing is a 400', async (t) => {

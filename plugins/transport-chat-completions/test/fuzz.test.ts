@@ -3,7 +3,7 @@ import { HttpError } from '@plugboard/transport-http';
 import fc from 'fast-check';
 import t from 'tap';
 import { requestSchema } from '../src/request-schema.js';
-import { sessionKeyOf } from '../src/session-key.js';
+import { sessionOf } from '../src/session-key.js';
 import { parseRequest } from '../src/validate.js';
 import { bench, finished, HI, textOf, written } from './support/route.js';
 
@@ -77,8 +77,10 @@ t.test('C-135 any text is a key, none, or the caller’s own fault', async () =>
         rawHeaders: lines.flatMap((line) => ['x-session-id', line]),
       };
       try {
-        const key = sessionKeyOf({ model: 'a', messages: [], user, session_id }, request, ['session_id', 'header', 'user']);
-        return key === undefined || (key.trim() !== '' && key.isWellFormed() && !/\p{Cc}/u.test(key));
+        const named = sessionOf({ model: 'a', messages: [], user, session_id }, request, ['session_id', 'header', 'user']);
+        if (named === undefined) return true;
+        const key = 'key' in named ? named.key : named.conversation;
+        return key.trim() !== '' && key.isWellFormed() && !/\p{Cc}/u.test(key);
       } catch (error) {
         return error instanceof HttpError && error.status === 400;
       }

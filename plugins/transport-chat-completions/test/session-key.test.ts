@@ -1,7 +1,7 @@
 import { HttpError } from '@plugboard/transport-http';
 import t from 'tap';
 import type { CompletionRequest } from '../src/request.js';
-import { type KeySource, sessionKeyOf } from '../src/session-key.js';
+import { type KeySource, sessionOf, sourcesBeside } from '../src/session-key.js';
 
 const ALL: readonly KeySource[] = ['session_id', 'header', 'user'];
 
@@ -16,8 +16,16 @@ function header(...values: string[]) {
 
 const NO_HEADER = { headers: {}, rawHeaders: [] };
 
-function key(fields: Partial<CompletionRequest>, request: ReturnType<typeof header> | typeof NO_HEADER = NO_HEADER, from = ALL) {
-  return sessionKeyOf({ model: 'a', messages: [], ...fields }, request, from);
+type Sent = ReturnType<typeof header> | typeof NO_HEADER;
+
+function session(fields: Partial<CompletionRequest>, request: Sent = NO_HEADER, from = ALL) {
+  return sessionOf({ model: 'a', messages: [], ...fields }, request, from);
+}
+
+function key(fields: Partial<CompletionRequest>, request: Sent = NO_HEADER, from = ALL) {
+  const named = session(fields, request, from);
+  if (named && 'conversation' in named) throw new Error(`an opaque id: ${named.conversation}`);
+  return named?.key;
 }
 
 function fault(work: () => unknown) {
@@ -124,4 +132,23 @@ t.test('C-062 safety_identifier and prompt_cache_key are no part of a key', asyn
   const fields = { safety_identifier: 'ann', prompt_cache_key: 'k' };
   t.equal(key(fields), undefined);
   t.equal(key({ user: 'ann', ...fields }), 'ann');
+});
+
+t.test('who is talking is told besides, where it may be part of the key', async (t) => {
+  t.strictSame(session({ user: 'ann' }), { key: 'ann', user: 'ann' });
+  t.strictSame(session({ user: 'ann', session_id: 's1' }), { key: 'ann:s1', user: 'ann' });
+  t.strictSame(session({ user: ' ', session_id: 's1' }), { key: 's1', user: undefined });
+  t.strictSame(session({ user: 'ann', session_id: 's1' }, NO_HEADER, ['session_id']), { key: 's1', user: undefined });
+});
+
+t.test('what begins as opaque ids do is one, and needs no user', async (t) => {
+  t.strictSame(session({ session_id: 'conv_1' }), { conversation: 'conv_1', param: 'session_id' });
+  t.strictSame(session({ session_id: 'conv_1', user: 'ann' }), { conversation: 'conv_1', param: 'session_id' });
+  t.strictSame(session({ user: 'ann' }, header('conv_1')), { conversation: 'conv_1', param: 'X-Session-Id' });
+  t.strictSame(session({ session_id: 's1' }, header('conv_1')), { key: 's1', user: undefined }, 'the body wins');
+  t.strictSame(session({ user: 'conv_1' }), { key: 'conv_1', user: 'conv_1' }, 'a user may have any name');
+  t.strictSame(session({ session_id: ' conv_1' }), { key: ' conv_1', user: undefined });
+  t.strictSame(sourcesBeside(session({ session_id: 'conv_1' }), ALL), ['session_id', 'header']);
+  t.strictSame(sourcesBeside(session({ session_id: 's1' }), ALL), ALL);
+  t.strictSame(sourcesBeside(undefined, ALL), ALL);
 });

@@ -4,12 +4,14 @@ import {
   type AgentRuntime,
   AgentRuntimes,
   type Claimed,
+  type Conversations,
   type IdempotencyKey,
   NO_USAGE,
   OPEN,
   type Principal,
   type Resolution,
   type Target,
+  TurnError,
   type TurnFinished,
   type TurnRequest,
 } from '@plugboard/kernel';
@@ -31,6 +33,7 @@ export const agent: Target = {
   input: ['text', 'image'],
   connection: 'fast',
   onBusy: 'enqueue',
+  toolVisibility: 'full',
   onDisconnect: 'cancel',
   honours: () => true,
 };
@@ -67,6 +70,8 @@ export interface Bench {
   readonly claimed?: Claimed;
   readonly target?: Partial<Target>;
   readonly resolution?: Resolution;
+  /** Finds a session by its opaque id; by default there is none. */
+  readonly conversation?: Conversations['get'];
   /** The plugin's options. */
   readonly config?: object;
   /** False: the plugin that frames streams is not there. */
@@ -98,6 +103,7 @@ export function bench(options: Bench = {}) {
       turns.push(turn);
       return options.run?.(turn) ?? events(options.batches ?? says('Hello'));
     },
+    conversations: { get: options.conversation ?? noConversation } as Partial<Conversations> as Conversations,
     ready: async () => true,
   };
   const context = testContext(chatCompletions, { config: options.config, clock });
@@ -134,6 +140,10 @@ export function bench(options: Bench = {}) {
     ask: async (fields: Readonly<Record<string, unknown>> = {}): Promise<HttpReply> =>
       route.handle(request({ model: 'assistant', messages: HI, ...fields })),
   };
+}
+
+async function noConversation(): Promise<never> {
+  throw new TurnError('conversation_not_found', 'There is none.');
 }
 
 /** The error that a request is refused with. */
