@@ -1,0 +1,147 @@
+import {
+  type AgentRuntime,
+  type Conversation,
+  type Conversations,
+  type Extensions,
+  inject,
+  injectable,
+  type Principal,
+  type Target,
+} from '@plugboard/kernel';
+import { type HttpRequest, type HttpRoute, serviceError } from '@plugboard/transport-http';
+import { optionalTextAt } from './checks.js';
+import { type ConversationBody, conversationBody } from './conversation.js';
+import { invalid, missing, stringTooLong } from './faults.js';
+import { findItem } from './item-pages.js';
+import { keyOf, wordOf } from './key.js';
+import { listQueryOf, only } from './list-query.js';
+import { messagesOf, namingItems } from './messages-of-items.js';
+import { metadataOf } from './metadata.js';
+import { type Page, pageOf } from './page.js';
+import { route } from './route.js';
+import { connectionForTextOnly } from './text-only.js';
+
+/** Where the plugin's `register` leaves its reads for the classes that open routes. */
+export const RUNTIMES = Symbol('transport-conversations.runtimes');
+
+const COLLECTION = '/v1/conversations';
+const ONE = `${COLLECTION}/:id`;
+const MAX_AGENT_BYTES = 256;
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/**
+ * `/v1/conversations` and what is below, but for items: the reference protocol's routes, and a list, a fork and an end of what runs besides. Bodies are checked
+ * before anything is looked for; what is not there and what belongs to another project is the same 404.
+ */
+@injectable()
+export class ConversationRoutes {
+  readonly #runtimes: Extensions<AgentRuntime>;
+
+  constructor(@inject(RUNTIMES) runtimes: Extensions<AgentRuntime>) {
+    this.#runtimes = runtimes;
+  }
+
+  get routes(): readonly HttpRoute[] {
+    const read = { method: 'GET', access: ['sessions:read'], body: 'none', startsWork: false } as const;
+    const write = { method: 'POST', access: ['sessions:write'], body: 'json', startsWork: false } as const;
+    return [
+      route({ ...read, path: COLLECTION, knows: ['limit', 'after', 'order', 'user'], answer: (request) => this.#list(request) }),
+      route({
+        ...write,
+        path: COLLECTION,
+        startsWork: true,
+        knows: ['agent', 'id', 'items', 'metadata'],
+        answer: (request) => this.#create(request),
+      }),
+      route({ ...read, path: ONE, answer: (request) => this.#retrieve(request) }),
+      route({ ...write, path: ONE, knows: ['metadata'], answer: (request) => this.#update(request) }),
+      route({ ...write, path: ONE, method: 'DELETE', body: 'none', answer: (request) => this.#delete(request) }),
+      route({
+        ...write,
+        path: `${ONE}/fork`,
+        access: ['sessions:read', 'sessions:write'],
+        startsWork: true,
+        knows: ['id', 'after_item'],
+        answer: (request) => this.#fork(request),
+      }),
+      route({ ...write, path: `${ONE}/cancel`, body: 'none', answer: (request) => this.#cancel(request) }),
+    ];
+  }
+
+  async #list({ query, principal }: HttpRequest): Promise<Page<ConversationBody>> {
+    const { limit, order, after } = listQueryOf(query);
+    const user = wordOf(only(query, 'user'), 'user');
+    const found = await this.#conversations.list({ limit: limit + 1, order, after, user }, principal);
+    return pageOf(found.map(conversationBody), limit);
+  }
+
+  async #create({ body, principal }: HttpRequest): Promise<ConversationBody> {
+    const { agent, id, items, metadata } = body as Fields;
+    const checked = { key: keyOf(id, 'id'), metadata: metadataOf(metadata) };
+    const target = this.#resolve(agentOf(agent), principal);
+    const given = messagesOf(items ?? [], connectionForTextOnly(target));
+    const made = this.#conversations.create(target, { ...checked, messages: given.messages }, principal);
+    return conversationBody(await namingItems(given, made));
+  }
+
+  async #retrieve({ params: { id = '' }, principal }: HttpRequest): Promise<ConversationBody> {
+    return conversationBody(await this.#conversations.get(id, principal));
+  }
+
+  async #update({ params: { id = '' }, body, principal }: HttpRequest): Promise<ConversationBody> {
+    const { metadata } = body as Fields;
+    if (metadata === undefined) throw missing('metadata');
+    return conversationBody(await this.#conversations.setMetadata(id, metadataOf(metadata), principal));
+  }
+
+  async #delete({ params: { id = '' }, principal }: HttpRequest): Promise<object> {
+    await this.#conversations.delete(id, principal);
+    return { id, object: 'conversation.deleted', deleted: true };
+  }
+
+  async #fork({ params: { id = '' }, body, principal }: HttpRequest): Promise<ConversationBody> {
+    const { id: copy, after_item } = body as Fields;
+    const key = keyOf(copy, 'id');
+    const item = optionalTextAt(after_item, 'after_item');
+    const original = await this.#conversations.get(id, principal);
+    const turns = item === undefined ? undefined : await this.#turnsUpTo(item, original, principal);
+    return conversationBody(await this.#conversations.fork(id, { key, turns }, principal));
+  }
+
+  async #cancel({ params: { id = '' }, principal }: HttpRequest): Promise<ConversationBody> {
+    return conversationBody(await this.#conversations.cancel(id, principal));
+  }
+
+  /** How many whole turns there are up to an item, that item included. */
+  async #turnsUpTo(item: string, { conversation }: Conversation, principal: Principal): Promise<number> {
+    const found = await findItem(conversation, (page) => this.#conversations.turns(conversation, page, principal), item);
+    if (!found) throw invalid('after_item', 'the conversation has no such item');
+    return found.isLast ? found.turn : found.turn - 1;
+  }
+
+  /** The texts are constant: they tell nothing of what exists but what the status does. */
+  #resolve(agent: string, principal: Principal): Target {
+    const resolution = this.#runtimes.one().resolve(agent, principal);
+    switch (resolution.kind) {
+      case 'target':
+        return resolution.target;
+      case 'forbidden':
+        throw serviceError(403, 'The agent that `agent` names is outside the scope of this API token.');
+      case 'unknown':
+        throw serviceError(400, 'No agent and no model goes by the name in `agent`, and there is no default agent.');
+    }
+  }
+
+  get #conversations(): Conversations {
+    return this.#runtimes.one().conversations;
+  }
+}
+
+/** The name of the agent that is to answer; empty, which names none, for the default agent. */
+function agentOf(value: unknown): string {
+  const name = optionalTextAt(value, 'agent') ?? '';
+  const bytes = Buffer.byteLength(name);
+  if (bytes > MAX_AGENT_BYTES) throw stringTooLong('agent', MAX_AGENT_BYTES, bytes, 'bytes');
+  return name;
+}

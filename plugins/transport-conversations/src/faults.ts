@@ -1,0 +1,90 @@
+import { type HttpError, invalidRequest } from '@plugboard/transport-http';
+
+/** What is wrong with a request, in the reference protocol's words, `param` and `code`. */
+
+export function missing(param: string): HttpError {
+  return invalidRequest(`Missing required parameter: '${param}'.`, { param, code: 'missing_required_parameter' });
+}
+
+export function wrongType(param: string, expectation: string, value: unknown): HttpError {
+  return invalidRequest(`Invalid type for '${param}': expected ${expectation}, but got ${kindOf(value)} instead.`, {
+    param,
+    code: 'invalid_type',
+  });
+}
+
+export function wrongValue(param: string, value: string, supported: readonly string[]): HttpError {
+  return invalidRequest(`Invalid value: '${clip(value)}'. Supported values are: ${list(supported)}.`, {
+    param,
+    code: 'invalid_value',
+  });
+}
+
+/** @param why a clause: `it holds a control character`. */
+export function invalid(param: string, why: string): HttpError {
+  return invalidRequest(`Invalid '${param}': ${why}.`, { param, code: 'invalid_value' });
+}
+
+export function stringTooLong(param: string, limit: number, length: number, unit: 'bytes' | undefined = undefined): HttpError {
+  const of = unit ? ` ${unit}` : '';
+  return invalidRequest(
+    `Invalid '${param}': string too long. Expected a string with maximum length ${limit}${of}, but got a string with length ${length}${of} instead.`,
+    { param, code: 'string_above_max_length' },
+  );
+}
+
+export function arrayTooLong(param: string, limit: number, length: number): HttpError {
+  return invalidRequest(
+    `Invalid '${param}': array too long. Expected an array with maximum length ${limit}, but got an array with length ${length} instead.`,
+    { param, code: 'array_above_max_length' },
+  );
+}
+
+export function emptyArray(param: string): HttpError {
+  return invalidRequest(
+    `Invalid '${param}': empty array. Expected an array with minimum length 1, but got an empty array instead.`,
+    { param, code: 'empty_array' },
+  );
+}
+
+export function integerOutOfRange(param: string, bound: 'minimum' | 'maximum', limit: number, value: number): HttpError {
+  const [side, sign, code] =
+    bound === 'minimum' ? ['below', '>=', 'integer_below_min_value'] : ['above', '<=', 'integer_above_max_value'];
+  return invalidRequest(
+    `Invalid '${param}': integer ${side} ${bound} value. Expected a value ${sign} ${limit}, but got ${value} instead.`,
+    { param, code },
+  );
+}
+
+export function tooManyProperties(param: string, limit: number, count: number): HttpError {
+  return invalidRequest(
+    `Invalid '${param}': too many properties. Expected an object with at most ${limit} properties, but got an object with ${count} properties instead.`,
+    { param, code: 'object_above_max_properties' },
+  );
+}
+
+export function nameTooLong(param: string, name: string, limit: number, length: number): HttpError {
+  return invalidRequest(
+    `Invalid property name in '${param}': '${clip(name)}' is too long. Expected a string with maximum length ${limit}, but got a string with length ${length} instead.`,
+    { param, code: 'property_name_above_max_length' },
+  );
+}
+
+/** What a caller sent, short enough to be sent back. */
+export function clip(value: string): string {
+  return value.length <= 64 ? value : `${value.slice(0, 61)}...`;
+}
+
+function kindOf(value: unknown): string {
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return 'an array';
+  if (typeof value === 'number') return Number.isInteger(value) ? 'an integer' : 'a decimal number';
+  return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
+}
+
+/** `'a', 'b', and 'c'`. */
+function list(words: readonly string[]): string {
+  const quoted = words.map((word) => `'${word}'`);
+  if (quoted.length < 3) return quoted.join(' and ');
+  return `${quoted.slice(0, -1).join(', ')}, and ${quoted.at(-1)}`;
+}

@@ -1,0 +1,128 @@
+import {
+  type AssistantMessage,
+  type ConversationTurns,
+  type Message,
+  type StoredTurn,
+  showsToolImages,
+  type ToolCallPart,
+  type ToolMessage,
+  textOf,
+  type UserMessage,
+} from '@plugboard/kernel';
+import type { Item, McpCallItem } from './item.js';
+import { type ItemPlace, itemId } from './item-id.js';
+import { inputParts, outputParts } from './shown-parts.js';
+
+/** What is needed to show a conversation's turns to its caller. */
+export interface ItemView extends Pick<ConversationTurns, 'toolVisibility' | 'toolOf'> {
+  /** The opaque id. */
+  readonly conversation: string;
+}
+
+/** The items that a turn shows, in their order. */
+export function itemsOf({ turn, messages }: StoredTurn, view: ItemView): readonly Item[] {
+  return messages.flatMap((message, index) =>
+    itemsOfMessage(message, messages, { conversation: view.conversation, turn, message: index }, view),
+  );
+}
+
+function itemsOfMessage(message: Message, messages: readonly Message[], at: ItemPlace, view: ItemView): readonly Item[] {
+  switch (message.role) {
+    case 'system':
+      return [];
+    case 'user':
+      return saidByUser(message, messages, at, view);
+    case 'assistant':
+      return [...said(message, at), ...called(message, messages, at, view)];
+    case 'tool':
+      return answered(message, messages, at, view);
+    case 'function': // from before calls had ids: the name stands in for one, here and below
+      return [output(at, message.name, textOf(message.content))];
+  }
+}
+
+function saidByUser({ content }: UserMessage, messages: readonly Message[], at: ItemPlace, view: ItemView): Item[] {
+  const isTools = showsToolImages(messages, at.message);
+  if (isTools && view.toolVisibility !== 'full') return [];
+  const role = isTools ? 'tool' : 'user';
+  return [{ id: itemId('msg', at), type: 'message', role, status: 'completed', content: inputParts(content) }];
+}
+
+function said(message: AssistantMessage, at: ItemPlace): Item[] {
+  const content = outputParts(message);
+  if (content.length === 0 && (message.tool_calls || message.function_call)) return [];
+  return [{ id: itemId('msg', at), type: 'message', role: 'assistant', status: 'completed', content }];
+}
+
+function called(message: AssistantMessage, messages: readonly Message[], at: ItemPlace, view: ItemView): Item[] {
+  const { tool_calls: calls = [], function_call: old } = message;
+  const items = calls.flatMap((call, index) => callItem(call, messages, { ...at, call: index }, view));
+  if (old) items.push(functionCall({ ...at, call: calls.length }, old.name, old));
+  return items;
+}
+
+function callItem(call: ToolCallPart, messages: readonly Message[], at: ItemPlace, view: ItemView): Item[] {
+  if (call.type === 'custom') {
+    return [{ id: itemId('ctc', at), type: 'custom_tool_call', call_id: call.id, ...call.custom }];
+  }
+  const result = resultOf(call.id, messages, at.message);
+  const tool = agentsTool(call, result, view);
+  if (!tool) return [functionCall(at, call.id, call.function)];
+  if (view.toolVisibility === 'none') return [];
+  const shown: McpCallItem = {
+    id: itemId('mcp', at),
+    type: 'mcp_call',
+    server_label: tool.entry,
+    name: tool.name,
+    arguments: '',
+    output: null,
+    error: null,
+    status: result ? 'completed' : 'incomplete',
+  };
+  if (view.toolVisibility === 'names') return [shown];
+  return [{ ...shown, arguments: call.function.arguments, output: result ? textOf(result.content) : null }];
+}
+
+/** A result that belongs to a call of an agent's tool stands in the item of the call. */
+function answered(message: ToolMessage, messages: readonly Message[], at: ItemPlace, view: ItemView): Item[] {
+  const call = callOf(message.tool_call_id, messages, at.message);
+  if (call?.type === 'function' && agentsTool(call, message, view)) return [];
+  const text = textOf(message.content);
+  if (call?.type !== 'custom') return [output(at, message.tool_call_id, text)];
+  return [{ id: itemId('ctco', at), type: 'custom_tool_call_output', call_id: call.id, output: text }];
+}
+
+/**
+ * The agent's tool that was called; undefined where it was the caller's. Results of a caller's tools come with a later turn, so a call that was answered within its own ran here, or was brought
+ * along by a caller: where not everything is to be seen, it is taken for that of a tool that has been taken out of the configuration since.
+ */
+function agentsTool(
+  { function: { name } }: Extract<ToolCallPart, { type: 'function' }>,
+  result: ToolMessage | undefined,
+  { toolOf, toolVisibility }: ItemView,
+): { readonly entry: string; readonly name: string } | undefined {
+  return toolOf(name) ?? (result && toolVisibility !== 'full' ? { entry: '', name } : undefined);
+}
+
+/** The result of a call within the same turn: results stand right behind their calls. */
+function resultOf(id: string, messages: readonly Message[], from: number): ToolMessage | undefined {
+  for (let index = from + 1; ; index++) {
+    const message = messages[index];
+    if (message?.role !== 'tool') return undefined;
+    if (message.tool_call_id === id) return message;
+  }
+}
+
+/** The call within the same turn that a result answers. */
+function callOf(id: string, messages: readonly Message[], from: number): ToolCallPart | undefined {
+  const asking = messages.slice(0, from).findLast(({ role }) => role !== 'tool');
+  return asking?.role === 'assistant' ? asking.tool_calls?.find((call) => call.id === id) : undefined;
+}
+
+function functionCall(at: ItemPlace, call_id: string, { name, arguments: text }: { name: string; arguments: string }): Item {
+  return { id: itemId('fc', at), type: 'function_call', status: 'completed', call_id, name, arguments: text };
+}
+
+function output(at: ItemPlace, call_id: string, text: string): Item {
+  return { id: itemId('fco', at), type: 'function_call_output', status: 'completed', call_id, output: text };
+}

@@ -1,0 +1,227 @@
+import type { Message, ToolCallPart } from '@plugboard/kernel';
+import t from 'tap';
+import { itemsOf } from '../src/items-of-turn.js';
+import { DIGEST, VIEW } from './support/conversation.js';
+
+const call = (id: string, name: string): ToolCallPart => ({
+  id,
+  type: 'function',
+  function: { name, arguments: `{"of":"${id}"}` },
+});
+const calling = (...calls: ToolCallPart[]): Message => ({ role: 'assistant', content: null, tool_calls: calls });
+const result = (id: string, content = `result of ${id}`): Message => ({ role: 'tool', tool_call_id: id, content });
+const items = (messages: readonly Message[], view: Partial<typeof VIEW> = {}) =>
+  itemsOf({ turn: 3, messages }, { ...VIEW, ...view });
+const types = (messages: readonly Message[], view: Partial<typeof VIEW> = {}) => items(messages, view).map(({ type }) => type);
+
+t.test('what was said is a message, in the parts of the one who said it', async (t) => {
+  t.strictSame(
+    items([
+      { role: 'user', content: 'Hello' },
+      { role: 'assistant', content: 'Hi.' },
+    ]),
+    [
+      {
+        id: `msg_${DIGEST}_3_0`,
+        type: 'message',
+        role: 'user',
+        status: 'completed',
+        content: [{ type: 'input_text', text: 'Hello' }],
+      },
+      {
+        id: `msg_${DIGEST}_3_1`,
+        type: 'message',
+        role: 'assistant',
+        status: 'completed',
+        content: [{ type: 'output_text', text: 'Hi.', annotations: [] }],
+      },
+    ],
+  );
+});
+
+t.test('each kind of part has its own shape', async (t) => {
+  const [said] = items([
+    {
+      role: 'user',
+      content: [
+        { type: 'text', text: 'See' },
+        { type: 'image_url', image_url: { url: 'https://images.example/1.png' } },
+        { type: 'image_url', image_url: { url: 'data:image/png;base64,AA==', detail: 'low' } },
+        { type: 'input_audio', input_audio: { data: 'AA==', format: 'wav' } },
+        { type: 'file', file: { filename: 'a.pdf', file_data: 'data:application/pdf;base64,AA==' } },
+        { type: 'video_url', video_url: { url: 'https://images.example/1.mp4' } },
+      ],
+    },
+  ]);
+  t.match(said, {
+    content: [
+      { type: 'input_text', text: 'See' },
+      { type: 'input_image', image_url: 'https://images.example/1.png', detail: 'auto', file_id: null },
+      { type: 'input_image', image_url: 'data:image/png;base64,AA==', detail: 'low', file_id: null },
+      { type: 'input_audio', input_audio: { data: 'AA==', format: 'wav' } },
+      { type: 'input_file', filename: 'a.pdf', file_data: 'data:application/pdf;base64,AA==' },
+      { type: 'input_file', file_url: 'https://images.example/1.mp4' },
+    ],
+  });
+});
+
+t.test('a refusal is a part of what the assistant said, wherever the message has it', async (t) => {
+  const [inside, beside] = items([
+    {
+      role: 'assistant',
+      content: [
+        { type: 'text', text: 'Well,' },
+        { type: 'refusal', refusal: 'no.' },
+      ],
+    },
+    { role: 'assistant', content: null, refusal: 'Never.' },
+  ]);
+  t.match(inside, {
+    content: [
+      { type: 'output_text', text: 'Well,' },
+      { type: 'refusal', refusal: 'no.' },
+    ],
+  });
+  t.strictSame(beside?.type === 'message' && beside.content, [{ type: 'refusal', refusal: 'Never.' }]);
+});
+
+t.test('an assistant that said nothing has a message, unless it called a tool', async (t) => {
+  t.match(items([{ role: 'assistant', content: '' }]), [{ type: 'message', content: [{ type: 'output_text', text: '' }] }]);
+  t.match(items([{ role: 'assistant', content: null, audio: { id: 'audio_1' } }]), [{ type: 'message', content: [] }]);
+  t.strictSame(types([{ role: 'assistant', content: '', tool_calls: [call('a', 'weather')] }]), ['function_call']);
+  t.strictSame(types([{ role: 'assistant', content: 'Wait.', tool_calls: [call('a', 'weather')] }]), [
+    'message',
+    'function_call',
+  ]);
+});
+
+t.test('system messages are no items', async (t) => {
+  t.strictSame(types([{ role: 'system', content: 'Be brief.' }]), []);
+});
+
+t.test('a call of an agent’s tool is one item with its result', async (t) => {
+  t.strictSame(
+    items([
+      { role: 'user', content: 'Read' },
+      calling(call('a', 'files__read'), call('b', 'files__read')),
+      result('a'),
+      result('b'),
+      { role: 'assistant', content: 'Done.' },
+    ]).filter(({ type }) => type !== 'message'),
+    ['a', 'b'].map((id, index) => ({
+      id: `mcp_${DIGEST}_3_1_${index}`,
+      type: 'mcp_call',
+      server_label: 'files',
+      name: 'read',
+      arguments: `{"of":"${id}"}`,
+      output: `result of ${id}`,
+      error: null,
+      status: 'completed',
+    })),
+  );
+});
+
+t.test('results are told apart where a model uses an id again', async (t) => {
+  const outputs = items([
+    calling(call('a', 'files__read')),
+    result('a', 'one'),
+    calling(call('a', 'files__read')),
+    result('a', 'two'),
+  ]);
+  t.match(outputs, [{ output: 'one' }, { output: 'two' }]);
+  t.equal(outputs.length, 2);
+});
+
+t.test('a call of a caller’s tool and its output are two items, the output perhaps a turn later', async (t) => {
+  t.strictSame(items([calling(call('a', 'files__read'), call('b', 'weather')), result('a')]), [
+    {
+      id: `mcp_${DIGEST}_3_0_0`,
+      type: 'mcp_call',
+      server_label: 'files',
+      name: 'read',
+      arguments: '{"of":"a"}',
+      output: 'result of a',
+      error: null,
+      status: 'completed',
+    },
+    {
+      id: `fc_${DIGEST}_3_0_1`,
+      type: 'function_call',
+      status: 'completed',
+      call_id: 'b',
+      name: 'weather',
+      arguments: '{"of":"b"}',
+    },
+  ]);
+  t.strictSame(items([result('b', 'Rain'), { role: 'user', content: 'And?' }])[0], {
+    id: `fco_${DIGEST}_3_0`,
+    type: 'function_call_output',
+    status: 'completed',
+    call_id: 'b',
+    output: 'Rain',
+  });
+});
+
+t.test('an agent’s call without a result has not ended', async (t) => {
+  t.match(items([calling(call('a', 'files__read'))]), [{ type: 'mcp_call', output: null, status: 'incomplete' }]);
+});
+
+t.test('custom calls keep their own shape', async (t) => {
+  t.strictSame(items([calling({ id: 'c', type: 'custom', custom: { name: 'sql', input: 'select 1' } }), result('c', '1')]), [
+    { id: `ctc_${DIGEST}_3_0_0`, type: 'custom_tool_call', call_id: 'c', name: 'sql', input: 'select 1' },
+    { id: `ctco_${DIGEST}_3_1`, type: 'custom_tool_call_output', call_id: 'c', output: '1' },
+  ]);
+});
+
+t.test('calls from before they had ids are paired by their name', async (t) => {
+  t.match(
+    items([
+      { role: 'assistant', content: null, function_call: { name: 'weather', arguments: '{}' } },
+      { role: 'function', name: 'weather', content: null },
+    ]),
+    [
+      { id: `fc_${DIGEST}_3_0_0`, type: 'function_call', call_id: 'weather', arguments: '{}' },
+      { id: `fco_${DIGEST}_3_1`, type: 'function_call_output', call_id: 'weather', output: '' },
+    ],
+  );
+});
+
+const IMAGES: readonly Message[] = [
+  calling(call('a', 'files__read')),
+  result('a', ''),
+  {
+    role: 'user',
+    content: [
+      { type: 'text', text: 'Images from the tool results above:' },
+      { type: 'image_url', image_url: { url: 'data:image/png;base64,AA==' } },
+    ],
+  },
+  { role: 'assistant', content: 'A cat.' },
+];
+
+t.test('images of tools are no words of the user’s', async (t) => {
+  t.match(items(IMAGES)[1], { type: 'message', role: 'tool', content: [{ type: 'input_text' }, { type: 'input_image' }] });
+});
+
+t.test('with `names` neither arguments nor outputs of an agent’s tools are seen, with `none` not even the calls', async (t) => {
+  const names = items(IMAGES, { toolVisibility: 'names' });
+  t.strictSame(
+    names.map(({ type }) => type),
+    ['mcp_call', 'message'],
+  );
+  t.match(names[0], { server_label: 'files', name: 'read', arguments: '', output: null, error: null, status: 'completed' });
+  t.strictSame(types(IMAGES, { toolVisibility: 'none' }), ['message']);
+  for (const toolVisibility of ['names', 'none'] as const) {
+    const later = [calling(call('b', 'weather')), { role: 'user', content: 'And?' } as const];
+    t.match(items(later, { toolVisibility })[0], { type: 'function_call', arguments: '{"of":"b"}' }, 'a caller sees its own');
+  }
+});
+
+t.test('what is hidden stays hidden when the tool is taken out of the configuration', async (t) => {
+  const gone = { toolOf: () => undefined };
+  t.strictSame(types(IMAGES, { ...gone, toolVisibility: 'none' }), ['message']);
+  const [shown, ...others] = items(IMAGES, { ...gone, toolVisibility: 'names' });
+  t.match(shown, { type: 'mcp_call', server_label: '', name: 'files__read', arguments: '', output: null });
+  t.equal(others.length, 1);
+  t.strictSame(types(IMAGES, gone), ['function_call', 'function_call_output', 'message', 'message']);
+});

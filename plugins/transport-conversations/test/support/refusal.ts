@@ -1,0 +1,13 @@
+import { HttpError } from '@plugboard/transport-http';
+
+/** What a caller would be told of what the work throws: the status, the code and the place, and the sentence. */
+export function refusal(work: () => unknown): { status: number; code: unknown; param: unknown; message: string } {
+  try {
+    work();
+  } catch (error) {
+    if (!(error instanceof HttpError)) throw error;
+    const { message, code, param } = error.body.error;
+    return { status: error.status, code, param, message };
+  }
+  throw new Error('nothing was refused');
+}
