@@ -1,0 +1,105 @@
+import type { Test } from 'tap';
+import { bearer } from './tokens.js';
+import { ASSISTANT, type Reply, TRANSPORTS, World } from './world.js';
+
+/** What a server of conversations serves. */
+export const CONVERSING = `${TRANSPORTS}  conversations: {}\n`;
+
+/** A conversation as callers see it. */
+export interface Told {
+  readonly id: string;
+  readonly object: string;
+  readonly created_at: number;
+  readonly updated_at: number;
+  readonly metadata: Readonly<Record<string, string>>;
+  readonly status: string;
+  readonly turns: number;
+  readonly agent: string;
+  readonly key: string;
+}
+
+/** An item, as far as tests look into it. */
+export interface ToldItem {
+  readonly id: string;
+  readonly type: string;
+  readonly role?: string;
+  readonly content?: readonly { readonly type: string; readonly text?: string }[];
+  readonly [field: string]: unknown;
+}
+
+export interface ToldPage<T> {
+  readonly object: string;
+  readonly data: readonly T[];
+  readonly first_id: string | null;
+  readonly last_id: string | null;
+  readonly has_more: boolean;
+}
+
+/** Calls `/v1/conversations` and what is below, as one caller. */
+export class Caller {
+  readonly #url: string;
+  readonly #headers: Readonly<Record<string, string>>;
+
+  constructor(world: World, token?: string) {
+    this.#url = `${world.url}/v1/conversations`;
+    this.#headers = bearer(token);
+  }
+
+  get(path = ''): Promise<Reply> {
+    return this.send('GET', path);
+  }
+
+  post(path: string, body: unknown = {}): Promise<Reply> {
+    return this.send('POST', path, body);
+  }
+
+  delete(path: string): Promise<Reply> {
+    return this.send('DELETE', path);
+  }
+
+  /** A body is sent where there is one, a string as it stands. */
+  async send(method: string, path: string, body?: unknown): Promise<Reply> {
+    const response = await fetch(this.#url + path, {
+      method,
+      headers: { ...this.#headers, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
+      ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    return {
+      status: response.status,
+      headers: response.headers,
+      text,
+      get body() {
+        return JSON.parse(text);
+      },
+    };
+  }
+
+  /** A new conversation. @throws Error where there is none. */
+  async create(fields: object = {}): Promise<Told> {
+    return good(await this.post('', fields));
+  }
+
+  /** All items, the oldest first. */
+  async items(id: string): Promise<readonly ToldItem[]> {
+    return good<ToldPage<ToldItem>>(await this.get(`/${id}/items?order=asc&limit=100`)).data;
+  }
+
+  /** Who said what, the oldest first. */
+  async said(id: string): Promise<readonly string[]> {
+    const messages = (await this.items(id)).filter(({ type }) => type === 'message');
+    return messages.map(({ role, content = [] }) => `${role}: ${content.map(({ text }) => text).join('')}`);
+  }
+}
+
+/** The body of a reply that says that it went well. @throws Error where it does not. */
+export function good<T>(reply: Reply): T {
+  if (reply.status !== 200) throw new Error(`${reply.status}: ${reply.text}`);
+  return reply.body as T;
+}
+
+/** A server of conversations with one agent, open to everybody. */
+export async function conversing(t: Test, yaml = CONVERSING + ASSISTANT, options: Parameters<typeof World.start>[2] = {}) {
+  const world = await World.start(t, yaml, options);
+  return { world, caller: new Caller(world) };
+}
