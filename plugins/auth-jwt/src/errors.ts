@@ -48,6 +48,7 @@ export const MALFORMED = 'a malformed JWT';
 export const NO_PROJECT_CLAIM = 'the claim that tells the project is missing, or no text';
 export const UNMAPPED = 'no project stands for the claim';
 export const UNKNOWN_PROJECT = 'the project does not stand under projects';
+export const TOO_DEEP = 'its claims are nested too deeply';
 export const BAD_SUBJECT = 'the claim sub is no text';
 
 const REASONS: Readonly<Record<string, string>> = {

@@ -2,15 +2,19 @@ import { createHash } from 'node:crypto';
 import type { AuthAnswer } from '@plugboard/kernel';
 import type { JWTPayload } from 'jose';
 import type { JwtConfig } from './config.js';
-import { BAD_SUBJECT } from './errors.js';
+import { BAD_SUBJECT, TOO_DEEP } from './errors.js';
 import { projectOf } from './project.js';
 import { scopesOf } from './scopes.js';
 
 /** The longest name that people are shown, in UTF-16 units. */
 const LONGEST_NAME = 64;
 
+/** Levels of lists and maps in claims: they are handed on to tools, none of which should have to expect thousands. */
+const DEEPEST = 16;
+
 /** Who a checked token stands for, or why for nobody here. */
 export function principalOf(payload: JWTPayload, { issuer, project: rule }: JwtConfig, projects: readonly string[]): AuthAnswer {
+  if (!isShallow(payload, DEEPEST)) return { refused: TOO_DEEP };
   const claims = plain(payload);
   const found = projectOf(claims, rule, projects);
   if ('refused' in found) return found;
@@ -25,6 +29,11 @@ export function principalOf(payload: JWTPayload, { issuer, project: rule }: JwtC
     claims,
   };
   return { principal: Object.freeze(principal) };
+}
+
+function isShallow(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return true;
+  return levels > 0 && Object.values(value).every((item) => isShallow(item, levels - 1));
 }
 
 /** A copy, frozen to the ground, without any key that would set a prototype wherever it is copied. */

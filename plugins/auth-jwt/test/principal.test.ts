@@ -81,6 +81,15 @@ t.test('claims that would set a prototype are left out (S-29)', async (t) => {
   t.equal(Object.assign({}, claims).admin, undefined);
 });
 
+t.test('claims that are nested deeper than any real ones are refused (R-041)', async (t) => {
+  const { tell } = await teller(t, BY_MAP);
+  const nested = (levels: number) => JSON.parse('['.repeat(levels) + ']'.repeat(levels));
+  t.match(await tell({ org: 'o1', a: nested(15) }), { principal: { project: 'acme' } });
+  for (const levels of [16, 3000]) {
+    t.same(await tell({ org: 'o1', a: nested(levels) }), { refused: 'its claims are nested too deeply' });
+  }
+});
+
 t.test('a map gives the projects that it names, the project default among them', async (t) => {
   const { tell } = await teller(t, BY_MAP);
   t.match(await tell({ org: 'o1' }), { principal: { project: 'acme' } });
