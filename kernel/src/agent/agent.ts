@@ -3,8 +3,8 @@ import { parseDuration } from '../host/duration.js';
 import type { Extensions } from '../host/extension-point.js';
 import { modelNames } from './check-settings.js';
 import { sets } from './parameters.js';
-import type { Target } from './points/agent-runtime.js';
 import type { ModelConnector } from './points/model-connector.js';
+import type { Target } from './points/target.js';
 import { DEFAULT_PROJECT } from './principal.js';
 import type { HistoryRules } from './sessions/history-view.js';
 import type { RestartPolicy } from './sessions/recovery.js';
@@ -66,6 +66,7 @@ export function configuredAgent(
     tools: settings.tools,
     params: settings.params,
     clientTools: settings.clientTools,
+    toolVisibility: settings.toolVisibility,
     budget: {
       steps: settings.maxSteps,
       toolCalls: settings.maxToolCalls,
@@ -92,6 +93,7 @@ export function rawModel(name: string, models: Extensions<ModelConnector>): Agen
     tools: [],
     params: {},
     clientTools: 'passthrough',
+    toolVisibility: 'full',
     budget: { steps: 1, toolCalls: Number.POSITIVE_INFINITY, tokens: Number.POSITIVE_INFINITY },
     timeout: parseDuration('10m'),
     onBusy: 'enqueue',

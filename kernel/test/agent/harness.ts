@@ -1,10 +1,11 @@
 import { MemoryStore } from '../../../plugins/store-memory/src/memory-store.js';
 import type { AgentEvent, AgentEvents } from '../../src/agent/event.js';
 import type { Message } from '../../src/agent/message.js';
-import type { SessionRequest, Target, TurnRequest } from '../../src/agent/points/agent-runtime.js';
+import type { SessionRequest, TurnRequest } from '../../src/agent/points/agent-runtime.js';
 import type { Interceptor } from '../../src/agent/points/interceptor.js';
 import type { ModelConnector, ModelEvent, ModelRequest } from '../../src/agent/points/model-connector.js';
 import type { SessionStore } from '../../src/agent/points/session-store.js';
+import type { Target } from '../../src/agent/points/target.js';
 import type { Tool, ToolSource } from '../../src/agent/points/tool-source.js';
 import { OPEN, type Principal } from '../../src/agent/principal.js';
 import { Runtime } from '../../src/agent/runtime.js';

@@ -1,7 +1,7 @@
 import type { Message } from '../message.js';
 import type { Principal } from '../principal.js';
-import type { Target } from './agent-runtime.js';
 import type { Metadata, SessionFacts, SessionPage, StoredTurn, TurnPage } from './session-store.js';
+import type { Target } from './target.js';
 
 /**
  * What callers may do with their sessions besides running turns in them. Each method reaches the sessions of the principal's project alone, and among them those of agents

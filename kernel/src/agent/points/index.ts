@@ -5,5 +5,6 @@ export * from './idempotency-store.js';
 export * from './interceptor.js';
 export * from './model-connector.js';
 export * from './session-store.js';
+export * from './target.js';
 export * from './tool-source.js';
 export * from './transport.js';

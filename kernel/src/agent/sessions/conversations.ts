@@ -6,7 +6,6 @@ import type { Directory } from '../directory.js';
 import { TurnError } from '../event.js';
 import { keep } from '../keep.js';
 import type { Message } from '../message.js';
-import type { Target } from '../points/agent-runtime.js';
 import type { Conversation, Conversations, ConversationTurns, ForkRequest, NewConversation } from '../points/conversations.js';
 import {
   type Metadata,
@@ -18,6 +17,7 @@ import {
   type StoredTurn,
   type TurnPage,
 } from '../points/session-store.js';
+import type { Target } from '../points/target.js';
 import type { Principal } from '../principal.js';
 import type { Toolboxes } from '../toolbox.js';
 import { supplement } from './session-input.js';

@@ -1,7 +1,7 @@
 import type { Clock, Timer } from '../../host/ambient.js';
 import { type AgentEvent, type AgentEvents, TurnError, type TurnFailed } from '../event.js';
 import { failed, failureOf } from '../failure.js';
-import type { BusyMode } from '../points/agent-runtime.js';
+import type { BusyMode } from '../points/target.js';
 import { abandoned, Broadcast } from './broadcast.js';
 import type { History } from './history.js';
 
