@@ -3,6 +3,7 @@ import t from 'tap';
 import { isChunk } from '../../plugins/transport-chat-completions/test/support/reference-schema.js';
 import { RawClient } from '../../plugins/transport-http/test/raw-client.js';
 import { EQUIPPED, equipment, readTreasure } from '../support/equipped.js';
+import { eventually } from '../support/eventually.js';
 import { rawChat } from '../support/raw-exchange.js';
 import { answerOf, saying, World } from '../support/world.js';
 
@@ -227,4 +228,25 @@ t.test('C-101 a silent stream has its head after 5 s, and a comment every 15 s',
   gate.resolve();
   const { text, comments, done } = await stream.end();
   t.strictSame([text, comments, done], ['At last.', ['keep-alive', 'keep-alive', 'keep-alive'], true]);
+});
+
+t.test('C-130 a stream whose turn waits for an earlier one of its session says so, once its head is sent', async (t) => {
+  const clock = new ManualClock();
+  const patient = await World.start(t, EQUIPPED, { ...equipment, clock });
+  const gate = Promise.withResolvers<void>();
+  patient.models.enqueue({ before: gate.promise, text: 'First.' }, { text: 'Second.' });
+  const first = patient.stream(saying('one', { session_id: 's' }));
+  await patient.models.received(1);
+  const timers = clock.pending;
+  const opening = patient.open(saying('two', { session_id: 's' }));
+  await eventually(() => clock.pending === timers + 2); // for its head, and for its wait
+  clock.advance(5_000);
+  const stream = await opening;
+  await stream.until(': queued\n\n');
+  clock.advance(15_000);
+  await stream.until(': queued\n\n'.repeat(2));
+  gate.resolve();
+  t.equal((await first).text, 'First.');
+  const { text, comments, done } = await stream.end();
+  t.strictSame([text, comments, done], ['Second.', ['queued', 'queued'], true]);
 });

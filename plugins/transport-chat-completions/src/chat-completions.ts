@@ -191,6 +191,7 @@ export class ChatCompletions implements HttpRoute {
     const peeked = await peek(
       this.#runtimes.one().run(turn),
       (event) => {
+        writer.begun = true;
         speaks ||= isShown(event);
         return speaks;
       },
@@ -206,7 +207,12 @@ export class ChatCompletions implements HttpRoute {
       status: 200,
       headers: { ...encoder.headers, ...headers, ...connectionHeader(peeked.connection) },
       body: streamOf(peeked.events, writer, speaks, () => request.note(facts.toNote())),
-      keepAlive: { every: encoder.keepAliveEvery, text: encoder.comment('keep-alive') },
+      keepAlive: {
+        every: encoder.keepAliveEvery,
+        get text() {
+          return writer.comment;
+        },
+      },
     };
   }
 

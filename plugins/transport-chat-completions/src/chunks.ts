@@ -26,6 +26,8 @@ export class ChunkWriter {
   readonly opening: string;
   /** Whether the end of the turn was written; nothing follows it. */
   ended = false;
+  /** Whether anything is known of the turn: until then it waits in a queue. */
+  begun = false;
 
   readonly #encoder: StreamEncoder;
   readonly #facts: TurnFacts;
@@ -69,8 +71,14 @@ export class ChunkWriter {
     this.opening = this.#chunk('{"role":"assistant","content":"","refusal":null}');
   }
 
+  /** What goes out when there is nothing to say: that the turn waits, or that the connection lives. */
+  get comment(): string {
+    return this.#encoder.comment(this.begun ? 'keep-alive' : 'queued');
+  }
+
   /** The frames of a batch, one after the other; empty where there is nothing to show. */
   write(batch: readonly AgentEvent[]): string {
+    this.begun = true;
     let out = '';
     for (const event of batch) {
       switch (event.type) {
@@ -157,7 +165,7 @@ export async function* streamOf(
   try {
     let opening = writer.opening;
     if (!speaks) {
-      yield opening;
+      yield writer.begun ? opening : opening + writer.comment;
       opening = '';
     }
     for await (const batch of events) {

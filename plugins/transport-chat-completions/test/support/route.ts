@@ -172,6 +172,7 @@ export function frames(stream: readonly string[]): unknown[] {
     .join('')
     .split('\n\n')
     .slice(0, -1)
+    .filter((frame) => !frame.startsWith(':'))
     .map((frame) => {
       const payload = frame.replace(/^data: /, '');
       return payload === '[DONE]' ? payload : JSON.parse(payload);
