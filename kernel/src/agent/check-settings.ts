@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { nearest } from '../host/nearest.js';
 import type { CheckContext, ConfigProblem } from '../host/plugin.js';
 import { DEFAULT_PROJECT } from './principal.js';
+import { LEAST_ROOM } from './sessions/due-summary.js';
 import type { AgentSettings, RuntimeSettings } from './settings.js';
 import { promptFile } from './system-prompt.js';
 
@@ -25,7 +26,7 @@ export function checkSettings(settings: RuntimeSettings, context: CheckContext):
       const known = context.entries('tools');
       if (!known.includes(entry)) problems.push({ path: at('tools', index), message: unknown('tool', entry, known, 'tools') });
     });
-    problems.push(...checkPrompt(agent, context, at));
+    problems.push(...checkPrompt(agent, context, at), ...checkHistory(agent, at));
   }
 
   const defaults: [readonly (string | number)[], string | undefined, string][] = [
@@ -93,6 +94,17 @@ function checkPrompt(agent: AgentSettings, context: CheckContext, at: At): Confi
       },
     ];
   }
+}
+
+function checkHistory({ history }: AgentSettings, at: At): ConfigProblem[] {
+  if (typeof history === 'string' || history.policy !== 'summarize') return [];
+  if (history.maxTokens === undefined || history.maxTokens >= LEAST_ROOM) return [];
+  return [
+    {
+      path: at('history', 'maxTokens'),
+      message: `with less than ${LEAST_ROOM} tokens there is no room for a summary; raise it, or choose the policy "truncate"`,
+    },
+  ];
 }
 
 function unknown(noun: string, name: string, known: readonly string[], section: string): string {

@@ -34,14 +34,15 @@ export class ModelCalls {
   readonly #models: Extensions<ModelConnector>;
   readonly #clock: Clock;
   readonly #ids: IdSource;
-  readonly #log: Logger;
+  /** Where what goes wrong with models is told. */
+  readonly log: Logger;
   readonly #failures = new Map<string, { inARow: number; until: number }>();
 
   constructor(models: Extensions<ModelConnector>, clock: Clock, ids: IdSource, log: Logger) {
     this.#models = models;
     this.#clock = clock;
     this.#ids = ids;
-    this.#log = log;
+    this.log = log;
   }
 
   connector(name: string): ModelConnector | undefined {
@@ -68,7 +69,7 @@ export class ModelCalls {
       } catch (error) {
         if (signal.aborted || !(error instanceof ModelError)) throw error;
         this.#count(name);
-        this.#log.warn({ connection: name, err: error }, 'a model connection failed');
+        this.log.warn({ connection: name, err: error }, 'a model connection failed');
         last = error;
       }
     }
@@ -82,7 +83,7 @@ export class ModelCalls {
       } catch (error) {
         const pause = error instanceof ModelError ? this.#pauseBefore(attempt, error) : undefined;
         if (pause === undefined || signal.aborted) throw error;
-        this.#log.info({ connection: name, attempt, pause, err: error }, 'a model call failed and is made again');
+        this.log.info({ connection: name, attempt, pause, err: error }, 'a model call failed and is made again');
         await wait(pause, this.#clock, signal);
       }
     }

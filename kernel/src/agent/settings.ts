@@ -50,15 +50,22 @@ const agentSchema = {
     timeout: { ...duration, description: 'How long one turn may take; then it has failed.', default: '10m' },
     project: { type: 'string', minLength: 1, description: 'The tenant that the agent belongs to.', default: 'default' },
     description: { type: 'string', description: 'Shown where agents are listed for people.' },
+    toolVisibility: {
+      type: 'string',
+      enum: ['full', 'names', 'none'],
+      description:
+        'What callers are shown of tool calls, where a surface shows any: all, without arguments and results, or nothing.',
+      default: 'full',
+    },
     history: {
       description:
-        'What the model is given of a long session: the newest turns that fit (`truncate`), or an error where not all fit (`error`). `{ policy, maxMessages, maxTokens }` sets limits of its own.',
+        'What the model is given of a long session: the newest turns that fit (`truncate`), the same behind a summary of the older ones that the model makes (`summarize`), or an error where not all fit (`error`). `{ policy, maxMessages, maxTokens }` sets limits of its own.',
       anyOf: [
-        { type: 'string', enum: ['truncate', 'error'] },
+        { type: 'string', enum: ['truncate', 'summarize', 'error'] },
         {
           type: 'object',
           properties: {
-            policy: { type: 'string', enum: ['truncate', 'error'] },
+            policy: { type: 'string', enum: ['truncate', 'summarize', 'error'] },
             maxMessages: { type: 'integer', minimum: 0 },
             maxTokens: { type: 'integer', minimum: 0 },
           },

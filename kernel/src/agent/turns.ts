@@ -12,12 +12,17 @@ import type { TurnRequest } from './points/agent-runtime.js';
 import type { Interceptor } from './points/interceptor.js';
 import type { ToolDeclaration } from './points/model-connector.js';
 import type { SessionStore } from './points/session-store.js';
+import { dueSummary } from './sessions/due-summary.js';
 import type { History } from './sessions/history.js';
-import { estimate, tokensOf, viewOf } from './sessions/history-view.js';
-import { contribute, type SessionInput } from './sessions/session-input.js';
+import { roomUnder, viewOf } from './sessions/history-view.js';
+import { estimate, tokensOf } from './sessions/message-size.js';
+import { contribute } from './sessions/session-input.js';
+import { assertRoom } from './sessions/session-limits.js';
+import { summarize } from './sessions/summarize.js';
 import { Transcript } from './transcript.js';
 import type { Turn } from './turn.js';
 import type { Turnstile } from './turnstile.js';
+import { addUsage, type Usage } from './usage.js';
 
 export interface TurnParts extends LoopParts {
   readonly clock: Clock;
@@ -95,16 +100,25 @@ async function* inSession(
   parts: TurnParts,
 ): AsyncGenerator<readonly AgentEvent[]> {
   const { id, store } = history;
+  const { policy } = agent.history;
+  await parts.tools.settled(id, signal);
   const stored = await keep(() => history.current(), 'load', id);
-  const input = contribute(stored.messages, request.messages);
+  assertRoom(stored);
+  const { system, added } = contribute(stored.messages, request.messages);
   const { declarations } = await parts.toolboxes.of(agent.tools, signal);
-  const view = viewOf(stored.messages, input.added, agent.history, roomFor(agent, request, input, declarations));
-  const turn = makeTurn(agent, request, [...input.system, ...view, ...input.added], signal, parts);
-  await keep(() => store.begin(id, { turnId: turn.id, input: input.added }), 'begin', id);
+  const room = roomUnder(agent.history, tokensLeft(agent, request, [...system, ...added], declarations));
+  const view = viewOf(stored, added, policy, room);
+  const turn = makeTurn(agent, request, [...system, ...view], signal, parts);
+  await keep(() => store.begin(id, { turnId: turn.id, input: added }), 'begin', id);
   let isKept = false;
   try {
+    const due = dueSummary(stored, added, policy, room);
+    const made = due && (await summarize(history, stored, due, agent, parts.models, signal));
+    const basis = made?.stored ?? stored;
+    const seen = made ? { ...turn, messages: [...system, ...viewOf(basis, added, policy, room)] } : turn;
     const transcript = new Transcript();
-    for await (const batch of intercepted(agent, turn, keyed, parts)) {
+    for await (const events of intercepted(agent, seen, keyed, parts)) {
+      const batch = made ? withUsage(events, made.usage) : events;
       keyed?.add(batch);
       transcript.add(batch);
       const last = batch.at(-1);
@@ -115,8 +129,9 @@ async function* inSession(
       // Whoever sees the turn finished can rely on it being kept.
       if (batch.length > 1) yield batch.slice(0, -1);
       signal.throwIfAborted();
-      const added = [...input.added, ...transcript.messages()];
-      await keep(() => history.commit(turn.id, stored, added, keyed?.answer()), 'commit', id);
+      const messages = [...added, ...transcript.messages()];
+      const commit = { turnId: turn.id, messages, user: request.session?.user, idempotency: keyed?.answer() };
+      await keep(() => history.commit(basis, commit), 'commit', id);
       isKept = true;
       keyed?.end();
       yield [last];
@@ -128,14 +143,17 @@ async function* inSession(
 }
 
 /** Tokens that are left for what was said before, when everything else that the model is sent has its place, and its answer too. */
-function roomFor(agent: Agent, request: TurnRequest, { system, added }: SessionInput, tools: readonly ToolDeclaration[]): number {
+function tokensLeft(agent: Agent, request: TurnRequest, messages: readonly Message[], tools: readonly ToolDeclaration[]): number {
   const params = layParams(agent.params, request.params, false);
   const answer = Number(params.max_completion_tokens ?? params.max_tokens ?? agent.contextWindow / 4);
-  const prompt = system.length > 0 ? 0 : estimate(agent.system ?? '');
-  return [...system, ...added].reduce(
-    (room, message) => room - tokensOf(message),
-    agent.contextWindow - answer - prompt - tokensOf(tools),
-  );
+  const prompt = messages[0]?.role === 'system' ? 0 : estimate(agent.system ?? '');
+  return messages.reduce((room, message) => room - tokensOf(message), agent.contextWindow - answer - prompt - tokensOf(tools));
+}
+
+/** What a turn is said to have used holds what was used before its first step. The agent's budgets do not count that: they would end the very turns that need a summary. */
+function withUsage(batch: readonly AgentEvent[], before: Usage): readonly AgentEvent[] {
+  const last = batch.at(-1);
+  return last?.type === 'finished' ? [...batch.slice(0, -1), { ...last, usage: addUsage(before, last.usage) }] : batch;
 }
 
 /** The loop inside its interceptors, as they are now: a turn keeps those that it began with. */

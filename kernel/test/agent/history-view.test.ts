@@ -1,7 +1,8 @@
 import * as fc from 'fast-check';
 import t from 'tap';
 import type { Message } from '../../src/agent/message.js';
-import { type HistoryRules, tokensOf, viewOf } from '../../src/agent/sessions/history-view.js';
+import { type HistoryRules, type Room, roomUnder, viewOf } from '../../src/agent/sessions/history-view.js';
+import { tokensOf } from '../../src/agent/sessions/message-size.js';
 import { collect, endOf, request, runtimeIn, ScriptedModel, says, user } from './harness.js';
 
 const assistant = (content: string): Message => ({ role: 'assistant', content });
@@ -11,12 +12,8 @@ const asks = (id: string): Message => ({
   tool_calls: [{ id, type: 'function', function: { name: 'f', arguments: '{}' } }],
 });
 const result = (id: string): Message => ({ role: 'tool', tool_call_id: id, content: 'r' });
-const rules = (more: Partial<HistoryRules> = {}): HistoryRules => ({
-  policy: 'truncate',
-  maxMessages: Number.POSITIVE_INFINITY,
-  maxTokens: Number.POSITIVE_INFINITY,
-  ...more,
-});
+const NEW = [user('x')];
+const EVERYTHING: Room = { tokens: Number.POSITIVE_INFINITY, messages: Number.POSITIVE_INFINITY };
 const size = (messages: readonly Message[]) => messages.reduce((sum, message) => sum + tokensOf(message), 0);
 
 const first = [user('one'), asks('1'), result('1'), assistant('done')];
@@ -24,32 +21,43 @@ const second = [user('two'), user('and'), assistant('fine')];
 const third = [user('three'), assistant('ok')];
 const all = [...first, ...second, ...third];
 
-t.test('what fits is given whole, and is the same array', async (t) => {
-  t.equal(viewOf(all, [user('x')], rules(), size(all)), all);
+const view = (history: readonly Message[], room: Partial<Room>, policy: HistoryRules['policy'] = 'truncate', added = NEW) =>
+  viewOf({ messages: history }, added, policy, { ...EVERYTHING, ...room });
+
+t.test('what fits is given whole, with the new messages behind it', async (t) => {
+  t.strictSame(view(all, { tokens: size(all) }), [...all, ...NEW]);
 });
 
 t.test('what does not fit is left out turn by turn, the oldest first', async (t) => {
-  t.strictSame(viewOf(all, [user('x')], rules(), size(all) - 1), [...second, ...third]);
-  t.strictSame(viewOf(all, [user('x')], rules(), size(third)), third);
-  t.strictSame(viewOf(all, [user('x')], rules(), 0), []);
-  t.strictSame(viewOf(all, [user('x')], rules(), -5), []);
+  t.strictSame(view(all, { tokens: size(all) - 1 }), [...second, ...third, ...NEW]);
+  t.strictSame(view(all, { tokens: size(third) }), [...third, ...NEW]);
+  t.strictSame(view(all, { tokens: 0 }), NEW);
+  t.strictSame(view(all, { tokens: -5 }), NEW);
 });
 
-t.test('an agent’s own limits count as well', async (t) => {
-  t.strictSame(viewOf(all, [user('x')], rules({ maxMessages: 8 }), 1e6), [...second, ...third]);
-  t.strictSame(viewOf(all, [user('x')], rules({ maxMessages: 2 }), 1e6), third);
-  t.strictSame(viewOf(all, [user('x')], rules({ maxTokens: size(third) }), 1e6), third);
-  t.strictSame(viewOf(all, [user('x')], rules({ maxMessages: 0 }), 1e6), []);
+t.test('messages can be limited as well', async (t) => {
+  t.strictSame(view(all, { messages: 8 }), [...second, ...third, ...NEW]);
+  t.strictSame(view(all, { messages: 2 }), [...third, ...NEW]);
+  t.strictSame(view(all, { messages: 0 }), NEW);
+  t.strictSame(roomUnder({ policy: 'truncate', maxMessages: 3, maxTokens: 50 }, 1e6), { tokens: 50, messages: 3 });
+  t.strictSame(roomUnder({ policy: 'truncate', maxMessages: 3, maxTokens: 50 }, 40), { tokens: 40, messages: 3 });
 });
 
 t.test('the turn that waits for the caller’s results is given with them, whatever the room', async (t) => {
   const open = [...all, user('call'), asks('2')];
-  t.strictSame(viewOf(open, [result('2')], rules(), 0), [user('call'), asks('2')]);
+  t.strictSame(view(open, { tokens: 0 }, 'truncate', [result('2')]), [user('call'), asks('2'), result('2')]);
+  const old = [
+    ...all,
+    user('call'),
+    { role: 'assistant', content: null, function_call: { name: 'f', arguments: '{}' } } as const,
+  ];
+  const answer: Message = { role: 'function', name: 'f', content: 'r' };
+  t.strictSame(view(old, { tokens: 0 }, 'truncate', [answer]), [...old.slice(-2), answer]);
 });
 
 t.test('error: a conversation that does not fit is refused before the run', async (t) => {
-  t.throws(() => viewOf(all, [user('x')], rules({ policy: 'error' }), size(all) - 1), { code: 'context_length_exceeded' });
-  t.equal(viewOf(all, [user('x')], rules({ policy: 'error' }), size(all)), all);
+  t.throws(() => view(all, { tokens: size(all) - 1 }, 'error'), { code: 'context_length_exceeded' });
+  t.strictSame(view(all, { tokens: size(all) }, 'error'), [...all, ...NEW]);
 });
 
 t.test('R-084 whatever the room, a view is the end of the conversation, in whole turns, within the room', async (t) => {
@@ -59,14 +67,14 @@ t.test('R-084 whatever the room, a view is the end of the conversation, in whole
   );
   t.doesNotThrow(() =>
     fc.assert(
-      fc.property(fc.array(turn, { maxLength: 8 }), fc.integer({ min: 0, max: 300 }), (turns, room) => {
+      fc.property(fc.array(turn, { maxLength: 8 }), fc.integer({ min: 0, max: 300 }), (turns, tokens) => {
         const history = turns.flat();
-        const view = viewOf(history, [user('new')], rules(), room);
+        const given = view(history, { tokens }).slice(0, -NEW.length);
         const begins = turns.map((_, i) => turns.slice(i).flat().length);
         return (
-          size(view) <= room &&
-          [...begins, 0].includes(view.length) &&
-          view.every((message, i) => message === history[history.length - view.length + i])
+          size(given) <= tokens &&
+          [...begins, 0].includes(given.length) &&
+          given.every((message, i) => message === history[history.length - given.length + i])
         );
       }),
     ),

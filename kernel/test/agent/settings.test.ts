@@ -61,6 +61,16 @@ t.test('lists may name withdrawn models; an agent needs one that is left', async
   ]);
 });
 
+t.test('a limit that leaves no room for a summary is an error where one is to be made', async (t) => {
+  const agent = (history: object | string) => ({ agents: { a: { model: 'fast', history } } });
+  const sections = { models: ['fast'] };
+  t.strictSame(problems(agent({ policy: 'summarize', maxTokens: 399 }), sections), [
+    'agents.a.history.maxTokens: with less than 400 tokens there is no room for a summary; raise it, or choose the policy "truncate"',
+  ]);
+  for (const history of ['summarize', { policy: 'summarize', maxTokens: 400 }, { policy: 'summarize' }, { maxTokens: 10 }])
+    t.strictSame(problems(agent(history), sections), []);
+});
+
 t.test('a prompt in a file is read from beside the configuration, and one that cannot be read is an error', async (t) => {
   const folder = t.testdir({ 'prompt.md': 'Be kind.\n' });
   const agents = { a: { model: 'fast', system: { file: './prompt.md' } } };

@@ -1,68 +1,71 @@
 import { TurnError } from '../event.js';
 import type { Message } from '../message.js';
-import type { ToolDeclaration } from '../points/model-connector.js';
+import { tokensOf } from './message-size.js';
+import { answersCalls, behindSummary, type Conversation, tokensOfSummary, usableSummary } from './summary-view.js';
 
-/** How much of a long conversation the model is given: the newest turns that fit, or all of it or nothing. */
+/** How much of a long conversation the model is given: the newest turns that fit, the same behind a summary of the older ones, or all of it or nothing. */
 export interface HistoryRules {
-  readonly policy: 'truncate' | 'error';
+  readonly policy: 'truncate' | 'summarize' | 'error';
   /** Limits of what is kept; the new messages come on top. */
   readonly maxMessages: number;
   readonly maxTokens: number;
 }
 
-/** Bytes of JSON text that are taken for a token: an estimate, where nobody has counted. */
-const BYTES_PER_TOKEN = 4;
+/** What the model can be given of what was said before. */
+export interface Room {
+  readonly tokens: number;
+  readonly messages: number;
+}
+
+/** @param tokens that are left for the conversation in a request to the model. */
+export function roomUnder({ maxMessages, maxTokens }: HistoryRules, tokens: number): Room {
+  return { tokens: Math.min(tokens, maxTokens), messages: maxMessages };
+}
 
 /**
- * The part of a conversation that the model is given: its newest turns, each whole, so that no tool call is parted from its result. What is left out stays kept. Looks at no more than it
- * returns, so that a turn costs the same however long the conversation is.
+ * What the model is given of a conversation, the new messages included: its newest turns, each whole, so that no tool call is parted from its result. What is left out stays kept. Looks
+ * at no more than it returns, so that a turn costs the same however long the conversation is.
  *
  * @param added the new messages; results at their beginning belong to the last turn, which is then given in any case.
- * @param room tokens that are left for the conversation in a request to the model.
  * @throws TurnError `context_length_exceeded` where not all of it fits and the policy is `error`.
  */
 export function viewOf(
-  history: readonly Message[],
+  stored: Conversation,
   added: readonly Message[],
-  rules: HistoryRules,
-  room: number,
+  policy: HistoryRules['policy'],
+  room: Room,
 ): readonly Message[] {
-  const tokens = Math.min(room, rules.maxTokens);
+  const { messages } = stored;
+  const summary = policy === 'summarize' ? usableSummary(stored, added) : undefined;
+  if (summary) {
+    const beside = { ...room, tokens: room.tokens - tokensOfSummary(summary.text) };
+    const start = newestTurns(messages, summary.messages, added, beside);
+    if (beside.tokens >= 0) return behindSummary(summary, [...messages.slice(start), ...added]);
+  }
+  const start = newestTurns(messages, 0, added, room);
+  if (start > 0 && policy === 'error') {
+    throw new TurnError('context_length_exceeded', 'The conversation is longer than the model can take; begin a new session.');
+  }
+  return [...messages.slice(start), ...added];
+}
+
+/** Where the newest turns begin that fit. @param from what is older than this is not looked at. */
+export function newestTurns(history: readonly Message[], from: number, added: readonly Message[], room: Room): number {
   let start = history.length;
   let used = 0;
-  let needed = added[0]?.role === 'tool';
-  while (start > 0) {
-    const begin = beginningOfTurn(history, start - 1);
+  let needed = answersCalls(added);
+  while (start > from) {
+    const begin = Math.max(from, beginningOfTurn(history, start - 1));
     for (let i = begin; i < start; i++) used += tokensOf(history[i] as Message);
-    if (!needed && (used > tokens || history.length - begin > rules.maxMessages)) break;
+    if (!needed && (used > room.tokens || history.length - begin > room.messages)) break;
     needed = false;
     start = begin;
   }
-  if (start > 0 && rules.policy === 'error') {
-    throw new TurnError('context_length_exceeded', 'The conversation is longer than the model can take; begin a new session.');
-  }
-  return start === 0 ? history : history.slice(start);
+  return start;
 }
-
-/** About how many tokens a message takes, or a list of tools. What was counted once is remembered as long as it is there. */
-export function tokensOf(value: Message | readonly ToolDeclaration[]): number {
-  let tokens = counted.get(value);
-  if (tokens === undefined) {
-    tokens = estimate(JSON.stringify(value));
-    counted.set(value, tokens);
-  }
-  return tokens;
-}
-
-/** About how many tokens a text takes. */
-export function estimate(text: string): number {
-  return Math.ceil(Buffer.byteLength(text) / BYTES_PER_TOKEN);
-}
-
-const counted = new WeakMap<object, number>();
 
 /** Where the turn begins that the message at `index` belongs to: at the first user message behind an answer. */
-function beginningOfTurn(history: readonly Message[], index: number): number {
+export function beginningOfTurn(history: readonly Message[], index: number): number {
   for (let i = index; i > 0; i--) {
     if (history[i]?.role === 'user' && isAnswer(history[i - 1])) return i;
   }

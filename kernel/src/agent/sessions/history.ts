@@ -1,6 +1,5 @@
-import type { Message } from '../message.js';
-import type { IdempotencyRecord } from '../points/idempotency-store.js';
-import type { SessionId, SessionStore, StoredSession } from '../points/session-store.js';
+import type { SessionId, SessionStore, StoredSession, Summary, TurnCommit } from '../points/session-store.js';
+import { bytesOf } from './message-size.js';
 
 /** What an active session knows of its conversation, so that it need not be read again for every turn. */
 export class History {
@@ -21,19 +20,25 @@ export class History {
     return this.#known;
   }
 
+  /** Keeps a summary of the oldest messages of what was loaded; where the store cannot, it lasts as long as the session is in memory. @throws what the store throws. */
+  async summarize(stored: StoredSession, summary: Summary): Promise<void> {
+    if (this.#known === stored) this.#known = { ...stored, summary };
+    await this.store.putSummary(this.id, stored.version, summary);
+  }
+
   /**
    * Commits a turn upon the conversation that it began with. Where that has moved on meanwhile, nothing is kept: what the model answered was an answer to something else.
    *
    * @throws what the store throws; nothing is known then, because nobody can say how much of it happened.
    */
-  async commit(
-    turnId: string,
-    { version, messages }: StoredSession,
-    added: readonly Message[],
-    idempotency?: IdempotencyRecord,
-  ): Promise<void> {
+  async commit({ version, messages, bytes, summary }: StoredSession, turn: Omit<TurnCommit, 'expected'>): Promise<void> {
     this.#known = undefined;
-    await this.store.commit(this.id, { turnId, expected: version, messages: added, idempotency });
-    this.#known = { version: version + 1, messages: [...messages, ...added] };
+    await this.store.commit(this.id, { ...turn, expected: version });
+    this.#known = {
+      version: version + 1,
+      messages: [...messages, ...turn.messages],
+      bytes: turn.messages.reduce((sum, message) => sum + bytesOf(message), bytes),
+      summary,
+    };
   }
 }
