@@ -55,7 +55,7 @@ export class Ending {
     const { log } = this.#composition;
     const { entries, failures } = await this.#composition.reload();
     for (const failure of failures) log.error({ err: failure.cause }, failure.message);
-    if (entries.length > 0) audit(log, 'configuration_reloaded', { entries }, `read the files of ${entries.join(', ')} again`);
+    if (entries.length > 0) audit(log, 'configuration_reloaded', { entries }, 'entries have read their own files again');
     log.warn('SIGHUP: a changed configuration needs a restart');
   }
 

@@ -3,8 +3,8 @@ const CENSORED = '[redacted]';
 /** A field that is secret by its name, at any depth. pino's own wildcards would cost several times what the rest of a line does. */
 const NAMED = String.raw`("(?:apiKey|api_key|token|password)":)"(?:[^"\\]|\\.)*"`;
 
-/** What a credential looks like, whoever's it is: a token of ours, a key of a model provider, an authorization header. */
-const CREDENTIALS = String.raw`svc[pae]_[0-9A-Za-z]{38}|sk-[A-Za-z0-9_-]{20,}|[Bb]earer\s+[^\s"\\]+`;
+/** What a credential looks like, whoever's it is: a token of ours, a key of a model provider, an authorization header, but not the name of the entry `auth.bearer`. */
+const CREDENTIALS = String.raw`svc[pae]_[0-9A-Za-z]{38}|sk-[A-Za-z0-9_-]{20,}|(?<!auth\.)[Bb]earer\s+[^\s"\\]+`;
 
 /** Shorter ones would take ordinary words with them. */
 const SHORTEST_SECRET = 4;

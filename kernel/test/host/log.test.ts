@@ -58,6 +58,7 @@ t.test('what looks like a credential, or is one of the configuration, never reac
 
 t.test('a filter without secrets still finds credentials', async (t) => {
   t.equal(redactor([])(`"${token}" "bearer   ${key}" sk-short`), '"[redacted]" "[redacted]" sk-short');
+  t.equal(redactor([])('auth.bearer did not start'), 'auth.bearer did not start', 'the name of an entry is no credential');
 });
 
 t.test('on a terminal a line is for people', async (t) => {
