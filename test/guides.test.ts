@@ -42,7 +42,12 @@ const COMPLETION = {
 };
 
 /** What `${NAME}` stands for in the pages' configurations. */
-const VARIABLES = { OPENAI_API_KEY: 'key', OLLAMA_HOST: '127.0.0.1:11434', DESK_TOKEN: 'token' };
+const VARIABLES = {
+  OPENAI_API_KEY: 'key',
+  OLLAMA_HOST: '127.0.0.1:11434',
+  DESK_TOKEN: 'token',
+  OPS_TOKEN: 'token-of-the-operators',
+};
 
 /** The accounts that the distribution at the root would use, had a `.env` there named them: no test talks to a real model. */
 const NO_ACCOUNTS = { OPENAI_API_KEY: '', ANTHROPIC_API_KEY: '', GEMINI_API_KEY: '', OLLAMA_HOST: '' };

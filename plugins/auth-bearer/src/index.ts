@@ -1,0 +1,22 @@
+import { AuthProviders, Commands, definePlugin } from '@plugboard/kernel';
+import { BearerTokens } from './bearer-tokens.js';
+import { checkConfig } from './check-config.js';
+import { tokenCommand } from './commands/index.js';
+import { configSchema } from './config.js';
+import { TokenBook } from './token-book.js';
+
+export default definePlugin({
+  name: '@plugboard/auth-bearer',
+  apiVersion: 1,
+  summary: 'Tells callers by their API tokens, and issues and revokes these',
+  configSchema,
+  check: checkConfig,
+  register({ config, clock, ids, log, contribute, resolvePath, entries }) {
+    const path = resolvePath(config.tokensFile);
+    const tokens = new BearerTokens({ config, path, projects: entries('projects'), clock, log });
+    contribute(AuthProviders, tokens.provider);
+    const book = new TokenBook({ path, config, projects: entries('projects'), agents: entries('agents'), clock, ids });
+    contribute(Commands, tokenCommand(book), 'token');
+    return tokens;
+  },
+});

@@ -1,0 +1,78 @@
+import { chmodSync } from 'node:fs';
+import { join } from 'node:path';
+import { checkOptions } from '@plugboard/kernel/testing';
+import t, { type Test } from 'tap';
+import { digestOf } from '../src/digest.js';
+import plugin from '../src/index.js';
+import { fileOf, record, TOKEN } from './issued.js';
+
+const SECRET = 'a-secret-of-some-length';
+const good = { name: 'ci', project: 'acme', token: SECRET };
+
+function faults(t: Test, ...tokens: readonly object[]): readonly string[] {
+  return checkOptions(plugin, { tokens, tokensFile: join(t.testdirName, 'tokens.json') }, around).faults;
+}
+
+const around = { entries: (section: string) => ({ projects: ['acme'], agents: ['billing'] })[section] ?? [] };
+
+t.test('takes tokens of a known project, as they are or as SHA-256', async (t) => {
+  t.same(
+    faults(
+      t,
+      good,
+      { name: 'ops', project: 'default', sha256: digestOf('another').toUpperCase(), expires: '2027-01-31', agents: ['billing'] },
+      { name: 'issued', project: 'acme', token: TOKEN, scopes: ['admin'], requestsPerMinute: 1, runningTurns: 1 },
+    ),
+    [],
+  );
+});
+
+t.test('refuses tokens that are wrong by themselves, and repeats no secret', async (t) => {
+  for (const [token, message] of [
+    [{ ...good, token: '' }, 'tokens[0].token: the secret is blank; a token has 16 to 512 characters'],
+    [{ ...good, token: '   ' }, 'tokens[0].token: the secret is blank; a token has 16 to 512 characters'],
+    [
+      { ...good, token: undefined },
+      'tokens[0]: it has no secret: give it "token", or "sha256" as "plugboard token hash" prints it',
+    ],
+    [{ ...good, sha256: digestOf(SECRET) }, 'tokens[0]: it has both "sha256" and "token"; keep one of them'],
+    [{ ...good, token: 'too-short' }, /^tokens\[0\]\.token: a token has at least 16 characters, and this one 9/],
+    [{ ...good, token: `${TOKEN.slice(0, -1)}x` }, /^tokens\[0\]\.token: a token with a wrong checksum/],
+    [{ ...good, token: undefined, sha256: SECRET }, /^tokens\[0\]\.sha256: /],
+    [{ ...good, project: undefined }, /^tokens\[0\]: the option "project" is missing/],
+    [{ ...good, project: 'acne' }, /^tokens\[0\]\.project: unknown project "acne", did you mean "acme"\?/],
+    [{ ...good, agents: ['billing', 'biling'] }, 'tokens[0].agents[1]: unknown agent "biling", did you mean "billing"?'],
+    [{ ...good, agents: [] }, /^tokens\[0\]\.agents: /],
+    [{ ...good, scopes: ['chat', 'chatt'] }, /^tokens\[0\]\.scopes\[1\]: .*chat/],
+    [{ ...good, expires: 'tomorrow' }, /^tokens\[0\]\.expires: /],
+    [{ ...good, requestsPerMinute: 0 }, /^tokens\[0\]\.requestsPerMinute: /],
+    [{ ...good, name: '' }, /^tokens\[0\]\.name: /],
+    [{ ...good, name: 'two\nlines' }, /^tokens\[0\]\.name: /],
+  ] as const) {
+    const found = faults(t, JSON.parse(JSON.stringify(token)));
+    t.equal(found.length, 1, JSON.stringify(found));
+    t.match(found[0], message);
+    t.notMatch(found.join(), SECRET);
+  }
+});
+
+t.test('refuses two tokens of one name, and one secret under two names', async (t) => {
+  t.same(faults(t, good, { ...good, token: `${SECRET}-2` }), [
+    'tokens[1].name: another token is called "ci" too; logs could not tell them apart',
+  ]);
+  t.same(faults(t, good, { name: 'other', project: 'acme', sha256: digestOf(SECRET) }), [
+    'tokens[1]: it is the same token as "ci"; every name needs a secret of its own',
+  ]);
+  t.same(faults(t, { ...good, token: '' }, { ...good, name: 'x', token: '' }).length, 2, 'two blank ones are not the same one');
+});
+
+t.test('refuses a tokens file that is damaged, or open to other users', async (t) => {
+  const path = join(t.testdir({ 'tokens.json': fileOf(record()) }), 'tokens.json');
+  chmodSync(path, 0o640);
+  t.same(faults(t), [`tokensFile: the tokens file ${path} is open to other users (mode 640); run: chmod 600 ${path}`]);
+  chmodSync(path, 0o600);
+  t.same(faults(t), []);
+  const damaged = join(t.testdir({ 'tokens.json': '{' }), 'tokens.json');
+  chmodSync(damaged, 0o600);
+  t.match(faults(t), [/^tokensFile: the tokens file .* is damaged: it is no JSON/]);
+});

@@ -1,0 +1,14 @@
+import { pluginContract } from '@plugboard/kernel/testing';
+import t from 'tap';
+import plugin from '../src/index.js';
+
+t.test('keeps to the contract of plugins', async (t) => {
+  const options = {
+    packageDir: new URL('..', import.meta.url),
+    entry: 'auth.bearer',
+    folder: t.testdir({}),
+    config: { tokens: [{ name: 'ci', project: 'acme', token: 'a-secret-of-some-length' }] },
+    check: { entries: (section: string) => ({ projects: ['acme'], agents: ['billing'] })[section] ?? [] },
+  };
+  for (const c of pluginContract(plugin, options)) t.test(c.name, c.run);
+});
