@@ -1,12 +1,12 @@
 import type { Message } from '@plugboard/kernel';
 import type { ChatRequest, Script } from '@plugboard/kernel/testing';
 
-/** How many rounds of tool calls a turn is made of, which its text says. */
-export type TurnKind = 'plain' | 'tool' | 'tools';
-const ROUNDS: Readonly<Record<string, number>> = { plain: 0, tool: 1, tools: 2 };
+/** How many rounds of tool calls a turn of each kind is made of. */
+const ROUNDS = { plain: 0, tool: 1, tools: 2 };
+export type TurnKind = keyof typeof ROUNDS;
 
 /** What a turn's user says: no two say the same. */
-export function textOfTurn(who: string, number: number, kind: TurnKind): string {
+export function textOfTurn(who: string, number: number, kind: string): string {
   return `${who} says ${number} ${kind}`;
 }
 
@@ -50,6 +50,8 @@ export function modelOf(request: ChatRequest, pause: () => Promise<unknown>): Sc
   return { text: slowly('One moment.'), toolCalls: [{ id: `call_${asked}_${round}`, name: 'clock', arguments: { timeZone } }] };
 }
 
-function roundsOf(text: string): number {
-  return ROUNDS[text.split(' ').at(-1) ?? ''] ?? 0;
+/** How many rounds of tool calls a turn is made of whose user says that. */
+export function roundsOf(text: string): number {
+  const kind = text.split(' ').at(-1) ?? '';
+  return Object.hasOwn(ROUNDS, kind) ? ROUNDS[kind as TurnKind] : 0;
 }

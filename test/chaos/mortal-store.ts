@@ -1,0 +1,92 @@
+import type { InterruptedTurn, Message, SessionId, SessionStore, TurnCommit } from '@plugboard/kernel';
+import { CapturedLog, type ManualClock } from '@plugboard/kernel/testing';
+import { MemoryStore } from '../../plugins/store-memory/src/memory-store.js';
+
+/** One life of a process: its store works until it is killed, and answers nothing any more from then on. */
+export interface Life {
+  readonly store: SessionStore;
+  kill(): void;
+}
+
+interface Held {
+  readonly life: object;
+  apply(): Promise<void>;
+  answer(): void;
+}
+
+/** What outlives the processes that use it: a store in memory that remembers which turns began, and whose commits can be held up. */
+export class MortalStore {
+  readonly kept: MemoryStore;
+  /** What users said in turns that were to be committed: only of these nobody can know what became of them, where they have failed. */
+  readonly committing = new Set<string>();
+  /** Commits wait, from when this is set. */
+  isSlow = false;
+  readonly #begun = new Map<string, InterruptedTurn>();
+  #held: Held[] = [];
+
+  constructor(clock: ManualClock) {
+    this.kept = new MemoryStore({ ttl: '24h', maxSessions: 1000, maxBytes: '64mb' }, clock, new CapturedLog().logger(clock));
+  }
+
+  /** What waits is committed. */
+  async release(): Promise<void> {
+    this.isSlow = false;
+    for (const held of this.#held.splice(0)) {
+      await held.apply();
+      held.answer();
+    }
+  }
+
+  live(): Life {
+    const life = { isDead: false };
+    const never = new Promise<never>(() => {});
+    const own: Partial<SessionStore> = {
+      begin: async (id, { turnId, input }) => void this.#begun.set(turnId, { id, turnId, input }),
+      abandon: async (_, turnId) => void this.#begun.delete(turnId),
+      commit: (id, turn) => this.#commit(life, id, turn),
+      recover: async () => {
+        const found = [...this.#begun.values()];
+        this.#begun.clear();
+        return found;
+      },
+    };
+    const store = new Proxy<SessionStore>(this.kept, {
+      get: (kept, name: keyof SessionStore) => {
+        const work = own[name] ?? kept[name];
+        if (typeof work !== 'function') return work;
+        return async (...args: unknown[]) => {
+          if (life.isDead) return never;
+          const result = await Reflect.apply(work, kept, args);
+          return life.isDead ? never : result;
+        };
+      },
+    });
+    return {
+      store,
+      kill: () => {
+        life.isDead = true;
+        this.#held = this.#held.filter((held) => held.life !== life);
+      },
+    };
+  }
+
+  /** Does what waits, and tells nobody: as if the process died between the two. */
+  async applyUntold(): Promise<void> {
+    for (const held of this.#held.splice(0)) await held.apply();
+  }
+
+  async #commit(life: object, id: SessionId, turn: TurnCommit): Promise<void> {
+    this.committing.add(textOf(turn.messages));
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const apply = () => this.kept.commit(id, turn).then(() => void this.#begun.delete(turn.turnId ?? ''), reject);
+    if (!this.isSlow) {
+      await apply();
+      resolve();
+    } else this.#held.push({ life, apply, answer: resolve });
+    await promise;
+  }
+}
+
+function textOf(messages: readonly Message[]): string {
+  return String(messages.find(({ role }) => role === 'user')?.content);
+}
