@@ -20,8 +20,8 @@ import {
   type TurnPage,
   VersionConflict,
 } from '../../../src/index.js';
-import { ManualClock, type OpenedStore, sessionStoreContract } from '../../../src/testing/index.js';
-import { failing } from '../failing.js';
+import { type ContractCase, ManualClock, type OpenedStore, sessionStoreContract } from '../../../src/testing/index.js';
+import { failing, verdict } from '../failing.js';
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
@@ -230,10 +230,21 @@ export class PlainStore implements SessionStore {
   }
 }
 
-/** Which cases find fault with a store. */
-export async function broken(Store: new (clock: ManualClock, kept: Kept) => PlainStore): Promise<readonly string[]> {
+type Store = new (clock: ManualClock, kept: Kept) => PlainStore;
+
+function casesFor(Store: Store): readonly ContractCase[] {
   const clock = new ManualClock();
   const over = (kept: Kept) => ({ store: new Store(clock, kept) });
   const reopen = ({ store }: OpenedStore) => over((store as PlainStore).kept);
-  return failing(sessionStoreContract(() => over(new Kept()), { clock, reopen }));
+  return sessionStoreContract(() => over(new Kept()), { clock, reopen });
+}
+
+/** Which cases find fault with a store. */
+export async function broken(Store: Store): Promise<readonly string[]> {
+  return failing(casesFor(Store));
+}
+
+/** Whether the case of that name finds fault with a store. */
+export async function caught(Store: Store, name: string): Promise<boolean> {
+  return (await verdict(casesFor(Store), name)) !== undefined;
 }
