@@ -1,0 +1,118 @@
+import { type AgentRuntime, AgentRuntimes, type Conversations, OPEN, TurnError } from '@plugboard/kernel';
+import { testContext } from '@plugboard/kernel/testing';
+import { HttpError, type HttpRequest, HttpRoutes } from '@plugboard/transport-http';
+import t from 'tap';
+import plugin from '../src/index.js';
+
+const read = ['sessions:read'];
+const write = ['sessions:write'];
+
+/** What each route takes to be called, what may come with it, and whether a server about to stop refuses it. */
+const ROUTES: Readonly<Record<string, readonly [access: readonly string[], body: string, startsWork: boolean]>> = {
+  'GET /v1/conversations': [read, 'none', false],
+  'POST /v1/conversations': [write, 'json', true],
+  'GET /v1/conversations/:id': [read, 'none', false],
+  'POST /v1/conversations/:id': [write, 'json', false],
+  'DELETE /v1/conversations/:id': [write, 'none', false],
+  'POST /v1/conversations/:id/fork': [[...read, ...write], 'json', true],
+  'POST /v1/conversations/:id/cancel': [write, 'none', false],
+  'GET /v1/conversations/:id/items': [read, 'none', false],
+  'POST /v1/conversations/:id/items': [write, 'json', true],
+  'GET /v1/conversations/:id/items/:item': [read, 'none', false],
+};
+
+/** The plugin over a runtime that knows nothing but these. */
+function bench(conversations: Partial<Conversations> = {}) {
+  const context = testContext(plugin, { entry: 'transports.conversations' });
+  context.provide(AgentRuntimes, { conversations } as Partial<AgentRuntime> as AgentRuntime);
+  return {
+    context,
+    ask: async (name: string, request: Partial<HttpRequest> = {}) =>
+      context.contributed(HttpRoutes, name).handle({
+        params: { id: 'conv_1' },
+        query: new URLSearchParams(),
+        body: undefined,
+        principal: OPEN,
+        ...request,
+      } as HttpRequest),
+  };
+}
+
+t.test('S-14 these are the routes, and what it takes to call them', async (t) => {
+  const { context } = bench();
+  t.strictSame(
+    context
+      .contributions()
+      .map(({ name }) => name)
+      .sort(),
+    Object.keys(ROUTES).sort(),
+  );
+  for (const [name, facts] of Object.entries(ROUTES)) {
+    const { method, path, access, body, startsWork } = context.contributed(HttpRoutes, name);
+    t.equal(`${method} ${path}`, name);
+    t.strictSame([access, body, startsWork], facts, name);
+  }
+});
+
+t.test(
+  'what the runtime refuses has its status, and a failed store may be asked again where nothing was to change',
+  async (t) => {
+    const failing = async () => {
+      throw new TurnError('store_failed', 'The session store failed.');
+    };
+    const refused = (name: string, request?: Partial<HttpRequest>) =>
+      bench({ get: failing, list: failing, delete: failing, setMetadata: failing })
+        .ask(name, request)
+        .then(
+          () => undefined,
+          (error) => (error instanceof HttpError ? { status: error.status, ...error.headers } : error),
+        );
+    t.strictSame(await refused('GET /v1/conversations/:id'), { status: 502 });
+    t.strictSame(await refused('GET /v1/conversations'), { status: 502 });
+    t.strictSame(await refused('DELETE /v1/conversations/:id'), { status: 502, 'x-should-retry': 'false' });
+    const body = { metadata: {} };
+    t.strictSame(await refused('POST /v1/conversations/:id', { body }), { status: 502, 'x-should-retry': 'false' });
+  },
+);
+
+t.test('a defect stays one', async (t) => {
+  const get = async () => {
+    throw new TypeError('a defect');
+  };
+  await t.rejects(bench({ get }).ask('GET /v1/conversations/:id'), TypeError);
+});
+
+t.test('metadata must be there to be changed', async (t) => {
+  const error = await bench()
+    .ask('POST /v1/conversations/:id', { body: {} })
+    .catch((error) => error);
+  t.match(error, { status: 400, body: { error: { param: 'metadata', code: 'missing_required_parameter' } } });
+});
+
+t.test('times are told in whole seconds', async (t) => {
+  const get: Conversations['get'] = async () => ({
+    id: { project: 'default', agent: 'assistant', key: 's' },
+    conversation: 'conv_1',
+    createdAt: 1_999,
+    updatedAt: 3_001,
+    turns: 2,
+    user: 'ann',
+    metadata: { a: 'b' },
+    status: 'quarantined',
+  });
+  t.strictSame(await bench({ get }).ask('GET /v1/conversations/:id'), {
+    status: 200,
+    headers: {},
+    body: {
+      id: 'conv_1',
+      object: 'conversation',
+      created_at: 1,
+      metadata: { a: 'b' },
+      status: 'quarantined',
+      turns: 2,
+      updated_at: 3,
+      agent: 'assistant',
+      key: 's',
+    },
+  });
+});
