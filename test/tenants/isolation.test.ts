@@ -1,0 +1,68 @@
+import { textOf } from '@plugboard/kernel/testing';
+import fc from 'fast-check';
+import t from 'tap';
+import { TRANSPORTS, World } from '../support/world.js';
+import { ACTIONS, type Step, Tenant } from './tenant.js';
+
+/** Runs, and steps of each tenant in one. `PLUGBOARD_CHAOS` asks for many. */
+const [RUNS, STEPS] = process.env.PLUGBOARD_CHAOS ? [200, 60] : [15, 40];
+
+const world = await World.start(
+  t,
+  `${TRANSPORTS}  conversations: {}
+sessions: { use: sqlite, path: ./sessions.db }
+auth:
+  bearer:
+    tokens:
+      - { name: one, project: one, token: token-of-one-0123456789 }
+      - { name: two, project: two, token: token-of-two-0123456789 }
+models:
+  fast: { use: openai, baseUrl: "\${MODEL_URL}", model: big-1 }
+agents:
+  assistant: { model: fast, system: prompt-of-default }
+  bot-of-one: { model: fast, project: one, system: prompt-of-one }
+  bot-of-two: { model: fast, project: two, system: prompt-of-two }
+projects:
+  one: {}
+  two: {}
+defaultAgent: assistant
+`,
+);
+// It says all that it was told: whatever reached it by mistake comes to light.
+world.models.respond(({ body }) => ({ text: body.messages.map(({ content }) => textOf(content)).join(' | ') }));
+
+const step: fc.Arbitrary<Step> = fc.record({
+  action: fc.constantFrom(...ACTIONS),
+  target: fc.nat(20),
+  key: fc.nat(20),
+  stream: fc.boolean(),
+  idempotency: fc.nat(2),
+});
+const steps = fc.array(step, { minLength: STEPS, maxLength: STEPS });
+
+t.test('S-01 S-03 S-04 two tenants that do whatever they like, side by side, see nothing of each other', async (t) => {
+  let runs = 0;
+  let taken = 0;
+  await fc.assert(
+    fc.asyncProperty(steps, steps, async (ones, twos) => {
+      const run = runs++;
+      const [one, two] = [new Tenant('one', run, world), new Tenant('two', run, world)];
+      one.meet(two);
+      two.meet(one);
+      await Promise.all([one.play(ones), two.play(twos)]);
+      for (const tenant of [one, two]) {
+        taken += tenant.steps;
+        const listed = new Set(await tenant.listed());
+        for (const id of tenant.own) if (!listed.has(id)) tenant.faults.push(`${tenant.name} has lost ${id}`);
+      }
+      if (one.faults.length + two.faults.length > 0) throw new Error([...one.faults, ...two.faults].join('\n'));
+    }),
+    { numRuns: RUNS, endOnFailure: true },
+  );
+  for (const { body } of world.models.requests) {
+    const told = JSON.stringify(body);
+    if (told.includes('of-one') && told.includes('of-two')) t.fail(`a model was told of both: ${told}`);
+  }
+  t.comment(`${taken} steps of two tenants in ${runs} runs`);
+  t.equal(taken, 2 * RUNS * STEPS);
+});
