@@ -196,14 +196,70 @@ t.test('keeps answers within the same bytes as everything else, the oldest going
   t.equal(await store.version(session('b')), 1);
 });
 
+t.test('counts metadata and summaries, and evicts for them too', async (t) => {
+  const { store, clock, logs } = open({ maxBytes: '1kb' });
+  await store.commit(session('a'), { expected: 0, messages: turn(300) });
+  clock.advance(1);
+  await store.create(session('b'), { metadata: { note: 'x'.repeat(189) }, messages: turn(300) });
+  await store.putSummary(session('b'), 1, { messages: 1, text: 'x'.repeat(198) });
+  t.same(logs, [], '300, and 300 + 200 + 200');
+  await store.setMetadata(session('b'), { note: 'x'.repeat(389) });
+  t.match(logs, [{ limit: 'maxBytes', bytes: 300, turns: 1 }]);
+  await store.putSummary(session('b'), 1, { messages: 1, text: 'x'.repeat(98) });
+  await store.commit(session('c'), { expected: 0, messages: turn(224) });
+  t.equal(logs.length, 1, 'what was replaced is not counted');
+  await store.commit(session('c'), { expected: 1, messages: turn(100) });
+  t.match(logs.slice(1), [{ limit: 'maxBytes', bytes: 800 }]);
+});
+
+t.test('refuses metadata, summaries, sessions and copies for which there can be no room', async (t) => {
+  const { store, logs } = open({ maxBytes: '1kb' });
+  await store.commit(session('a'), { expected: 0, messages: turn(600) });
+  const tooMuch = { message: /^the session would take \d+ bytes, and the memory store holds 1024 in all/ };
+  await t.rejects(store.setMetadata(session('a'), { note: 'x'.repeat(500) }), tooMuch);
+  await t.rejects(store.putSummary(session('a'), 1, { messages: 1, text: 'x'.repeat(500) }), tooMuch);
+  await t.rejects(store.create(session('b'), { metadata: { note: 'x'.repeat(500) }, messages: turn(600) }), tooMuch);
+  t.same(logs, []);
+  t.match(await store.facts(session('a')), { metadata: {} });
+  t.equal((await store.load(session('a'))).summary, undefined);
+  t.equal(await store.facts(session('b')), undefined);
+});
+
+t.test('takes other metadata for no use of a session', async (t) => {
+  const { store, clock, logs } = open({ ttl: '2h', maxSessions: 2 });
+  await store.create(session('a'), { metadata: {}, messages: [] });
+  clock.advance(HOUR);
+  await store.create(session('b'), { metadata: {}, messages: [] });
+  await store.setMetadata(session('a'), { topic: 'rain' });
+  await store.create(session('c'), { metadata: {}, messages: [] });
+  t.match(logs, [{ limit: 'maxSessions', turns: 0 }]);
+  t.equal(await store.facts(session('a')), undefined);
+  await store.setMetadata(session('b'), { topic: 'rain' });
+  clock.advance(2 * HOUR);
+  t.same(await store.list(OWNER.project, { limit: 10, order: 'asc' }), []);
+});
+
+t.test('remembers the versions of as many deleted sessions as it keeps sessions', async (t) => {
+  const { store, logs } = open({ maxSessions: 2 });
+  for (const key of ['a', 'b', 'c']) {
+    await store.commit(session(key), { expected: 0, messages: turn(100) });
+    t.equal(await store.delete(session(key)), true);
+  }
+  t.same(await Promise.all(['a', 'b', 'c'].map((key) => store.version(session(key)))), [0, 2, 2]);
+  t.same(logs, [], 'to delete is not to lose');
+});
+
 t.test('forgets everything when it is stopped, and waits for nothing more', async (t) => {
   const { store, clock, stop, logs } = open();
   await store.commit(session('a'), { expected: 0, messages: turn(100) });
   await store.park(OWNER, ['call_1'], turn(100));
   await store.idempotency.put(answer('a', 200));
-  t.equal(clock.pending, 3);
+  await store.create(session('b'), { metadata: {}, messages: [] });
+  await store.delete(session('b'));
+  t.equal(clock.pending, 4);
   await stop();
   t.equal(clock.pending, 0);
+  t.equal(await store.version(session('b')), 0);
   t.same(await kept(store, session('a')), { version: 0, messages: [] });
   t.same(logs, []);
 });

@@ -7,11 +7,11 @@ import { decodedMetadata } from './stored-metadata.js';
 /** What is known of sessions besides their messages, as it stands in the file. */
 export class FactFile {
   readonly #path: string;
-  readonly #sql: Statements<keyof typeof SQL>;
+  readonly #sql: Statements<keyof typeof FACT_SQL>;
 
   constructor(path: string, database: DatabaseSync) {
     this.#path = path;
-    this.#sql = prepareAll(database, SQL);
+    this.#sql = prepareAll(database, FACT_SQL);
   }
 
   of(id: SessionId): SessionFacts | undefined {
@@ -100,7 +100,7 @@ const AMONG = '(? IS NULL OR agent IN (SELECT value FROM json_each(?)))';
 const ASC = `(created_at, id) > (?, ?) AND ${AMONG} ORDER BY created_at, id`;
 const DESC = `(created_at, id) < (?, ?) AND ${AMONG} ORDER BY created_at DESC, id DESC`;
 
-const SQL = {
+export const FACT_SQL = {
   byName: `SELECT ${COLUMNS} FROM session WHERE project = ? AND agent = ? AND key = ?`,
   byConversation: `SELECT ${COLUMNS} FROM session WHERE project = ? AND conversation = ?`,
   place: `SELECT created_at, id FROM session WHERE project = ? AND conversation = ? AND ${AMONG}`,

@@ -42,3 +42,12 @@ export function openStore<C extends Clock = ManualClock>(folder: string, options
   if (!database) throw new Error('the store has opened no file');
   return { store, database, clock, path, logs: log.lines, close: () => store.stop() };
 }
+
+/** Lets the time pass, step by step, so that what a timer began is written before the next one comes. */
+export async function pass(clock: ManualClock, ms: number, step = HOUR): Promise<void> {
+  for (let passed = 0; passed < ms; passed += step) {
+    clock.advance(step);
+    await new Promise(setImmediate);
+    await new Promise(setImmediate);
+  }
+}

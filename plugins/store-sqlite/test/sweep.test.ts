@@ -1,20 +1,10 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { ManualClock } from '@plugboard/kernel/testing';
 import t from 'tap';
-import { ANNA, DAY, HOUR, kept, OWNER, openStore, session, turn } from './opened.js';
+import { ANNA, DAY, HOUR, kept, OWNER, openStore, pass, session, turn } from './opened.js';
 
 const MINUTE = 60_000;
 
 const count = (database: DatabaseSync, table: string) => database.prepare(`SELECT count(*) AS n FROM ${table}`).get()?.n;
-
-/** Lets the time pass, step by step, so that what a timer began is written before the next one comes. */
-async function pass(clock: ManualClock, ms: number, step = HOUR): Promise<void> {
-  for (let passed = 0; passed < ms; passed += step) {
-    clock.advance(step);
-    await new Promise(setImmediate);
-    await new Promise(setImmediate);
-  }
-}
 
 t.test('forgets a session when its last turn is `ttl` ago, and a turn that began is a use of it', async (t) => {
   const { store, database, clock, close } = openStore(t.testdir(), { ttl: 2 * DAY });
