@@ -233,7 +233,7 @@ t.test('at the start, turns that a dead process left are told of, and the input 
     input: [user('hello')],
   });
   const store = storeWith({
-    version: async () => 4,
+    load: async () => ({ version: 4, messages: [], bytes: 0 }),
     commit: async ({ key }, turn) => void commits.push({ key, turn }),
     recover: async () => ['rolls', 'keeps', 'gone'].map(left),
   });

@@ -1,6 +1,8 @@
 import type { Logger } from '../../host/log.js';
-import type { AssistantMessage } from '../message.js';
+import { TurnError } from '../event.js';
+import type { AssistantMessage, Message } from '../message.js';
 import type { InterruptedTurn, SessionStore } from '../points/session-store.js';
+import { contribute } from './session-input.js';
 
 /** What an agent does about a turn that a crash cut: nothing but to say so in the log, or keep what the caller had said. */
 export type RestartPolicy = 'rollback' | 'keep-input';
@@ -15,11 +17,28 @@ export async function recoverTurns(store: SessionStore, policyOf: (agent: string
       { project: turn.id.project, agent: turn.id.agent, turn_id: turn.turnId, policy },
       'turn_interrupted: the server died in the middle of a turn',
     );
-    if (policy === 'keep-input') await keepInput(store, turn);
+    if (policy === 'keep-input') await keepInput(store, turn, log);
   }
 }
 
-async function keepInput(store: SessionStore, { id, turnId, input }: InterruptedTurn): Promise<void> {
-  const expected = await store.version(id);
-  await store.commit(id, { turnId, expected, messages: [...input, NOTE] });
+/** A turn that was left behind began before others that are kept by now: its input is kept as one that comes after them, or not at all. */
+async function keepInput(store: SessionStore, { id, turnId, input }: InterruptedTurn, log: Logger): Promise<void> {
+  const { version, messages } = await store.load(id);
+  const added = fitting(messages, input);
+  if (added) await store.commit(id, { turnId, expected: version, messages: [...added, NOTE] });
+  else
+    log.warn(
+      { turn_id: turnId },
+      'what was asked in the turn does not fit behind what its session holds by now, and is not kept',
+    );
+}
+
+/** What of the input may stand behind the messages, so that every provider takes the whole. */
+function fitting(messages: readonly Message[], input: readonly Message[]): readonly Message[] | undefined {
+  try {
+    return contribute(messages, input).added;
+  } catch (error) {
+    if (error instanceof TurnError) return undefined;
+    throw error;
+  }
 }
