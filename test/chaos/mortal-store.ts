@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { InterruptedTurn, Message, SessionId, SessionStore, TurnCommit } from '@plugboard/kernel';
 import { CapturedLog, type ManualClock } from '@plugboard/kernel/testing';
 import { MemoryStore } from '../../plugins/store-memory/src/memory-store.js';
@@ -28,6 +29,11 @@ export class MortalStore {
     this.kept = new MemoryStore({ ttl: '24h', maxSessions: 1000, maxBytes: '64mb' }, clock, new CapturedLog().logger(clock));
   }
 
+  /** What users said in turns that have begun, and of whose end the store was told nothing. */
+  get unended(): readonly string[] {
+    return [...this.#begun.values()].map(({ input }) => textOf(input));
+  }
+
   /** What waits is committed. */
   async release(): Promise<void> {
     this.isSlow = false;
@@ -44,6 +50,10 @@ export class MortalStore {
       begin: async (id, { turnId, input }) => void this.#begun.set(turnId, { id, turnId, input }),
       abandon: async (_, turnId) => void this.#begun.delete(turnId),
       commit: (id, turn) => this.#commit(life, id, turn),
+      delete: (id) => {
+        for (const [turnId, turn] of this.#begun) if (isDeepStrictEqual(turn.id, id)) this.#begun.delete(turnId);
+        return this.kept.delete(id);
+      },
       recover: async () => {
         const found = [...this.#begun.values()];
         this.#begun.clear();

@@ -177,6 +177,9 @@ export class SessionGame {
   /** The process is gone, with all that it was doing; another one begins on what is kept. */
   async #rise(): Promise<void> {
     this.#life.kill();
+    // Whose turn was left behind was told of its end before the turn itself came to one: what was asked in it is kept where the agent wants that.
+    for (const attempt of this.#journal)
+      if (!this.#buried.has(attempt) && this.#store.unended.includes(attempt.text)) attempt.saw = 'nothing';
     this.#open = new Set();
     this.#gates = [];
     this.#store.isSlow = false;
