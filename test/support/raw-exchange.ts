@@ -23,7 +23,7 @@ export function rawChat(body: object, ...headers: readonly string[]): readonly s
   const text = JSON.stringify(body);
   return [
     'POST /v1/chat/completions HTTP/1.1',
-    'Host: x',
+    'Host: localhost',
     'Content-Type: application/json',
     `Content-Length: ${Buffer.byteLength(text)}`,
     ...headers,

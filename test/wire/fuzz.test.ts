@@ -137,7 +137,7 @@ const request = fc
     [
       `${method} ${path} ${version}`,
       'Connection: close',
-      'Host: x',
+      'Host: localhost',
       'Content-Type: application/json',
       ...headers,
       length(content.length),

@@ -95,11 +95,11 @@ t.test('C-006 every answer with a body is JSON, also where the request was not e
   for (const [status, ...lines] of [
     [400, 'GARBAGE', '', ''],
     [400, 'GET /v1/models HTTP/1.1', '', ''], // no Host
-    [400, `POST ${CHAT} HTTP/1.1`, 'Host: x', 'Content-Length: 1', 'Content-Length: 2', '', ''],
-    [400, `POST ${CHAT} HTTP/1.1`, 'Host: x', 'Content-Length: 1', 'Transfer-Encoding: chunked', '', ''],
-    [404, 'CONNECT example.org:443 HTTP/1.1', 'Host: x', '', ''],
-    [431, 'GET /v1/models HTTP/1.1', 'Host: x', `X-Long: ${'x'.repeat(17_000)}`, '', ''],
-    [431, 'GET /v1/models HTTP/1.1', 'Host: x', ...Array<string>(101).fill('X: y'), '', ''],
+    [400, `POST ${CHAT} HTTP/1.1`, 'Host: localhost', 'Content-Length: 1', 'Content-Length: 2', '', ''],
+    [400, `POST ${CHAT} HTTP/1.1`, 'Host: localhost', 'Content-Length: 1', 'Transfer-Encoding: chunked', '', ''],
+    [404, 'CONNECT example.org:443 HTTP/1.1', 'Host: localhost', '', ''],
+    [431, 'GET /v1/models HTTP/1.1', 'Host: localhost', `X-Long: ${'x'.repeat(17_000)}`, '', ''],
+    [431, 'GET /v1/models HTTP/1.1', 'Host: localhost', ...Array<string>(101).fill('X: y'), '', ''],
   ] as const) {
     const reply = await rawExchange(world.port, ...lines);
     t.equal(reply.status, status, lines[0]);
@@ -136,11 +136,11 @@ t.test('C-007 C-008 headers that clients add change nothing, and an id of their 
 
 t.test('C-009 idle connections are kept for longer than 65 s, and clients are told so', async (t) => {
   const raw = await RawClient.open(world.port);
-  raw.send('GET /health HTTP/1.1', 'Host: x', '', '');
+  raw.send('GET /health HTTP/1.1', 'Host: localhost', '', '');
   const first = await wholeReply(raw);
   const seconds = Number(/^timeout=(\d+)$/.exec(first.headers['keep-alive'] ?? '')?.[1]);
   t.ok(seconds >= 65, `${seconds} s`);
-  raw.send('GET /v1/models HTTP/1.1', 'Host: x', '', '');
+  raw.send('GET /v1/models HTTP/1.1', 'Host: localhost', '', '');
   t.match(await raw.until(/"list"/), /HTTP\/1\.1 200 OK/, 'the connection serves on');
   raw.socket.destroy();
 });
@@ -224,7 +224,7 @@ t.test('C-014 Expect: 100-continue is met, but not before the credential and the
     t.teardown(() => raw.socket.destroy());
     raw.send(
       `POST ${CHAT} HTTP/1.1`,
-      'Host: x',
+      'Host: localhost',
       'Content-Type: application/json',
       'Expect: 100-continue',
       `Authorization: Bearer ${token}`,

@@ -4,7 +4,9 @@ import Koa, { type Context, type Next } from 'koa';
 import { Authentication, NOBODY } from './authentication.js';
 import type { Exchange } from './exchange.js';
 import { Exchanges } from './exchanges.js';
+import { Gate } from './gate.js';
 import { JsonBodies } from './json-body.js';
+import { RateLimits } from './rate-limits.js';
 import { draining, headersTooLarge, methodNotAllowed, missingHost, notFound, outOfScope } from './refusals.js';
 import { RouteRequest } from './route-request.js';
 import { RouteTable } from './route-table.js';
@@ -26,18 +28,24 @@ type HttpContext = Context & { state: State };
 @injectable()
 export class HttpApplication {
   readonly #routes: Extensions<HttpRoute>;
+  readonly #gate: Gate;
   readonly #authentication: Authentication;
+  readonly #rates: RateLimits;
   readonly #bodies: JsonBodies;
   readonly #exchanges: Exchanges;
 
   constructor(
     @inject(ROUTES) routes: Extensions<HttpRoute>,
+    @inject(Gate) gate: Gate,
     @inject(Authentication) authentication: Authentication,
+    @inject(RateLimits) rates: RateLimits,
     @inject(JsonBodies) bodies: JsonBodies,
     @inject(Exchanges) exchanges: Exchanges,
   ) {
     this.#routes = routes;
+    this.#gate = gate;
     this.#authentication = authentication;
+    this.#rates = rates;
     this.#bodies = bodies;
     this.#exchanges = exchanges;
   }
@@ -50,8 +58,7 @@ export class HttpApplication {
     koa.use((ctx: HttpContext, next) => this.#answer(ctx, next));
     koa.use((ctx: HttpContext, next) => this.#checkHead(ctx, next));
     koa.use((ctx: HttpContext, next) => this.#find(table, ctx, next));
-    // What looks at Host and Origin, and CORS, which adds to `exchange.headers`, belongs here: probes are known, and nobody was
-    // asked for a credential.
+    koa.use((ctx: HttpContext, next) => this.#passGate(ctx, next));
     koa.use((ctx: HttpContext, next) => this.#refuseWhileDraining(ctx, next));
     koa.use((ctx: HttpContext, next) => this.#authenticate(ctx, next));
     koa.use((ctx: HttpContext, next) => this.#checkScopes(ctx, next));
@@ -86,6 +93,12 @@ export class HttpApplication {
     return next();
   }
 
+  /** Behind what finds the route, because probes may come under any Host. */
+  #passGate({ state: { exchange } }: HttpContext, next: Next): Promise<void> {
+    const preflight = this.#gate.pass(exchange);
+    return preflight ? exchange.reply(preflight) : next();
+  }
+
   #refuseWhileDraining({ state: { exchange } }: HttpContext, next: Next): Promise<void> {
     if (this.#exchanges.draining && exchange.match?.route.startsWork) throw draining();
     return next();
@@ -95,6 +108,7 @@ export class HttpApplication {
   async #authenticate({ state: { exchange } }: HttpContext, next: Next): Promise<void> {
     const asks = isForCallers(exchange);
     exchange.principal = asks ? await this.#authentication.principal(exchange) : NOBODY;
+    this.#rates.take(exchange.principal, exchange.headers);
     return next(); // not awaited, as below: a stream would hold each call open that waits for it
   }
 

@@ -17,6 +17,22 @@ export const configSchema = {
       description: 'The port to listen on; 0 takes any free one.',
       default: 8080,
     },
+    hosts: {
+      type: 'array',
+      items: { type: 'string' },
+      uniqueItems: true,
+      default: [],
+      description:
+        'Names, each perhaps with a port, under which a server that asks for no credential answers, beside the loopback ones. On another address than loopback every name is taken as long as this is empty.',
+    },
+    origins: {
+      type: 'array',
+      items: { type: 'string' },
+      uniqueItems: true,
+      default: [],
+      description:
+        'Sites whose pages may call this server from a browser (CORS), as `https://app.example.org`. `*` is every site, and needs a provider under `auth`.',
+    },
     bodyLimit: {
       type: 'string',
       format: 'size',

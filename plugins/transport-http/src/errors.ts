@@ -61,7 +61,15 @@ export function serverError(
   return new HttpError(status, { error: { message, type: 'server_error', param: null, code } }, headers);
 }
 
-/** A token has used up what it may use for now. */
-export function rateLimited(message: string, headers: Readonly<Record<string, string>>): HttpError {
-  return new HttpError(429, { error: { message, type: 'requests', param: null, code: 'rate_limit_exceeded' } }, headers);
+/**
+ * A token has used up what it may use for now.
+ * @param wait milliseconds after which asking again makes sense. Callers are told a minute at most: beyond that clients take their own time.
+ */
+export function rateLimited(message: string, wait: number): HttpError {
+  const ms = Math.min(Math.max(Math.ceil(wait), 1), 60_000);
+  return new HttpError(
+    429,
+    { error: { message, type: 'requests', param: null, code: 'rate_limit_exceeded' } },
+    { 'retry-after': String(Math.ceil(ms / 1000)), 'retry-after-ms': String(ms) },
+  );
 }

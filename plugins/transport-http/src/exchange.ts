@@ -54,6 +54,7 @@ export class Exchange implements ReplyWatcher {
   readonly #caller = new AbortController();
   #facts: Facts = {};
   #status = 0;
+  #address: string | undefined;
   #errorCode: string | undefined;
 
   constructor(req: IncomingMessage, res: ServerResponse, requestId: string, surroundings: Surroundings) {
@@ -86,6 +87,11 @@ export class Exchange implements ReplyWatcher {
   /** 0 where there was no reply. */
   get status(): number {
     return this.#status;
+  }
+
+  /** Where the request came from, for one that was answered with an error: a proxy's address, where there is one between. */
+  get address(): string | undefined {
+    return this.#address;
   }
 
   /** The code of the error that was answered with, where it has one. */
@@ -173,6 +179,7 @@ export class Exchange implements ReplyWatcher {
 
   #sendError({ status, headers, body }: HttpError): void {
     if (this.#writer.waiting) this.#errorCode = body.error.code ?? undefined;
+    this.#address = this.#socket.remoteAddress; // a connection that is gone does not tell any more
     this.#send(status, { 'content-type': JSON_TYPE, ...headers }, JSON.stringify(body));
   }
 

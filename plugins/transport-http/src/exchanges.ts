@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { CLOCK, type Clock, IDS, type IdSource, inject, injectable, LOGGER, type Logger } from '@plugboard/kernel';
-import { accessLine } from './access-log.js';
+import { AccessLog } from './access-log.js';
 import { Exchange, type Surroundings } from './exchange.js';
 import type { Ending } from './response-writer.js';
 
@@ -10,16 +10,23 @@ export class Exchanges implements Surroundings {
   readonly clock: Clock;
   readonly log: Logger;
   readonly #ids: IdSource;
+  readonly #accessLog: AccessLog;
   readonly #open = new Set<Exchange>();
   #draining = false;
   #hangUps = 0;
   #onOver: () => void = () => {};
   #onIdle: () => void = () => {};
 
-  constructor(@inject(CLOCK) clock: Clock, @inject(IDS) ids: IdSource, @inject(LOGGER) log: Logger) {
+  constructor(
+    @inject(CLOCK) clock: Clock,
+    @inject(IDS) ids: IdSource,
+    @inject(LOGGER) log: Logger,
+    @inject(AccessLog) accessLog: AccessLog,
+  ) {
     this.clock = clock;
     this.#ids = ids;
     this.log = log;
+    this.#accessLog = accessLog;
   }
 
   /** Whether the server is about to stop: it takes no new work. */
@@ -30,6 +37,11 @@ export class Exchanges implements Surroundings {
   /** Connections that a caller broke off. */
   get hangUps(): number {
     return this.#hangUps;
+  }
+
+  /** Requests that the log was spared. */
+  get unlogged(): number {
+    return this.#accessLog.leftOut;
   }
 
   get size(): number {
@@ -54,7 +66,7 @@ export class Exchanges implements Surroundings {
 
   over(exchange: Exchange): void {
     this.#open.delete(exchange);
-    if (this.log.isLevelEnabled('info')) this.log.info(accessLine(exchange, this.clock.monotonic()), 'request');
+    this.#accessLog.write(exchange);
     this.#onOver();
     if (this.#open.size === 0) this.#onIdle();
   }

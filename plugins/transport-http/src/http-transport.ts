@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import type { Server } from 'node:http';
 import {
+  audit,
   CONFIG,
   ENTRY,
   HOST,
@@ -89,6 +90,8 @@ export class HttpTransport implements Transport, Lifecycle {
     server.on('error', (error) => this.#log.error({ err: error }, 'a connection could not be taken'));
     this.#server = server;
     this.#log.info({ address: this.address() }, 'listening');
+    if (this.#authentication.open)
+      audit(this.#log, 'open_start', { address: this.address() }, 'the server asks nobody for a credential');
   }
 
   address(): string | undefined {
@@ -121,7 +124,7 @@ export class HttpTransport implements Transport, Lifecycle {
     server.closeAllConnections();
     await closed;
     this.#server = undefined;
-    this.#log.info({ hang_ups: exchanges.hangUps, cut: late }, 'stopped');
+    this.#log.info({ hang_ups: exchanges.hangUps, unlogged: exchanges.unlogged, cut: late }, 'stopped');
     if (late > 0) {
       const replies = late === 1 ? '1 reply was' : `${late} replies were`;
       throw new Error(`${replies} still running after ${this.#config.drain} (\`drain\` of ${this.#entry}) and had to be cut`);

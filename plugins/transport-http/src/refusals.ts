@@ -1,5 +1,5 @@
 import type { Scope } from '@plugboard/kernel';
-import { type HttpError, invalidRequest, serverError, serviceError } from './errors.js';
+import { type HttpError, invalidRequest, rateLimited, serverError, serviceError } from './errors.js';
 
 /** Seconds after which a caller may ask again a server that stops: its successor should be there by then. */
 const RETRY_AFTER_DRAINING = '5';
@@ -31,6 +31,29 @@ export function draining(): HttpError {
 
 export function missingHost(): HttpError {
   return invalidRequest('The request has no Host header, which HTTP/1.1 requires.');
+}
+
+export function malformedHost(): HttpError {
+  return invalidRequest('The Host header of the request is not one name with perhaps a port.');
+}
+
+export function hostNotAllowed(): HttpError {
+  return invalidRequest(
+    'This server does not answer under the name in the Host header of the request. Its operator can allow that name: `hosts`, beside `port` in the configuration.',
+    { status: 403, code: 'host_not_allowed' },
+  );
+}
+
+export function originNotAllowed(): HttpError {
+  return invalidRequest(
+    'This server does not answer pages of the site that the request comes from. Its operator can allow that site: `origins`, beside `port` in the configuration.',
+    { status: 403, code: 'origin_not_allowed' },
+  );
+}
+
+/** @param wait milliseconds until there is room for one more. */
+export function tooManyRequests(wait: number): HttpError {
+  return rateLimited('This API token has sent as many requests as it may in a minute. Try again later.', wait);
 }
 
 export function headersTooLarge(): HttpError {

@@ -21,7 +21,7 @@ export function httpErrorOf(failure: Failure, stateful: boolean): HttpError {
     case 'context_length_exceeded':
       return invalidRequest(message, { param: 'messages', code });
     case 'rate_limited':
-      return rateLimited(message, retryAfter(failure));
+      return rateLimited(message, (failure.retryAfter ?? 1) * 1000);
     case 'conversation_not_found':
       return invalidRequest(message, { status: 404, code });
     case 'session_full':

@@ -146,7 +146,7 @@ t.test('C-014 Expect: 100-continue is answered once the body is wanted, and not 
     const client = await RawClient.open(port);
     client.send(
       'POST /v1/echo HTTP/1.1',
-      'Host: x',
+      'Host: 127.0.0.1',
       `Authorization: Bearer ${token}`,
       'Content-Type: application/json',
       `Content-Length: ${length}`,
@@ -169,7 +169,7 @@ t.test('an expectation that nobody knows is passed over', async (t) => {
   const client = await RawClient.open(Number(new URL(url).port));
   client.send(
     'POST /v1/echo HTTP/1.1',
-    'Host: x',
+    'Host: 127.0.0.1',
     'Expect: miracles',
     'Content-Type: application/json',
     'Content-Length: 2',
@@ -182,7 +182,7 @@ t.test('an expectation that nobody knows is passed over', async (t) => {
 t.test('C-013 nothing is sent before the reply to a caller that did not ask for it', async (t) => {
   const { port } = await serve(t, { routes: [echo()] });
   const client = await RawClient.open(port);
-  client.send('POST /v1/echo HTTP/1.1', 'Host: x', 'Content-Type: application/json', 'Content-Length: 2', '', '{}');
+  client.send('POST /v1/echo HTTP/1.1', 'Host: 127.0.0.1', 'Content-Type: application/json', 'Content-Length: 2', '', '{}');
   t.match(await client.until(/\{\}$/), /^HTTP\/1\.1 200 OK\r\n/);
 });
 
@@ -246,7 +246,7 @@ t.test('a whole URL is taken as a request target, as proxies send it', async (t)
     ],
   ]) {
     const client = await RawClient.open(port);
-    client.send(`GET ${target} HTTP/1.1`, 'Host: x', 'Connection: close', '', '');
+    client.send(`GET ${target} HTTP/1.1`, 'Host: 127.0.0.1', 'Connection: close', '', '');
     t.equal(replyOf(await client.ended()).body, answer);
   }
 });
@@ -273,7 +273,7 @@ t.test('pipelined requests of one connection are worked on one after the other',
     ],
   });
   const request = (n: number) =>
-    `POST /v1/slow HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 7\r\n\r\n{"n":${n}}`;
+    `POST /v1/slow HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: 7\r\n\r\n{"n":${n}}`;
   const client = await RawClient.open(port);
   client.send([1, 2, 3].map(request).join(''));
   const received = await client.until(/\{"n":3\}$/);
@@ -285,7 +285,7 @@ t.test('a connection on which too many requests wait is closed', async (t) => {
   const { route, asked } = mute();
   const served = await serve(t, { routes: [route] });
   const client = await RawClient.open(served.port);
-  const request = 'GET /v1/mute HTTP/1.1\r\nHost: x\r\n\r\n';
+  const request = 'GET /v1/mute HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n';
   client.send(request.repeat(17));
   const { signal } = await asked;
   t.equal(signal.aborted, false);
@@ -315,7 +315,7 @@ t.test('a connection that closes takes the requests that wait on it along', asyn
     ],
   });
   const client = await RawClient.open(served.port);
-  client.send('GET /v1/wait/1 HTTP/1.1\r\nHost: x\r\n\r\nGET /v1/wait/2 HTTP/1.1\r\nHost: x\r\n\r\n');
+  client.send('GET /v1/wait/1 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\nGET /v1/wait/2 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n');
   while (seen.length === 0) await new Promise((resolve) => setImmediate(resolve));
   client.socket.destroy();
   await left;

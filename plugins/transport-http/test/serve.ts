@@ -30,7 +30,7 @@ export async function serve(
     config: { port: 0, ...config },
     entry: 'transports.http',
     clock,
-    check: { literal: () => 'open' },
+    check: { literal: () => 'open', entries: () => providers.map((_, at) => String(at)) },
     ...(host && { host }),
   });
   for (const route of routes) ctx.provide(HttpRoutes, route, 'routes');

@@ -77,15 +77,43 @@ t.test('an open server beyond loopback is refused, with both ways out', async (t
   for (const host of ['127.0.0.1', '127.1.2.3', '::1', 'localhost']) t.same(checkOptions(plugin, { host }).faults, []);
 });
 
+t.test('hosts are names with perhaps a port; origins have a scheme and nothing behind the port', async (t) => {
+  const auth = { entries: () => ['bearer'] };
+  t.same(checkOptions(plugin, { hosts: ['a.example', 'a.example:80', '[::1]:80'], origins: ['https://a.example'] }).faults, []);
+  t.same(
+    checkOptions(plugin, { hosts: ['a@b', '', ':80', 'http://a'], origins: ['https://a/', 'a.example', 'null'] }, auth).faults,
+    [
+      'hosts[0]: "a@b" is no name of a host, such as agents.example.org or agents.example.org:8080',
+      'hosts[1]: "" is no name of a host, such as agents.example.org or agents.example.org:8080',
+      'hosts[2]: ":80" is no name of a host, such as agents.example.org or agents.example.org:8080',
+      'hosts[3]: "http://a" is no name of a host, such as agents.example.org or agents.example.org:8080',
+      ...['https://a/', 'a.example', 'null'].map(
+        (text, at) =>
+          `origins[${at}]: "${text}" is no origin: a scheme and a host, perhaps a port, and nothing behind them, such as https://app.example.org`,
+      ),
+    ],
+  );
+});
+
+t.test('C-149 every site may call only where somebody is asked for a credential', async (t) => {
+  t.same(checkOptions(plugin, { origins: ['*'] }, { entries: () => ['bearer'] }).faults, []);
+  for (const auth of ['open', undefined] as const) {
+    const { faults } = checkOptions(plugin, { origins: ['*'] }, { literal: () => auth });
+    t.match(faults, [/^origins\[0\]: "\*" would let every page .* list the sites, or configure a provider/]);
+  }
+});
+
 t.test('an open server says so in the log; one that asks for credentials does not', async (t) => {
   const open = await serve(t);
   t.match(
     open.logs.filter(({ level }) => level === 'warn'),
     [{ msg: /^the server is open/ }],
   );
+  const audited = open.logs.filter(({ log }) => log === 'audit');
+  t.match(audited, [{ event: 'open_start', entry: 'transports.http', address: open.url }]);
   const closed = await serve(t, { providers: [{ authenticate: () => undefined }] });
   t.same(
-    closed.logs.filter(({ level }) => level === 'warn'),
+    closed.logs.filter(({ level, log }) => level === 'warn' || log === 'audit'),
     [],
   );
 });

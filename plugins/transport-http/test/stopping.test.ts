@@ -72,10 +72,10 @@ t.test('R-062 connections that idle are closed at once, those that work as soon 
   const { route, finish } = scripted();
   const served = await serve(t, { routes: [route, echo()] });
   const idle = await RawClient.open(served.port);
-  idle.send('POST /v1/echo HTTP/1.1', 'Host: x', 'Content-Type: application/json', 'Content-Length: 2', '', '{}');
+  idle.send('POST /v1/echo HTTP/1.1', 'Host: 127.0.0.1', 'Content-Type: application/json', 'Content-Length: 2', '', '{}');
   await idle.until(/\{\}$/);
   const busy = await RawClient.open(served.port);
-  busy.send('GET /v1/stream HTTP/1.1', 'Host: x', '', '');
+  busy.send('GET /v1/stream HTTP/1.1', 'Host: 127.0.0.1', '', '');
   await busy.until(/some/);
   const silent = await RawClient.open(served.port);
 
@@ -129,7 +129,7 @@ t.test('R-061 what does not end even then is cut four seconds later', async (t) 
   t.equal(served.lifecycle.stopLimit, 35_000);
   const running = await fetch(`${served.url}/v1/stream`);
   const client = await RawClient.open(served.port);
-  client.send('GET /v1/mute HTTP/1.1', 'Host: x', '', '');
+  client.send('GET /v1/mute HTTP/1.1', 'Host: 127.0.0.1', '', '');
   await asked;
   const stopped = t.rejects(served.stop(), {
     message: '2 replies were still running after 30s (`drain` of transports.http) and had to be cut',
@@ -153,7 +153,7 @@ t.test('a stop whose own time is over cuts at once', async (t) => {
   const { route, asked } = mute();
   const served = await serve(t, { routes: [route] });
   const client = await RawClient.open(served.port);
-  client.send('GET /v1/mute HTTP/1.1', 'Host: x', '', '');
+  client.send('GET /v1/mute HTTP/1.1', 'Host: 127.0.0.1', '', '');
   await asked;
   const over = new AbortController();
   const stopped = t.rejects(served.stop(over.signal), { message: /^1 reply was still running/ });
@@ -166,7 +166,7 @@ t.test('a stop whose own time is over cuts at once', async (t) => {
 t.test('a stop does not wait for a body that is thrown away', async (t) => {
   const served = await serve(t, { routes: [echo()], config: { bodyLimit: '1kb' } });
   const client = await RawClient.open(served.port);
-  client.send('POST /v1/echo HTTP/1.1', 'Host: x', 'Content-Type: application/json', 'Content-Length: 1000000', '', '{');
+  client.send('POST /v1/echo HTTP/1.1', 'Host: 127.0.0.1', 'Content-Type: application/json', 'Content-Length: 1000000', '', '{');
   await client.until(/\}\}$/);
   await served.stop();
   t.equal(replyOf(client.received).status, 413);
@@ -177,7 +177,7 @@ t.test('stopping twice is stopping once, and hang-ups were counted', async (t) =
   const served = await serve(t, { routes: [route] });
   const client = connect(served.port, '127.0.0.1');
   await once(client, 'connect');
-  client.write('GET /v1/mute HTTP/1.1\r\nHost: x\r\n\r\n');
+  client.write('GET /v1/mute HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n');
   await asked;
   client.resetAndDestroy();
   while (served.requests().length === 0) await turn();

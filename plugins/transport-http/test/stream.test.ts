@@ -49,7 +49,7 @@ t.test('a streamed body goes out as it comes, with the head before its first ite
   const script = new Script();
   const { port } = await serve(t, { routes: [get('/v1/stream', () => ({ status: 200, headers: EVENTS, body: script }))] });
   const client = await RawClient.open(port);
-  client.send('GET /v1/stream HTTP/1.1', 'Host: x', '', '');
+  client.send('GET /v1/stream HTTP/1.1', 'Host: 127.0.0.1', '', '');
   const { status, headers } = replyOf(await client.until(/\r\n\r\n/));
   t.equal(status, 200);
   t.match(headers, {
@@ -75,7 +75,7 @@ t.test('a head whose first item is there at once leaves together with it', async
   }
   const { port } = await serve(t, { routes: [get('/v1/stream', () => ({ status: 200, body: body() }))] });
   const client = await RawClient.open(port);
-  client.send('GET /v1/stream HTTP/1.1', 'Host: x', '', '');
+  client.send('GET /v1/stream HTTP/1.1', 'Host: 127.0.0.1', '', '');
   await once(client.socket, 'data');
   t.match(client.received, /\r\n\r\n5\r\nfirst\r\n$/);
 });
@@ -100,7 +100,7 @@ t.test('C-101 a stream that is silent writes its keep-alive text, and nothing wh
     clock,
   });
   const client = await RawClient.open(port);
-  client.send('GET /v1/stream HTTP/1.1', 'Host: x', '', '');
+  client.send('GET /v1/stream HTTP/1.1', 'Host: 127.0.0.1', '', '');
   await client.until(/\r\n\r\n/);
   clock.advance(14_999);
   script.say('one');
@@ -143,7 +143,7 @@ t.test('C-010 a caller that leaves aborts the work, and leaves its stream', asyn
     ],
   });
   const client = await RawClient.open(served.port);
-  client.send('GET /v1/stream HTTP/1.1', 'Host: x', '', '');
+  client.send('GET /v1/stream HTTP/1.1', 'Host: 127.0.0.1', '', '');
   script.say('some');
   await client.until(/some/);
   t.equal(signal?.aborted, false);
@@ -169,7 +169,7 @@ t.test('C-010 the same before there is a reply, whole or streamed, which is then
   });
   for (const kind of ['whole', 'streamed']) {
     const client = await RawClient.open(served.port);
-    client.send(`GET /v1/late/${kind} HTTP/1.1`, 'Host: x', '', '');
+    client.send(`GET /v1/late/${kind} HTTP/1.1`, 'Host: 127.0.0.1', '', '');
     await turn();
     client.socket.destroy();
   }
@@ -193,7 +193,7 @@ t.test('what breaks because the caller has gone is no error', async (t) => {
     ],
   });
   const client = await RawClient.open(served.port);
-  client.send('GET /v1/stream HTTP/1.1', 'Host: x', '', '');
+  client.send('GET /v1/stream HTTP/1.1', 'Host: 127.0.0.1', '', '');
   await client.until(/some/);
   client.socket.destroy();
   await served.stop();
@@ -226,7 +226,7 @@ t.test('C-011 a caller that closes right after the end has not left', async (t) 
   });
   for (let n = 0; n < 20; n++) {
     const client = await RawClient.open(served.port);
-    client.send('GET /v1/stream HTTP/1.1', 'Host: x', '', '');
+    client.send('GET /v1/stream HTTP/1.1', 'Host: 127.0.0.1', '', '');
     await client.until(/\[DONE\]/);
     client.socket.resetAndDestroy();
   }
@@ -251,7 +251,7 @@ t.test('R-010 a reader that stops reading stops the source, and is cut after 30 
   }
   const served = await serve(t, { routes: [get('/v1/stream', () => ({ status: 200, body: endless() }))], clock });
   const client = await RawClient.open(served.port);
-  client.send('GET /v1/stream HTTP/1.1', 'Host: x', '', '');
+  client.send('GET /v1/stream HTTP/1.1', 'Host: 127.0.0.1', '', '');
   await client.until(/x/);
   client.socket.pause();
   while (clock.pending === 0) await turn();

@@ -86,7 +86,7 @@ t.test('C-169 a token that has used up what it may use is a 429 that says when t
   const error = httpErrorOf(failure('rate_limited', { retryAfter: 1 }), false);
   t.equal(error.status, 429);
   t.same(error.body, { error: { message: 'Why.', type: 'requests', param: null, code: 'rate_limit_exceeded' } });
-  t.same(error.headers, { 'retry-after': '1' });
+  t.same(error.headers, { 'retry-after': '1', 'retry-after-ms': '1000' });
 });
 
 t.test('a conversation that is too long is a 400 that says so', async (t) => {

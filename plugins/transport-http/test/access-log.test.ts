@@ -1,0 +1,69 @@
+import type { AuthProvider } from '@plugboard/kernel';
+import { ManualClock } from '@plugboard/kernel/testing';
+import t from 'tap';
+import { LineLimit } from '../src/line-limit.js';
+import { ask } from './ask.js';
+import { get } from './routes.js';
+import { serve } from './serve.js';
+
+const knows: AuthProvider = {
+  authenticate: ({ bearer }) => (bearer === 'good' ? { principal: { project: 'acme', scopes: [] } } : undefined),
+};
+const routes = [get('/v1/thing', () => ({ status: 200, body: {} }))];
+
+t.test('R-101 of wrong tokens from one address the log has a line a second, which counts those before it', async (t) => {
+  const clock = new ManualClock();
+  const served = await serve(t, { routes, providers: [knows], clock });
+  const wrong = async (times: number) => {
+    for (let n = 0; n < times; n++) t.equal((await ask(`${served.url}/v1/thing`)).status, 401);
+  };
+  await wrong(5);
+  t.equal((await ask(`${served.url}/v1/thing`, { headers: { authorization: 'Bearer good' } })).status, 200);
+  clock.advance(999);
+  await wrong(2);
+  clock.advance(1);
+  await wrong(3);
+  clock.advance(60_000);
+  await wrong(1);
+  await served.stop();
+  const refused = { status: 401, refused: 'no Authorization header', address: '127.0.0.1' };
+  t.match(served.requests(), [
+    { ...refused, left_out: undefined },
+    { status: 200, address: undefined, left_out: undefined },
+    { ...refused, left_out: 6 },
+    { ...refused, left_out: 2 },
+  ]);
+  t.match(served.logs.at(-1), { msg: 'stopped', unlogged: 8 });
+});
+
+t.test('R-101 requests that are refused by their Host or Origin fill neither log', async (t) => {
+  const served = await serve(t, { routes });
+  for (let n = 0; n < 5; n++) await ask(`${served.url}/v1/thing`, { headers: { origin: 'https://evil.example' } });
+  await served.stop();
+  t.equal(served.requests().length, 1);
+  t.equal(served.logs.filter(({ event }) => event === 'forbidden').length, 1);
+});
+
+t.test('R-101 sources have their lines apart', async (t) => {
+  const clock = new ManualClock();
+  const limit = new LineLimit(clock);
+  t.equal(limit.admit('a'), 0);
+  t.equal(limit.admit('b'), 0);
+  t.equal(limit.admit('a'), undefined);
+  clock.advance(1_000);
+  t.equal(limit.admit('b'), 0);
+  t.equal(limit.admit('a'), 1);
+  t.equal(limit.leftOut, 1);
+});
+
+t.test('R-101 however many sources there are, a few hundred lines a second are all', async (t) => {
+  const clock = new ManualClock();
+  const limit = new LineLimit(clock);
+  const lines = (from: number) =>
+    Array.from({ length: 10_000 }, (_, n) => limit.admit(`source ${from + n}`)).filter((leftOut) => leftOut !== undefined).length;
+  t.equal(lines(0), 256);
+  t.equal(limit.leftOut, 10_000 - 256);
+  t.equal(lines(0), 0, 'neither the ones that had a line nor the others');
+  clock.advance(1_000);
+  t.equal(lines(20_000), 256, 'which take the places of those');
+});

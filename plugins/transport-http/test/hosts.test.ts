@@ -1,0 +1,147 @@
+import type { AuthProvider } from '@plugboard/kernel';
+import t from 'tap';
+import { parseHost } from '../src/host-name.js';
+import { ask } from './ask.js';
+import { RawClient, replyOf } from './raw-client.js';
+import { get } from './routes.js';
+import { serve } from './serve.js';
+
+const routes = [get('/v1/thing', () => ({ status: 200, body: {} })), get('/probe', () => ({ status: 200, body: {} }), 'public')];
+const nobody: AuthProvider = { authenticate: () => undefined };
+
+const REFUSAL = { type: 'invalid_request_error', param: null, code: 'host_not_allowed' };
+
+t.test('S-23 a Host is a name or an address, and perhaps a port', async (t) => {
+  for (const [header, name, port] of [
+    ['localhost', 'localhost', ''],
+    ['LocalHost:8080', 'localhost', '8080'],
+    ['127.0.0.1:1', '127.0.0.1', '1'],
+    ['my_service.internal', 'my_service.internal', ''],
+    ['[::1]:65535', '::1', '65535'],
+    ['[2001:DB8::1]', '2001:db8::1', ''],
+    ['', '', ''],
+    [':80', '', '80'],
+    ['name:', 'name', ''],
+  ] as const) {
+    t.strictSame(parseHost(header), { name, port }, header);
+  }
+  const malformed = [
+    'a@evil.example',
+    'localhost:80@evil.example',
+    'a b',
+    'a/b',
+    'a?b',
+    'a#b',
+    'a\\b',
+    'a,b',
+    'a%41',
+    '[::1',
+    '::1',
+    '[1]',
+    '[::g]',
+  ];
+  for (const header of [...malformed, '[::1%25eth0]', 'a:b', 'a:1:2', 'a:65536', 'a:123456', 'ä'])
+    t.equal(parseHost(header), undefined, header);
+});
+
+t.test('S-23 a Host that is none is a 400, on every route and whoever asks', async (t) => {
+  for (const providers of [[], [nobody]]) {
+    const { url } = await serve(t, { routes, providers });
+    for (const path of ['/v1/thing', '/probe', '/nowhere']) {
+      const { status, error } = await ask(url + path, { headers: { host: 'a@evil.com' } });
+      t.equal(status, 400, path);
+      t.match(error, { type: 'invalid_request_error', param: null, code: null, message: /Host/ });
+    }
+  }
+});
+
+t.test('two Host headers are a 400, also where both are allowed', async (t) => {
+  const { port } = await serve(t, { routes });
+  const client = await RawClient.open(port);
+  client.send('GET /v1/thing HTTP/1.1', 'Host: localhost', 'host: localhost', 'Connection: close', '', '');
+  t.equal(replyOf(await client.ended()).status, 400);
+});
+
+t.test('S-09 an open server on loopback answers under loopback names and those listed', async (t) => {
+  const config = { hosts: ['Agents.Example', 'one.example:8080', '[fd00::1]'] };
+  const { url } = await serve(t, { routes, config });
+  const allowed = ['localhost', 'localhost:1234', 'LOCALHOST', '127.0.0.1', '127.0.0.1:9', '127.1.2.3', '[::1]', '[::1]:99'];
+  for (const host of [...allowed, 'agents.example', 'agents.example:1', 'one.example:8080', '[fd00::1]:80']) {
+    t.equal((await ask(`${url}/v1/thing`, { headers: { host } })).status, 200, host);
+  }
+  const foreign = [
+    'evil.example',
+    'localhost.evil.example',
+    '127.0.0.1.evil.example',
+    'evil-localhost',
+    '192.168.0.1',
+    '[::2]',
+    '0.0.0.0',
+  ];
+  for (const host of [...foreign, 'one.example', 'one.example:80']) {
+    const { status, error } = await ask(`${url}/v1/thing`, { headers: { host } });
+    t.equal(status, 403, host);
+    t.match(error, REFUSAL);
+  }
+});
+
+t.test('S-09 an empty Host is an unknown one; HTTP/1.0 may come without, as no browser does', async (t) => {
+  const { port } = await serve(t, { routes });
+  for (const [status, lines] of [
+    [403, ['Host:']],
+    [200, []],
+    [403, ['Origin: https://evil.example']],
+  ] as const) {
+    const client = await RawClient.open(port);
+    client.send('GET /v1/thing HTTP/1.0', ...lines, '', '');
+    t.equal(replyOf(await client.ended()).status, status);
+  }
+});
+
+t.test('S-09 an unknown Host is refused whatever is asked for, but for probes', async (t) => {
+  const { url } = await serve(t, { routes });
+  const headers = { host: 'evil.example' };
+  for (const [path, method] of [
+    ['/v1/thing', 'GET'],
+    ['/v1/thing', 'DELETE'],
+    ['/v1/thing', 'OPTIONS'],
+    ['/v1/nowhere', 'GET'],
+    ['/nowhere', 'GET'],
+  ] as const) {
+    t.equal((await ask(url + path, { method, headers })).status, 403, `${method} ${path}`);
+  }
+  t.equal((await ask(`${url}/probe`, { headers })).status, 200);
+});
+
+t.test('the log names the Host that was refused, and the audit log has a line', async (t) => {
+  const { url, logs, stop } = await serve(t, { routes });
+  await ask(`${url}/v1/thing`, { headers: { host: 'evil.example' } });
+  await stop();
+  const facts = { route: '/v1/thing', refused: 'the Host evil.example', error_code: 'host_not_allowed', address: '127.0.0.1' };
+  t.match(
+    logs.filter(({ msg }) => msg === 'request'),
+    [{ status: 403, ...facts }],
+  );
+  t.match(
+    logs.filter(({ event }) => event === 'forbidden'),
+    [{ log: 'audit', ...facts }],
+  );
+});
+
+t.test('an open server beyond loopback takes every Host, unless it is told which', async (t) => {
+  const any = await serve(t, { routes, config: { host: '0.0.0.0' } });
+  t.equal((await ask(`${any.url}/v1/thing`, { headers: { host: 'whatever.example' } })).status, 200);
+  const some = await serve(t, { routes, config: { host: '0.0.0.0', hosts: ['agents.example'] } });
+  for (const [host, status] of [
+    ['agents.example', 200],
+    ['localhost', 200],
+    ['whatever.example', 403],
+  ] as const) {
+    t.equal((await ask(`${some.url}/v1/thing`, { headers: { host } })).status, status, host);
+  }
+});
+
+t.test('a server that asks for credentials takes every Host', async (t) => {
+  const { url } = await serve(t, { routes, providers: [nobody], config: { hosts: ['agents.example'] } });
+  t.equal((await ask(`${url}/v1/thing`, { headers: { host: 'whatever.example' } })).status, 401);
+});

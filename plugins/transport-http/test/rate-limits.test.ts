@@ -1,0 +1,146 @@
+import type { AuthProvider, Principal } from '@plugboard/kernel';
+import { ManualClock } from '@plugboard/kernel/testing';
+import t from 'tap';
+import { HttpError } from '../src/index.js';
+import { RateLimits } from '../src/rate-limits.js';
+import { RawClient, replyOf } from './raw-client.js';
+import { echo, errorOf, get } from './routes.js';
+import { serve } from './serve.js';
+
+const MINUTE = 60_000;
+
+function limited(tokenId: string, requestsPerMinute: number): Principal {
+  return { project: 'acme', token: 'ci', tokenId, scopes: [], limits: { requestsPerMinute } };
+}
+
+/** What a request is told: whether it may pass, and the headers of its answer. */
+function take(limits: RateLimits, principal: Principal) {
+  const headers: Record<string, string> = {};
+  try {
+    limits.take(principal, headers);
+    return { ...headers, passed: true };
+  } catch (error) {
+    if (!(error instanceof HttpError)) throw error;
+    return { ...headers, ...error.headers, passed: false };
+  }
+}
+
+t.test('C-169 a token may send as many requests as its limit at once, and then as they come back, evenly', async (t) => {
+  const clock = new ManualClock();
+  const limits = new RateLimits(clock);
+  const ask = () => take(limits, limited('a', 60));
+  for (let left = 59; left >= 0; left--) t.match(ask(), { passed: true, 'x-ratelimit-remaining-requests': String(left) });
+  t.match(ask(), { passed: false, 'retry-after': '1', 'retry-after-ms': '1000', 'x-ratelimit-remaining-requests': '0' });
+  clock.advance(999);
+  t.match(ask(), { passed: false, 'retry-after': '1', 'retry-after-ms': '1' });
+  clock.advance(1);
+  t.match(ask(), { passed: true });
+  t.match(ask(), { passed: false });
+  clock.advance(10 * MINUTE);
+  t.match(ask(), { passed: true, 'x-ratelimit-remaining-requests': '59' });
+});
+
+t.test('C-169 the wait is named in whole seconds, a minute at most', async (t) => {
+  const clock = new ManualClock();
+  const limits = new RateLimits(clock);
+  const ask = () => take(limits, limited('a', 1));
+  t.match(ask(), { passed: true, 'x-ratelimit-limit-requests': '1', 'x-ratelimit-reset-requests': '1m0s' });
+  t.match(ask(), { passed: false, 'retry-after': '60', 'retry-after-ms': '60000' });
+  clock.advance(500);
+  t.match(ask(), { passed: false, 'retry-after': '60', 'retry-after-ms': '59500', 'x-ratelimit-reset-requests': '59.5s' });
+  clock.advance(59_499);
+  t.match(ask(), { passed: false, 'retry-after': '1', 'retry-after-ms': '1', 'x-ratelimit-reset-requests': '1ms' });
+  t.match(take(limits, limited('none', 0.5)), { passed: false, 'retry-after': '60' });
+});
+
+t.test('each token has a limit of its own, by its id', async (t) => {
+  const limits = new RateLimits(new ManualClock());
+  t.match(take(limits, limited('a', 1)), { passed: true });
+  t.match(take(limits, limited('b', 1)), { passed: true });
+  t.match(take(limits, limited('a', 1)), { passed: false });
+  const { tokenId: _, ...nameless } = limited('', 1);
+  t.match(take(limits, nameless), { passed: true });
+  t.match(take(limits, nameless), { passed: false });
+  t.match(take(limits, { ...nameless, project: 'beta' }), { passed: true });
+});
+
+t.test('a limit that was lowered holds at once', async (t) => {
+  const limits = new RateLimits(new ManualClock());
+  t.match(take(limits, limited('a', 100)), { 'x-ratelimit-remaining-requests': '99' });
+  t.match(take(limits, limited('a', 10)), { 'x-ratelimit-remaining-requests': '8' });
+});
+
+t.test('no more tokens are remembered than were used within a minute', async (t) => {
+  const clock = new ManualClock();
+  const limits = new RateLimits(clock);
+  for (let n = 0; n < 1_000; n++) take(limits, limited(`early ${n}`, 5));
+  clock.advance(MINUTE / 2);
+  for (let n = 0; n < 10; n++) take(limits, limited(`late ${n}`, 5));
+  take(limits, limited('early 7', 5));
+  t.equal(limits.size, 1_010);
+  clock.advance(MINUTE / 2);
+  take(limits, limited('late 0', 5));
+  t.equal(limits.size, 11, 'those that were used since, and one of the early ones');
+});
+
+t.test('a principal without a limit is not counted', async (t) => {
+  const limits = new RateLimits(new ManualClock());
+  t.strictSame(take(limits, { project: 'acme', scopes: [], limits: { runningTurns: 1 } }), { passed: true });
+  t.equal(limits.size, 0);
+});
+
+t.test('C-169 beyond its limit a token gets 429, and every answer says how much is left', async (t) => {
+  const clock = new ManualClock();
+  const provider: AuthProvider = {
+    authenticate: ({ bearer }) => (bearer === 'ci' ? { principal: limited('tok_1', 4) } : undefined),
+  };
+  const routes = [
+    get('/v1/thing', () => ({ status: 200, body: {} })),
+    get('/v1/admin', () => ({ status: 200 }), ['admin']),
+    echo(),
+  ];
+  const served = await serve(t, { routes, providers: [provider], clock });
+  const headers = { authorization: 'Bearer ci' };
+  const seen: unknown[] = [];
+  for (const path of ['/v1/thing', '/v1/admin', '/v1/nowhere', '/v1/echo', '/v1/thing']) {
+    const { status, headers: told } = await fetch(served.url + path, { headers });
+    seen.push([
+      status,
+      told.get('x-ratelimit-limit-requests'),
+      told.get('x-ratelimit-remaining-requests'),
+      told.get('x-ratelimit-reset-requests'),
+    ]);
+  }
+  t.strictSame(seen, [
+    [200, '4', '3', '15s'],
+    [403, '4', '2', '30s'],
+    [404, '4', '1', '45s'],
+    [405, '4', '0', '1m0s'],
+    [429, '4', '0', '1m0s'],
+  ]);
+  const refused = await fetch(`${served.url}/v1/thing`, { headers });
+  t.equal(refused.headers.get('retry-after'), '15');
+  t.equal(refused.headers.get('retry-after-ms'), '15000');
+  t.strictSame(await errorOf(refused), {
+    message: 'This API token has sent as many requests as it may in a minute. Try again later.',
+    type: 'requests',
+    param: null,
+    code: 'rate_limit_exceeded',
+  });
+  const stranger = await fetch(`${served.url}/v1/thing`);
+  t.equal(stranger.status, 401);
+  t.notOk(stranger.headers.has('x-ratelimit-limit-requests'));
+
+  const client = await RawClient.open(served.port);
+  client.send('POST /v1/echo HTTP/1.1', 'Host: x', 'Authorization: Bearer ci', 'Content-Length: 1000000', '', '{');
+  t.equal(replyOf(await client.ended()).status, 429, 'before the body is read');
+  clock.advance(15_000);
+  t.equal((await fetch(`${served.url}/v1/thing`, { headers })).status, 200);
+  await served.stop();
+  t.match(served.requests().at(4), {
+    status: 429,
+    error_code: 'rate_limit_exceeded',
+    token_id: 'tok_1',
+    outcome: 'client_error',
+  });
+});
