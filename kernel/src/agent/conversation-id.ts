@@ -11,3 +11,8 @@ export function conversationId({ project, agent, key }: SessionId): string {
     .digest('hex');
   return `${CONVERSATION_PREFIX}${digest.slice(0, 40)}`;
 }
+
+/** Whether a text has the form of such an id. What has not is none, and no store is asked for it. */
+export function isConversationId(text: string): boolean {
+  return /^conv_[0-9a-f]{40}$/.test(text);
+}

@@ -248,6 +248,29 @@ t.test('the sessions of an agent that is gone can be read, without anything of i
   t.equal(shown.turns.length, 1);
 });
 
+t.test('S-15 what has not the form of an id is none: the store is not asked for it', async (t) => {
+  const { conversations, store } = await conversing();
+  const asked: string[] = [];
+  store.find = async (_, id) => void asked.push(id);
+  for (const id of ['', 's', '../../etc/passwd', 'conv_', `${ID}0`, `${ID.slice(0, -1)}\0`, ID.toUpperCase(), 'x'.repeat(10_000)])
+    t.equal(await code(conversations.get(id, OPEN)), 'conversation_not_found');
+  t.strictSame(asked, []);
+  await code(conversations.get(ID, OPEN));
+  t.strictSame(asked, [ID]);
+});
+
+t.test('a fault behind results is told by its own place', async (t) => {
+  const { conversations, store } = await conversing();
+  const calling: Message = {
+    role: 'assistant',
+    content: null,
+    tool_calls: [{ id: 'c', type: 'function', function: { name: 'f', arguments: '{}' } }],
+  };
+  await store.commit(S, { expected: 0, messages: [user('Hello'), calling] });
+  const result: Message = { role: 'tool', tool_call_id: 'c', content: '1' };
+  await t.rejects(conversations.append(ID, [result, calling], OPEN), { options: { param: 'messages[1]' } });
+});
+
 t.test('a store that fails is said to have failed, and the session goes on', async (t) => {
   const { conversations, send, store } = await conversing();
   await send('Hello');

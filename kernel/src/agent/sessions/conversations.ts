@@ -2,6 +2,7 @@ import type { IdSource } from '../../host/ambient.js';
 import { audit } from '../../host/audit.js';
 import type { Extensions } from '../../host/extension-point.js';
 import type { Logger } from '../../host/log.js';
+import { isConversationId } from '../conversation-id.js';
 import type { Directory } from '../directory.js';
 import { TurnError } from '../event.js';
 import { keep } from '../keep.js';
@@ -123,6 +124,7 @@ export class SessionConversations implements Conversations {
   }
 
   async #find(conversation: string, { project, agents }: Principal): Promise<SessionFacts | undefined> {
+    if (!isConversationId(conversation)) return undefined;
     const facts = await keep(() => this.#store.find(project, conversation), 'find');
     return facts && (agents?.includes(facts.id.agent) ?? true) ? facts : undefined;
   }

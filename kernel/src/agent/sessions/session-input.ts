@@ -45,7 +45,7 @@ export function supplement(history: readonly Message[], messages: readonly Messa
   const other = messages.findIndex(({ role }) => role !== 'tool');
   const results = history.length === 0 ? 0 : other < 0 ? messages.length : other;
   const closing = closeOpenCalls(history, messages.slice(0, results), 0);
-  refuseUnpaired(messages.slice(results));
+  refuseUnpaired(messages, results);
   return [...closing, ...messages];
 }
 
@@ -84,10 +84,11 @@ function closeOpenCalls(history: readonly Message[], fresh: readonly Message[], 
   return [...open].map((id) => ({ role: 'tool', tool_call_id: id, content: 'Error: the caller gave no result for this call.' }));
 }
 
-/** A new session is seeded with a conversation that every provider takes: each call has its result, each result its call. */
-function refuseUnpaired(messages: readonly Message[]): void {
+/** What is kept is a conversation that every provider takes: each call has its result, each result its call. @param from the results before it answer earlier calls. */
+function refuseUnpaired(messages: readonly Message[], from = 0): void {
   let open = new Map<string, number>();
   for (const [index, message] of messages.entries()) {
+    if (index < from) continue;
     if (message.role === 'tool') {
       if (!open.delete(message.tool_call_id)) {
         throw refused(
