@@ -48,9 +48,12 @@ export class Transcript {
     // A step that said nothing is kept as an empty answer: the next user message would otherwise follow upon a user message.
     if (this.#stepOpen) {
       this.#messages.push(saying(this.#said(), this.#calls));
-      for (const result of this.#results) this.#messages.push({ role: 'tool', tool_call_id: result.id, content: result.content });
       const images = this.#results.flatMap((result) => result.images);
-      if (images.length > 0) this.#messages.push({ role: 'user', content: showing(images) });
+      // Where calls were handed out, their results are still to come: a user message may not stand between a call and its result.
+      const canShow = this.#calls.length === this.#results.length;
+      for (const { id, content, images } of this.#results)
+        this.#messages.push({ role: 'tool', tool_call_id: id, content: canShow ? content : withNote(content, images.length) });
+      if (canShow && images.length > 0) this.#messages.push({ role: 'user', content: showing(images) });
     }
     this.#stepOpen = false;
     this.#text = '';
@@ -71,6 +74,12 @@ function saying(text: string, calls: readonly TurnToolCall[]): AssistantMessage 
       function: { name: call.name, arguments: call.arguments },
     })),
   };
+}
+
+function withNote(content: string, images: number): string {
+  return images === 0
+    ? content
+    : `${content}\n[images that cannot be shown beside calls whose results are still to come: ${images}]`.trimStart();
 }
 
 const SHOWN = 'Images from the tool results above:';

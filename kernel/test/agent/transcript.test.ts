@@ -48,3 +48,16 @@ t.test('images of tools are told from what a user says', async (t) => {
   t.notOk(showsToolImages([...messages.slice(0, 2), { role: 'user', content: [{ type: 'text', text: 'Look:' }] }], 2));
   t.notOk(showsToolImages(messages, 3), 'nor where nothing is said');
 });
+
+t.test('where calls were handed out, no image comes between a call and the result that the caller will bring', async (t) => {
+  const transcript = new Transcript();
+  transcript.add([
+    { type: 'step', step: 1, connection: 'm' },
+    { type: 'tool-call', id: 'own', name: 'look', arguments: '{}', tool: { entry: 'look', name: 'look' } },
+    { type: 'tool-call', id: 'theirs', name: 'f', arguments: '{}', tool: undefined },
+    { type: 'tool-result', id: 'own', content: 'seen', images: ['data:image/png;base64,AA'], isError: false, milliseconds: 1 },
+  ]);
+  const [, result, ...others] = transcript.messages();
+  t.match(result, { role: 'tool', tool_call_id: 'own', content: /^seen\n\[images that cannot be shown .*: 1\]$/ });
+  t.strictSame(others, []);
+});
