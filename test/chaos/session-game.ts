@@ -15,7 +15,7 @@ import {
   user,
 } from '../../kernel/test/agent/harness.js';
 import { type Attempt, check, type Kept, type Verdict } from './checker.js';
-import { answerTo, roundsOf, textOfTurn } from './known-turns.js';
+import { answerTo, NOTE, roundsOf, textOfTurn } from './known-turns.js';
 import { type Life, MortalStore } from './mortal-store.js';
 
 const SETTLE = 5_000;
@@ -140,19 +140,20 @@ export class SessionGame {
     for (const key of this.#sessions.keys()) kept.set(key, await this.#kept(key));
     const keepers = [...this.#sessions].filter(([, agent]) => agent === 'keeper').map(([key]) => key);
     const verdict = check(this.#journal, kept, new Set(keepers));
-    for (const [key, { messages }] of kept) verdict.invalid.push(...this.#misled(key, wordsIn(messages)));
+    for (const [key, { messages }] of kept) verdict.invalid.push(...this.#misled(key, messages));
     return verdict;
   }
 
-  /** Turns that are kept behind others of which their model knew nothing, or without those that it knew of. */
-  #misled(key: string, words: readonly string[]): readonly string[] {
-    return words.flatMap((text, index) => {
-      const told = this.#told.get(text);
-      const before = words.slice(0, index);
-      return told === undefined || told.join() === before.join()
-        ? []
-        : [`${key}: "${text}" follows upon ${before}, and was told ${told}`];
-    });
+  /** Turns that are kept behind others of which their model knew nothing, or without those that it knew of. What was kept of a turn that was cut is no answer. */
+  #misled(key: string, messages: readonly Message[]): readonly string[] {
+    const faults: string[] = [];
+    for (const [index, { role, content }] of messages.entries()) {
+      const told = this.#told.get(String(content))?.join();
+      if (role !== 'user' || told === undefined || messages[index + 1]?.content === NOTE) continue;
+      const before = wordsIn(messages.slice(0, index)).join();
+      if (told !== before) faults.push(`${key}: "${content}" follows upon "${before}", and was told "${told}"`);
+    }
+    return faults;
   }
 
   async #send(key: string, kind: (typeof KINDS)[number], busy: 'enqueue' | 'interrupt' = 'enqueue'): Promise<void> {
@@ -167,8 +168,8 @@ export class SessionGame {
     const open = { attempt, caller };
     this.#open.add(open);
     void collect(events).then((all) => {
-      this.#open.delete(open);
-      if (this.#buried.has(attempt)) return;
+      // What a dead process would have told, nobody has heard.
+      if (!this.#open.delete(open) || this.#buried.has(attempt)) return;
       if (all.at(-1)?.type === 'finished') attempt.saw = 'end';
       else if (!caller.signal.aborted && !this.#store.committing.has(attempt.text)) attempt.saw = 'refusal';
     });
@@ -256,8 +257,10 @@ export class SessionGame {
   }
 
   async #kept(key: string): Promise<Kept> {
-    const { messages } = await this.#store.kept.load(this.#id(key));
-    return { version: (await this.#store.kept.facts(this.#id(key)))?.turns ?? 0, messages };
+    const id = this.#id(key);
+    // Both in one go: turns may be at work meanwhile.
+    const [{ messages }, facts] = await Promise.all([this.#store.kept.load(id), this.#store.kept.facts(id)]);
+    return { version: facts?.turns ?? 0, messages };
   }
 
   get #runtime() {
