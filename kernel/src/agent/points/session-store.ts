@@ -60,8 +60,8 @@ export interface SessionStore {
   /** Keeps a summary of the oldest messages beside them, in the place of the one before; nothing happens where the session is not at that version any more. */
   putSummary(id: SessionId, version: number, summary: Summary): Promise<void>;
   /**
-   * Copies a session of the same project and agent: metadata, user, and its first `turns` turns, which are turns 1 to `turns` of the copy. The summary is copied where all that it
-   * covers is. @throws SessionExists where there is a session under that key.
+   * Copies a session to another key of the same project and agent: its metadata, user, and first `turns` turns (all where it has fewer), which are turns 1 to `turns` of the copy. The
+   * summary is copied where all that it covers is. Nothing happens where there is no such session. @throws SessionExists where there is a session under that key.
    */
   fork(id: SessionId, key: string, turns: number): Promise<void>;
   /** Deletes a session with all that came of it. @returns whether there was one. */
