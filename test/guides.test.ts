@@ -58,21 +58,23 @@ const NOT_RUN = /^(?:npm|mkdir) /;
 // Programs are started here one after the other, some twenty of them.
 t.setTimeout(300_000);
 
-for (const [name, page] of Object.entries({ operators, plugins })) {
-  t.test(`${name}.md: every block of code is one that is checked`, async (t) => {
-    for (const { language, file, text, line } of page.blocks) {
-      t.ok(['yaml', 'ts', 'json', 'console', 'ini', 'nginx'].includes(language), `line ${line} is in a known language`);
-      if (language === 'ts') t.ok(file?.endsWith('.ts'), `line ${line} says which file it is`);
-      if (language === 'json') t.doesNotThrow(() => JSON.parse(text), `line ${line} is JSON`);
-    }
-  });
-
+for (const [name, page] of Object.entries({ operators, plugins, README: readme })) {
   t.test(`${name}.md: every configuration can be run, and those that are said to be wrong cannot`, async (t) => {
     const folder = await folderOf(t, page);
     for (const block of page.in('yaml')) {
       const mistakes = await mistakesIn(completed(block), folder);
       if (block.note === 'wrong') t.not(mistakes, '', `line ${block.line}`);
       else t.equal(mistakes, '', `line ${block.line}`);
+    }
+  });
+}
+
+for (const [name, page] of Object.entries({ operators, plugins })) {
+  t.test(`${name}.md: every block of code is one that is checked`, async (t) => {
+    for (const { language, file, text, line } of page.blocks) {
+      t.ok(['yaml', 'ts', 'json', 'console', 'ini', 'nginx'].includes(language), `line ${line} is in a known language`);
+      if (language === 'ts') t.ok(file?.endsWith('.ts'), `line ${line} says which file it is`);
+      if (language === 'json') t.doesNotThrow(() => JSON.parse(text), `line ${line} is JSON`);
     }
   });
 
