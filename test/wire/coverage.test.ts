@@ -11,6 +11,7 @@ const STATEMENTS = [
   [75, 84], // whole answers
   [90, 112], // streams
   [120, 127], // session keys
+  [140, 149], // credentials, browsers
   [155, 160], // models, health
   [165, 171], // errors, retries
   [180, 183], // real clients

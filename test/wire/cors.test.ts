@@ -1,0 +1,101 @@
+import t from 'tap';
+import { rawExchange } from '../support/raw-exchange.js';
+import { bearer, TOKENS, tokens } from '../support/tokens.js';
+import { ASSISTANT, saying, TRANSPORTS, World } from '../support/world.js';
+
+const CHAT = '/v1/chat/completions';
+const ORIGIN = 'https://app.example.org';
+const LISTED = TRANSPORTS.replace('port: 0', `port: 0, origins: ["${ORIGIN}"]`);
+
+/** What openai-node sends from a page. */
+const STAINLESS = ['lang', 'package-version', 'os', 'arch', 'runtime', 'runtime-version', 'retry-count', 'timeout'].map(
+  (name) => `x-stainless-${name}`,
+);
+const ASKED = ['authorization', 'content-type', ...STAINLESS, 'x-session-id', 'idempotency-key'].join(',');
+
+const closed = await World.start(t, LISTED + ASSISTANT + TOKENS, { files: tokens });
+const page = { origin: ORIGIN, ...bearer('token-of-default') };
+
+function preflight(world: World, path: string, origin = ORIGIN) {
+  return rawExchange(
+    world.port,
+    `OPTIONS ${path} HTTP/1.1`,
+    'Host: localhost',
+    `Origin: ${origin}`,
+    'Access-Control-Request-Method: POST',
+    `Access-Control-Request-Headers: ${ASKED}`,
+    '',
+    '',
+  );
+}
+
+t.test('C-147 a preflight from a listed site needs no token, and allows all that clients send', async (t) => {
+  for (const path of [CHAT, '/v1/models', '/v1/models/assistant', '/v1/nowhere']) {
+    const { status, headers, body } = await preflight(closed, path);
+    t.equal(status, 204, path);
+    t.equal(body, '');
+    t.match(headers, { 'access-control-allow-origin': ORIGIN, vary: 'Origin', 'access-control-allow-methods': /\bPOST\b/ });
+    t.strictSame(headers['access-control-allow-headers']?.split(', '), ASKED.split(','));
+    t.notOk('access-control-allow-credentials' in headers);
+  }
+});
+
+t.test('C-148 a page of a listed site can read every answer, its stream and its errors', async (t) => {
+  closed.models.enqueue({}, {}, { status: 400 });
+  for (const [status, answer] of [
+    [200, await closed.chat(saying('Hi'), page)],
+    [200, await closed.stream(saying('Hi'), page)],
+    [502, await closed.chat(saying('the model server refuses'), page)],
+    [200, await closed.get('/v1/models', page)],
+    [200, await closed.get('/health', { origin: ORIGIN })],
+    [400, await closed.chat('{', page)],
+    [401, await closed.chat(saying('Hi'), { origin: ORIGIN })],
+    [403, await closed.chat(saying('Hi'), { origin: ORIGIN, ...bearer('token-of-acme') })],
+    [404, await closed.get('/v1/nowhere', page)],
+    [405, await closed.get(CHAT, page)],
+  ] as const) {
+    t.equal(answer.status, status);
+    t.equal(answer.headers.get('access-control-allow-origin'), ORIGIN);
+    t.equal(answer.headers.get('vary'), 'Origin');
+    const exposed = answer.headers.get('access-control-expose-headers');
+    for (const name of ['x-request-id', 'x-ignored-params', 'x-model-connection', 'retry-after']) t.match(exposed, name);
+  }
+});
+
+t.test('C-149 no other site is told anything, open or not', async (t) => {
+  const open = await World.start(t, LISTED + ASSISTANT);
+  const silent = await World.start(t);
+  for (const [world, status] of [
+    [closed, 401],
+    [open, 403],
+    [silent, 403],
+  ] as const) {
+    for (const origin of ['https://evil.example', 'null', `${ORIGIN}:8443`, ORIGIN.replace('https', 'http')]) {
+      const { status: answered, headers } = await preflight(world, CHAT, origin);
+      t.equal(answered, status, origin);
+      t.notOk(Object.keys(headers).some((name) => name.startsWith('access-control-')));
+    }
+  }
+  const served = await closed.get('/v1/models', { ...page, origin: 'https://evil.example' });
+  t.equal(served.status, 200);
+  t.notOk(served.headers.has('access-control-allow-origin'));
+  t.equal((await preflight(silent, CHAT)).status, 403);
+});
+
+t.test('C-149 what a page can send without asking first starts no turn', async (t) => {
+  const open = await World.start(t);
+  const body = JSON.stringify(saying('Hi'));
+  for (const type of [
+    'text/plain',
+    'text/plain;charset=UTF-8',
+    'application/x-www-form-urlencoded',
+    'multipart/form-data; boundary=x',
+  ]) {
+    for (const origin of ['https://evil.example', 'null', `http://127.0.0.1:${open.port}`]) {
+      const reply = await open.chat(body, { origin, 'content-type': type });
+      t.equal(reply.status, origin.startsWith('http://127') ? 400 : 403, `${type} from ${origin}`);
+    }
+  }
+  t.equal((await open.chat(body, { origin: 'https://evil.example' })).status, 403, 'nor does JSON');
+  t.equal(open.models.requests.length, 0);
+});
