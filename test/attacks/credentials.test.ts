@@ -1,0 +1,120 @@
+import t from 'tap';
+import { besieged, TOKEN, tokenFor } from './support/besieged.js';
+import { everyRoute } from './support/every-route.js';
+import { decisionOf, type Pair, sent } from './support/sent.js';
+
+const world = await besieged(t);
+const routes = everyRoute(world);
+const bearer = (token: string): Pair => ['authorization', `Bearer ${token}`];
+
+/** Everywhere else that a token is sent to some server or other: as headers, or in the query. */
+const ELSEWHERE: Readonly<Record<string, (token: string) => { readonly headers?: readonly Pair[]; readonly query?: string }>> = {
+  'Authorization without a scheme': (token) => ({ headers: [['authorization', token]] }),
+  'Authorization: Token': (token) => ({ headers: [['authorization', `Token ${token}`]] }),
+  'basic authentication, as the password': (token) => ({
+    headers: [['authorization', `Basic ${Buffer.from(`api:${token}`).toString('base64')}`]],
+  }),
+  'basic authentication, as the user': (token) => ({
+    headers: [['authorization', `Basic ${Buffer.from(`${token}:`).toString('base64')}`]],
+  }),
+  'Proxy-Authorization': (token) => ({ headers: [['proxy-authorization', `Bearer ${token}`]] }),
+  'X-Forwarded-Authorization': (token) => ({ headers: [['x-forwarded-authorization', `Bearer ${token}`]] }),
+  'x-api-key': (token) => ({ headers: [['x-api-key', token]] }),
+  'api-key': (token) => ({ headers: [['api-key', token]] }),
+  'x-auth-token': (token) => ({ headers: [['x-auth-token', token]] }),
+  'x-goog-api-key': (token) => ({ headers: [['x-goog-api-key', token]] }),
+  'a cookie': (token) => ({ headers: [['cookie', `token=${token}; session=${token}; authorization=Bearer%20${token}`]] }),
+  'Sec-WebSocket-Protocol': (token) => ({
+    headers: [['sec-websocket-protocol', `realtime, openai-insecure-api-key.${token}, bearer.${token}`]],
+  }),
+  '?api_key': (token) => ({ query: `?api_key=${token}` }),
+  '?token': (token) => ({ query: `?token=${token}` }),
+  '?access_token': (token) => ({ query: `?access_token=${token}` }),
+  '?key': (token) => ({ query: `?key=${token}` }),
+  '?authorization': (token) => ({ query: `?authorization=Bearer%20${token}` }),
+};
+
+t.test('there are routes, some of which ask for a token', async (t) => {
+  t.ok(routes.length >= 16);
+  t.ok(routes.filter(({ access }) => access !== 'public').length >= 13);
+});
+
+for (const call of routes) {
+  const isPublic = call.access === 'public';
+
+  t.test(`S-02 ${call.route}: a token counts as Authorization: Bearer, and nowhere else`, async (t) => {
+    const nobody = await sent(world, call);
+    t.equal(decisionOf(nobody), isPublic ? 'let in' : 'unknown');
+    const allowed = await sent(world, call, [bearer(TOKEN)]);
+    t.equal(decisionOf(allowed), 'let in');
+    for (const scheme of ['bearer', 'BEARER', 'Bearer ', ' Bearer']) {
+      t.same(await sent(world, call, [['authorization', `${scheme} ${TOKEN}`]]), allowed);
+    }
+    for (const [way, carrying] of Object.entries(ELSEWHERE)) {
+      const { headers, query = '' } = carrying(TOKEN);
+      t.same(await sent(world, { ...call, path: call.path + query }, headers), nobody, way);
+    }
+  });
+
+  t.test(`S-02 ${call.route}: a second credential, of whatever kind, changes nothing about the first`, async (t) => {
+    const weak = tokenFor('admin'); // it lacks what every route of today asks for
+    const alone = await sent(world, call, [bearer(weak)]);
+    t.equal(decisionOf(alone), isPublic ? 'let in' : 'forbidden');
+    const wrong = await sent(world, call, [bearer('not-a-token-of-anybody')]);
+    const allowed = await sent(world, call, [bearer(TOKEN)]);
+    for (const [way, carrying] of Object.entries(ELSEWHERE)) {
+      const { headers = [], query = '' } = carrying(TOKEN);
+      if (headers.some(([name]) => name === 'authorization')) continue;
+      const asked = { ...call, path: call.path + query };
+      t.same(await sent(world, asked, [bearer(weak), ...headers]), alone, `a token that may less, and ${way}`);
+      t.same(await sent(world, asked, [...headers, bearer('not-a-token-of-anybody')]), wrong, `a wrong token, and ${way}`);
+      const { headers: odd = [], query: oddQuery = '' } = carrying('not-a-token-of-anybody');
+      const right = await sent(world, { ...call, path: call.path + oddQuery }, [...odd, bearer(TOKEN)]);
+      t.same({ ...right, headers: {} }, { ...allowed, headers: {} }, `the right token, and a wrong one as ${way}`);
+    }
+  });
+
+  t.test(`S-02 ${call.route}: two Authorization headers are none, in any order, the same twice too`, async (t) => {
+    const nobody = await sent(world, call);
+    for (const pair of [
+      [bearer(TOKEN), bearer(TOKEN)],
+      [bearer(TOKEN), bearer(tokenFor('admin'))],
+      [bearer('not-a-token-of-anybody'), bearer(TOKEN)],
+      [bearer(TOKEN), ['Authorization', '']],
+      [['AUTHORIZATION', `Basic ${TOKEN}`], bearer(TOKEN)],
+    ] as const) {
+      t.same(await sent(world, call, pair), nobody);
+    }
+    t.same(await sent(world, call, [['authorization', `Bearer ${TOKEN}, Bearer ${TOKEN}`]]), nobody);
+  });
+}
+
+t.test('S-02 what is not there needs a token as well, by the same rule', async (t) => {
+  for (const path of ['/v1', '/v1/', '/v1/nothing', '/v1/chat/completions/more', '/v1//models', '/v1/%6dodels']) {
+    for (const method of ['GET', 'POST', 'PUT', 'DELETE', 'PATCH']) {
+      const call = { method, path, takesJson: false };
+      const nobody = await sent(world, call);
+      t.equal(decisionOf(nobody), 'unknown', `${method} ${path}`);
+      t.equal(decisionOf(await sent(world, call, [bearer(TOKEN)])), 'let in', `${method} ${path}`);
+      for (const carrying of Object.values(ELSEWHERE)) {
+        const { headers, query = '' } = carrying(TOKEN);
+        t.same(await sent(world, { ...call, path: path + query }, headers), nobody);
+      }
+    }
+  }
+});
+
+t.test('S-02 a server that is open takes every way to send a credential for none', async (t) => {
+  const open = await besieged(t, { auth: '' });
+  for (const call of everyRoute(open)) {
+    const nobody = await sent(open, call);
+    t.equal(decisionOf(nobody), 'let in', call.route);
+    for (const [way, carrying] of [
+      ...Object.entries(ELSEWHERE),
+      ['bearer', (token: string) => ({ headers: [bearer(token)] })] as const,
+    ]) {
+      const { headers } = carrying(TOKEN);
+      if (headers) t.same(await sent(open, call, headers), nobody, way);
+    }
+  }
+});

@@ -1,0 +1,78 @@
+import { type CommandFamily, Commands } from '@plugboard/kernel';
+import { ManualClock } from '@plugboard/kernel/testing';
+import t from 'tap';
+import type { World } from '../support/world.js';
+import { besieged } from './support/besieged.js';
+import { everyRoute } from './support/every-route.js';
+import { decisionOf, sent } from './support/sent.js';
+
+/** `plugboard token …` in the folder of a server that runs, and what it prints. */
+async function token(world: World, action: string, options: Readonly<Record<string, string>>, ...positionals: string[]) {
+  const family = world.server.composition.extensions(Commands).get('token') as CommandFamily;
+  let printed = '';
+  await family.actions[action]?.run(
+    { positionals, text: (option) => options[option], has: (option) => option in options },
+    {
+      input: [] as never,
+      print: (text: string) => {
+        printed += text;
+      },
+      note: () => undefined,
+    },
+  );
+  return printed.trim();
+}
+
+/** Ten seconds of the server's clock, in steps that leave it time to read what it looks at. */
+async function tenSeconds(clock: ManualClock): Promise<void> {
+  for (let second = 0; second < 10; second++) {
+    clock.advance(1_000);
+    for (let turn = 0; turn < 200; turn++) await new Promise(setImmediate);
+  }
+}
+
+/** What is decided about a token on each route that asks for one. */
+function decisions(world: World, value: string) {
+  const routes = everyRoute(world).filter(({ access }) => access !== 'public');
+  return Promise.all(
+    routes.map(async (call) => {
+      const told = await sent(world, call, [['authorization', `Bearer ${value}`]]);
+      return `${decisionOf(told)}: ${call.route}`;
+    }),
+  );
+}
+
+for (const [how, end] of [
+  ['revoked', (world: World) => token(world, 'revoke', {}, 'ci')],
+  ['rotated without a grace', (world: World) => token(world, 'rotate', { grace: '0s' }, 'ci')],
+] as const) {
+  t.test(`S-12 a token that is ${how} is refused on every route within ten seconds, without a restart`, async (t) => {
+    const clock = new ManualClock();
+    const world = await besieged(t, { clock });
+    const secret = await token(world, 'create', { project: 'default', name: 'ci' });
+    await tenSeconds(clock);
+    const before = await decisions(world, secret);
+    t.strictSame(
+      before.filter((decision) => !decision.startsWith('let in')),
+      [],
+    );
+    await end(world);
+    await tenSeconds(clock);
+    const after = await decisions(world, secret);
+    t.strictSame(
+      after.filter((decision) => !decision.startsWith('unknown')),
+      [],
+    );
+    t.equal(after.length, before.length);
+  });
+}
+
+t.test('S-12 a token that expires is refused on every route from that moment on', async (t) => {
+  const clock = new ManualClock();
+  const world = await besieged(t, { clock });
+  const secret = await token(world, 'create', { project: 'default', name: 'ci', expires: '60s' });
+  await tenSeconds(clock);
+  t.ok((await decisions(world, secret)).every((decision) => decision.startsWith('let in')));
+  clock.advance(50_000);
+  t.ok((await decisions(world, secret)).every((decision) => decision.startsWith('unknown')));
+});

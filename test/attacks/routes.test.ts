@@ -1,0 +1,123 @@
+import { SCOPES } from '@plugboard/kernel';
+import t from 'tap';
+import { bearer } from '../support/tokens.js';
+import { besieged, TOKEN, tokenFor } from './support/besieged.js';
+import { everyRoute } from './support/every-route.js';
+import { decisionOf, sent } from './support/sent.js';
+import { treeOf } from './support/tree.js';
+
+/**
+ * Every route of the distribution, and the scopes that it asks for. Whoever adds one adds it here, after asking: does it change the configuration, take a path,
+ * a module or a command, or read less than its scope says?
+ */
+const ROUTES: Readonly<Record<string, 'public' | readonly string[]>> = {
+  'POST /v1/chat/completions': ['chat'],
+  'GET /v1/conversations': ['sessions:read'],
+  'POST /v1/conversations': ['sessions:write'],
+  'GET /v1/conversations/:id': ['sessions:read'],
+  'POST /v1/conversations/:id': ['sessions:write'],
+  'DELETE /v1/conversations/:id': ['sessions:write'],
+  'POST /v1/conversations/:id/fork': ['sessions:read', 'sessions:write'],
+  'POST /v1/conversations/:id/cancel': ['sessions:write'],
+  'GET /v1/conversations/:id/items': ['sessions:read'],
+  'POST /v1/conversations/:id/items': ['sessions:write'],
+  'GET /v1/conversations/:id/items/:item': ['sessions:read'],
+  'GET /v1/models': ['models:read'],
+  'GET /v1/models/*id': ['models:read'],
+  'GET /health': 'public',
+  'GET /healthz': 'public',
+  'GET /readyz': 'public',
+};
+
+/** Where other servers let their configuration be changed, plugins be loaded or keys be made. */
+const ADMINISTRATION = [
+  '/admin',
+  '/api/config',
+  '/api/tokens',
+  '/config',
+  '/debug/pprof',
+  '/key/generate',
+  '/metrics',
+  '/reload',
+  '/v1/admin',
+  '/v1/agents',
+  '/v1/api_keys',
+  '/v1/config',
+  '/v1/config/apply',
+  '/v1/files',
+  '/v1/mcp/servers',
+  '/v1/models/reload',
+  '/v1/organization/admin_api_keys',
+  '/v1/plugins',
+  '/v1/tools',
+];
+
+t.test('S-10 these are all routes of the distribution: none of them changes the configuration', async (t) => {
+  const world = await besieged(t);
+  t.strictSame(Object.fromEntries(everyRoute(world).map(({ route, access }) => [route, access])), ROUTES);
+  t.strictSame(
+    world.server.composition.routes.map(({ method, path }) => `${method} ${path}`).sort(),
+    Object.keys(ROUTES).sort(),
+    'and `plugboard plugins` shows them all',
+  );
+});
+
+for (const [who, auth, headers] of [
+  ['a token with the scope admin', undefined, bearer(tokenFor('admin'))],
+  ['a caller of an open server', '', {}],
+] as const) {
+  t.test(`S-10 ${who} finds nothing that administers the server, and changes no file`, async (t) => {
+    const world = await besieged(t, auth === undefined ? {} : { auth });
+    const entries = world.server.composition.host.entries();
+    const before = treeOf(world.server.folder, { but: /^data\// });
+    for (const path of ADMINISTRATION) {
+      for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']) {
+        const reply = await fetch(world.url + path, {
+          method,
+          headers: { ...headers, 'content-type': 'application/json' },
+          ...(method === 'GET'
+            ? {}
+            : { body: JSON.stringify({ agents: { evil: { model: 'fast' } }, plugins: { x: { use: './x.js' } } }) }),
+        });
+        t.ok([403, 404, 405].includes(reply.status), `${method} ${path}: ${reply.status}`);
+      }
+    }
+    t.same(world.server.composition.host.entries(), entries);
+    t.same(treeOf(world.server.folder, { but: /^data\// }), before);
+  });
+}
+
+t.test('S-14 a token of one scope is let in where a route asks for that one alone, and nowhere else', async (t) => {
+  const world = await besieged(t);
+  for (const call of everyRoute(world)) {
+    const wanted = ROUTES[call.route] ?? call.access;
+    for (const scope of SCOPES) {
+      const told = await sent(world, call, [['authorization', `Bearer ${tokenFor(scope)}`]]);
+      const mayCall = wanted === 'public' || wanted.every((one) => one === scope);
+      t.equal(decisionOf(told), mayCall ? 'let in' : 'forbidden', `${scope}: ${call.route}`);
+      if (mayCall) continue;
+      const lacking = wanted.find((one) => one !== scope);
+      t.same(JSON.parse(told.text), {
+        error: { message: `This API token lacks the scope \`${lacking}\`.`, type: 'svc_error' },
+      });
+    }
+    const usual = await sent(world, call, [['authorization', `Bearer ${TOKEN}`]]);
+    t.equal(decisionOf(usual), 'let in', call.route);
+  }
+});
+
+t.test('S-14 HEAD asks for what GET does, and an unusual method gets nobody in', async (t) => {
+  const world = await besieged(t);
+  for (const call of everyRoute(world).filter(({ access }) => access !== 'public')) {
+    for (const method of ['HEAD', 'PUT', 'PATCH', 'QUERY', 'PROPFIND', 'TRACE']) {
+      const asked = { ...call, method, takesJson: false };
+      t.equal(decisionOf(await sent(world, asked)), 'unknown', `${method} ${call.path}`);
+      const weak = await sent(world, asked, [['authorization', `Bearer ${tokenFor('admin')}`]]);
+      const isRead = method === 'HEAD' && everyRoute(world).some(({ method, path }) => method === 'GET' && path === call.path);
+      t.equal(weak.status, isRead ? 403 : 405, `${method} ${call.path}`);
+      for (const header of ['x-http-method', 'x-http-method-override', 'x-method-override']) {
+        t.same(await sent(world, asked, [[header, 'GET']]), await sent(world, asked), header);
+      }
+    }
+  }
+});

@@ -1,0 +1,34 @@
+import { HttpRoutes } from '@plugboard/transport-http';
+import type { World } from '../../support/world.js';
+
+/** A request for one of the server's routes. */
+export interface Call {
+  /** As the table has it: `GET /v1/models/*id`. */
+  readonly route: string;
+  readonly method: string;
+  readonly path: string;
+  readonly access: 'public' | readonly string[];
+  readonly takesJson: boolean;
+}
+
+/** An id of the right form that nobody has: a request for it gets through to the route, and changes nothing. */
+export const NOWHERE = `conv_${'0'.repeat(40)}`;
+
+/**
+ * A request for every route that the server has, from its own table.
+ *
+ * @param id what stands in the path where a route takes an id or a name, already encoded.
+ */
+export function everyRoute(world: World, id = NOWHERE): readonly Call[] {
+  const routes = world.server.composition.extensions(HttpRoutes).all();
+  return routes.map(({ value: { method, path, access, body } }) => ({
+    route: `${method} ${path}`,
+    method,
+    path: path.replaceAll(/[{}]/g, '').replaceAll(/[:*]\w+/g, id),
+    access,
+    takesJson: body === 'json',
+  }));
+}
+
+/** JSON that no route takes: what is sent with it is decided by who sends it, and then refused. */
+export const NO_BODY = '[]';

@@ -1,0 +1,45 @@
+import { request } from 'node:http';
+import { text } from 'node:stream/consumers';
+import type { World } from '../../support/world.js';
+import { type Call, NO_BODY } from './every-route.js';
+
+export type Pair = readonly [name: string, value: string];
+
+/** What a caller is told, apart from what differs from one request to the next. */
+export interface Told {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, unknown>>;
+  readonly text: string;
+}
+
+/** Sends a request with these headers as they stand, the same name twice among them, which `fetch` would join. */
+export function sent(
+  world: World,
+  { method, path, takesJson }: Pick<Call, 'method' | 'path' | 'takesJson'>,
+  headers: readonly Pair[] = [],
+  body = NO_BODY,
+): Promise<Told> {
+  const all: readonly Pair[] = [
+    ['host', '127.0.0.1'],
+    ...(takesJson
+      ? [['content-type', 'application/json'] as const, ['content-length', `${Buffer.byteLength(body)}`] as const]
+      : []),
+    ...headers,
+  ];
+  return new Promise((resolve, reject) => {
+    const asked = request(world.url + path, { method, headers: all.flat() }, async (response) => {
+      const { 'x-request-id': _, date, ...rest } = response.headers;
+      resolve({ status: response.statusCode ?? 0, headers: rest, text: await text(response) });
+    });
+    asked.on('error', reject);
+    asked.end(takesJson ? body : undefined);
+  });
+}
+
+export type Decision = 'unknown' | 'forbidden' | 'let in';
+
+/** What was decided about a caller: not known (401), known and not allowed (403), or allowed, whatever became of the request then. */
+export function decisionOf({ status }: Told): Decision {
+  if (status === 401) return 'unknown';
+  return status === 403 ? 'forbidden' : 'let in';
+}
