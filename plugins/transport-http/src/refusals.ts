@@ -4,13 +4,15 @@ import { type HttpError, invalidRequest, rateLimited, serverError, serviceError 
 /** Seconds after which a caller may ask again a server that stops: its successor should be there by then. */
 const RETRY_AFTER_DRAINING = '5';
 
-/** The one text of every 401 (service document, Errors), whatever was wrong with the credential. */
+/** The one text of every 401 (service document, Errors), whatever was wrong with the credential. Made once, because whoever likes can have any number of them. */
+const UNAUTHORIZED = invalidRequest('The API token is invalid or missing. Send it as "Authorization: Bearer <API_TOKEN>".', {
+  status: 401,
+  code: 'invalid_api_key',
+  headers: { 'www-authenticate': 'Bearer' },
+});
+
 export function unauthorized(): HttpError {
-  return invalidRequest('The API token is invalid or missing. Send it as "Authorization: Bearer <API_TOKEN>".', {
-    status: 401,
-    code: 'invalid_api_key',
-    headers: { 'www-authenticate': 'Bearer' },
-  });
+  return UNAUTHORIZED;
 }
 
 export function authUnavailable(): HttpError {
