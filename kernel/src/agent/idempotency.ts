@@ -1,15 +1,11 @@
-import type { Clock } from '../host/ambient.js';
 import type { Extensions } from '../host/extension-point.js';
 import type { Logger } from '../host/log.js';
 import { type AgentEvent, type AgentEvents, TurnError, type TurnFailed } from './event.js';
 import { failureOf } from './failure.js';
-import { keep } from './keep.js';
+import type { Keep } from './keep.js';
 import type { AnswerRecorder, Claimed, IdempotencyClaim, TurnIdempotency } from './points/agent-runtime.js';
 import type { IdempotencyKey, IdempotencyRecord } from './points/idempotency-store.js';
 import type { SessionStore } from './points/session-store.js';
-
-/** How long the store may take to say whether a key is free, in milliseconds. */
-const PATIENCE = 30_000;
 
 /**
  * Sees to it that a request with a key runs once, however often it is sent. What runs is known here, in memory; what has ended is known to
@@ -17,15 +13,15 @@ const PATIENCE = 30_000;
  */
 export class IdempotencyKeys {
   readonly #stores: Extensions<SessionStore>;
-  readonly #clock: Clock;
+  readonly #keep: Keep;
   readonly #log: Logger;
   readonly #held = new Map<string, IdempotencyClaim>();
   /** The keys that the store is being asked for. Others wait meanwhile, so that no two find the same key free. */
   readonly #asking = new Map<string, Promise<void>>();
 
-  constructor(stores: Extensions<SessionStore>, clock: Clock, log: Logger) {
+  constructor(stores: Extensions<SessionStore>, keep: Keep, log: Logger) {
     this.#stores = stores;
-    this.#clock = clock;
+    this.#keep = keep;
     this.#log = log;
   }
 
@@ -39,7 +35,7 @@ export class IdempotencyKeys {
     const asked = Promise.withResolvers<void>();
     this.#asking.set(name, asked.promise);
     try {
-      const record = await this.#inTime(keep(() => this.#stores.one().idempotency.get(key), 'idempotency.get'));
+      const record = await this.#keep(() => this.#stores.one().idempotency.get(key), 'idempotency.get');
       if (record) return seen(record, fingerprint);
       const claim = { key, fingerprint };
       this.#held.set(name, claim);
@@ -54,24 +50,13 @@ export class IdempotencyKeys {
     }
   }
 
-  /** No turn runs yet whose time would be over some day. @throws Error where the store takes too long. */
-  async #inTime<T>(work: Promise<T>): Promise<T> {
-    const late = Promise.withResolvers<never>();
-    const timer = this.#clock.after(PATIENCE, () => late.reject(new Error(`it has not answered for ${PATIENCE / 1000} s`)));
-    try {
-      return await Promise.race([work, late.promise]);
-    } finally {
-      timer.cancel();
-    }
-  }
-
   /** The turn of a claim. Its key is held until it has ended. */
   turn({ claim, recorder }: TurnIdempotency): KeyedTurn {
     const name = nameOf(claim.key);
     const release = () => {
       if (this.#held.get(name) === claim) this.#held.delete(name);
     };
-    return new KeyedTurn(claim, recorder, this.#stores.one(), this.#log, release);
+    return new KeyedTurn(claim, recorder, this.#stores.one(), this.#keep, this.#log, release);
   }
 }
 
@@ -80,6 +65,7 @@ export class KeyedTurn {
   readonly #claim: IdempotencyClaim;
   readonly #recorder: AnswerRecorder;
   readonly #store: SessionStore;
+  readonly #keep: Keep;
   readonly #log: Logger;
   readonly #release: () => void;
   #toolsBegan = false;
@@ -87,10 +73,18 @@ export class KeyedTurn {
   #isKeeping = false;
   #hasEnded = false;
 
-  constructor(claim: IdempotencyClaim, recorder: AnswerRecorder, store: SessionStore, log: Logger, release: () => void) {
+  constructor(
+    claim: IdempotencyClaim,
+    recorder: AnswerRecorder,
+    store: SessionStore,
+    keep: Keep,
+    log: Logger,
+    release: () => void,
+  ) {
     this.#claim = claim;
     this.#recorder = recorder;
     this.#store = store;
+    this.#keep = keep;
     this.#log = log;
     this.#release = release;
   }
@@ -103,7 +97,7 @@ export class KeyedTurn {
     for await (const batch of events) {
       if (!this.#toolsBegan && batch.some((event) => event.type === 'tool-call' && event.tool !== undefined)) {
         this.#toolsBegan = true;
-        await keep(() => this.#store.idempotency.put(this.#record('began')), 'idempotency.put');
+        await this.#keep(() => this.#store.idempotency.put(this.#record('began')), 'idempotency.put');
         signal.throwIfAborted();
       }
       yield batch;
@@ -121,7 +115,7 @@ export class KeyedTurn {
       }
       if (batch.length > 1) yield batch.slice(0, -1);
       signal.throwIfAborted();
-      await keep(() => this.#store.idempotency.put(this.answer()), 'idempotency.put');
+      await this.#keep(() => this.#store.idempotency.put(this.answer()), 'idempotency.put');
       this.end();
       yield [last];
     }
@@ -166,7 +160,7 @@ export class KeyedTurn {
     try {
       this.#recorder.add([event]);
       const record = this.#record({ text: this.#recorder.text() });
-      await keep(() => this.#store.idempotency.put(record), 'idempotency.put');
+      await this.#keep(() => this.#store.idempotency.put(record), 'idempotency.put');
     } catch (err) {
       this.#log.warn(
         { err },

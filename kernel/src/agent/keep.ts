@@ -1,16 +1,33 @@
+import type { Clock } from '../host/ambient.js';
 import { begin } from './diagnostics.js';
 import { TurnError } from './event.js';
 import type { SessionId } from './points/session-store.js';
 
-/** Lets the session store work, seen by whoever watches. @throws TurnError `store_failed` for whatever it throws. */
-export async function keep<T>(work: () => Promise<T>, operation: string, session?: SessionId): Promise<T> {
-  const span = begin('store', () => ({ operation, session }));
-  try {
-    const result = await work();
-    span.end();
-    return result;
-  } catch (error) {
-    span.fail(error);
-    throw new TurnError('store_failed', 'The session store failed; nothing of the request was kept.', { cause: error });
-  }
+/** How long a store may take for one operation, in milliseconds. What waits for it longer would wait for good, with all that it holds. */
+const PATIENCE = 30_000;
+
+/**
+ * Lets the session store work, seen by whoever watches.
+ *
+ * @throws TurnError `store_failed` for whatever the store throws, and where it does not answer in time: nobody knows then whether it has done it.
+ */
+export type Keep = <T>(work: () => Promise<T>, operation: string, session?: SessionId) => Promise<T>;
+
+/** @param clock that the store's time runs on. */
+export function keeping(clock: Clock): Keep {
+  return async (work, operation, session) => {
+    const span = begin('store', () => ({ operation, session }));
+    const late = Promise.withResolvers<never>();
+    const timer = clock.after(PATIENCE, () => late.reject(new Error(`it has not answered for ${PATIENCE / 1000} s`)));
+    try {
+      const result = await Promise.race([work(), late.promise]);
+      span.end();
+      return result;
+    } catch (error) {
+      span.fail(error);
+      throw new TurnError('store_failed', 'The session store failed; nothing of the request was kept.', { cause: error });
+    } finally {
+      timer.cancel();
+    }
+  };
 }

@@ -10,6 +10,7 @@ import { Directory } from './directory.js';
 import { type AgentEvent, type AgentEvents, type FailureCode, TurnError } from './event.js';
 import { failed, failureOf } from './failure.js';
 import { IdempotencyKeys, type KeyedTurn } from './idempotency.js';
+import { keeping } from './keep.js';
 import { ModelCalls } from './model-calls.js';
 import type { AgentRuntime, Claimed, Listing, Resolution, SessionRequest, TurnRequest } from './points/agent-runtime.js';
 import type { Conversations } from './points/conversations.js';
@@ -72,7 +73,9 @@ export class Runtime implements AgentRuntime {
     this.#parts = parts;
     this.#toolboxes = new Toolboxes(tools, log);
     const { runningTurns, queuedTurns, queuedPerSession } = settings.limits;
+    const keep = keeping(clock);
     this.#turnParts = {
+      keep,
       clock,
       ids,
       stores,
@@ -83,11 +86,12 @@ export class Runtime implements AgentRuntime {
       gate: new Turnstile({ places: runningTurns, queue: queuedTurns, refusal: overloaded }, clock),
     };
     this.#sessions = new SessionSupervisor(queuedPerSession, clock, log);
-    this.#keys = new IdempotencyKeys(stores, clock, log);
+    this.#keys = new IdempotencyKeys(stores, keep, log);
     this.conversations = new SessionConversations({
       stores,
       ids,
       log,
+      keep,
       sessions: this.#sessions,
       toolboxes: this.#toolboxes,
       directory: () => this.#known(),

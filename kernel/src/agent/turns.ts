@@ -3,7 +3,7 @@ import type { Extensions } from '../host/extension-point.js';
 import type { Agent } from './agent.js';
 import { type AgentEvent, type AgentEvents, TurnError } from './event.js';
 import type { KeyedTurn } from './idempotency.js';
-import { keep } from './keep.js';
+import type { Keep } from './keep.js';
 import { type LoopParts, runLoop } from './loop.js';
 import type { Message } from './message.js';
 import { layParams } from './parameters.js';
@@ -30,6 +30,7 @@ export interface TurnParts extends LoopParts {
   readonly gate: Turnstile;
   readonly stores: Extensions<SessionStore>;
   readonly interceptors: Extensions<Interceptor>;
+  readonly keep: Keep;
 }
 
 /**
@@ -77,7 +78,7 @@ async function* stateless(
 
   const store = parts.stores.one();
   const owner = { project: request.principal.project, agent: agent.name };
-  const turn = makeTurn(agent, request, await keep(() => unpark(store, owner, request.messages), 'unpark'), signal, parts);
+  const turn = makeTurn(agent, request, await parts.keep(() => unpark(store, owner, request.messages), 'unpark'), signal, parts);
   const transcript = new Transcript();
   const calls: AgentEvent[] = [];
   for await (const batch of intercepted(agent, turn, keyed, parts)) {
@@ -85,7 +86,8 @@ async function* stateless(
     calls.push(...batch.filter(({ type }) => type === 'tool-call'));
     if (batch.at(-1)?.type === 'finished') {
       const handedOut = toPark(calls);
-      if (handedOut.length > 0) await keep(() => park(store, owner, turn.messages, transcript.messages(), handedOut), 'park');
+      if (handedOut.length > 0)
+        await parts.keep(() => park(store, owner, turn.messages, transcript.messages(), handedOut), 'park');
     }
     yield batch;
   }
@@ -102,18 +104,18 @@ async function* inSession(
   const { id, store } = history;
   const { policy } = agent.history;
   await parts.tools.settled(id, signal);
-  const stored = await keep(() => history.current(), 'load', id);
+  const stored = await parts.keep(() => history.current(), 'load', id);
   assertRoom(stored);
   const { system, added } = contribute(stored.messages, request.messages);
   const { declarations } = await parts.toolboxes.of(agent.tools, signal);
   const room = roomUnder(agent.history, tokensLeft(agent, request, [...system, ...added], declarations));
   const view = viewOf(stored, added, policy, room);
   const turn = makeTurn(agent, request, [...system, ...view], signal, parts);
-  await keep(() => store.begin(id, { turnId: turn.id, input: added }), 'begin', id);
+  await parts.keep(() => store.begin(id, { turnId: turn.id, input: added }), 'begin', id);
   let isKept = false;
   try {
     const due = dueSummary(stored, added, policy, room);
-    const made = due && (await summarize(history, stored, due, agent, parts.models, signal));
+    const made = due && (await summarize(history, stored, due, agent, parts.models, parts.keep, signal));
     const basis = made?.stored ?? stored;
     const seen = made ? { ...turn, messages: [...system, ...viewOf(basis, added, policy, room)] } : turn;
     const transcript = new Transcript();
@@ -131,14 +133,14 @@ async function* inSession(
       signal.throwIfAborted();
       const messages = [...added, ...transcript.messages()];
       const commit = { turnId: turn.id, messages, user: request.session?.user, idempotency: keyed?.answer() };
-      await keep(() => history.commit(basis, commit), 'commit', id);
+      await parts.keep(() => history.commit(basis, commit), 'commit', id);
       isKept = true;
       keyed?.end();
       yield [last];
     }
   } finally {
     // A store that cannot even take a turn back finds it when it is opened again.
-    if (!isKept) await keep(() => store.abandon(id, turn.id), 'abandon', id).catch(() => {});
+    if (!isKept) await parts.keep(() => store.abandon(id, turn.id), 'abandon', id).catch(() => {});
   }
 }
 

@@ -8,6 +8,12 @@ import { ManualClock } from '../../src/testing/clock.js';
 import { endOf, gated, runtimeIn, ScriptedModel, says, sender, textOfEvents, tool, user } from './harness.js';
 
 const ASSISTANT: Message = { role: 'assistant', content: 'Hi.' };
+/** It waits for a result. */
+const CALLING: Message = {
+  role: 'assistant',
+  content: null,
+  tool_calls: [{ id: 'c', type: 'function', function: { name: 'f', arguments: '{}' } }],
+};
 const S = { project: 'default', agent: 'assistant', key: 's' };
 const ID = conversationId(S);
 
@@ -64,13 +70,8 @@ t.test('a conversation that is created without a key has one that nobody can gue
 
 t.test('messages that no provider would take are refused, and so is a prompt: a session keeps none', async (t) => {
   const { conversations, target } = await conversing();
-  const calling: Message = {
-    role: 'assistant',
-    content: null,
-    tool_calls: [{ id: 'c', type: 'function', function: { name: 'f', arguments: '{}' } }],
-  };
   for (const messages of [
-    [calling],
+    [CALLING],
     [{ role: 'tool', tool_call_id: 'c', content: '' }],
     [{ role: 'system', content: 'Be kind.' }],
   ] as Message[][]) {
@@ -81,16 +82,11 @@ t.test('messages that no provider would take are refused, and so is a prompt: a 
 
 t.test('what is appended is a turn of its own, and closes the calls that wait for their results', async (t) => {
   const { conversations, store } = await conversing();
-  const calling: Message = {
-    role: 'assistant',
-    content: null,
-    tool_calls: [{ id: 'c', type: 'function', function: { name: 'f', arguments: '{}' } }],
-  };
-  await store.commit(S, { expected: 0, messages: [user('Hello'), calling] });
+  await store.commit(S, { expected: 0, messages: [user('Hello'), CALLING] });
   const closed: Message = { role: 'tool', tool_call_id: 'c', content: 'Error: the caller gave no result for this call.' };
   const { turns } = await conversations.append(ID, [user('Never mind'), ASSISTANT], OPEN);
   t.strictSame(turns, [{ turn: 2, messages: [closed, user('Never mind'), ASSISTANT] }]);
-  const answered = [calling, { role: 'tool', tool_call_id: 'c', content: '1' }, ASSISTANT] as Message[];
+  const answered = [CALLING, { role: 'tool', tool_call_id: 'c', content: '1' }, ASSISTANT] as Message[];
   t.strictSame((await conversations.append(ID, answered, OPEN)).turns, [{ turn: 3, messages: answered }]);
 });
 
@@ -261,14 +257,10 @@ t.test('S-15 what has not the form of an id is none: the store is not asked for 
 
 t.test('a fault behind results is told by its own place', async (t) => {
   const { conversations, store } = await conversing();
-  const calling: Message = {
-    role: 'assistant',
-    content: null,
-    tool_calls: [{ id: 'c', type: 'function', function: { name: 'f', arguments: '{}' } }],
-  };
-  await store.commit(S, { expected: 0, messages: [user('Hello'), calling] });
+  await store.commit(S, { expected: 0, messages: [user('Hello'), CALLING] });
   const result: Message = { role: 'tool', tool_call_id: 'c', content: '1' };
-  await t.rejects(conversations.append(ID, [result, calling], OPEN), { options: { param: 'messages[1]' } });
+  const refused = await conversations.append(ID, [result, CALLING], OPEN).catch((error) => error);
+  t.match(refused, { code: 'invalid_request', options: { param: 'messages[1]' } });
 });
 
 t.test('a store that fails is said to have failed, and the session goes on', async (t) => {

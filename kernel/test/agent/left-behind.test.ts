@@ -63,8 +63,35 @@ t.test('a store that does not say whether an idempotency key is free is waited f
   store.idempotency.get = get;
   t.match(await first, { kind: 'failed', failure: { code: 'store_failed' } });
   t.match(await second, { kind: 'new' }, 'whoever waited behind it asks again');
-  t.match(world.lines, [{ err: { message: 'it has not answered for 30 s' } }]);
+  t.match(world.lines, [{ err: { cause: { message: 'it has not answered for 30 s' } } }]);
   t.equal(clock.pending, 0);
   const free = await collect(world.runtime.run(request(world.target())));
   t.equal(textOfEvents(free), 'x');
+});
+
+t.test('a commit that is never answered gives back the place of its turn, and its key', async (t) => {
+  const clock = new ManualClock();
+  const store = new MemoryStore({ ttl: '24h', maxSessions: 10, maxBytes: '1mb' }, clock, new CapturedLog().logger(clock));
+  const commit = store.commit.bind(store);
+  store.commit = () => new Promise(() => {});
+  const world = await runtimeIn({
+    agents,
+    settings: { limits: { runningTurns: 1 } },
+    models: { fast: new ScriptedModel(() => says('x')) },
+    store,
+    clock,
+  });
+  const key = { project: 'default', route: '/', key: 'k' };
+  const claimed = await world.runtime.claim(key, 'a');
+  if (claimed.kind !== 'new') throw new Error(claimed.kind);
+  const recorder = { add() {}, text: () => '' };
+  const turn = collect(
+    world.runtime.run(request(world.target(), { session: { key: 's' }, idempotency: { claim: claimed.claim, recorder } })),
+  );
+  await ticks();
+  clock.advance(30_000);
+  t.match(endOf(await turn), { failure: { code: 'store_failed' } });
+  store.commit = commit;
+  t.match(await world.runtime.claim(key, 'b'), { kind: 'new' }, 'the key is free');
+  t.match(endOf(await collect(world.runtime.run(request(world.target(), { session: { key: 's' } })))), { type: 'finished' });
 });

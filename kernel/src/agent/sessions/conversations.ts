@@ -5,7 +5,7 @@ import type { Logger } from '../../host/log.js';
 import { isConversationId } from '../conversation-id.js';
 import type { Directory } from '../directory.js';
 import { TurnError } from '../event.js';
-import { keep } from '../keep.js';
+import type { Keep } from '../keep.js';
 import type { Message } from '../message.js';
 import type { Conversation, Conversations, ConversationTurns, ForkRequest, NewConversation } from '../points/conversations.js';
 import {
@@ -31,6 +31,7 @@ export interface ConversationParts {
   readonly toolboxes: Toolboxes;
   readonly ids: IdSource;
   readonly log: Logger;
+  readonly keep: Keep;
   directory(): Directory;
 }
 
@@ -40,16 +41,18 @@ const RANDOM_KEY = 22;
 /** Sessions as their callers handle them. Whatever changes one goes through its actor, so that no turn runs beside it. */
 export class SessionConversations implements Conversations {
   readonly #parts: ConversationParts;
+  readonly #keep: Keep;
 
   constructor(parts: ConversationParts) {
     this.#parts = parts;
+    this.#keep = parts.keep;
   }
 
   async create(target: Target, { key, metadata, messages }: NewConversation, principal: Principal): Promise<Conversation> {
     const id = { project: principal.project, agent: target.name, key: key ?? this.#randomKey() };
     const added = supplement([], messages);
     await this.#parts.sessions.whileIdle(id, this.#store, () =>
-      keepNew(() => this.#store.create(id, { metadata, messages: added }), 'create', id),
+      this.#keepNew(() => this.#store.create(id, { metadata, messages: added }), 'create', id),
     );
     return this.#known(id);
   }
@@ -57,7 +60,7 @@ export class SessionConversations implements Conversations {
   async list(page: Omit<SessionPage, 'agents'>, principal: Principal): Promise<readonly Conversation[]> {
     if (page.after !== undefined && !(await this.#find(page.after, principal)))
       throw new TurnError('invalid_request', `No conversation '${page.after}' to go on after.`, { param: 'after' });
-    const found = await keep(() => this.#store.list(principal.project, { ...page, agents: principal.agents }), 'list');
+    const found = await this.#keep(() => this.#store.list(principal.project, { ...page, agents: principal.agents }), 'list');
     return found.map((facts) => this.#told(facts));
   }
 
@@ -67,23 +70,23 @@ export class SessionConversations implements Conversations {
 
   async setMetadata(conversation: string, metadata: Metadata, principal: Principal): Promise<Conversation> {
     const { id } = await this.#reached(conversation, principal);
-    await keep(() => this.#store.setMetadata(id, metadata), 'setMetadata', id);
+    await this.#keep(() => this.#store.setMetadata(id, metadata), 'setMetadata', id);
     return this.get(conversation, principal);
   }
 
   async turns(conversation: string, page: TurnPage, principal: Principal): Promise<ConversationTurns> {
     const { id } = await this.#reached(conversation, principal);
-    return this.#shown(id, await keep(() => this.#store.turns(id, page), 'turns', id));
+    return this.#shown(id, await this.#keep(() => this.#store.turns(id, page), 'turns', id));
   }
 
   async append(conversation: string, messages: readonly Message[], principal: Principal): Promise<ConversationTurns> {
     const { id } = await this.#reached(conversation, principal);
     const added = await this.#parts.sessions.whileIdle(id, this.#store, async (history) => {
-      const stored = await keep(() => history.current(), 'load', id);
+      const stored = await this.#keep(() => history.current(), 'load', id);
       assertRoom(stored);
       const fresh = supplement(stored.messages, messages);
-      await keep(() => this.#store.commit(id, { expected: stored.version, messages: fresh }), 'commit', id);
-      return keep(() => this.#store.turns(id, { order: 'desc', limit: 1 }), 'turns', id);
+      await this.#keep(() => this.#store.commit(id, { expected: stored.version, messages: fresh }), 'commit', id);
+      return this.#keep(() => this.#store.turns(id, { order: 'desc', limit: 1 }), 'turns', id);
     });
     return this.#shown(id, added);
   }
@@ -92,7 +95,7 @@ export class SessionConversations implements Conversations {
     const { id, turns: all } = await this.#reached(conversation, principal);
     const copy = { ...id, key: key ?? this.#randomKey() };
     await this.#parts.sessions.whileIdle(copy, this.#store, () =>
-      keepNew(() => this.#store.fork(id, copy.key, Math.min(turns ?? all, all)), 'fork', copy),
+      this.#keepNew(() => this.#store.fork(id, copy.key, Math.min(turns ?? all, all)), 'fork', copy),
     );
     return this.#known(copy);
   }
@@ -107,7 +110,7 @@ export class SessionConversations implements Conversations {
     const { id } = await this.#reached(conversation, principal);
     const reason = new TurnError('session_deleted', 'The session was deleted by another request before the turn had ended.');
     const existed = await this.#parts.sessions.clear(id, this.#store, reason, () =>
-      keep(() => this.#store.delete(id), 'delete', id),
+      this.#keep(() => this.#store.delete(id), 'delete', id),
     );
     if (!existed) throw notFound();
     const { token, tokenId } = principal;
@@ -125,7 +128,7 @@ export class SessionConversations implements Conversations {
 
   async #find(conversation: string, { project, agents }: Principal): Promise<SessionFacts | undefined> {
     if (!isConversationId(conversation)) return undefined;
-    const facts = await keep(() => this.#store.find(project, conversation), 'find');
+    const facts = await this.#keep(() => this.#store.find(project, conversation), 'find');
     return facts && (agents?.includes(facts.id.agent) ?? true) ? facts : undefined;
   }
 
@@ -135,9 +138,22 @@ export class SessionConversations implements Conversations {
     return facts;
   }
 
+  async #keepNew(make: () => Promise<void>, operation: string, id: SessionId): Promise<void> {
+    const work = () =>
+      make().then(
+        () => true,
+        (error) => {
+          if (error instanceof SessionExists) return false;
+          throw error;
+        },
+      );
+    if (!(await this.#keep(work, operation, id)))
+      throw new TurnError('conversation_exists', 'There is a conversation under this key already.');
+  }
+
   /** A session that was just made. */
   async #known(id: SessionId): Promise<Conversation> {
-    const facts = await keep(() => this.#store.facts(id), 'facts', id);
+    const facts = await this.#keep(() => this.#store.facts(id), 'facts', id);
     if (!facts) throw notFound(); // somebody deleted it at once
     return this.#told(facts);
   }
@@ -159,22 +175,6 @@ export class SessionConversations implements Conversations {
       },
     };
   }
-}
-
-async function keepNew(make: () => Promise<void>, operation: string, id: SessionId): Promise<void> {
-  const isNew = await keep(
-    () =>
-      make().then(
-        () => true,
-        (error) => {
-          if (error instanceof SessionExists) return false;
-          throw error;
-        },
-      ),
-    operation,
-    id,
-  );
-  if (!isNew) throw new TurnError('conversation_exists', 'There is a conversation under this key already.');
 }
 
 /** The same for what is not there and what belongs to somebody else. */

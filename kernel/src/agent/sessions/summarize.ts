@@ -1,6 +1,6 @@
 import type { Agent } from '../agent.js';
 import { begin } from '../diagnostics.js';
-import { keep } from '../keep.js';
+import type { Keep } from '../keep.js';
 import type { ModelCalls } from '../model-calls.js';
 import type { StoredSession, Summary } from '../points/session-store.js';
 import { StepReader } from '../step-reader.js';
@@ -29,6 +29,7 @@ export async function summarize(
   due: DueSummary,
   agent: Agent,
   models: ModelCalls,
+  keep: Keep,
   signal: AbortSignal,
 ): Promise<Summarized> {
   const facts = { project: history.id.project, agent: agent.name };
