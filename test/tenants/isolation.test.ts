@@ -7,6 +7,8 @@ import { ACTIONS, type Step, Tenant } from './tenant.js';
 /** Runs, and steps of each tenant in one. `PLUGBOARD_CHAOS` asks for many. */
 const [RUNS, STEPS] = process.env.PLUGBOARD_CHAOS ? [200, 60] : [15, 40];
 
+t.setTimeout(RUNS * 8_000);
+
 const world = await World.start(
   t,
   `${TRANSPORTS}  conversations: {}
