@@ -13,12 +13,12 @@ const PATIENCE = 30_000;
  */
 export type Keep = <T>(work: () => Promise<T>, operation: string, session?: SessionId) => Promise<T>;
 
-/** @param clock that the store's time runs on. */
-export function keeping(clock: Clock): Keep {
+/** @param patience milliseconds for one operation. */
+export function keeping(clock: Clock, patience = PATIENCE): Keep {
   return async (work, operation, session) => {
     const span = begin('store', () => ({ operation, session }));
     const late = Promise.withResolvers<never>();
-    const timer = clock.after(PATIENCE, () => late.reject(new Error(`it has not answered for ${PATIENCE / 1000} s`)));
+    const timer = clock.after(patience, () => late.reject(new Error(`it has not answered for ${patience / 1000} s`)));
     try {
       const result = await Promise.race([work(), late.promise]);
       span.end();

@@ -39,6 +39,9 @@ const CHANNEL_BATCHES = 16;
 /** How long a turn that was told to end may take for it, in milliseconds. Its caller is told of the end then without it. */
 const SETTLE = 5_000;
 
+/** How long a store may take to say whether it can work, in milliseconds. Load balancers wait no longer for their probes. */
+const HEALTH_PATIENCE = 2_000;
+
 /** Failures that whoever runs the server should hear of; the others are the caller's own doing, or told in the access log. */
 const OPERATORS_CONCERN: ReadonlySet<FailureCode> = new Set(['model_failed', 'timed_out', 'store_failed']);
 
@@ -131,7 +134,11 @@ export class Runtime implements AgentRuntime {
 
   async ready(): Promise<boolean> {
     if (this.#parts.host.phase !== 'running' || !this.#known().inhabited || this.#sessions.overrun) return false;
-    return (await this.#parts.stores.one().health()).ok;
+    const probe = keeping(this.#parts.clock, HEALTH_PATIENCE);
+    return probe(() => this.#parts.stores.one().health(), 'health').then(
+      ({ ok }) => ok,
+      () => false,
+    );
   }
 
   claim(key: IdempotencyKey, fingerprint: string): Promise<Claimed> {

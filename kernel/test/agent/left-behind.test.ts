@@ -95,3 +95,16 @@ t.test('a commit that is never answered gives back the place of its turn, and it
   t.match(await world.runtime.claim(key, 'b'), { kind: 'new' }, 'the key is free');
   t.match(endOf(await collect(world.runtime.run(request(world.target(), { session: { key: 's' } })))), { type: 'finished' });
 });
+
+t.test('a store that does not say how it is, or that breaks when it is asked, makes the server not ready', async (t) => {
+  const clock = new ManualClock();
+  const store = new MemoryStore({ ttl: '24h', maxSessions: 10, maxBytes: '1mb' }, clock, new CapturedLog().logger(clock));
+  const world = await runtimeIn({ agents, models: { fast: new ScriptedModel(() => says('x')) }, store, clock });
+  t.equal(await world.runtime.ready(), true);
+  store.health = () => new Promise(() => {});
+  const ready = world.runtime.ready();
+  clock.advance(2_000);
+  t.equal(await ready, false);
+  store.health = () => Promise.reject(new Error('gone'));
+  t.equal(await world.runtime.ready(), false);
+});
