@@ -114,7 +114,7 @@ export class SessionConversations implements Conversations {
     );
     if (!existed) throw notFound();
     const { token, tokenId } = principal;
-    const facts = { project: id.project, agent: id.agent, conversation, token, token_id: tokenId };
+    const facts = { project: id.project, agent: id.agent, conversation, token_id: tokenId, token_name: token };
     audit(this.#parts.log, 'session_deleted', facts, 'a session was deleted');
   }
 
