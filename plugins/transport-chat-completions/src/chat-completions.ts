@@ -10,7 +10,6 @@ import {
   type IdSource,
   inject,
   injectable,
-  type Principal,
   peek,
   type SessionRequest,
   type Target,
@@ -21,15 +20,16 @@ import {
   type HttpRequest,
   type HttpRoute,
   httpErrorOf,
+  ignoredHeader,
   invalidRequest,
-  serviceError,
+  resolveAgent,
 } from '@plugboard/transport-http';
 import { ChunkWriter, isShown, streamOf } from './chunks.js';
 import { clientToolsOf } from './client-tools.js';
 import { type AnswerHead, completionOf, readAnswer } from './completion.js';
 import type { ChatCompletionsConfig } from './config.js';
 import { keyBehind } from './conversation-key.js';
-import { connectionHeader, ignoredHeader } from './headers.js';
+import { connectionHeader } from './headers.js';
 import { idempotencyKeyOf, requestFingerprint } from './idempotency-key.js';
 import { conversationOf, textOnly } from './messages.js';
 import { parametersOf } from './parameters.js';
@@ -89,7 +89,7 @@ export class ChatCompletions implements HttpRoute {
     const conversation = conversationOf(body.messages);
     const encoder = body.stream ? this.#encoder() : undefined;
 
-    const target = this.#resolve(body.model, request.principal);
+    const target = resolveAgent(this.#runtimes.one(), body.model, 'model', request.principal);
     const clientTools = clientToolsOf(body, target);
     const { params, ignored } = parametersOf(body, target, clientTools.length > 0, sources);
     const messages = target.input.includes('image') ? conversation : textOnly(conversation, target.connection);
@@ -140,19 +140,6 @@ export class ChatCompletions implements HttpRoute {
       'This server does not stream: the plugin @plugboard/transport-sse is missing. Add `sse: {}` under `transports` in its configuration, or leave `stream` out.',
       { param: 'stream', code: 'unsupported_value' },
     );
-  }
-
-  /** The texts are constant: they tell nothing of what exists but what the status does. */
-  #resolve(name: string, principal: Principal): Target {
-    const resolution = this.#runtimes.one().resolve(name, principal);
-    switch (resolution.kind) {
-      case 'target':
-        return resolution.target;
-      case 'forbidden':
-        throw serviceError(403, 'The agent that `model` names is outside the scope of this API token.');
-      case 'unknown':
-        throw serviceError(400, 'No agent and no model goes by the name in `model`, and there is no default agent.');
-    }
   }
 
   async #whole(

@@ -1,5 +1,5 @@
 import { type Conversations, failureOf, type Principal, type Target, TurnError } from '@plugboard/kernel';
-import { httpErrorOf, invalidRequest } from '@plugboard/transport-http';
+import { httpErrorOf, invalidValue } from '@plugboard/transport-http';
 import type { NamedSession } from './session-key.js';
 
 /**
@@ -16,9 +16,9 @@ export async function keyBehind(
   try {
     const { id } = await conversations.get(conversation, principal);
     if (id.agent === target.name) return id.key;
-    throw invalidRequest(
-      `Invalid '${param}': the conversation is one of the agent '${id.agent}', and 'model' leads to '${target.name}'. Send '${id.agent}' as 'model', or another '${param}'.`,
-      { param, code: 'invalid_value' },
+    throw invalidValue(
+      param,
+      `the conversation is one of the agent '${id.agent}', and 'model' leads to '${target.name}'. Send '${id.agent}' as 'model', or another '${param}'`,
     );
   } catch (error) {
     throw error instanceof TurnError ? httpErrorOf(failureOf(error, false), true) : error;

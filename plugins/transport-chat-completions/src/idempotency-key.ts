@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
-import { type HttpRequest, invalidRequest } from '@plugboard/transport-http';
+import { type HttpRequest, invalidValue } from '@plugboard/transport-http';
+import { headerLines } from './headers.js';
 
 const HEADER = 'idempotency-key';
 
@@ -7,12 +8,12 @@ const HEADER = 'idempotency-key';
  * The key under which the caller may repeat the request; undefined where it sent none.
  * @throws HttpError 400 for a value that is no key: it has 1 to 255 characters of printable ASCII.
  */
-export function idempotencyKeyOf({ rawHeaders }: Pick<HttpRequest, 'rawHeaders'>): string | undefined {
-  const [key, ...others] = rawHeaders.filter((_, i) => i % 2 === 1 && rawHeaders[i - 1]?.toLowerCase() === HEADER);
+export function idempotencyKeyOf(request: Pick<HttpRequest, 'rawHeaders'>): string | undefined {
+  const [key, ...others] = headerLines(request, HEADER);
   if (key === undefined) return undefined;
   if (others.length === 0 && /^[ -~]{1,255}$/.test(key)) return key;
   const why = others.length > 0 ? 'the header was sent more than once' : 'expected 1 to 255 characters of printable ASCII';
-  throw invalidRequest(`Invalid 'Idempotency-Key': ${why}.`, { param: 'Idempotency-Key', code: 'invalid_value' });
+  throw invalidValue('Idempotency-Key', why);
 }
 
 /** Equal for requests that ask for the same: the same values in the body, however it was written, and the same session. */

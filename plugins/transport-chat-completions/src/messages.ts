@@ -1,10 +1,6 @@
 import type { AssistantMessage, ContentPart, Message, RefusalPart } from '@plugboard/kernel';
-import { type HttpError, invalidRequest } from '@plugboard/transport-http';
-import { stringTooLong } from './fault.js';
+import { invalidRequest, notText, textAt } from '@plugboard/transport-http';
 import type { RequestMessage, RequestPart } from './request.js';
-
-/** The reference's own figure, in characters. */
-const MAX_TEXT = 10 * 1024 * 1024;
 
 /**
  * The kernel's messages, made of a request's: `developer` is `system`, what is null is left out, and so are keys that no message
@@ -57,28 +53,23 @@ function contentOf<P extends RequestPart | RefusalPart>(
   if (content == null) {
     throw invalidRequest("Invalid value for 'content': expected a string, got null.", { param: `messages.[${i}].content` });
   }
-  if (typeof content === 'string') return checkedText(content, `messages[${i}].content`);
+  if (typeof content === 'string') return textAt(content, `messages[${i}].content`);
   for (const [j, part] of content.entries()) checkPart(part, `messages[${i}].content[${j}]`);
   return joined(content) ?? content;
 }
 
 function functionResultOf(content: string | null | undefined, i: number): string | null {
-  return content == null ? null : checkedText(content, `messages[${i}].content`);
+  return content == null ? null : textAt(content, `messages[${i}].content`);
 }
 
 function checkPart(part: RequestPart | RefusalPart, place: string): void {
-  if (part.type === 'text') checkedText(part.text, `${place}.text`);
+  if (part.type === 'text') textAt(part.text, `${place}.text`);
   if (part.type === 'file' && part.file.file_id != null) {
     throw invalidRequest("Invalid 'file_id': this server keeps no files. Send the file itself as 'file_data'.", {
       param: `${place}.file.file_id`,
       code: 'invalid_value',
     });
   }
-}
-
-function checkedText(text: string, place: string): string {
-  if (text.length > MAX_TEXT) throw stringTooLong(place, MAX_TEXT, text.length);
-  return text;
 }
 
 /** The text of parts that hold nothing else, so that joining them loses nothing; undefined for others. */
@@ -104,16 +95,9 @@ export function textOnly(messages: readonly Message[], connection: string): read
       .map((part, j) => {
         if (part.type === 'text') return part.text;
         if (part.type === 'refusal') return part.refusal;
-        throw notText(part.type, `messages[${i}].content[${j}]`, connection);
+        throw notText(`messages[${i}].content[${j}]`, part.type, connection);
       })
       .join('');
     return { ...message, content };
-  });
-}
-
-function notText(type: string, param: string, connection: string): HttpError {
-  return invalidRequest(`Invalid value: '${type}'. The model connection '${connection}' takes text only.`, {
-    param,
-    code: 'invalid_value',
   });
 }

@@ -1,6 +1,7 @@
-import type { Target } from '@plugboard/kernel';
+import { isBlankKey, type Target } from '@plugboard/kernel';
+import { headerSafe, MOST_IGNORED } from '@plugboard/transport-http';
 import type { CompletionRequest } from './request.js';
-import { isBlank, type KeySource } from './session-key.js';
+import type { KeySource } from './session-key.js';
 
 /** What becomes of the fields of a request that are not its conversation. */
 export interface Parameters {
@@ -49,8 +50,6 @@ const DEFAULTS: Readonly<Record<string, readonly unknown[]>> = {
   store: [false],
 };
 
-const MOST_NAMES = 32;
-
 /**
  * Sorts the fields of a request by what becomes of them.
  *
@@ -68,7 +67,7 @@ export function parametersOf(
   for (const [name, value] of Object.entries(request)) {
     if (SERVED.has(name) || isServedHere(name, passesTools, keySources)) continue;
     if (reachesModel(name, request, target, passesTools)) params[name] = value;
-    else if (ignored.length < MOST_NAMES && !saysNothing(name, value, request)) ignored.push(headerSafe(name));
+    else if (ignored.length < MOST_IGNORED && !saysNothing(name, value, request)) ignored.push(headerSafe(name));
   }
   return { params, ignored };
 }
@@ -88,7 +87,7 @@ function saysNothing(name: string, value: unknown, request: CompletionRequest): 
   switch (name) {
     case 'user':
     case 'session_id':
-      return typeof value === 'string' && isBlank(value);
+      return typeof value === 'string' && isBlankKey(value);
     case 'tools':
       return request.tools?.length === 0;
     case 'tool_choice':
@@ -98,9 +97,4 @@ function saysNothing(name: string, value: unknown, request: CompletionRequest): 
     default:
       return Object.hasOwn(DEFAULTS, name) && DEFAULTS[name]?.includes(value) === true;
   }
-}
-
-/** A name that fits into a header; another one shows only that it was there. */
-function headerSafe(name: string): string {
-  return /^[A-Za-z0-9_.-]{1,64}$/.test(name) ? name : '?';
 }

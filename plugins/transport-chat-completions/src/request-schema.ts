@@ -1,3 +1,4 @@
+import { METADATA_LIMITS } from '@plugboard/transport-http';
 import type { SchemaObject } from 'ajv';
 
 /**
@@ -143,9 +144,9 @@ export const requestSchema: SchemaObject = object(
     metadata: {
       title: 'a metadata object',
       type: 'object',
-      maxProperties: 16,
-      propertyNames: { maxLength: 64 },
-      additionalProperties: { type: 'string', maxLength: 512 },
+      maxProperties: METADATA_LIMITS.pairs,
+      propertyNames: { maxLength: METADATA_LIMITS.name },
+      additionalProperties: { type: 'string', maxLength: METADATA_LIMITS.value },
     },
     verbosity: word('low', 'medium', 'high'),
     stream_options: object({ include_usage: maybe(flag), include_obfuscation: maybe(flag) }),

@@ -1,13 +1,11 @@
 import { isUtf8 } from 'node:buffer';
 import { type BusyMode, CONVERSATION_PREFIX } from '@plugboard/kernel';
-import { type HttpError, type HttpRequest, invalidRequest } from '@plugboard/transport-http';
+import { type HttpRequest, invalidRequest, invalidValue, sessionWord } from '@plugboard/transport-http';
 import type { ChatCompletionsConfig } from './config.js';
-import { stringTooLong } from './fault.js';
+import { headerLines } from './headers.js';
 import type { CompletionRequest } from './request.js';
 
-export const SESSION_HEADER = 'x-session-id';
-
-const MAX_BYTES = 512;
+const HEADER = 'x-session-id';
 
 export type KeySource = ChatCompletionsConfig['sessionFrom'][number];
 
@@ -37,9 +35,9 @@ export function sessionOf(
   request: Pick<HttpRequest, 'headers' | 'rawHeaders'>,
   sources: readonly KeySource[],
 ): NamedSession | undefined {
-  const fromBody = sources.includes('session_id') ? keyPart(body.session_id, 'session_id') : undefined;
-  const fromHeader = sources.includes('header') ? keyPart(headerValue(request), 'X-Session-Id') : undefined;
-  const user = sources.includes('user') ? keyPart(body.user, 'user') : undefined;
+  const fromBody = sources.includes('session_id') ? sessionWord(body.session_id, 'session_id') : undefined;
+  const fromHeader = sources.includes('header') ? sessionWord(headerValue(request), 'X-Session-Id') : undefined;
+  const user = sources.includes('user') ? sessionWord(body.user, 'user') : undefined;
   const session = fromBody ?? fromHeader;
   if (session?.startsWith(CONVERSATION_PREFIX)) {
     return { conversation: session, param: fromBody === undefined ? 'X-Session-Id' : 'session_id' };
@@ -68,30 +66,12 @@ export function busyModeOf({ headers }: Pick<HttpRequest, 'headers'>): BusyMode 
 }
 
 /** The bytes of the header, which Node hands over as Latin-1, read as UTF-8. */
-function headerValue({ headers, rawHeaders }: Pick<HttpRequest, 'headers' | 'rawHeaders'>): string | undefined {
-  if (headers[SESSION_HEADER] === undefined) return undefined;
-  const [value, ...others] = rawHeaders.filter((_, i) => i % 2 === 1 && rawHeaders[i - 1]?.toLowerCase() === SESSION_HEADER);
+function headerValue(request: Pick<HttpRequest, 'headers' | 'rawHeaders'>): string | undefined {
+  if (request.headers[HEADER] === undefined) return undefined;
+  const [value, ...others] = headerLines(request, HEADER);
   if (value === undefined) return undefined;
-  if (others.length > 0) throw invalidKey('X-Session-Id', 'the header was sent more than once');
+  if (others.length > 0) throw invalidValue('X-Session-Id', 'the header was sent more than once');
   const bytes = Buffer.from(value, 'latin1');
-  if (!isUtf8(bytes)) throw invalidKey('X-Session-Id', 'its bytes are no valid UTF-8');
+  if (!isUtf8(bytes)) throw invalidValue('X-Session-Id', 'its bytes are no valid UTF-8');
   return bytes.toString('utf8');
-}
-
-function keyPart(value: string | undefined, param: string): string | undefined {
-  if (value === undefined || isBlank(value)) return undefined;
-  const bytes = Buffer.byteLength(value);
-  if (bytes > MAX_BYTES) throw stringTooLong(param, MAX_BYTES, bytes, 'bytes');
-  if (!value.isWellFormed()) throw invalidKey(param, 'it holds half of a surrogate pair');
-  if (/\p{Cc}/u.test(value)) throw invalidKey(param, 'it holds a control character');
-  return value;
-}
-
-/** Whether a field says nothing: it is then as good as absent. */
-export function isBlank(value: string): boolean {
-  return value.trim() === '';
-}
-
-function invalidKey(param: string, why: string): HttpError {
-  return invalidRequest(`Invalid '${param}': ${why}.`, { param, code: 'invalid_value' });
 }

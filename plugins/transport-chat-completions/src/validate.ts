@@ -1,10 +1,8 @@
-import { type HttpError, invalidRequest } from '@plugboard/transport-http';
+import { checkAgentName, type HttpError, invalidRequest } from '@plugboard/transport-http';
 import { Ajv, type DefinedError } from 'ajv';
-import { faultOf, stringTooLong, unsupportedValue } from './fault.js';
+import { faultOf, unsupportedValue } from './fault.js';
 import type { CompletionRequest } from './request.js';
 import { requestSchema } from './request-schema.js';
-
-const MAX_MODEL_BYTES = 256;
 
 /**
  * Compiled once, when the plugin is loaded. Its own check is a test's work, and its code is fast enough as it is: a start need
@@ -37,8 +35,7 @@ export function parseRequest(body: unknown): CompletionRequest {
 function checkModel(model: unknown): void {
   if (model === undefined || model === '') throw invalidRequest('you must provide a model parameter');
   if (typeof model !== 'string') throw unreadable();
-  const bytes = Buffer.byteLength(model);
-  if (bytes > MAX_MODEL_BYTES) throw stringTooLong('model', MAX_MODEL_BYTES, bytes, 'bytes');
+  checkAgentName(model, 'model');
 }
 
 function checkCapabilities({ n, stream, stream_options, modalities, audio }: CompletionRequest): void {

@@ -6,27 +6,31 @@ import {
   inject,
   injectable,
   type Principal,
-  type Target,
 } from '@plugboard/kernel';
-import { type HttpRequest, type HttpRoute, serviceError } from '@plugboard/transport-http';
-import { optionalTextAt } from './checks.js';
+import {
+  checkAgentName,
+  type HttpRequest,
+  type HttpRoute,
+  invalidValue,
+  metadataOf,
+  missingParameter,
+  optionalTextAt,
+  resolveAgent,
+  sessionWord,
+} from '@plugboard/transport-http';
 import { type ConversationBody, conversationBody } from './conversation.js';
-import { invalid, missing, stringTooLong } from './faults.js';
+import { connectionForTextOnly } from './given-parts.js';
 import { findItem } from './item-pages.js';
-import { keyOf, wordOf } from './key.js';
-import { listQueryOf, only } from './list-query.js';
+import { keyOf } from './key.js';
+import { listQueryOf, only, type Page, pageOf } from './lists.js';
 import { messagesOf, namingItems } from './messages-of-items.js';
-import { metadataOf } from './metadata.js';
-import { type Page, pageOf } from './page.js';
 import { route } from './route.js';
-import { connectionForTextOnly } from './text-only.js';
 
 /** Where the plugin's `register` leaves its reads for the classes that open routes. */
 export const RUNTIMES = Symbol('transport-conversations.runtimes');
 
 const COLLECTION = '/v1/conversations';
 const ONE = `${COLLECTION}/:id`;
-const MAX_AGENT_BYTES = 256;
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -71,7 +75,7 @@ export class ConversationRoutes {
 
   async #list({ query, principal }: HttpRequest): Promise<Page<ConversationBody>> {
     const { limit, order, after } = listQueryOf(query);
-    const user = wordOf(only(query, 'user'), 'user');
+    const user = sessionWord(only(query, 'user'), 'user');
     const found = await this.#conversations.list({ limit: limit + 1, order, after, user }, principal);
     return pageOf(found.map(conversationBody), limit);
   }
@@ -79,7 +83,7 @@ export class ConversationRoutes {
   async #create({ body, principal }: HttpRequest): Promise<ConversationBody> {
     const { agent, id, items, metadata } = body as Fields;
     const checked = { key: keyOf(id, 'id'), metadata: metadataOf(metadata) };
-    const target = this.#resolve(agentOf(agent), principal);
+    const target = resolveAgent(this.#runtimes.one(), agentOf(agent), 'agent', principal);
     const given = messagesOf(items ?? [], connectionForTextOnly(target));
     const made = this.#conversations.create(target, { ...checked, messages: given.messages }, principal);
     return conversationBody(await namingItems(given, made));
@@ -91,7 +95,7 @@ export class ConversationRoutes {
 
   async #update({ params: { id = '' }, body, principal }: HttpRequest): Promise<ConversationBody> {
     const { metadata } = body as Fields;
-    if (metadata === undefined) throw missing('metadata');
+    if (metadata === undefined) throw missingParameter('metadata');
     return conversationBody(await this.#conversations.setMetadata(id, metadataOf(metadata), principal));
   }
 
@@ -116,21 +120,8 @@ export class ConversationRoutes {
   /** How many whole turns there are up to an item, that item included. */
   async #turnsUpTo(item: string, { conversation }: Conversation, principal: Principal): Promise<number> {
     const found = await findItem(conversation, (page) => this.#conversations.turns(conversation, page, principal), item);
-    if (!found) throw invalid('after_item', 'the conversation has no such item');
+    if (!found) throw invalidValue('after_item', 'the conversation has no such item');
     return found.isLast ? found.turn : found.turn - 1;
-  }
-
-  /** The texts are constant: they tell nothing of what exists but what the status does. */
-  #resolve(agent: string, principal: Principal): Target {
-    const resolution = this.#runtimes.one().resolve(agent, principal);
-    switch (resolution.kind) {
-      case 'target':
-        return resolution.target;
-      case 'forbidden':
-        throw serviceError(403, 'The agent that `agent` names is outside the scope of this API token.');
-      case 'unknown':
-        throw serviceError(400, 'No agent and no model goes by the name in `agent`, and there is no default agent.');
-    }
   }
 
   get #conversations(): Conversations {
@@ -141,7 +132,6 @@ export class ConversationRoutes {
 /** The name of the agent that is to answer; empty, which names none, for the default agent. */
 function agentOf(value: unknown): string {
   const name = optionalTextAt(value, 'agent') ?? '';
-  const bytes = Buffer.byteLength(name);
-  if (bytes > MAX_AGENT_BYTES) throw stringTooLong('agent', MAX_AGENT_BYTES, bytes, 'bytes');
+  checkAgentName(name, 'agent');
   return name;
 }

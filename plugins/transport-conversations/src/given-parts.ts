@@ -1,7 +1,20 @@
-import type { AssistantMessage, ContentPart, TextPart, UserMessage } from '@plugboard/kernel';
-import { type HttpError, invalidRequest } from '@plugboard/transport-http';
-import { type JsonObject, objectAt, optionalTextAt, textAt } from './checks.js';
-import { invalid, missing, wrongType, wrongValue } from './faults.js';
+import type { AssistantMessage, ContentPart, Target, TextPart, UserMessage } from '@plugboard/kernel';
+import {
+  invalidValue,
+  type JsonObject,
+  notText,
+  objectAt,
+  optionalTextAt,
+  required,
+  textAt,
+  wrongType,
+  wrongValue,
+} from '@plugboard/transport-http';
+
+/** The name of the model connection, where it takes nothing but text. */
+export function connectionForTextOnly({ input, connection }: Target): string | undefined {
+  return input.includes('image') ? undefined : connection;
+}
 
 /**
  * What a user says in an item: a text, or parts. Nothing but text becomes one string.
@@ -46,11 +59,6 @@ export function outputText(output: unknown, param: string): string {
     .join('');
 }
 
-export function required(value: JsonObject, name: string, param: string): unknown {
-  if (value[name] == null) throw missing(`${param}.${name}`);
-  return value[name];
-}
-
 function partsAt(content: unknown, param: string): string | readonly JsonObject[] {
   if (typeof content === 'string') return textAt(content, param);
   if (!Array.isArray(content)) throw wrongType(param, 'one of a string or array of objects', content);
@@ -66,7 +74,7 @@ function contentPart(part: JsonObject, param: string, textOnly: string | undefin
   if (type === 'input_text') return { type: 'text', text: textAt(required(part, 'text', param), `${param}.text`) };
   const read = OTHER_PARTS[type];
   if (!read) throw wrongValue(`${param}.type`, type, ['input_text', ...Object.keys(OTHER_PARTS)]);
-  if (textOnly !== undefined) throw notText(type, param, textOnly);
+  if (textOnly !== undefined) throw notText(param, type, textOnly);
   return read(part, param);
 }
 
@@ -82,7 +90,7 @@ const OTHER_PARTS: Readonly<Record<string, (part: JsonObject, param: string) => 
     input_file: (part: JsonObject, param: string): ContentPart => {
       refuseFileId(part, param);
       if (part.file_url != null) {
-        throw invalid(`${param}.file_url`, "this server fetches no files: send the file itself as 'file_data'");
+        throw invalidValue(`${param}.file_url`, "this server fetches no files: send the file itself as 'file_data'");
       }
       const filename = optionalTextAt(part.filename, `${param}.filename`);
       const data = textAt(required(part, 'file_data', param), `${param}.file_data`);
@@ -103,17 +111,10 @@ const OTHER_PARTS: Readonly<Record<string, (part: JsonObject, param: string) => 
 );
 
 function refuseFileId(part: JsonObject, param: string): void {
-  if (part.file_id != null) throw invalid(`${param}.file_id`, 'this server keeps no files: send the content itself');
+  if (part.file_id != null) throw invalidValue(`${param}.file_id`, 'this server keeps no files: send the content itself');
 }
 
 /** The text of parts that hold nothing else. */
 function joined(parts: readonly ContentPart[]): string | undefined {
   return parts.every((part): part is TextPart => part.type === 'text') ? parts.map(({ text }) => text).join('') : undefined;
-}
-
-function notText(type: string, param: string, connection: string): HttpError {
-  return invalidRequest(`Invalid value: '${type}'. The model connection '${connection}' takes text only.`, {
-    param,
-    code: 'invalid_value',
-  });
 }

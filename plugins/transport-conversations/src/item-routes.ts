@@ -1,15 +1,13 @@
 import { type AgentRuntime, type Conversations, type Extensions, inject, injectable, type Principal } from '@plugboard/kernel';
-import { type HttpRequest, type HttpRoute, invalidRequest } from '@plugboard/transport-http';
+import { type HttpRequest, type HttpRoute, invalidRequest, invalidValue, missingParameter } from '@plugboard/transport-http';
 import { RUNTIMES } from './conversation-routes.js';
-import { invalid, missing } from './faults.js';
+import { connectionForTextOnly } from './given-parts.js';
 import type { Item } from './item.js';
 import { findItem, type ReadTurns, readItems } from './item-pages.js';
 import { itemsOf } from './items-of-turn.js';
-import { listQueryOf } from './list-query.js';
+import { listQueryOf, type Page, pageOf } from './lists.js';
 import { namingItems, someMessagesOf } from './messages-of-items.js';
-import { type Page, pageOf } from './page.js';
 import { route } from './route.js';
-import { connectionForTextOnly } from './text-only.js';
 
 const ITEMS = '/v1/conversations/:id/items';
 
@@ -44,7 +42,7 @@ export class ItemRoutes {
     const items = await readItems(id, this.#turnsOf(id, principal), { limit: limit + 1, order, after });
     if (items) return pageOf(items, limit);
     await this.#conversations.get(id, principal); // where it is not there, that is what is wrong
-    throw invalid('after', 'the conversation has no such item');
+    throw invalidValue('after', 'the conversation has no such item');
   }
 
   async #retrieve({ params: { id = '', item = '' }, principal }: HttpRequest): Promise<Item> {
@@ -56,7 +54,7 @@ export class ItemRoutes {
 
   async #create({ params: { id = '' }, body, principal }: HttpRequest): Promise<Page<Item>> {
     const { items } = body as { readonly items?: unknown };
-    if (items == null) throw missing('items');
+    if (items == null) throw missingParameter('items');
     const { id: session } = await this.#conversations.get(id, principal);
     const given = someMessagesOf(items, this.#textOnly(session.agent, principal));
     const { turns, toolOf } = await namingItems(given, this.#conversations.append(id, given.messages, principal));

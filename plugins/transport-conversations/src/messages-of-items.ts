@@ -1,7 +1,16 @@
 import { type AssistantMessage, type FunctionCallPart, type Message, TurnError } from '@plugboard/kernel';
-import { type JsonObject, objectAt, textAt } from './checks.js';
-import { arrayTooLong, emptyArray, invalid, wrongType, wrongValue } from './faults.js';
-import { assistantContent, outputText, required, userContent } from './given-parts.js';
+import {
+  arrayTooLong,
+  emptyArray,
+  invalidValue,
+  type JsonObject,
+  objectAt,
+  required,
+  textAt,
+  wrongType,
+  wrongValue,
+} from '@plugboard/transport-http';
+import { assistantContent, outputText, userContent } from './given-parts.js';
 
 /** The reference's own figure. */
 const MAX_ITEMS = 20;
@@ -89,7 +98,7 @@ function saying(item: JsonObject, param: string, textOnly: string | undefined): 
       return { role, ...assistantContent(content, `${param}.content`) };
     case 'system':
     case 'developer':
-      throw invalid(
+      throw invalidValue(
         `${param}.role`,
         `a session keeps no '${role}' messages, since its agent has a prompt of its own: send them with the request that they are for`,
       );
@@ -101,7 +110,7 @@ function saying(item: JsonObject, param: string, textOnly: string | undefined): 
 function calling(message: AssistantMessage, item: JsonObject, param: string): AssistantMessage {
   const name = textAt(required(item, 'name', param), `${param}.name`);
   if (!/^[a-zA-Z0-9_-]{1,64}$/.test(name)) {
-    throw invalid(`${param}.name`, "expected a string that matches the pattern '^[a-zA-Z0-9_-]{1,64}$'");
+    throw invalidValue(`${param}.name`, "expected a string that matches the pattern '^[a-zA-Z0-9_-]{1,64}$'");
   }
   const call: FunctionCallPart = {
     id: idAt(item, param),
@@ -117,6 +126,6 @@ function calling(message: AssistantMessage, item: JsonObject, param: string): As
 
 function idAt(item: JsonObject, param: string): string {
   const id = textAt(required(item, 'call_id', param), `${param}.call_id`);
-  if (id === '') throw invalid(`${param}.call_id`, 'it is empty');
+  if (id === '') throw invalidValue(`${param}.call_id`, 'it is empty');
   return id;
 }

@@ -1,6 +1,5 @@
 import { failureOf, TurnError } from '@plugboard/kernel';
-import { type HttpRequest, type HttpRoute, httpErrorOf } from '@plugboard/transport-http';
-import { ignoredFields, ignoredHeader, ignoredParameters } from './ignored.js';
+import { type HttpRequest, type HttpRoute, headerSafe, httpErrorOf, ignoredHeader } from '@plugboard/transport-http';
 
 export interface RouteParts extends Omit<HttpRoute, 'handle'> {
   /** Parameters of the query and fields of the body that have an effect; others are named in the reply. */
@@ -18,11 +17,21 @@ export function route({ knows = [], answer, ...route }: RouteParts): HttpRoute {
       const parameters = route.body === 'json' ? [] : knows;
       const ignored = [...ignoredParameters(request.query, parameters), ...ignoredFields(request.body, fields)];
       try {
-        return { status: 200, headers: ignoredHeader(ignored), body: await answer(request) };
+        return { status: 200, headers: ignoredHeader([...new Set(ignored.map(headerSafe))]), body: await answer(request) };
       } catch (error) {
         // What only reads may well be asked again.
         throw error instanceof TurnError ? httpErrorOf(failureOf(error, false), route.method !== 'GET') : error;
       }
     },
   };
+}
+
+/** Parameters of a query that nobody here knows; of a list, `include[]`, its name. */
+function ignoredParameters(query: URLSearchParams, known: readonly string[]): readonly string[] {
+  return [...query.keys()].filter((name) => !known.includes(name)).map((name) => name.replace(/\[\w*\]$/, ''));
+}
+
+/** Fields of a body that nobody here knows; null says nothing. */
+function ignoredFields(body: unknown, known: readonly string[]): readonly string[] {
+  return Object.entries(body ?? {}).flatMap(([name, value]) => (value === null || known.includes(name) ? [] : [name]));
 }

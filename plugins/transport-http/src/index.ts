@@ -8,7 +8,13 @@ import { HttpTransport } from './http-transport.js';
 import { HttpRoutes } from './routes.js';
 
 export * from './errors.js';
+export * from './ignored-params.js';
+export * from './named-agent.js';
+export * from './request-faults.js';
+export * from './request-fields.js';
+export * from './request-metadata.js';
 export * from './routes.js';
+export * from './session-word.js';
 export { httpErrorOf } from './turn-failure.js';
 
 export default definePlugin({

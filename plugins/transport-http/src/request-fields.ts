@@ -1,6 +1,6 @@
-import { stringTooLong, wrongType } from './faults.js';
+import { missingParameter, stringTooLong, wrongType } from './request-faults.js';
 
-/** The reference's own figure for a text, in characters. */
+/** The reference's own figure for a text, in UTF-16 code units, which cost no count. */
 const MAX_TEXT = 10 * 1024 * 1024;
 
 export type JsonObject = Readonly<Record<string, unknown>>;
@@ -21,4 +21,10 @@ export function textAt(value: unknown, param: string): string {
 /** The same, where it may be absent, which null is too. */
 export function optionalTextAt(value: unknown, param: string): string | undefined {
   return value == null ? undefined : textAt(value, param);
+}
+
+/** What an object has under a name. @param param where the object stands. @throws HttpError 400 where there is nothing. */
+export function required(object: JsonObject, name: string, param: string): unknown {
+  if (object[name] == null) throw missingParameter(`${param}.${name}`);
+  return object[name];
 }

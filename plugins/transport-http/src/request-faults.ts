@@ -1,11 +1,12 @@
-import { type HttpError, invalidRequest } from '@plugboard/transport-http';
+import { type HttpError, invalidRequest } from './errors.js';
 
-/** What is wrong with a request, in the reference protocol's words, `param` and `code`. */
+/** What is wrong with a request, in the reference protocol's words, `param` and `code`. A `param` is a place: `messages[0].content[1].type`. */
 
-export function missing(param: string): HttpError {
+export function missingParameter(param: string): HttpError {
   return invalidRequest(`Missing required parameter: '${param}'.`, { param, code: 'missing_required_parameter' });
 }
 
+/** @param expectation as in `an integer`. */
 export function wrongType(param: string, expectation: string, value: unknown): HttpError {
   return invalidRequest(`Invalid type for '${param}': expected ${expectation}, but got ${kindOf(value)} instead.`, {
     param,
@@ -14,17 +15,26 @@ export function wrongType(param: string, expectation: string, value: unknown): H
 }
 
 export function wrongValue(param: string, value: string, supported: readonly string[]): HttpError {
-  return invalidRequest(`Invalid value: '${clip(value)}'. Supported values are: ${list(supported)}.`, {
+  return invalidRequest(`Invalid value: '${clipped(value)}'. Supported values are: ${wordList(supported)}.`, {
     param,
     code: 'invalid_value',
   });
 }
 
 /** @param why a clause: `it holds a control character`. */
-export function invalid(param: string, why: string): HttpError {
+export function invalidValue(param: string, why: string): HttpError {
   return invalidRequest(`Invalid '${param}': ${why}.`, { param, code: 'invalid_value' });
 }
 
+/** A part of a message that is more than the model connection takes. */
+export function notText(param: string, type: string, connection: string): HttpError {
+  return invalidRequest(`Invalid value: '${type}'. The model connection '${connection}' takes text only.`, {
+    param,
+    code: 'invalid_value',
+  });
+}
+
+/** @param unit where it is not characters. */
 export function stringTooLong(param: string, limit: number, length: number, unit: 'bytes' | undefined = undefined): HttpError {
   const of = unit ? ` ${unit}` : '';
   return invalidRequest(
@@ -47,12 +57,17 @@ export function emptyArray(param: string): HttpError {
   );
 }
 
-export function integerOutOfRange(param: string, bound: 'minimum' | 'maximum', limit: number, value: number): HttpError {
-  const [side, sign, code] =
-    bound === 'minimum' ? ['below', '>=', 'integer_below_min_value'] : ['above', '<=', 'integer_above_max_value'];
+export function outOfRange(
+  param: string,
+  kind: 'integer' | 'decimal',
+  bound: 'minimum' | 'maximum',
+  limit: number,
+  value: number,
+): HttpError {
+  const [side, sign] = bound === 'minimum' ? ['below', '>='] : ['above', '<='];
   return invalidRequest(
-    `Invalid '${param}': integer ${side} ${bound} value. Expected a value ${sign} ${limit}, but got ${value} instead.`,
-    { param, code },
+    `Invalid '${param}': ${kind} ${side} ${bound} value. Expected a value ${sign} ${limit}, but got ${value} instead.`,
+    { param, code: `${kind}_${side}_${bound === 'minimum' ? 'min' : 'max'}_value` },
   );
 }
 
@@ -63,16 +78,30 @@ export function tooManyProperties(param: string, limit: number, count: number): 
   );
 }
 
-export function nameTooLong(param: string, name: string, limit: number, length: number): HttpError {
+export function propertyNameTooLong(param: string, name: string, limit: number): HttpError {
   return invalidRequest(
-    `Invalid property name in '${param}': '${clip(name)}' is too long. Expected a string with maximum length ${limit}, but got a string with length ${length} instead.`,
+    `Invalid property name in '${param}': '${clipped(name)}' is too long. Expected a string with maximum length ${limit}, but got a string with length ${characters(name)} instead.`,
     { param, code: 'property_name_above_max_length' },
   );
 }
 
+/** `'a', 'b', and 'c'`. */
+export function wordList(words: readonly string[]): string {
+  const quoted = words.map((word) => `'${word}'`);
+  if (quoted.length < 3) return quoted.join(' and ');
+  return `${quoted.slice(0, -1).join(', ')}, and ${quoted.at(-1)}`;
+}
+
 /** What a caller sent, short enough to be sent back. */
-export function clip(value: string): string {
+export function clipped(value: string): string {
   return value.length <= 64 ? value : `${value.slice(0, 61)}...`;
+}
+
+/** How long a text is where the reference protocol counts characters: in code points. */
+export function characters(text: string): number {
+  let count = 0;
+  for (const _ of text) count++;
+  return count;
 }
 
 function kindOf(value: unknown): string {
@@ -80,11 +109,4 @@ function kindOf(value: unknown): string {
   if (Array.isArray(value)) return 'an array';
   if (typeof value === 'number') return Number.isInteger(value) ? 'an integer' : 'a decimal number';
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
-}
-
-/** `'a', 'b', and 'c'`. */
-function list(words: readonly string[]): string {
-  const quoted = words.map((word) => `'${word}'`);
-  if (quoted.length < 3) return quoted.join(' and ');
-  return `${quoted.slice(0, -1).join(', ')}, and ${quoted.at(-1)}`;
 }
