@@ -37,11 +37,11 @@ export interface ToldPage<T> {
 
 /** Calls `/v1/conversations` and what is below, as one caller. */
 export class Caller {
-  readonly #url: string;
+  readonly #world: World;
   readonly #headers: Readonly<Record<string, string>>;
 
   constructor(world: World, token?: string) {
-    this.#url = `${world.url}/v1/conversations`;
+    this.#world = world;
     this.#headers = bearer(token);
   }
 
@@ -58,21 +58,8 @@ export class Caller {
   }
 
   /** A body is sent where there is one, a string as it stands. */
-  async send(method: string, path: string, body?: unknown): Promise<Reply> {
-    const response = await fetch(this.#url + path, {
-      method,
-      headers: { ...this.#headers, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
-      ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
-    });
-    const text = await response.text();
-    return {
-      status: response.status,
-      headers: response.headers,
-      text,
-      get body() {
-        return JSON.parse(text);
-      },
-    };
+  send(method: string, path: string, body?: unknown): Promise<Reply> {
+    return this.#world.request(method, `/v1/conversations${path}`, this.#headers, body);
   }
 
   /** A new conversation. @throws Error where there is none. */

@@ -114,15 +114,26 @@ export class World {
     return this.request('GET', path, headers);
   }
 
-  async request(method: string, path: string, headers: Readonly<Record<string, string>> = {}): Promise<Reply> {
-    return replyOf(await fetch(this.url + path, { method, headers }));
+  /** A body is sent as JSON, a string as it stands. */
+  async request(method: string, path: string, headers: Readonly<Record<string, string>> = {}, body?: unknown): Promise<Reply> {
+    return replyOf(await this.#send(method, path, headers, body));
   }
 
   #post(body: unknown, headers: Readonly<Record<string, string>>, signal?: AbortSignal): Promise<Response> {
-    return fetch(`${this.url}/v1/chat/completions`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', ...headers },
-      body: typeof body === 'string' ? body : JSON.stringify(body),
+    return this.#send('POST', '/v1/chat/completions', headers, body, signal);
+  }
+
+  #send(
+    method: string,
+    path: string,
+    headers: Readonly<Record<string, string>>,
+    body: unknown,
+    signal?: AbortSignal,
+  ): Promise<Response> {
+    return fetch(this.url + path, {
+      method,
+      headers: body === undefined ? headers : { 'content-type': 'application/json', ...headers },
+      ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
       ...(signal && { signal }),
     });
   }
