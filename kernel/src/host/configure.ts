@@ -35,9 +35,12 @@ export function configure(
   ask(entry, plugin, context, problems);
 }
 
-/** What came from a variable is secret to the logs, unless it is short or known to be nothing to hide. */
-function secretVariables({ path, references }: Entry, { plainOptions }: FileLayout): string[] {
-  const isPlain = (reference: Reference) => [...path, ...reference.path].some((step) => plainOptions.includes(String(step)));
+/**
+ * What came from a variable is secret to the logs, unless it is short or known to be nothing to hide. Only the option's own name says so: an entry that
+ * somebody calls `system` has secrets like any other.
+ */
+function secretVariables({ references }: Entry, { plainOptions }: FileLayout): string[] {
+  const isPlain = ({ path }: Reference) => plainOptions.includes(String(path.findLast((step) => typeof step === 'string')));
   return references
     .filter((reference) => reference.from === 'environment' && reference.text.length >= SUSPICIOUS && !isPlain(reference))
     .map(({ text }) => text);

@@ -250,6 +250,26 @@ t.test('rule 3: what is secret never reaches the log', async (t) => {
   t.match(log.lines[0], { plugin: 'test-plugin', entry: 'models.a' });
 });
 
+t.test('rule 3: an entry may be called as an option is that holds no secret, and keeps its secrets', async (t) => {
+  const env = { ONE: 'a-long-secret-of-one', TWO: 'a-long-secret-of-two', HOST: 'a-long-host.example' };
+  const { log, composition } = await composed(
+    t,
+    {
+      'plugboard.yaml': `transports: {}\nmodels: { host: { use: ./p.js, address: "\${ONE}" }, system: { use: ./p.js, address: { host: "\${HOST}", login: "\${TWO}" } } }\n`,
+      'p.js': plugin({
+        properties: '{ address: {} }',
+        register: 'return { start: () => ctx.log.info(JSON.stringify(ctx.config.address)) };',
+      }),
+    },
+    { env },
+  );
+  await composition.start();
+  t.same(
+    log.lines.map(({ msg }) => JSON.parse(msg)),
+    ['[redacted]', { host: 'a-long-host.example', login: '[redacted]' }],
+  );
+});
+
 t.test('rule 4: all errors of a file are reported together, and none hides those of another entry', async (t) => {
   const problems = await problemsOf(
     t,
