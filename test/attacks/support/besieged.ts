@@ -8,7 +8,7 @@ import { World } from '../../support/world.js';
 const DISTRIBUTION = readFileSync(join(import.meta.dirname, '../../../plugboard.yaml'), 'utf8');
 
 /** The transports of the distribution at the root, on a free port: one that is added there is attacked here from then on. */
-const [TRANSPORTS = ''] = /^transports:\n(?: .*\n)+/m.exec(DISTRIBUTION) ?? [];
+export const [TRANSPORTS = ''] = /^transports:\n(?: .*\n)+/m.exec(DISTRIBUTION) ?? [];
 
 /** A token of the project `default` that may do nothing but this. */
 export function tokenFor(scope: Scope): string {
