@@ -9,7 +9,7 @@ export { type Peeked, peek } from './agent/peek.js';
 export * from './agent/points/index.js';
 export * from './agent/principal.js';
 export { sealed } from './agent/sealed.js';
-export * from './agent/session-key.js';
+export * from './agent/sessions/session-key.js';
 export { showsToolImages } from './agent/transcript.js';
 export * from './agent/turn.js';
 export * from './agent/usage.js';

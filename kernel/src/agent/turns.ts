@@ -18,7 +18,7 @@ import { roomUnder, viewOf } from './sessions/history-view.js';
 import { estimate, tokensOf } from './sessions/message-size.js';
 import { contribute } from './sessions/session-input.js';
 import { assertRoom } from './sessions/session-limits.js';
-import { summarize } from './sessions/summarize.js';
+import { summarize } from './summarize.js';
 import { Transcript } from './transcript.js';
 import type { Turn } from './turn.js';
 import type { Turnstile } from './turnstile.js';

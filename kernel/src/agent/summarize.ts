@@ -1,14 +1,14 @@
-import type { Agent } from '../agent.js';
-import { begin } from '../diagnostics.js';
-import type { Keep } from '../keep.js';
-import type { ModelCalls } from '../model-calls.js';
-import type { StoredSession, Summary } from '../points/session-store.js';
-import { StepReader } from '../step-reader.js';
-import type { Usage } from '../usage.js';
-import type { DueSummary } from './due-summary.js';
-import type { History } from './history.js';
-import { summaryIn } from './summary-answer.js';
-import { summaryRequest } from './summary-request.js';
+import type { Agent } from './agent.js';
+import { begin } from './diagnostics.js';
+import type { Keep } from './keep.js';
+import type { ModelCalls } from './model-calls.js';
+import type { StoredSession, Summary } from './points/session-store.js';
+import type { DueSummary } from './sessions/due-summary.js';
+import type { History } from './sessions/history.js';
+import { summaryIn } from './sessions/summary-answer.js';
+import { summaryRequest } from './sessions/summary-request.js';
+import { StepReader } from './step-reader.js';
+import type { Usage } from './usage.js';
 
 /** What came of asking for a summary. */
 export interface Summarized {

@@ -1,13 +1,13 @@
-import type { IdSource } from '../../host/ambient.js';
-import { audit } from '../../host/audit.js';
-import type { Extensions } from '../../host/extension-point.js';
-import type { Logger } from '../../host/log.js';
-import { isConversationId } from '../conversation-id.js';
-import type { Directory } from '../directory.js';
-import { TurnError } from '../event.js';
-import type { Keep } from '../keep.js';
-import type { Message } from '../message.js';
-import type { Conversation, Conversations, ConversationTurns, ForkRequest, NewConversation } from '../points/conversations.js';
+import type { IdSource } from '../host/ambient.js';
+import { audit } from '../host/audit.js';
+import type { Extensions } from '../host/extension-point.js';
+import type { Logger } from '../host/log.js';
+import { isConversationId } from './conversation-id.js';
+import type { Directory } from './directory.js';
+import { TurnError } from './event.js';
+import type { Keep } from './keep.js';
+import type { Message } from './message.js';
+import type { Conversation, Conversations, ConversationTurns, ForkRequest, NewConversation } from './points/conversations.js';
 import {
   type Metadata,
   SessionExists,
@@ -17,13 +17,13 @@ import {
   type SessionStore,
   type StoredTurn,
   type TurnPage,
-} from '../points/session-store.js';
-import type { Target } from '../points/target.js';
-import type { Principal } from '../principal.js';
-import type { Toolboxes } from '../toolbox.js';
-import { supplement } from './session-input.js';
-import { assertRoom } from './session-limits.js';
-import type { SessionSupervisor } from './session-supervisor.js';
+} from './points/session-store.js';
+import type { Target } from './points/target.js';
+import type { Principal } from './principal.js';
+import { supplement } from './sessions/session-input.js';
+import { assertRoom } from './sessions/session-limits.js';
+import type { SessionSupervisor } from './sessions/session-supervisor.js';
+import type { Toolboxes } from './toolbox.js';
 
 export interface ConversationParts {
   readonly stores: Extensions<SessionStore>;
