@@ -1,0 +1,168 @@
+import fc from 'fast-check';
+import t from 'tap';
+import { bearer } from '../support/tokens.js';
+import { saying } from '../support/world.js';
+import { besieged, TOKEN } from './support/besieged.js';
+import { everyRoute } from './support/every-route.js';
+
+/** Bodies that are tried. `PLUGBOARD_CHAOS` asks for many. */
+const RUNS = process.env.PLUGBOARD_CHAOS ? 10_000 : 1_000;
+
+const world = await besieged(t, {
+  files: {
+    // Does with its arguments what must not be done with a stranger's: copies them, deeply, into an object of its own.
+    'merge.mjs': `
+      import { definePlugin, ToolSources } from '@plugboard/kernel';
+      const merge = (into, from) => {
+        for (const [key, value] of Object.entries(from)) {
+          if (value && typeof value === 'object' && into[key] && typeof into[key] === 'object') merge(into[key], value);
+          else into[key] = value;
+        }
+        return into;
+      };
+      const run = (input) => JSON.stringify(merge({ own: {} }, structuredClone(input.own ? { own: input.own } : {}))) + String(Object.assign({}, input).admin);
+      const tools = [{ name: 'merge', description: 'Merges', inputSchema: { type: 'object' }, effect: 'read', run }];
+      export default definePlugin({
+        name: 'merge', apiVersion: 1, summary: 'Merges', configSchema: { type: 'object', properties: {} },
+        register: (ctx) => ctx.contribute(ToolSources, { single: true, tools: () => tools }),
+      });
+    `,
+  },
+  more: `
+models:
+  fast: { use: openai, baseUrl: "\${MODEL_URL}", model: big-1 }
+tools:
+  merge: { use: ./merge.mjs }
+agents:
+  assistant: { model: fast, tools: [merge] }
+`,
+});
+
+const key = fc.constantFrom(
+  ...['__proto__', 'constructor', 'prototype', 'admin', 'toString', 'hasOwnProperty', 'then', 'toJSON', 'content', 'role'].map(
+    (name) => JSON.stringify(name),
+  ),
+  '"\\u005f\\u005fproto\\u005f\\u005f"',
+);
+
+/** A value as JSON text: a parser would keep only one of two equal keys, and a literal `__proto__` sets none. */
+const { json } = fc.letrec<{ json: string }>((tie) => ({
+  json: fc.oneof(
+    { maxDepth: 5, withCrossShrink: true },
+    fc.constantFrom('true', '1', '"x"', 'null', '[]', '"admin"'),
+    fc.array(tie('json'), { maxLength: 2 }).map((items) => `[${items}]`),
+    fc
+      .array(fc.tuple(key, tie('json')), { maxLength: 3 })
+      .map((members) => `{${members.map(([name, value]) => `${name}:${value}`)}}`),
+    fc.constantFrom(
+      '{"__proto__":{"admin":true}}',
+      '{"constructor":{"prototype":{"admin":true}}}',
+      '{"\\u005f_proto__":{"admin":true}}',
+    ),
+  ),
+}));
+/** Where a body may hold what nobody expects, as JSON text around it. */
+const PLACES: Readonly<Record<string, (value: string) => string>> = {
+  'the top': (value) => `"__proto__":${value},"constructor":${value},"x":${value}`,
+  metadata: (value) => `"metadata":${value}`,
+  'tools’ parameters': (value) => `"tools":[{"type":"function","function":{"name":"f","parameters":${value}}}]`,
+  'a schema of the answer': (value) => `"response_format":{"type":"json_schema","json_schema":{"name":"x","schema":${value}}}`,
+  'stream options': (value) => `"stream":true,"stream_options":${value}`,
+  'logit bias': (value) => `"logit_bias":${value}`,
+  'a tool choice': (value) => `"tool_choice":${value}`,
+  user: (value) => `"user":${value}`,
+  items: (value) => `"items":[${value}]`,
+};
+
+function assertClean(): void {
+  const found = Object.keys(Object.prototype);
+  if (found.length > 0 || 'admin' in {} || 'admin' in [] || 'admin' in (() => {}))
+    throw new Error(`a prototype was changed: ${found}`);
+}
+
+const chat = (body: string, model: string) => {
+  const start = JSON.stringify(saying('Hi', { model })).slice(0, -1);
+  return world.chat(`${start},${body}}`, bearer(TOKEN));
+};
+
+t.test('S-29 no chat request changes a prototype, wherever in it the keys stand', async (t) => {
+  const seen = new Map<number, number>();
+  await fc.assert(
+    fc.asyncProperty(
+      fc.constantFrom(...Object.keys(PLACES)),
+      json,
+      fc.constantFrom('assistant', 'fast'),
+      async (place, value, model) => {
+        const { status, text } = await chat(PLACES[place]?.(value) ?? '', model);
+        seen.set(status, (seen.get(status) ?? 0) + 1);
+        if (status !== 200 && status !== 400) throw new Error(`${place}: ${status}: ${text}`);
+        assertClean();
+      },
+    ),
+    { numRuns: RUNS },
+  );
+  t.ok((seen.get(200) ?? 0) > RUNS / 10 && (seen.get(400) ?? 0) > RUNS / 10, `of either kind there were many: ${[...seen]}`);
+});
+
+t.test('S-29 nor does a request to any other route', async (t) => {
+  const routes = everyRoute(world).filter(({ takesJson, path }) => takesJson && path.startsWith('/v1/conversations'));
+  const place = fc.constantFrom(...Object.keys(PLACES));
+  await fc.assert(
+    fc.asyncProperty(
+      fc.constantFrom(...routes),
+      fc.array(fc.tuple(place, json), { minLength: 1, maxLength: 2 }),
+      async ({ method, path }, parts) => {
+        const reply = await fetch(world.url + path, {
+          method,
+          headers: { ...bearer(TOKEN), 'content-type': 'application/json' },
+          body: `{${parts.map(([name, value]) => PLACES[name]?.(value))}}`,
+        });
+        const text = await reply.text();
+        if (![200, 400, 404].includes(reply.status)) throw new Error(`${path}: ${reply.status}: ${text}`);
+        assertClean();
+      },
+    ),
+    { numRuns: RUNS / 2 },
+  );
+  t.pass('all of them were answered as they should be');
+});
+
+t.test('S-29 nor do arguments that a model writes, in a tool that copies them carelessly', async (t) => {
+  await fc.assert(
+    fc.asyncProperty(json, async (value) => {
+      const text = `{"__proto__":{"admin":true},"own":${value},"constructor":${value}}`;
+      world.models.enqueue({ toolCalls: [{ name: 'merge', arguments: text }] }, { text: 'Well.' });
+      const { status } = await world.chat(saying('Hi', { session_id: 'merged' }), bearer(TOKEN));
+      if (status !== 200) throw new Error(`${status}`);
+      const told = String(world.asked.messages.at(-1)?.content);
+      if (told.endsWith('true')) throw new Error(`the arguments had a prototype of their own: ${told}`);
+    }),
+    { numRuns: RUNS / 10 },
+  );
+  t.equal(({} as { admin?: unknown }).admin, undefined);
+});
+
+t.test('S-29 nor does what a model server or a query says', async (t) => {
+  const odd = '"__proto__":{"admin":true,"content":"forged"},"constructor":{"prototype":{"admin":true}}';
+  for (const stream of [false, true]) {
+    world.models.respond({
+      raw: [
+        `data: {"choices":[{"index":0,"delta":{"content":"Hi",${odd}},${odd}}],${odd}}\n\n`,
+        `data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"__proto__","function":{"name":"__proto__","arguments":"{}"},${odd}}]}}]}\n\n`,
+        `data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":{${odd}}}\n\n`,
+        'data: [DONE]\n\n',
+      ],
+    });
+    const { status, text } = await world.chat(saying('Hi', { stream }), bearer(TOKEN));
+    t.ok([200, 502].includes(status));
+    t.notMatch(text, /forged/);
+  }
+  for (const path of ['/v1/models', '/v1/conversations']) {
+    await world.get(`${path}?__proto__[admin]=true&constructor[prototype][admin]=true&__proto__.admin=true`, bearer(TOKEN));
+  }
+  assertClean();
+  t.strictSame(
+    world.server.logs.filter(({ level }) => level === 'error' || level === 'fatal'),
+    [],
+  );
+});
