@@ -10,7 +10,7 @@ const STATEMENTS = [
   [65, 71], // model (agent) resolution
   [75, 84], // whole answers
   [90, 112], // streams
-  [120, 127], // session keys
+  [120, 136], // sessions
   [140, 149], // credentials, browsers
   [155, 160], // models, health
   [165, 171], // errors, retries

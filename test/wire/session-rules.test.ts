@@ -1,0 +1,136 @@
+import { readdirSync } from 'node:fs';
+import { AgentRuntimes } from '@plugboard/kernel';
+import t from 'tap';
+import { eventually } from '../support/eventually.js';
+import { bearer, TOKENS, tokens } from '../support/tokens.js';
+import { answerOf, errorOf, saying, TRANSPORTS, World } from '../support/world.js';
+
+const AGENT = `
+models:
+  fast: { use: openai, baseUrl: "\${MODEL_URL}", model: big-1 }
+agents:
+  assistant: { model: fast }
+`;
+
+/** What the model was told that the user has said, in its last call. */
+const heard = ({ asked }: World) => asked.messages.filter(({ role }) => role === 'user').map(({ content }) => content);
+
+t.test('C-128 one key under two projects is two sessions', async (t) => {
+  const agents = `${AGENT}  billing: { model: fast, project: acme }\nprojects: { acme: { defaultAgent: billing }, beta: {} }\n`;
+  const world = await World.start(t, `${TRANSPORTS}${agents}${TOKENS}`, { files: tokens });
+  const say = async (text: string, token: string, model: string) => {
+    await world.chat({ ...saying(text, { session_id: 's' }), model }, bearer(token));
+    return heard(world);
+  };
+  await say('mine', 'token-of-acme', 'billing');
+  t.strictSame(await say('theirs', 'token-of-default', 'billing'), ['theirs'], 'the same agent, called from the default project');
+  t.strictSame(await say('mine again', 'token-of-acme', 'billing'), ['mine', 'mine again']);
+});
+
+t.test('C-133 a retry that comes while the first attempt runs joins it, as JSON and as a stream', async (t) => {
+  const world = await World.start(t, TRANSPORTS + AGENT);
+  const runtime = world.server.composition.extensions(AgentRuntimes).one();
+  const run = runtime.run.bind(runtime);
+  let attempts = 0;
+  runtime.run = (request) => {
+    attempts++;
+    return run(request);
+  };
+  for (const stream of [false, true]) {
+    const fields = { session_id: `stream: ${stream}` };
+    const before = world.models.requests.length;
+    const gate = Promise.withResolvers<void>();
+    world.models.enqueue({ text: ['Hello', gate.promise, ' there'] });
+    const body = saying('Hi', fields);
+    const texts = stream
+      ? [{}, { 'x-stainless-retry-count': '1' }].map((headers) => world.stream(body, headers).then(({ text }) => text))
+      : [{}, { 'x-stainless-retry-count': '1' }].map((headers) => world.chat(body, headers).then(answerOf));
+    await world.models.received(before + 1);
+    await eventually(() => attempts % 3 === 2); // both have arrived; a third request follows below
+    gate.resolve();
+    t.strictSame(await Promise.all(texts), ['Hello there', 'Hello there']);
+    t.equal(world.models.requests.length, before + 1, 'one turn for both');
+    await world.chat(saying('And?', fields));
+    t.strictSame(heard(world), ['Hi', 'And?'], 'one turn in the history');
+  }
+});
+
+t.test('C-134 a session that crashes takes neither another session nor the server along', async (t) => {
+  const DEFECT = `
+    import { definePlugin, Interceptors } from '@plugboard/kernel';
+    export default definePlugin({
+      name: 'defect', apiVersion: 1, summary: 'Breaks some turns', configSchema: { type: 'object', properties: {} },
+      register: (ctx) => ctx.contribute(Interceptors, async function* (turn, next) {
+        if (turn.session === 'api:broken') throw new TypeError('a defect');
+        yield* next(turn);
+      }),
+    });
+  `;
+  const yaml = `${TRANSPORTS}${AGENT}plugins:\n  defect: { use: ./defect.mjs }\n`;
+  const world = await World.start(t, yaml, { files: { 'defect.mjs': DEFECT } });
+  const well = await world.chat(saying('one', { session_id: 'well' }));
+  t.equal(well.status, 200);
+  for (let crash = 1; crash <= 4; crash++) {
+    const broken = await world.chat(saying('x', { session_id: 'broken' }));
+    t.equal(broken.status, 502);
+    t.equal(broken.headers.get('x-should-retry'), 'false');
+    t.match(errorOf(broken).message, crash <= 3 ? /error/i : /closed for a minute/);
+    t.equal(answerOf(await world.chat(saying(`two ${crash}`, { session_id: 'well' }))), `two ${crash}`);
+  }
+  t.match((await world.get('/health')).body, { status: 'ok', ready: true });
+});
+
+t.test(
+  'C-135 a session id is any text of up to 512 bytes but for control characters and lone surrogates, and never a path',
+  async (t) => {
+    const world = await World.start(t, `${TRANSPORTS}${AGENT}sessions: { use: sqlite, path: ./sessions.db }\n`);
+    const odd = [
+      '../../etc/passwd',
+      '..\\..\\x',
+      '/etc/passwd',
+      'a/b',
+      '{"a":1}',
+      "'; DROP TABLE session; --",
+      '☃ é ü 日本',
+      '%2e%2e%2f',
+      ' a ',
+      'é'.repeat(256),
+    ];
+    for (const id of odd) {
+      await world.chat(saying('one', { session_id: id }));
+      t.equal((await world.chat(saying('two', { session_id: id }))).status, 200);
+      t.strictSame(heard(world), ['one', 'two'], id);
+    }
+    for (const id of ['é'.repeat(257), 'x'.repeat(513), 'a\u0000b', 'a\nb', 'a\u007fb', '\ud800', 'x\udc00y']) {
+      const reply = await world.chat(JSON.stringify(saying('x', { session_id: id })));
+      t.equal(reply.status, 400, JSON.stringify(id.slice(0, 8)));
+      t.equal(errorOf(reply).param, 'session_id');
+    }
+    const files = readdirSync(world.server.folder).filter((name) => !name.startsWith('sessions.db'));
+    t.strictSame(files, ['plugboard.yaml'], 'nothing was written by such a name');
+    const lines = world.accessLog.map((line) => JSON.stringify(line));
+    t.notOk(
+      lines.some((line) => odd.some((id) => id.length > 3 && line.includes(JSON.stringify(id).slice(1, -1)))),
+      'the log shows no key',
+    );
+  },
+);
+
+t.test('C-136 what sessionFrom does not name makes no key', async (t) => {
+  const transports = (from: string) => TRANSPORTS.replace('chat-completions: {}', `chat-completions: { sessionFrom: ${from} }`);
+  const ask = async (world: World, fields: object, headers: Readonly<Record<string, string>>) => {
+    await world.chat(saying('one', fields), headers);
+    const reply = await world.chat(saying('two', fields), headers);
+    t.equal(reply.status, 200);
+    return { kept: heard(world).length === 2, ignored: reply.headers.get('x-ignored-params') };
+  };
+  const header = { 'x-session-id': 'h' };
+  const only = await World.start(t, transports('[session_id]') + AGENT);
+  t.strictSame(await ask(only, { user: 'ann' }, {}), { kept: false, ignored: 'user' });
+  t.strictSame(await ask(only, {}, header), { kept: false, ignored: null });
+  t.match(await ask(only, { user: 'ann', session_id: 's' }, header), { kept: true, ignored: 'user' });
+  const users = await World.start(t, transports('[user]') + AGENT);
+  t.match(await ask(users, { user: 'ann' }, header), { kept: true });
+  t.match(await ask(users, { session_id: 's' }, {}), { kept: false, ignored: 'session_id' });
+  await eventually(() => users.accessLog.length === 4);
+});
