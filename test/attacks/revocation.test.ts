@@ -1,27 +1,10 @@
-import { type CommandFamily, Commands } from '@plugboard/kernel';
 import { ManualClock } from '@plugboard/kernel/testing';
 import t from 'tap';
 import type { World } from '../support/world.js';
 import { besieged } from './support/besieged.js';
 import { everyRoute } from './support/every-route.js';
 import { decisionOf, sent } from './support/sent.js';
-
-/** `plugboard token …` in the folder of a server that runs, and what it prints. */
-async function token(world: World, action: string, options: Readonly<Record<string, string>>, ...positionals: string[]) {
-  const family = world.server.composition.extensions(Commands).get('token') as CommandFamily;
-  let printed = '';
-  await family.actions[action]?.run(
-    { positionals, text: (option) => options[option], has: (option) => option in options },
-    {
-      input: [] as never,
-      print: (text: string) => {
-        printed += text;
-      },
-      note: () => undefined,
-    },
-  );
-  return printed.trim();
-}
+import { tokenCommand } from './support/token-command.js';
 
 /** Ten seconds of the server's clock, in steps that leave it time to read what it looks at. */
 async function tenSeconds(clock: ManualClock): Promise<void> {
@@ -43,13 +26,13 @@ function decisions(world: World, value: string) {
 }
 
 for (const [how, end] of [
-  ['revoked', (world: World) => token(world, 'revoke', {}, 'ci')],
-  ['rotated without a grace', (world: World) => token(world, 'rotate', { grace: '0s' }, 'ci')],
+  ['revoked', (world: World) => tokenCommand(world, 'revoke', {}, 'ci')],
+  ['rotated without a grace', (world: World) => tokenCommand(world, 'rotate', { grace: '0s' }, 'ci')],
 ] as const) {
   t.test(`S-12 a token that is ${how} is refused on every route within ten seconds, without a restart`, async (t) => {
     const clock = new ManualClock();
     const world = await besieged(t, { clock });
-    const secret = await token(world, 'create', { project: 'default', name: 'ci' });
+    const secret = await tokenCommand(world, 'create', { project: 'default', name: 'ci' });
     await tenSeconds(clock);
     const before = await decisions(world, secret);
     t.strictSame(
@@ -70,7 +53,7 @@ for (const [how, end] of [
 t.test('S-12 a token that expires is refused on every route from that moment on', async (t) => {
   const clock = new ManualClock();
   const world = await besieged(t, { clock });
-  const secret = await token(world, 'create', { project: 'default', name: 'ci', expires: '60s' });
+  const secret = await tokenCommand(world, 'create', { project: 'default', name: 'ci', expires: '60s' });
   await tenSeconds(clock);
   t.ok((await decisions(world, secret)).every((decision) => decision.startsWith('let in')));
   clock.advance(50_000);

@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type CommandFamily, Commands } from '@plugboard/kernel';
 import type { Test } from 'tap';
 import { AUDIENCE, newKey, signed, TestIssuer } from '../../../plugins/auth-jwt/test/support/issuer.js';
 import { World } from '../../support/world.js';
 import { STORE, TRANSPORTS } from './besieged.js';
+import { tokenCommand } from './token-command.js';
 
 /** Secrets of the configuration, by the variables that bring them. None has the form of a known kind of key, by which a log could tell it. */
 export const VARIABLES = {
@@ -100,19 +100,9 @@ export async function secretive(t: Test) {
 
   const now = Math.floor(Date.now() / 1000);
   const claims = { iss: issuer.url, aud: AUDIENCE, sub: 'somebody', org: 'one', iat: now, exp: now + 600 };
-  const token = async (action: string, options: Readonly<Record<string, string>>, ...positionals: string[]) => {
-    const family = world.server.composition.extensions(Commands).get('token') as CommandFamily;
-    let printed = '';
-    const print = (text: string) => {
-      printed += text;
-    };
-    const args = { positionals, text: (option: string) => options[option], has: (option: string) => option in options };
-    await family.actions[action]?.run(args, { input: [] as never, print, note: () => undefined });
-    return printed.trim();
-  };
-  const issued = await token('create', { project: 'default', name: 'ci' });
-  const revoked = await token('create', { project: 'default', name: 'revoked' });
-  await token('revoke', {}, 'revoked');
+  const issued = await tokenCommand(world, 'create', { project: 'default', name: 'ci' });
+  const revoked = await tokenCommand(world, 'create', { project: 'default', name: 'revoked' });
+  await tokenCommand(world, 'revoke', {}, 'revoked');
   await world.server.composition.reload();
 
   const good = await signed(key, claims);

@@ -1,0 +1,19 @@
+import { type CommandFamily, Commands } from '@plugboard/kernel';
+import type { World } from '../../support/world.js';
+
+/** `plugboard token …` beside a server that runs, and what it prints. */
+export async function tokenCommand(
+  world: World,
+  action: string,
+  options: Readonly<Record<string, string>>,
+  ...positionals: readonly string[]
+): Promise<string> {
+  const family = world.server.composition.extensions(Commands).get('token') as CommandFamily;
+  let printed = '';
+  const print = (text: string) => {
+    printed += text;
+  };
+  const args = { positionals, text: (option: string) => options[option], has: (option: string) => option in options };
+  await family.actions[action]?.run(args, { input: [] as never, print, note: () => undefined });
+  return printed.trim();
+}
