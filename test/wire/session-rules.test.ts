@@ -42,9 +42,9 @@ t.test('C-133 a retry that comes while the first attempt runs joins it, as JSON 
     const gate = Promise.withResolvers<void>();
     world.models.enqueue({ text: ['Hello', gate.promise, ' there'] });
     const body = saying('Hi', fields);
-    const texts = stream
-      ? [{}, { 'x-stainless-retry-count': '1' }].map((headers) => world.stream(body, headers).then(({ text }) => text))
-      : [{}, { 'x-stainless-retry-count': '1' }].map((headers) => world.chat(body, headers).then(answerOf));
+    const send = async (headers: Readonly<Record<string, string>>) =>
+      stream ? (await world.stream(body, headers)).text : answerOf(await world.chat(body, headers));
+    const texts = [send({}), send({ 'x-stainless-retry-count': '1' })];
     await world.models.received(before + 1);
     await eventually(() => attempts % 3 === 2); // both have arrived; a third request follows below
     gate.resolve();
