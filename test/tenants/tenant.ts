@@ -167,10 +167,15 @@ export class Tenant {
   }
 
   async #chat(step: Step, fields: object, key?: string, headers: Readonly<Record<string, string>> = {}): Promise<void> {
-    const { status } = await this.#ask({ path: '/v1/chat/completions', body: this.#saying(step, fields), headers });
+    const { status, headers: answered } = await this.#ask({
+      path: '/v1/chat/completions',
+      body: this.#saying(step, fields),
+      headers,
+    });
     if (status === 422 && headers['idempotency-key']) return; // the same key for another session
     if (status !== 200) this.#fault(`${step.action} was answered ${status}`);
-    if (key !== undefined) this.#have(key);
+    // What is only told again makes no session, where that was deleted meanwhile.
+    if (key !== undefined && !answered.includes('idempotent-replayed')) this.#have(key);
   }
 
   /** @param source what is copied, where something is. */
