@@ -6,7 +6,7 @@ import { defineExtensionPoint } from '../host/extension-point.js';
  * Discipline: in file order, looked up by the name that a command is contributed under. Where several entries of a file bring a command of one name, whoever
  * calls it says which is meant, with `--entry`. The program's own commands come first: their names cannot be taken.
  *
- * 1. Whoever calls `plugboard NAME` has the file read and every plugin registered, as `plugboard check` does; nothing is started.
+ * 1. Whoever calls `plugboard NAME` has the file read and every plugin registered, as `plugboard check` does; nothing is started. Entries with mistakes are left out.
  * 2. The command is run with its arguments checked. It may open what it needs, and ends when its work is done.
  * 3. What `run` returns is the program's exit code.
  */

@@ -24,30 +24,33 @@ const ENTRY_OPTION: CommandOption = {
 
 const OWN_OPTIONS = { config: CONFIG_OPTION, entry: ENTRY_OPTION };
 
-/** Of each plugin's command, its name and what it is for. @throws ConfigError where the file cannot be run. */
+/** Of each plugin's command, its name and what it is for. @throws ConfigError where the file cannot be read. */
 export async function pluginCommands(file: string): Promise<ReadonlyMap<string, string>> {
-  return new Map((await contributed(file)).map(({ name, value }) => [name, value.summary]));
+  return new Map((await contributed(file)).commands.map(({ name, value }) => [name, value.summary]));
 }
 
 /**
- * The command of that name which the file's plugins bring.
+ * The command of that name which the file's plugins bring. Mistakes in other entries do not keep it from its work: a token must be revoked also where
+ * the variables of a model are not at hand.
  *
  * @param argv what follows the name: it says which file, and which entry.
  * @param own the names of the program's own commands, for suggestions.
- * @throws UsageError where there is none, or several; ConfigError where the file cannot be run.
+ * @throws UsageError where there is none, or several; ConfigError where mistakes in the file may be the cause.
  */
 export async function pluginCommand(name: string, argv: readonly string[], own: readonly string[]): Promise<Command> {
   const given = peekArguments(argv, OWN_OPTIONS);
   const file = configFile(given);
-  const all = await contributed(file).catch((error: unknown) => {
-    if (!(error instanceof ConfigError) || Object.hasOwn(EXPECTED, name)) throw error;
-    return []; // whoever mistypes a command is not told of the mistakes in a file
+  const isExpected = Object.hasOwn(EXPECTED, name);
+  const { commands, mistakes } = await contributed(file).catch((error: unknown) => {
+    if (!(error instanceof ConfigError) || isExpected) throw error;
+    return { commands: [], mistakes: undefined }; // whoever mistypes a command is not told of the mistakes in a file
   });
-  const named = all.filter((command) => command.name === name);
+  const named = commands.filter((command) => command.name === name);
   if (named.length === 0) {
-    const expected = Object.hasOwn(EXPECTED, name) ? `, for no plugin in ${file} brings it: ${EXPECTED[name]}` : undefined;
+    if (mistakes && isExpected) throw mistakes;
+    const expected = isExpected ? `, for no plugin in ${file} brings it: ${EXPECTED[name]}` : undefined;
     throw new UsageError(
-      `there is no command "${name}"${expected ?? meant(name, [...own, ...all.map((command) => command.name)])}`,
+      `there is no command "${name}"${expected ?? meant(name, [...own, ...commands.map((command) => command.name)])}`,
     );
   }
   const entry = given.text('entry');
@@ -60,21 +63,33 @@ export async function pluginCommand(name: string, argv: readonly string[], own: 
         : `${entries.join(' and ')} both bring the command "${name}"; say which is meant, with --entry ${first.entry}`,
     );
   }
-  return withOwnOptions(first.value);
+  return withOwnOptions(
+    first.value,
+    mistakes && `${file} cannot be run as it stands (plugboard check tells why); that does not matter here`,
+  );
 }
 
 async function contributed(file: string) {
-  return (await compose({ file, layout })).extensions(Commands).all();
+  const composition = await compose({ file, layout, partial: true });
+  return { commands: composition.extensions(Commands).all(), mistakes: composition.mistakes };
 }
 
-function withOwnOptions(command: Command): Command {
-  if (!('actions' in command)) return withOptions(command);
+/** @param warning what whoever runs it is told first. */
+function withOwnOptions(command: Command, warning: string | undefined): Command {
+  if (!('actions' in command)) return withOptions(command, warning);
   return {
     ...command,
-    actions: Object.fromEntries(Object.entries(command.actions).map(([name, one]) => [name, withOptions(one)])),
+    actions: Object.fromEntries(Object.entries(command.actions).map(([name, one]) => [name, withOptions(one, warning)])),
   };
 }
 
-function withOptions(action: CommandAction): CommandAction {
-  return { ...action, options: { ...action.options, ...OWN_OPTIONS }, run: (args, terminal) => action.run(args, terminal) };
+function withOptions(action: CommandAction, warning: string | undefined): CommandAction {
+  return {
+    ...action,
+    options: { ...action.options, ...OWN_OPTIONS },
+    run: (args, terminal) => {
+      if (warning !== undefined) terminal.note(warning);
+      return action.run(args, terminal);
+    },
+  };
 }

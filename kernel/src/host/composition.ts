@@ -1,7 +1,7 @@
 import type { Clock } from './ambient.js';
 import type { ConfigFile } from './config-file.js';
 import type { FileContents } from './entries.js';
-import { type PluginError, StartError } from './errors.js';
+import { type ConfigError, type PluginError, StartError } from './errors.js';
 import type { ExtensionPoint, Extensions, RouteFact } from './extension-point.js';
 import type { FileLayout } from './file-layout.js';
 import { type DescribedEntry, fileSchema } from './file-schema.js';
@@ -42,6 +42,7 @@ interface Parts {
   readonly log: Logger;
   readonly clock: Clock;
   readonly order: readonly Registered[];
+  readonly mistakes: ConfigError | undefined;
 }
 
 /** A server made of a configuration file: checked, registered, in order, and ready to be started. */
@@ -64,6 +65,11 @@ export class Composition {
 
   get log(): Logger {
     return this.#parts.log;
+  }
+
+  /** What is wrong with the file, where it is a part of one that cannot be run. */
+  get mistakes(): ConfigError | undefined {
+    return this.#parts.mistakes;
   }
 
   /** The absolute path of the configuration file. */
@@ -109,6 +115,7 @@ export class Composition {
 
   /** @throws ConfigError where the start showed that the file is wrong, else StartError with every failure; what had started was stopped again. */
   async start(): Promise<void> {
+    if (this.mistakes) throw this.mistakes;
     for (const { entry, status, reason } of this.host.entries()) {
       if (status === 'withdrawn') this.log.info(`${entry} is withdrawn: ${reason}`);
     }

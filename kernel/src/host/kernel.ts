@@ -31,6 +31,8 @@ export interface ComposeOptions extends FileChanges {
   readonly ids?: IdSource;
   /** Where log lines go; standard error where it is absent. */
   readonly logTo?: LogSink;
+  /** Whether entries with mistakes are left out instead, for whoever needs only some of the others. Nothing can be started then. */
+  readonly partial?: boolean;
 }
 
 /**
@@ -46,7 +48,7 @@ export interface ComposeOptions extends FileChanges {
  *
  * A fault does not end a phase, and keeps nothing from going on but the entry that it is in.
  *
- * @throws ConfigError with all that is wrong.
+ * @throws ConfigError with all that is wrong; where it is to be `partial`, only for a file that cannot be read.
  */
 export async function compose(options: ComposeOptions): Promise<Composition> {
   const { layout, clock = systemClock, ids = systemIds, cwd = process.cwd() } = options;
@@ -84,9 +86,9 @@ export async function compose(options: ComposeOptions): Promise<Composition> {
   if (!problems.any) reportUnprovided(registered, registry, problems);
 
   const order = inOrder(registered, registry, problems);
-  problems.throwIfAny();
+  if (!options.partial) problems.throwIfAny();
 
-  return new Composition({ file, layout, contents, loader, registry, status, log, clock, order });
+  return new Composition({ file, layout, contents, loader, registry, status, log, clock, order, mistakes: problems.error });
 }
 
 /** The entries that take part. */

@@ -20,8 +20,13 @@ export class Problems {
     this.#found.push({ file: this.#file.shown, position: this.#file.position(path, at), path, message, plugin });
   }
 
+  /** All of them as one error, or undefined where there is none. */
+  get error(): ConfigError | undefined {
+    return this.any ? new ConfigError(this.#found) : undefined;
+  }
+
   /** @throws ConfigError */
   throwIfAny(): void {
-    if (this.any) throw new ConfigError(this.#found);
+    if (this.error) throw this.error;
   }
 }

@@ -105,6 +105,18 @@ t.test('where several entries bring a command of one name, the caller says which
   t.equal((await run(t, ['--help'], { cwd })).stdout.match(/Greets somebody/g)?.length, 1);
 });
 
+t.test('mistakes in other entries keep no command from its work, and whoever runs it is told of them', async (t) => {
+  const files = distributionWith(GREETING);
+  const wrong = `${files['plugboard.yaml']}\nmodels: { fast: { use: ./extra.js, apiKey: "\${NOT_HERE}" }, gone: { use: ./gone.js } }\n`;
+  const cwd = t.testdir({ ...files, 'plugboard.yaml': wrong });
+  t.strictSame(await run(t, ['gesture', 'wave'], { cwd }), {
+    code: 0,
+    stdout: 'waved\n',
+    stderr: 'plugboard.yaml cannot be run as it stands (plugboard check tells why); that does not matter here\n',
+  });
+  t.match(await run(t, ['check'], { cwd }), { code: 78 });
+});
+
 t.test('a file that cannot be run keeps nobody from help, nor from learning that a command is mistyped', async (t) => {
   const cwd = t.testdir({ 'plugboard.yaml': 'transprots: {}' });
   t.match(await run(t, ['--help'], { cwd }), { code: 0, stderr: '' });

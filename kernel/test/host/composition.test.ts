@@ -255,3 +255,15 @@ t.test('what only the start shows to be wrong with the file is told by its place
   });
   t.equal(left('stopped'), true);
 });
+
+t.test('a part of a file that cannot be run has what is well of it, says what is not, and cannot be started', async (t) => {
+  const files = entries({ well: '' });
+  files['plugboard.yaml'] += '  broken: { use: ./broken.js }\n';
+  const { composition } = await composed(t, files, { partial: true });
+  t.strictSame(
+    composition.plugins.map(({ entry }) => entry).filter((entry) => entry !== 'kernel'),
+    ['plugins.well'],
+  );
+  t.match(composition.mistakes?.message, /plugins\.broken/);
+  await t.rejects(composition.start(), /plugins\.broken/);
+});
