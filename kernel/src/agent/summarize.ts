@@ -50,6 +50,7 @@ export async function summarize(
     span.tell({ usage: read.usage });
     span.fail(err);
     signal.throwIfAborted();
+    history.noteFailedSummary(stored);
     models.log.warn({ err, ...facts }, 'a session could not be summarized: its model is not given what does not fit');
     return { stored, usage: read.usage };
   }

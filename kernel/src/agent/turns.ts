@@ -114,7 +114,7 @@ async function* inSession(
   await parts.keep(() => store.begin(id, { turnId: turn.id, input: added }), 'begin', id);
   let isKept = false;
   try {
-    const due = dueSummary(stored, added, policy, room);
+    const due = history.maySummarize(stored) ? dueSummary(stored, added, policy, room) : undefined;
     const made = due && (await summarize(history, stored, due, agent, parts.models, parts.keep, signal));
     const basis = made?.stored ?? stored;
     const seen = made ? { ...turn, messages: [...system, ...viewOf(basis, added, policy, room)] } : turn;

@@ -206,6 +206,16 @@ t.test('where there is no summary the oldest turns are left out, with one line i
   }
 });
 
+t.test('after a summary that could not be made, the next four turns do without one', async (t) => {
+  const scene = await sceneOf({ summary: () => says('') });
+  const askedAfter: number[] = [];
+  for (let turn = 1; turn <= 9; turn++) {
+    await scene.send(`turn ${turn}`);
+    askedAfter.push(scene.forSummaries().length);
+  }
+  t.strictSame(askedAfter, [0, 0, 1, 1, 1, 1, 1, 2, 2]);
+});
+
 t.test('where a further summary fails, the newest turns are given behind the one before', async (t) => {
   const scene = await sceneOf({ summary: (n) => (n === 1 ? says('first') : says('')) });
   for (const text of ['1', '2', '3', '4', '5']) await scene.send(text);
@@ -312,7 +322,7 @@ t.test('the making of a summary is told to whoever listens, who may add headers 
   channels.summary.subscribe(listener);
   t.teardown(() => channels.summary.unsubscribe(listener));
   const scene = await sceneOf({ summary: (n) => (n === 1 ? says('') : says('fine')) });
-  for (const text of ['one', 'two', 'three', 'four']) await scene.send(text);
+  for (const text of ['1', '2', '3', '4', '5', '6', '7', '8']) await scene.send(text);
   t.match(heard, [
     { session: ID, connections: ['fast'], error: { message: 'the summary is empty' } },
     { session: ID, connection: 'fast', usage: { promptTokens: 10 } },

@@ -1,11 +1,16 @@
 import type { SessionId, SessionStore, StoredSession, Summary, TurnCommit } from '../points/session-store.js';
 import { bytesOf } from './message-size.js';
 
+/** So many turns do without a summary after one that could not be made: what failed just now would most likely fail again, and cost as much. */
+const REST = 4;
+
 /** What an active session knows of its conversation, so that it need not be read again for every turn. */
 export class History {
   readonly id: SessionId;
   readonly store: SessionStore;
   #known: StoredSession | undefined;
+  /** From which version on a summary may be asked for. */
+  #summaryFrom = 0;
 
   constructor(id: SessionId, store: SessionStore) {
     this.id = id;
@@ -18,6 +23,16 @@ export class History {
     this.#known = undefined;
     this.#known = await this.store.load(this.id);
     return this.#known;
+  }
+
+  /** Whether a summary of what was loaded may be asked for now. */
+  maySummarize({ version }: StoredSession): boolean {
+    return version >= this.#summaryFrom;
+  }
+
+  /** A summary of what was loaded could not be made. */
+  noteFailedSummary({ version }: StoredSession): void {
+    this.#summaryFrom = version + 1 + REST;
   }
 
   /** Keeps a summary of the oldest messages of what was loaded; where the store cannot, it lasts as long as the session is in memory. @throws what the store throws. */
