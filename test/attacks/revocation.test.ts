@@ -1,16 +1,18 @@
 import { ManualClock } from '@plugboard/kernel/testing';
 import t from 'tap';
+import { eventually } from '../support/eventually.js';
 import type { World } from '../support/world.js';
 import { besieged } from './support/besieged.js';
 import { everyRoute } from './support/every-route.js';
 import { decisionOf, sent } from './support/sent.js';
 import { tokenCommand } from './support/token-command.js';
 
-/** Ten seconds of the server's clock, in steps that leave it time to read what it looks at. */
+/** Ten seconds of the server's clock. What falls due sets its timer again when it is done, and is waited for. */
 async function tenSeconds(clock: ManualClock): Promise<void> {
   for (let second = 0; second < 10; second++) {
+    const { pending } = clock;
     clock.advance(1_000);
-    for (let turn = 0; turn < 200; turn++) await new Promise(setImmediate);
+    await eventually(() => clock.pending >= pending);
   }
 }
 
