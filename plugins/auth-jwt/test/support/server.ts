@@ -28,12 +28,18 @@ interface Options {
   readonly issuer?: TestIssuer;
 }
 
+/** What the tests look at of an answer: a list, a completion or an error. */
+interface Body {
+  readonly data?: readonly { readonly id: string }[];
+  readonly choices?: readonly unknown[];
+  readonly error?: { readonly code?: string; readonly message: string };
+}
+
 /** An answer of the server's, and what is in it. */
 export interface Reply {
   readonly status: number;
   readonly headers: Headers;
-  // biome-ignore lint/suspicious/noExplicitAny: it is what a test looks into
-  readonly body: any;
+  readonly body: Body;
 }
 
 /** A whole server that takes an issuer's tokens, and the issuer. Its clock stands at the time of the test's start. */
@@ -49,7 +55,7 @@ export async function world(t: Test, options: Options = {}) {
     sent.add(token);
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
     const reply = await fetch(server.url + path, body ? { method: 'POST', headers, body: JSON.stringify(body) } : { headers });
-    return { status: reply.status, headers: reply.headers, body: await reply.json() };
+    return { status: reply.status, headers: reply.headers, body: (await reply.json()) as Body };
   };
   return {
     key,
@@ -85,5 +91,5 @@ function claimsOf(issuer: TestIssuer, now: number) {
 
 /** The names in a list of models. */
 export function names({ body }: Reply): string[] {
-  return body.data.map(({ id }: { id: string }) => id);
+  return (body.data ?? []).map(({ id }: { id: string }) => id);
 }
