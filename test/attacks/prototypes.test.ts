@@ -107,24 +107,28 @@ t.test('S-29 no chat request changes a prototype, wherever in it the keys stand'
 t.test('S-29 nor does a request to any other route', async (t) => {
   const routes = everyRoute(world).filter(({ takesJson, path }) => takesJson && path.startsWith('/v1/conversations'));
   const place = fc.constantFrom(...Object.keys(PLACES));
+  const ask = (method: string, path: string, body: string) =>
+    fetch(world.url + path, { method, headers: { ...bearer(TOKEN), 'content-type': 'application/json' }, body });
+  const made = await ask('POST', '/v1/conversations', '{"agent":"assistant"}');
+  const { id } = (await made.json()) as { id: string };
+  const seen = new Set<string>();
   await fc.assert(
     fc.asyncProperty(
       fc.constantFrom(...routes),
       fc.array(fc.tuple(place, json), { minLength: 1, maxLength: 2 }),
-      async ({ method, path }, parts) => {
-        const reply = await fetch(world.url + path, {
-          method,
-          headers: { ...bearer(TOKEN), 'content-type': 'application/json' },
-          body: `{${parts.map(([name, value]) => PLACES[name]?.(value))}}`,
-        });
+      async ({ route, method, path }, parts) => {
+        const odd = parts.map(([name, value]) => PLACES[name]?.(value));
+        const reply = await ask(method, path.replace(/conv_0+/, id), `{"agent":"assistant",${odd}}`);
         const text = await reply.text();
-        if (![200, 400, 404].includes(reply.status)) throw new Error(`${path}: ${reply.status}: ${text}`);
+        seen.add(`${reply.status} ${route}`);
+        if (![200, 400].includes(reply.status)) throw new Error(`${path}: ${reply.status}: ${text}`);
         assertClean();
       },
     ),
     { numRuns: RUNS / 2 },
   );
-  t.pass('all of them were answered as they should be');
+  for (const route of ['POST /v1/conversations', 'POST /v1/conversations/:id'])
+    for (const status of [200, 400]) t.ok(seen.has(`${status} ${route}`), `${route} was answered ${status}, too`);
 });
 
 t.test('S-29 nor do arguments that a model writes, in a tool that copies them carelessly', async (t) => {
