@@ -30,8 +30,8 @@ import { type Block, Page } from './support/page.js';
 import { type Running, Shell } from './support/shell.js';
 
 const root = join(import.meta.dirname, '..');
-const operators = new Page(join(root, 'kernel/guides/operators.md'));
-const plugins = new Page(join(root, 'kernel/guides/plugins.md'));
+const operators = new Page(join(root, 'docs/guides/operating.md'));
+const plugins = new Page(join(root, 'docs/guides/writing-plugins.md'));
 const readme = new Page(join(root, 'README.md'));
 
 /** What a piece of a configuration is completed with, section by section. */
@@ -97,14 +97,14 @@ for (const [name, page] of Object.entries({ operators, plugins })) {
   );
 }
 
-t.test('operators.md: every command prints what it is said to print', async (t) => {
+t.test('operating.md: every command prints what it is said to print', async (t) => {
   const models = await ModelServer.start();
   t.teardown(() => models.close());
   await tryCommands(t, operators, { OPENAI_BASE_URL: models.url });
   t.match(models.requests[0]?.headers, { authorization: /^Bearer sk-/ }, 'the key comes from .env');
 });
 
-t.test('operators.md: the tables of options have them all, with their defaults', async (t) => {
+t.test('operating.md: the tables of options have them all, with their defaults', async (t) => {
   const { output } = await new Shell(t, await folderOf(t, operators)).run('npx plugboard schema');
   const { properties, definitions } = JSON.parse(output) as FileSchema;
   const told = (heading: string) => Object.fromEntries(operators.table(heading).map(([option = '', value]) => [option, value]));
@@ -115,7 +115,7 @@ t.test('operators.md: the tables of options have them all, with their defaults',
   t.strictSame(Object.keys({ $schema: '', ...told('section') }).toSorted(), Object.keys(properties).toSorted());
 });
 
-t.test('operators.md: the log has the fields and messages that it is said to have', async (t) => {
+t.test('operating.md: the log has the fields and messages that it is said to have', async (t) => {
   const sources = globSync('{kernel,plugins/*}/src/**/*.ts', { cwd: root }).map((path) => readFileSync(join(root, path), 'utf8'));
   for (const [message = ''] of operators.table('msg'))
     t.ok(
@@ -155,11 +155,11 @@ t.test('operators.md: the log has the fields and messages that it is said to hav
   t.strictSame([...fields, ...ofCredentials].toSorted(), [...everyLine, 'plugin', 'entry', ...told, 'path'].toSorted());
 });
 
-t.test('plugins.md: every command prints what it is said to print; its TypeScript compiles, and its tests pass', async (t) => {
+t.test('writing-plugins.md: every command prints what it is said to print; its code compiles and its tests pass', async (t) => {
   await tryCommands(t, plugins);
 });
 
-t.test('plugins.md: the plugins do in a running server what they are there for', async (t) => {
+t.test('writing-plugins.md: the plugins do in a running server what they are there for', async (t) => {
   const folder = await folderOf(t, plugins);
   const file = `
     transports: { http: { port: 0 }, chat-completions: {}, agent-cards: { use: ./agent-cards.ts } }
@@ -197,7 +197,7 @@ t.test('plugins.md: the plugins do in a running server what they are there for',
   );
 });
 
-t.test('plugins.md: the model connector keeps to the contract of its kind', async (t) => {
+t.test('writing-plugins.md: the model connector keeps to the contract of its kind', async (t) => {
   const module = pathToFileURL(join(await folderOf(t, plugins), 'line-model.ts')).href;
   const { default: plugin } = (await import(module)) as { default: DefinedPlugin };
   const url = await lineServer(t);
@@ -207,7 +207,7 @@ t.test('plugins.md: the model connector keeps to the contract of its kind', asyn
   await t.rejects(refused[Symbol.asyncIterator]().next(), { message: 'it answered with status 404.', retryable: false });
 });
 
-t.test('plugins.md: the table of extension points has them all', async (t) => {
+t.test('writing-plugins.md: the table of extension points has them all', async (t) => {
   const homes = {
     '@plugboard/kernel': kernel,
     '@plugboard/transport-http': http,
@@ -241,7 +241,7 @@ t.test('README.md: what it shows works with the distribution at the root', async
   t.strictSame(chat.output.split('\n').slice(0, shown.length).map(dateless), shown.map(dateless));
 
   await writeFile(join(folder, 'client.mjs'), here('import OpenAI'));
-  t.match(await new Shell(t, folder).run('node client.mjs'), { code: 0, output: /operators\.md[\s\S]*plugins\.md/ });
+  t.match(await new Shell(t, folder).run('node client.mjs'), { code: 0, output: /operating\.md[\s\S]*writing-plugins\.md/ });
   t.equal(await server.stop(), 0);
 });
 
@@ -256,7 +256,7 @@ t.test('README.md: what is in the box is what is there', async (t) => {
 });
 
 t.test('every link of the pages leads somewhere', async (t) => {
-  const pages = { 'kernel/guides/operators.md': operators, 'kernel/guides/plugins.md': plugins, 'README.md': readme };
+  const pages = { 'docs/guides/operating.md': operators, 'docs/guides/writing-plugins.md': plugins, 'README.md': readme };
   for (const [path, page] of Object.entries(pages)) {
     for (const link of page.links) {
       const [file = '', anchor] = link.split('#');
@@ -269,7 +269,7 @@ t.test('every link of the pages leads somewhere', async (t) => {
 
 t.test('the librarian of the root distribution finds the guides by name, and can read each in one piece', async (t) => {
   const { output } = await new Shell(t, root, NO_ACCOUNTS).run(`echo 'List the directory "."' | npx plugboard chat librarian`);
-  for (const file of ['operators.md', 'plugins.md']) t.match(output, `[FILE] ${file}`);
+  for (const file of ['operating.md', 'writing-plugins.md']) t.match(output, `[FILE] ${file}`);
   for (const { text } of [operators, plugins]) t.ok(Buffer.byteLength(text) < 64 * 1024, 'a tool result of 64kb is not cut');
 });
 
@@ -365,7 +365,7 @@ function chat(
   });
 }
 
-/** A model server that writes lines of JSON, as plugins.md describes it: it repeats what it is told, word by word. */
+/** A model server that writes lines of JSON, as writing-plugins.md describes it: it repeats what it is told, word by word. */
 async function lineServer(t: Test): Promise<string> {
   const server = createServer(async (request, response) => {
     const { model, messages } = JSON.parse(await text(request));

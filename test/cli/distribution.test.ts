@@ -69,8 +69,8 @@ t.test('its assistant calls the clock', async (t) => {
 });
 
 t.test('its librarian reads the guides', async (t) => {
-  const [guide = ''] = globSync('*.md', { cwd: join(ROOT, 'kernel/guides') });
-  const [title = ''] = readFileSync(join(ROOT, 'kernel/guides', guide), 'utf8').split('\n');
+  const [guide = ''] = globSync('*.md', { cwd: join(ROOT, 'docs/guides') });
+  const [title = ''] = readFileSync(join(ROOT, 'docs/guides', guide), 'utf8').split('\n');
   t.match(title, /^# ./);
   const body = { model: 'librarian', messages: [{ role: 'user', content: `Read the file ${guide}` }] };
   t.match(await textOf(await ask(body)), title);
