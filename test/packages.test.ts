@@ -1,0 +1,31 @@
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+
+/** Packages of this repository accept each other at every version before 1.0 (CONTRIBUTING.md says why). */
+const RANGE = '>=0.1.0 <1';
+
+interface Manifest {
+  readonly name: string;
+  readonly dependencies?: Readonly<Record<string, string>>;
+  readonly peerDependencies?: Readonly<Record<string, string>>;
+  readonly engines?: { readonly node?: string };
+}
+
+const root = join(import.meta.dirname, '..');
+const read = (path: string): Manifest => JSON.parse(readFileSync(join(root, path), 'utf8'));
+const workspaces = globSync('{kernel,plugins/*,plugin-template}/package.json', { cwd: root });
+
+t.test('the version ranges between packages of this repository survive a version bump', async (t) => {
+  const own = new Set(workspaces.map((path) => read(path).name));
+  for (const path of ['package.json', ...workspaces]) {
+    const { dependencies, peerDependencies } = read(path);
+    for (const [name, range] of Object.entries({ ...dependencies, ...peerDependencies })) {
+      if (own.has(name)) t.equal(range, RANGE, `${path}: ${name}`);
+    }
+  }
+});
+
+t.test('every package names the Node.js version that it needs', async (t) => {
+  for (const path of workspaces) t.equal(read(path).engines?.node, '>=24', path);
+});
