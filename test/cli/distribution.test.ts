@@ -61,9 +61,9 @@ t.test('the distribution at the root runs without a key, and says what there is'
 
 t.test('its assistant calls the clock', async (t) => {
   const body = { model: 'assistant', messages: [{ role: 'user', content: 'What time is it in Tokyo?' }] };
-  t.match(await textOf(await ask(body)), /I called clock, and it said:\n\n.*Asia\/Tokyo.*\n\nI am only a stand-in/s);
+  t.match(await textOf(await ask(body)), /I called clock. It returned:\n\n.*Asia\/Tokyo.*\n\nI am only a stand-in/s);
   const streamed = readEventStream(await (await ask({ ...body, stream: true })).text());
-  t.match(streamed.text, /I called clock, and it said:\n\n.*Asia\/Tokyo/);
+  t.match(streamed.text, /I called clock. It returned:\n\n.*Asia\/Tokyo/);
   t.ok(streamed.chunks.length > 10, 'word by word');
   t.ok(streamed.done);
 });
@@ -85,7 +85,7 @@ t.test('`plugboard chat` is one conversation of as many turns as there are lines
 
 t.test('`plugboard chat --url` is the same through a server that runs', async (t) => {
   const said = await chat(['--url', address, 'assistant'], 'Hello there', 'Thank you');
-  t.match(said, 'You said: "Hello there"\nI was given nothing else of this conversation.');
+  t.match(said, 'You said: "Hello there"\nI received no other message of this conversation.');
   t.match(said, 'You said: "Thank you"\nBefore that you said: "Hello there"');
   const nobody = chat(['--url', 'http://127.0.0.1:1', 'assistant'], 'Hello there');
   await t.rejects(nobody, { code: 1, stderr: /cannot reach http:\/\/127\.0\.0\.1:1\/v1/ });

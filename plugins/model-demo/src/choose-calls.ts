@@ -4,36 +4,37 @@ import { type Literals, literalsOf } from './literals.js';
 import { readToolChoice } from './tool-choice.js';
 import { fullNameWords, meaningfulWords, nameWords } from './words.js';
 
-/** A call that a prompt asks for. */
+/** A tool call that matches a prompt. */
 export interface ChosenCall {
   readonly name: string;
   readonly arguments: Readonly<Record<string, unknown>>;
 }
 
-/** How many tools one prompt may set off. */
-const MOST_CALLS = 3;
+/** Tool calls per prompt. */
+const MAX_CALLS = 3;
 
-/** What stands further back is not looked at: a pasted book is no request for a tool, and costs time. */
-const LONGEST_PROMPT = 2000;
+/** Characters of a prompt that are searched. A long pasted text is not a request for a tool. */
+const SEARCHED_LENGTH = 2000;
 
 interface Candidate extends ChosenCall {
-  /** The words of the prompt that speak for it. */
+  /** The words of the prompt that match the tool. */
   readonly matched: ReadonlySet<string>;
   readonly score: number;
 }
 
-/** How the description of a tool begins that only looks. */
-const LOOKS = /^(?:check|count|describe|fetch|find|get|give|list|look|read|retrieve|return|search|show|tell)(?:s|es)?\b/i;
+/** First words of the description of a read-only tool. */
+const READ_ONLY = /^(?:check|count|describe|fetch|find|get|give|list|look|read|retrieve|return|search|show|tell)(?:s|es)?\b/i;
 
 /**
- * The calls that a prompt asks for in so many words, the likeliest first. Careful, because tools may change things: one that needs arguments is
- * called only when the prompt holds them and the first word of its name (`read` of `files__read_file`); any other when a word of its name is there,
- * or one of its description if that says that it only looks.
+ * Chooses the calls that match a prompt, best match first. It is careful, because tools may change
+ * things. A tool with required arguments is called only if the prompt contains them and the first
+ * word of the tool's name (`read` of `files__read_file`). Any other tool is called if the prompt
+ * contains a word of its name, or a word of its description if that is the one of a read-only tool.
  *
  * @param choice the protocol's `tool_choice`.
  */
 export function chooseCalls(whole: string, tools: readonly ToolDeclaration[], choice: unknown): readonly ChosenCall[] {
-  const prompt = whole.slice(0, LONGEST_PROMPT);
+  const prompt = whole.slice(0, SEARCHED_LENGTH);
   const literals = literalsOf(prompt);
   const { permitted, mustCall } = readToolChoice(choice, tools);
   const candidates = permitted.flatMap((tool) => candidateFor(tool, prompt, literals, mustCall));
@@ -42,30 +43,32 @@ export function chooseCalls(whole: string, tools: readonly ToolDeclaration[], ch
   const chosen: Candidate[] = [];
   const covered = new Set<string>();
   for (const candidate of candidates) {
-    const news = [...candidate.matched].some((word) => !covered.has(word));
-    if (!news && !(mustCall && chosen.length === 0)) continue;
+    const addsWords = [...candidate.matched].some((word) => !covered.has(word));
+    if (!addsWords && !(mustCall && chosen.length === 0)) continue;
     chosen.push(candidate);
     for (const word of candidate.matched) covered.add(word);
-    if (chosen.length === MOST_CALLS) break;
+    if (chosen.length === MAX_CALLS) break;
   }
   return chosen.map(({ name, arguments: filled }) => ({ name, arguments: filled }));
 }
 
-/** The tool as a candidate, or none where the prompt does not speak of it or lacks what it needs. */
+/** The tool as a candidate; empty if the prompt does not mention it or lacks a required argument. */
 function candidateFor(tool: ToolDeclaration, prompt: string, literals: Literals, mustCall: boolean): readonly Candidate[] {
   const filled = fillArguments(tool.inputSchema, prompt, literals);
   if (!filled) return [];
 
-  const said = new Set(meaningfulWords(literals.rest));
+  const words = new Set(meaningfulWords(literals.rest));
   const own = nameWords(tool.name);
   const [purpose = ''] = tool.description.split(/[.!?](?:\s|$)/);
-  const named = own.filter((word) => said.has(word));
-  const entry = fullNameWords(tool.name).filter((word) => said.has(word) && !own.includes(word));
-  const described = meaningfulWords(purpose).filter((word) => said.has(word) && !named.includes(word) && !entry.includes(word));
+  const named = own.filter((word) => words.has(word));
+  const entry = fullNameWords(tool.name).filter((word) => words.has(word) && !own.includes(word));
+  const described = meaningfulWords(purpose).filter((word) => words.has(word) && !named.includes(word) && !entry.includes(word));
 
   const needsArguments = Array.isArray(tool.inputSchema.required) && tool.inputSchema.required.length > 0;
-  const meant = needsArguments ? named.includes(own[0] ?? '') : named.length > 0 || (described.length > 0 && LOOKS.test(purpose));
-  if (!meant && !mustCall) return [];
+  const isMentioned = needsArguments
+    ? named.includes(own[0] ?? '')
+    : named.length > 0 || (described.length > 0 && READ_ONLY.test(purpose));
+  if (!isMentioned && !mustCall) return [];
   const matched = new Set([...named, ...entry, ...described]);
   const score = 4 * named.length + 2 * entry.length + new Set(described).size - (own.length - named.length) / 2;
   return [{ name: tool.name, arguments: filled, matched, score }];

@@ -6,7 +6,7 @@ export const configSchema = {
     pace: {
       type: 'string',
       format: 'duration',
-      description: 'The time between two words of a streamed answer; `0ms` for no wait.',
+      description: 'Pause between two words of a streamed answer; `0ms` for none.',
       default: '20ms',
     },
   },

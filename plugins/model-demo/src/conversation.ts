@@ -1,22 +1,22 @@
 import { type Message, textOf } from '@plugboard/kernel';
 
-/** What a tool said to a call of this turn. */
+/** The result of a tool call of this turn. */
 export interface ToolResult {
   readonly tool: string;
   readonly text: string;
 }
 
-/** What the user said last, or nothing. */
+/** The text of the last user message, or an empty string. */
 export function lastPrompt(messages: readonly Message[]): string {
   return prompts(messages).at(-1) ?? '';
 }
 
-/** What the user said, oldest first. */
+/** The texts of all user messages, oldest first. */
 export function prompts(messages: readonly Message[]): readonly string[] {
   return messages.filter((message) => message.role === 'user').map((message) => textOf(message.content));
 }
 
-/** What tools have said since the user spoke last. */
+/** The results of all tool calls since the last user message. */
 export function toolResults(messages: readonly Message[]): readonly ToolResult[] {
   const turn = messages.slice(messages.findLastIndex((message) => message.role === 'user') + 1);
   const names = new Map<string, string>();

@@ -19,12 +19,12 @@ import type { DemoConfig } from './config.js';
 import { lastPrompt, toolResults } from './conversation.js';
 import { introduction, report } from './reply.js';
 
-/** What it honours. Any other sampling parameter would mean nothing to it. */
+/** The sampling parameters that have an effect. */
 const PARAMS: readonly string[] = ['max_tokens', 'max_completion_tokens', 'tool_choice'];
 
 /**
- * Answers without any model server, the same to the same conversation: where the words of the last user message name a tool it asks for the
- * tool; where tools have answered it repeats what they said; else it introduces itself.
+ * Answers without a model server. The same conversation always gets the same answer: a tool call if
+ * the last user message names a tool, the tool results if there are any, else an introduction.
  */
 @injectable()
 export class DemoModel implements ModelConnector {
@@ -66,16 +66,16 @@ export class DemoModel implements ModelConnector {
     }
 
     const words = wordsOf(results.length > 0 ? report(results) : introduction(request.messages, request.tools));
-    const said = words.slice(0, wordLimit(request.params));
+    const spoken = words.slice(0, wordLimit(request.params));
     if (request.incremental) {
-      for (const word of said) {
+      for (const word of spoken) {
         await this.#wait(signal);
         yield [{ type: 'text', text: word }];
       }
     } else {
-      yield [{ type: 'text', text: said.join('') }];
+      yield [{ type: 'text', text: spoken.join('') }];
     }
-    yield ending(said.length < words.length ? 'length' : 'stop', request, said);
+    yield ending(spoken.length < words.length ? 'length' : 'stop', request, spoken);
   }
 
   /** @throws the signal's reason as soon as it is aborted. */
@@ -95,31 +95,35 @@ export class DemoModel implements ModelConnector {
   }
 }
 
-/** Each word with the blanks that follow it: joined, they are the text. */
+/** Splits a text into words, each with the white space after it. */
 function wordsOf(text: string): readonly string[] {
   return text.match(/\S+\s*/g) ?? [];
 }
 
-/** A word counts as a token. */
+/** The limit on words: a word counts as a token. */
 function wordLimit({ max_completion_tokens: newer, max_tokens: older }: ModelRequest['params']): number {
   const limit = newer ?? older;
   return typeof limit === 'number' ? limit : Number.POSITIVE_INFINITY;
 }
 
-function ending(reason: 'stop' | 'length' | 'tool_calls', request: ModelRequest, said: readonly string[]): readonly ModelEvent[] {
+function ending(
+  reason: 'stop' | 'length' | 'tool_calls',
+  request: ModelRequest,
+  spoken: readonly string[],
+): readonly ModelEvent[] {
   return [
-    { type: 'usage', usage: estimate(request, said) },
+    { type: 'usage', usage: estimate(request, spoken) },
     { type: 'end', reason },
   ];
 }
 
-/** Words, for want of tokens. */
-function estimate({ messages, tools }: ModelRequest, said: readonly string[]): Usage {
+/** Counts words instead of tokens. */
+function estimate({ messages, tools }: ModelRequest, spoken: readonly string[]): Usage {
   const prompt = [...messages.map((message) => textOf(message.content)), ...tools.map((tool) => JSON.stringify(tool))];
-  return { ...NO_USAGE, promptTokens: countWords(prompt), completionTokens: countWords(said) };
+  return { ...NO_USAGE, promptTokens: countWords(prompt), completionTokens: countWords(spoken) };
 }
 
-/** Without a list of them: a conversation may be long. */
+/** Counts without building a list: a conversation may be long. */
 function countWords(texts: readonly string[]): number {
   let count = 0;
   for (const text of texts) for (const _ of text.matchAll(/\S+/g)) count += 1;

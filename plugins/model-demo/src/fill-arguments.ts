@@ -4,13 +4,13 @@ import { meaningfulWords, spaced } from './words.js';
 
 type Schema = Readonly<Record<string, unknown>>;
 
-/** Properties that want a path or a URL rather than any text. */
+/** Properties that expect a path or a URL. */
 const PATH_NAME = /path|file|dir|folder|source|dest|target|uri|url/i;
 const ZONE_NAME = /^(time_?zone|tz)$/i;
 
 /**
- * The arguments that a prompt holds for a tool, or undefined where it lacks one that the tool cannot do without. Nothing is made up: each value
- * stands in the prompt.
+ * Finds the arguments of a tool in a prompt. Every value is taken from the prompt. Returns undefined if
+ * a required argument is missing.
  */
 export function fillArguments(schema: Schema, prompt: string, literals: Literals): Record<string, unknown> | undefined {
   const supply = new Supply(prompt, literals);
@@ -23,7 +23,7 @@ export function fillArguments(schema: Schema, prompt: string, literals: Literals
   return required.every((name) => Object.hasOwn(filled, String(name))) ? filled : undefined;
 }
 
-/** What a prompt has to give to one call. What one property has taken is no longer there for the next. */
+/** The values that a prompt contains. Each value is given to one property only. */
 class Supply {
   readonly #prompt: string;
   readonly #quoted: string[];
@@ -74,7 +74,7 @@ class Supply {
     return index < 0 ? undefined : this.#quoted.splice(index, 1)[0];
   }
 
-  /** `docs` of `list the files in docs` or of `read the file docs`: a path that does not look like one. */
+  /** Finds a path that does not look like one: `docs` in `list the files in docs` or `read the file docs`. */
   #namedPlace(): string | undefined {
     const places = this.#prompt.matchAll(
       /\b(?:in|under|folder|directory|file)\s+(?!(?:the|folder|directory|file)\b)([\p{L}\p{N}_-]+)/giu,
@@ -82,15 +82,15 @@ class Supply {
     return [...places].at(-1)?.[1];
   }
 
-  /** `20 sides` and `sides: 20` say which number is whose; without such a word only a property that must have one takes the next. */
+  /** Finds a number beside the property's name, as in `20 sides` or `sides: 20`. A required property else takes the next number. */
   #number(name: string, needed: boolean, fits: (number: number) => boolean): number | undefined {
     const [label] = meaningfulWords(spaced(name));
-    const named = this.#numbers.findIndex((number) => fits(number) && label !== undefined && this.#standsBeside(number, label));
+    const named = this.#numbers.findIndex((number) => fits(number) && label !== undefined && this.#isBeside(number, label));
     const index = named < 0 && needed ? this.#numbers.findIndex(fits) : named;
     return index < 0 ? undefined : this.#numbers.splice(index, 1)[0];
   }
 
-  #standsBeside(number: number, label: string): boolean {
+  #isBeside(number: number, label: string): boolean {
     const isLabel = (word = ''): boolean => meaningfulWords(word)[0] === label;
     return this.#words.some((word, i) => Number(word) === number && (isLabel(this.#words[i - 1]) || isLabel(this.#words[i + 1])));
   }
@@ -106,7 +106,7 @@ class Supply {
   }
 }
 
-/** The type that a property is of where it is not null. */
+/** The type of a property, `null` ignored. */
 function kindOf(property: Schema): unknown {
   const { type, anyOf } = property;
   if (Array.isArray(type)) return type.find((one) => one !== 'null');

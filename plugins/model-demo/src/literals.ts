@@ -1,16 +1,16 @@
-/** What of a prompt stands for itself, and the rest, which is words about it. */
+/** The literal values in a prompt, and the remaining words. */
 export interface Literals {
-  /** What stood in quotes, without them. */
+  /** Quoted texts, without their quotes. */
   readonly quoted: readonly string[];
-  /** Paths, file names and URLs that stood without quotes. */
+  /** Unquoted paths, file names and URLs. */
   readonly paths: readonly string[];
-  /** The prompt without the above. */
+  /** The rest of the prompt. */
   readonly rest: string;
 }
 
 const QUOTED = /"([^"]+)"|“([^”]+)”|«([^»]+)»|`([^`]+)`|(?<!\p{L})'([^']+)'(?!\p{L})/gu;
 
-/** `.`, `..`, a URL, a word with a slash or backslash in it, or a file name with an ending. Not a number with a fraction. */
+/** `.`, `..`, a URL, a word with a slash or backslash, or a file name with an extension. Not a decimal number. */
 const PATH =
   /^(?:\.{1,2}|https?:\/\/.+|[.~]{0,2}[\\/].*|[A-Za-z]:[\\/].*|[\p{L}\p{N}_.-]+(?:[\\/][\p{L}\p{N}_.-]*)+|[\p{L}\p{N}_-]+\.\p{L}[\p{L}\p{N}]{0,7})$/u;
 
@@ -23,7 +23,7 @@ export function literalsOf(prompt: string): Literals {
   const paths: string[] = [];
   const unquoted = prompt.replaceAll(QUOTED, (_, ...groups: unknown[]) => {
     quoted.push(String(groups.slice(0, 5).find((group) => group !== undefined)));
-    return ' "'; // a full stop behind it stays behind something, and is not taken for the path `.`
+    return ' "'; // so that a full stop after the quote is not read as the path `.`
   });
   const rest = unquoted
     .split(/\s+/)

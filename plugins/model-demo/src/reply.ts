@@ -3,7 +3,7 @@ import { chooseCalls } from './choose-calls.js';
 import { prompts, type ToolResult } from './conversation.js';
 import { plainName } from './words.js';
 
-/** How much of a prompt, of a tool's answer, and of the list of tools is repeated: a reply is to be read. */
+/** How much of a prompt, of a tool result and of the list of tools is repeated. */
 const PROMPT_LENGTH = 200;
 const RESULT_LENGTH = 1000;
 const TOOLS_SHOWN = 6;
@@ -12,25 +12,25 @@ const REAL_MODEL =
   'For a real model, set OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY or OLLAMA_HOST and start the server again, ' +
   'or name a connection of your own under "models" in plugboard.yaml.';
 
-/** What it says where it calls no tool: who it is, what it was given, what it can do, and what to do about it. */
+/** The answer without a tool call: what this model is, what it received, what it can do, and how to get a real one. */
 export function introduction(messages: readonly Message[], tools: readonly ToolDeclaration[]): string {
   return [
-    "I am Plugboard's stand-in model: a small program that understands nothing, here so that you can try the server without an account.",
+    "I am Plugboard's stand-in model: a small program that lets you try the server without an account. I understand nothing.",
     echo(messages),
     offer(tools),
     REAL_MODEL,
   ].join('\n\n');
 }
 
-/** What it says when its tools have answered. */
+/** The answer after tool calls: their results. */
 export function report(results: readonly ToolResult[]): string {
   return [
-    ...results.map(({ tool, text }) => `I called ${tool}, and it said:\n\n${cut(text, RESULT_LENGTH)}`),
-    `I am only a stand-in: I can call tools, but I do not understand what they say. ${REAL_MODEL}`,
+    ...results.map(({ tool, text }) => `I called ${tool}. It returned:\n\n${cut(text, RESULT_LENGTH)}`),
+    `I am only a stand-in: I can call tools, but I do not understand their results. ${REAL_MODEL}`,
   ].join('\n\n');
 }
 
-/** Shows what the conversation holds, and so whether a session works. */
+/** Shows the content of the conversation, and so whether a session works. */
 function echo(messages: readonly Message[]): string {
   const said = prompts(messages);
   const last = said.at(-1);
@@ -40,18 +40,18 @@ function echo(messages: readonly Message[]): string {
     last === undefined ? 'You said nothing.' : `You said: ${quoted(last)}`,
     ...(before === undefined ? [] : [`Before that you said: ${quoted(before)}`]),
     given > 1
-      ? `I was given ${given} messages of this conversation, ${said.length} of them yours.`
-      : 'I was given nothing else of this conversation.',
+      ? `I received ${given} messages of this conversation, ${said.length} of them yours.`
+      : 'I received no other message of this conversation.',
   ].join('\n');
 }
 
 function offer(tools: readonly ToolDeclaration[]): string {
-  if (tools.length === 0) return 'This agent has no tools that I could call.';
+  if (tools.length === 0) return 'This agent has no tools.';
   const shown = tools.slice(0, TOOLS_SHOWN).map((tool) => tool.name);
   const more = tools.length > shown.length ? ` and ${tools.length - shown.length} more` : '';
   const example = tools.map((tool) => plainName(tool.name)).find((name) => chooseCalls(name, tools, 'auto').length > 0);
   return [
-    `I call a tool of this agent when your words name it and say what it needs (a "quoted text", a path, a number): ${shown.join(', ')}${more}.`,
+    `I call a tool of this agent when your message names it and contains its arguments (a "quoted text", a path, a number): ${shown.join(', ')}${more}.`,
     ...(example === undefined ? [] : [`Try: ${quoted(example)}.`]),
   ].join(' ');
 }
@@ -62,6 +62,6 @@ function quoted(text: string): string {
 
 function cut(text: string, length: number): string {
   if (text.length <= length) return text;
-  const shown = text.slice(0, length).replace(/[\ud800-\udbff]$/, ''); // no half of a pair
+  const shown = text.slice(0, length).replace(/[\ud800-\udbff]$/, ''); // half of a surrogate pair
   return `${shown}… (${text.length - shown.length} more characters)`;
 }

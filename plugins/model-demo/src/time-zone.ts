@@ -1,4 +1,4 @@
-/** The IANA time zone that a prompt names, in full (`Europe/Paris`) or by its city (`New York`); of several the longest name. */
+/** Finds an IANA time zone in a prompt, by its name (`Europe/Paris`) or its city (`New York`). The longest name wins. */
 export function timeZoneIn(prompt: string): string | undefined {
   const said = ` ${plain(prompt)} `;
   let found: string | undefined;

@@ -1,13 +1,13 @@
 import type { ToolDeclaration } from '@plugboard/kernel';
 
-/** What a caller allows the model to do with the tools. */
+/** Which tools the model may call. */
 export interface ToolChoice {
   readonly permitted: readonly ToolDeclaration[];
-  /** Whether the answer is to be a call. */
+  /** Whether the answer must be a call. */
   readonly mustCall: boolean;
 }
 
-/** @param choice the protocol's `tool_choice`: `none`, `auto`, `required`, one tool by its name, or some of them. Anything else is as good as `auto`. */
+/** @param choice the protocol's `tool_choice`: `none`, `auto`, `required`, one tool, or a list of allowed tools. Any other value means `auto`. */
 export function readToolChoice(choice: unknown, tools: readonly ToolDeclaration[]): ToolChoice {
   if (choice === 'none') return { permitted: [], mustCall: false };
   if (choice === 'required') return { permitted: tools, mustCall: true };

@@ -1,5 +1,5 @@
-/** Words that say nothing about which tool is meant. */
-const EMPTY = new Set(
+/** Words that do not identify a tool. */
+const STOP_WORDS = new Set(
   (
     'a about all am an and any are as at be by can could current currently did do does fetch for from get give has have he her here his how i if in ' +
     'into is it its let lookup make may me more my need new no not now of off on one or our out over please s say she should show so some ' +
@@ -8,30 +8,30 @@ const EMPTY = new Set(
   ).split(' '),
 );
 
-/** The words of a text that mean something, each in a form that its plural and its `-ing` share, in order. */
+/** The words of a text without stop words, in order, each reduced to its stem. */
 export function meaningfulWords(text: string): readonly string[] {
-  return (text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []).filter((word) => !EMPTY.has(word)).map(stem);
+  return (text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []).filter((word) => !STOP_WORDS.has(word)).map(stem);
 }
 
-/** A tool's own name in words: of `files__readTextFile`, `read text file`. */
+/** A tool's own name as words: `read text file` for `files__readTextFile`. */
 export function plainName(name: string): string {
   return spaced(name.slice(name.lastIndexOf('__') + 1))
     .toLowerCase()
     .trim();
 }
 
-/** What a tool's own name means; where it says nothing (`weather__get`), what its entry's means. */
+/** The words of a tool's own name; if there are none (`weather__get`), those of the whole name. */
 export function nameWords(name: string): readonly string[] {
   const own = meaningfulWords(plainName(name));
   return own.length > 0 ? own : fullNameWords(name);
 }
 
-/** What the whole name means, the entry's included. */
+/** The words of the whole name, including its entry's. */
 export function fullNameWords(name: string): readonly string[] {
   return meaningfulWords(spaced(name));
 }
 
-/** A tool's or property's name as words: of `readTextFile`, `read Text File`. */
+/** A name as words: `read Text File` for `readTextFile`. */
 export function spaced(name: string): string {
   return name.replaceAll(/(\p{Ll})(\p{Lu})/gu, '$1 $2').replaceAll('_', ' ');
 }

@@ -71,7 +71,7 @@ function called(prompt: string, tools: readonly ToolDeclaration[] = ALL, choice?
   return chooseCalls(prompt, tools, choice).map((call) => `${call.name}(${JSON.stringify(call.arguments)})`);
 }
 
-t.test('a tool is called when a word of its name or purpose is said', async (t) => {
+t.test('calls a tool if the prompt contains a word of its name or purpose', async (t) => {
   t.same(called('What time is it?'), ['clock({})']);
   t.same(called('WHAT IS THE DATE TODAY'), ['clock({})']);
   t.same(called('list allowed directories'), ['files__list_allowed_directories({})']);
@@ -80,12 +80,12 @@ t.test('a tool is called when a word of its name or purpose is said', async (t) 
   t.same(
     called('the weather?', [tool('weather__get', 'Anything')]),
     ['weather__get({})'],
-    'the entry speaks where the own name says nothing',
+    'uses the entry if the own name has only stop words',
   );
   t.same(called('read profile', [tool('readProfile', 'Anything')]), ['readProfile({})']);
 });
 
-t.test('no tool is called by words that say nothing', async (t) => {
+t.test('stop words call no tool', async (t) => {
   for (const prompt of [
     '',
     'Hello, how are you?',
@@ -98,21 +98,21 @@ t.test('no tool is called by words that say nothing', async (t) => {
   }
 });
 
-t.test('a tool that may change something is not called for a word of its description', async (t) => {
+t.test('a word of the description does not call a tool that may change something', async (t) => {
   const reset = tool('reset', 'Deletes all data.');
   t.same(called('which data is there?', [reset]), []);
   t.same(called('reset', [reset]), ['reset({})']);
 });
 
-t.test('a tool that needs arguments is called only when its verb and all of them are said', async (t) => {
+t.test('calls a tool with required arguments only if the prompt has its verb and all of them', async (t) => {
   t.same(called('list the files in ./data'), ['files__list_directory({"path":"./data"})']);
   t.same(called('write ./notes.txt', FILES), [], 'the content is missing');
-  t.same(called('compare the files ./a and ./b', FILES), [], 'nobody said "move"');
-  t.same(called('edit the text file ./a', FILES), [], 'a list of objects cannot be said');
+  t.same(called('compare the files ./a and ./b', FILES), [], 'the prompt does not say "move"');
+  t.same(called('edit the text file ./a', FILES), [], 'a list of objects cannot be filled in');
   t.same(called('read', FILES), []);
 });
 
-t.test('the tool whose name fits best is called, and others only for words that it does not cover', async (t) => {
+t.test('calls the best match, and others only for words that it does not cover', async (t) => {
   t.same(called('list the directory ./data with sizes, by size'), [
     'files__list_directory_with_sizes({"path":"./data","sortBy":"size"})',
   ]);
@@ -121,10 +121,10 @@ t.test('the tool whose name fits best is called, and others only for words that 
     'clock({"timeZone":"Asia/Tokyo"})',
   ]);
   const many = ['red', 'green', 'blue', 'white'].map((name) => tool(name, name));
-  t.same(called('red green blue white', many), ['red({})', 'green({})', 'blue({})'], 'three at most');
+  t.same(called('red green blue white', many), ['red({})', 'green({})', 'blue({})'], 'at most three');
 });
 
-t.test('texts come from quotes of any kind, and an apostrophe is none', async (t) => {
+t.test('takes texts from quotes of any kind, but not from apostrophes', async (t) => {
   const utter = [tool('utter', 'Says it', { one: text, other: text }, ['one', 'other'])];
   for (const prompt of [
     'utter "a b" and "c"',
@@ -138,7 +138,7 @@ t.test('texts come from quotes of any kind, and an apostrophe is none', async (t
   t.same(called("utter what's mine and what's yours", utter), []);
 });
 
-t.test('paths and URLs need no quotes, and texts do not take their place', async (t) => {
+t.test('takes paths and URLs without quotes, and prefers them to texts', async (t) => {
   t.same(called('read ./data/hello.txt.'), ['files__read_text_file({"path":"./data/hello.txt"})']);
   t.same(called('list the directory .'), ['files__list_directory({"path":"."})']);
   t.same(called('list the directory ../up'), ['files__list_directory({"path":"../up"})']);
@@ -146,7 +146,7 @@ t.test('paths and URLs need no quotes, and texts do not take their place', async
   t.same(
     called('Read the text file "operators.md".'),
     ['files__read_text_file({"path":"operators.md"})'],
-    'a full stop is no path',
+    'a full stop is not a path',
   );
   t.same(called('read "docs/my notes.md", head 3'), ['files__read_text_file({"path":"docs/my notes.md","head":3})']);
   t.same(called('list the files in the folder docs'), ['files__list_directory({"path":"docs"})']);
@@ -154,7 +154,7 @@ t.test('paths and URLs need no quotes, and texts do not take their place', async
   t.same(
     called('write "hello world" to "my notes"'),
     ['files__write_file({"path":"hello world","content":"my notes"})'],
-    'in order, where none looks like a path',
+    'in order, if none looks like a path',
   );
   t.same(called('search in docs for "*.md"'), ['files__search_files({"path":"docs","pattern":"*.md"})']);
   t.same(called('move ./a to ./b'), ['files__move_file({"source":"./a","destination":"./b"})']);
@@ -165,19 +165,15 @@ t.test('paths and URLs need no quotes, and texts do not take their place', async
   t.same(
     called('echo a.txt', [tool('echo', 'Says it', { word: text }, ['word'])]),
     ['echo({"word":"a.txt"})'],
-    'better than nothing',
+    'a path is used if there is no text',
   );
 });
 
-t.test('numbers go where their names are said; one that is needed takes the next', async (t) => {
+t.test('assigns numbers by name; a required number takes the next one', async (t) => {
   t.same(called('roll 3 dice with 20 sides'), ['dice({"dice":3,"sides":20})']);
   t.same(called('dice with sides: 6'), ['dice({"sides":6})']);
   t.same(called('dice with 6.0 sides'), ['dice({"sides":6})']);
-  t.same(
-    called('spin 3', [tool('spin', 'Spins', { a: { type: 'number' } })]),
-    ['spin({})'],
-    'a name that says nothing stands beside nothing',
-  );
+  t.same(called('spin 3', [tool('spin', 'Spins', { a: { type: 'number' } })]), ['spin({})'], 'a stop word is not a label');
   t.same(called('dice, 7'), ['dice({"dice":7})']);
   t.same(called('dice and 7'), ['dice({})']);
   const add = [tool('sum', 'Adds', { a: { type: 'number' }, b: { type: 'number' } }, ['a', 'b'])];
@@ -185,10 +181,10 @@ t.test('numbers go where their names are said; one that is needed takes the next
   t.same(called('the sum of 1', add), []);
   const all = [tool('sum', 'Adds', { terms: { type: 'array', items: { type: 'number' } } }, ['terms'])];
   t.same(called('the sum of 1 2 3', all), ['sum({"terms":[1,2,3]})']);
-  t.same(called('dice with 2.5 sides'), ['dice({})'], 'no whole number');
+  t.same(called('dice with 2.5 sides'), ['dice({})'], 'not an integer');
 });
 
-t.test('choices, constants, and properties that may be null', async (t) => {
+t.test('fills in choices, constants and nullable properties', async (t) => {
   const schema = {
     colour: { enum: ['red', 'Green'] },
     kind: { const: 'plain' },
@@ -203,20 +199,24 @@ t.test('choices, constants, and properties that may be null', async (t) => {
   t.same(called('paint', [tool('paint', 'Paints', schema, ['deep'])]), []);
 });
 
-t.test('time zones are found by their name or city, the longest name first, and nothing else is taken for one', async (t) => {
+t.test('finds time zones by name or city, the longest name first', async (t) => {
   t.same(called('what time is it in New York?'), ['clock({"timeZone":"America/New_York"})']);
   t.same(called('the time in Europe/Paris'), ['clock({"timeZone":"Europe/Paris"})']);
   t.same(called('the time in utc'), ['clock({"timeZone":"UTC"})']);
   t.same(called('the time in "Atlantis"'), ['clock({})']);
 });
 
-t.test('tool_choice is obeyed', async (t) => {
+t.test('obeys tool_choice', async (t) => {
   const prompt = 'What time is it?';
   t.same(called(prompt, ALL, 'none'), []);
   t.same(called(prompt, ALL, 'auto'), ['clock({})']);
-  t.same(called('Hello', [CLOCK, DICE], 'required'), ['clock({})'], 'some tool');
+  t.same(called('Hello', [CLOCK, DICE], 'required'), ['clock({})'], 'any tool');
   t.same(called(prompt, ALL, { type: 'function', function: { name: 'dice' } }), ['dice({})'], 'that tool');
-  t.same(called(prompt, ALL, { type: 'function', function: { name: 'files__list_directory' } }), [], 'not without what it needs');
+  t.same(
+    called(prompt, ALL, { type: 'function', function: { name: 'files__list_directory' } }),
+    [],
+    'not without its required arguments',
+  );
   const allowed = (mode: string) => ({
     type: 'allowed_tools',
     allowed_tools: { mode, tools: [{ type: 'function', function: { name: 'dice' } }] },
@@ -227,6 +227,6 @@ t.test('tool_choice is obeyed', async (t) => {
   t.same(called(prompt, ALL, { type: 'custom', custom: { name: 'x' } }), ['clock({})']);
 });
 
-t.test('only the beginning of a long prompt is searched', async (t) => {
+t.test('searches only the beginning of a long prompt', async (t) => {
   t.same(called(`${'x '.repeat(1000)} what time is it?`), []);
 });

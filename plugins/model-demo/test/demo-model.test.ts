@@ -23,16 +23,16 @@ async function textOf(request: ModelRequest): Promise<string> {
   return (await answer(request)).map((event) => (event.type === 'text' ? event.text : '')).join('');
 }
 
-t.test('keeps to the contract of plugins', async (t) => {
+t.test('fulfils the plugin contract', async (t) => {
   for (const c of pluginContract(plugin, { packageDir: new URL('..', import.meta.url) })) t.test(c.name, c.run);
 });
 
-t.test('keeps to the contract of model connectors', async (t) => {
+t.test('fulfils the model connector contract', async (t) => {
   const samples = { text: modelRequest('Hello'), toolCall: modelRequest('What time is it?', { tools: [CLOCK] }) };
   for (const c of modelConnectorContract(() => model(), samples)) t.test(c.name, c.run);
 });
 
-t.test('says what it is, what it was told, what it can do, and how to get a real model', async (t) => {
+t.test('introduces itself, repeats what it received, and explains how to get a real model', async (t) => {
   const messages: Message[] = [
     { role: 'system', content: 'Be brief.' },
     { role: 'user', content: 'My name is Anna.' },
@@ -42,17 +42,17 @@ t.test('says what it is, what it was told, what it can do, and how to get a real
   t.equal(
     await textOf(modelRequest('', { messages, tools: [CLOCK] })),
     [
-      "I am Plugboard's stand-in model: a small program that understands nothing, here so that you can try the server without an account.",
-      'You said: "What is my name?"\nBefore that you said: "My name is Anna."\nI was given 3 messages of this conversation, 2 of them yours.',
-      'I call a tool of this agent when your words name it and say what it needs (a "quoted text", a path, a number): clock. Try: "clock".',
+      "I am Plugboard's stand-in model: a small program that lets you try the server without an account. I understand nothing.",
+      'You said: "What is my name?"\nBefore that you said: "My name is Anna."\nI received 3 messages of this conversation, 2 of them yours.',
+      'I call a tool of this agent when your message names it and contains its arguments (a "quoted text", a path, a number): clock. Try: "clock".',
       'For a real model, set OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY or OLLAMA_HOST and start the server again, or name a connection of your own under "models" in plugboard.yaml.',
     ].join('\n\n'),
   );
 });
 
-t.test('says so where there are no tools, no prompt, or more of them than are worth reading', async (t) => {
-  t.match(await textOf(modelRequest('Hello')), 'You said: "Hello"\nI was given nothing else of this conversation.');
-  t.match(await textOf(modelRequest('Hello')), 'This agent has no tools that I could call.');
+t.test('introduces itself without tools, without a prompt, and with many tools', async (t) => {
+  t.match(await textOf(modelRequest('Hello')), 'You said: "Hello"\nI received no other message of this conversation.');
+  t.match(await textOf(modelRequest('Hello')), 'This agent has no tools.');
   t.match(await textOf(modelRequest('', { messages: [{ role: 'system', content: 'Be brief.' }] })), 'You said nothing.');
   const long = await textOf(modelRequest(`${'x'.repeat(199)}🧮${'y'.repeat(50)}`));
   t.match(long, `"${'x'.repeat(199)}… (52 more characters)"`);
@@ -66,7 +66,7 @@ t.test('says so where there are no tools, no prompt, or more of them than are wo
   t.notMatch(offer, 'Try:');
 });
 
-t.test('calls a tool by its declared name, with arguments as JSON and an id from the id source', async (t) => {
+t.test('calls a tool by its declared name, with JSON arguments and a new id', async (t) => {
   const events = await answer(modelRequest('What time is it in Tokyo?', { tools: [CLOCK] }));
   t.strictSame(events, [
     { type: 'tool-call', id: 'call_000000000000000000000001', name: 'clock', arguments: '{"timeZone":"Asia/Tokyo"}' },
@@ -75,7 +75,7 @@ t.test('calls a tool by its declared name, with arguments as JSON and an id from
   ]);
 });
 
-t.test('repeats what its tools said, cut where it is long, and calls none of them again', async (t) => {
+t.test('repeats tool results, shortened, and calls no tool again', async (t) => {
   const call = (id: string, name: string) => ({ id, type: 'function' as const, function: { name, arguments: '{}' } });
   const messages: Message[] = [
     { role: 'user', content: 'an earlier turn' },
@@ -96,16 +96,16 @@ t.test('repeats what its tools said, cut where it is long, and calls none of the
   t.equal(
     await textOf(modelRequest('', { messages, tools: [CLOCK], params: { tool_choice: 'required' } })),
     [
-      `I called grep, and it said:\n\n${'z'.repeat(1000)}… (1 more characters)`,
-      'I called clock, and it said:\n\nnoon',
-      'I called c, and it said:\n\nwhose?',
-      'I called old_style, and it said:\n\nfine',
-      'I am only a stand-in: I can call tools, but I do not understand what they say. For a real model, set OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY or OLLAMA_HOST and start the server again, or name a connection of your own under "models" in plugboard.yaml.',
+      `I called grep. It returned:\n\n${'z'.repeat(1000)}… (1 more characters)`,
+      'I called clock. It returned:\n\nnoon',
+      'I called c. It returned:\n\nwhose?',
+      'I called old_style. It returned:\n\nfine',
+      'I am only a stand-in: I can call tools, but I do not understand their results. For a real model, set OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY or OLLAMA_HOST and start the server again, or name a connection of your own under "models" in plugboard.yaml.',
     ].join('\n\n'),
   );
 });
 
-t.test('stops after as many words as it may say, and counts words as tokens', async (t) => {
+t.test('stops at the token limit, and counts words as tokens', async (t) => {
   const ending = async (params: ModelRequest['params']) => (await answer(modelRequest('Hello there', { params }))).slice(-3);
   t.strictSame(await ending({ max_tokens: 3 }), [
     { type: 'text', text: "Plugboard's " },
@@ -117,7 +117,7 @@ t.test('stops after as many words as it may say, and counts words as tokens', as
   t.match(await ending({ max_tokens: null }), [{}, {}, { reason: 'stop' }]);
 });
 
-t.test('takes the parameters that it honours and no others', async (t) => {
+t.test('takes the parameters that have an effect and no others', async (t) => {
   const demo = model();
   const asked = ['max_tokens', 'max_completion_tokens', 'tool_choice', 'temperature', 'stop'];
   t.same(
@@ -126,7 +126,7 @@ t.test('takes the parameters that it honours and no others', async (t) => {
   );
 });
 
-t.test('streams one word for each time that its pace has passed', async (t) => {
+t.test('streams one word per pace', async (t) => {
   const clock = new ManualClock();
   const words = model({}, clock).stream(modelRequest('Hello'), new AbortController().signal)[Symbol.asyncIterator]();
   let arrived = 0;
@@ -136,13 +136,13 @@ t.test('streams one word for each time that its pace has passed', async (t) => {
   t.equal(arrived, 0);
   clock.advance(1);
   t.same((await first).value, [{ type: 'text', text: 'I ' }]);
-  t.equal(clock.pending, 0, 'nothing is prepared for a reader that does not read');
+  t.equal(clock.pending, 0, 'does not run ahead of its reader');
   const second = words.next();
   clock.advance(20);
   t.same((await second).value, [{ type: 'text', text: 'am ' }]);
 });
 
-t.test('gives its whole answer at once where nobody reads along', async (t) => {
+t.test('sends the answer at once to a reader that is not incremental', async (t) => {
   const clock = new ManualClock();
   const batches: (readonly ModelEvent[])[] = [];
   for await (const batch of model({}, clock).stream(
@@ -157,7 +157,7 @@ t.test('gives its whole answer at once where nobody reads along', async (t) => {
   );
 });
 
-t.test('throws the reason of an abort at once, without waiting for its pace', async (t) => {
+t.test('an abort throws its reason at once, without waiting for the pace', async (t) => {
   const clock = new ManualClock();
   const abort = new AbortController();
   const next = model({}, clock).stream(modelRequest('Hello'), abort.signal)[Symbol.asyncIterator]().next();

@@ -1,7 +1,7 @@
 import type { ConfigProblem, Infer, JsonSchema } from '@plugboard/kernel';
-import { parseBaseUrl } from './endpoint.js';
+import { parseBaseUrl } from './http/endpoint.js';
 
-/** What a header may hold, after RFC 9110, section 5.5. A key with a newline at its end is the usual mistake. */
+/** Characters of a header value (RFC 9110, section 5.5). A key with a trailing newline is the usual mistake. */
 const HEADER_VALUE = '^[\\t\\x20-\\x7e\\x80-\\xff]*$';
 
 export const configSchema = {
@@ -10,19 +10,19 @@ export const configSchema = {
     model: {
       type: 'string',
       minLength: 1,
-      description: 'What the model server calls the model.',
+      description: 'The name of the model at the model server.',
     },
     baseUrl: {
       type: 'string',
       minLength: 1,
-      description: 'Where the model server is, without `/chat/completions`. Without a scheme it is http.',
+      description: 'The URL of the model server, without `/chat/completions`. Without a scheme it is http.',
       default: 'https://api.openai.com/v1',
     },
     apiKey: {
       type: 'string',
       pattern: '^[\\x21-\\x7e]*$',
       secret: true,
-      description: 'Sent as `Authorization: Bearer …`. Left out or empty: that header is not sent.',
+      description: 'Sent as `Authorization: Bearer …`. If empty, the header is not sent.',
     },
     headers: {
       type: 'object',
@@ -39,14 +39,13 @@ export const configSchema = {
     idleTimeout: {
       type: 'string',
       format: 'duration',
-      description:
-        'How long the model server may send nothing, in the middle of an answer and before it; then the answer has failed.',
+      description: 'The answer fails when the model server sends nothing for this long, before or in the middle of it.',
       default: '120s',
     },
     connectTimeout: {
       type: 'string',
       format: 'duration',
-      description: 'How long a connection, TLS included, may take to be made.',
+      description: 'Time limit for opening a connection, TLS included.',
       default: '10s',
     },
     contextWindow: {
@@ -59,7 +58,7 @@ export const configSchema = {
       type: 'array',
       items: { type: 'string', enum: ['text', 'image'], description: 'A kind of content.' },
       uniqueItems: true,
-      description: 'What user messages may hold. `[text]` is right for a model that sees no images.',
+      description: 'What user messages may contain. Use `[text]` for a model that cannot read images.',
       default: ['text', 'image'],
     },
   },
@@ -69,7 +68,7 @@ export const configSchema = {
 
 export type OpenAiConfig = Infer<typeof configSchema>;
 
-/** Headers that say how the request is sent, which is not the configuration's to say. */
+/** Headers that the connection controls. */
 const OWN_HEADERS = new Set([
   'connection',
   'content-length',
@@ -81,16 +80,16 @@ const OWN_HEADERS = new Set([
   'upgrade',
 ]);
 
-/** What is wrong with options that the schema lets pass. */
+/** Finds mistakes in options that their schema cannot express. */
 export function problemsOf(config: OpenAiConfig): readonly ConfigProblem[] {
   const problems: ConfigProblem[] = [];
   const endpoint = parseBaseUrl(config.baseUrl);
   if (typeof endpoint === 'string') problems.push({ path: ['baseUrl'], message: endpoint });
   for (const name of Object.keys(config.headers)) {
     if (OWN_HEADERS.has(name.toLowerCase()))
-      problems.push({ path: ['headers', name], message: 'is set by the connection itself; leave it out' });
+      problems.push({ path: ['headers', name], message: 'is set by the connection; remove it' });
   }
   if (!config.input.includes('text'))
-    problems.push({ path: ['input'], message: 'must include text: every conversation holds some' });
+    problems.push({ path: ['input'], message: 'must include text, which every conversation contains' });
   return problems;
 }

@@ -14,13 +14,14 @@ import {
 } from '@plugboard/kernel';
 import { Pool } from 'undici';
 import type { OpenAiConfig } from './config.js';
-import { type Endpoint, parseBaseUrl } from './endpoint.js';
-import { Exchange } from './exchange.js';
-import { Failures } from './failures.js';
-import { Redactor } from './redactor.js';
-import { requestBody, standingHeaders, withHeaders } from './request.js';
+import { Failures } from './failure/failures.js';
+import { Redactor } from './failure/redactor.js';
+import { type Endpoint, parseBaseUrl } from './http/endpoint.js';
+import { Exchange } from './http/exchange.js';
+import { defaultHeaders, mergeHeaders } from './request/headers.js';
+import { requestBody } from './request/request-body.js';
 
-/** The sampling parameters of the protocol, and how tools are to be chosen. Everything else is no business of a model's. */
+/** The protocol's sampling parameters and its options for the use of tools. Others are not sent. */
 const PARAMS: ReadonlySet<string> = new Set([
   'frequency_penalty',
   'logit_bias',
@@ -44,7 +45,7 @@ const PARAMS: ReadonlySet<string> = new Set([
   'verbosity',
 ]);
 
-/** A connection to a server that speaks chat completions. Its sockets are kept open from one request to the next. */
+/** A connection to a server that speaks chat completions. Sockets stay open between requests. */
 @injectable()
 export class OpenAiConnector implements ModelConnector, Lifecycle {
   readonly model: string;
@@ -67,13 +68,13 @@ export class OpenAiConnector implements ModelConnector, Lifecycle {
     this.#ids = ids;
     this.#idleTimeout = parseDuration(config.idleTimeout);
     this.#path = path;
-    this.#headers = standingHeaders(config);
+    this.#headers = defaultHeaders(config.apiKey, config.headers);
     const secrets = [origin, host, config.apiKey ?? '', ...Object.values(config.headers)];
     this.#failures = new Failures(new Redactor(secrets), clock, config);
     this.#pool = new Pool(origin, {
       allowH2: false,
       connectTimeout: parseDuration(config.connectTimeout),
-      // One limit on silence, of our own, holds from the request to the end of the answer.
+      // `idleTimeout` applies from the request to the end of the answer.
       headersTimeout: 0,
       bodyTimeout: 0,
     });
@@ -83,7 +84,7 @@ export class OpenAiConnector implements ModelConnector, Lifecycle {
     return PARAMS.has(param);
   }
 
-  /** The request is made at once; what comes of it waits for whoever reads. */
+  /** Sends the request at once. Events wait until they are read. */
   stream(request: ModelRequest, signal: AbortSignal): AsyncIterable<readonly ModelEvent[]> {
     const exchange = new Exchange({
       incremental: request.incremental,
@@ -94,13 +95,13 @@ export class OpenAiConnector implements ModelConnector, Lifecycle {
       signal,
     });
     if (!signal.aborted) {
-      const headers = withHeaders(this.#headers, request.headers);
+      const headers = mergeHeaders(this.#headers, request.headers);
       this.#pool.dispatch({ method: 'POST', path: this.#path, headers, body: requestBody(this.model, request) }, exchange);
     }
     return exchange.batches;
   }
 
-  /** Whoever asks this connection has stopped before it: what may still be open is of no use. */
+  /** Closes all sockets. The agent runtime, which uses the connection, has stopped before it. */
   async stop(): Promise<void> {
     await this.#pool.destroy();
   }

@@ -1,13 +1,13 @@
 import { checkOptions } from '@plugboard/kernel/testing';
 import t from 'tap';
-import { parseBaseUrl } from '../src/endpoint.js';
+import { parseBaseUrl } from '../src/http/endpoint.js';
 import plugin from '../src/index.js';
 
 function faults(options: object): readonly string[] {
   return checkOptions(plugin, { model: 'm', ...options }).faults;
 }
 
-t.test('the defaults are those of the documentation', async (t) => {
+t.test('the defaults match the documentation', async (t) => {
   t.strictSame(checkOptions(plugin, { model: 'm' }).config, {
     model: 'm',
     baseUrl: 'https://api.openai.com/v1',
@@ -32,31 +32,31 @@ t.test('a base URL without a scheme is http', async (t) => {
   t.equal(at('https://x.com/d/y?api-version=1'), 'https://x.com/d/y/chat/completions?api-version=1');
 });
 
-t.test('a base URL that leads nowhere is refused', async (t) => {
-  t.same(faults({ baseUrl: 'http://' }), ['baseUrl: is no URL; one looks like https://api.openai.com/v1 or 127.0.0.1:11434/v1']);
-  t.same(faults({ baseUrl: 'ftp://x/v1' }), ['baseUrl: has the scheme ftp://; it must be http:// or https://']);
+t.test('an invalid base URL is refused', async (t) => {
+  t.same(faults({ baseUrl: 'http://' }), [
+    'baseUrl: is not a valid URL; examples: https://api.openai.com/v1, 127.0.0.1:11434/v1',
+  ]);
+  t.same(faults({ baseUrl: 'ftp://x/v1' }), ['baseUrl: has the scheme ftp://; use http:// or https://']);
   t.same(faults({ baseUrl: 'https://me:secret@x/v1' }), [
-    'baseUrl: holds a user name or a password; put them into headers, which are kept secret',
+    'baseUrl: contains a user name or a password; use headers instead, which are kept secret',
   ]);
   t.same(faults({ baseUrl: 'https://x/v1/chat/completions' }), [
-    'baseUrl: must not end in /chat/completions: that is added to it',
+    'baseUrl: must not end in /chat/completions, which is appended to it',
   ]);
 });
 
-t.test('what cannot be sent as a header is refused, and not shown', async (t) => {
+t.test('an invalid header value is refused without being shown', async (t) => {
   for (const options of [{ apiKey: 'sk-secret\n' }, { apiKey: 'sk secret' }, { headers: { 'x-key': 'sk-secret\r\nx: y' } }]) {
     const found = faults(options);
     t.equal(found.length, 1);
     t.notMatch(found[0], 'secret');
   }
   t.equal(faults({ headers: { 'no name': 'x' } }).length, 1);
-  t.same(faults({ headers: { 'Content-Length': '1' } }), [
-    'headers.Content-Length: is set by the connection itself; leave it out',
-  ]);
+  t.same(faults({ headers: { 'Content-Length': '1' } }), ['headers.Content-Length: is set by the connection; remove it']);
   t.same(faults({ apiKey: '', headers: { 'X-Title': 'Ünïted' } }), []);
 });
 
-t.test('every conversation holds text', async (t) => {
-  t.same(faults({ input: ['image'] }), ['input: must include text: every conversation holds some']);
+t.test('input must include text', async (t) => {
+  t.same(faults({ input: ['image'] }), ['input: must include text, which every conversation contains']);
   t.same(faults({ input: ['text'] }), []);
 });

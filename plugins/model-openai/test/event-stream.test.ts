@@ -3,26 +3,26 @@ import type { ModelEvent } from '@plugboard/kernel';
 import { ManualClock, SequentialIds } from '@plugboard/kernel/testing';
 import fc from 'fast-check';
 import t from 'tap';
-import { Answer } from '../src/answer.js';
-import { EventStream } from '../src/event-stream.js';
-import { Failures } from '../src/failures.js';
-import { Redactor } from '../src/redactor.js';
-import { plain } from './open.js';
+import { AnswerParser } from '../src/answer/answer-parser.js';
+import { EventStream } from '../src/answer/event-stream.js';
+import { Failures } from '../src/failure/failures.js';
+import { Redactor } from '../src/failure/redactor.js';
+import { plain } from './connection.js';
 
 const failures = new Failures(new Redactor([]), new ManualClock(), { idleTimeout: '1s', connectTimeout: '1s' });
 
-/** What the plugin makes of a stream: its events, its text joined, and its error, if it ends in one. */
-function fastWay(reads: readonly Buffer[]) {
-  const stream = new EventStream(new Answer(failures, new SequentialIds()), failures);
+/** Reads a stream as the plugin does. */
+function fastPath(reads: readonly Buffer[]) {
+  const stream = new EventStream(new AnswerParser(failures, new SequentialIds()), failures);
   return outcome((events) => {
     for (const read of reads) stream.read(read, events);
     stream.end(events);
   });
 }
 
-/** The same said plainly: all of it decoded, split, and each event parsed. */
-function slowWay(bytes: Buffer) {
-  const answer = new Answer(failures, new SequentialIds());
+/** Reads a stream the simple way: decodes and splits it, and parses each event. */
+function slowPath(bytes: Buffer) {
+  const answer = new AnswerParser(failures, new SequentialIds());
   return outcome((events) => {
     const frames = bytes.toString().split(/\r?\n\r?\n/);
     for (const [index, frame] of frames.entries()) {
@@ -36,7 +36,7 @@ function slowWay(bytes: Buffer) {
         chunk = JSON.parse(data);
       } catch (error) {
         if (isLast) break;
-        throw failures.garbled('an event that is no JSON', error);
+        throw failures.unreadable('an event that is not JSON', error);
       }
       answer.add(chunk, events);
     }
@@ -106,7 +106,7 @@ const rawEvent = fc.constantFrom(
   '[DONE]',
 );
 
-/** JSON as different servers write it. */
+/** JSON in the styles of different servers. */
 function stringify(value: unknown, style: number): string {
   if (style === 0) return JSON.stringify(value);
   if (style === 1) return JSON.stringify(value, null, 1).replaceAll(/\n */g, ' ');
@@ -132,7 +132,7 @@ const stream = fc
     return Buffer.from(framed.join('') + (ending === 'torn' ? `data:${space}${finish.slice(0, 20)}` : ''));
   });
 
-t.test('R-035 the fast way and the slow way say the same, however the reads cut the stream', async () => {
+t.test('R-035 the fast path equals JSON.parse, however the reads cut the stream', async () => {
   fc.assert(
     fc.property(stream, fc.array(fc.nat(60)), (bytes, sizes) => {
       const reads: Buffer[] = [];
@@ -142,13 +142,13 @@ t.test('R-035 the fast way and the slow way say the same, however the reads cut 
         from += size;
       }
       reads.push(bytes.subarray(from));
-      assert.deepEqual(fastWay(reads), slowWay(bytes));
+      assert.deepEqual(fastPath(reads), slowPath(bytes));
     }),
     { numRuns: 5000 },
   );
 });
 
-t.test('R-035 any bytes at all give events or an error that is for the caller', async () => {
+t.test('R-035 any bytes produce events or a ModelError', async () => {
   const fragment = fc.oneof(
     fc.uint8Array({ maxLength: 20 }),
     fc
@@ -168,7 +168,7 @@ t.test('R-035 any bytes at all give events or an error that is for the caller', 
   );
   fc.assert(
     fc.property(fc.array(fragment, { maxLength: 20 }), (fragments) => {
-      const { error } = fastWay(fragments.map((bytes) => Buffer.from(bytes)));
+      const { error } = fastPath(fragments.map((bytes) => Buffer.from(bytes)));
       assert.ok(error === undefined || error.startsWith('ModelError: '), error);
     }),
     { numRuns: 5000 },
@@ -179,15 +179,15 @@ function chunk(delta: object, rest: object = {}): Buffer {
   return Buffer.from(`data: ${JSON.stringify({ id: 'x', choices: [{ index: 0, delta, finish_reason: null }], ...rest })}\n\n`);
 }
 
-/** The text events of a stream, without being looked at. */
+/** The events of a stream, unread. */
 function textsOf(frames: readonly Buffer[]): ModelEvent[] {
   const events: ModelEvent[] = [];
-  const stream = new EventStream(new Answer(failures, new SequentialIds()), failures);
+  const stream = new EventStream(new AnswerParser(failures, new SequentialIds()), failures);
   for (const frame of frames) stream.read(frame, events);
   return events;
 }
 
-t.test('text keeps the escaping of the model server from the second piece on', async (t) => {
+t.test('text keeps its escaping from the second chunk on', async (t) => {
   const texts = textsOf(['a', 'b\n', 'c"'].map((content) => chunk({ content })));
   t.same(
     texts.map((event) => event.type === 'text' && event.json),
@@ -199,7 +199,7 @@ t.test('text keeps the escaping of the model server from the second piece on', a
   );
 });
 
-t.test('a change of shape is learnt, until changes have been learnt in vain too often', async (t) => {
+t.test('derives a new template when chunks change, until too many were unused', async (t) => {
   const isFast = (frames: readonly Buffer[]) => textsOf(frames).map((event) => event.type === 'text' && event.json !== undefined);
   const at = (created: number) => chunk({ content: 'a' }, { created });
   t.same(isFast([1, 1, 2, 2, 2, 3, 3].map(at)), [false, true, false, true, true, false, true]);

@@ -1,11 +1,11 @@
 import { ManualClock } from '@plugboard/kernel/testing';
 import t from 'tap';
-import { errorText, errorTextOfBody } from '../src/error-text.js';
-import { Failures } from '../src/failures.js';
-import { Redactor } from '../src/redactor.js';
-import { retryAdvice } from '../src/retry-advice.js';
+import { errorText, errorTextOfBody } from '../src/failure/error-text.js';
+import { Failures } from '../src/failure/failures.js';
+import { Redactor } from '../src/failure/redactor.js';
+import { retryAdvice } from '../src/failure/retry-advice.js';
 
-t.test('an error says the same in all forms that it is known to take', async (t) => {
+t.test('finds the message in every known form of an error', async (t) => {
   const message = 'No such model.';
   for (const error of [
     message,
@@ -22,7 +22,7 @@ t.test('an error says the same in all forms that it is known to take', async (t)
   }
 });
 
-t.test('a body of another form is shown as it is, and a page of HTML not at all', async (t) => {
+t.test('a body of another form is shown unchanged, HTML not at all', async (t) => {
   t.equal(errorTextOfBody('{"code":7}'), '{"code":7}');
   t.equal(errorTextOfBody('{"error":'), '{"error":');
   t.equal(errorTextOfBody('<!doctype html>'), undefined);
@@ -32,7 +32,7 @@ t.test('a body of another form is shown as it is, and a page of HTML not at all'
   for (const nothing of [null, 7, [], {}, { message: '' }, { error: null }]) t.equal(errorText(nothing), undefined);
 });
 
-t.test('Retry-After is seconds or a date, and retry-after-ms more exact', async (t) => {
+t.test('Retry-After is seconds or a date; retry-after-ms takes precedence', async (t) => {
   const now = Date.UTC(2026, 0, 1);
   const wait = (headers: Record<string, string | string[]>) => retryAdvice(headers, now).retryAfter;
   t.equal(wait({ 'retry-after': '2' }), 2000);
@@ -45,7 +45,7 @@ t.test('Retry-After is seconds or a date, and retry-after-ms more exact', async 
   t.equal(wait({}), undefined);
 });
 
-t.test('x-should-retry is obeyed either way', async (t) => {
+t.test('obeys x-should-retry', async (t) => {
   const retryable = (value?: string) => retryAdvice(value === undefined ? {} : { 'x-should-retry': value }, 0).retryable;
   t.equal(retryable('true'), true);
   t.equal(retryable('false'), false);
@@ -53,20 +53,20 @@ t.test('x-should-retry is obeyed either way', async (t) => {
   t.equal(retryable(), undefined);
 });
 
-t.test('a request that went unanswered is worth another try, where that is not in vain', async (t) => {
+t.test('a request without a response is retryable if a retry can help', async (t) => {
   const failures = new Failures(new Redactor([]), new ManualClock(), { idleTimeout: '1s', connectTimeout: '2s' });
   const said = (code: string) => {
-    const { message, retryable } = failures.unanswered(Object.assign(new Error('at 10.0.0.7:80'), { code }));
+    const { message, retryable } = failures.noResponse(Object.assign(new Error('at 10.0.0.7:80'), { code }));
     return `${message} ${retryable}`;
   };
-  t.equal(said('EHOSTUNREACH'), 'the model server could not be asked (EHOSTUNREACH). true');
-  t.equal(said('ETIMEDOUT'), 'there was no connection to the model server within 2s (connectTimeout). true');
+  t.equal(said('EHOSTUNREACH'), 'the request to the model server failed (EHOSTUNREACH). true');
+  t.equal(said('ETIMEDOUT'), 'connecting to the model server took longer than 2s (connectTimeout). true');
   t.equal(said('ECONNRESET'), 'the model server closed the connection without an answer. true');
-  t.equal(said('CERT_HAS_EXPIRED'), 'there was no secure connection to the model server (CERT_HAS_EXPIRED). true');
+  t.equal(said('CERT_HAS_EXPIRED'), 'no secure connection to the model server was possible (CERT_HAS_EXPIRED). true');
   t.equal(
     said('UNABLE_TO_VERIFY_LEAF_SIGNATURE'),
-    'there was no secure connection to the model server (UNABLE_TO_VERIFY_LEAF_SIGNATURE). true',
+    'no secure connection to the model server was possible (UNABLE_TO_VERIFY_LEAF_SIGNATURE). true',
   );
-  t.equal(said('UND_ERR_HEADERS_OVERFLOW'), 'the model server did not answer in proper HTTP (UND_ERR_HEADERS_OVERFLOW). false');
+  t.equal(said('UND_ERR_HEADERS_OVERFLOW'), 'the model server sent invalid HTTP (UND_ERR_HEADERS_OVERFLOW). false');
   t.equal(said('UND_ERR_DESTROYED'), 'the connection was stopped before the model server had answered. false');
 });

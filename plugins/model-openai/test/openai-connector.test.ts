@@ -3,7 +3,7 @@ import type { ModelEvent, ModelRequest, ToolDeclaration } from '@plugboard/kerne
 import { ModelServer, modelConnectorContract, modelRequest, pluginContract } from '@plugboard/kernel/testing';
 import t from 'tap';
 import plugin from '../src/index.js';
-import { connect, open, plain, read, readAll, readError, rounds } from './open.js';
+import { connect, open, plain, read, readAll, readError, rounds } from './connection.js';
 
 const WHOLE: Partial<ModelRequest> = { incremental: false };
 const CLOCK: ToolDeclaration = { name: 'clock', description: 'Tells the time.', inputSchema: { type: 'object' } };
@@ -13,7 +13,7 @@ function text(text: string): ModelEvent {
 }
 const STOP: ModelEvent = { type: 'end', reason: 'stop' };
 
-/** Pieces that come in a read of the socket each. */
+/** Pieces that arrive in separate reads of the socket. */
 function* pausing<T>(...pieces: readonly T[]): Generator<T | Promise<void>> {
   for (const piece of pieces) {
     yield piece;
@@ -21,12 +21,12 @@ function* pausing<T>(...pieces: readonly T[]): Generator<T | Promise<void>> {
   }
 }
 
-t.test('keeps to the contract of plugins', async (t) => {
+t.test('fulfils the plugin contract', async (t) => {
   const options = { packageDir: new URL('..', import.meta.url), config: { model: 'gpt-test' }, entry: 'models.fast' };
   for (const c of pluginContract(plugin, options)) t.test(c.name, c.run);
 });
 
-t.test('keeps to the contract of model connectors', async (t) => {
+t.test('fulfils the model connector contract', async (t) => {
   const { server, connector } = await open(t);
   server.respond(({ body }) => {
     if (body.tools) return { toolCalls: ['UTC', 'CET'].map((zone) => ({ name: 'clock', arguments: { zone } })) };
@@ -36,7 +36,7 @@ t.test('keeps to the contract of model connectors', async (t) => {
   for (const c of modelConnectorContract(() => connector, samples)) t.test(c.name, c.run);
 });
 
-t.test('asks for a stream where somebody reads along, with the usage at its end', async (t) => {
+t.test('requests a stream with usage for an incremental reader', async (t) => {
   const { server, ...connection } = await open(t, { headers: { 'X-Team': 'blue', Accept: 'text/event-stream' } });
   const messages: ModelRequest['messages'] = [
     { role: 'system', content: 'Be brief.' },
@@ -79,7 +79,7 @@ t.test('asks for a stream where somebody reads along, with the usage at its end'
   });
 });
 
-t.test('asks for the whole answer where nobody does, and says nothing of tools where there are none', async (t) => {
+t.test('requests one JSON object otherwise, and sends no tool parameters without tools', async (t) => {
   const { server, ...connection } = await open(t, { apiKey: '' });
   await readAll(connection, { ...WHOLE, params: { tool_choice: 'none', parallel_tool_calls: true, seed: 1 } });
   const [request] = server.requests;
@@ -87,7 +87,7 @@ t.test('asks for the whole answer where nobody does, and says nothing of tools w
   t.equal(request?.headers.authorization, undefined);
 });
 
-t.test('reads text, reasoning, refusals, tool calls and usage, streamed or whole', async (t) => {
+t.test('reads text, reasoning, refusals, tool calls and usage, streamed or not', async (t) => {
   const { server, ...connection } = await open(t);
   server.respond({
     reasoning: ['I ', 'think'],
@@ -118,7 +118,7 @@ t.test('reads text, reasoning, refusals, tool calls and usage, streamed or whole
   ]);
 });
 
-t.test('the events of one read of the socket are one batch', async (t) => {
+t.test('the events of one read form one batch', async (t) => {
   const { server, ...connection } = await open(t);
   const gate = Promise.withResolvers<void>();
   server.respond({ text: ['a', 'b', 'c', gate.promise, ...'defgh'], usage: null });
@@ -130,17 +130,17 @@ t.test('the events of one read of the socket are one batch', async (t) => {
   t.strictSame(batches, [[...'abc'].map(text), [...[...'defgh'].map(text), STOP]]);
 });
 
-t.test('the head is not waited for longer than the answer: nothing comes before there is something', async (t) => {
+t.test('the first batch is not empty', async (t) => {
   const { server, ...connection } = await open(t);
   const gate = Promise.withResolvers<void>();
   server.respond({ text: [gate.promise, 'a'] });
   const reading = read(connection);
   await server.received(1);
   gate.resolve();
-  t.equal((await reading).length, 1, 'the chunk with the role alone is no batch');
+  t.equal((await reading).length, 1, 'the chunk with the role alone is not a batch');
 });
 
-t.test('one connection serves one request after the other, whatever the status', async (t) => {
+t.test('reuses a socket for the next request, whatever the status', async (t) => {
   const { server, ...connection } = await open(t);
   server.enqueue({}, {}, { status: 500 });
   await readAll(connection);
@@ -157,7 +157,7 @@ t.test('one connection serves one request after the other, whatever the status',
   t.equal(connection.clock.pending, 0, 'no timer is left');
 });
 
-t.test('a server answers in the form it likes', async (t) => {
+t.test('reads the form that the content type announces', async (t) => {
   const { server, ...connection } = await open(t);
   const whole = { choices: [{ index: 0, message: { role: 'assistant', content: 'whole' }, finish_reason: 'stop' }] };
   const event = { choices: [{ delta: { content: 'streamed' }, finish_reason: 'stop' }] };
@@ -173,7 +173,7 @@ t.test('a server answers in the form it likes', async (t) => {
   t.strictSame(await readAll(connection, WHOLE), [text('whole'), STOP]);
 });
 
-t.test('R-035 an event of a megabyte, and one cut into single bytes, are read', async (t) => {
+t.test('R-035 reads an event of a megabyte, and one cut into single bytes', async (t) => {
   const { server, ...connection } = await open(t);
   const big = 'é'.repeat(2 ** 19);
   server.enqueue({ text: ['a', big, big], usage: null });
@@ -184,17 +184,17 @@ t.test('R-035 an event of a megabyte, and one cut into single bytes, are read', 
   t.strictSame(await readAll(connection), [text('é😀'), STOP]);
 });
 
-t.test('what is sent behind the end of the answer is no part of it', async (t) => {
+t.test('ignores what follows the end of the answer', async (t) => {
   const { server, ...connection } = await open(t);
   const finish = '{"choices":[{"delta":{"content":"a"},"finish_reason":"stop"}]}';
   server.enqueue({ raw: [`data: ${finish}\n\ndata: [DONE]\n\ndata: garbage\n\n`, 'more'] });
   t.strictSame(await readAll(connection), [text('a'), STOP]);
   await rounds();
   await readAll(connection);
-  t.equal(server.requests[1]?.connection, 1, 'and does no harm to the socket');
+  t.equal(server.requests[1]?.connection, 1, 'the socket is still usable');
 });
 
-t.test('a response that stays open behind [DONE] holds its socket no longer than a second', async (t) => {
+t.test('closes a response that stays open for a second after [DONE]', async (t) => {
   const { server, clock, ...connection } = await open(t);
   const never = new Promise<void>(() => {});
   server.enqueue({ raw: ['data: {"choices":[{"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n', never] });
@@ -205,7 +205,7 @@ t.test('a response that stays open behind [DONE] holds its socket no longer than
   t.equal(clock.pending, 0);
 });
 
-t.test('R-010 a reader that does not read stops the reading of the socket', async (t) => {
+t.test('R-010 a reader that stops reading pauses the socket', async (t) => {
   const { server, clock, connector } = await open(t);
   function* endless() {
     for (;;) {
@@ -218,7 +218,7 @@ t.test('R-010 a reader that does not read stops the reading of the socket', asyn
   const iterator = connector.stream(modelRequest('Hi'), abort.signal)[Symbol.asyncIterator]();
   await iterator.next();
   const request = await server.received(1);
-  // The server goes on until no buffer between it and here has room, and then not at all.
+  // The server continues until every buffer between it and the reader is full.
   const settled = async () => {
     for (let sent = -1, turns = 0; turns < 200; turns++) {
       if (sent !== request.sent) turns = 0;
@@ -228,10 +228,10 @@ t.test('R-010 a reader that does not read stops the reading of the socket', asyn
     return request.sent;
   };
   const full = await settled();
-  clock.advance(1_000_000); // a socket that is not read is not silent
-  const gathered: readonly ModelEvent[] = (await iterator.next()).value;
-  const bytes = gathered.reduce((sum, event) => sum + (event.type === 'text' ? event.text.length : 0), 0);
-  t.ok(bytes > 100_000 && bytes < 300_000, `${bytes} bytes had gathered`);
+  clock.advance(1_000_000); // a paused socket is not idle
+  const pending: readonly ModelEvent[] = (await iterator.next()).value;
+  const bytes = pending.reduce((sum, event) => sum + (event.type === 'text' ? event.text.length : 0), 0);
+  t.ok(bytes > 100_000 && bytes < 300_000, `${bytes} bytes were pending`);
   while (request.sent === full) await iterator.next();
 
   abort.abort();
@@ -239,7 +239,7 @@ t.test('R-010 a reader that does not read stops the reading of the socket', asyn
 });
 
 t.test(
-  'R-020 R-021 an abort closes the socket, before the first byte, in the middle, and of an answer asked for whole',
+  'R-020 R-021 an abort closes the socket before the first byte, in the middle, and of an answer that is not streamed',
   async (t) => {
     const { server, clock, connector } = await open(t);
     const never = new Promise<void>(() => {});
@@ -269,7 +269,7 @@ t.test(
   },
 );
 
-t.test('an abort while nobody waits throws at the next read, and what was gathered is dropped', async (t) => {
+t.test('an abort between two reads drops pending events and throws at the next read', async (t) => {
   const { server, connector } = await open(t);
   const gate = Promise.withResolvers<void>();
   server.respond({ text: ['a', gate.promise, 'b', new Promise(() => {})] });
@@ -284,7 +284,7 @@ t.test('an abort while nobody waits throws at the next read, and what was gather
   await t.rejects(iterator.next(), { name: 'AbortError' });
 });
 
-t.test('a request that is aborted before it is made is not made', async (t) => {
+t.test('a request aborted beforehand is not sent', async (t) => {
   const { server, connector } = await open(t);
   const iterator = connector.stream(modelRequest('Hi'), AbortSignal.abort(new Error('gone')))[Symbol.asyncIterator]();
   await t.rejects(iterator.next(), { message: 'gone' });
@@ -292,7 +292,7 @@ t.test('a request that is aborted before it is made is not made', async (t) => {
   t.equal(server.openConnections, 0);
 });
 
-t.test('a request that is aborted while the connection is made is not sent', async (t) => {
+t.test('a request aborted while connecting is not sent', async (t) => {
   const { server, connector } = await open(t);
   const abort = new AbortController();
   const iterator = connector.stream(modelRequest('Hi'), abort.signal)[Symbol.asyncIterator]();
@@ -302,7 +302,7 @@ t.test('a request that is aborted while the connection is made is not sent', asy
   t.equal(server.requests.length, 1);
 });
 
-t.test('a reader that leaves closes the socket, and one that has read all does not', async (t) => {
+t.test('a reader that stops early closes the socket; one that has read all does not', async (t) => {
   const { server, clock, connector } = await open(t);
   server.enqueue({ text: ['a', new Promise(() => {})] });
   for await (const batch of connector.stream(modelRequest('Hi'), new AbortController().signal)) {
@@ -320,7 +320,7 @@ t.test('a reader that leaves closes the socket, and one that has read all does n
   t.equal(clock.pending, 0);
 });
 
-t.test('R-030 a model server that cannot be reached is worth another try, and its address is not told', async (t) => {
+t.test('R-030 an unreachable model server is retryable, and its address is not shown', async (t) => {
   const refused = connect(t, { baseUrl: await ModelServer.refusedUrl() });
   t.match(await readError(refused), {
     name: 'ModelError',
@@ -335,26 +335,26 @@ t.test('R-030 a model server that cannot be reached is worth another try, and it
   });
 });
 
-t.test('a connection that is not made in time, or not secure, is worth another try', async (t) => {
+t.test('a connect timeout or a TLS error is retryable', async (t) => {
   const silent = createServer().listen(0, '127.0.0.1');
   t.teardown(() => silent.close());
   await new Promise((resolve) => silent.once('listening', resolve));
   const { port } = silent.address() as { port: number };
   const slow = connect(t, { baseUrl: `https://127.0.0.1:${port}`, connectTimeout: '1ms' });
   t.match(await readError(slow), {
-    message: 'there was no connection to the model server within 1ms (connectTimeout).',
+    message: 'connecting to the model server took longer than 1ms (connectTimeout).',
     retryable: true,
   });
 
   const { server } = await open(t);
   const plainHttp = connect(t, { baseUrl: server.url.replace('http:', 'https:') });
   t.match(await readError(plainHttp), {
-    message: /^there was no secure connection to the model server \(\w+\)\.$/,
+    message: /^no secure connection to the model server was possible \(\w+\)\.$/,
     retryable: true,
   });
 });
 
-t.test('a model server that hangs up, or speaks no HTTP, has not answered', async (t) => {
+t.test('a model server that hangs up or sends invalid HTTP has not answered', async (t) => {
   const { server, ...connection } = await open(t);
   server.enqueue({ hangUp: true });
   t.match(await readError(connection), { message: 'the model server closed the connection without an answer.', retryable: true });
@@ -364,12 +364,12 @@ t.test('a model server that hangs up, or speaks no HTTP, has not answered', asyn
   await new Promise((resolve) => rude.once('listening', resolve));
   const { port } = rude.address() as { port: number };
   t.match(await readError(connect(t, { baseUrl: `127.0.0.1:${port}` })), {
-    message: /^the model server did not answer in proper HTTP \(\w+\)\.$/,
+    message: /^the model server sent invalid HTTP \(\w+\)\.$/,
     retryable: false,
   });
 });
 
-t.test('R-031 R-032 a status tells whether to try again, and when', async (t) => {
+t.test('R-031 R-032 the status decides whether and when to retry', async (t) => {
   const { server, clock, ...connection } = await open(t);
   const outcomes: [number, boolean][] = [
     [400, false],
@@ -404,16 +404,16 @@ t.test('R-031 R-032 a status tells whether to try again, and when', async (t) =>
   t.match(await readError(connection), { retryable: true, retryAfter: undefined });
 });
 
-t.test('a redirect is not followed, but explained', async (t) => {
+t.test('a redirect is not followed but explained', async (t) => {
   const { server, ...connection } = await open(t);
   server.enqueue({ status: 307, body: '', headers: { location: 'http://elsewhere/v1' } });
   t.match(await readError(connection), {
-    message: 'the model server answered 307, a redirect: baseUrl must be where it leads.',
+    message: 'the model server answered 307, a redirect: set baseUrl to its target.',
     retryable: false,
   });
 });
 
-t.test('what a model server says of an error is kept, without secrets, and not at any length', async (t) => {
+t.test('an error keeps the server’s message, redacted and shortened', async (t) => {
   const { server, ...connection } = await open(t, { headers: { 'x-token': 'Token abcdefgh123', 'x-short': 'on' } });
   const { host } = new URL(server.url);
   server.enqueue(
@@ -433,7 +433,7 @@ t.test('what a model server says of an error is kept, without secrets, and not a
   t.equal((await readError(connection)).message, 'the model server answered 500: half an error');
 });
 
-t.test('a key that is not accepted is for the operator: the words about it go to the log', async (t) => {
+t.test('the message of a 401 goes to the log only', async (t) => {
   const { server, ...connection } = await open(t);
   server.enqueue(
     { status: 401, body: { error: { message: 'Incorrect API key provided: sk-ve****cret.' } } },
@@ -445,7 +445,7 @@ t.test('a key that is not accepted is for the operator: the words about it go to
   t.equal((await readError(connection)).cause, undefined);
 });
 
-t.test('R-033 silence for as long as idleTimeout ends the answer, and is not worth another try', async (t) => {
+t.test('R-033 an answer fails after idleTimeout without a byte and is not retried', async (t) => {
   const { server, clock, connector } = await open(t, { idleTimeout: '30s' });
   const silent = { message: 'the model server sent nothing for 30s (idleTimeout).', retryable: false };
   const never = new Promise<void>(() => {});
@@ -469,15 +469,15 @@ t.test('R-033 silence for as long as idleTimeout ends the answer, and is not wor
     clock.advance(29_999);
     gate.resolve();
     while (received.sent <= index) await rounds(1);
-    await rounds(); // a comment that has been read leaves no trace to wait for
+    await rounds(); // reading a comment has no effect to wait for
   }
   clock.advance(29_999);
-  t.equal(received.state, 'open', 'a comment is a sign of life');
+  t.equal(received.state, 'open', 'a comment resets the timer');
   clock.advance(1);
   t.match(await failed, silent);
 });
 
-t.test('R-034 an answer that ends without a finish reason was cut off', async (t) => {
+t.test('R-034 a stream without a finish reason was cut off', async (t) => {
   const { server, ...connection } = await open(t);
   const cutOff = 'the answer was cut off: the model server ended it without a finish reason.';
   server.enqueue({ text: 'so', finishReason: null });
@@ -490,7 +490,7 @@ t.test('R-034 an answer that ends without a finish reason was cut off', async (t
   t.match(await readError(connection), { message: cutOff, text: '' });
 });
 
-t.test('R-034 an answer whose socket is closed in the middle was broken off', async (t) => {
+t.test('R-034 an answer whose socket closes in the middle fails', async (t) => {
   const { server, ...connection } = await open(t);
   const brokenOff = { message: /^the model server broke off in the middle of its answer \(\w+\)\.$/, retryable: true };
   server.enqueue({ text: ['a', 'b'], cut: { afterEvents: 3 } });
@@ -499,7 +499,7 @@ t.test('R-034 an answer whose socket is closed in the middle was broken off', as
   t.match(await readError(connection, WHOLE), { ...brokenOff, text: '' });
 });
 
-t.test('once the model has said why it stopped, the answer is whole, whatever becomes of the rest', async (t) => {
+t.test('an answer with a finish reason is complete, whatever happens to the rest', async (t) => {
   const { server, clock, ...connection } = await open(t);
   const answer = [text('so'), STOP];
   server.enqueue({ text: 'so', done: false, usage: null });
@@ -517,7 +517,7 @@ t.test('once the model has said why it stopped, the answer is whole, whatever be
   t.equal(await server.requests[3]?.ended, 'aborted');
 });
 
-t.test('an error object in the place of an answer is an error', async (t) => {
+t.test('an error object in place of an answer is an error', async (t) => {
   const { server, ...connection } = await open(t);
   const stream = (error: unknown) => ({
     raw: [`data: {"choices":[{"delta":{"content":"so"}}]}\n\ndata: ${JSON.stringify({ error })}\n\n`],
@@ -543,34 +543,34 @@ t.test('an error object in the place of an answer is an error', async (t) => {
   t.match(await readError(connection), { message: 'the model server reported an error.' });
 });
 
-t.test('R-035 what is no answer of this protocol is said to be none', async (t) => {
+t.test('R-035 a response outside the protocol is reported as such', async (t) => {
   const { server, ...connection } = await open(t);
-  const garbled = async (what: string, request: Partial<ModelRequest> = {}) => {
+  const unreadable = async (what: string, request: Partial<ModelRequest> = {}) => {
     const { message, retryable } = await readError(connection, request);
     t.equal(message, `the model server sent ${what}; does baseUrl lead to a chat-completions server?`);
     t.equal(retryable, false);
   };
   server.enqueue({ raw: ['<html>'], contentType: 'text/html; charset=utf-8' });
-  await garbled('an answer of the type text/html');
+  await unreadable('an answer of the type text/html');
   server.enqueue({ raw: ['data: {"a":\n\n'] });
-  await garbled('an event that is no JSON');
+  await unreadable('an event that is not JSON');
   server.enqueue({ raw: [Buffer.from([0x64, 0x61, 0x74, 0x61, 0x3a, 0xff, 0xfe, 10, 10])] });
-  await garbled('an event that is no JSON');
+  await unreadable('an event that is not JSON');
   server.enqueue({ raw: ['data: []\n\n'] });
-  await garbled('JSON that is no object');
+  await unreadable('JSON that is not an object');
   const json = 'application/json';
   server.enqueue({ raw: ['{"choices":'], contentType: json }, { raw: [], contentType: json }, { raw: ['{}'], contentType: json });
-  await garbled('an answer that is no JSON', WHOLE);
-  await garbled('an answer that is no JSON', WHOLE);
-  await garbled('an answer without choices', WHOLE);
+  await unreadable('an answer that is not JSON', WHOLE);
+  await unreadable('an answer that is not JSON', WHOLE);
+  await unreadable('an answer without choices', WHOLE);
   server.enqueue({ raw: ['{"choices":[{"message":{"tool_calls":[{}]}}]}'], contentType: json });
-  await garbled('a tool call without a name', WHOLE);
+  await unreadable('a tool call without a name', WHOLE);
   const deep = `{"choices":[{"message":{"tool_calls":[{"function":{"name":"a","arguments":${'{"a":'.repeat(20_000)}1${'}'.repeat(20_000)}}}]}}]}`;
   server.enqueue({ raw: [deep], contentType: json });
-  await garbled('what could not be read', WHOLE);
+  await unreadable('an answer that could not be read', WHOLE);
 });
 
-t.test('R-036 an event or a body of more than 16 MiB is not read to its end', async (t) => {
+t.test('R-036 an event or a body of more than 16 MiB is refused', async (t) => {
   const { server, ...connection } = await open(t);
   const mebibyte = 'x'.repeat(2 ** 20);
   function* endless() {
@@ -586,16 +586,16 @@ t.test('R-036 an event or a body of more than 16 MiB is not read to its end', as
   for (const request of server.requests) t.equal(await request.ended, 'aborted');
 });
 
-t.test('a request that cannot be made is a fault of this side', async (t) => {
+t.test('an invalid request is reported as such', async (t) => {
   const { connector } = await open(t);
   t.match(await readError({ connector }, { headers: { 'bad name': 'x' } }), {
-    message: 'the request to the model server could not be made; the server log tells more.',
+    message: 'the request to the model server is invalid; the server log has the details.',
     retryable: false,
     cause: { code: 'UND_ERR_INVALID_ARG' },
   });
 });
 
-t.test('stopping ends what is still open', async (t) => {
+t.test('stopping ends open requests', async (t) => {
   const { server, connector, context } = await open(t);
   const never = new Promise<void>(() => {});
   server.enqueue({ before: never }, { text: ['a', never] });
@@ -608,10 +608,10 @@ t.test('stopping ends what is still open', async (t) => {
   t.match(await failed, stopped);
   await t.rejects(iterator.next(), stopped);
   for (const request of server.requests) t.equal(await request.ended, 'aborted');
-  t.match(await readError({ connector }), stopped, 'and so is what is asked of it afterwards');
+  t.match(await readError({ connector }), stopped, 'later requests fail as well');
 });
 
-t.test('takes the sampling parameters of the protocol and nothing else', async (t) => {
+t.test('takes the protocol’s sampling parameters and no others', async (t) => {
   const { connector } = await open(t);
   for (const name of ['temperature', 'max_tokens', 'response_format', 'tool_choice', 'parallel_tool_calls', 'seed'])
     t.ok(connector.takes(name));

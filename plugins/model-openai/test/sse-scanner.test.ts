@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import t from 'tap';
-import { EventTooLarge, SseScanner } from '../src/sse-scanner.js';
+import { EventTooLarge, SseScanner } from '../src/answer/sse-scanner.js';
 
 function scan(reads: readonly (string | Buffer)[], limit = 1000): { events: string[]; rest: string | undefined } {
   const events: string[] = [];
@@ -10,31 +10,31 @@ function scan(reads: readonly (string | Buffer)[], limit = 1000): { events: stri
   return { events, rest: scanner.end() };
 }
 
-t.test('each event of a read is told, whatever ends its lines', async (t) => {
+t.test('finds every event of a read, with LF or CR LF', async (t) => {
   t.same(scan(['data: one\n\ndata: two\n\n']), { events: ['one', 'two'], rest: undefined });
   t.same(scan(['data: one\r\n\r\ndata: two\r\n\r\n']).events, ['one', 'two']);
   t.same(scan(['data: one\n\r\ndata: two\r\n\n']).events, ['one', 'two']);
 });
 
-t.test('one space behind the colon is no part of the data, and need not be there', async (t) => {
+t.test('one optional space after the colon is not part of the data', async (t) => {
   t.same(scan(['data:one\n\ndata: two\n\ndata:  three\n\ndata:\tfour\n\n']).events, ['one', 'two', ' three', '\tfour']);
 });
 
-t.test('several data lines are one event, joined by newlines', async (t) => {
+t.test('joins the data lines of an event with newlines', async (t) => {
   t.same(scan(['data: {\ndata: "a":\ndata:1}\n\n']).events, ['{\n"a":\n1}']);
   t.same(scan(['data\ndata: a\ndata\n\n']).events, ['\na\n']);
 });
 
-t.test('comments and other fields are passed over', async (t) => {
+t.test('skips comments and other fields', async (t) => {
   t.same(scan([': keep-alive\n\nevent: message\nid: 1\nretry: 10\ndata: one\n: again\n\n']).events, ['one']);
   t.same(scan(['database: no\ndata-x: no\nda: no\n data: no\nDATA: no\n\n']).events, []);
 });
 
-t.test('an event without data is none', async (t) => {
+t.test('skips events without data', async (t) => {
   t.same(scan(['data:\n\ndata\n\ndata: \n\nevent: ping\n\n\n\n\r\n']).events, []);
 });
 
-t.test('what no blank line has ended is left over at the end', async (t) => {
+t.test('returns an event without its blank line at the end of the stream', async (t) => {
   t.same(scan(['data: one\n\ndata: two']), { events: ['one'], rest: 'two' });
   t.same(scan(['data: one\n']), { events: [], rest: 'one' });
   t.same(scan(['data: a\ndata: b\r\n']).rest, 'a\nb');
@@ -42,20 +42,20 @@ t.test('what no blank line has ended is left over at the end', async (t) => {
   t.same(scan([]).rest, undefined);
 });
 
-t.test('bytes that are no UTF-8 are replaced, and what follows them is found', async (t) => {
+t.test('replaces invalid UTF-8 and finds the events after it', async (t) => {
   const bytes = Buffer.concat([Buffer.from('data: a'), Buffer.from([0xff, 0xe2, 0x82]), Buffer.from('\n\ndata: b\n\n')]);
   t.same(scan([bytes]).events, ['a\ufffd\ufffd', 'b']);
   t.same(scan([Buffer.from([...Buffer.from('data: a'), 0xe2])]).rest, 'a\ufffd');
 });
 
-t.test('an event over the limit is refused, in one line or in many, whole or not', async (t) => {
+t.test('refuses an event over the limit, in one line or in many, complete or not', async (t) => {
   for (const reads of [['data: 5678901\n'], ['data: 56', '789', '01'], ['data:6\ndata:23\n'], [': comment', ' without end']]) {
     t.throws(() => scan(reads, 12), EventTooLarge);
   }
   t.same(scan(['data: 567890\n\n', 'data: ', '567890', '\n\n', ': a\n: b\n: c\n: d\n\n'], 12).events, ['567890', '567890']);
 });
 
-/** Lines as servers write them, and a few that nobody does. */
+/** Lines as servers write them, and some unusual ones. */
 const line = fc.oneof(
   fc
     .tuple(fc.constantFrom('data: ', 'data:', 'data'), fc.string({ unit: 'binary', maxLength: 12 }))
@@ -67,7 +67,7 @@ const stream = fc
   .array(fc.tuple(line, fc.constantFrom('\n', '\n', '\r\n')), { maxLength: 20 })
   .map((lines) => Buffer.from(lines.map(([text, end]) => text.replaceAll(/[\r\n]/g, '') + end).join('')));
 
-/** The same, written down as the specification puts it, over the whole text. */
+/** The events according to the specification, read from the whole text. */
 function expected(text: string): string[] {
   const events: string[] = [];
   let data: string[] = [];
@@ -81,7 +81,7 @@ function expected(text: string): string[] {
   return events;
 }
 
-t.test('R-035 a stream means the same however the reads cut it', async () => {
+t.test('R-035 finds the same events however the reads cut the stream', async () => {
   fc.assert(
     fc.property(stream, fc.array(fc.nat(40)), (bytes, sizes) => {
       const reads: Buffer[] = [];

@@ -3,7 +3,7 @@ import { ManualClock, ModelServer, modelRequest, SequentialIds, testContext } fr
 import type { Test } from 'tap';
 import plugin from '../src/index.js';
 
-/** A connection with these options, on a clock that stands still. */
+/** A connection with these options and a manual clock. */
 export function connect(t: Test, options: Readonly<Record<string, unknown>>) {
   const clock = new ManualClock();
   const context = testContext(plugin, {
@@ -25,7 +25,7 @@ export async function open(t: Test, options: Readonly<Record<string, unknown>> =
 
 type Connection = ReturnType<typeof connect>;
 
-/** Everything that an answer brings. Text events are plain objects with their text decoded. */
+/** All batches of an answer. Text events are plain objects with decoded text. */
 export async function read(
   { connector }: Pick<Connection, 'connector'>,
   request: Partial<ModelRequest> = {},
@@ -45,7 +45,7 @@ export async function readAll(
   return (await read(connection, request)).flat();
 }
 
-/** The error that an answer ends in, and the text that came before it. */
+/** The error that ends an answer, and the text before it. */
 export async function readError({ connector }: Pick<Connection, 'connector'>, request: Partial<ModelRequest> = {}) {
   let text = '';
   try {
@@ -59,7 +59,7 @@ export async function readError({ connector }: Pick<Connection, 'connector'>, re
   throw new Error(`there was no error, but the text "${text}"`);
 }
 
-/** Lets the event loop go round a few times: enough for what one side has written to a local socket to be read by the other. */
+/** Runs the event loop a few times, so that data written to a local socket is read by the other side. */
 export async function rounds(count = 10): Promise<void> {
   for (let i = 0; i < count; i++) await new Promise((resolve) => setImmediate(resolve));
 }

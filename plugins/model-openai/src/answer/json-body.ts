@@ -1,20 +1,20 @@
 import type { ModelEvent } from '@plugboard/kernel';
-import type { Answer } from './answer.js';
+import type { Failures } from '../failure/failures.js';
+import type { AnswerParser } from './answer-parser.js';
 import type { BodyReader } from './body-reader.js';
-import type { Failures } from './failures.js';
 
-/** Bytes of one body. */
+/** Largest body in bytes. */
 export const BODY_LIMIT = 16 * 2 ** 20;
 
-/** Reads the body of an answer that was asked for whole: one JSON object. */
-export class WholeBody implements BodyReader {
+/** Reads the body of an answer that is not streamed: one JSON object. */
+export class JsonBody implements BodyReader {
   readonly isDone = false;
-  readonly #answer: Answer;
+  readonly #answer: AnswerParser;
   readonly #failures: Failures;
   readonly #chunks: Buffer[] = [];
   #length = 0;
 
-  constructor(answer: Answer, failures: Failures) {
+  constructor(answer: AnswerParser, failures: Failures) {
     this.#answer = answer;
     this.#failures = failures;
   }
@@ -30,7 +30,7 @@ export class WholeBody implements BodyReader {
     this.#answer.end(true, events);
   }
 
-  breakOff(failure: Error): void {
+  interrupt(failure: Error): void {
     throw failure;
   }
 
@@ -40,7 +40,7 @@ export class WholeBody implements BodyReader {
     try {
       return JSON.parse(body.toString());
     } catch (error) {
-      throw this.#failures.garbled('an answer that is no JSON', error);
+      throw this.#failures.unreadable('an answer that is not JSON', error);
     }
   }
 }

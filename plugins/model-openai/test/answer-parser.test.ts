@@ -1,16 +1,16 @@
 import type { ModelEvent } from '@plugboard/kernel';
 import { ManualClock, SequentialIds } from '@plugboard/kernel/testing';
 import t from 'tap';
-import { Answer } from '../src/answer.js';
-import { Failures } from '../src/failures.js';
-import { Redactor } from '../src/redactor.js';
+import { AnswerParser } from '../src/answer/answer-parser.js';
+import { Failures } from '../src/failure/failures.js';
+import { Redactor } from '../src/failure/redactor.js';
 
 const failures = new Failures(new Redactor([]), new ManualClock(), { idleTimeout: '1s', connectTimeout: '1s' });
 const FINISH = { choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] };
 
-/** What a stream of these chunks says, its end included. */
-function said(...chunks: readonly unknown[]): readonly ModelEvent[] {
-  const answer = new Answer(failures, new SequentialIds());
+/** The events of a stream of these chunks, the end included. */
+function parse(...chunks: readonly unknown[]): readonly ModelEvent[] {
+  const answer = new AnswerParser(failures, new SequentialIds());
   const events: ModelEvent[] = [];
   for (const chunk of chunks) answer.add(chunk, events);
   answer.end(false, events);
@@ -22,12 +22,12 @@ function delta(delta: unknown, rest: object = {}) {
 }
 
 function reasons(...chunks: readonly unknown[]): readonly string[] {
-  return said(...chunks).map((event) => (event.type === 'end' ? event.reason : event.type));
+  return parse(...chunks).map((event) => (event.type === 'end' ? event.reason : event.type));
 }
 
 const END: ModelEvent = { type: 'end', reason: 'stop' };
 
-t.test('empty and missing members say nothing', async (t) => {
+t.test('empty and missing members produce no event', async (t) => {
   const nothing = [
     {},
     { choices: [] },
@@ -40,28 +40,28 @@ t.test('empty and missing members say nothing', async (t) => {
     delta({ content: 7, tool_calls: [] }, { finish_reason: '' }),
     delta({ tool_calls: ['no', null] }),
   ];
-  t.strictSame(said(...nothing, FINISH), [END]);
+  t.strictSame(parse(...nothing, FINISH), [END]);
 });
 
-t.test('a chunk about another choice than the first is not read', async (t) => {
+t.test('ignores chunks of other choices than the first', async (t) => {
   const other = { choices: [{ index: 1, delta: { content: 'no' }, finish_reason: 'length' }] };
-  t.strictSame(said(other, FINISH), [END]);
+  t.strictSame(parse(other, FINISH), [END]);
 });
 
-t.test('reasoning has two names, and is told once', async (t) => {
+t.test('reads reasoning under both names, once', async (t) => {
   const chunks = [
     delta({ reasoning: 'a' }),
     delta({ reasoning_content: 'b' }),
     delta({ reasoning: 'c', reasoning_content: 'c' }),
   ];
-  const thoughts = said(...chunks, FINISH).slice(0, -1);
+  const thoughts = parse(...chunks, FINISH).slice(0, -1);
   t.strictSame(
     thoughts,
     [...'abc'].map((text) => ({ type: 'reasoning', text })),
   );
 });
 
-t.test('content may come in parts', async (t) => {
+t.test('reads content in parts', async (t) => {
   const content = [
     { type: 'thinking', thinking: [{ type: 'text', text: 'Hm.' }, { type: 'reference' }] },
     { type: 'text', text: 'Yes' },
@@ -70,21 +70,26 @@ t.test('content may come in parts', async (t) => {
     { type: 'thinking' },
     'no part',
   ];
-  t.strictSame(said(delta({ content }), FINISH), [{ type: 'reasoning', text: 'Hm.' }, { type: 'text', text: 'Yes' }, END]);
+  t.strictSame(parse(delta({ content }), FINISH), [{ type: 'reasoning', text: 'Hm.' }, { type: 'text', text: 'Yes' }, END]);
 });
 
-t.test('the last usage counts, wherever it stands', async (t) => {
+t.test('the last usage counts, in any chunk', async (t) => {
   const usage = (tokens: number) => ({
     prompt_tokens: tokens,
     completion_tokens: 2,
     completion_tokens_details: { reasoning_tokens: 1 },
   });
-  const [event] = said({ ...delta({}), usage: usage(1) }, FINISH, { choices: [], usage: usage(5) }, { choices: [], usage: null });
+  const [event] = parse(
+    { ...delta({}), usage: usage(1) },
+    FINISH,
+    { choices: [], usage: usage(5) },
+    { choices: [], usage: null },
+  );
   t.strictSame(event, {
     type: 'usage',
     usage: { promptTokens: 5, completionTokens: 2, cachedTokens: 0, reasoningTokens: 1 },
   });
-  const [odd] = said(FINISH, {
+  const [odd] = parse(FINISH, {
     usage: { prompt_tokens: '5', completion_tokens: -1, prompt_tokens_details: { cached_tokens: 0.5 } },
   });
   t.strictSame(odd, {
@@ -93,16 +98,16 @@ t.test('the last usage counts, wherever it stands', async (t) => {
   });
 });
 
-t.test('finish reasons become those of the protocol', async (t) => {
+t.test('maps finish reasons to the protocol', async (t) => {
   const reason = (finish_reason: string) => reasons(delta({}, { finish_reason })).at(-1);
   for (const known of ['stop', 'length', 'content_filter']) t.equal(reason(known), known);
   t.equal(reason('max_tokens'), 'length');
   t.equal(reason('model_length'), 'length');
-  t.equal(reason('eos'), 'stop', 'a reason of which nothing is known but that it is the end');
+  t.equal(reason('eos'), 'stop', 'an unknown reason');
   t.equal(reason('constructor'), 'stop');
 });
 
-t.test('whether there are tool calls counts more than what the finish reason says of them', async (t) => {
+t.test('tool calls override the finish reason', async (t) => {
   const call = delta({ tool_calls: [{ index: 0, id: 'a', function: { name: 'f' } }] });
   const finish = (finish_reason: string) => delta({}, { finish_reason });
   t.strictSame(reasons(call, finish('stop')), ['tool-call', 'tool_calls']);
@@ -111,14 +116,14 @@ t.test('whether there are tool calls counts more than what the finish reason say
   t.strictSame(reasons(finish('tool_calls')), ['stop']);
 });
 
-t.test('an answer that was cut by its length may have half a call, which is left out', async (t) => {
+t.test('an incomplete call is dropped if the length limit cut the answer', async (t) => {
   const half = delta({ tool_calls: [{ index: 0, id: 'a', function: { arguments: '' } }] });
   t.strictSame(reasons(half, delta({}, { finish_reason: 'length' })), ['length']);
-  t.throws(() => said(half, FINISH), { name: 'ModelError', message: /a tool call without a name/ });
+  t.throws(() => parse(half, FINISH), { name: 'ModelError', message: /a tool call without a name/ });
 });
 
-t.test('an answer that was asked for whole needs no finish reason: that it is whole shows in its JSON', async (t) => {
-  const answer = new Answer(failures, new SequentialIds());
+t.test('an answer in one JSON object needs no finish reason', async (t) => {
+  const answer = new AnswerParser(failures, new SequentialIds());
   const events: ModelEvent[] = [];
   answer.add(
     { choices: [{ message: { content: 'a', tool_calls: [{ function: { name: 'f', arguments: {} } }] }, finish_reason: null }] },
@@ -132,8 +137,8 @@ t.test('an answer that was asked for whole needs no finish reason: that it is wh
   ]);
 });
 
-t.test('a chunk that is nothing but text is known as such', async (t) => {
-  const answer = new Answer(failures, new SequentialIds());
+t.test('recognizes a chunk that carries nothing but text', async (t) => {
+  const answer = new AnswerParser(failures, new SequentialIds());
   const plain = (chunk: unknown) => answer.add(chunk, []);
   t.equal(plain(delta({ role: 'assistant', content: 'a', tool_calls: [], refusal: null })), 'a');
   t.equal(plain(delta({ content: '' })), undefined);

@@ -1,8 +1,8 @@
 import type { Usage } from '@plugboard/kernel';
-import { isObject } from './json.js';
+import { isObject } from '../json/json.js';
 
-/** What the protocol's `usage` object says. What is not told, or is no count, is 0. */
-export function usageOf(usage: Readonly<Record<string, unknown>>): Usage {
+/** Reads the protocol's `usage` object. Missing or invalid counts are 0. */
+export function readUsage(usage: Readonly<Record<string, unknown>>): Usage {
   const prompt = isObject(usage.prompt_tokens_details) ? usage.prompt_tokens_details : {};
   const completion = isObject(usage.completion_tokens_details) ? usage.completion_tokens_details : {};
   return {

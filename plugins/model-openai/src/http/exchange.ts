@@ -1,26 +1,26 @@
 import { type Clock, type IdSource, ModelError, type Timer } from '@plugboard/kernel';
 import type { Dispatcher } from 'undici';
-import { Answer } from './answer.js';
+import { AnswerParser } from '../answer/answer-parser.js';
+import type { BodyReader } from '../answer/body-reader.js';
+import { EventStream } from '../answer/event-stream.js';
+import { JsonBody } from '../answer/json-body.js';
+import type { Failures } from '../failure/failures.js';
 import { Batches } from './batches.js';
-import type { BodyReader } from './body-reader.js';
 import { ErrorBody } from './error-body.js';
-import { EventStream } from './event-stream.js';
-import type { Failures } from './failures.js';
-import { WholeBody } from './whole-body.js';
 
-/** Bytes whose events nobody has taken, at which the socket is read no further. */
-const FULL = 131_072;
+/** Reading the socket pauses when this many bytes wait for the reader. */
+const HIGH_WATER_MARK = 131_072;
 
-/** Milliseconds that a response may stay open behind the end of the answer, before its socket is closed. */
-const LINGER = 1000;
+/** Milliseconds that a response may stay open after its answer is complete. */
+const CLOSE_DELAY = 1000;
 
 type Headers = Readonly<Record<string, string | string[] | undefined>>;
 type Controller = Dispatcher.DispatchController;
 
 export interface ExchangeOptions {
-  /** Whether a stream was asked for. */
+  /** Whether the request asked for a stream. */
   readonly incremental: boolean;
-  /** Milliseconds without a byte after which the answer has failed. */
+  /** Milliseconds without a byte after which the answer fails. */
   readonly idleTimeout: number;
   readonly failures: Failures;
   readonly clock: Clock;
@@ -29,29 +29,32 @@ export interface ExchangeOptions {
 }
 
 /**
- * One request to a model server and its response, as undici tells of it.
+ * One request to a model server and its response: a handler of undici's callbacks.
  *
- * 1. undici calls `onRequestStart` when it has a connection to send the request on.
- * 2. The head of the response decides how its body is read: as events, as one JSON object, or as an error.
- * 3. Each read of the socket adds events to `batches`; those of one tick are one batch. While the reader is behind, the socket is not read.
- * 4. The answer is over when the body says so, ends or breaks off, when nothing came for too long, when the signal is aborted, or when the
- *    reader leaves. Except after a good end the socket is closed then; after a good end it serves the next request.
+ * 1. undici calls `onRequestStart` when it has a connection for the request.
+ * 2. The head of the response decides how the body is read: as events, as one JSON object, or as an
+ *    error.
+ * 3. Each read of the socket appends events to `batches`; those of one tick are one batch. While the
+ *    reader is behind, the socket is paused.
+ * 4. The answer is over when it is complete, when the body ends or breaks off, after `idleTimeout`
+ *    without a byte, when the signal is aborted, or when the reader stops. After a complete answer
+ *    the socket serves the next request; otherwise it is closed.
  */
 export class Exchange implements Dispatcher.DispatchHandler {
   readonly batches = new Batches(
-    () => this.#onTaken(),
-    () => this.#letGo(),
+    () => this.#onRead(),
+    () => this.#cancel(),
   );
   readonly #options: ExchangeOptions;
   #controller: Controller | undefined;
   #reader: BodyReader | undefined;
-  /** Runs while an answer is waited for; afterwards while its response has not ended. */
+  /** Runs until the answer is over, then until the response has ended. */
   #timer: Timer | undefined;
   #unread = 0;
   #isInTick = false;
-  /** The reader has been told all that it will be told. */
+  /** The reader has received all that it will receive. */
   #isOver = false;
-  /** Nothing more will come from undici. */
+  /** undici makes no more calls. */
   #isClosed = false;
 
   constructor(options: ExchangeOptions) {
@@ -67,7 +70,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseStart(controller: Controller, status: number, headers: Headers): void {
-    controller.rawHeaders = null; // would be held as long as the response takes, and the read that they came in with them
+    controller.rawHeaders = null; // would keep the buffer they arrived in for as long as the response takes
     if (status < 200 || this.#isOver) return;
     this.#timer?.refresh();
     try {
@@ -85,15 +88,15 @@ export class Exchange implements Dispatcher.DispatchHandler {
       queueMicrotask(this.#onTickOver);
     }
     try {
-      this.#reader.read(chunk, this.batches.gathered);
+      this.#reader.read(chunk, this.batches.pending);
     } catch (error) {
       this.#fail(error);
       return;
     }
     if (this.#reader.isDone) this.#finish();
-    else if (this.batches.gathered.length > 0) {
+    else if (this.batches.pending.length > 0) {
       this.#unread += chunk.length;
-      if (this.#unread >= FULL) controller.pause();
+      if (this.#unread >= HIGH_WATER_MARK) controller.pause();
     }
   }
 
@@ -102,7 +105,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#timer?.cancel();
     if (this.#isOver) return;
     try {
-      this.#reader?.end(this.batches.gathered);
+      this.#reader?.end(this.batches.pending);
       this.#finish();
     } catch (error) {
       this.#fail(error);
@@ -114,29 +117,29 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#timer?.cancel();
     if (this.#isOver) return;
     const { failures } = this.#options;
-    if (this.#reader === undefined) this.#fail(failures.unanswered(error));
-    else this.#breakOff(failures.brokenOff(error));
+    if (this.#reader === undefined) this.#fail(failures.noResponse(error));
+    else this.#interrupt(failures.interrupted(error));
   }
 
   #readerFor(status: number, headers: Headers): BodyReader {
     const { failures, ids, incremental } = this.#options;
     if (status >= 300) return new ErrorBody((body) => failures.status(status, headers, body));
-    const answer = new Answer(failures, ids);
-    // What the response says that it is counts: there are servers that stream what was asked for whole, and others that never stream.
+    const answer = new AnswerParser(failures, ids);
+    // The content type decides: some servers stream what was not to be streamed, others never stream.
     const type = mediaType(headers['content-type']) ?? (incremental ? 'text/event-stream' : 'application/json');
     if (type === 'text/event-stream') return new EventStream(answer, failures);
-    if (type === 'application/json') return new WholeBody(answer, failures);
-    throw failures.garbled(`an answer of the type ${type.replaceAll(/[^\w./+-]/g, '').slice(0, 100)}`);
+    if (type === 'application/json') return new JsonBody(answer, failures);
+    throw failures.unreadable(`an answer of the type ${type.replaceAll(/[^\w./+-]/g, '').slice(0, 100)}`);
   }
 
-  /** Everything that this tick brought has been read: one batch. */
+  /** All data of this tick has been read: one batch. */
   readonly #onTickOver = (): void => {
     this.#isInTick = false;
     this.batches.flush();
-    if (this.#isOver && !this.#isClosed) this.#timer = this.#options.clock.after(LINGER, () => this.#closeSocket());
+    if (this.#isOver && !this.#isClosed) this.#timer = this.#options.clock.after(CLOSE_DELAY, () => this.#closeSocket());
   };
 
-  #onTaken(): void {
+  #onRead(): void {
     this.#unread = 0;
     if (this.#isOver || !this.#controller?.paused) return;
     this.#timer?.refresh();
@@ -144,20 +147,20 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   readonly #onIdle = (): void => {
-    // A socket that is not read is not silent.
+    // A paused socket is not idle.
     if (this.#controller?.paused) this.#timer?.refresh();
-    else this.#breakOff(this.#options.failures.silent());
+    else this.#interrupt(this.#options.failures.idle());
   };
 
   readonly #onAbort = (): void => {
     this.batches.abort(this.#options.signal.reason);
-    this.#letGo();
+    this.#cancel();
   };
 
-  #breakOff(failure: ModelError): void {
+  #interrupt(failure: ModelError): void {
     try {
       if (this.#reader === undefined) throw failure;
-      this.#reader.breakOff(failure, this.batches.gathered);
+      this.#reader.interrupt(failure, this.batches.pending);
       this.#finish();
       this.#closeSocket();
     } catch (error) {
@@ -172,11 +175,13 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
   #fail(error: unknown): void {
     this.#end();
-    this.batches.fail(error instanceof ModelError ? error : this.#options.failures.garbled('what could not be read', error));
+    this.batches.fail(
+      error instanceof ModelError ? error : this.#options.failures.unreadable('an answer that could not be read', error),
+    );
     this.#closeSocket();
   }
 
-  #letGo(): void {
+  #cancel(): void {
     this.#end();
     this.#closeSocket();
   }
@@ -187,13 +192,13 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#options.signal.removeEventListener('abort', this.#onAbort);
   }
 
-  /** undici closes the socket of a request that is aborted, and then calls `onResponseError`. */
+  /** Aborts the request: undici closes its socket and calls `onResponseError`. */
   #closeSocket(): void {
     if (!this.#isClosed) this.#controller?.abort(new Error('the answer is over'));
   }
 }
 
-/** `text/html` of `text/html; charset=utf-8`; undefined where there is none. */
+/** `text/html` of `text/html; charset=utf-8`; undefined without a content type. */
 function mediaType(contentType: string | string[] | undefined): string | undefined {
   if (typeof contentType !== 'string') return undefined;
   const end = contentType.indexOf(';');

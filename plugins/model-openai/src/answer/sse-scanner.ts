@@ -7,52 +7,54 @@ const D = 100;
 const A = 97;
 const T = 116;
 
-/** Is given the data of one event. It is a slice of the read that it came in: whoever keeps it keeps all of that. */
+/** Receives the data of one event. The string is a slice of the whole read and keeps that in memory. */
 export type EventSink = (data: string) => void;
 
 /**
- * Finds the events in a stream of server-sent events (WHATWG HTML, section 9.2), however the reads of the socket cut it. A read is decoded
- * as a whole, and what is found in it is a slice of that: an event that came in one read is not copied.
+ * Finds the events in a stream of server-sent events (WHATWG HTML, section 9.2), however the reads of
+ * the socket cut it. Each read is decoded as a whole, and events are slices of it: an event that
+ * arrives in one read is not copied.
  *
- * A stream is lines; a blank one ends an event. Of the fields only `data` means something here; comments, `event`, `id` and `retry` are passed
- * over. Lines end in LF or CR LF. A lone CR, which the specification allows too, does not end one: no model server writes it.
+ * A stream consists of lines; a blank line ends an event. Only `data` fields are read; comments,
+ * `event`, `id` and `retry` are skipped. Lines end in LF or CR LF. A lone CR, which the specification
+ * allows too, does not end a line: no model server writes it.
  */
 export class SseScanner {
   readonly #sink: EventSink;
   readonly #limit: number;
   readonly #decoder = new StringDecoder('utf8');
 
-  /** What has come of a line whose end has not. */
+  /** The beginning of a line whose end has not arrived. */
   #unfinished = '';
-  /** The values of the `data` lines of the event whose end has not come, with a newline between each two; undefined before the first. */
+  /** The `data` lines of the unfinished event, joined by newlines; undefined before the first. */
   #data: string | undefined;
-  /** How many bytes are held of the event whose end has not come. */
-  #held = 0;
+  /** Bytes kept of the unfinished event. */
+  #buffered = 0;
 
-  /** @param limit bytes that may be held of an event. */
+  /** @param limit largest event in bytes. */
   constructor(sink: EventSink, limit: number) {
     this.#sink = sink;
     this.#limit = limit;
   }
 
-  /** Takes what one read brought. @throws EventTooLarge, and whatever the sink throws; the scanner is of no use then. */
+  /** Reads one piece of the stream. @throws EventTooLarge, and what the sink throws; discard the scanner then. */
   read(chunk: Buffer): void {
     const text = this.#decoder.write(chunk);
     let start = 0;
-    /** Where what is held of this read begins. */
-    let held = 0;
+    /** Where the unfinished event begins in this read. */
+    let kept = 0;
     for (let end = text.indexOf('\n'); end >= 0; end = text.indexOf('\n', start)) {
       if (this.#unfinished === '') this.#takeLine(text, start, end);
       else this.#finishLine(text.slice(start, end));
       start = end + 1;
-      if (this.#data === undefined) held = start;
+      if (this.#data === undefined) kept = start;
     }
     this.#unfinished += text.slice(start);
-    this.#held = held === 0 ? this.#held + chunk.length : Buffer.byteLength(text.slice(held));
-    if (this.#held > this.#limit) throw new EventTooLarge(this.#limit);
+    this.#buffered = kept === 0 ? this.#buffered + chunk.length : Buffer.byteLength(text.slice(kept));
+    if (this.#buffered > this.#limit) throw new EventTooLarge(this.#limit);
   }
 
-  /** Nothing more will come. Returns the data of an event that no blank line ended, if there is one: it may be whole, or a torn-off half. */
+  /** Ends the stream. Returns the data of an event without its blank line, if any: it may be complete or cut. */
   end(): string | undefined {
     const rest = this.#decoder.end();
     if (this.#unfinished + rest !== '') this.#finishLine(rest);
@@ -65,7 +67,7 @@ export class SseScanner {
     this.#takeLine(line, 0, line.length);
   }
 
-  /** @param end where the line's LF stands. */
+  /** @param end position of the line's LF. */
   #takeLine(text: string, start: number, end: number): void {
     const stop = end > start && text.charCodeAt(end - 1) === CR ? end - 1 : end;
     if (stop === start) {
@@ -86,7 +88,7 @@ export class SseScanner {
   }
 }
 
-/** An event, or a line, has more bytes than it may. */
+/** An event, or a line, exceeds the limit. */
 export class EventTooLarge extends Error {
   override readonly name = 'EventTooLarge';
 
@@ -95,7 +97,7 @@ export class EventTooLarge extends Error {
   }
 }
 
-/** Whether the line is a field of the name `data`. A line without a colon is a name alone. */
+/** Whether a line is a `data` field. A line without a colon is a field without a value. */
 function isData(text: string, start: number, end: number): boolean {
   return (
     text.charCodeAt(start) === D &&

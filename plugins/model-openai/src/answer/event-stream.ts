@@ -1,30 +1,30 @@
 import type { ModelEvent } from '@plugboard/kernel';
-import type { Answer } from './answer.js';
+import type { Failures } from '../failure/failures.js';
+import type { AnswerParser } from './answer-parser.js';
 import type { BodyReader } from './body-reader.js';
-import type { Failures } from './failures.js';
+import { ChunkTemplate } from './chunk-template.js';
 import { EventTooLarge, SseScanner } from './sse-scanner.js';
-import { Stencil } from './stencil.js';
 
-/** Bytes of one event (R-036). */
+/** Largest event in bytes (R-036). */
 export const EVENT_LIMIT = 16 * 2 ** 20;
 
-/** How many stencils in a row may be cut in vain. A stream whose events all differ in more than their text is then parsed to its end. */
-const VAIN_CUTS = 4;
+/** After this many templates in a row that matched nothing, the rest of the stream is parsed. */
+const MAX_UNUSED_TEMPLATES = 4;
 
 const DONE = '[DONE]';
 
 /** Reads the body of a streamed answer. */
 export class EventStream implements BodyReader {
-  readonly #answer: Answer;
+  readonly #answer: AnswerParser;
   readonly #failures: Failures;
   readonly #scanner = new SseScanner((data) => this.#take(data), EVENT_LIMIT);
-  #stencil: Stencil | undefined;
-  #cutsInVain = 0;
-  /** Where events go during a read. */
+  #template: ChunkTemplate | undefined;
+  #unusedTemplates = 0;
+  /** The list that the current read appends to. */
   #events: ModelEvent[] = [];
   #isDone = false;
 
-  constructor(answer: Answer, failures: Failures) {
+  constructor(answer: AnswerParser, failures: Failures) {
     this.#answer = answer;
     this.#failures = failures;
   }
@@ -45,14 +45,14 @@ export class EventStream implements BodyReader {
   end(events: ModelEvent[]): void {
     if (this.#isDone) return;
     this.#events = events;
-    // An event without its blank line may be whole: some servers leave that out behind `[DONE]`. Otherwise the stream was cut off in it.
+    // An event without its blank line may be complete: some servers omit the line after `[DONE]`.
     const rest = this.#scanner.end();
     if (rest && (rest === DONE || isJson(rest))) this.#take(rest);
     if (!this.#isDone) this.#close();
   }
 
-  /** Once the model has said why it stopped, nothing is missing but perhaps the usage. */
-  breakOff(failure: Error, events: ModelEvent[]): void {
+  /** After the finish reason, at most the usage is missing. */
+  interrupt(failure: Error, events: ModelEvent[]): void {
     if (!this.#answer.isFinished) throw failure;
     this.#events = events;
     this.#close();
@@ -60,9 +60,9 @@ export class EventStream implements BodyReader {
 
   #take(data: string): void {
     if (this.#isDone) return;
-    const text = this.#stencil?.read(data);
+    const text = this.#template?.match(data);
     if (text) {
-      this.#cutsInVain = 0;
+      this.#unusedTemplates = 0;
       this.#events.push(text);
     } else if (data === DONE) this.#close();
     else this.#parse(data);
@@ -73,12 +73,12 @@ export class EventStream implements BodyReader {
     try {
       chunk = JSON.parse(data);
     } catch (error) {
-      throw this.#failures.garbled('an event that is no JSON', error);
+      throw this.#failures.unreadable('an event that is not JSON', error);
     }
     const text = this.#answer.add(chunk, this.#events);
-    if (text === undefined || this.#cutsInVain >= VAIN_CUTS) return;
-    this.#cutsInVain += 1;
-    this.#stencil = Stencil.cut(data, text);
+    if (text === undefined || this.#unusedTemplates >= MAX_UNUSED_TEMPLATES) return;
+    this.#unusedTemplates += 1;
+    this.#template = ChunkTemplate.derive(data, text);
   }
 
   #close(): void {

@@ -1,13 +1,14 @@
 export interface RetryAdvice {
-  /** Whether the server says so; undefined where it does not say. */
+  /** What `x-should-retry` says; undefined without that header. */
   readonly retryable: boolean | undefined;
   /** Milliseconds to wait. */
   readonly retryAfter: number | undefined;
 }
 
 /**
- * What a server says about trying again: `Retry-After` (RFC 9110, section 10.2.3: seconds or a date), and the two headers that clients of
- * this protocol know besides, `retry-after-ms` and `x-should-retry`. Another Plugboard sends the last after a turn that must not run twice.
+ * Reads what a response says about retrying: `Retry-After` (RFC 9110, section 10.2.3: seconds or a
+ * date), and two headers that OpenAI's clients know: `retry-after-ms` and `x-should-retry`. Another
+ * Plugboard sends the latter after a turn that must not run twice.
  *
  * @param now milliseconds since 1970.
  */

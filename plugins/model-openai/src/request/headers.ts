@@ -1,0 +1,24 @@
+type Headers = Readonly<Record<string, string>>;
+
+/** Makes the headers of every request of a connection. */
+export function defaultHeaders(apiKey: string | undefined, configured: Headers): Headers {
+  return mergeHeaders(
+    {
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+      'user-agent': 'plugboard',
+      ...(apiKey ? { authorization: `Bearer ${apiKey}` } : {}),
+    },
+    configured,
+  );
+}
+
+/** Adds headers, replacing those of the same name. Names are lower case, so that none is sent twice. */
+export function mergeHeaders(headers: Headers, more: Headers): Headers {
+  let merged: Record<string, string> | undefined;
+  for (const name in more) {
+    merged ??= { ...headers };
+    merged[name.toLowerCase()] = more[name] as string;
+  }
+  return merged ?? headers;
+}
