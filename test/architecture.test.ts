@@ -38,18 +38,18 @@ function broken(rule: (one: Import) => boolean): string[] {
   return imports.filter(rule).map(({ from, written }) => `${from} imports ${written}`);
 }
 
-t.test('the host knows nothing of agents, the command line or the test kit', async (t) => {
+t.test('the host imports nothing of the rest of the kernel', async (t) => {
   t.strictSame(
     broken(({ from, file }) => from.startsWith('kernel/src/host/') && file !== undefined && !file.startsWith('kernel/src/host/')),
     [],
   );
 });
 
-t.test('agents know nothing of the command line or the test kit', async (t) => {
+t.test('the contracts import only the host', async (t) => {
   t.strictSame(
     broken(
       ({ from, file }) =>
-        from.startsWith('kernel/src/agent/') && file !== undefined && !/^kernel\/src\/(agent|host)\//.test(file),
+        from.startsWith('kernel/src/contracts/') && file !== undefined && !/^kernel\/src\/(contracts|host)\//.test(file),
     ),
     [],
   );
@@ -75,6 +75,26 @@ t.test('a package reaches another one through its entry point only', async (t) =
     broken(({ from, written }) => written === '@plugboard/kernel/testing' && !from.includes('/test/')),
     [],
   );
+});
+
+/** The folders of a package from the top down: each imports only those after it, and `config.ts`. */
+const LAYERS: Readonly<Record<string, readonly string[]>> = {
+  'plugins/agent-runtime': ['', 'turn', 'sessions', 'tools', 'directory', 'history/summary', 'history', 'streams', 'diagnostics'],
+};
+
+t.test('folders of a package import downwards', async (t) => {
+  for (const [dir, layers] of Object.entries(LAYERS)) {
+    const folder = (file: string) => dirname(relative(`${dir}/src`, file)).replace(/^\.$/, '');
+    const inside = sources.filter((file) => file.startsWith(`${dir}/src/`));
+    t.strictSame([...new Set(inside.map(folder))].sort(), [...layers].sort(), `the folders of ${dir}`);
+    t.strictSame(
+      broken(({ from, file }) => {
+        if (!inside.includes(from) || file === undefined || file === `${dir}/src/config.ts`) return false;
+        return layers.indexOf(folder(file)) < layers.indexOf(folder(from));
+      }),
+      [],
+    );
+  }
 });
 
 t.test('files import downwards: there is no circle', async (t) => {

@@ -1,7 +1,6 @@
-import { agentRuntimePlugin } from './agent/runtime-plugin.js';
 import type { FileLayout } from './host/file-layout.js';
 
-/** How `plugboard.yaml` is cut into sections, and what an entry's short name means in each. The host itself knows none of them. */
+/** The sections of `plugboard.yaml`, and the package that a short name means in each. */
 export const layout: FileLayout = {
   sections: {
     transports: { prefix: 'transport', shape: 'map', required: true },
@@ -22,8 +21,8 @@ export const layout: FileLayout = {
       },
     },
     plugins: { prefix: 'plugin', shape: 'map' },
+    // Its options are the top-level keys `agents`, `projects`, `defaultAgent` and `limits`.
+    runtime: { prefix: '', shape: 'single', fallback: { use: 'agent-runtime' }, topLevelOptions: true },
   },
-  // Its options are the top-level keys `agents`, `projects`, `defaultAgent` and `limits`.
-  bundled: [agentRuntimePlugin],
   plainOptions: ['host', 'port', 'system'],
 };

@@ -1,8 +1,8 @@
 import type { Message, SessionId } from '@plugboard/kernel';
 import { ManualClock } from '@plugboard/kernel/testing';
-import type { Interceptor } from '../../kernel/src/agent/points/interceptor.js';
-import { ModelError } from '../../kernel/src/agent/points/model-connector.js';
-import { OPEN } from '../../kernel/src/agent/principal.js';
+import type { Interceptor } from '../../kernel/src/contracts/interceptor.js';
+import { ModelError } from '../../kernel/src/contracts/model-connector.js';
+import { OPEN } from '../../kernel/src/contracts/principal.js';
 import {
   call,
   collect,
@@ -13,7 +13,7 @@ import {
   ScriptedModel,
   single,
   user,
-} from '../../kernel/test/agent/harness.js';
+} from '../../plugins/agent-runtime/test/harness.js';
 import { type Attempt, check, type Kept, type Verdict } from './checker.js';
 import { answerTo, NOTE, roundsOf, textOfTurn } from './known-turns.js';
 import { type Life, MortalStore } from './mortal-store.js';

@@ -1,7 +1,7 @@
-import { AuthProviders } from '../agent/points/auth-provider.js';
-import { ModelConnectors } from '../agent/points/model-connector.js';
-import { SessionStores } from '../agent/points/session-store.js';
-import { Transports } from '../agent/points/transport.js';
+import { AuthProviders } from '../contracts/auth-provider.js';
+import { ModelConnectors } from '../contracts/model-connector.js';
+import { SessionStores } from '../contracts/session-store.js';
+import { Transports } from '../contracts/transport.js';
 import type { Composition } from '../host/composition.js';
 
 /** What a person wants to know of a server, by the names in its file. */

@@ -22,7 +22,7 @@ export interface PluginFact {
   readonly version: string;
   /** The module that was loaded. */
   readonly path: string;
-  /** `models.fast`, or `kernel` for what is bundled. */
+  /** The entry that uses it, for example `models.fast`. */
   readonly entry: string;
   readonly provides: readonly { readonly point: string; readonly name: string }[];
 }
@@ -133,7 +133,7 @@ export class Composition {
     const problems = new Problems(file);
     for (const { cause, entry, plugin } of failures) {
       if (!(cause instanceof ConfigFault)) continue;
-      const place = contents.entries.find(({ id }) => id === entry)?.path ?? [];
+      const place = contents.entries.find(({ id }) => id === entry)?.optionsPath ?? [];
       for (const { path, message } of cause.problems) problems.add([...place, ...path], message, 'value', plugin);
     }
     problems.throwIfAny();
@@ -157,7 +157,7 @@ export class Composition {
     const { layout, contents, loader } = this.#parts;
     const described = contents.entries.map(async (entry): Promise<DescribedEntry> => {
       const { name, section, use, plugin } = entry;
-      const prefix = layout.sections[section ?? '']?.prefix ?? '';
+      const prefix = layout.sections[section]?.prefix ?? '';
       return { name, section, use, plugin: plugin ?? (await loader.load(use, prefix).catch(() => undefined)) };
     });
     return fileSchema(layout, await Promise.all(described));

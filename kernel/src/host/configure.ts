@@ -24,12 +24,12 @@ export function configure(
   secrets: Set<string>,
   problems: Problems,
 ): void {
-  const { plugin, path, options, references, commonKeys } = entry;
+  const { plugin, optionsPath, options, references, commonKeys } = entry;
   for (const secret of secretVariables(entry, layout)) secrets.add(secret);
   if (plugin === undefined) return;
   const checked = plugin.options.check(options, references, commonKeys);
   for (const secret of checked.secrets) secrets.add(secret);
-  for (const fault of checked.faults) problems.add([...path, ...fault.path], fault.message, fault.at, plugin);
+  for (const fault of checked.faults) problems.add([...optionsPath, ...fault.path], fault.message, fault.at, plugin);
   if (checked.faults.length > 0) entry.faulty = true;
   else entry.config = checked.value;
   ask(entry, plugin, context, problems);
@@ -54,7 +54,7 @@ function ask(entry: Entry, plugin: LoadedPlugin, context: CheckContext, problems
   try {
     for (const problem of plugin.definition.check(rest.config, context)) {
       if (!mayComplain(problem.path, rest.removed)) continue;
-      problems.add([...entry.path, ...problem.path], problem.message, 'value', plugin);
+      problems.add([...entry.optionsPath, ...problem.path], problem.message, 'value', plugin);
       entry.faulty = true;
     }
   } catch (error) {

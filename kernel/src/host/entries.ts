@@ -4,7 +4,6 @@ import type { FileLayout, SectionLayout } from './file-layout.js';
 import type { LoadedPlugin } from './loader.js';
 import { LOG_LEVELS } from './log.js';
 import { suggestion } from './nearest.js';
-import type { DefinedPlugin } from './plugin.js';
 import type { Problems } from './problems.js';
 import { OptionSchema } from './schema.js';
 import type { JsonSchema } from './schema-types.js';
@@ -14,30 +13,32 @@ type Options = Readonly<Record<string, unknown>>;
 
 /** One entry of the file on its way through the phases: each adds what it finds out. */
 export interface Entry {
-  /** `models.fast`; `kernel` for what is bundled. */
+  /** `models.fast`. */
   readonly id: string;
   /** `fast`. */
   readonly name: string;
-  /** `models`; undefined for what is bundled. */
-  readonly section: string | undefined;
-  /** Where its options begin in the file. */
+  /** `models`. */
+  readonly section: string;
+  /** Its place in the file. */
   readonly path: ConfigPath;
+  /** Where its options are: `path`, or the top level if the section has `topLevelOptions`. */
+  readonly optionsPath: ConfigPath;
   /** Empty where the file does not tell. */
   readonly use: string;
   readonly optional: boolean;
   readonly unless: readonly string[];
   /** The plugin's own options as they are written, variables replaced. */
-  readonly options: Options;
+  options: Options;
   /** The section's shared options, checked. */
   readonly shared: Options;
-  readonly references: readonly Reference[];
+  references: readonly Reference[];
   /** Keys that may stand beside the plugin's own. */
   readonly commonKeys: readonly string[];
   /** Why it takes no part. */
   withdrawn?: string;
   /** Something is wrong with it and was told; it is checked further, and not registered. */
   faulty: boolean;
-  /** Given for what is bundled; the load phase finds the others'. */
+  /** Set by the load phase. */
   plugin?: LoadedPlugin;
   /** Set by the configure phase, where nothing is wrong with the options: checked, defaults filled in, frozen. */
   config?: Options;
@@ -45,7 +46,7 @@ export interface Entry {
 
 /** What the file says, cut into its parts. */
 export interface FileContents {
-  /** What is bundled, then the sections' in the order of the file. */
+  /** In the order of the file. */
   readonly entries: readonly Entry[];
   /** The words that stand in place of a section's entries. */
   readonly literals: ReadonlyMap<string, string>;
@@ -103,9 +104,8 @@ export class FileReader {
     this.#content = this.#topLevel(file.content, changes);
   }
 
-  /** @param bundled plugins that take part without an entry; the properties of their schemas are keys of the top level. */
-  read(bundled: readonly LoadedPlugin[]): FileContents {
-    for (const plugin of bundled) this.#readBundled(plugin);
+  /** Cuts the file into entries. Call `readTopLevelOptions` once their plugins are loaded. */
+  read(): FileContents {
     const { sections } = this.#layout;
     for (const section of new Set([...this.#content.keys(), ...Object.keys(sections)])) {
       const cut = sections[section];
@@ -120,16 +120,42 @@ export class FileReader {
     };
   }
 
-  /** The file's top level after the changes. A key with nothing behind it is as good as absent, unless its section is strict. */
+  /** Reads the options that are keys of the top level, and reports the keys that belong to no section and no plugin. */
+  readTopLevelOptions(): void {
+    const { sections } = this.#layout;
+    const owners = this.#entries.filter(({ section }) => sections[section]?.topLevelOptions);
+    for (const entry of owners) this.#readTopLevelOptionsOf(entry);
+    // Without its plugin, it is unknown which keys belong to an entry.
+    if (owners.some(({ plugin }) => plugin === undefined)) return;
+    const known = [...Object.keys(sections), ...owners.flatMap(topLevelKeys), 'log'];
+    for (const key of this.#content.keys()) {
+      if (!known.includes(key)) this.#problems.add([key], `unknown section${suggestion(key, known)}`);
+    }
+  }
+
+  #readTopLevelOptionsOf(entry: Entry): void {
+    for (const key of Object.keys(entry.options)) {
+      this.#problems.add([...entry.path, key], `unknown option; the options of ${entry.id} are keys of the file's top level`);
+    }
+    const keys = topLevelKeys(entry).filter((key) => (this.#content.get(key) ?? null) !== null);
+    const raw = Object.fromEntries(keys.map((key) => [key, this.#content.get(key)]));
+    const { value, references, sound } = this.#interpolate(raw, []);
+    entry.options = value as Options;
+    entry.references = references;
+    if (!sound || this.#reportUnset([], references)) entry.faulty = true;
+  }
+
+  /** The file's top level after the changes. A section without a value counts as absent, unless it is strict. */
   #topLevel(content: unknown, { omit = [], replace = {} }: FileChanges): Map<string, unknown> {
-    const { sections, bundled } = this.#layout;
-    const known = [...Object.keys(sections), ...bundled.flatMap(topLevelKeys), 'log'];
+    const { sections } = this.#layout;
     const found = new Map<string, unknown>();
-    if (content !== null && !isMap(content)) this.#problems.add([], `the file must be a map of sections: ${known.join(', ')}`);
+    if (content !== null && !isMap(content)) {
+      this.#problems.add([], `the file must be a map of sections: ${[...Object.keys(sections), 'log'].join(', ')}`);
+    }
     for (const [key, value] of Object.entries(isMap(content) ? content : {})) {
       if (omit.includes(key) || key === '$schema') continue;
-      if (!known.includes(key)) this.#problems.add([key], `unknown section${suggestion(key, known)}`);
-      else if (value !== null || sections[key]?.strict) found.set(key, value);
+      const section = sections[key];
+      if (value !== null || section === undefined || section.strict) found.set(key, value);
     }
     for (const [key, value] of Object.entries(replace)) found.set(key, value);
     for (const [key, { required, fallback }] of Object.entries(sections)) {
@@ -139,27 +165,6 @@ export class FileReader {
         this.#problems.add([key], 'this section is missing, or nothing stands under it; nothing could reach the server');
     }
     return found;
-  }
-
-  #readBundled(plugin: LoadedPlugin): void {
-    const keys = topLevelKeys(plugin.definition).filter((key) => this.#content.has(key));
-    const raw = Object.fromEntries(keys.map((key) => [key, this.#content.get(key)]));
-    const { value, references, sound } = this.#interpolate(raw, []);
-    this.#entries.push({
-      id: 'kernel',
-      name: 'kernel',
-      section: undefined,
-      path: [],
-      use: plugin.name,
-      optional: false,
-      unless: [],
-      options: value as Options,
-      shared: {},
-      references,
-      commonKeys: [],
-      faulty: !sound || this.#reportUnset([], references),
-      plugin,
-    });
   }
 
   #readSection(section: string, cut: SectionLayout): void {
@@ -201,6 +206,7 @@ export class FileReader {
       name,
       section,
       path,
+      optionsPath: cut.topLevelOptions ? [] : path,
       use: typeof use === 'string' ? use : 'use' in value || cut.shape === 'single' ? '' : name,
       optional: optional === true,
       unless: Array.isArray(unless) ? unless : [],
@@ -225,7 +231,7 @@ export class FileReader {
   }
 
   #reportUnset(path: ConfigPath, references: readonly Reference[]): boolean {
-    return reportUnset({ path, references }, this.#problems);
+    return reportUnset({ optionsPath: path, references }, this.#problems);
   }
 
   #readLogLevel(): string {
@@ -238,11 +244,11 @@ export class FileReader {
 }
 
 /** Tells of every variable that has no value and no default. Whether there was one. */
-export function reportUnset({ path, references }: Pick<Entry, 'path' | 'references'>, problems: Problems): boolean {
+export function reportUnset({ optionsPath, references }: Pick<Entry, 'optionsPath' | 'references'>, problems: Problems): boolean {
   const unset = references.filter(({ from }) => from === 'unset');
   for (const { path: below, name } of unset) {
     problems.add(
-      [...path, ...below],
+      [...optionsPath, ...below],
       `the variable ${name} is not set; set it, in .env for example, or write \${${name}:-default}`,
       'value',
     );
@@ -250,8 +256,8 @@ export function reportUnset({ path, references }: Pick<Entry, 'path' | 'referenc
   return unset.length > 0;
 }
 
-function topLevelKeys(plugin: DefinedPlugin): readonly string[] {
-  return Object.keys(plugin.configSchema.properties ?? {});
+function topLevelKeys({ plugin }: Entry): readonly string[] {
+  return Object.keys(plugin?.definition.configSchema.properties ?? {});
 }
 
 function isMap(value: unknown): value is Options {

@@ -48,7 +48,7 @@ export function defineExtensionPoint<T>(
 export interface Contribution<T> {
   readonly name: string;
   readonly value: T;
-  /** The configuration entry it came from, for example `models.fast`, or `kernel` for what is bundled. */
+  /** The configuration entry that contributed it, for example `models.fast`. */
   readonly entry: string;
   /** What the entry says under the options that every entry of its section has, for example `timeout` of a tool. */
   readonly shared: Readonly<Record<string, unknown>>;

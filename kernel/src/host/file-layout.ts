@@ -1,33 +1,35 @@
-import type { DefinedPlugin } from './plugin.js';
 import type { JsonSchema } from './schema-types.js';
 
 /**
- * How a configuration file is cut into sections. The host knows no section but its own `log`: whoever runs it says which
- * there are, and what their entries are called.
+ * The sections of a configuration file. The host itself owns only `log`; the caller of `compose`
+ * defines the others.
  */
 export interface FileLayout {
   readonly sections: Readonly<Record<string, SectionLayout>>;
-  /** Plugins that are part of every composition. The properties of their option schemas are keys of the file's top level. */
-  readonly bundled: readonly DefinedPlugin[];
-  /** Options that are nothing to hide from the logs though a variable filled them in, by their keys: `host`, `port`. */
+  /** Keys of options that are never secret, even if an environment variable provides the value: `host`, `port`. */
   readonly plainOptions: readonly string[];
 }
 
 export interface SectionLayout {
-  /** `x` as an entry's `use` means the package `@plugboard/<prefix>-x`. */
+  /** `use: x` means the package `@plugboard/<prefix>-x`, or `@plugboard/x` if the prefix is empty. */
   readonly prefix: string;
-  /** `map`: named entries. `single`: the section is itself the one entry. */
+  /** `map`: named entries. `single`: the section is one entry. */
   readonly shape: 'map' | 'single';
-  /** Whether the file must have the section. */
+  /** The file must have the section. */
   readonly required?: boolean;
-  /** The section may be absent, but must not be empty; and no entry of it may be `optional`. */
+  /** The section may be absent but not empty, and its entries cannot be `optional`. */
   readonly strict?: boolean;
-  /** Words that may stand in place of the entries. */
+  /** Words that are valid in place of the entries: `auth: open`. */
   readonly literals?: readonly string[];
-  /** The entry of a `single` section that is absent. */
+  /** The entry to use if a `single` section is absent. */
   readonly fallback?: Readonly<Record<string, unknown>>;
-  /** Options that every entry of the section has beside its plugin's own. */
+  /** Options that every entry of the section accepts in addition to its plugin's own. */
   readonly shared?: SharedOptions;
+  /**
+   * The options of a `single` entry are keys of the file's top level instead of keys beside `use`:
+   * the properties of its plugin's schema become sections of the file.
+   */
+  readonly topLevelOptions?: boolean;
 }
 
 export type SharedOptions = Readonly<Record<string, JsonSchema>>;

@@ -21,18 +21,21 @@ const PATTERNS = {
   date: String.raw`^\d{4}-\d{2}-\d{2}`,
 } as const;
 
+const NO_OPTIONS: JsonSchema = { type: 'object', properties: {}, additionalProperties: false };
+
 /** The JSON Schema of the whole file, for editors: the sections, and in them the options of the plugins that the file uses. */
-export function fileSchema({ sections, bundled }: FileLayout, entries: readonly DescribedEntry[]): PlainSchema {
+export function fileSchema({ sections }: FileLayout, entries: readonly DescribedEntry[]): PlainSchema {
   const definitions: Record<string, PlainSchema> = {};
   const properties: Record<string, PlainSchema> = {};
   for (const [section, cut] of Object.entries(sections)) {
     const ofSection = entries.filter((entry) => entry.section === section);
     for (const { plugin } of ofSection) {
-      if (plugin !== undefined) definitions[definitionName(section, plugin.name)] = entryDefinition(cut, plugin);
+      if (plugin === undefined) continue;
+      definitions[definitionName(section, plugin.name)] = entryDefinition(cut, plugin);
+      if (cut.topLevelOptions) Object.assign(properties, editable(plugin.options.schema).properties);
     }
     properties[section] = sectionSchema(section, cut, ofSection);
   }
-  for (const { configSchema } of bundled) Object.assign(properties, editable(configSchema).properties);
   properties.log = editable(LOG_SCHEMA);
   return {
     $schema: 'http://json-schema.org/draft-07/schema#',
@@ -53,7 +56,7 @@ function definitionName(section: string, plugin: string): string {
 /** One plugin's options, with the keys that every entry of the section may have. */
 function entryDefinition(cut: SectionLayout, { options, definition }: LoadedPlugin): PlainSchema {
   const common = commonSchema(cut);
-  const { properties, required = [], ...rest } = options.schema;
+  const { properties, required = [], ...rest } = cut.topLevelOptions ? NO_OPTIONS : options.schema;
   return editable({
     ...rest,
     type: ['object', 'null'],

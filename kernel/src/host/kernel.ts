@@ -6,15 +6,13 @@ import { configure } from './configure.js';
 import { type Entry, type FileChanges, type FileContents, FileReader } from './entries.js';
 import { reasonOf } from './errors.js';
 import type { FileLayout } from './file-layout.js';
-import { KERNEL } from './kernel-package.js';
-import { LoadError, type LoadedPlugin, Loader } from './loader.js';
+import { LoadError, Loader } from './loader.js';
 import { createLogger, type LogSink } from './log.js';
 import { startOrder } from './order.js';
 import type { CheckContext } from './plugin.js';
 import { Problems } from './problems.js';
 import { type Registered, registerEntry, rootContainer, type Surroundings } from './register.js';
 import { Registry } from './registry.js';
-import { OptionSchema } from './schema.js';
 import { StatusBoard } from './status-board.js';
 import { type Environment, readEnvironment } from './variables.js';
 import { withdrawEntries } from './withdraw.js';
@@ -57,11 +55,13 @@ export async function compose(options: ComposeOptions): Promise<Composition> {
   const problems = new Problems(file);
   if (file.broken) problems.throwIfAny();
   const env = readEnvironment(file.folder, options.env ?? process.env);
-  const contents = new FileReader(file, layout, options, env, problems).read(layout.bundled.map(bundledPlugin));
+  const reader = new FileReader(file, layout, options, env, problems);
+  const contents = reader.read();
   withdrawEntries(contents.entries, problems);
 
   const loader = new Loader(file.folder, cwd);
   await Promise.all(present(contents).map((entry) => load(entry, layout, loader, problems)));
+  reader.readTopLevelOptions();
 
   const secrets = new Set<string>();
   const resolvePath = (path: string) => resolve(file.folder, path);
@@ -96,18 +96,8 @@ function present(contents: FileContents): Entry[] {
   return contents.entries.filter((entry) => entry.withdrawn === undefined);
 }
 
-function bundledPlugin(definition: LoadedPlugin['definition']): LoadedPlugin {
-  return {
-    definition,
-    options: new OptionSchema(definition.configSchema),
-    name: definition.name,
-    version: KERNEL.version,
-    path: KERNEL.path,
-  };
-}
-
 async function load(entry: Entry, { sections }: FileLayout, loader: Loader, problems: Problems): Promise<void> {
-  if (entry.section === undefined || entry.use === '') return; // bundled, or told of already
+  if (entry.use === '') return; // reported already
   try {
     entry.plugin = await loader.load(entry.use, sections[entry.section]?.prefix ?? entry.section);
   } catch (error) {

@@ -43,7 +43,7 @@ export class Loader {
 
   #resolve(use: string, prefix: string): string {
     if (use.startsWith('./') || use.startsWith('../')) return resolvePath(resolve(this.#fileFolder, use));
-    const name = use.includes('/') ? use : `@plugboard/${prefix}-${use}`;
+    const name = packageName(use, prefix);
     if (!PACKAGE_NAME.test(name)) {
       throw new LoadError(
         `"${use}" names no plugin: it is no short name, no package name, and no path that begins with ./ or ../`,
@@ -60,6 +60,12 @@ export class Loader {
     }
     throw new LoadError(`the plugin ${name} is not installed; npm install ${name.startsWith('@') ? name : name.split('/')[0]}`);
   }
+}
+
+/** The package that `use` names: a short name `x` means `@plugboard/<prefix>-x`, or `@plugboard/x` if the prefix is empty. */
+export function packageName(use: string, prefix: string): string {
+  if (use.includes('/')) return use;
+  return prefix === '' ? `@plugboard/${use}` : `@plugboard/${prefix}-${use}`;
 }
 
 /** A module of the folder, whether or not there is one. */

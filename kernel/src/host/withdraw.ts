@@ -22,7 +22,7 @@ export function withdrawEntries(entries: readonly Entry[], problems: Problems): 
   const decided = new Set<Entry>();
   for (const entry of entries) decide(entry, entries, decided, [], problems);
   for (const entry of entries) {
-    if (entry.withdrawn === undefined && entry.section !== undefined && reportUnset(entry, problems)) entry.faulty = true;
+    if (entry.withdrawn === undefined && reportUnset(entry, problems)) entry.faulty = true;
   }
 }
 

@@ -128,11 +128,13 @@ const QUIET: HostView = { phase: 'running', entries: () => [], literal: () => un
 
 function entryOf(id: string, config: Readonly<Record<string, unknown>>): Entry {
   const path = id.split('.');
+  const [section = id] = path;
   return {
     id,
     name: path.slice(1).join('.') || id,
-    section: path[0],
+    section,
     path,
+    optionsPath: path,
     use: '.',
     optional: false,
     unless: [],

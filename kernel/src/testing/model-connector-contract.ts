@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { ModelConnector, ModelEvent, ModelRequest } from '../agent/points/model-connector.js';
+import type { ModelConnector, ModelEvent, ModelRequest } from '../contracts/model-connector.js';
 import { type ContractCase, deepFreeze, soon } from './contract.js';
 
 export interface ModelConnectorSamples {

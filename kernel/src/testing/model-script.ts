@@ -1,4 +1,4 @@
-import type { Usage } from '../agent/usage.js';
+import type { Usage } from '../contracts/usage.js';
 
 /**
  * What a scripted model server does with one request:

@@ -1,5 +1,6 @@
 import { ConfigFile } from '../host/config-file.js';
 import { type Entry, FileReader } from '../host/entries.js';
+import { packageName } from '../host/loader.js';
 import { Problems } from '../host/problems.js';
 import { layout } from '../layout.js';
 
@@ -58,9 +59,7 @@ export class Readme {
  */
 export function entriesServedBy(plugin: string, yaml: string): readonly Entry[] {
   const file = new ConfigFile('plugboard.yaml', 'plugboard.yaml', yaml);
-  const { entries } = new FileReader(file, layout, {}, {}, new Problems(file)).read([]);
-  const named = entries.filter(({ use, section = '' }) => {
-    return plugin === (use.includes('/') ? use : `@plugboard/${layout.sections[section]?.prefix}-${use}`);
-  });
+  const { entries } = new FileReader(file, layout, {}, {}, new Problems(file)).read();
+  const named = entries.filter(({ use, section }) => plugin === packageName(use, layout.sections[section]?.prefix ?? section));
   return named.length > 0 ? named : entries.filter(({ use }) => use.startsWith('.'));
 }

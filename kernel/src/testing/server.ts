@@ -1,6 +1,6 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { Transports } from '../agent/points/transport.js';
+import { Transports } from '../contracts/transport.js';
 import type { Clock, IdSource } from '../host/ambient.js';
 import type { Composition } from '../host/composition.js';
 import { compose } from '../host/kernel.js';

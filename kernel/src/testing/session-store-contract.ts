@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { SessionStore } from '../agent/points/session-store.js';
+import type { SessionStore } from '../contracts/session-store.js';
 import type { ManualClock } from './clock.js';
 import { type ContractCase, soon } from './contract.js';
 import { apartCases } from './session-store/apart-cases.js';

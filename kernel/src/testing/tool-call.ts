@@ -1,5 +1,5 @@
-import type { ToolCall } from '../agent/points/tool-source.js';
-import { OPEN } from '../agent/principal.js';
+import { OPEN } from '../contracts/principal.js';
+import type { ToolCall } from '../contracts/tool-source.js';
 
 /** A tool call's surroundings, and what the tool told of its progress. */
 export interface TestToolCall extends ToolCall {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { Ajv } from 'ajv';
-import type { Tool, ToolOutput, ToolSource } from '../agent/points/tool-source.js';
+import type { Tool, ToolOutput, ToolSource } from '../contracts/tool-source.js';
 import { type ContractCase, deepFreeze, soon } from './contract.js';
 import { testToolCall } from './tool-call.js';
 

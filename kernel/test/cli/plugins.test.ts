@@ -10,9 +10,9 @@ t.test('as JSON, for programs', async (t) => {
   t.equal(stderr, '');
   const { plugins, routes, ...rest } = JSON.parse(stdout);
   t.same(rest, {});
-  const [kernel, web, model, store] = plugins;
+  const [web, model, store, runtime] = plugins;
   t.equal(plugins.length, 4, 'what is withdrawn is not loaded');
-  t.match(kernel, { entry: 'kernel', provides: [{ point: 'agent.runtime', name: 'kernel' }] });
+  t.match(runtime, { entry: 'runtime', provides: [{ point: 'agent.runtime', name: 'runtime' }] });
   t.same(web, {
     name: 'web',
     version: '0.1.0',

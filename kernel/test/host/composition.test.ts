@@ -1,7 +1,6 @@
 import { join } from 'node:path';
 import { defineExtensionPoint, type PluginContext } from '@plugboard/kernel';
 import t from 'tap';
-import { KERNEL } from '../../src/host/kernel-package.js';
 import { layout } from '../../src/layout.js';
 import { ManualClock } from '../../src/testing/clock.js';
 import { SequentialIds } from '../../src/testing/ids.js';
@@ -182,20 +181,37 @@ t.test('what is loaded is told in the order of the file, with the routes that it
   t.equal(composition.file, join(t.testdirName, 'plugboard.yaml'));
 });
 
-t.test('what is bundled needs no entry, and has its options at the top of the file', async (t) => {
+t.test('the agent runtime needs no entry, and its options are keys of the top level', async (t) => {
   const files = {
     'plugboard.yaml': 'transports: {}\nsessions: { use: memory }\nagents: { a: { model: m } }\nmodels: { m: { use: ./m.js } }\n',
     'm.js': plugin(),
   };
   const { composition } = await composed(t, files, { layout });
-  const [kernel] = composition.plugins;
-  t.match(kernel, {
-    entry: 'kernel',
-    version: KERNEL.version,
-    path: join(import.meta.dirname, '../..'),
-    provides: [{ point: 'agent.runtime', name: 'kernel' }],
-  });
+  t.match(
+    composition.plugins.find(({ entry }) => entry === 'runtime'),
+    { name: '@plugboard/agent-runtime', provides: [{ point: 'agent.runtime', name: 'runtime' }] },
+  );
   t.same(composition.keys('agents'), ['a']);
+});
+
+t.test('another runtime brings other keys of the top level, and takes no options beside `use`', async (t) => {
+  const runtime = plugin({
+    properties: '{ crew: { type: "array", items: { type: "string" } } }',
+    register: 'globalThis.crew = ctx.config.crew;',
+  });
+  const files = (use: string, rest: string) => ({
+    'plugboard.yaml': `transports: {}\nsessions: { use: memory }\nruntime: ${use}\n${rest}`,
+    'r.js': runtime,
+  });
+  await composed(t, files('{ use: ./r.js }', 'crew: [ada]\n'), { layout });
+  t.same(left('crew'), ['ada']);
+  t.same(await problemsOf(t, files('{ use: ./r.js, crew: [ada] }', 'agents: {}\n'), { layout }), [
+    "plugboard.yaml:3:25 runtime.crew: unknown option; the options of runtime are keys of the file's top level",
+    'plugboard.yaml:4:1 agents: unknown section; there is "transports", "auth", "sessions", "models", "tools", "plugins", "runtime", "crew", "log"',
+  ]);
+  t.match(await problemsOf(t, files('{ use: not-there }', 'agents: {}\n'), { layout }), [
+    'plugboard.yaml:3:17 runtime.use: the plugin @plugboard/not-there is not installed',
+  ]);
 });
 
 t.test('sections can be left out, and replaced', async (t) => {
@@ -261,7 +277,7 @@ t.test('a part of a file that cannot be run has what is well of it, says what is
   files['plugboard.yaml'] += '  broken: { use: ./broken.js }\n';
   const { composition } = await composed(t, files, { partial: true });
   t.strictSame(
-    composition.plugins.map(({ entry }) => entry).filter((entry) => entry !== 'kernel'),
+    composition.plugins.map(({ entry }) => entry),
     ['plugins.well'],
   );
   t.match(composition.mistakes?.message, /plugins\.broken/);

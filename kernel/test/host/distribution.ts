@@ -6,12 +6,16 @@ import { type ComposeOptions, compose } from '../../src/host/kernel.js';
 import { layout } from '../../src/layout.js';
 import { CapturedLog } from '../../src/testing/capture-log.js';
 
-/** The sections of the real file, without what is bundled, and with no store where none is named: a host and nothing else. */
+const { runtime, ...otherSections } = layout.sections;
+
+/** The sections of the real file without an agent runtime, and without a default store. */
 export const bare: FileLayout = {
   ...layout,
-  bundled: [],
-  sections: { ...layout.sections, sessions: { prefix: 'store', shape: 'single' } },
+  sections: { ...otherSections, sessions: { prefix: 'store', shape: 'single' } },
 };
+
+/** The same with the default agent runtime. */
+export const withRuntime: FileLayout = { ...bare, sections: { ...bare.sections, ...(runtime && { runtime }) } };
 
 /** Texts by their names, and folders. */
 export interface Files {

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import t from 'tap';
 import { layout } from '../../src/layout.js';
-import { bare, composed, installed, plugin, problemsOf } from './distribution.js';
+import { bare, composed, installed, plugin, problemsOf, withRuntime } from './distribution.js';
 
 /** Tells its options to whoever asks for what is at its point. */
 const tells = (parts: Parameters<typeof plugin>[0] = {}) => plugin({ ...parts, register: 'ctx.contribute(point, ctx.config);' });
@@ -212,7 +212,7 @@ t.test('rule 3: an unset name without a default is an error that names the varia
         'plugboard.yaml': `transports: {}\nlog: { level: "\${LEVEL}" }\nmodels:\n  a: { use: ./p.js, n: "\${MISSING}", m: "\${", l: [1, "x\${OTHER}"] }\nagents: { b: { model: a, system: "\${PROMPT}" } }\n`,
         'p.js': plugin({ properties: '{ n: { type: "integer" }, m: {}, l: { type: "array" } }' }),
       },
-      { layout: { ...bare, bundled: layout.bundled } },
+      { layout: withRuntime },
     ),
     [
       `plugboard.yaml:2:15 log.level: the variable LEVEL is not set; set it, in .env for example, or write \${LEVEL:-default}`,
@@ -304,9 +304,9 @@ t.test('rule 4: all errors of a file are reported together, and none hides those
       'throws.js': plugin({ name: 'throws', register: 'throw new Error("no wish to");' }),
       'check-throws.js': plugin({ name: 'check-throws', more: 'check() { throw new TypeError("oops"); },' }),
     },
-    { layout: { ...bare, bundled: layout.bundled } },
+    { layout: withRuntime },
   );
-  const runtime = '(plugin @plugboard/kernel/agent-runtime';
+  const runtime = '(plugin @plugboard/agent-runtime';
   t.match(problems, [
     'plugboard.yaml:2:1 transports: this key is written twice',
     'plugboard.yaml:3:1 modles: unknown section, did you mean "models"?',
@@ -388,7 +388,7 @@ plugins: { a: { use: ./p.js } }
 });
 
 t.test('rule 6: references that lead nowhere are errors, and every section but transports may be absent', async (t) => {
-  const full = { layout: { ...bare, bundled: layout.bundled } };
+  const full = { layout: withRuntime };
   const store = plugin({ register: 'ctx.contribute(ctx.config && StoreOf, {});' }).replace(
     'import { CLOCK',
     "import { SessionStores as StoreOf } from '@plugboard/kernel'; import { CLOCK",
@@ -400,7 +400,7 @@ t.test('rule 6: references that lead nowhere are errors, and every section but t
   );
   t.same(
     composition.plugins.map(({ entry }) => entry),
-    ['kernel', 'sessions'],
+    ['sessions', 'runtime'],
   );
   t.match(
     await problemsOf(

@@ -1,9 +1,9 @@
 import {
   type AssistantMessage,
   type ConversationTurns,
+  isToolImagesMessage,
   type Message,
   type StoredTurn,
-  showsToolImages,
   type ToolCallPart,
   type ToolMessage,
   textOf,
@@ -42,7 +42,7 @@ function itemsOfMessage(message: Message, messages: readonly Message[], at: Item
 }
 
 function saidByUser({ content }: UserMessage, messages: readonly Message[], at: ItemPlace, view: ItemView): Item[] {
-  const isTools = showsToolImages(messages, at.message);
+  const isTools = isToolImagesMessage(messages, at.message);
   if (isTools && view.toolVisibility !== 'full') return [];
   const role = isTools ? 'tool' : 'user';
   return [{ id: itemId('msg', at), type: 'message', role, status: 'completed', content: inputParts(content) }];

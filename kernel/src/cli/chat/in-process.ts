@@ -1,6 +1,6 @@
-import type { AgentEvent } from '../../agent/event.js';
-import { AgentRuntimes } from '../../agent/points/agent-runtime.js';
-import { OPEN } from '../../agent/principal.js';
+import { AgentRuntimes } from '../../contracts/agent-runtime.js';
+import type { AgentEvent } from '../../contracts/event.js';
+import { OPEN } from '../../contracts/principal.js';
 import { systemIds } from '../../host/ambient.js';
 import type { Composition } from '../../host/composition.js';
 import { compose } from '../../host/kernel.js';

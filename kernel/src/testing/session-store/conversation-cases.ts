@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { conversationId } from '../../agent/conversation-id.js';
-import { SessionExists, type SessionId, VersionConflict } from '../../agent/points/session-store.js';
+import { conversationId } from '../../contracts/conversation-id.js';
+import { SessionExists, type SessionId, VersionConflict } from '../../contracts/session-store.js';
 import { EVERY_FORM, ODD_KEYS, ODD_TEXTS } from './odd.js';
 import type { Theme } from './theme.js';
 import { assertFacts, assertLoaded, commitTurns, HOUR, OWNER, SESSION, turn } from './told.js';

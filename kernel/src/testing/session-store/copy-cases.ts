@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { SessionExists } from '../../agent/points/session-store.js';
+import { SessionExists } from '../../contracts/session-store.js';
 import type { Theme } from './theme.js';
 import { assertFacts, assertLoaded, commitTurns, HOUR, OWNER, SESSION, turn } from './told.js';
 

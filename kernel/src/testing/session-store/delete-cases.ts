@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { conversationId } from '../../agent/conversation-id.js';
-import { type SessionStore, VersionConflict } from '../../agent/points/session-store.js';
+import { conversationId } from '../../contracts/conversation-id.js';
+import { type SessionStore, VersionConflict } from '../../contracts/session-store.js';
 import type { Theme } from './theme.js';
 import { assertFacts, assertLoaded, commitTurns, DAY, HOUR, OWNER, SESSION, turn } from './told.js';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import type { IdempotencyKey, IdempotencyRecord } from '../../agent/points/idempotency-store.js';
-import { VersionConflict } from '../../agent/points/session-store.js';
+import type { IdempotencyKey, IdempotencyRecord } from '../../contracts/idempotency-store.js';
+import { VersionConflict } from '../../contracts/session-store.js';
 import { ODD_KEYS, ODD_TEXTS } from './odd.js';
 import type { Theme } from './theme.js';
 import { assertLoaded, HOUR, MINUTE, SESSION, turn } from './told.js';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { conversationId } from '../../agent/conversation-id.js';
-import type { SessionFacts, SessionId, SessionPage, SessionStore } from '../../agent/points/session-store.js';
+import { conversationId } from '../../contracts/conversation-id.js';
+import type { SessionFacts, SessionId, SessionPage, SessionStore } from '../../contracts/session-store.js';
 import { HOSTILE, ODD_KEYS } from './odd.js';
 import type { Theme } from './theme.js';
 import { HOUR, OWNER, turn } from './told.js';

@@ -1,4 +1,4 @@
-import type { Message } from '../../agent/message.js';
+import type { Message } from '../../contracts/message.js';
 
 export const ODD_TEXTS = [
   '',

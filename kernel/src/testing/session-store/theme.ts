@@ -1,4 +1,4 @@
-import type { SessionStore } from '../../agent/points/session-store.js';
+import type { SessionStore } from '../../contracts/session-store.js';
 import type { ManualClock } from '../clock.js';
 
 /** What the cases of one theme are made with. */

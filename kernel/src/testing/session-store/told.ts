@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
-import { conversationId } from '../../agent/conversation-id.js';
-import type { Message } from '../../agent/message.js';
-import type { SessionFacts, SessionId, SessionStore, StoredSession } from '../../agent/points/session-store.js';
+import { conversationId } from '../../contracts/conversation-id.js';
+import type { Message } from '../../contracts/message.js';
+import type { SessionFacts, SessionId, SessionStore, StoredSession } from '../../contracts/session-store.js';
 
 export const MINUTE = 60_000;
 export const HOUR = 60 * MINUTE;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import type { Message } from '../../agent/message.js';
-import { VersionConflict } from '../../agent/points/session-store.js';
+import type { Message } from '../../contracts/message.js';
+import { VersionConflict } from '../../contracts/session-store.js';
 import { EVERY_FORM, ODD_TEXTS } from './odd.js';
 import type { Theme } from './theme.js';
 import { assertLoaded, commitTurns, SESSION, turn } from './told.js';

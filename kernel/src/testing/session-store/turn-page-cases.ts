@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { TurnPage } from '../../agent/points/session-store.js';
+import type { TurnPage } from '../../contracts/session-store.js';
 import { EVERY_FORM } from './odd.js';
 import type { Theme } from './theme.js';
 import { commitTurns, SESSION, tryToSpoil, turn } from './told.js';

@@ -1,0 +1,174 @@
+import type { Infer, JsonSchema } from '@plugboard/kernel';
+
+const duration = { type: 'string', format: 'duration' } as const;
+
+/** One entry of `agents`. */
+const agentSchema = {
+  type: 'object',
+  properties: {
+    model: {
+      description: 'A name under `models`, or a list of names: the first connection that works answers.',
+      anyOf: [
+        { type: 'string', minLength: 1 },
+        { type: 'array', items: { type: 'string', minLength: 1 }, minItems: 1, uniqueItems: true },
+      ],
+    },
+    system: {
+      description: 'The system prompt: text, or `{ file: PATH }`.',
+      anyOf: [
+        { type: 'string' },
+        {
+          type: 'object',
+          properties: {
+            file: { type: 'string', minLength: 1, description: 'Path of the prompt, relative to the configuration file.' },
+          },
+          required: ['file'],
+          additionalProperties: false,
+        },
+      ],
+    },
+    tools: {
+      type: 'array',
+      items: { type: 'string', minLength: 1 },
+      description:
+        'Tools the agent may call, by their entry under `tools`: `name` and `name/*` allow all tools of the entry, `name/tool` one.',
+      default: [],
+    },
+    params: {
+      type: 'object',
+      additionalProperties: true,
+      description: 'Sampling parameters sent to the model. They override those of a request.',
+      default: {},
+    },
+    clientTools: {
+      type: 'string',
+      enum: ['ignore', 'passthrough'],
+      description:
+        'Tools in a request: `ignore` drops them, `passthrough` offers them to the model and returns its calls to the caller.',
+      default: 'ignore',
+    },
+    maxSteps: {
+      type: 'integer',
+      minimum: 1,
+      description: 'Model calls per turn. At the limit the turn ends with the answer so far.',
+      default: 16,
+    },
+    maxToolCalls: {
+      type: 'integer',
+      minimum: 0,
+      description: 'Tool calls per turn. At the limit the turn ends with the answer so far.',
+      default: 64,
+    },
+    maxTokens: {
+      type: 'integer',
+      minimum: 1,
+      description: 'Tokens of all model calls per turn. At the limit the turn ends with the answer so far.',
+    },
+    timeout: { ...duration, description: 'Time limit of one turn. At the limit the turn fails.', default: '10m' },
+    project: { type: 'string', minLength: 1, description: 'The project (tenant) the agent belongs to.', default: 'default' },
+    description: { type: 'string', description: 'A description for people, shown in lists of agents.' },
+    toolVisibility: {
+      type: 'string',
+      enum: ['full', 'names', 'none'],
+      description: 'What callers see of tool calls, on routes that show them: everything, names only, or nothing.',
+      default: 'full',
+    },
+    history: {
+      description:
+        'What the model receives of a session that no longer fits its context window: the newest turns (`truncate`), a summary of the older turns and the newest ones (`summarize`), or an error (`error`). `{ policy, maxMessages, maxTokens }` sets further limits.',
+      anyOf: [
+        { type: 'string', enum: ['truncate', 'summarize', 'error'] },
+        {
+          type: 'object',
+          properties: {
+            policy: {
+              type: 'string',
+              enum: ['truncate', 'summarize', 'error'],
+              description: 'The policy; `truncate` if absent.',
+            },
+            maxMessages: { type: 'integer', minimum: 0, description: 'Messages of the history sent to the model.' },
+            maxTokens: { type: 'integer', minimum: 0, description: 'Tokens of the history sent to the model.' },
+          },
+          additionalProperties: false,
+        },
+      ],
+      default: 'truncate',
+    },
+    onBusy: {
+      type: 'string',
+      enum: ['enqueue', 'reject', 'interrupt'],
+      description: 'A request to a session that is running a turn: it waits, it is refused, or it interrupts the running turn.',
+      default: 'enqueue',
+    },
+    onRestart: {
+      type: 'string',
+      enum: ['rollback', 'keep-input'],
+      description: 'A turn that a crash of the server interrupted: it is dropped, or its input is kept in the session.',
+      default: 'rollback',
+    },
+    onDisconnect: {
+      type: 'string',
+      enum: ['cancel', 'continue'],
+      description: 'A turn whose caller disconnects: it is cancelled, or it continues and is kept in the session.',
+      default: 'cancel',
+    },
+  },
+  required: ['model'],
+  additionalProperties: false,
+} as const satisfies JsonSchema;
+
+/** The options of the runtime: keys of the configuration's top level. */
+export const configSchema = {
+  type: 'object',
+  properties: {
+    agents: { type: 'object', additionalProperties: agentSchema, description: 'The agents, by name.', default: {} },
+    projects: {
+      type: 'object',
+      additionalProperties: {
+        type: 'object',
+        properties: {
+          defaultAgent: { type: 'string', minLength: 1, description: 'The agent used when `model` matches nothing.' },
+        },
+        additionalProperties: false,
+      },
+      description: 'The projects (tenants) other than `default`, by name.',
+      default: {},
+    },
+    defaultAgent: {
+      type: 'string',
+      minLength: 1,
+      description: 'The agent used when `model` matches nothing, for the project `default`.',
+    },
+    limits: {
+      type: 'object',
+      properties: {
+        runningTurns: {
+          type: 'integer',
+          minimum: 1,
+          description: 'Turns that run at the same time in this process.',
+          default: 2000,
+        },
+        queuedTurns: {
+          type: 'integer',
+          minimum: 0,
+          description: 'Turns that wait for a place among them. Beyond the limit, callers get 503.',
+          default: 1000,
+        },
+        queuedPerSession: {
+          type: 'integer',
+          minimum: 0,
+          description: 'Turns that wait for an earlier turn of their session. Beyond the limit, callers get 409.',
+          default: 8,
+        },
+      },
+      additionalProperties: false,
+      description: 'Limits of the whole process.',
+      default: {},
+    },
+  },
+  additionalProperties: false,
+} as const satisfies JsonSchema;
+
+export type RuntimeSettings = Infer<typeof configSchema>;
+export type AgentSettings = Infer<typeof agentSchema>;
+export type LimitSettings = RuntimeSettings['limits'];

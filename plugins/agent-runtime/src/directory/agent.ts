@@ -1,0 +1,127 @@
+import { createHash } from 'node:crypto';
+import type { Extensions, ModelConnector, Target } from '@plugboard/kernel';
+import { DEFAULT_PROJECT, parseDuration } from '@plugboard/kernel';
+import type { AgentSettings } from '../config.js';
+import type { HistoryRules } from '../history/history-view.js';
+import { modelNames } from './check-config.js';
+import { sets } from './parameters.js';
+import { readPrompt } from './system-prompt.js';
+
+/** What becomes of a turn that a crash of the server interrupted: it is logged and dropped, or its input is kept. */
+export type RestartPolicy = 'rollback' | 'keep-input';
+
+/** What ends a turn before the model does. */
+export interface Budget {
+  readonly steps: number;
+  readonly toolCalls: number;
+  readonly tokens: number;
+}
+
+/** What answers under a name, with all that a turn at it needs. Made once the connections run, never changed. */
+export interface Agent extends Target {
+  readonly description: string | undefined;
+  /** The connections, in the order in which they are asked. */
+  readonly connections: readonly string[];
+  readonly system: string | undefined;
+  /** Patterns of the tools it may call. */
+  readonly tools: readonly string[];
+  readonly params: Readonly<Record<string, unknown>>;
+  readonly budget: Budget;
+  /** Milliseconds for one turn. */
+  readonly timeout: number;
+  readonly onRestart: RestartPolicy;
+  readonly history: HistoryRules;
+  /** Tokens that fit into one request and its answer together. */
+  readonly contextWindow: number;
+}
+
+const agents = new WeakSet<Target>();
+
+/** What stands behind a target. @throws where it is none that a directory gave. */
+export function agentBehind(target: Target): Agent {
+  if (!agents.has(target)) throw new TypeError(`"${target.name}" is no target that the runtime's resolve() gave`);
+  return target as Agent;
+}
+
+function made(agent: Agent): Agent {
+  agents.add(agent);
+  return agent;
+}
+
+/** An agent of the configuration. */
+export function configuredAgent(
+  name: string,
+  settings: AgentSettings,
+  models: Extensions<ModelConnector>,
+  resolvePath: (path: string) => string,
+): Agent {
+  const system = readPrompt(settings, resolvePath);
+  return made({
+    kind: 'agent',
+    name,
+    project: settings.project,
+    description: settings.description,
+    system,
+    tools: settings.tools,
+    params: settings.params,
+    clientTools: settings.clientTools,
+    toolVisibility: settings.toolVisibility,
+    budget: {
+      steps: settings.maxSteps,
+      toolCalls: settings.maxToolCalls,
+      tokens: settings.maxTokens ?? Number.POSITIVE_INFINITY,
+    },
+    timeout: parseDuration(settings.timeout),
+    onBusy: settings.onBusy,
+    onRestart: settings.onRestart,
+    history: historyRules(settings.history),
+    onDisconnect: settings.onDisconnect,
+    fingerprint: fingerprint([name, settings, system]),
+    ...connected(modelNames(settings), settings.params, models),
+  });
+}
+
+/** A raw model connection, wrapped as the smallest agent: no prompt, no tools of its own, one model call. */
+export function rawModel(name: string, models: Extensions<ModelConnector>): Agent {
+  return made({
+    kind: 'model',
+    name,
+    project: DEFAULT_PROJECT,
+    description: undefined,
+    system: undefined,
+    tools: [],
+    params: {},
+    clientTools: 'passthrough',
+    toolVisibility: 'full',
+    budget: { steps: 1, toolCalls: Number.POSITIVE_INFINITY, tokens: Number.POSITIVE_INFINITY },
+    timeout: parseDuration('10m'),
+    onBusy: 'enqueue',
+    onRestart: 'rollback',
+    history: historyRules('truncate'),
+    onDisconnect: 'cancel',
+    fingerprint: fingerprint([name, models.get(name)?.model]),
+    ...connected([name], {}, models),
+  });
+}
+
+/** What follows from the connections that are there; those that were withdrawn are passed over. */
+function connected(names: readonly string[], params: Readonly<Record<string, unknown>>, models: Extensions<ModelConnector>) {
+  const connections = names.filter((name) => models.get(name) !== undefined);
+  const first = models.get(connections[0] ?? '');
+  return {
+    connections,
+    connection: connections[0] ?? '',
+    input: first?.input ?? (['text'] as const),
+    contextWindow: first?.contextWindow ?? Number.POSITIVE_INFINITY,
+    honours: (param: string) => !sets(params, param) && first?.takes(param) === true,
+  };
+}
+
+function historyRules(settings: AgentSettings['history']): HistoryRules {
+  const { policy = 'truncate', maxMessages, maxTokens } = typeof settings === 'string' ? { policy: settings } : settings;
+  return { policy, maxMessages: maxMessages ?? Number.POSITIVE_INFINITY, maxTokens: maxTokens ?? Number.POSITIVE_INFINITY };
+}
+
+function fingerprint(parts: readonly unknown[]): string {
+  return createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 12);
+}

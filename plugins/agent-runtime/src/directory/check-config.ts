@@ -1,0 +1,115 @@
+import { readFileSync } from 'node:fs';
+import type { CheckContext, ConfigProblem } from '@plugboard/kernel';
+import { DEFAULT_PROJECT, nearest } from '@plugboard/kernel';
+import type { AgentSettings, RuntimeSettings } from '../config.js';
+import { LEAST_ROOM } from '../history/summary/due-summary.js';
+import { promptFile } from './system-prompt.js';
+
+/** Everything wrong with the agents that their schema cannot say: references that lead nowhere, names that clash, prompts that cannot be read. */
+export function checkConfig(settings: RuntimeSettings, context: CheckContext): ConfigProblem[] {
+  const problems: ConfigProblem[] = [];
+  const models = context.entries('models');
+  const projects = new Set([DEFAULT_PROJECT, ...Object.keys(settings.projects)]);
+
+  for (const [name, agent] of Object.entries(settings.agents)) {
+    const at = (...path: (string | number)[]) => ['agents', name, ...path];
+    if (models.includes(name)) {
+      problems.push({ path: at(), message: `an agent and a model may not share a name, and "${name}" stands under models too` });
+    }
+    if (!projects.has(agent.project)) {
+      problems.push({ path: at('project'), message: unknown('project', agent.project, [...projects], 'projects') });
+    }
+    problems.push(...checkModels(agent, models, context.withdrawn('models'), at));
+    agent.tools.forEach((pattern, index) => {
+      const entry = toolEntry(pattern);
+      const known = context.entries('tools');
+      if (!known.includes(entry)) problems.push({ path: at('tools', index), message: unknown('tool', entry, known, 'tools') });
+    });
+    problems.push(...checkPrompt(agent, context, at), ...checkHistory(agent, at));
+  }
+
+  const defaults: [readonly (string | number)[], string | undefined, string][] = [
+    [['defaultAgent'], settings.defaultAgent, DEFAULT_PROJECT],
+    ...Object.entries(settings.projects).map(([project, { defaultAgent }]): [string[], string | undefined, string] => [
+      ['projects', project, 'defaultAgent'],
+      defaultAgent,
+      project,
+    ]),
+  ];
+  for (const [path, name, project] of defaults) {
+    if (name === undefined) continue;
+    const agent = settings.agents[name];
+    if (!agent) problems.push({ path, message: unknown('agent', name, Object.keys(settings.agents), 'agents') });
+    else if (agent.project !== project) {
+      problems.push({
+        path,
+        message: `agent "${name}" belongs to project "${agent.project}", and a default agent must belong to its own project`,
+      });
+    }
+  }
+  return problems;
+}
+
+/** The entry that a tool pattern (`name`, `name/tool`, `name/*`) speaks of. */
+export function toolEntry(pattern: string): string {
+  const slash = pattern.indexOf('/');
+  return slash < 0 ? pattern : pattern.slice(0, slash);
+}
+
+export function modelNames(agent: AgentSettings): readonly string[] {
+  return typeof agent.model === 'string' ? [agent.model] : agent.model;
+}
+
+type At = (...path: (string | number)[]) => (string | number)[];
+
+function checkModels(agent: AgentSettings, models: readonly string[], withdrawn: readonly string[], at: At): ConfigProblem[] {
+  const names = modelNames(agent);
+  const place = (index: number) => (typeof agent.model === 'string' ? at('model') : at('model', index));
+  const problems = names.flatMap((name, index) =>
+    models.includes(name) ? [] : [{ path: place(index), message: unknown('model', name, models, 'models') }],
+  );
+  if (problems.length === 0 && names.every((name) => withdrawn.includes(name))) {
+    const all = names.map((name) => `"${name}"`).join(', ');
+    problems.push({
+      path: at('model'),
+      message: `no model is left: ${all} ${names.length === 1 ? 'is' : 'are'} withdrawn (optional, unless)`,
+    });
+  }
+  return problems;
+}
+
+function checkPrompt(agent: AgentSettings, context: CheckContext, at: At): ConfigProblem[] {
+  const file = promptFile(agent);
+  if (file === undefined) return [];
+  const path = context.resolvePath(file);
+  try {
+    readFileSync(path, 'utf8');
+    return [];
+  } catch (error) {
+    return [
+      {
+        path: at('system', 'file'),
+        message: `cannot read the prompt ${path}: ${(error as NodeJS.ErrnoException).code ?? error}`,
+      },
+    ];
+  }
+}
+
+function checkHistory({ history }: AgentSettings, at: At): ConfigProblem[] {
+  if (typeof history === 'string' || history.policy !== 'summarize') return [];
+  if (history.maxTokens === undefined || history.maxTokens >= LEAST_ROOM) return [];
+  return [
+    {
+      path: at('history', 'maxTokens'),
+      message: `with less than ${LEAST_ROOM} tokens there is no room for a summary; raise it, or choose the policy "truncate"`,
+    },
+  ];
+}
+
+function unknown(noun: string, name: string, known: readonly string[], section: string): string {
+  if (known.length === 0) return `unknown ${noun} "${name}": nothing stands under ${section}`;
+  const near = nearest(name, known);
+  return near === undefined
+    ? `unknown ${noun} "${name}"; under ${section} stand ${known.map((one) => `"${one}"`).join(', ')}`
+    : `unknown ${noun} "${name}", did you mean "${near}"?`;
+}

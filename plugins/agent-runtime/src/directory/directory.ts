@@ -1,0 +1,72 @@
+import type { Extensions, Listing, ModelConnector, Resolution } from '@plugboard/kernel';
+import { DEFAULT_PROJECT, type Principal } from '@plugboard/kernel';
+import type { RuntimeSettings } from '../config.js';
+import { type Agent, configuredAgent, rawModel } from './agent.js';
+
+/**
+ * Who answers under a name, for whom: the service document's order of resolution.
+ *
+ * 1. An agent of that name that the caller reaches; one that exists out of reach is forbidden.
+ * 2. A raw model connection of that name, in the open scope and the default project's only.
+ * 3. The default agent of the caller's project.
+ * 4. Nobody.
+ */
+export class Directory {
+  readonly #agents = new Map<string, Agent>();
+  readonly #models = new Map<string, Agent>();
+  readonly #defaults = new Map<string, string>();
+
+  constructor(settings: RuntimeSettings, models: Extensions<ModelConnector>, resolvePath: (path: string) => string) {
+    for (const [name, agent] of Object.entries(settings.agents)) {
+      this.#agents.set(name, configuredAgent(name, agent, models, resolvePath));
+    }
+    for (const { name } of models) this.#models.set(name, rawModel(name, models));
+    if (settings.defaultAgent !== undefined) this.#defaults.set(DEFAULT_PROJECT, settings.defaultAgent);
+    for (const [project, { defaultAgent }] of Object.entries(settings.projects)) {
+      if (defaultAgent !== undefined) this.#defaults.set(project, defaultAgent);
+    }
+  }
+
+  resolve(name: string, principal: Principal): Resolution {
+    const agent = this.#agents.get(name);
+    if (agent) return reaches(principal, agent) ? { kind: 'target', target: agent } : { kind: 'forbidden' };
+    const model = reachesModels(principal) ? this.#models.get(name) : undefined;
+    if (model) return { kind: 'target', target: model };
+    const standIn = this.#agents.get(this.#defaults.get(principal.project) ?? '');
+    if (!standIn || !reaches(principal, standIn)) return { kind: 'unknown' };
+    return { kind: 'target', target: standIn };
+  }
+
+  list(principal: Principal): Listing[] {
+    const agents = [...this.#agents.values()].filter((agent) => reaches(principal, agent));
+    const models = reachesModels(principal) ? [...this.#models.values()] : [];
+    return [...agents, ...models.filter((model) => !this.#agents.has(model.name))].map(({ name, kind, description }) => ({
+      name,
+      kind,
+      description,
+    }));
+  }
+
+  /** The agent or raw model of that name, whoever asks. */
+  named(name: string): Agent | undefined {
+    return this.#agents.get(name) ?? this.#models.get(name);
+  }
+
+  agents(): Iterable<Agent> {
+    return this.#agents.values();
+  }
+
+  /** Whether there is anybody to answer at all. */
+  get inhabited(): boolean {
+    return this.#agents.size > 0 && this.#models.size > 0;
+  }
+}
+
+function reaches(principal: Principal, agent: Agent): boolean {
+  if (principal.agents && !principal.agents.includes(agent.name)) return false;
+  return principal.project === DEFAULT_PROJECT || principal.project === agent.project;
+}
+
+function reachesModels(principal: Principal): boolean {
+  return principal.project === DEFAULT_PROJECT && principal.agents === undefined;
+}

@@ -1,0 +1,285 @@
+import type {
+  AgentRuntime,
+  Claimed,
+  Clock,
+  Conversations,
+  Extensions,
+  HostView,
+  IdempotencyKey,
+  IdSource,
+  Interceptor,
+  Listing,
+  Logger,
+  ModelConnector,
+  Principal,
+  Resolution,
+  SessionRequest,
+  SessionStore,
+  Timer,
+  ToolSource,
+  TurnRequest,
+} from '@plugboard/kernel';
+import {
+  type AgentEvent,
+  type AgentEvents,
+  ConfigFault,
+  type ConfigProblem,
+  type FailureCode,
+  failed,
+  failureOf,
+  isTerminal,
+  sealed,
+  TurnError,
+} from '@plugboard/kernel';
+import type { RuntimeSettings } from './config.js';
+import { begin } from './diagnostics/channels.js';
+import { agentBehind } from './directory/agent.js';
+import { Directory } from './directory/directory.js';
+import { SessionConversations } from './sessions/conversations.js';
+import type { History } from './sessions/history.js';
+import { recoverTurns } from './sessions/recovery.js';
+import type { SessionTurn } from './sessions/session-actor.js';
+import { SessionSupervisor } from './sessions/session-supervisor.js';
+import { keeping } from './sessions/store-call.js';
+import { abandoned } from './streams/broadcast.js';
+import { Channel } from './streams/channel.js';
+import { ToolBatches } from './tools/tool-batches.js';
+import { Toolboxes } from './tools/toolbox.js';
+import { Turnstile } from './turn/concurrency-limiter.js';
+import { IdempotencyKeys, type KeyedTurn } from './turn/idempotency.js';
+import { ModelCalls } from './turn/model-calls.js';
+import { runTurn, type TurnParts } from './turn/run-turn.js';
+import { TokenTurns } from './turn/token-turns.js';
+
+/** Batches that wait for a slow reader before the turn, and with it the model's socket, waits for the reader. */
+const CHANNEL_BATCHES = 16;
+/** How long a turn that was told to end may take for it, in milliseconds. Its caller is told of the end then without it. */
+const SETTLE = 5_000;
+
+/** How long a store may take to say whether it can work, in milliseconds. Load balancers wait no longer for their probes. */
+const HEALTH_PATIENCE = 2_000;
+
+/** Failures that whoever runs the server should hear of; the others are the caller's own doing, or told in the access log. */
+const OPERATORS_CONCERN: ReadonlySet<FailureCode> = new Set(['model_failed', 'timed_out', 'store_failed']);
+
+/** What the runtime is built over: its surroundings, and what other plugins contribute. */
+export interface RuntimeParts {
+  readonly settings: RuntimeSettings;
+  readonly log: Logger;
+  readonly clock: Clock;
+  readonly ids: IdSource;
+  readonly host: HostView;
+  readonly models: Extensions<ModelConnector>;
+  readonly tools: Extensions<ToolSource>;
+  readonly stores: Extensions<SessionStore>;
+  readonly interceptors: Extensions<Interceptor>;
+  resolvePath(path: string): string;
+}
+
+/** The agent runtime: says who answers, and lets turns run on their own while their readers only read. */
+export class Runtime implements AgentRuntime {
+  readonly conversations: Conversations;
+  readonly #parts: RuntimeParts;
+  readonly #turnParts: TurnParts;
+  readonly #toolboxes: Toolboxes;
+  readonly #sessions: SessionSupervisor;
+  readonly #keys: IdempotencyKeys;
+  readonly #tokens = new TokenTurns();
+  readonly #running = new Map<AbortController, Promise<void>>();
+  #directory: Directory | undefined;
+
+  constructor(parts: RuntimeParts) {
+    const { settings, log, clock, ids, models, tools, stores, interceptors } = parts;
+    this.#parts = parts;
+    this.#toolboxes = new Toolboxes(tools, log);
+    const { runningTurns, queuedTurns, queuedPerSession } = settings.limits;
+    const keep = keeping(clock);
+    this.#turnParts = {
+      keep,
+      clock,
+      ids,
+      stores,
+      interceptors,
+      models: new ModelCalls(models, clock, ids, log),
+      toolboxes: this.#toolboxes,
+      tools: new ToolBatches(clock),
+      gate: new Turnstile({ places: runningTurns, queue: queuedTurns, refusal: overloaded }, clock),
+    };
+    this.#sessions = new SessionSupervisor(queuedPerSession, clock, log);
+    this.#keys = new IdempotencyKeys(stores, keep, log);
+    this.conversations = new SessionConversations({
+      stores,
+      ids,
+      log,
+      keep,
+      sessions: this.#sessions,
+      toolboxes: this.#toolboxes,
+      directory: () => this.#known(),
+    });
+  }
+
+  /** Looks at what the agents are made of, now that it runs. @throws ConfigFault for everything that is wrong with their tools. */
+  async start(signal: AbortSignal): Promise<void> {
+    const directory = new Directory(this.#parts.settings, this.#parts.models, this.#parts.resolvePath);
+    const problems: ConfigProblem[] = [];
+    for (const { name, tools } of directory.agents()) {
+      for (const { path, message } of await this.#toolboxes.problems(tools, signal)) {
+        problems.push({ path: ['agents', name, 'tools', ...path], message });
+      }
+    }
+    if (problems.length > 0) throw new ConfigFault(problems);
+    const agents = new Map([...directory.agents()].map((agent) => [agent.name, agent]));
+    await recoverTurns(this.#parts.stores.one(), (name) => agents.get(name)?.onRestart ?? 'rollback', this.#parts.log);
+    this.#directory = directory;
+  }
+
+  /** Ends the turns that still run, and waits for them. */
+  async stop(signal: AbortSignal): Promise<void> {
+    const reason = new TurnError('stopped', 'The server stopped before the agent had finished.');
+    for (const abort of this.#running.keys()) abort.abort(reason);
+    const over = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+    await Promise.race([Promise.all([this.#sessions.end(reason), ...this.#running.values()]), over]);
+  }
+
+  resolve(name: string, principal: Principal): Resolution {
+    return this.#known().resolve(name, principal);
+  }
+
+  list(principal: Principal): readonly Listing[] {
+    return this.#known().list(principal);
+  }
+
+  async ready(): Promise<boolean> {
+    if (this.#parts.host.phase !== 'running' || !this.#known().inhabited || this.#sessions.overrun) return false;
+    const probe = keeping(this.#parts.clock, HEALTH_PATIENCE);
+    return probe(() => this.#parts.stores.one().health(), 'health').then(
+      ({ ok }) => ok,
+      () => false,
+    );
+  }
+
+  claim(key: IdempotencyKey, fingerprint: string): Promise<Claimed> {
+    return this.#keys.claim(key, fingerprint);
+  }
+
+  run(request: TurnRequest): AgentEvents {
+    const keyed = request.idempotency && this.#keys.turn(request.idempotency);
+    return request.session ? this.#inSession(request, request.session, keyed) : this.#alone(request, keyed);
+  }
+
+  /** A turn whose conversation the caller keeps: it ends with its one reader, and is left behind where it does not end when it is told to. */
+  #alone(request: TurnRequest, keyed: KeyedTurn | undefined): AgentEvents {
+    const abort = new AbortController();
+    const channel = new Channel<readonly AgentEvent[]>(CHANNEL_BATCHES, () => abort.abort(abandoned()));
+    const end = () => abort.abort(request.signal.reason instanceof TurnError ? request.signal.reason : abandoned());
+    let settling: Timer | undefined;
+    const over = () => {
+      settling?.cancel();
+      request.signal.removeEventListener('abort', end);
+      this.#running.delete(abort);
+    };
+    abort.signal.addEventListener('abort', () => {
+      channel.hurry();
+      settling = this.#parts.clock.after(SETTLE, () => {
+        over();
+        const late = failed(failureOf(abort.signal.reason, true));
+        keyed?.giveUp(late);
+        channel.write([late]);
+        channel.end();
+      });
+    });
+    if (request.signal.aborted) end();
+    else request.signal.addEventListener('abort', end, { once: true });
+    this.#running.set(abort, this.#drive(request, keyed, abort, channel).finally(over));
+    return channel;
+  }
+
+  /** Drives a turn into its channel. A reader that stops reading holds the turn up, until the turn's time is over or the reader goes. */
+  async #drive(
+    request: TurnRequest,
+    keyed: KeyedTurn | undefined,
+    abort: AbortController,
+    channel: Channel<readonly AgentEvent[]>,
+  ): Promise<void> {
+    for await (const batch of this.#events(request, undefined, keyed, abort)) {
+      const last = batch.at(-1);
+      const full = channel.write(batch);
+      // Ended in the same breath, so that a reader that stops at the terminal event has not left early.
+      if (last && isTerminal(last)) channel.end();
+      else if (full) await full;
+    }
+  }
+
+  /** A turn of a session, which drives it by itself, behind the session's earlier ones. */
+  #inSession(request: TurnRequest, { key, busy, fingerprint }: SessionRequest, keyed: KeyedTurn | undefined): AgentEvents {
+    const { target, principal, signal } = request;
+    // Only from the credential comes the project; the agent's name keeps two agents apart, whatever the key.
+    const id = { project: principal.project, agent: target.name, key };
+    const turn: SessionTurn = {
+      // Whoever repeats a request with a key is told what became of it, and joins nothing.
+      fingerprint: keyed ? undefined : fingerprint,
+      busy: busy ?? target.onBusy,
+      outlivesReaders: target.onDisconnect === 'continue',
+      run: (history, abort) => this.#events(request, history, keyed, abort),
+      onGivenUp: (end) => keyed?.giveUp(end),
+    };
+    return this.#sessions.submit(id, this.#parts.stores.one(), turn, signal);
+  }
+
+  /** The events of a turn, certain to end, and told to whoever listens. */
+  async *#events(
+    request: TurnRequest,
+    history: History | undefined,
+    keyed: KeyedTurn | undefined,
+    abort: AbortController,
+  ): AsyncGenerator<readonly AgentEvent[]> {
+    const span = begin('turn', () => ({ request }));
+    const events = sealed(this.#begin(request, history, keyed, abort), (error) => this.#logFailure(error, request));
+    try {
+      for await (const batch of events) {
+        const last = batch.at(-1);
+        if (last?.type === 'finished') span.tell({ status: last.reason, usage: last.usage });
+        if (last?.type === 'failed') {
+          span.tell({ status: last.failure.code });
+          await keyed?.fail(last);
+        }
+        yield batch;
+      }
+    } finally {
+      keyed?.end();
+    }
+    span.end();
+  }
+
+  async *#begin(
+    request: TurnRequest,
+    history: History | undefined,
+    keyed: KeyedTurn | undefined,
+    abort: AbortController,
+  ): AsyncGenerator<readonly AgentEvent[]> {
+    if (this.#parts.host.phase === 'stopping') throw new TurnError('draining', 'The server is stopping.', { retryAfter: 1 });
+    abort.signal.throwIfAborted();
+    const leave = this.#tokens.enter(request.principal);
+    try {
+      yield* runTurn(agentBehind(request.target), request, history, keyed, abort, this.#turnParts);
+    } finally {
+      leave();
+    }
+  }
+
+  #known(): Directory {
+    if (!this.#directory) throw new Error('the agent runtime has not started yet');
+    return this.#directory;
+  }
+
+  #logFailure(error: unknown, request: TurnRequest): void {
+    const facts = { err: error, request_id: request.requestId, agent: request.target.name };
+    if (!(error instanceof TurnError)) this.#parts.log.error(facts, 'a turn crashed');
+    else if (OPERATORS_CONCERN.has(error.code)) this.#parts.log.warn(facts, 'a turn failed');
+    else this.#parts.log.debug(facts, 'a turn ended early');
+  }
+}
+
+function overloaded(): TurnError {
+  return new TurnError('overloaded', 'The server runs as many turns as it may; try again in a moment.', { retryAfter: 1 });
+}

@@ -1,0 +1,243 @@
+import type { BusyMode, Clock, Timer } from '@plugboard/kernel';
+import { type AgentEvent, type AgentEvents, failed, failureOf, TurnError, type TurnFailed } from '@plugboard/kernel';
+import { abandoned, Broadcast } from '../streams/broadcast.js';
+import type { History } from './history.js';
+
+/** How long a turn waits for the earlier ones of its session, in milliseconds. */
+const PATIENCE = 60_000;
+/** How long a turn that was told to end may take for it, in milliseconds. It is left behind then, and the next one begins. */
+const SETTLE = 5_000;
+
+/** A turn that is to be run in a session. */
+export interface SessionTurn {
+  /** Equal for a retry of the same request, which joins the turn instead of running another. */
+  readonly fingerprint: string | undefined;
+  /** What happens where the session is busy. */
+  readonly busy: BusyMode;
+  /** Whether it goes on when nobody reads it any more. */
+  readonly outlivesReaders: boolean;
+  /** The turn's events, sealed. @param history what the session holds; nobody else touches it meanwhile. */
+  run(history: History, abort: AbortController): AgentEvents;
+  /** Told of an end that `run` does not tell: the turn was refused, ended while it waited, or was left behind. */
+  onGivenUp(end: TurnFailed): void;
+}
+
+interface Job {
+  readonly turn: SessionTurn;
+  readonly broadcast: Broadcast;
+  readonly abort: AbortController;
+  /** Whose mailbox it is in. */
+  actor: SessionActor;
+  /** Ends its wait. */
+  patience?: Timer;
+}
+
+/**
+ * One session while it is in use: a mailbox, and one turn at a time. It drives its turns itself, so that no reader can hold the session up; readers only
+ * read. What it knows of the conversation is its own, and goes with it.
+ */
+export class SessionActor {
+  readonly #history: History;
+  readonly #limit: number;
+  readonly #clock: Clock;
+  readonly #onCrash: () => void;
+  readonly #waiting = new Set<Job>();
+  #running: Job | undefined;
+  /** Resolved when the turn that runs has ended, or was left behind. */
+  #settled: Promise<void> = Promise.resolve();
+  /** How much is to be done between turns, and when the last of it is done: no turn begins before. */
+  #holds = 0;
+  #released: Promise<unknown> = Promise.resolve();
+  #crashed = false;
+
+  /**
+   * @param limit how many turns may wait.
+   * @param onCrash called when a turn broke in a way that no turn should. The actor takes no further turn then.
+   */
+  constructor(history: History, limit: number, clock: Clock, onCrash: () => void) {
+    this.#history = history;
+    this.#limit = limit;
+    this.#clock = clock;
+    this.#onCrash = onCrash;
+  }
+
+  get busy(): boolean {
+    return this.#occupied || this.#waiting.size > 0;
+  }
+
+  /** Whether a turn that came now would have to wait. */
+  get #occupied(): boolean {
+    return this.#running !== undefined || this.#holds > 0;
+  }
+
+  /** Takes a turn on, or lets a retry join the one that it repeats. What comes back is this caller's reading of it. @param signal the caller's. */
+  submit(turn: SessionTurn, signal: AbortSignal): AgentEvents {
+    const twin =
+      turn.fingerprint === undefined ? undefined : this.#jobs().find((job) => job.turn.fingerprint === turn.fingerprint);
+    if (twin)
+      return this.#read(twin, signal) ?? refused(turn, busy('The same request is being answered, and too far on to be joined'));
+    if (turn.busy === 'reject' && this.busy) return refused(turn, busy('The session is busy with another turn'));
+    if (turn.busy === 'interrupt')
+      this.#endAll(new TurnError('turn_interrupted', 'The turn was interrupted by a newer request to its session.'));
+    if (this.#occupied && this.#waiting.size >= this.#limit)
+      return refused(turn, busy('The session is busy, and its queue is full'));
+
+    const job: Job = {
+      turn,
+      actor: this,
+      abort: new AbortController(),
+      broadcast: new Broadcast(() => {
+        if (!turn.outlivesReaders) job.actor.#end(job, abandoned());
+      }),
+    };
+    this.#waiting.add(job);
+    const events = this.#read(job, signal);
+    if (this.#occupied)
+      job.patience = this.#clock.after(PATIENCE, () =>
+        job.actor.#end(job, busy('The session was busy with earlier turns for too long')),
+      );
+    else this.#next();
+    return events ?? told(failed(failureOf(abandoned(), false)));
+  }
+
+  /** Ends what waits, and then what runs, so that nothing moves up in between. Resolved when all has settled. */
+  async end(reason: TurnError): Promise<void> {
+    this.#endAll(reason);
+    await this.#settled;
+  }
+
+  /**
+   * Does what must not happen beside a turn; turns that come meanwhile wait.
+   * @throws TurnError `session_busy` where the session has turns already; what the work throws.
+   */
+  whileIdle<T>(work: (history: History) => Promise<T>): Promise<T> {
+    if (this.busy) return Promise.reject(busy('The session is busy with a turn'));
+    return this.#hold(() => work(this.#history));
+  }
+
+  /** Ends what waits and what runs, and does the work before any later turn begins. @throws what the work throws. */
+  clear<T>(reason: TurnError, work: () => Promise<T>): Promise<T> {
+    this.#endAll(reason);
+    return this.#hold(work);
+  }
+
+  /** What waits goes to another actor, which begins when nothing is to be done here between turns any more. */
+  handOver(successor: SessionActor): void {
+    for (const job of this.#waiting) {
+      this.#waiting.delete(job);
+      job.actor = successor;
+      successor.#waiting.add(job);
+    }
+    void successor.#hold(() => this.#released);
+  }
+
+  /** What waits is refused. */
+  refuseWaiting(reason: TurnError): void {
+    for (const job of this.#waiting) this.#end(job, reason);
+  }
+
+  #jobs(): Job[] {
+    return this.#running ? [this.#running, ...this.#waiting] : [...this.#waiting];
+  }
+
+  #read(job: Job, signal: AbortSignal): AgentEvents | undefined {
+    // A server that stops says so through the caller's signal: that ends the turn for all its readers.
+    const stopped = () => signal.reason instanceof TurnError && job.actor.#end(job, signal.reason);
+    if (signal.aborted) stopped();
+    else signal.addEventListener('abort', stopped, { once: true });
+    return job.broadcast.join(signal);
+  }
+
+  async #hold<T>(work: () => Promise<T>): Promise<T> {
+    const earlier = Promise.all([this.#settled, this.#released]);
+    const done = earlier.then(work);
+    this.#holds++;
+    this.#released = done.catch(() => {});
+    try {
+      return await done;
+    } finally {
+      this.#holds--;
+      this.#next();
+    }
+  }
+
+  #next(): void {
+    const [job] = this.#waiting;
+    if (!job || this.#occupied || this.#crashed) return;
+    this.#waiting.delete(job);
+    job.patience?.cancel();
+    this.#running = job;
+    this.#settled = this.#drive(job);
+  }
+
+  async #drive(job: Job): Promise<void> {
+    const { signal } = job.abort;
+    const given = { up: false };
+    const pumping = this.#pump(job, given);
+    const late = Promise.withResolvers<'late'>();
+    let timer: Timer | undefined;
+    const onAbort = () => {
+      job.broadcast.hurry();
+      timer = this.#clock.after(SETTLE, () => late.resolve('late'));
+    };
+    if (signal.aborted) onAbort();
+    else signal.addEventListener('abort', onAbort, { once: true });
+    const outcome = await Promise.race([pumping, late.promise]);
+    timer?.cancel();
+    if (outcome === 'late') {
+      given.up = true;
+      const end = failed(failureOf(signal.reason, true));
+      job.turn.onGivenUp(end);
+      job.broadcast.write([end]);
+    }
+    job.broadcast.end();
+    this.#running = undefined;
+    if (outcome === 'crashed') {
+      this.#crashed = true;
+      this.#onCrash();
+    } else this.#next();
+  }
+
+  /** Hands the turn's events to its readers, unless it was given up meanwhile. */
+  async #pump(job: Job, given: { up: boolean }): Promise<'ended' | 'crashed'> {
+    let last: AgentEvent | undefined;
+    for await (const batch of job.turn.run(this.#history, job.abort)) {
+      if (given.up) break;
+      last = batch.at(-1);
+      const full = job.broadcast.write(batch);
+      if (full) await full;
+    }
+    return last?.type === 'failed' && last.failure.code === 'crashed' ? 'crashed' : 'ended';
+  }
+
+  #endAll(reason: TurnError): void {
+    for (const job of this.#waiting) this.#end(job, reason);
+    if (this.#running) this.#end(this.#running, reason);
+  }
+
+  /** One that waits is gone at once; one that runs is told, and settles. */
+  #end(job: Job, reason: TurnError): void {
+    job.abort.abort(reason);
+    if (!this.#waiting.delete(job)) return;
+    job.patience?.cancel();
+    const end = failed(failureOf(reason, false));
+    job.turn.onGivenUp(end);
+    job.broadcast.write([end]);
+    job.broadcast.end();
+  }
+}
+
+function busy(what: string): TurnError {
+  return new TurnError('session_busy', `${what}; try again in a moment.`, { retryAfter: 1 });
+}
+
+/** A turn that is refused before it begins. */
+export function refused(turn: SessionTurn, reason: TurnError): AgentEvents {
+  const end = failed(failureOf(reason, false));
+  turn.onGivenUp(end);
+  return told(end);
+}
+
+async function* told(end: TurnFailed): AsyncGenerator<readonly AgentEvent[]> {
+  yield [end];
+}

@@ -1,0 +1,92 @@
+import { type AgentEvent, failed, failureOf, TurnError } from '@plugboard/kernel';
+import { Channel } from './channel.js';
+
+type Batch = readonly AgentEvent[];
+
+/** Batches that wait for a slow reader before the writer waits for it. */
+const CHANNEL_BATCHES = 16;
+/** What is kept for readers that join later, in characters of text, about. Beyond it nobody can join any more. */
+const KEPT = 1024 * 1024;
+/** What an event counts besides its text. */
+const OVERHEAD = 64;
+
+/**
+ * The events of one turn, for any number of readers: whoever joins late gets what was sent so far, and goes on live. A slow reader holds the writer up, as it does in a
+ * channel; one that has left does not.
+ */
+export class Broadcast {
+  readonly #readers = new Set<Channel<Batch>>();
+  readonly #onDeserted: () => void;
+  #sent: Batch[] | undefined = [];
+  #size = 0;
+  #ended = false;
+
+  /** @param onDeserted called when the last reader has left before the end. */
+  constructor(onDeserted: () => void) {
+    this.#onDeserted = onDeserted;
+  }
+
+  /**
+   * @param signal aborted when the reader goes.
+   * @returns undefined where too much was sent already for anyone to join.
+   */
+  join(signal: AbortSignal): AsyncIterable<Batch> | undefined {
+    if (!this.#sent) return undefined;
+    const reader: Channel<Batch> = new Channel(this.#sent.length + CHANNEL_BATCHES, () => this.#leave(reader));
+    for (const batch of this.#sent) reader.write(batch);
+    if (this.#ended) {
+      reader.end();
+      return reader;
+    }
+    this.#readers.add(reader);
+    const go = () => {
+      reader.hurry();
+      reader.write([failed(failureOf(abandoned(), false))]);
+      reader.end();
+      this.#leave(reader);
+    };
+    if (signal.aborted) go();
+    else signal.addEventListener('abort', go, { once: true });
+    return reader;
+  }
+
+  /** Where it returns a promise, a reader is slow, and the writer waits before it goes on. */
+  write(batch: Batch): Promise<unknown> | undefined {
+    this.#keep(batch);
+    const slow: Promise<void>[] = [];
+    for (const reader of this.#readers) {
+      const full = reader.write(batch);
+      if (full) slow.push(full);
+    }
+    return slow.length > 0 ? Promise.all(slow) : undefined;
+  }
+
+  /** The writer need not wait for the readers of today any more. */
+  hurry(): void {
+    for (const reader of this.#readers) reader.hurry();
+  }
+
+  end(): void {
+    this.#ended = true;
+    for (const reader of this.#readers) reader.end();
+    this.#readers.clear();
+  }
+
+  #leave(reader: Channel<Batch>): void {
+    if (this.#readers.delete(reader) && this.#readers.size === 0) this.#onDeserted();
+  }
+
+  #keep(batch: Batch): void {
+    if (!this.#sent) return;
+    for (const event of batch) {
+      const text = event.type === 'text' ? (event.json ?? event.text) : event.type === 'tool-result' ? event.content : '';
+      this.#size += text.length + OVERHEAD;
+    }
+    if (this.#size > KEPT) this.#sent = undefined;
+    else this.#sent.push(batch);
+  }
+}
+
+export function abandoned(): TurnError {
+  return new TurnError('abandoned', 'The caller went away before the agent had finished.');
+}

@@ -1,0 +1,43 @@
+import type { Tool } from '@plugboard/kernel';
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+
+/** Schemas of tools come from anywhere: what this ajv does not know of them is passed over, not refused. */
+const ajv = new Ajv2020({ strict: false, allErrors: true, validateFormats: false, addUsedSchema: false, logger: false });
+
+/** Checks the arguments that a model wrote. Compiled once for each tool. */
+export type ArgumentsCheck = (text: string) => CheckedArguments;
+
+export type CheckedArguments =
+  | { readonly input: Readonly<Record<string, unknown>> }
+  /** What is wrong, in words for the model. */
+  | { readonly fault: string };
+
+/** @throws where the tool's schema is none. */
+export function argumentsCheck(tool: Tool): ArgumentsCheck {
+  const { $schema: _, ...schema } = tool.inputSchema;
+  const validate = ajv.compile({ type: 'object', ...schema });
+  return (text) => check(text, validate);
+}
+
+function check(text: string, validate: ValidateFunction): CheckedArguments {
+  let input: unknown;
+  try {
+    input = text.trim() === '' ? {} : JSON.parse(text, withoutProto);
+  } catch {
+    return { fault: `The arguments are not valid JSON: ${text.slice(0, 200)}` };
+  }
+  if (typeof input !== 'object' || input === null || Array.isArray(input))
+    return { fault: 'The arguments must be a JSON object.' };
+  try {
+    if (validate(input)) return { input: input as Record<string, unknown> };
+  } catch (error) {
+    return { fault: `The arguments could not be checked: ${(error as Error).message}` };
+  }
+  const faults = (validate.errors ?? []).slice(0, 5).map((error) => `${error.instancePath || 'arguments'} ${error.message}`);
+  return { fault: `The arguments do not fit the tool's schema: ${faults.join('; ')}.` };
+}
+
+/** A key `__proto__` in arguments would set a prototype wherever a tool copies them. */
+function withoutProto(this: unknown, key: string, value: unknown): unknown {
+  return key === '__proto__' ? undefined : value;
+}

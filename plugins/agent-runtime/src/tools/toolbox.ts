@@ -1,0 +1,136 @@
+import type { ConfigProblem, Contribution, Extensions, Logger, Tool, ToolDeclaration, ToolSource } from '@plugboard/kernel';
+import { toolEntry } from '../directory/check-config.js';
+import { type ArgumentsCheck, argumentsCheck } from './tool-arguments.js';
+import { nameAtModel } from './tool-names.js';
+import { type ToolLimits, toolLimits } from './tool-run.js';
+
+/** A tool as an agent may call it. */
+export interface KnownTool {
+  readonly entry: string;
+  readonly tool: Tool;
+  readonly limits: ToolLimits;
+  readonly check: ArgumentsCheck;
+  /** Where what goes wrong with it is told. */
+  readonly log: Logger;
+}
+
+/** The tools of one agent, as they are now. */
+export interface Toolbox {
+  /** In a stable order, so that the prefix of a prompt stays the same from turn to turn. */
+  readonly declarations: readonly ToolDeclaration[];
+  /** By the name that the model knows. */
+  readonly tools: ReadonlyMap<string, KnownTool>;
+}
+
+const EMPTY: Toolbox = { declarations: [], tools: new Map() };
+
+interface Shelf {
+  readonly listed: readonly (readonly Tool[])[];
+  readonly toolbox: Toolbox;
+}
+
+/**
+ * Knows the tools behind an agent's patterns. Sources answer from what they know, so it asks them at every turn; what follows from the answer, names and compiled
+ * checks, is made again only when a source gives another list.
+ */
+export class Toolboxes {
+  readonly #sources: Extensions<ToolSource>;
+  readonly #log: Logger;
+  readonly #shelves = new Map<readonly string[], Shelf>();
+  readonly #checks = new WeakMap<Tool, ArgumentsCheck>();
+
+  constructor(sources: Extensions<ToolSource>, log: Logger) {
+    this.#sources = sources;
+    this.#log = log;
+  }
+
+  /** @param patterns the agent's own array: one toolbox is kept for each. */
+  async of(patterns: readonly string[], signal: AbortSignal): Promise<Toolbox> {
+    if (patterns.length === 0) return EMPTY;
+    const sources = this.#sourcesOf(patterns);
+    const listed = await Promise.all(sources.map(({ value }) => value.tools(signal)));
+    const shelf = this.#shelves.get(patterns);
+    if (shelf && shelf.listed.length === listed.length && shelf.listed.every((tools, index) => tools === listed[index])) {
+      return shelf.toolbox;
+    }
+    const toolbox = this.#build(patterns, sources, listed, (clash) => this.#log.warn(`${clash}; the second one is left out`));
+    this.#shelves.set(patterns, { listed, toolbox });
+    return toolbox;
+  }
+
+  /** What is wrong with an agent's tools as its sources list them now: names that clash, names that nobody offers. Paths are below the list of patterns. */
+  async problems(patterns: readonly string[], signal: AbortSignal): Promise<ConfigProblem[]> {
+    const problems: ConfigProblem[] = [];
+    const sources = this.#sourcesOf(patterns);
+    const listed = await Promise.all(sources.map(({ value }) => value.tools(signal)));
+    this.#build(patterns, sources, listed, (clash) =>
+      problems.push({ path: [], message: `${clash}; rename one of the entries` }),
+    );
+    for (const [index, pattern] of patterns.entries()) {
+      const entry = toolEntry(pattern);
+      const wanted = pattern.slice(entry.length + 1);
+      const offered = listed[sources.findIndex(({ name }) => name === entry)]?.map(({ name }) => name);
+      if (!offered || wanted === '' || wanted === '*' || offered.includes(wanted)) continue;
+      problems.push({
+        path: [index],
+        message: `unknown tool "${wanted}"; entry "${entry}" offers ${offered.join(', ') || 'nothing'}`,
+      });
+    }
+    return problems;
+  }
+
+  /** Withdrawn entries are not there. */
+  #sourcesOf(patterns: readonly string[]): Contribution<ToolSource>[] {
+    const entries = new Set(patterns.map(toolEntry));
+    return this.#sources.all().filter(({ name }) => entries.has(name));
+  }
+
+  #build(
+    patterns: readonly string[],
+    sources: readonly Contribution<ToolSource>[],
+    listed: readonly (readonly Tool[])[],
+    onClash: (clash: string) => void,
+  ): Toolbox {
+    const declarations: ToolDeclaration[] = [];
+    const tools = new Map<string, KnownTool>();
+    sources.forEach((source, index) => {
+      for (const tool of listed[index] ?? []) {
+        if (!patterns.some((pattern) => covers(pattern, source.name, tool.name))) continue;
+        const name = nameAtModel(source.name, tool.name, source.value.single);
+        const owner = tools.get(name);
+        if (owner) {
+          onClash(
+            `two tools would both be "${name}" at the model: ${label(owner.entry, owner.tool)} and ${label(source.name, tool)}`,
+          );
+          continue;
+        }
+        const check = this.#checkOf(source.name, tool);
+        if (!check) continue;
+        tools.set(name, { entry: source.name, tool, limits: toolLimits(source.shared), check, log: this.#log });
+        declarations.push({ name, description: tool.description, inputSchema: tool.inputSchema });
+      }
+    });
+    return { declarations, tools };
+  }
+
+  #checkOf(entry: string, tool: Tool): ArgumentsCheck | undefined {
+    const known = this.#checks.get(tool);
+    if (known) return known;
+    try {
+      const check = argumentsCheck(tool);
+      this.#checks.set(tool, check);
+      return check;
+    } catch (error) {
+      this.#log.warn(`tool ${label(entry, tool)} has an input schema that is none, and is left out: ${(error as Error).message}`);
+      return undefined;
+    }
+  }
+}
+
+function covers(pattern: string, entry: string, tool: string): boolean {
+  return pattern === entry || pattern === `${entry}/*` || pattern === `${entry}/${tool}`;
+}
+
+function label(entry: string, tool: Tool): string {
+  return `${entry}/${tool.name}`;
+}

@@ -1,0 +1,185 @@
+import type { Message, Turn } from '@plugboard/kernel';
+import {
+  type AgentEvent,
+  addUsage,
+  type ModelConnector,
+  ModelError,
+  type ModelRequest,
+  type ModelToolCall,
+  NO_USAGE,
+  type ToolDeclaration,
+  TurnError,
+  type TurnFinished,
+  type TurnToolCall,
+} from '@plugboard/kernel';
+import { begin } from '../diagnostics/channels.js';
+import type { Agent } from '../directory/agent.js';
+import { forcesTool } from '../directory/parameters.js';
+import { RepeatGuard } from '../tools/repeat-guard.js';
+import type { ToolBatches } from '../tools/tool-batches.js';
+import type { Toolbox, Toolboxes } from '../tools/toolbox.js';
+import { type ModelCalls, modelFailed } from './model-calls.js';
+import { StepReader } from './step-reader.js';
+import { Transcript } from './transcript.js';
+
+export interface LoopParts {
+  readonly models: ModelCalls;
+  readonly toolboxes: Toolboxes;
+  readonly tools: ToolBatches;
+}
+
+/**
+ * The agent loop: ask the model, run the tools that it calls, tell it what they said, and again, until it answers without a call, a budget is
+ * reached, or it calls a tool that the caller brought.
+ *
+ * @throws TurnError where the caller should be told why; the runtime makes the one `failed` of whatever is thrown.
+ */
+export async function* runLoop(agent: Agent, turn: Turn, parts: LoopParts): AsyncGenerator<readonly AgentEvent[]> {
+  const toolbox = await parts.toolboxes.of(agent.tools, turn.signal);
+  refuseNamesakes(turn.clientTools, toolbox);
+  yield [{ type: 'started', turnId: turn.id, agent: agent.name }];
+
+  const declarations = [...toolbox.declarations, ...turn.clientTools];
+  const conversation = withPrompt(agent.system, turn.messages);
+  const transcript = new Transcript();
+  const guard = new RepeatGuard();
+  let usage = NO_USAGE;
+  let toolCalls = 0;
+  let hasSpoken = false;
+
+  for (let step = 1; ; step++) {
+    const messages = step === 1 ? conversation : [...conversation, ...transcript.messages()];
+    const read = new StepReader();
+    for await (const batch of askModel(agent, turn, step, messages, declarations, parts.models, read)) {
+      transcript.add(batch);
+      yield batch;
+    }
+    usage = addUsage(usage, read.usage);
+    hasSpoken ||= read.hasSpoken;
+    const { calls, reason } = read;
+    if (calls.length === 0) return yield [finished(reason === 'tool_calls' ? 'stop' : reason, usage)];
+
+    const isClients = (call: ModelToolCall) => agent.kind === 'model' || turn.clientTools.some(({ name }) => name === call.name);
+    const handsOut = calls.some(isClients);
+    const limit = reached(agent, {
+      step: handsOut ? 0 : step,
+      toolCalls: toolCalls + calls.length,
+      tokens: usage.promptTokens + usage.completionTokens,
+    });
+    if (limit) {
+      if (!hasSpoken) yield [{ type: 'text', text: SENTENCES[limit](agent) }];
+      return yield [{ ...finished('length', usage), limit }];
+    }
+
+    const asked = calls.map((call) => toolCall(call, isClients(call) ? undefined : toolbox));
+    transcript.add(asked);
+    yield asked;
+    const first = toolCalls;
+    toolCalls += calls.length;
+    const own = asked.flatMap((call, place) => (call.tool ? [{ call, index: first + place }] : []));
+    for await (const batch of parts.tools.run(own, toolbox, guard, agent, turn)) {
+      transcript.add(batch);
+      yield batch;
+    }
+    if (handsOut) return yield [finished('tool_calls', usage)];
+  }
+}
+
+/** One model call: its events as they come, what the loop needs of them gathered by `read`. */
+async function* askModel(
+  agent: Agent,
+  turn: Turn,
+  step: number,
+  messages: readonly Message[],
+  tools: readonly ToolDeclaration[],
+  models: ModelCalls,
+  read: StepReader,
+): AsyncGenerator<readonly AgentEvent[]> {
+  turn.signal.throwIfAborted();
+  const headers: Record<string, string> = {};
+  const span = begin('step', () => ({ turn, step, connections: agent.connections, headers }));
+  try {
+    const answer = await models.ask(
+      agent.connections,
+      (connector) => requestFor(connector, turn, step, messages, tools, headers),
+      turn.signal,
+    );
+    span.tell({ connection: answer.connection });
+    try {
+      yield [{ type: 'step', step, connection: answer.connection }, ...read.take(answer.first)];
+      while (!read.hasEnded) {
+        const next = await answer.rest.next();
+        if (next.done) break;
+        const shown = read.take(next.value);
+        if (shown.length > 0) yield shown;
+      }
+    } finally {
+      await answer.rest.return?.();
+    }
+    if (!read.hasEnded) throw new ModelError('its answer was cut off.', { retryable: true });
+    span.tell({ usage: read.usage, reason: read.reason });
+    span.end();
+  } catch (error) {
+    span.fail(error);
+    throw error instanceof ModelError ? modelFailed(error) : error;
+  }
+}
+
+function requestFor(
+  connector: ModelConnector,
+  turn: Turn,
+  step: number,
+  messages: readonly Message[],
+  tools: readonly ToolDeclaration[],
+  headers: Record<string, string>,
+): ModelRequest {
+  const params: Record<string, unknown> = {};
+  for (const name in turn.params) {
+    // A tool that must be called has been called by the second step; asked for again, the turn would never end.
+    if (step > 1 && forcesTool(name, turn.params[name])) continue;
+    if (connector.takes(name)) params[name] = turn.params[name];
+  }
+  return { messages, tools, params, incremental: turn.incremental, headers };
+}
+
+/** A caller's own system message takes the place of the agent's prompt. */
+function withPrompt(system: string | undefined, messages: readonly Message[]): readonly Message[] {
+  if (system === undefined || messages.some(({ role }) => role === 'system')) return messages;
+  return [{ role: 'system', content: system }, ...messages];
+}
+
+function refuseNamesakes(clientTools: readonly ToolDeclaration[], toolbox: Toolbox): void {
+  const namesake = clientTools.findIndex(({ name }) => toolbox.tools.has(name));
+  if (namesake < 0) return;
+  const name = clientTools[namesake]?.name;
+  throw new TurnError('invalid_request', `The tool '${name}' has the name of one of the agent's own tools; give it another.`, {
+    param: `tools[${namesake}].function.name`,
+  });
+}
+
+function toolCall(call: ModelToolCall, toolbox: Toolbox | undefined): TurnToolCall {
+  const known = toolbox?.tools.get(call.name);
+  const tool = toolbox ? { entry: known?.entry ?? '', name: known?.tool.name ?? call.name } : undefined;
+  return { type: 'tool-call', id: call.id, name: call.name, arguments: call.arguments, tool };
+}
+
+function finished(reason: TurnFinished['reason'], usage: TurnFinished['usage']): TurnFinished {
+  return { type: 'finished', reason, usage };
+}
+
+type Limit = NonNullable<TurnFinished['limit']>;
+
+/** The budget that a further step would exceed. */
+function reached({ budget }: Agent, would: { step: number; toolCalls: number; tokens: number }): Limit | undefined {
+  if (would.step >= budget.steps) return 'max_steps';
+  if (would.toolCalls > budget.toolCalls) return 'max_tool_calls';
+  if (would.tokens >= budget.tokens) return 'max_tokens';
+  return undefined;
+}
+
+/** What a turn says that a budget ended before the model had said anything. */
+const SENTENCES: Record<Limit, (agent: Agent) => string> = {
+  max_steps: ({ budget }) => `The agent reached its limit of ${budget.steps} model calls before it had an answer.`,
+  max_tool_calls: ({ budget }) => `The agent reached its limit of ${budget.toolCalls} tool calls before it had an answer.`,
+  max_tokens: ({ budget }) => `The agent reached its limit of ${budget.tokens} tokens before it had an answer.`,
+};

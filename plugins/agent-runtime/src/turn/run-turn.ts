@@ -1,0 +1,199 @@
+import type {
+  Clock,
+  Extensions,
+  IdSource,
+  Interceptor,
+  Message,
+  SessionStore,
+  ToolDeclaration,
+  Turn,
+  TurnRequest,
+} from '@plugboard/kernel';
+import { type AgentEvent, type AgentEvents, addUsage, TurnError, type Usage } from '@plugboard/kernel';
+import type { Agent } from '../directory/agent.js';
+import { layParams } from '../directory/parameters.js';
+import { roomUnder, viewOf } from '../history/history-view.js';
+import { estimate, tokensOf } from '../history/message-size.js';
+import { contribute } from '../history/session-input.js';
+import { dueSummary } from '../history/summary/due-summary.js';
+import type { History } from '../sessions/history.js';
+import { assertRoom } from '../sessions/session-limits.js';
+import type { Keep } from '../sessions/store-call.js';
+import type { Turnstile } from './concurrency-limiter.js';
+import type { KeyedTurn } from './idempotency.js';
+import { type LoopParts, runLoop } from './loop.js';
+import { park, toPark, unpark } from './pending-tool-calls.js';
+import { summarize } from './summarize.js';
+import { Transcript } from './transcript.js';
+
+export interface TurnParts extends LoopParts {
+  readonly clock: Clock;
+  readonly ids: IdSource;
+  readonly gate: Turnstile;
+  readonly stores: Extensions<SessionStore>;
+  readonly interceptors: Extensions<Interceptor>;
+  readonly keep: Keep;
+}
+
+/**
+ * One turn, from its place in the queue to its end: within the process's limit, with the session's history, through the interceptors, and committed before anyone is told
+ * that it has finished.
+ *
+ * @param history of the session that the turn belongs to, if it belongs to one; the session sees to it that there is no other turn meanwhile.
+ * @param keyed where the turn's request may be repeated.
+ * @param abort aborted by whoever ends the turn early, with what the caller is to be told as the reason; and here, when the agent's time is over.
+ * @throws TurnError, or whatever a defect throws.
+ */
+export async function* runTurn(
+  agent: Agent,
+  request: TurnRequest,
+  history: History | undefined,
+  keyed: KeyedTurn | undefined,
+  abort: AbortController,
+  parts: TurnParts,
+): AsyncGenerator<readonly AgentEvent[]> {
+  const { signal } = abort;
+  await parts.gate.enter(signal);
+  const timer = parts.clock.after(agent.timeout, () => abort.abort(outOfTime(agent)));
+  try {
+    if (history) yield* inSession(history, keyed, agent, request, signal, parts);
+    else if (keyed) yield* keyed.kept(stateless(keyed, agent, request, signal, parts), signal);
+    else yield* stateless(keyed, agent, request, signal, parts);
+  } catch (error) {
+    // What breaks off because the turn was ended early is not the reason, but its consequence.
+    throw signal.aborted ? signal.reason : error;
+  } finally {
+    timer.cancel();
+    parts.gate.leave();
+  }
+}
+
+async function* stateless(
+  keyed: KeyedTurn | undefined,
+  agent: Agent,
+  request: TurnRequest,
+  signal: AbortSignal,
+  parts: TurnParts,
+): AsyncGenerator<readonly AgentEvent[]> {
+  if (!mayPark(agent, request))
+    return yield* intercepted(agent, makeTurn(agent, request, request.messages, signal, parts), keyed, parts);
+
+  const store = parts.stores.one();
+  const owner = { project: request.principal.project, agent: agent.name };
+  const turn = makeTurn(agent, request, await parts.keep(() => unpark(store, owner, request.messages), 'unpark'), signal, parts);
+  const transcript = new Transcript();
+  const calls: AgentEvent[] = [];
+  for await (const batch of intercepted(agent, turn, keyed, parts)) {
+    transcript.add(batch);
+    calls.push(...batch.filter(({ type }) => type === 'tool-call'));
+    if (batch.at(-1)?.type === 'finished') {
+      const handedOut = toPark(calls);
+      if (handedOut.length > 0)
+        await parts.keep(() => park(store, owner, turn.messages, transcript.messages(), handedOut), 'park');
+    }
+    yield batch;
+  }
+}
+
+async function* inSession(
+  history: History,
+  keyed: KeyedTurn | undefined,
+  agent: Agent,
+  request: TurnRequest,
+  signal: AbortSignal,
+  parts: TurnParts,
+): AsyncGenerator<readonly AgentEvent[]> {
+  const { id, store } = history;
+  const { policy } = agent.history;
+  await parts.tools.settled(id, signal);
+  const stored = await parts.keep(() => history.current(), 'load', id);
+  assertRoom(stored);
+  const { system, added } = contribute(stored.messages, request.messages);
+  const { declarations } = await parts.toolboxes.of(agent.tools, signal);
+  const room = roomUnder(agent.history, tokensLeft(agent, request, [...system, ...added], declarations));
+  const view = viewOf(stored, added, policy, room);
+  const turn = makeTurn(agent, request, [...system, ...view], signal, parts);
+  await parts.keep(() => store.begin(id, { turnId: turn.id, input: added }), 'begin', id);
+  let isKept = false;
+  try {
+    const due = history.maySummarize(stored) ? dueSummary(stored, added, policy, room) : undefined;
+    const made = due && (await summarize(history, stored, due, agent, parts.models, parts.keep, signal));
+    const basis = made?.stored ?? stored;
+    const seen = made ? { ...turn, messages: [...system, ...viewOf(basis, added, policy, room)] } : turn;
+    const transcript = new Transcript();
+    for await (const events of intercepted(agent, seen, keyed, parts)) {
+      const batch = made ? withUsage(events, made.usage) : events;
+      keyed?.add(batch);
+      transcript.add(batch);
+      const last = batch.at(-1);
+      if (last?.type !== 'finished') {
+        yield batch;
+        continue;
+      }
+      // Whoever sees the turn finished can rely on it being kept.
+      if (batch.length > 1) yield batch.slice(0, -1);
+      signal.throwIfAborted();
+      const messages = [...added, ...transcript.messages()];
+      const commit = { turnId: turn.id, messages, user: request.session?.user, idempotency: keyed?.answer() };
+      await parts.keep(() => history.commit(basis, commit), 'commit', id);
+      isKept = true;
+      keyed?.end();
+      yield [last];
+    }
+  } finally {
+    // A store that cannot even take a turn back finds it when it is opened again.
+    if (!isKept) await parts.keep(() => store.abandon(id, turn.id), 'abandon', id).catch(() => {});
+  }
+}
+
+/** Tokens that are left for what was said before, when everything else that the model is sent has its place, and its answer too. */
+function tokensLeft(agent: Agent, request: TurnRequest, messages: readonly Message[], tools: readonly ToolDeclaration[]): number {
+  const params = layParams(agent.params, request.params, false);
+  const answer = Number(params.max_completion_tokens ?? params.max_tokens ?? agent.contextWindow / 4);
+  const prompt = messages[0]?.role === 'system' ? 0 : estimate(agent.system ?? '');
+  return messages.reduce((room, message) => room - tokensOf(message), agent.contextWindow - answer - prompt - tokensOf(tools));
+}
+
+/** What a turn is said to have used holds what was used before its first step. The agent's budgets do not count that: they would end the very turns that need a summary. */
+function withUsage(batch: readonly AgentEvent[], before: Usage): readonly AgentEvent[] {
+  const last = batch.at(-1);
+  return last?.type === 'finished' ? [...batch.slice(0, -1), { ...last, usage: addUsage(before, last.usage) }] : batch;
+}
+
+/** The loop inside its interceptors, as they are now: a turn keeps those that it began with. */
+function intercepted(agent: Agent, turn: Turn, keyed: KeyedTurn | undefined, parts: TurnParts): AgentEvents {
+  const interceptors = parts.interceptors.all();
+  const from = (index: number, current: Turn): AgentEvents => {
+    const interceptor = interceptors[index];
+    if (interceptor) return interceptor.value(current, (next) => from(index + 1, next));
+    const events = runLoop(agent, current, parts);
+    return keyed ? keyed.guard(events, turn.signal) : events;
+  };
+  return from(0, turn);
+}
+
+function makeTurn(agent: Agent, request: TurnRequest, messages: readonly Message[], signal: AbortSignal, parts: TurnParts): Turn {
+  const takesTools = agent.clientTools === 'passthrough';
+  return {
+    id: `turn_${parts.ids.base62(20)}`,
+    agent: agent.name,
+    principal: request.principal,
+    session: request.session && `api:${request.session.key}`,
+    messages,
+    clientTools: takesTools ? request.clientTools : [],
+    params: layParams(agent.params, request.params, takesTools),
+    incremental: request.incremental,
+    requestId: request.requestId,
+    metadata: request.metadata,
+    signal,
+  };
+}
+
+/** Calls for the caller and calls that run here can only mix where there are tools of both kinds. */
+function mayPark(agent: Agent, request: TurnRequest): boolean {
+  return agent.tools.length > 0 && agent.clientTools === 'passthrough' && request.clientTools.length > 0;
+}
+
+function outOfTime(agent: Agent): TurnError {
+  return new TurnError('timed_out', `The agent did not finish within ${agent.timeout / 1000} s.`);
+}

@@ -1,0 +1,28 @@
+import type { Principal } from '@plugboard/kernel';
+import { TurnError } from '@plugboard/kernel';
+
+/** Counts the turns that run for each token that may run only so many at once. */
+export class TokenTurns {
+  readonly #running = new Map<string, number>();
+
+  /** @returns what is to be called when the turn has ended. @throws TurnError `rate_limited` */
+  enter({ tokenId, limits }: Principal): () => void {
+    const most = limits?.runningTurns;
+    if (most === undefined || tokenId === undefined) return () => {};
+    const running = this.#running.get(tokenId) ?? 0;
+    if (running >= most) {
+      const turns = most === 1 ? '1 turn' : `${most} turns`;
+      throw new TurnError('rate_limited', `This API token may run ${turns} at once; try again when one has ended.`, {
+        retryAfter: 1,
+      });
+    }
+    this.#running.set(tokenId, running + 1);
+    return () => this.#leave(tokenId);
+  }
+
+  #leave(tokenId: string): void {
+    const running = this.#running.get(tokenId) ?? 0;
+    if (running > 1) this.#running.set(tokenId, running - 1);
+    else this.#running.delete(tokenId);
+  }
+}

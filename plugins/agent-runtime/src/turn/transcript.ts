@@ -1,0 +1,83 @@
+import type { AgentEvent, TurnText, TurnToolCall, TurnToolResult } from '@plugboard/kernel';
+import { type AssistantMessage, type Message, toolImagesMessage } from '@plugboard/kernel';
+
+/**
+ * The messages that a turn adds to its conversation, folded from its events: for each step what the model said and called, then what the tools answered. Text is gathered as it
+ * came: what came as it is written in JSON is not decoded unless somebody needs the whole.
+ */
+export class Transcript {
+  readonly #messages: Message[] = [];
+  #stepOpen = false;
+  #text = '';
+  /** What follows the text, as it is written in JSON. */
+  #json = '';
+  #calls: TurnToolCall[] = [];
+  #results: TurnToolResult[] = [];
+
+  add(events: readonly AgentEvent[]): void {
+    for (const event of events) {
+      if (event.type === 'text') this.#say(event);
+      else if (event.type === 'tool-call') this.#calls.push(event);
+      else if (event.type === 'tool-result') this.#results.push(event);
+      else if (event.type === 'step') {
+        this.#closeStep();
+        this.#stepOpen = true;
+      }
+    }
+  }
+
+  /** All messages so far. */
+  messages(): readonly Message[] {
+    this.#closeStep();
+    return this.#messages;
+  }
+
+  #say(event: TurnText): void {
+    if (event.json !== undefined) this.#json += event.json;
+    else this.#text = this.#said() + event.text;
+  }
+
+  /** All text of the step so far. */
+  #said(): string {
+    if (this.#json !== '') this.#text += JSON.parse(`"${this.#json}"`);
+    this.#json = '';
+    return this.#text;
+  }
+
+  #closeStep(): void {
+    // A step that said nothing is kept as an empty answer: the next user message would otherwise follow upon a user message.
+    if (this.#stepOpen) {
+      this.#messages.push(saying(this.#said(), this.#calls));
+      const images = this.#results.flatMap((result) => result.images);
+      // Where calls were handed out, their results are still to come: a user message may not stand between a call and its result.
+      const canShow = this.#calls.length === this.#results.length;
+      for (const { id, content, images } of this.#results)
+        this.#messages.push({ role: 'tool', tool_call_id: id, content: canShow ? content : withNote(content, images.length) });
+      if (canShow && images.length > 0) this.#messages.push(toolImagesMessage(images));
+    }
+    this.#stepOpen = false;
+    this.#text = '';
+    this.#json = '';
+    this.#calls = [];
+    this.#results = [];
+  }
+}
+
+function saying(text: string, calls: readonly TurnToolCall[]): AssistantMessage {
+  if (calls.length === 0) return { role: 'assistant', content: text };
+  return {
+    role: 'assistant',
+    content: text === '' ? null : text,
+    tool_calls: calls.map((call) => ({
+      id: call.id,
+      type: 'function',
+      function: { name: call.name, arguments: call.arguments },
+    })),
+  };
+}
+
+function withNote(content: string, images: number): string {
+  return images === 0
+    ? content
+    : `${content}\n[images that cannot be shown beside calls whose results are still to come: ${images}]`.trimStart();
+}

@@ -1,0 +1,182 @@
+import type { Interceptor, ToolCall } from '@plugboard/kernel';
+import { ManualClock } from '@plugboard/kernel/testing';
+import t from 'tap';
+import { moments } from '../src/diagnostics/channels.js';
+import { calls, collect, endOf, request, runtimeIn, ScriptedModel, says, single, textOfEvents, user } from './harness.js';
+
+const ticks = () => new Promise((resolve) => setImmediate(resolve));
+
+/** A tool that ends when a test says so, whatever its signal says. */
+function deaf() {
+  const begun = Promise.withResolvers<ToolCall>();
+  const ended = Promise.withResolvers<string>();
+  const source = single((_, call) => {
+    begun.resolve(call);
+    return ended.promise;
+  });
+  return { source, begun: begun.promise, end: () => ended.resolve('too late') };
+}
+
+async function worldWith(tool: ReturnType<typeof deaf>, more: { interceptors?: Interceptor[]; shared?: object } = {}) {
+  const clock = new ManualClock();
+  const model = new ScriptedModel([calls(['deaf', {}]), says('and on'), says('again')]);
+  const world = await runtimeIn({
+    agents: { assistant: { model: 'fast', tools: ['deaf'] } },
+    models: { fast: model },
+    tools: { deaf: tool.source },
+    clock,
+    ...more,
+    shared: { deaf: { ...more.shared } },
+  });
+  const abandoned = () => world.lines.filter(({ msg }) => msg.startsWith('tool_abandoned'));
+  const send = (signal = new AbortController().signal, text = 'Hello') =>
+    collect(world.runtime.run(request(world.target(), { signal, messages: [user(text)], session: { key: 's' } })));
+  return { ...world, clock, model, abandoned, send };
+}
+
+t.test('R-022 a tool that ignores its signal is left behind after five seconds, and counted once', async (t) => {
+  const counted: unknown[] = [];
+  const count = (context: unknown) => counted.push(context);
+  moments.toolAbandoned.subscribe(count);
+  t.teardown(() => moments.toolAbandoned.unsubscribe(count));
+  const tool = deaf();
+  const { runtime, target, clock, abandoned } = await worldWith(tool);
+  const caller = new AbortController();
+  const turn = collect(runtime.run(request(target(), { signal: caller.signal })));
+  const { signal, turnId } = await tool.begun;
+  caller.abort();
+  t.ok(signal.aborted, 'it is told at once');
+  t.match(endOf(await turn), { failure: { code: 'abandoned', toolsRan: true } }, 'and so is the caller');
+  clock.advance(4_999);
+  t.strictSame(abandoned(), []);
+  clock.advance(1);
+  t.match(abandoned(), [{ level: 'warn', entry: 'deaf', tool: 'only', agent: 'assistant', request_id: 'req_1' }]);
+  t.match(counted, [{ entry: 'deaf', tool: 'only', id: 'call_deaf_0', turn: { id: turnId } }]);
+  tool.end();
+  await ticks();
+  clock.advance(60_000);
+  t.equal(abandoned().length, 1);
+  t.equal(clock.pending, 0);
+});
+
+t.test('R-022 a tool that ends within five seconds is not counted', async (t) => {
+  const tool = deaf();
+  const { runtime, target, clock, abandoned } = await worldWith(tool);
+  const caller = new AbortController();
+  const turn = collect(runtime.run(request(target(), { signal: caller.signal })));
+  await tool.begun;
+  caller.abort();
+  await turn;
+  clock.advance(4_999);
+  tool.end();
+  await ticks();
+  t.equal(clock.pending, 0);
+  t.strictSame(abandoned(), []);
+});
+
+t.test('the next turn of a session begins when the tools of the one before have ended, or were left behind', async (t) => {
+  for (const ends of [true, false]) {
+    const tool = deaf();
+    const { store, clock, model, send } = await worldWith(tool);
+    const caller = new AbortController();
+    const first = send(caller.signal);
+    await tool.begun;
+    caller.abort();
+    t.match(endOf(await first), { failure: { code: 'abandoned' } });
+    const second = send();
+    clock.advance(4_999);
+    await ticks();
+    t.equal(model.asked.length, 1, 'it waits');
+    if (ends) tool.end();
+    else clock.advance(1);
+    t.equal(textOfEvents(await second), 'and on');
+    t.strictSame(
+      (await store.load({ project: 'default', agent: 'assistant', key: 's' })).messages,
+      [user('Hello'), { role: 'assistant', content: 'and on' }],
+      'nothing is kept of what came too late',
+    );
+  }
+});
+
+t.test('a turn that waits for the tools of the one before can be ended, and other sessions do not wait', async (t) => {
+  const tool = deaf();
+  const { runtime, target, clock, send } = await worldWith(tool);
+  const first = new AbortController();
+  const turn = send(first.signal);
+  await tool.begun;
+  first.abort();
+  await turn;
+  const other = await collect(runtime.run(request(target(), { session: { key: 'other' } })));
+  t.equal(textOfEvents(other), 'and on');
+  const second = new AbortController();
+  const waiting = send(second.signal);
+  await ticks();
+  second.abort();
+  t.match(endOf(await waiting), { failure: { code: 'abandoned' } });
+  clock.advance(5_000);
+  t.equal(textOfEvents(await send()), 'again');
+});
+
+t.test('R-043 a tool that outlives its own time by five seconds is counted as well, while the turn goes on', async (t) => {
+  const tool = deaf();
+  const { runtime, target, clock, abandoned } = await worldWith(tool, { shared: { timeout: '60s' } });
+  const turn = collect(runtime.run(request(target())));
+  const { signal, progress } = await tool.begun;
+  clock.advance(60_000);
+  t.ok(signal.aborted);
+  progress('I go on all the same');
+  const events = await turn;
+  t.match(
+    events.find(({ type }) => type === 'tool-result'),
+    { isError: true, content: /did not finish within 60 s/ },
+  );
+  t.equal(textOfEvents(events), 'and on');
+  t.notOk(
+    events.some(({ type }) => type === 'tool-progress'),
+    'what it tells after its end is heard by nobody',
+  );
+  t.strictSame(abandoned(), []);
+  clock.advance(5_000);
+  t.equal(abandoned().length, 1);
+});
+
+t.test('tools are told to end with a turn that breaks, too', async (t) => {
+  const tool = deaf();
+  const breaks: Interceptor = async function* (turn, next) {
+    for await (const batch of next(turn)) {
+      if (batch.some(({ type }) => type === 'tool-progress')) throw new Error('a defect');
+      yield batch;
+    }
+  };
+  const { runtime, target, clock, abandoned } = await worldWith(tool, { interceptors: [breaks] });
+  const turn = collect(runtime.run(request(target())));
+  const { signal, progress } = await tool.begun;
+  t.notOk(signal.aborted);
+  progress('half way');
+  t.match(endOf(await turn), { failure: { code: 'crashed' } });
+  t.ok(signal.aborted);
+  clock.advance(5_000);
+  t.equal(abandoned().length, 1);
+});
+
+t.test('a call whose turn has ended before it could begin is not begun', async (t) => {
+  const caller = new AbortController();
+  const ran: string[] = [];
+  const { runtime, target } = await runtimeIn({
+    agents: { assistant: { model: 'fast', tools: ['ends', 'never'] } },
+    models: { fast: new ScriptedModel([calls(['ends', {}], ['never', {}])]) },
+    tools: {
+      ends: single(() => {
+        ran.push('ends');
+        caller.abort();
+        return '';
+      }),
+      never: single(() => {
+        ran.push('never');
+        return '';
+      }),
+    },
+  });
+  t.match(endOf(await collect(runtime.run(request(target(), { signal: caller.signal })))), { failure: { code: 'abandoned' } });
+  t.strictSame(ran, ['ends']);
+});

@@ -1,0 +1,132 @@
+import { join } from 'node:path';
+import { type CheckContext, ConfigFault } from '@plugboard/kernel';
+import { checkOptions } from '@plugboard/kernel/testing';
+import t from 'tap';
+import { checkConfig } from '../src/directory/check-config.js';
+import definition from '../src/index.js';
+import { collect, request, runtimeIn, ScriptedModel, says, single, tool } from './harness.js';
+
+function problems(
+  options: object,
+  sections: Partial<Record<string, string[]>> = {},
+  withdrawn: string[] = [],
+  folder = '/',
+): string[] {
+  const { config, faults } = checkOptions({ ...definition, check: undefined }, options);
+  if (faults.length > 0) throw new Error(faults.join('\n'));
+  const context = {
+    entries: (section: string) => sections[section] ?? [],
+    withdrawn: () => withdrawn,
+    resolvePath: (path: string) => join(folder, path),
+    literal: () => undefined,
+  } satisfies CheckContext;
+  return checkConfig(config, context).map(({ path, message }) => `${path.join('.')}: ${message}`);
+}
+
+t.test('references that lead nowhere are named with what was meant', async (t) => {
+  const sections = { models: ['fast'], tools: ['clock', 'files'] };
+  t.strictSame(problems({ agents: { a: { model: 'fats', tools: ['clock', 'fiels/*'] } } }, sections), [
+    'agents.a.model: unknown model "fats", did you mean "fast"?',
+    'agents.a.tools.1: unknown tool "fiels", did you mean "files"?',
+  ]);
+  t.strictSame(problems({ agents: { a: { model: ['fast', 'zzzzzzzz'] } } }, sections), [
+    'agents.a.model.1: unknown model "zzzzzzzz"; under models stand "fast"',
+  ]);
+  t.strictSame(problems({ agents: { a: { model: 'x' } } }), ['agents.a.model: unknown model "x": nothing stands under models']);
+  t.strictSame(problems({ defaultAgent: 'b', agents: { a: { model: 'fast', project: 'acme' } } }, sections), [
+    'agents.a.project: unknown project "acme"; under projects stand "default"',
+    'defaultAgent: unknown agent "b"; under agents stand "a"',
+  ]);
+});
+
+t.test('a default agent belongs to its project; an agent and a model share no name', async (t) => {
+  const agents = { a: { model: 'fast', project: 'acme' } };
+  t.strictSame(problems({ agents, projects: { acme: {} }, defaultAgent: 'a' }, { models: ['fast'] }), [
+    'defaultAgent: agent "a" belongs to project "acme", and a default agent must belong to its own project',
+  ]);
+  t.strictSame(problems({ agents, projects: { acme: { defaultAgent: 'a' } } }, { models: ['fast'] }), []);
+  t.strictSame(problems({ agents: { fast: { model: 'fast' } } }, { models: ['fast'] }), [
+    'agents.fast: an agent and a model may not share a name, and "fast" stands under models too',
+  ]);
+});
+
+t.test('lists may name withdrawn models; an agent needs one that is left', async (t) => {
+  const sections = { models: ['a', 'b'] };
+  t.strictSame(problems({ agents: { x: { model: ['a', 'b'] } } }, sections, ['a']), []);
+  t.strictSame(problems({ agents: { x: { model: ['a', 'b'] }, y: { model: 'a' } } }, sections, ['a', 'b']), [
+    'agents.x.model: no model is left: "a", "b" are withdrawn (optional, unless)',
+    'agents.y.model: no model is left: "a" is withdrawn (optional, unless)',
+  ]);
+});
+
+t.test('a limit that leaves no room for a summary is an error where one is to be made', async (t) => {
+  const agent = (history: object | string) => ({ agents: { a: { model: 'fast', history } } });
+  const sections = { models: ['fast'] };
+  t.strictSame(problems(agent({ policy: 'summarize', maxTokens: 399 }), sections), [
+    'agents.a.history.maxTokens: with less than 400 tokens there is no room for a summary; raise it, or choose the policy "truncate"',
+  ]);
+  for (const history of ['summarize', { policy: 'summarize', maxTokens: 400 }, { policy: 'summarize' }, { maxTokens: 10 }])
+    t.strictSame(problems(agent(history), sections), []);
+});
+
+t.test('a prompt in a file is read from beside the configuration, and one that cannot be read is an error', async (t) => {
+  const folder = t.testdir({ 'prompt.md': 'Be kind.\n' });
+  const agents = { a: { model: 'fast', system: { file: './prompt.md' } } };
+  t.strictSame(problems({ agents }, { models: ['fast'] }, [], folder), []);
+  t.match(problems({ agents: { a: { model: 'fast', system: { file: './none.md' } } } }, { models: ['fast'] }, [], folder), [
+    /agents\.a\.system\.file: cannot read the prompt .*none\.md: ENOENT/,
+  ]);
+  const model = new ScriptedModel([says('x')]);
+  const { runtime, target } = await runtimeIn({
+    agents: { a: agents.a },
+    models: { fast: model },
+    resolvePath: (path) => join(folder, path),
+  });
+  await collect(runtime.run(request(target('a'))));
+  t.match(model.asked[0]?.messages[0], { role: 'system', content: 'Be kind.' });
+});
+
+t.test('what is wrong with tools and shows only when they are listed is a fault of the file, by its place', async (t) => {
+  const two = { single: false, tools: () => [tool('b c', () => ''), tool('b_c', () => '')] };
+  const world = { models: { fast: new ScriptedModel([]) }, tools: { a: two, clock: single(() => '') } };
+  const start = runtimeIn({ ...world, agents: { x: { model: 'fast', tools: ['clock', 'a', 'a/nothing'] } } });
+  const fault = await start.then(
+    () => t.fail('it started'),
+    (error: unknown) => error,
+  );
+  t.ok(fault instanceof ConfigFault);
+  t.strictSame(fault instanceof ConfigFault && fault.problems, [
+    {
+      path: ['agents', 'x', 'tools'],
+      message: 'two tools would both be "a__b_c" at the model: a/b c and a/b_c; rename one of the entries',
+    },
+    { path: ['agents', 'x', 'tools', 2], message: 'unknown tool "nothing"; entry "a" offers b c, b_c' },
+  ]);
+});
+
+t.test(
+  'a tool that shows up later under a name that is taken, or with a schema that is none, is left out with a line',
+  async (t) => {
+    let listed = [tool('a', () => '')];
+    const model = new ScriptedModel(() => says('x'));
+    const { runtime, target, lines } = await runtimeIn({
+      agents: { x: { model: 'fast', tools: ['e'] } },
+      models: { fast: model },
+      tools: { e: { single: false, tools: () => listed } },
+    });
+    listed = [...listed, tool('a', () => ''), { ...tool('bad', () => ''), inputSchema: { type: 'no-such-type' } }];
+    await collect(runtime.run(request(target('x'))));
+    await collect(runtime.run(request(target('x'))));
+    t.strictSame(
+      model.asked[1]?.tools.map(({ name }) => name),
+      ['e__a'],
+    );
+    t.match(
+      lines.filter(({ level }) => level === 'warn').map(({ msg }) => msg),
+      [
+        /two tools would both be "e__a" at the model: e\/a and e\/a; the second one is left out/,
+        /tool e\/bad has an input schema that is none, and is left out/,
+      ],
+    );
+  },
+);

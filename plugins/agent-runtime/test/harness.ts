@@ -1,0 +1,279 @@
+import type {
+  AgentEvent,
+  AgentEvents,
+  Clock,
+  Contribution,
+  Extensions,
+  HostPhase,
+  IdSource,
+  Interceptor,
+  Message,
+  ModelConnector,
+  ModelEvent,
+  ModelRequest,
+  SessionRequest,
+  SessionStore,
+  Target,
+  Tool,
+  ToolSource,
+  TurnRequest,
+} from '@plugboard/kernel';
+import { OPEN, type Principal, SessionStores } from '@plugboard/kernel';
+import { CapturedLog, checkOptions, ManualClock, SequentialIds, testContext } from '@plugboard/kernel/testing';
+import memoryPlugin from '@plugboard/store-memory';
+import definition from '../src/index.js';
+import { Runtime } from '../src/runtime.js';
+
+/** What a model says in one call: batches to yield, or something to throw or to wait for on the way. */
+export type Line = ModelEvent | Error | Promise<unknown>;
+
+/** A model connection that says what it is told to, call by call, and remembers what it was asked. */
+export class ScriptedModel implements ModelConnector {
+  readonly model = 'scripted';
+  readonly contextWindow = 128_000;
+  readonly input: readonly ('text' | 'image')[];
+  readonly asked: ModelRequest[] = [];
+  readonly signals: AbortSignal[] = [];
+  readonly #script: ((request: ModelRequest, call: number) => readonly Line[]) | readonly (readonly Line[])[];
+
+  constructor(
+    script: ((request: ModelRequest, call: number) => readonly Line[]) | readonly (readonly Line[])[],
+    input: readonly ('text' | 'image')[] = ['text', 'image'],
+  ) {
+    this.#script = script;
+    this.input = input;
+  }
+
+  takes(param: string): boolean {
+    return ['temperature', 'top_p', 'max_tokens', 'max_completion_tokens', 'stop', 'tool_choice', 'parallel_tool_calls'].includes(
+      param,
+    );
+  }
+
+  async *stream(request: ModelRequest, signal: AbortSignal): AsyncGenerator<readonly ModelEvent[]> {
+    const call = this.asked.push(request);
+    this.signals.push(signal);
+    const lines =
+      typeof this.#script === 'function' ? this.#script(request, call) : (this.#script[call - 1] ?? says('no more lines'));
+    for (const line of lines) {
+      if (line instanceof Error) throw line;
+      if (line instanceof Promise) await Promise.race([line, aborted(signal)]);
+      else yield [line];
+    }
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    if (signal.aborted) reject(signal.reason);
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+  });
+}
+
+export const END: ModelEvent = { type: 'end', reason: 'stop' };
+
+export function says(text: string, reason: 'stop' | 'length' | 'content_filter' = 'stop'): Line[] {
+  return [{ type: 'text', text }, usage(10, 2), { type: 'end', reason }];
+}
+
+export function calls(...wanted: readonly [name: string, input: unknown][]): Line[] {
+  return [
+    ...wanted.map(([name, input], index) => call(`call_${name}_${index}`, name, input)),
+    usage(10, 3),
+    { type: 'end', reason: 'tool_calls' },
+  ];
+}
+
+export function call(id: string, name: string, input: unknown): ModelEvent {
+  return { type: 'tool-call', id, name, arguments: typeof input === 'string' ? input : JSON.stringify(input) };
+}
+
+export function usage(promptTokens: number, completionTokens: number): ModelEvent {
+  return { type: 'usage', usage: { promptTokens, completionTokens, cachedTokens: 1, reasoningTokens: 0 } };
+}
+
+export function tool(
+  name: string,
+  run: Tool['run'],
+  properties: Record<string, unknown> = {},
+  required: readonly string[] = [],
+): Tool {
+  return { name, description: `The tool ${name}.`, inputSchema: { type: 'object', properties, required }, effect: 'read', run };
+}
+
+/** A source that by its nature offers this one tool. */
+export function single(run: Tool['run'], properties?: Record<string, unknown>, required?: readonly string[]): ToolSource {
+  const only = [tool('only', run, properties, required)];
+  return { single: true, tools: () => only };
+}
+
+export interface World {
+  readonly agents?: Record<string, object>;
+  readonly settings?: object;
+  readonly models?: Record<string, ModelConnector>;
+  readonly tools?: Record<string, ToolSource>;
+  /** Shared options of the entries under `tools`. */
+  readonly shared?: Record<string, Record<string, unknown>>;
+  readonly store?: SessionStore;
+  readonly interceptors?: readonly Interceptor[];
+  readonly clock?: Clock;
+  readonly ids?: IdSource;
+  readonly resolvePath?: (path: string) => string;
+}
+
+/** A started runtime over plain contributions, with an agent `assistant` on the model `fast` unless the world says otherwise. */
+export async function runtimeIn(world: World) {
+  const clock = world.clock ?? new ManualClock();
+  const captured = new CapturedLog();
+  const log = captured.logger(clock);
+  const host: { phase: HostPhase } = { phase: 'running' };
+  const options = { agents: world.agents ?? { assistant: { model: 'fast' } }, ...world.settings };
+  const { config: settings, faults } = checkOptions({ ...definition, check: undefined }, options);
+  if (faults.length > 0) throw new Error(faults.join('\n'));
+  const ids = world.ids ?? new SequentialIds();
+  const store = world.store ?? memoryStore(clock);
+  const runtime = new Runtime({
+    settings,
+    log,
+    clock,
+    ids,
+    host: {
+      get phase() {
+        return host.phase;
+      },
+      entries: () => [],
+      literal: () => undefined,
+    },
+    models: extensions(world.models ?? {}),
+    tools: extensions(world.tools ?? {}, world.shared),
+    stores: extensions({ store }),
+    interceptors: extensions(Object.fromEntries((world.interceptors ?? []).map((value, index) => [`i${index}`, value]))),
+    resolvePath: world.resolvePath ?? ((path) => path),
+  });
+  await runtime.start(new AbortController().signal);
+  return {
+    runtime,
+    store,
+    clock,
+    lines: captured.lines,
+    host,
+    target: (name = 'assistant', principal: Principal = OPEN) => targetOf(runtime, name, principal),
+  };
+}
+
+/** A store in memory, with some of its methods in the place of its own. */
+export function storeWith(methods: Partial<SessionStore>): SessionStore {
+  return Object.assign(memoryStore(), methods);
+}
+
+/** A new, empty session store in memory. */
+export function memoryStore(clock: Clock = new ManualClock()): SessionStore {
+  return testContext(memoryPlugin, { clock }).contributed(SessionStores);
+}
+
+export function targetOf(runtime: Runtime, name: string, principal: Principal = OPEN): Target {
+  const resolution = runtime.resolve(name, principal);
+  if (resolution.kind !== 'target') throw new Error(`"${name}" is ${resolution.kind}`);
+  return resolution.target;
+}
+
+export function extensions<T>(values: Record<string, T>, shared: Record<string, Record<string, unknown>> = {}): Extensions<T> {
+  const all: Contribution<T>[] = Object.entries(values).map(([name, value]) => ({
+    name,
+    value,
+    entry: name,
+    shared: shared[name] ?? {},
+  }));
+  return {
+    all: () => all,
+    get: (name) => values[name],
+    one: () => {
+      const [only] = all;
+      if (!only) throw new Error('there is none');
+      return only.value;
+    },
+    [Symbol.iterator]: () => all[Symbol.iterator](),
+  };
+}
+
+export function user(content: string): Message {
+  return { role: 'user', content };
+}
+
+export function request(target: Target, more: Partial<TurnRequest> = {}): TurnRequest {
+  return {
+    target,
+    principal: OPEN,
+    messages: [user('Hello')],
+    clientTools: [],
+    params: {},
+    incremental: true,
+    requestId: 'req_1',
+    metadata: {},
+    signal: new AbortController().signal,
+    ...more,
+  };
+}
+
+export async function collect(events: AgentEvents): Promise<AgentEvent[]> {
+  const all: AgentEvent[] = [];
+  for await (const batch of events) all.push(...batch);
+  return all;
+}
+
+export function textOfEvents(events: readonly AgentEvent[]): string {
+  return events.map((event) => (event.type === 'text' ? event.text : '')).join('');
+}
+
+/** The terminal event. */
+export function endOf(events: readonly AgentEvent[]) {
+  const last = events.at(-1);
+  if (last?.type !== 'finished' && last?.type !== 'failed') throw new Error(`the last event is ${last?.type}`);
+  return last;
+}
+
+/** A model that answers each call when it is let. */
+export function gated() {
+  const begun: { request: ModelRequest; answer: (text: string) => void }[] = [];
+  const waiting: (() => void)[] = [];
+  const model = new ScriptedModel((asked): Line[] => {
+    const gate = Promise.withResolvers<void>();
+    let said = '';
+    begun.push({
+      request: asked,
+      answer: (text) => {
+        said = text;
+        gate.resolve();
+      },
+    });
+    for (const wake of waiting.splice(0)) wake();
+    return [
+      gate.promise,
+      {
+        type: 'text',
+        get text() {
+          return said;
+        },
+      },
+      { type: 'end', reason: 'stop' },
+    ];
+  });
+  /** Waits for the model's nth call, from 1. */
+  const call = async (n: number) => {
+    while (begun.length < n) await new Promise<void>((resolve) => waiting.push(resolve));
+    const found = begun[n - 1];
+    if (!found) throw new Error(`no call ${n}`);
+    return found;
+  };
+  return { model, call };
+}
+
+/** Sends what a user says to the agent `assistant`, in the session `s` unless told otherwise, and reads the turn to its end. */
+export function sender(world: Pick<Awaited<ReturnType<typeof runtimeIn>>, 'runtime' | 'target'>, principal: Principal = OPEN) {
+  return (text: string, session: Partial<SessionRequest> = {}, signal = new AbortController().signal) =>
+    collect(
+      world.runtime.run(
+        request(world.target(), { principal, messages: [user(text)], session: { key: 's', ...session }, signal }),
+      ),
+    );
+}

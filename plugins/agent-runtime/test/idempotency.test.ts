@@ -1,0 +1,277 @@
+import type {
+  AgentEvent,
+  AnswerRecorder,
+  Claimed,
+  IdempotencyKey,
+  IdempotencyRecord,
+  Interceptor,
+  TurnRequest,
+} from '@plugboard/kernel';
+import { ManualClock } from '@plugboard/kernel/testing';
+import t from 'tap';
+import { calls, collect, endOf, type Line, request, runtimeIn, ScriptedModel, says, single, type World } from './harness.js';
+
+const KEY: IdempotencyKey = { project: 'default', route: '/v1/chat/completions', key: 'once' };
+const SESSION = { project: 'default', agent: 'assistant', key: 's' };
+
+/** Writes down what a transport would: what was said, and how it ended. */
+class Recorder implements AnswerRecorder {
+  readonly #events: AgentEvent[] = [];
+
+  add(batch: readonly AgentEvent[]): void {
+    this.#events.push(...batch);
+  }
+
+  text(): string {
+    const said = this.#events.map((event) => (event.type === 'text' ? event.text : '')).join('');
+    const end = endOf(this.#events);
+    return end.type === 'failed' ? `failed: ${end.failure.code}` : said;
+  }
+}
+
+/** A world, and a client that sends requests with keys to it. */
+async function worldWith(world: World) {
+  const { runtime, store, target, lines } = await runtimeIn(world);
+  /** Claims the key, and runs the turn if it may. */
+  const send = async (more: Partial<TurnRequest> = {}, key = KEY, fingerprint = 'f1'): Promise<Claimed | AgentEvent[]> => {
+    const claimed = await runtime.claim(key, fingerprint);
+    if (claimed.kind !== 'new') return claimed;
+    const idempotency = { claim: claimed.claim, recorder: new Recorder() };
+    return collect(runtime.run(request(target(), { idempotency, ...more })));
+  };
+  /** The same, for a request whose turn is to be run. */
+  const run = async (more: Partial<TurnRequest> = {}, key = KEY): Promise<AgentEvent[]> => {
+    const result = await send(more, key);
+    if ('kind' in result) throw new Error(`the key is ${result.kind}`);
+    return result;
+  };
+  return { runtime, store, lines, send, run };
+}
+
+/** Something that a model, a tool or an interceptor waits at, and that tells when it is reached. */
+function gate() {
+  const reached = Promise.withResolvers<void>();
+  const open = Promise.withResolvers<void>();
+  return {
+    reached: reached.promise,
+    open: () => open.resolve(),
+    pass: () => {
+      reached.resolve();
+      return open.promise;
+    },
+  };
+}
+
+/** An agent that calls its one tool and then does as it is told. */
+function withTool(tool: () => Promise<string>, then: readonly Line[]): World {
+  return {
+    agents: { assistant: { model: 'fast', tools: ['only'] } },
+    models: { fast: new ScriptedModel((_, call) => (call === 1 ? calls(['only', {}]) : then)) },
+    tools: { only: single(tool) },
+  };
+}
+
+for (const [kind, more] of [
+  ['stateless', {}],
+  ['of a session', { session: { key: 's', fingerprint: 'same bytes' } }],
+] as const) {
+  t.test(`a turn ${kind} runs once, however often and however fast its request comes`, async (t) => {
+    const held = gate();
+    const model = new ScriptedModel(() => [held.pass(), ...says('hello')]);
+    const { send, store } = await worldWith({ models: { fast: model } });
+    const requests = Array.from({ length: 20 }, () => send(more));
+    await held.reached;
+    t.strictSame(await send(more, KEY, 'f2'), { kind: 'mismatch' }, 'the key is taken while the turn runs');
+    held.open();
+    const results = await Promise.all(requests);
+    t.equal(results.filter((result) => 'kind' in result && result.kind === 'running').length, 19);
+    t.match(
+      results.find((result) => Array.isArray(result))?.map(({ type }) => type),
+      ['started', 'step', 'text', 'usage', 'finished'],
+    );
+    t.strictSame(await Promise.all([send(more), send(more)]), Array(2).fill({ kind: 'replay', text: 'hello' }));
+    t.strictSame(await send(more, KEY, 'f2'), { kind: 'mismatch' });
+    t.equal(model.asked.length, 1);
+    t.equal(await store.version(SESSION), kind === 'stateless' ? 0 : 1);
+    for (const other of [{ project: 'acme' }, { route: '/v1/responses' }, { key: 'twice' }]) {
+      t.ok(Array.isArray(await send(more, { ...KEY, ...other })), `${JSON.stringify(other)} is another key`);
+    }
+  });
+
+  t.test(`a turn ${kind} that fails before any tool began leaves its key free`, async (t) => {
+    const held = gate();
+    const model = new ScriptedModel((_, call): readonly Line[] => {
+      if (call === 1) return [new Error('a defect')];
+      return call === 2 ? [held.pass(), ...says('too late')] : says('hello');
+    });
+    const { run, send } = await worldWith({ models: { fast: model } });
+    t.match(endOf(await run(more)), { failure: { code: 'crashed', toolsRan: false } });
+    const leaves = new AbortController();
+    const left = run({ ...more, signal: leaves.signal });
+    await held.reached;
+    leaves.abort();
+    t.match(endOf(await left), { failure: { code: 'abandoned' } });
+    // The reader has gone at once; its turn ends a little after it.
+    while ('kind' in (await send(more))) await new Promise(setImmediate);
+    t.strictSame(await send(more), { kind: 'replay', text: 'hello' });
+  });
+
+  t.test(`a turn ${kind} that fails after a tool began is not run again: its failure is the answer`, async (t) => {
+    let ran = 0;
+    const { run, send, store } = await worldWith(withTool(async () => String(++ran), [new Error('a defect')]));
+    t.match(endOf(await run(more)), { failure: { code: 'crashed', toolsRan: true } });
+    t.strictSame(await send(more), { kind: 'replay', text: 'failed: crashed' });
+    t.equal(ran, 1);
+    t.equal(await store.version(SESSION), 0);
+  });
+}
+
+t.test(
+  'that tools are to run is written down before the first of them does, whatever interceptors do with the events',
+  async (t) => {
+    const seen: (IdempotencyRecord | undefined)[] = [];
+    const world = withTool(async () => {
+      seen.push(await store.idempotency.get(KEY));
+      return 'done';
+    }, says('hello'));
+    const hides: Interceptor = async function* (turn, next) {
+      for await (const batch of next(turn)) yield batch.filter(({ type }) => type !== 'tool-call');
+    };
+    const { run, send, store } = await worldWith({ ...world, interceptors: [hides] });
+    await run();
+    t.strictSame(seen, [{ key: KEY, fingerprint: 'f1', result: 'began' }]);
+    t.strictSame(await send(), { kind: 'replay', text: 'hello' });
+  },
+);
+
+t.test('after a crash a key is free where no tool had begun, and else says that nobody knows what happened', async (t) => {
+  const { send, store } = await worldWith({ models: { fast: new ScriptedModel(() => says('hello')) } });
+  await store.idempotency.put({ key: KEY, fingerprint: 'f1', result: 'began' });
+  t.strictSame(await send(), { kind: 'interrupted' });
+  t.strictSame(await send({}, KEY, 'f2'), { kind: 'mismatch' });
+});
+
+t.test('a turn of a session that ends without having run leaves its key free', async (t) => {
+  const held = gate();
+  const clock = new ManualClock();
+  const { run, send } = await worldWith({
+    models: { fast: new ScriptedModel((_, call) => (call === 1 ? [held.pass(), ...says('first')] : says('hello'))) },
+    clock,
+  });
+  const session = { key: 's' };
+  const first = run({ session }, { ...KEY, key: 'first' });
+  await held.reached;
+  t.match(endOf(await run({ session: { ...session, busy: 'reject' } })), { failure: { code: 'session_busy' } });
+  const leaves = new AbortController();
+  const waits = run({ session, signal: leaves.signal });
+  await new Promise(setImmediate);
+  t.strictSame(await send(), { kind: 'running' }, 'also while it waits');
+  leaves.abort();
+  t.match(endOf(await waits), { failure: { code: 'abandoned' } });
+  const late = run({ session });
+  await new Promise(setImmediate);
+  clock.advance(60_000);
+  t.match(endOf(await late), { failure: { code: 'session_busy' } });
+  held.open();
+  await first;
+  t.match(endOf(await run({ session })), { type: 'finished' });
+});
+
+t.test('a session that is closed for a while leaves keys free', async (t) => {
+  const crashes: Interceptor = () => {
+    throw new Error('a defect');
+  };
+  const { run } = await worldWith({ models: { fast: new ScriptedModel([]) }, interceptors: [crashes] });
+  for (const code of ['crashed', 'crashed', 'crashed', 'session_quarantined', 'session_quarantined']) {
+    t.match(endOf(await run({ session: { key: 's' } })), { failure: { code } });
+  }
+});
+
+t.test('a turn that is left behind leaves its key free, unless tools had begun', async (t) => {
+  for (const hasTool of [false, true]) {
+    const clock = new ManualClock();
+    const held = gate();
+    const stubborn: Interceptor = async function* (turn, next) {
+      for await (const batch of next(turn)) {
+        yield batch;
+        if (batch.some(({ type }) => type === (hasTool ? 'tool-result' : 'step'))) await held.pass();
+      }
+    };
+    const base = hasTool ? withTool(async () => 'done', says('x')) : { models: { fast: new ScriptedModel([says('x')]) } };
+    const { run, send, runtime, store } = await worldWith({ ...base, interceptors: [stubborn], clock });
+    const turn = run({ session: { key: 's' } });
+    await held.reached;
+    const stopped = runtime.stop(new AbortController().signal);
+    clock.advance(5000);
+    t.match(endOf(await turn), { failure: { code: 'stopped' } });
+    await stopped;
+    await new Promise(setImmediate);
+    const claimed = await runtime.claim(KEY, 'f1');
+    t.match(claimed, hasTool ? { kind: 'replay', text: 'failed: stopped' } : { kind: 'new' });
+    held.open();
+    await new Promise(setImmediate);
+    t.equal(await store.version(SESSION), 0);
+    if (!hasTool) t.strictSame(await send(), { kind: 'running' }, 'what was left behind does not let go of what another holds');
+  }
+});
+
+t.test('a turn that is left behind while its answer is being kept has the answer that was kept', async (t) => {
+  const clock = new ManualClock();
+  const held = gate();
+  const { run, send, runtime, store } = await worldWith({ models: { fast: new ScriptedModel([says('hello')]) }, clock });
+  const commit = store.commit.bind(store);
+  store.commit = async (...turn) => {
+    await held.pass();
+    await commit(...turn);
+  };
+  const turn = run({ session: { key: 's' } });
+  await held.reached;
+  const stopped = runtime.stop(new AbortController().signal);
+  clock.advance(5000);
+  t.match(endOf(await turn), { failure: { code: 'stopped' } });
+  await stopped;
+  t.strictSame(await send(), { kind: 'running' });
+  held.open();
+  await new Promise(setImmediate);
+  t.strictSame(await send(), { kind: 'replay', text: 'hello' });
+});
+
+t.test('a session store that fails', async (t) => {
+  const broken = async () => {
+    throw new Error('disk full');
+  };
+  t.test('at the look: nothing is run, and the operator is told', async (t) => {
+    const { runtime, store, lines } = await worldWith({ models: { fast: new ScriptedModel([]) } });
+    store.idempotency.get = broken;
+    t.match(await runtime.claim(KEY, 'f1'), { kind: 'failed', failure: { code: 'store_failed', toolsRan: false } });
+    t.match(lines.at(-1), { level: 'warn', msg: /^a request was not run/ });
+  });
+
+  t.test('when tools are to run: they do not', async (t) => {
+    const { run, store } = await worldWith(withTool(() => t.fail('the tool ran') as never, says('hello')));
+    store.idempotency.put = broken;
+    t.match(endOf(await run()), { failure: { code: 'store_failed' } });
+  });
+
+  t.test('at the end: the turn has failed, and what is known of its tools stays', async (t) => {
+    const { run, send, store } = await worldWith(withTool(async () => 'done', says('hello')));
+    store.commit = broken;
+    t.match(endOf(await run({ session: { key: 's' } })), { failure: { code: 'store_failed', toolsRan: true } });
+    t.strictSame(await send(), { kind: 'interrupted' });
+  });
+
+  t.test('at a failure: what is known of its tools stays, and the operator is told', async (t) => {
+    const { run, send, store, lines } = await worldWith(
+      withTool(async () => {
+        store.idempotency.put = broken;
+        return 'done';
+      }, [new Error('a defect')]),
+    );
+    t.match(endOf(await run()), { failure: { code: 'crashed' } });
+    t.strictSame(await send(), { kind: 'interrupted' });
+    t.match(
+      lines.find(({ msg }) => msg.startsWith('could not keep how a turn failed')),
+      { level: 'warn' },
+    );
+  });
+});

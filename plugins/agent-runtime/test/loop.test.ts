@@ -1,0 +1,460 @@
+import type { ToolDeclaration } from '@plugboard/kernel';
+import { ManualClock } from '@plugboard/kernel/testing';
+import t from 'tap';
+import {
+  call,
+  calls,
+  collect,
+  END,
+  endOf,
+  type Line,
+  request,
+  runtimeIn,
+  ScriptedModel,
+  says,
+  single,
+  textOfEvents,
+  tool,
+  usage,
+  user,
+} from './harness.js';
+
+const weather: ToolDeclaration = { name: 'weather', description: 'By the caller', inputSchema: { type: 'object' } };
+
+t.test('a turn is started, step, text, usage, finished, with the usage of the whole turn', async (t) => {
+  const { runtime, target } = await runtimeIn({ models: { fast: new ScriptedModel([says('Hi')]) } });
+  const events = await collect(runtime.run(request(target())));
+  t.match(
+    events.map(({ type }) => type),
+    ['started', 'step', 'text', 'usage', 'finished'],
+  );
+  t.match(events[1], { step: 1, connection: 'fast' });
+  t.strictSame(endOf(events), {
+    type: 'finished',
+    reason: 'stop',
+    usage: { promptTokens: 10, completionTokens: 2, cachedTokens: 1, reasoningTokens: 0 },
+  });
+});
+
+t.test('C-053 C-054 the agent’s prompt comes first, and a caller’s system message takes its place', async (t) => {
+  const model = new ScriptedModel([says('a'), says('b')]);
+  const { runtime, target } = await runtimeIn({
+    agents: { assistant: { model: 'fast', system: 'Be brief.' } },
+    models: { fast: model },
+  });
+  await collect(runtime.run(request(target())));
+  await collect(runtime.run(request(target(), { messages: [user('x'), { role: 'system', content: 'Be long.' }, user('y')] })));
+  t.strictSame(model.asked[0]?.messages, [{ role: 'system', content: 'Be brief.' }, user('Hello')]);
+  t.strictSame(model.asked[1]?.messages, [user('x'), { role: 'system', content: 'Be long.' }, user('y')]);
+});
+
+t.test('tools run, and the model is told what they said, step after step', async (t) => {
+  const model = new ScriptedModel([[{ type: 'text', text: 'Let me see.' }, ...calls(['add', { a: 1, b: 2 }])], says('It is 3.')]);
+  const add = single((input) => String(Number(input.a) + Number(input.b)), { a: { type: 'number' }, b: { type: 'number' } }, [
+    'a',
+    'b',
+  ]);
+  const { runtime, target } = await runtimeIn({
+    agents: { assistant: { model: 'fast', tools: ['add'] } },
+    models: { fast: model },
+    tools: { add },
+  });
+  const events = await collect(runtime.run(request(target())));
+  t.match(
+    events.map(({ type }) => type),
+    ['started', 'step', 'text', 'usage', 'tool-call', 'tool-result', 'step', 'text', 'usage', 'finished'],
+  );
+  t.match(events[4], { name: 'add', arguments: '{"a":1,"b":2}', tool: { entry: 'add', name: 'only' } });
+  t.match(events[5], { id: 'call_add_0', content: '3', isError: false });
+  t.strictSame(model.asked[0]?.tools, [
+    {
+      name: 'add',
+      description: 'The tool only.',
+      inputSchema: { type: 'object', properties: { a: { type: 'number' }, b: { type: 'number' } }, required: ['a', 'b'] },
+    },
+  ]);
+  t.strictSame(model.asked[1]?.messages, [
+    user('Hello'),
+    {
+      role: 'assistant',
+      content: 'Let me see.',
+      tool_calls: [{ id: 'call_add_0', type: 'function', function: { name: 'add', arguments: '{"a":1,"b":2}' } }],
+    },
+    { role: 'tool', tool_call_id: 'call_add_0', content: '3' },
+  ]);
+  t.match(endOf(events), { usage: { promptTokens: 20, completionTokens: 5 } }, 'C-078 usage sums all model calls');
+});
+
+t.test('R-047 calls of one step run side by side, and their results keep the order of the calls', async (t) => {
+  const slow = Promise.withResolvers<string>();
+  const order: string[] = [];
+  const tools = {
+    slow: single(async () => {
+      order.push('slow begins');
+      return slow.promise;
+    }),
+    quick: single((_, { progress }) => {
+      order.push('quick begins');
+      progress('half way', 0.5);
+      slow.resolve('slow result');
+      return 'quick result';
+    }),
+  };
+  const model = new ScriptedModel([calls(['slow', {}], ['quick', {}]), says('done')]);
+  const { runtime, target } = await runtimeIn({
+    agents: { assistant: { model: 'fast', tools: ['slow', 'quick'] } },
+    models: { fast: model },
+    tools,
+  });
+  const events = await collect(runtime.run(request(target())));
+  t.strictSame(order, ['slow begins', 'quick begins']);
+  t.strictSame(
+    events.flatMap((event) => (event.type === 'tool-result' ? [event.content] : [])),
+    ['slow result', 'quick result'],
+  );
+  t.match(
+    events.find(({ type }) => type === 'tool-progress'),
+    { id: 'call_quick_1', message: 'half way', fraction: 0.5 },
+  );
+});
+
+t.test('a call knows its place in the turn, so that with the turn’s id a tool can tell it from every other', async (t) => {
+  const seen: string[] = [];
+  const own = single((_, { turnId, index }) => {
+    seen.push(`${turnId}/${index}`);
+    return '';
+  });
+  const model = new ScriptedModel([
+    calls(['own', { n: 1 }], ['own', { n: 2 }]),
+    calls(['own', { n: 3 }]),
+    calls(['theirs', {}], ['own', { n: 4 }]),
+  ]);
+  const { runtime, target } = await runtimeIn({
+    agents: { assistant: { model: 'fast', tools: ['own'], clientTools: 'passthrough' } },
+    models: { fast: model },
+    tools: { own },
+  });
+  const clientTools = [{ name: 'theirs', description: '', inputSchema: { type: 'object' } }];
+  const events = await collect(runtime.run(request(target(), { clientTools })));
+  const [started] = events;
+  const turnId = started?.type === 'started' && started.turnId;
+  t.strictSame(seen, [`${turnId}/0`, `${turnId}/1`, `${turnId}/2`, `${turnId}/4`]);
+});
+
+t.test('R-040 R-042 whatever a tool or its arguments do wrong is told to the model, and the turn goes on', async (t) => {
+  const tools = {
+    strict: single(() => 'fine', { n: { type: 'number' } }, ['n']),
+    sync: single(() => {
+      throw new Error('no such city');
+    }),
+    late: single(() => Promise.reject('just a string')),
+    nothing: single(() => Promise.reject(null)),
+    odd: single(() => 42 as never),
+    broken: single(() => ({ content: [null] }) as never),
+  };
+  const model = new ScriptedModel([
+    [
+      call('1', 'strict', '{"n":'),
+      call('2', 'strict', '[1]'),
+      call('3', 'strict', { n: 'one' }),
+      call('4', 'strict', { n: 1, ['__proto__']: { admin: true } }),
+      call('5', 'sync', ''),
+      call('6', 'late', {}),
+      call('7', 'nothing', {}),
+      call('8', 'odd', {}),
+      call('9', 'absent', {}),
+      call('10', 'broken', {}),
+      END,
+    ],
+    says('sorry'),
+  ]);
+  const { runtime, target } = await runtimeIn({
+    agents: { assistant: { model: 'fast', tools: Object.keys(tools) } },
+    models: { fast: model },
+    tools,
+  });
+  const events = await collect(runtime.run(request(target())));
+  const results = events.flatMap((event) =>
+    event.type === 'tool-result' ? [`${event.isError ? 'error' : 'ok'}: ${event.content}`] : [],
+  );
+  t.match(results, [
+    /^error: The arguments are not valid JSON/,
+    /^error: The arguments must be a JSON object/,
+    /^error: The arguments do not fit the tool's schema: \/n must be number/,
+    'ok: fine',
+    'error: The tool failed: no such city',
+    'error: The tool failed: just a string',
+    'error: The tool failed: it gave no reason',
+    /^error: The tool returned neither text nor parts/,
+    /^error: There is no tool "absent"; there are: strict, sync/,
+    /^error: The tool failed: /,
+  ]);
+  t.match(endOf(events), { type: 'finished', reason: 'stop' });
+});
+
+t.test('R-043 a tool that hangs is stopped when its entry’s time is over', async (t) => {
+  const clock = new ManualClock();
+  const begun = Promise.withResolvers<AbortSignal>();
+  const hang = single((_, { signal }) => {
+    begun.resolve(signal);
+    return new Promise(() => {});
+  });
+  const { runtime, target } = await runtimeIn({
+    agents: { assistant: { model: 'fast', tools: ['hang'] } },
+    models: { fast: new ScriptedModel([calls(['hang', {}]), says('moving on')]) },
+    tools: { hang },
+    shared: { hang: { timeout: '5s' } },
+    clock,
+  });
+  const turn = collect(runtime.run(request(target())));
+  const signal = await begun.promise;
+  clock.advance(4999);
+  t.notOk(signal.aborted);
+  clock.advance(1);
+  t.ok(signal.aborted);
+  const events = await turn;
+  t.match(
+    events.find(({ type }) => type === 'tool-result'),
+    { isError: true, content: /did not finish within 5 s/ },
+  );
+  t.equal(textOfEvents(events), 'moving on');
+});
+
+t.test('R-044 a result longer than the entry’s limit is cut to it, the note included', async (t) => {
+  const { runtime, target } = await runtimeIn({
+    agents: { assistant: { model: 'fast', tools: ['big', 'fits'] } },
+    models: { fast: new ScriptedModel([calls(['big', {}], ['fits', {}]), says('ok')]) },
+    tools: { big: single(() => 'ä'.repeat(5000)), fits: single(() => 'x'.repeat(1024)) },
+    shared: { big: { resultLimit: '1kb' }, fits: { resultLimit: '1kb' } },
+  });
+  const [big, fits] = (await collect(runtime.run(request(target())))).flatMap((event) =>
+    event.type === 'tool-result' ? [event.content] : [],
+  );
+  t.ok(Buffer.byteLength(big ?? '') <= 1024);
+  t.match(big, /^ä+\n… \[truncated: 10000 bytes in all\]$/);
+  t.equal(fits, 'x'.repeat(1024));
+});
+
+t.test('parts of a result become text, images go to a model that sees, and what it cannot take is named', async (t) => {
+  const camera = single(() => ({
+    content: [
+      { type: 'text', text: 'A cat' },
+      { type: 'image', mimeType: 'image/png', data: 'aGVsbG8=' },
+      { type: 'other', kind: 'audio/wav', bytes: 12 },
+    ],
+  }));
+  const world = (model: ScriptedModel) => ({
+    agents: { assistant: { model: 'fast', tools: ['camera'] } },
+    models: { fast: model },
+    tools: { camera },
+  });
+  const seeing = new ScriptedModel([calls(['camera', {}]), says('a cat')]);
+  const blind = new ScriptedModel([calls(['camera', {}]), says('a cat?')], ['text']);
+  for (const model of [seeing, blind]) {
+    const { runtime, target } = await runtimeIn(world(model));
+    await collect(runtime.run(request(target())));
+  }
+  t.match(seeing.asked[1]?.messages.slice(-2), [
+    { role: 'tool', content: 'A cat\n[audio/wav, 12 bytes: this model takes no such content]' },
+    { role: 'user', content: [{ type: 'text' }, { type: 'image_url', image_url: { url: 'data:image/png;base64,aGVsbG8=' } }] },
+  ]);
+  t.match(blind.asked[1]?.messages.at(-1), {
+    role: 'tool',
+    content: 'A cat\n[image/png, 6 bytes: this model takes no images]\n[audio/wav, 12 bytes: this model takes no such content]',
+  });
+});
+
+t.test('R-045 R-046 budgets end a turn well, and a call repeated three times in a row is not run again', async (t) => {
+  let ran = 0;
+  const tools = { again: single(() => `run ${++ran}`) };
+  const endless = () => new ScriptedModel(() => calls(['again', {}]));
+  const world = (agent: object, model = endless()) => ({
+    agents: { assistant: { model: 'fast', tools: ['again'], ...agent } },
+    models: { fast: model },
+    tools,
+  });
+
+  const steps = await runtimeIn(world({ maxSteps: 5 }));
+  const events = await collect(steps.runtime.run(request(steps.target())));
+  t.match(endOf(events), { type: 'finished', reason: 'length', limit: 'max_steps', usage: { promptTokens: 50 } });
+  t.equal(textOfEvents(events), 'The agent reached its limit of 5 model calls before it had an answer.');
+  t.equal(ran, 2, 'the third and fourth call were answered by an error');
+  t.equal(events.filter(({ type }) => type === 'tool-call').length, 4, 'the call of the last step is not run');
+
+  const toolCalls = await runtimeIn(world({ maxToolCalls: 1 }));
+  t.match(endOf(await collect(toolCalls.runtime.run(request(toolCalls.target())))), {
+    reason: 'length',
+    limit: 'max_tool_calls',
+  });
+
+  const tokens = await runtimeIn(world({ maxTokens: 26 }));
+  t.match(endOf(await collect(tokens.runtime.run(request(tokens.target())))), {
+    reason: 'length',
+    limit: 'max_tokens',
+    usage: { promptTokens: 20 },
+  });
+
+  const spoke = await runtimeIn(
+    world({ maxSteps: 1 }, new ScriptedModel([[{ type: 'text', text: 'So far.' }, ...calls(['again', {}])]])),
+  );
+  t.equal(
+    textOfEvents(await collect(spoke.runtime.run(request(spoke.target())))),
+    'So far.',
+    'no sentence where something was said',
+  );
+});
+
+t.test('C-082 an answer cut by its length or by a filter ends the turn, and half a tool call in it is dropped', async (t) => {
+  for (const reason of ['length', 'content_filter'] as const) {
+    const model = new ScriptedModel([[{ type: 'text', text: 'Once upon' }, call('1', 'x', '{"a'), { type: 'end', reason }]]);
+    const { runtime, target } = await runtimeIn({ models: { fast: model } });
+    const events = await collect(runtime.run(request(target())));
+    t.match(endOf(events), { type: 'finished', reason });
+    t.notOk(events.some(({ type }) => type === 'tool-call'));
+  }
+});
+
+t.test(
+  'C-061 the agent’s params win over the caller’s, and the rest reaches the model where the connection takes it',
+  async (t) => {
+    const model = new ScriptedModel([says('a')]);
+    const { runtime, target } = await runtimeIn({
+      agents: { assistant: { model: 'fast', params: { temperature: 0.2, max_completion_tokens: 50 } } },
+      models: { fast: model },
+    });
+    await collect(
+      runtime.run(request(target(), { params: { temperature: 1, top_p: 0.5, max_tokens: 9, seed: 7, tool_choice: 'auto' } })),
+    );
+    t.strictSame(model.asked[0]?.params, { top_p: 0.5, temperature: 0.2, max_completion_tokens: 50 });
+    t.strictSame(
+      ['temperature', 'max_tokens', 'top_p', 'seed'].map((name) => target().honours(name)),
+      [false, false, true, false],
+    );
+  },
+);
+
+t.test('of a caller’s two names for one parameter the newer counts', async (t) => {
+  const model = new ScriptedModel([says('a')]);
+  const { runtime, target } = await runtimeIn({ models: { fast: model } });
+  await collect(runtime.run(request(target(), { params: { max_tokens: 9, max_completion_tokens: 7 } })));
+  t.strictSame(model.asked[0]?.params, { max_completion_tokens: 7 });
+});
+
+t.test('a raw model makes one call, passes the caller’s tools on and hands every call out', async (t) => {
+  const model = new ScriptedModel([calls(['weather', { city: 'Rome' }])]);
+  const { runtime, target } = await runtimeIn({ models: { fast: model } });
+  const events = await collect(
+    runtime.run(request(target('fast'), { clientTools: [weather], params: { tool_choice: 'required' } })),
+  );
+  t.match(model.asked[0], { tools: [weather], params: { tool_choice: 'required' }, messages: [user('Hello')] });
+  t.match(
+    events.find(({ type }) => type === 'tool-call'),
+    { name: 'weather', tool: undefined },
+  );
+  t.match(endOf(events), { type: 'finished', reason: 'tool_calls' });
+});
+
+t.test('an agent ignores the caller’s tools unless it passes them through', async (t) => {
+  const model = new ScriptedModel([says('a')]);
+  const { runtime, target } = await runtimeIn({ models: { fast: model } });
+  await collect(runtime.run(request(target(), { clientTools: [weather], params: { tool_choice: 'auto' } })));
+  t.match(model.asked[0], { tools: [] });
+  t.strictSame(model.asked[0]?.params, {});
+});
+
+t.test(
+  'passthrough: own tools run inside, the caller’s are handed out, and what was run is there when the caller comes back',
+  async (t) => {
+    let ran = 0;
+    const model = new ScriptedModel([calls(['own', {}]), calls(['own', { again: true }], ['weather', {}]), says('Sunny.')]);
+    const { runtime, target } = await runtimeIn({
+      agents: { assistant: { model: 'fast', tools: ['own'], clientTools: 'passthrough' } },
+      models: { fast: model },
+      tools: { own: single(() => `own ${++ran}`) },
+    });
+    const first = await collect(runtime.run(request(target(), { clientTools: [weather], params: { tool_choice: 'required' } })));
+    t.match(endOf(first), { type: 'finished', reason: 'tool_calls' });
+    t.equal(ran, 2);
+    t.equal(model.asked[0]?.params.tool_choice, 'required');
+    t.equal(model.asked[1]?.params.tool_choice, undefined, 'what must be called has been called');
+
+    const handed = { id: 'call_weather_1', type: 'function', function: { name: 'weather', arguments: '{}' } } as const;
+    const back = [
+      user('Hello'),
+      { role: 'assistant', content: null, tool_calls: [handed] },
+      { role: 'tool', tool_call_id: handed.id, content: 'sun' },
+    ] as const;
+    const second = await collect(runtime.run(request(target(), { clientTools: [weather], messages: back })));
+    t.equal(textOfEvents(second), 'Sunny.');
+    t.equal(ran, 2, 'each tool ran once');
+    t.match(
+      model.asked[2]?.messages.map((message) => [message.role, message.role === 'tool' ? message.tool_call_id : message.content]),
+      [
+        ['user', 'Hello'],
+        ['assistant', null],
+        ['tool', 'call_own_0'],
+        ['assistant', null],
+        ['tool', 'call_own_0'],
+        ['tool', 'call_weather_1'],
+      ],
+    );
+
+    const stranger = [user('Something else'), ...back.slice(1)];
+    await collect(runtime.run(request(target(), { clientTools: [weather], messages: stranger })));
+    t.strictSame(model.asked[3]?.messages, stranger, 'the same id under other words is somebody else’s');
+  },
+);
+
+t.test('a tool of the caller’s with the name of an own one is refused by its place', async (t) => {
+  const { runtime, target } = await runtimeIn({
+    agents: { assistant: { model: 'fast', tools: ['weather'], clientTools: 'passthrough' } },
+    models: { fast: new ScriptedModel([]) },
+    tools: { weather: single(() => '') },
+  });
+  const events = await collect(runtime.run(request(target(), { clientTools: [weather] })));
+  t.match(events, [{ type: 'failed', failure: { code: 'invalid_request', param: 'tools[0].function.name', toolsRan: false } }]);
+});
+
+t.test('a model stream that breaks off or never ends properly fails the turn, whatever had been said', async (t) => {
+  const scripts: Line[][] = [[{ type: 'text', text: 'Half' }], [{ type: 'text', text: 'Half' }, new Error('a defect')]];
+  for (const script of scripts) {
+    const { runtime, target } = await runtimeIn({ models: { fast: new ScriptedModel([script]) } });
+    const events = await collect(runtime.run(request(target())));
+    t.equal(textOfEvents(events), 'Half');
+    t.equal(endOf(events).type, 'failed');
+    t.equal(events.filter(({ type }) => type === 'finished' || type === 'failed').length, 1);
+  }
+});
+
+t.test('reasoning is passed on, and is no part of what the model is told later', async (t) => {
+  const model = new ScriptedModel([
+    [{ type: 'reasoning', text: 'Hmm' }, ...calls(['own', {}])],
+    [usage(1, 1), { type: 'text', text: 'x' }, END],
+  ]);
+  const { runtime, target } = await runtimeIn({
+    agents: { assistant: { model: 'fast', tools: ['own'] } },
+    models: { fast: model },
+    tools: { own: single(() => 'r') },
+  });
+  const events = await collect(runtime.run(request(target())));
+  t.match(events[2], { type: 'reasoning', text: 'Hmm' });
+  t.match(model.asked[1]?.messages[1], { role: 'assistant', content: null });
+});
+
+t.test('tools of an entry that may offer several are told apart by entry and name, and patterns choose among them', async (t) => {
+  const files = { single: false, tools: () => listed };
+  const listed = [tool('read', () => 'r'), tool('write', () => 'w')];
+  const model = new ScriptedModel(() => says('x'));
+  const names = async (patterns: string[]) => {
+    const { runtime, target } = await runtimeIn({
+      agents: { assistant: { model: 'fast', tools: patterns } },
+      models: { fast: model },
+      tools: { files },
+    });
+    await collect(runtime.run(request(target())));
+    return model.asked.at(-1)?.tools.map(({ name }) => name);
+  };
+  t.strictSame(await names(['files']), ['files__read', 'files__write']);
+  t.strictSame(await names(['files/*']), ['files__read', 'files__write']);
+  t.strictSame(await names(['files/write']), ['files__write']);
+});

@@ -1,0 +1,422 @@
+import type { AgentEvent, Interceptor } from '@plugboard/kernel';
+import { OPEN, type Principal, TurnError, VersionConflict } from '@plugboard/kernel';
+import { ManualClock } from '@plugboard/kernel/testing';
+import t from 'tap';
+import { channels } from '../src/diagnostics/channels.js';
+import {
+  calls,
+  collect,
+  endOf,
+  request,
+  runtimeIn,
+  ScriptedModel,
+  says,
+  single,
+  storeWith,
+  textOfEvents,
+  user,
+} from './harness.js';
+
+const acme: Principal = { project: 'acme', token: 'ci', scopes: ['chat'] };
+
+t.test('directory', async (t) => {
+  const { runtime } = await runtimeIn({
+    agents: {
+      helper: { model: 'fast' },
+      billing: { model: 'fast', project: 'acme', description: 'Sends bills' },
+      closed: { model: 'fast', project: 'globex' },
+    },
+    settings: { defaultAgent: 'helper', projects: { acme: { defaultAgent: 'billing' }, globex: {} } },
+    models: { fast: new ScriptedModel([]), helper: new ScriptedModel([]) },
+  });
+  const seen = (name: string, principal: Principal = OPEN) => {
+    const resolution = runtime.resolve(name, principal);
+    return resolution.kind === 'target' ? `${resolution.target.kind} ${resolution.target.name}` : resolution.kind;
+  };
+  t.equal(seen('helper'), 'agent helper', 'C-065 an agent wins over a model of its name');
+  t.equal(seen('fast'), 'model fast', 'C-066');
+  t.equal(seen('fast', acme), 'agent billing', 'C-067 a raw model is a name like any unknown one for a project’s token');
+  t.equal(seen('fast', { project: 'globex', scopes: [] }), 'unknown', 'C-067 and nobody without a default agent');
+  t.equal(seen('no-such'), 'agent helper', 'C-068');
+  t.equal(seen('no-such', { project: 'globex', scopes: [] }), 'unknown', 'C-069');
+  t.equal(seen('closed', acme), 'forbidden', 'C-070');
+  t.equal(seen('closed'), 'agent closed', 'the default project reaches every agent');
+  t.equal(seen('billing', { ...acme, agents: [] }), 'forbidden', 'an agent outside a token’s list');
+  t.equal(seen('no-such', { ...acme, agents: [] }), 'unknown', 'nor is it the default agent then');
+  t.equal(seen('fast', { ...OPEN, agents: ['helper'] }), 'agent helper', 'a token with a list reaches no raw model');
+  t.strictSame(runtime.list(acme), [{ name: 'billing', kind: 'agent', description: 'Sends bills' }]);
+  t.strictSame(
+    runtime.list(OPEN).map(({ name, kind }) => `${kind} ${name}`),
+    ['agent helper', 'agent billing', 'agent closed', 'model fast'],
+  );
+});
+
+t.test('C-079 the fingerprint changes with the agent and with nothing else', async (t) => {
+  const one = { models: { fast: new ScriptedModel([]) }, agents: { assistant: { model: 'fast', system: 'a' } } };
+  const print = async (world: Parameters<typeof runtimeIn>[0]) => (await runtimeIn(world)).target().fingerprint;
+  t.match(await print(one), /^[0-9a-f]{12}$/);
+  t.equal(await print(one), await print({ ...one, settings: { defaultAgent: 'assistant' } }));
+  t.not(await print(one), await print({ ...one, agents: { assistant: { model: 'fast', system: 'b' } } }));
+});
+
+t.test('ready needs an agent, a model, a store that works and a server that is not stopping', async (t) => {
+  const models = { fast: new ScriptedModel([]) };
+  t.equal(await (await runtimeIn({ models })).runtime.ready(), true);
+  t.equal(await (await runtimeIn({ agents: {}, models })).runtime.ready(), false);
+  t.equal(await (await runtimeIn({ models: {} })).runtime.ready(), false);
+  const stopping = await runtimeIn({ models });
+  stopping.host.phase = 'stopping';
+  t.equal(await stopping.runtime.ready(), false);
+  t.match(await collect(stopping.runtime.run(request(stopping.target()))), [
+    { type: 'failed', failure: { code: 'draining', retryAfter: 1 } },
+  ]);
+});
+
+t.test('sessions', async (t) => {
+  const echo = () =>
+    new ScriptedModel(({ messages }) =>
+      says(messages.map(({ role, content }) => `${role[0]}:${typeof content === 'string' ? content : ''}`).join(' ')),
+    );
+
+  t.test('C-120 C-121 a key keeps the conversation, and without one nothing is kept', async (t) => {
+    const { runtime, target } = await runtimeIn({ models: { fast: echo() } });
+    const say = async (text: string, session?: string) =>
+      textOfEvents(
+        await collect(
+          runtime.run(
+            request(target(), { session: session === undefined ? undefined : { key: session }, messages: [user(text)] }),
+          ),
+        ),
+      );
+    t.equal(await say('one', 'ann'), 'u:one');
+    t.equal(await say('two', 'ann'), 'u:one a:u:one u:two');
+    t.equal(await say('three', 'bob'), 'u:three');
+    t.equal(await say('four'), 'u:four');
+    t.equal(await say('five'), 'u:five');
+  });
+
+  t.test('C-127 C-128 the same key at another agent or in another project is another session', async (t) => {
+    const { runtime, target } = await runtimeIn({
+      agents: { assistant: { model: 'fast' }, other: { model: 'fast', project: 'acme' } },
+      settings: { projects: { acme: {} } },
+      models: { fast: echo() },
+      interceptors: [
+        (turn, next) => {
+          t.equal(turn.session, 'api:ann');
+          return next(turn);
+        },
+      ],
+    });
+    const say = async (name: string, principal: Principal) =>
+      textOfEvents(
+        await collect(
+          runtime.run(request(target(name, principal), { principal, session: { key: 'ann' }, messages: [user('hi')] })),
+        ),
+      );
+    t.equal(await say('assistant', OPEN), 'u:hi');
+    t.equal(await say('other', OPEN), 'u:hi');
+    t.equal(await say('other', acme), 'u:hi');
+    t.equal(await say('fast', OPEN), 'u:hi', 'a raw model is stateful under its own name');
+    t.equal(await say('other', acme), 'u:hi a:u:hi u:hi');
+  });
+
+  t.test('C-129 a body that holds the whole conversation adds only what follows its last assistant message', async (t) => {
+    const { runtime, target, store } = await runtimeIn({ models: { fast: echo() } });
+    await collect(runtime.run(request(target(), { session: { key: 's' }, messages: [user('a')] })));
+    await collect(
+      runtime.run(
+        request(target(), {
+          session: { key: 's' },
+          messages: [user('a'), { role: 'assistant', content: 'whatever' }, user('b')],
+        }),
+      ),
+    );
+    const { version, messages } = await store.load({ project: 'default', agent: 'assistant', key: 's' });
+    t.equal(version, 2);
+    t.strictSame(messages, [
+      user('a'),
+      { role: 'assistant', content: 'u:a' },
+      user('b'),
+      { role: 'assistant', content: 'u:a a:u:a u:b' },
+    ]);
+  });
+
+  t.test(
+    'C-130 turns of one session run one after the other in the order of their coming, those of others at the same time',
+    async (t) => {
+      const gates = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+      const model = new ScriptedModel((_, call) => [
+        ...(gates[call - 1] ? [gates[call - 1]?.promise as Promise<void>] : []),
+        ...says(`answer ${call}`),
+      ]);
+      const { runtime, target } = await runtimeIn({ models: { fast: model } });
+      const order: string[] = [];
+      const send = async (text: string, session: string) => {
+        const answer = textOfEvents(
+          await collect(
+            runtime.run(
+              request(target(), { session: session === undefined ? undefined : { key: session }, messages: [user(text)] }),
+            ),
+          ),
+        );
+        order.push(`${session} ${text}: ${answer}`);
+      };
+      const first = send('one', 'ann');
+      const second = send('two', 'ann');
+      const third = send('three', 'ann');
+      const other = send('one', 'bob');
+      gates[1]?.resolve();
+      await other;
+      t.equal(model.asked.length, 2, 'ann’s second turn has not begun');
+      gates[0]?.resolve();
+      await Promise.all([first, second, third]);
+      t.strictSame(order, ['bob one: answer 2', 'ann one: answer 1', 'ann two: answer 3', 'ann three: answer 4']);
+      t.equal(model.asked[3]?.messages.length, 5);
+    },
+  );
+
+  t.test('C-131 a turn that failed leaves the session as it was', async (t) => {
+    const model = new ScriptedModel([[new Error('boom')], says('fine')]);
+    const { runtime, target, store } = await runtimeIn({ models: { fast: model } });
+    const say = () => collect(runtime.run(request(target(), { session: { key: 's' }, messages: [user('x')] })));
+    t.match(endOf(await say()), { type: 'failed', failure: { code: 'crashed' } });
+    t.equal((await store.load({ project: 'default', agent: 'assistant', key: 's' })).version, 0);
+    t.match(endOf(await say()), { type: 'finished' });
+    t.strictSame(model.asked[1]?.messages, [user('x')]);
+  });
+
+  t.test('the end of a turn is told only once it is kept, and never where it is not', async (t) => {
+    const commit = Promise.withResolvers<void>();
+    const began = Promise.withResolvers<void>();
+    const slow = await runtimeIn({
+      models: { fast: new ScriptedModel([says('hi')]) },
+      store: storeWith({
+        commit: () => {
+          began.resolve();
+          return commit.promise;
+        },
+      }),
+    });
+    const events: AgentEvent[] = [];
+    const reading = (async () => {
+      for await (const batch of slow.runtime.run(request(slow.target(), { session: { key: 's' } }))) events.push(...batch);
+    })();
+    await began.promise;
+    t.equal(events.at(-1)?.type, 'usage');
+    commit.resolve();
+    await reading;
+    t.equal(events.at(-1)?.type, 'finished');
+
+    const lost = await runtimeIn({
+      models: { fast: new ScriptedModel([says('hi')]) },
+      store: storeWith({ commit: () => Promise.reject(new VersionConflict(3, 4)) }),
+    });
+    const failed = await collect(lost.runtime.run(request(lost.target(), { session: { key: 's' } })));
+    t.match(endOf(failed), {
+      type: 'failed',
+      failure: { code: 'store_failed', message: 'The session store failed; nothing of the request was kept.' },
+    });
+    t.match(lost.lines, [{ level: 'warn', msg: 'a turn failed', err: { message: /nothing of the request was kept/ } }]);
+  });
+
+  t.test('a queue that is full and a wait that is too long are refused as busy', async (t) => {
+    const clock = new ManualClock();
+    const gate = Promise.withResolvers<void>();
+    const { runtime, target } = await runtimeIn({
+      settings: { limits: { queuedPerSession: 1 } },
+      models: { fast: new ScriptedModel(() => [gate.promise, ...says('x')]) },
+      clock,
+    });
+    const send = () => collect(runtime.run(request(target(), { session: { key: 's' } })));
+    const first = send();
+    const second = send();
+    t.match(await send(), [{ type: 'failed', failure: { code: 'session_busy', retryAfter: 1 } }]);
+    clock.advance(60_000);
+    t.match(await second, [{ type: 'failed', failure: { code: 'session_busy' } }]);
+    gate.resolve();
+    t.match(endOf(await first), { type: 'finished' });
+    t.match(endOf(await send()), { type: 'finished' }, 'the session is free again');
+  });
+});
+
+t.test('limits of the process: so many turns run, so many wait, the rest is refused', async (t) => {
+  const gate = Promise.withResolvers<void>();
+  const { runtime, target } = await runtimeIn({
+    settings: { limits: { runningTurns: 1, queuedTurns: 1 } },
+    models: { fast: new ScriptedModel(() => [gate.promise, ...says('x')]) },
+  });
+  const leave = new AbortController();
+  const first = collect(runtime.run(request(target())));
+  const waiting = collect(runtime.run(request(target(), { signal: leave.signal })));
+  await new Promise((resolve) => setImmediate(resolve));
+  t.match(await collect(runtime.run(request(target()))), [{ type: 'failed', failure: { code: 'overloaded', retryAfter: 1 } }]);
+  leave.abort();
+  t.match(await waiting, [{ type: 'failed', failure: { code: 'abandoned' } }], 'one that waits may go');
+  const next = collect(runtime.run(request(target())));
+  gate.resolve();
+  t.match(endOf(await first), { type: 'finished' });
+  t.match(endOf(await next), { type: 'finished' });
+});
+
+t.test('C-167 a turn that exceeds the agent’s time fails, and its model is let go', async (t) => {
+  const clock = new ManualClock();
+  const model = new ScriptedModel([[{ type: 'text', text: 'Hm' }, new Promise(() => {})]]);
+  const { runtime, target } = await runtimeIn({
+    agents: { assistant: { model: 'fast', timeout: '3s' } },
+    models: { fast: model },
+    clock,
+  });
+  const events: AgentEvent[] = [];
+  for await (const batch of runtime.run(request(target()))) {
+    events.push(...batch);
+    if (batch.some(({ type }) => type === 'text')) clock.advance(3000);
+  }
+  t.match(endOf(events), { failure: { code: 'timed_out', message: 'The agent did not finish within 3 s.', toolsRan: false } });
+  t.ok(model.signals[0]?.aborted);
+});
+
+t.test(
+  'C-010 R-020 R-022 when the caller goes, the model and the tools are told at once, and no further model is asked',
+  async (t) => {
+    const begun = Promise.withResolvers<AbortSignal>();
+    const hang = single((_, { signal }) => {
+      begun.resolve(signal);
+      return new Promise(() => {});
+    });
+    const model = new ScriptedModel([calls(['hang', {}])]);
+    const { runtime, target } = await runtimeIn({
+      agents: { assistant: { model: 'fast', tools: ['hang'] } },
+      models: { fast: model },
+      tools: { hang },
+    });
+    const caller = new AbortController();
+    const turn = collect(runtime.run(request(target(), { signal: caller.signal })));
+    const signal = await begun.promise;
+    caller.abort();
+    t.ok(signal.aborted);
+    t.match(endOf(await turn), { failure: { code: 'abandoned', toolsRan: true } });
+    t.equal(model.asked.length, 1);
+
+    const gone = new AbortController();
+    gone.abort(new TurnError('stopped', 'The server stops.'));
+    t.match(await collect(runtime.run(request(target(), { signal: gone.signal }))), [
+      { failure: { code: 'stopped', message: 'The server stops.' } },
+    ]);
+  },
+);
+
+t.test('a reader that leaves ends the turn, and one that stops reading holds up the model, not the memory', async (t) => {
+  let pulled = 0;
+  const left = Promise.withResolvers<void>();
+  const model = new ScriptedModel([]);
+  model.stream = async function* (_, signal) {
+    signal.addEventListener('abort', () => left.resolve());
+    for (; !signal.aborted; pulled++) yield [{ type: 'text', text: 'x' }];
+    throw signal.reason;
+  };
+  const { runtime, target } = await runtimeIn({ models: { fast: model } });
+  const reader = runtime.run(request(target()))[Symbol.asyncIterator]();
+  await reader.next();
+  for (let turns = 0; turns < 100; turns++) await new Promise((resolve) => setImmediate(resolve));
+  t.ok(pulled < 30, `${pulled} batches wait`);
+  await reader.return?.();
+  await left.promise;
+});
+
+t.test('the server stops: turns that run fail with a reason, and are waited for', async (t) => {
+  const { runtime, target } = await runtimeIn({ models: { fast: new ScriptedModel([[new Promise(() => {})]]) } });
+  const turn = collect(runtime.run(request(target())));
+  await new Promise((resolve) => setImmediate(resolve));
+  await runtime.stop(new AbortController().signal);
+  t.match(endOf(await turn), { failure: { code: 'stopped', message: 'The server stopped before the agent had finished.' } });
+});
+
+t.test('interceptors stand around the turn like an onion, in file order from the outside in', async (t) => {
+  const shout: Interceptor = async function* (turn, next) {
+    for await (const batch of next({ ...turn, messages: [...turn.messages, user('!')] })) {
+      yield batch.map((event): AgentEvent => (event.type === 'text' ? { type: 'text', text: event.text.toUpperCase() } : event));
+    }
+  };
+  const wrap: Interceptor = async function* (turn, next) {
+    for await (const batch of next(turn))
+      yield batch.map((event) => (event.type === 'text' ? { type: 'text', text: `<${event.text}>` } : event));
+  };
+  const model = new ScriptedModel([says('quiet')]);
+  const { runtime, target, store } = await runtimeIn({ models: { fast: model }, interceptors: [wrap, shout] });
+  t.equal(textOfEvents(await collect(runtime.run(request(target(), { session: { key: 's' } })))), '<QUIET>');
+  t.equal(model.asked[0]?.messages.length, 2);
+  const { messages } = await store.load({ project: 'default', agent: 'assistant', key: 's' });
+  t.strictSame(messages.at(-1), { role: 'assistant', content: '<QUIET>' }, 'what was shown is what is kept');
+});
+
+t.test(
+  'an interceptor that throws, or leaves the end out, fails the turn without telling the caller of the inside',
+  async (t) => {
+    const throws: Interceptor = () => {
+      throw new Error('secret detail');
+    };
+    const swallows: Interceptor = async function* (turn, next) {
+      for await (const batch of next(turn)) yield batch.filter(({ type }) => type !== 'finished');
+    };
+    for (const interceptor of [throws, swallows]) {
+      const { runtime, target, lines } = await runtimeIn({
+        models: { fast: new ScriptedModel([says('x')]) },
+        interceptors: [interceptor],
+      });
+      const end = endOf(await collect(runtime.run(request(target()))));
+      t.match(end, {
+        type: 'failed',
+        failure: { code: 'crashed', message: 'The agent failed because of an internal error; the server log tells more.' },
+      });
+      t.match(lines.at(-1), { level: 'error', msg: 'a turn crashed' });
+    }
+  },
+);
+
+t.test('turn, step, tool and store are told to whoever listens, with headers that a listener may add to', async (t) => {
+  const heard: string[] = [];
+  const listen = (name: keyof typeof channels) => {
+    const handlers = {
+      start: (context: object) => {
+        heard.push(name === 'store' ? `store ${(context as { operation: string }).operation}` : `${name} start`);
+        if (name === 'step') (context as { headers: Record<string, string> }).headers.traceparent = '00-1';
+      },
+      asyncEnd: (context: object) => heard.push(`${name} end${'error' in context ? ' failed' : ''}`),
+      end: () => {},
+      asyncStart: () => {},
+      error: () => {},
+    };
+    channels[name].subscribe(handlers);
+    t.teardown(() => channels[name].unsubscribe(handlers));
+  };
+  for (const name of ['turn', 'step', 'tool', 'store'] as const) listen(name);
+  const model = new ScriptedModel([calls(['own', {}]), [new Error('x')]]);
+  const { runtime, target } = await runtimeIn({
+    agents: { assistant: { model: 'fast', tools: ['own'] } },
+    models: { fast: model },
+    tools: { own: single(() => '') },
+  });
+  await collect(runtime.run(request(target(), { session: { key: 's' } })));
+  t.strictSame(heard, [
+    'turn start',
+    'store load',
+    'store end',
+    'store begin',
+    'store end',
+    'step start',
+    'step end',
+    'tool start',
+    'tool end',
+    'step start',
+    'step end failed',
+    'store abandon',
+    'store end',
+    'turn end',
+  ]);
+  t.strictSame(model.asked[0]?.headers, { traceparent: '00-1' });
+});
+
+t.test('a target that the runtime did not give is a defect', async (t) => {
+  const { runtime, target } = await runtimeIn({ models: { fast: new ScriptedModel([]) } });
+  t.match(endOf(await collect(runtime.run(request({ ...target() })))), { failure: { code: 'crashed' } });
+});

@@ -1,0 +1,148 @@
+import type { Message } from '@plugboard/kernel';
+import { TurnError } from '@plugboard/kernel';
+import * as fc from 'fast-check';
+import t from 'tap';
+import { contribute } from '../src/history/session-input.js';
+import { user } from './harness.js';
+
+const assistant = (content: string): Message => ({ role: 'assistant', content });
+const system = (content: string): Message => ({ role: 'system', content });
+const asks = (...ids: string[]): Message => ({
+  role: 'assistant',
+  content: null,
+  tool_calls: ids.map((id) => ({ id, type: 'function', function: { name: 'f', arguments: '{}' } })),
+});
+const result = (id: string): Message => ({ role: 'tool', tool_call_id: id, content: 'r' });
+
+function refusal(work: () => unknown): unknown {
+  try {
+    return work();
+  } catch (error) {
+    return error;
+  }
+}
+
+t.test('a new session is seeded with all of it, but for system messages, which apply to this turn', async (t) => {
+  const input = contribute([], [system('s'), user('a'), assistant('b'), user('c')]);
+  const { added } = input;
+  t.strictSame(input.system, [system('s')]);
+  t.strictSame(added, [user('a'), assistant('b'), user('c')]);
+});
+
+t.test(
+  'a session that goes on takes what follows the last assistant message; a system message counts wherever it stands',
+  async (t) => {
+    const history = [user('a'), assistant('b')];
+    const { system: said, added } = contribute(history, [system('s'), user('a'), assistant('other'), user('c'), user('d')]);
+    t.strictSame(added, [user('c'), user('d')]);
+    t.strictSame(said, [system('s')]);
+  },
+);
+
+t.test('results of open calls go on from there, and must answer exactly these', async (t) => {
+  const history = [user('a'), asks('1', '2')];
+  t.strictSame(contribute(history, [user('a'), asks('1', '2'), result('2'), result('1')]).added, [result('2'), result('1')]);
+  t.throws(() => contribute(history, [result('1')]), {
+    code: 'invalid_request',
+    options: { param: 'messages' },
+    message: /missing: 2/,
+  });
+  t.match(
+    refusal(() => contribute(history, [result('1'), result('3')])),
+    { options: { param: 'messages[1].tool_call_id' } },
+  );
+  t.match(
+    refusal(() => contribute([user('a'), assistant('b')], [result('1')])),
+    { options: { param: 'messages[0].tool_call_id' } },
+  );
+});
+
+t.test('a user message closes open calls, each with an error result', async (t) => {
+  t.match(contribute([user('a'), asks('1', '2'), result('1')], [user('never mind')]).added, [
+    { role: 'tool', tool_call_id: '2', content: 'Error: the caller gave no result for this call.' },
+    user('never mind'),
+  ]);
+});
+
+t.test('what holds nothing new, or seeds a session with unpaired calls, is refused by its place', async (t) => {
+  t.match(
+    refusal(() => contribute([], [system('only')])),
+    { code: 'invalid_request', options: { param: 'messages' } },
+  );
+  t.match(
+    refusal(() => contribute([user('a'), assistant('b')], [user('a'), assistant('b')])),
+    { options: { param: 'messages' } },
+  );
+  t.match(
+    refusal(() => contribute([], [user('a'), assistant('b')])),
+    { options: { param: 'messages' } },
+  );
+  t.match(
+    refusal(() => contribute([], [user('a'), asks('1'), user('b')])),
+    { options: { param: 'messages[1]' } },
+  );
+  t.match(
+    refusal(() => contribute([], [user('a'), result('1'), user('b')])),
+    { options: { param: 'messages[1]' } },
+  );
+});
+
+t.test('whatever is sent turn after turn, the history stays one that every provider takes', async (t) => {
+  const id = fc.constantFrom('1', '2', '3');
+  const message: fc.Arbitrary<Message> = fc.oneof(
+    fc.constant(user('u')),
+    fc.constant(assistant('a')),
+    fc.constant(system('s')),
+    fc.uniqueArray(id, { minLength: 1 }).map((ids) => asks(...ids)),
+    id.map(result),
+  );
+  const answer = fc.oneof(
+    fc.constant(assistant('done')),
+    fc.uniqueArray(id, { minLength: 1 }).map((ids) => asks(...ids)),
+  );
+  t.doesNotThrow(() =>
+    fc.assert(
+      fc.property(fc.array(fc.tuple(fc.array(message, { maxLength: 6 }), answer), { maxLength: 6 }), (turns) => {
+        let history: Message[] = [];
+        for (const [request, reply] of turns) {
+          let input: ReturnType<typeof contribute>;
+          try {
+            input = contribute(history, request);
+          } catch (error) {
+            if (!(error instanceof TurnError) || error.code !== 'invalid_request') throw error;
+            continue;
+          }
+          assertPaired([...history, ...input.added]);
+          history = [...history, ...input.added, reply];
+        }
+      }),
+      {
+        numRuns: 2000,
+        examples: [
+          [
+            [
+              [[user('u')], asks('3', '1', '2')],
+              [[result('2'), result('1'), user('u'), result('3')], assistant('done')],
+            ],
+          ],
+        ],
+      },
+    ),
+  );
+});
+
+/** Every call is followed by exactly its results, and no result stands alone. */
+function assertPaired(messages: readonly Message[]): void {
+  let open = new Set<string>();
+  for (const message of messages) {
+    if (message.role === 'system') continue;
+    if (message.role === 'tool') {
+      if (!open.delete(message.tool_call_id))
+        throw new Error(`orphan result ${message.tool_call_id} in ${JSON.stringify(messages)}`);
+      continue;
+    }
+    if (open.size > 0) throw new Error(`open calls ${[...open]} in ${JSON.stringify(messages)}`);
+    open = new Set(message.role === 'assistant' ? (message.tool_calls ?? []).map((call) => call.id) : []);
+  }
+  if (open.size > 0) throw new Error(`open calls ${[...open]} at the end of ${JSON.stringify(messages)}`);
+}

@@ -1,0 +1,161 @@
+import { type AgentEvent, type AgentEvents, NO_USAGE, peek, sealed, TurnError, textOf } from '@plugboard/kernel';
+import { ManualClock } from '@plugboard/kernel/testing';
+import t from 'tap';
+import { Channel } from '../src/streams/channel.js';
+import { nameAtModel } from '../src/tools/tool-names.js';
+import { Transcript } from '../src/turn/transcript.js';
+import { collect } from './harness.js';
+
+const started: AgentEvent = { type: 'started', turnId: 't', agent: 'a' };
+const step: AgentEvent = { type: 'step', step: 1, connection: 'fast' };
+const text = (words: string): AgentEvent => ({ type: 'text', text: words });
+const finished: AgentEvent = { type: 'finished', reason: 'stop', usage: NO_USAGE };
+const failed: AgentEvent = { type: 'failed', failure: { code: 'model_failed', message: 'no', toolsRan: false } };
+
+async function* stream(
+  ...batches: readonly (readonly AgentEvent[] | Error)[]
+): AgentEvents & AsyncGenerator<readonly AgentEvent[]> {
+  for (const batch of batches) {
+    if (batch instanceof Error) throw batch;
+    yield batch;
+  }
+}
+
+t.test('sealed: nothing follows the terminal event, and a throw or an early end becomes the one failure', async (t) => {
+  const failures: unknown[] = [];
+  const seal = (events: AgentEvents) => collect(sealed(events, (error) => failures.push(error)));
+  t.strictSame(await seal(stream([started], [text('a'), finished, text('b')], [finished])), [started, text('a'), finished]);
+  t.strictSame(failures, []);
+  const call: AgentEvent = { type: 'tool-call', id: '1', name: 'f', arguments: '{}', tool: { entry: 'f', name: 'f' } };
+  t.match(await seal(stream([started, call], new TurnError('timed_out', 'late'))), [
+    started,
+    call,
+    { failure: { code: 'timed_out', message: 'late', toolsRan: true } },
+  ]);
+  t.match(await seal(stream([started])), [started, { failure: { code: 'crashed', toolsRan: false } }]);
+  t.match(failures, [{ code: 'timed_out' }, { message: /without a terminal event/ }]);
+});
+
+t.test('peek: looks until something is to be shown, a failure comes, or patience ends, and loses nothing', async (t) => {
+  const shows = (event: AgentEvent) => event.type === 'text';
+  const clock = new ManualClock();
+  const early = await peek(stream([started], [failed]), shows, 5000, clock);
+  t.match(early, { failure: { code: 'model_failed' }, connection: undefined });
+  const shown = await peek(stream([started, step], [text('a')], [finished]), shows, 5000, clock);
+  t.match(shown, { failure: undefined, connection: 'fast' });
+  t.strictSame(await collect(shown.events), [started, step, text('a'), finished]);
+  t.equal(clock.pending, 0);
+
+  const gate = Promise.withResolvers<void>();
+  const slow = (async function* () {
+    yield [started];
+    await gate.promise;
+    yield [text('late')];
+    yield [failed];
+  })();
+  const peeking = peek(slow, shows, 5000, clock);
+  await new Promise((resolve) => setImmediate(resolve));
+  clock.advance(5000);
+  const late = await peeking;
+  t.match(late, { failure: undefined, connection: undefined });
+  gate.resolve();
+  t.strictSame(await collect(late.events), [started, text('late'), failed]);
+});
+
+t.test('peek: a reader that leaves early lets go of the turn', async (t) => {
+  let released = false;
+  const endless = (async function* () {
+    try {
+      for (;;) yield [text('x')];
+    } finally {
+      released = true;
+    }
+  })();
+  const { events } = await peek(endless, () => true, 5000, new ManualClock());
+  for await (const _ of events) break;
+  t.ok(released);
+});
+
+t.test('channel: hands over in order, makes the writer wait when it is full, and ends', async (t) => {
+  const channel = new Channel<number>(2, () => t.fail('nobody left'));
+  t.equal(channel.write(1), undefined);
+  const full = channel.write(2);
+  t.type(full, Promise);
+  t.strictSame(await channel.next(), { value: 1, done: false });
+  await full;
+  t.strictSame(await channel.next(), { value: 2, done: false });
+  const waiting = channel.next();
+  t.equal(channel.write(3), undefined);
+  t.strictSame(await waiting, { value: 3, done: false });
+  const last = channel.next();
+  channel.end();
+  t.strictSame(await last, { value: undefined, done: true });
+  t.strictSame(await channel.next(), { value: undefined, done: true });
+  t.equal(channel.write(4), undefined, 'after the end nothing is kept');
+});
+
+t.test('channel: a reader that leaves frees the writer and says so once; a writer in a hurry does not wait', async (t) => {
+  let left = 0;
+  const channel = new Channel<number>(1, () => left++);
+  const full = channel.write(1);
+  await channel.return();
+  await channel.return();
+  await full;
+  t.equal(left, 1);
+
+  const hurried = new Channel<number>(1, () => {});
+  const stuck = hurried.write(1);
+  hurried.hurry();
+  await stuck;
+  t.equal(hurried.write(2), undefined);
+  hurried.end();
+  const all: number[] = [];
+  for await (const item of hurried) all.push(item);
+  t.strictSame(all, [1, 2]);
+});
+
+t.test('transcript: text that came escaped and text that did not make one message, and halves of a character meet again', (t) => {
+  const transcript = new Transcript();
+  transcript.add([
+    step,
+    { type: 'text', text: '\ud83d', json: '\\ud83d' },
+    { type: 'text', text: '\ude00', json: '\\ude00' },
+    text(' "quoted"\n'),
+  ]);
+  transcript.add([finished]);
+  t.strictSame(transcript.messages(), [{ role: 'assistant', content: '😀 "quoted"\n' }]);
+  t.end();
+});
+
+t.test('transcript: a step that said nothing is an empty answer', (t) => {
+  const transcript = new Transcript();
+  transcript.add([step, finished]);
+  t.strictSame(transcript.messages(), [{ role: 'assistant', content: '' }]);
+  t.end();
+});
+
+t.test('names of tools at the model', (t) => {
+  t.equal(nameAtModel('clock', 'clock', true), 'clock');
+  t.equal(nameAtModel('files', 'read', false), 'files__read');
+  t.equal(nameAtModel('my files', 'lesen/ä', false), 'my_files__lesen__');
+  const long = nameAtModel('entry', 'x'.repeat(80), false);
+  t.equal(long.length, 64);
+  t.match(long, /^entry__x+[0-9a-f]{8}$/);
+  t.not(long, nameAtModel('entry', 'x'.repeat(81), false), 'the hash tells them apart');
+  t.end();
+});
+
+t.test('the text of a content', (t) => {
+  t.equal(textOf(null), '');
+  t.equal(textOf('a'), 'a');
+  t.equal(
+    textOf([
+      { type: 'text', text: 'a' },
+      { type: 'image_url', image_url: { url: 'x' } },
+      { type: 'text', text: 'b' },
+    ]),
+    'ab',
+  );
+  t.equal(textOf([{ type: 'refusal', refusal: 'no' }]), 'no');
+  t.end();
+});

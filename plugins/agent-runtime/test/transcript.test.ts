@@ -1,0 +1,64 @@
+import { isToolImagesMessage } from '@plugboard/kernel';
+import t from 'tap';
+import { Transcript } from '../src/turn/transcript.js';
+
+t.test('the text of a step is put together in order, whichever of it came as it is written in JSON', async (t) => {
+  const transcript = new Transcript();
+  transcript.add([
+    { type: 'step', step: 1, connection: 'm' },
+    { type: 'text', text: 'a "\\' },
+    { type: 'text', text: 'b\n', json: 'b\\n' },
+    { type: 'text', text: 'c', json: 'c' },
+  ]);
+  transcript.add([
+    { type: 'text', text: 'd' },
+    { type: 'text', text: '"', json: '\\"' },
+  ]);
+  t.same(transcript.messages(), [{ role: 'assistant', content: 'a "\\b\ncd"' }]);
+});
+
+t.test('a text is not decoded while nobody asks for it', async (t) => {
+  const transcript = new Transcript();
+  const text = {
+    type: 'text',
+    json: 'a',
+    get text(): string {
+      throw new Error('decoded');
+    },
+  } as const;
+  transcript.add([{ type: 'step', step: 1, connection: 'm' }, text]);
+  t.same(transcript.messages(), [{ role: 'assistant', content: 'a' }]);
+});
+
+t.test('images of tools are told from what a user says', async (t) => {
+  const transcript = new Transcript();
+  transcript.add([
+    { type: 'step', step: 1, connection: 'm' },
+    { type: 'tool-call', id: 'a', name: 'look', arguments: '{}', tool: undefined },
+    { type: 'tool-result', id: 'a', content: '', images: ['data:image/png;base64,AA'], isError: false, milliseconds: 1 },
+  ]);
+  const messages = transcript.messages();
+  t.strictSame(
+    messages.map(({ role }) => role),
+    ['assistant', 'tool', 'user'],
+  );
+  const shown = messages.map((_, index) => isToolImagesMessage(messages, index));
+  t.strictSame(shown, [false, false, true]);
+  t.notOk(isToolImagesMessage(messages.slice(2), 0), 'where no tool answered just before, a user said it');
+  t.notOk(isToolImagesMessage([...messages.slice(0, 2), { role: 'user', content: 'Images from the tool results above:' }], 2));
+  t.notOk(isToolImagesMessage([...messages.slice(0, 2), { role: 'user', content: [{ type: 'text', text: 'Look:' }] }], 2));
+  t.notOk(isToolImagesMessage(messages, 3), 'nor where nothing is said');
+});
+
+t.test('where calls were handed out, no image comes between a call and the result that the caller will bring', async (t) => {
+  const transcript = new Transcript();
+  transcript.add([
+    { type: 'step', step: 1, connection: 'm' },
+    { type: 'tool-call', id: 'own', name: 'look', arguments: '{}', tool: { entry: 'look', name: 'look' } },
+    { type: 'tool-call', id: 'theirs', name: 'f', arguments: '{}', tool: undefined },
+    { type: 'tool-result', id: 'own', content: 'seen', images: ['data:image/png;base64,AA'], isError: false, milliseconds: 1 },
+  ]);
+  const [, result, ...others] = transcript.messages();
+  t.match(result, { role: 'tool', tool_call_id: 'own', content: /^seen\n\[images that cannot be shown .*: 1\]$/ });
+  t.strictSame(others, []);
+});
