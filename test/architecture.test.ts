@@ -80,6 +80,8 @@ t.test('a package reaches another one through its entry point only', async (t) =
 /** The folders of a package from the top down: each imports only those after it, and `config.ts`. */
 const LAYERS: Readonly<Record<string, readonly string[]>> = {
   'plugins/agent-runtime': ['', 'turn', 'sessions', 'tools', 'directory', 'history/summary', 'history', 'streams', 'diagnostics'],
+  'plugins/transport-http': ['', 'server', 'application', 'gate', 'body', 'exchange', 'routing', 'errors'],
+  'plugins/transport-chat-completions': ['', 'answer', 'request'],
 };
 
 t.test('folders of a package import downwards', async (t) => {
@@ -128,8 +130,18 @@ t.test('every package imports only what its package.json names', async (t) => {
   t.strictSame(missing, []);
 });
 
+t.test('the HTTP transport does not know the protocol of its routes', async (t) => {
+  t.strictSame(
+    broken(({ from, written }) => from.startsWith('plugins/transport-http/') && written === '@plugboard/openai-protocol'),
+    [],
+  );
+});
+
+/** Packages that are no plugins. */
+const LIBRARIES = ['kernel', 'plugins/openai-protocol'];
+
 t.test('every plugin has the same files', async (t) => {
-  for (const dir of packages.filter((one) => one !== 'kernel')) {
+  for (const dir of packages.filter((one) => !LIBRARIES.includes(one))) {
     for (const file of ['package.json', 'tsconfig.json', 'README.md', 'src/index.ts', 'src/config.ts']) {
       t.ok(existsSync(join(root, dir, file)), `${dir}/${file}`);
     }

@@ -15,30 +15,23 @@ import {
   type Target,
   type TurnRequest,
 } from '@plugboard/kernel';
-import {
-  type HttpReply,
-  type HttpRequest,
-  type HttpRoute,
-  httpErrorOf,
-  ignoredHeader,
-  invalidRequest,
-  resolveAgent,
-} from '@plugboard/transport-http';
-import { ChunkWriter, isShown, streamOf } from './chunks.js';
-import { clientToolsOf } from './client-tools.js';
-import { type AnswerHead, completionOf, readAnswer } from './completion.js';
+import { httpErrorOf, ignoredHeader, invalidRequest, resolveAgent } from '@plugboard/openai-protocol';
+import type { HttpReply, HttpRequest, HttpRoute } from '@plugboard/transport-http';
+import { ChunkWriter, isShown, streamOf } from './answer/chunks.js';
+import { type AnswerHead, completionOf, readAnswer } from './answer/completion.js';
+import { Recorder } from './answer/recorded-answer.js';
+import { type AnswerForm, repeated } from './answer/replay.js';
+import type { StreamEncoder } from './answer/stream-encoder.js';
+import { TurnFacts } from './answer/turn-log-fields.js';
 import type { ChatCompletionsConfig } from './config.js';
-import { keyBehind } from './conversation-key.js';
-import { connectionHeader } from './headers.js';
-import { idempotencyKeyOf, requestFingerprint } from './idempotency-key.js';
-import { conversationOf, textOnly } from './messages.js';
-import { parametersOf } from './parameters.js';
-import { Recorder } from './recorded-answer.js';
-import { type AnswerForm, repeated } from './replay.js';
-import { busyModeOf, type NamedSession, sessionOf, sourcesBeside } from './session-key.js';
-import type { StreamEncoder } from './stream-encoder.js';
-import { TurnFacts } from './turn-facts.js';
-import { parseRequest } from './validate.js';
+import { clientToolsOf } from './request/client-tools.js';
+import { keyBehind } from './request/conversation-key.js';
+import { connectionHeader } from './request/headers.js';
+import { idempotencyKeyOf, requestFingerprint } from './request/idempotency-key.js';
+import { conversationOf, textOnly } from './request/messages.js';
+import { parametersOf } from './request/parameters.js';
+import { busyModeOf, type NamedSession, sessionOf, sourcesBeside } from './request/session-key.js';
+import { parseRequest } from './request/validate.js';
 
 /** Where the plugin's `register` leaves its reads for the class below. */
 export const RUNTIMES = Symbol('chat-completions.runtimes');
@@ -80,7 +73,7 @@ export class ChatCompletions implements HttpRoute {
     this.#ids = ids;
   }
 
-  /** @throws HttpError for what was wrong with the request, and for a turn that failed before the head of its answer was sent. */
+  /** @throws ProtocolError for what was wrong with the request, and for a turn that failed before the head of its answer was sent. */
   async handle(request: HttpRequest): Promise<HttpReply> {
     const body = parseRequest(request.body);
     const named = sessionOf(body, request, this.#config.sessionFrom);

@@ -1,8 +1,8 @@
 import type { Target } from '@plugboard/kernel';
-import { HttpError } from '@plugboard/transport-http';
+import { ProtocolError } from '@plugboard/openai-protocol';
 import t from 'tap';
-import { clientToolsOf } from '../src/client-tools.js';
-import { parseRequest } from '../src/validate.js';
+import { clientToolsOf } from '../src/request/client-tools.js';
+import { parseRequest } from '../src/request/validate.js';
 import { agent, HI } from './support/route.js';
 
 const weather = {
@@ -18,7 +18,7 @@ function fault(fields: object, target: Partial<Target> = {}) {
   try {
     tools(fields, target);
   } catch (error) {
-    if (error instanceof HttpError) return { status: error.status, ...error.body.error };
+    if (error instanceof ProtocolError) return { status: error.status, ...error.body.error };
     throw error;
   }
   throw new Error('nothing was refused');

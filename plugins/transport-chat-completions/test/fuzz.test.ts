@@ -1,10 +1,10 @@
 import type { AgentEvent } from '@plugboard/kernel';
-import { HttpError } from '@plugboard/transport-http';
+import { ProtocolError } from '@plugboard/openai-protocol';
 import fc from 'fast-check';
 import t from 'tap';
-import { requestSchema } from '../src/request-schema.js';
-import { sessionOf } from '../src/session-key.js';
-import { parseRequest } from '../src/validate.js';
+import { requestSchema } from '../src/request/request-schema.js';
+import { sessionOf } from '../src/request/session-key.js';
+import { parseRequest } from '../src/request/validate.js';
 import { bench, finished, HI, textOf, written } from './support/route.js';
 
 /** Values that look like what a field may hold, so that more than its type is tried. */
@@ -50,7 +50,9 @@ t.test('R-091 any JSON value is answered, or refused as the caller’s own fault
         const reply = await post(value);
         return reply.status === 200;
       } catch (error) {
-        return error instanceof HttpError && error.status < 500 && JSON.parse(JSON.stringify(error.body)).error.message !== '';
+        return (
+          error instanceof ProtocolError && error.status < 500 && JSON.parse(JSON.stringify(error.body)).error.message !== ''
+        );
       }
     }),
     { numRuns: runs },
@@ -82,7 +84,7 @@ t.test('C-135 any text is a key, none, or the caller’s own fault', async () =>
         const key = 'key' in named ? named.key : named.conversation;
         return key.trim() !== '' && key.isWellFormed() && !/\p{Cc}/u.test(key);
       } catch (error) {
-        return error instanceof HttpError && error.status === 400;
+        return error instanceof ProtocolError && error.status === 400;
       }
     }),
     { numRuns: 2_000 },

@@ -1,7 +1,7 @@
-import { HttpError } from '@plugboard/transport-http';
+import { ProtocolError } from '@plugboard/openai-protocol';
 import t from 'tap';
-import { conversationOf, textOnly } from '../src/messages.js';
-import { parseRequest } from '../src/validate.js';
+import { conversationOf, textOnly } from '../src/request/messages.js';
+import { parseRequest } from '../src/request/validate.js';
 
 /** The kernel's messages of a request with these. */
 function conversation(...messages: object[]) {
@@ -12,7 +12,7 @@ function fault(work: () => unknown) {
   try {
     work();
   } catch (error) {
-    if (error instanceof HttpError) return { status: error.status, ...error.body.error };
+    if (error instanceof ProtocolError) return { status: error.status, ...error.body.error };
     throw error;
   }
   throw new Error('nothing was refused');

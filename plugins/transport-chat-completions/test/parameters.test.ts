@@ -1,7 +1,7 @@
 import type { Target } from '@plugboard/kernel';
 import t from 'tap';
-import { parametersOf } from '../src/parameters.js';
-import { parseRequest } from '../src/validate.js';
+import { parametersOf } from '../src/request/parameters.js';
+import { parseRequest } from '../src/request/validate.js';
 import { agent, HI } from './support/route.js';
 
 function sorted(

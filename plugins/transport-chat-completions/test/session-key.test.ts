@@ -1,7 +1,7 @@
-import { HttpError } from '@plugboard/transport-http';
+import { ProtocolError } from '@plugboard/openai-protocol';
 import t from 'tap';
-import type { CompletionRequest } from '../src/request.js';
-import { type KeySource, sessionOf, sourcesBeside } from '../src/session-key.js';
+import type { CompletionRequest } from '../src/request/request.js';
+import { type KeySource, sessionOf, sourcesBeside } from '../src/request/session-key.js';
 
 const ALL: readonly KeySource[] = ['session_id', 'header', 'user'];
 
@@ -32,7 +32,7 @@ function fault(work: () => unknown) {
   try {
     work();
   } catch (error) {
-    if (error instanceof HttpError) return { status: error.status, ...error.body.error };
+    if (error instanceof ProtocolError) return { status: error.status, ...error.body.error };
     throw error;
   }
   throw new Error('nothing was refused');

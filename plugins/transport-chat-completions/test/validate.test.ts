@@ -1,8 +1,8 @@
-import { HttpError } from '@plugboard/transport-http';
+import { ProtocolError } from '@plugboard/openai-protocol';
 import { Ajv } from 'ajv';
 import t from 'tap';
-import { requestSchema } from '../src/request-schema.js';
-import { parseRequest } from '../src/validate.js';
+import { requestSchema } from '../src/request/request-schema.js';
+import { parseRequest } from '../src/request/validate.js';
 import { HI } from './support/route.js';
 
 /** What a body is refused with. */
@@ -10,7 +10,7 @@ function fault(body: unknown) {
   try {
     parseRequest(body);
   } catch (error) {
-    if (error instanceof HttpError) return { status: error.status, ...error.body.error };
+    if (error instanceof ProtocolError) return { status: error.status, ...error.body.error };
     throw error;
   }
   throw new Error('the body was taken');

@@ -9,15 +9,14 @@ import {
 } from '@plugboard/kernel';
 import {
   checkAgentName,
-  type HttpRequest,
-  type HttpRoute,
   invalidValue,
   metadataOf,
   missingParameter,
   optionalTextAt,
   resolveAgent,
   sessionWord,
-} from '@plugboard/transport-http';
+} from '@plugboard/openai-protocol';
+import type { HttpRequest, HttpRoute } from '@plugboard/transport-http';
 import { type ConversationBody, conversationBody } from './conversation.js';
 import { connectionForTextOnly } from './given-parts.js';
 import { findItem } from './item-pages.js';

@@ -9,7 +9,7 @@ import {
   textAt,
   wrongType,
   wrongValue,
-} from '@plugboard/transport-http';
+} from '@plugboard/openai-protocol';
 
 /** The name of the model connection, where it takes nothing but text. */
 export function connectionForTextOnly({ input, connection }: Target): string | undefined {
@@ -20,7 +20,7 @@ export function connectionForTextOnly({ input, connection }: Target): string | u
  * What a user says in an item: a text, or parts. Nothing but text becomes one string.
  *
  * @param textOnly the name of the model connection that would read it, where that takes text only.
- * @throws HttpError 400
+ * @throws ProtocolError 400
  */
 export function userContent(content: unknown, param: string, textOnly: string | undefined): UserMessage['content'] {
   const parts = partsAt(content, param);
@@ -29,7 +29,7 @@ export function userContent(content: unknown, param: string, textOnly: string | 
   return joined(taken) ?? taken;
 }
 
-/** What an assistant said: its text, and what it refused with. @throws HttpError 400 */
+/** What an assistant said: its text, and what it refused with. @throws ProtocolError 400 */
 export function assistantContent(content: unknown, param: string): Pick<AssistantMessage, 'content' | 'refusal'> {
   const parts = partsAt(content, param);
   if (typeof parts === 'string') return { content: parts };
@@ -45,7 +45,7 @@ export function assistantContent(content: unknown, param: string): Pick<Assistan
   return refusal === undefined ? { content: text ?? '' } : { content: text, refusal };
 }
 
-/** What a tool of the caller's answered: text. @throws HttpError 400 */
+/** What a tool of the caller's answered: text. @throws ProtocolError 400 */
 export function outputText(output: unknown, param: string): string {
   const parts = partsAt(output, param);
   if (typeof parts === 'string') return parts;

@@ -1,5 +1,6 @@
 import { AgentRuntimes, definePlugin } from '@plugboard/kernel';
-import { HttpRoutes } from '@plugboard/transport-http';
+import { formatError } from '@plugboard/openai-protocol';
+import { ErrorFormatters, HttpRoutes } from '@plugboard/transport-http';
 import { configSchema } from './config.js';
 import { ConversationRoutes, RUNTIMES } from './conversation-routes.js';
 import { ItemRoutes } from './item-routes.js';
@@ -10,6 +11,7 @@ export default definePlugin({
   summary: 'Lets callers list, read, create, change, fork and delete their sessions',
   configSchema,
   register(ctx) {
+    ctx.contribute(ErrorFormatters, formatError);
     ctx.container.register(RUNTIMES, { useValue: ctx.extensions(AgentRuntimes) });
     const { routes } = ctx.container.resolve(ConversationRoutes);
     for (const route of [...routes, ...ctx.container.resolve(ItemRoutes).routes]) {

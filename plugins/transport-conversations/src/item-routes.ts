@@ -1,5 +1,6 @@
 import { type AgentRuntime, type Conversations, type Extensions, inject, injectable, type Principal } from '@plugboard/kernel';
-import { type HttpRequest, type HttpRoute, invalidRequest, invalidValue, missingParameter } from '@plugboard/transport-http';
+import { invalidRequest, invalidValue, missingParameter } from '@plugboard/openai-protocol';
+import type { HttpRequest, HttpRoute } from '@plugboard/transport-http';
 import { RUNTIMES } from './conversation-routes.js';
 import { connectionForTextOnly } from './given-parts.js';
 import type { Item } from './item.js';

@@ -1,7 +1,7 @@
 import { CONVERSATION_PREFIX } from '@plugboard/kernel';
-import { invalidValue, optionalTextAt, sessionWord } from '@plugboard/transport-http';
+import { invalidValue, optionalTextAt, sessionWord } from '@plugboard/openai-protocol';
 
-/** The key that a new session is to have. @throws HttpError 400 for one that could be taken for an opaque id, besides. */
+/** The key that a new session is to have. @throws ProtocolError 400 for one that could be taken for an opaque id, besides. */
 export function keyOf(value: unknown, param: string): string | undefined {
   const key = sessionWord(optionalTextAt(value, param), param);
   if (key?.startsWith(CONVERSATION_PREFIX)) {

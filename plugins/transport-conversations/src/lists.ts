@@ -1,4 +1,4 @@
-import { invalidValue, outOfRange, wrongType, wrongValue } from '@plugboard/transport-http';
+import { invalidValue, outOfRange, wrongType, wrongValue } from '@plugboard/openai-protocol';
 
 /** What every list takes. */
 export interface ListQuery {
@@ -11,14 +11,14 @@ export interface ListQuery {
 const DEFAULT_LIMIT = 20;
 const MAX_LIMIT = 100;
 
-/** @throws HttpError 400 */
+/** @throws ProtocolError 400 */
 export function listQueryOf(query: URLSearchParams): ListQuery {
   const order = only(query, 'order') ?? 'desc';
   if (order !== 'asc' && order !== 'desc') throw wrongValue('order', order, ['asc', 'desc']);
   return { limit: limitOf(only(query, 'limit')), order, after: only(query, 'after') };
 }
 
-/** The one value of a parameter; undefined where it is absent. @throws HttpError 400 where there are several. */
+/** The one value of a parameter; undefined where it is absent. @throws ProtocolError 400 where there are several. */
 export function only(query: URLSearchParams, name: string): string | undefined {
   const [value, ...others] = query.getAll(name);
   if (others.length > 0) throw invalidValue(name, 'it was given more than once');

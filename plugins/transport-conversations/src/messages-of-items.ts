@@ -9,7 +9,7 @@ import {
   textAt,
   wrongType,
   wrongValue,
-} from '@plugboard/transport-http';
+} from '@plugboard/openai-protocol';
 import { assistantContent, outputText, userContent } from './given-parts.js';
 
 /** The reference's own figure. */
@@ -28,7 +28,7 @@ export interface GivenMessages {
  * The messages that a caller's items stand for. Calls that follow one another are of one step, and so are those that follow what an assistant said.
  *
  * @param textOnly the name of the model connection that would read them, where that takes text only.
- * @throws HttpError 400 that names the first item that cannot be kept.
+ * @throws ProtocolError 400 that names the first item that cannot be kept.
  */
 export function messagesOf(items: unknown, textOnly: string | undefined): GivenMessages {
   if (!Array.isArray(items)) throw wrongType('items', 'an array of objects', items);
@@ -50,7 +50,7 @@ export function messagesOf(items: unknown, textOnly: string | undefined): GivenM
   return { messages, origins };
 }
 
-/** The same, where there must be something. @throws HttpError 400 */
+/** The same, where there must be something. @throws ProtocolError 400 */
 export function someMessagesOf(items: unknown, textOnly: string | undefined): GivenMessages {
   if (Array.isArray(items) && items.length === 0) throw emptyArray('items');
   return messagesOf(items, textOnly);

@@ -1,10 +1,11 @@
 import { failureOf, TurnError } from '@plugboard/kernel';
-import { type HttpRequest, type HttpRoute, headerSafe, httpErrorOf, ignoredHeader } from '@plugboard/transport-http';
+import { headerSafe, httpErrorOf, ignoredHeader } from '@plugboard/openai-protocol';
+import type { HttpRequest, HttpRoute } from '@plugboard/transport-http';
 
 export interface RouteParts extends Omit<HttpRoute, 'handle'> {
   /** Parameters of the query and fields of the body that have an effect; others are named in the reply. */
   readonly knows?: readonly string[];
-  /** The body of a reply that says that it went well. @throws HttpError, TurnError */
+  /** The body of a reply that says that it went well. @throws ProtocolError, TurnError */
   answer(request: HttpRequest): Promise<object>;
 }
 

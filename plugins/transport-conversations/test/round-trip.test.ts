@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { HttpError } from '@plugboard/transport-http';
+import { ProtocolError } from '@plugboard/openai-protocol';
 import fc from 'fast-check';
 import t from 'tap';
 import { itemsOf } from '../src/items-of-turn.js';
@@ -98,7 +98,7 @@ t.test('whatever comes as an item is taken, or refused in the form of the protoc
         try {
           itemsOf({ turn: 1, messages: messagesOf(items, undefined).messages }, VIEW);
         } catch (error) {
-          assert.ok(error instanceof HttpError && error.status === 400, String(error));
+          assert.ok(error instanceof ProtocolError && error.status === 400, String(error));
           assert.match(error.body.error.param ?? '', /^items\[\d/);
         }
       }),

@@ -1,6 +1,7 @@
 import { type AgentRuntime, AgentRuntimes, type Conversations, OPEN, TurnError } from '@plugboard/kernel';
 import { testContext } from '@plugboard/kernel/testing';
-import { HttpError, type HttpRequest, HttpRoutes } from '@plugboard/transport-http';
+import { ProtocolError } from '@plugboard/openai-protocol';
+import { type HttpRequest, HttpRoutes } from '@plugboard/transport-http';
 import t from 'tap';
 import plugin from '../src/index.js';
 
@@ -43,6 +44,7 @@ t.test('S-14 these are the routes, and what it takes to call them', async (t) =>
   t.strictSame(
     context
       .contributions()
+      .filter(({ point }) => point === HttpRoutes.id)
       .map(({ name }) => name)
       .sort(),
     Object.keys(ROUTES).sort(),
@@ -65,7 +67,7 @@ t.test(
         .ask(name, request)
         .then(
           () => undefined,
-          (error) => (error instanceof HttpError ? { status: error.status, ...error.headers } : error),
+          (error) => (error instanceof ProtocolError ? { status: error.status, ...error.headers } : error),
         );
     t.strictSame(await refused('GET /v1/conversations/:id'), { status: 502 });
     t.strictSame(await refused('GET /v1/conversations'), { status: 502 });

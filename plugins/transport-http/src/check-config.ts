@@ -1,8 +1,8 @@
 import type { CheckContext, ConfigProblem } from '@plugboard/kernel';
 import type { HttpConfig } from './config.js';
-import { parseHost } from './host-name.js';
-import { isLoopback } from './loopback.js';
-import { normalOrigin } from './origin.js';
+import { parseHost } from './gate/host-name.js';
+import { isLoopback } from './gate/loopback.js';
+import { normalOrigin } from './gate/origin.js';
 
 /** What the schema cannot say of the options. */
 export function checkConfig({ host, hosts, origins }: HttpConfig, check: CheckContext): readonly ConfigProblem[] {

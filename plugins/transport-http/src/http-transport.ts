@@ -15,13 +15,13 @@ import {
   type Transport,
   TurnError,
 } from '@plugboard/kernel';
-import { HttpApplication } from './application.js';
-import { Authentication } from './authentication.js';
+import { HttpApplication } from './application/application.js';
 import type { HttpConfig } from './config.js';
-import { Exchanges } from './exchanges.js';
-import { listenError } from './listen-error.js';
-import { createNodeServer } from './node-server.js';
-import { Unreadable } from './unreadable.js';
+import { Exchanges } from './exchange/exchanges.js';
+import { Authentication } from './gate/authentication.js';
+import { Unreadable } from './server/client-error-handler.js';
+import { listenError } from './server/listen-error.js';
+import { createNodeServer } from './server/node-server.js';
 
 /** What replies have left to say how they end, once the drain limit is over. */
 const LAST_WORDS = 4_000;

@@ -1,21 +1,16 @@
 import { AuthProviders, definePlugin, Transports } from '@plugboard/kernel';
-import { ROUTES } from './application.js';
-import { AUTH_PROVIDERS } from './authentication.js';
+import { ROUTES } from './application/application.js';
 import { checkConfig } from './check-config.js';
 import { configSchema } from './config.js';
-import { Exchanges } from './exchanges.js';
+import { ERROR_FORMATTERS, ErrorFormatters } from './errors/error-format.js';
+import { Exchanges } from './exchange/exchanges.js';
+import { AUTH_PROVIDERS } from './gate/authentication.js';
 import { HttpTransport } from './http-transport.js';
-import { HttpRoutes } from './routes.js';
+import { HttpRoutes } from './routing/routes.js';
 
-export * from './errors.js';
-export * from './ignored-params.js';
-export * from './named-agent.js';
-export * from './request-faults.js';
-export * from './request-fields.js';
-export * from './request-metadata.js';
-export * from './routes.js';
-export * from './session-word.js';
-export { httpErrorOf } from './turn-failure.js';
+export { type ErrorFormatter, ErrorFormatters } from './errors/error-format.js';
+export * from './errors/http-error.js';
+export * from './routing/routes.js';
 
 export default definePlugin({
   name: '@plugboard/transport-http',
@@ -26,6 +21,7 @@ export default definePlugin({
   register(ctx) {
     ctx.container.register(ROUTES, { useValue: ctx.extensions(HttpRoutes) });
     ctx.container.register(AUTH_PROVIDERS, { useValue: ctx.extensions(AuthProviders) });
+    ctx.container.register(ERROR_FORMATTERS, { useValue: ctx.extensions(ErrorFormatters) });
     ctx.container.registerSingleton(Exchanges);
     const transport = ctx.container.resolve(HttpTransport);
     ctx.contribute(Transports, transport);

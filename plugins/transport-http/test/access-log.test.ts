@@ -1,7 +1,7 @@
 import type { AuthProvider } from '@plugboard/kernel';
 import { ManualClock } from '@plugboard/kernel/testing';
 import t from 'tap';
-import { LineLimit } from '../src/line-limit.js';
+import { LineLimit } from '../src/exchange/log-throttle.js';
 import { ask } from './ask.js';
 import { get } from './routes.js';
 import { serve } from './serve.js';

@@ -1,6 +1,10 @@
 import { request } from 'node:http';
 import { text } from 'node:stream/consumers';
-import type { ErrorBody } from '../src/index.js';
+
+/** The body of a refusal without an error formatter. */
+export interface ErrorBody {
+  readonly error: { readonly message: string; readonly code: string | null };
+}
 
 export interface Asked {
   readonly method?: string;

@@ -1,6 +1,6 @@
 import { ManualClock } from '@plugboard/kernel/testing';
 import t from 'tap';
-import { type HttpError, invalidRequest, serverError, serviceError } from '../src/index.js';
+import { HttpError } from '../src/index.js';
 import { RawClient, replyOf } from './raw-client.js';
 import { get, post, postJson } from './routes.js';
 import { serve } from './serve.js';
@@ -45,9 +45,9 @@ t.test('a string of a JSON type is sent as it stands', async (t) => {
 
 t.test('C-166 what a route throws as an HttpError is answered as it says', async (t) => {
   const errors: Record<string, HttpError> = {
-    invalid: invalidRequest('no', { param: 'x', code: 'y', headers: { 'x-should-retry': 'false' } }),
-    service: serviceError(502, 'failed'),
-    server: serverError(503, 'overloaded', 'full', { 'retry-after': '2' }),
+    plain: new HttpError(400, 'no'),
+    coded: new HttpError(503, 'full', { code: 'overloaded', headers: { 'retry-after': '2' } }),
+    whole: new HttpError(502, 'failed', { code: 'not shown', body: { failed: true } }),
   };
   const served = await serve(t, {
     routes: [
@@ -59,20 +59,16 @@ t.test('C-166 what a route throws as an HttpError is answered as it says', async
   const ask = async (path: string) => {
     const reply = await fetch(`${served.url}/v1/${path}`);
     t.match(reply.headers.get('x-request-id'), /^req_/);
-    return [reply.status, reply.headers.get('x-should-retry') ?? reply.headers.get('retry-after'), await reply.json()];
+    return [reply.status, reply.headers.get('retry-after'), await reply.json()];
   };
-  t.same(await ask('invalid'), [
-    400,
-    'false',
-    { error: { message: 'no', type: 'invalid_request_error', param: 'x', code: 'y' } },
-  ]);
-  t.same(await ask('service'), [502, null, { error: { message: 'failed', type: 'svc_error' } }]);
-  t.same(await ask('server'), [503, '2', { error: { message: 'full', type: 'server_error', param: null, code: 'overloaded' } }]);
+  t.same(await ask('plain'), [400, null, { error: { message: 'no', code: null } }]);
+  t.same(await ask('coded'), [503, '2', { error: { message: 'full', code: 'overloaded' } }]);
+  t.same(await ask('whole'), [502, null, { failed: true }]);
   await served.stop();
   t.match(served.requests(), [
     { outcome: 'client_error' },
-    { outcome: 'agent_error' },
     { outcome: 'agent_error', error_code: 'overloaded' },
+    { outcome: 'agent_error', error_code: 'not shown' },
   ]);
 });
 
@@ -92,7 +88,7 @@ t.test('C-168 whatever else a route throws is a 500 that tells nothing, and a lo
         return { status: 200, body };
       }),
       get('/v1/bad-error', () => {
-        throw invalidRequest('x', { headers: { 'x-bad': 'é\n' } });
+        throw new HttpError(400, 'x', { headers: { 'x-bad': 'é\n' } });
       }),
       get('/v1/bad-stream', () => ({ status: 200, headers: { 'x-bad': '\n' }, body: nothing() })),
     ],
@@ -104,8 +100,7 @@ t.test('C-168 whatever else a route throws is a 500 that tells nothing, and a lo
     t.same(await reply.json(), {
       error: {
         message: 'The server had an error while it processed your request; its log tells more.',
-        type: 'server_error',
-        param: null,
+
         code: 'internal_error',
       },
     });
@@ -203,4 +198,20 @@ t.test('the access log has one line for each request, with what its route noted'
   t.match(missing, { status: 404, outcome: 'client_error' });
   t.equal(String(missing?.path).length, 512);
   t.notMatch(JSON.stringify(served.logs), /secret/);
+});
+
+t.test('the first error formatter makes the body of every refusal that has none of its own', async (t) => {
+  const { url, port } = await serve(t, {
+    formatters: [({ status, code, message }) => ({ status, code, message }), () => ({ second: true })],
+    routes: [
+      get('/own', () => {
+        throw new HttpError(418, 'x', { body: { own: true } });
+      }),
+    ],
+  });
+  t.same(await (await fetch(`${url}/none`)).json(), { status: 404, message: 'Invalid URL (GET /none)' });
+  t.same(await (await fetch(`${url}/own`)).json(), { own: true });
+  const raw = await RawClient.open(port);
+  raw.send('no http at all', '', '');
+  t.match(JSON.parse(replyOf(await raw.ended()).body), { status: 400, message: /could not be read as HTTP/ });
 });

@@ -1,4 +1,5 @@
-import type { ErrorBody, HttpReply, HttpRequest, HttpRoute } from '../src/index.js';
+import type { HttpReply, HttpRequest, HttpRoute } from '../src/index.js';
+import type { ErrorBody } from './ask.js';
 
 /** A route that answers with what it was given. */
 export function echo(path = '/v1/echo'): HttpRoute {

@@ -1,6 +1,6 @@
 import type { AuthProvider, Principal, Scope } from '@plugboard/kernel';
 import t from 'tap';
-import { serviceError } from '../src/index.js';
+import { HttpError } from '../src/index.js';
 import { RawClient, replyOf } from './raw-client.js';
 import { echo, get } from './routes.js';
 import { serve } from './serve.js';
@@ -38,7 +38,9 @@ t.test('S-14 a route is for tokens that have all its scopes; others are told whi
     const reply = await fetch(url + path, bearing(token));
     t.equal(reply.status, missing === undefined ? 200 : 403, `${path} with ${token}`);
     if (missing === undefined) continue;
-    t.strictSame(await reply.json(), { error: { message: `This API token lacks the scope \`${missing}\`.`, type: 'svc_error' } });
+    t.strictSame(await reply.json(), {
+      error: { message: `This API token lacks the scope \`${missing}\`.`, code: 'insufficient_scope' },
+    });
   }
 });
 
@@ -57,7 +59,7 @@ t.test('S-17 a scope is asked for before the body is read', async (t) => {
 
 t.test('every 403 has a line in the audit log, which says whose token it was', async (t) => {
   const outOfReach = get('/v1/agent', () => {
-    throw serviceError(403, 'The agent is out of reach.');
+    throw new HttpError(403, 'The agent is out of reach.');
   });
   const { url, logs, stop } = await serve(t, { routes: [...routes, outOfReach], providers: [byName] });
   await fetch(`${url}/v1/models`, bearing('chat'));

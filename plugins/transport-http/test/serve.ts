@@ -1,11 +1,12 @@
 import { type AuthProvider, AuthProviders, type Clock, type HostView, type Lifecycle, Transports } from '@plugboard/kernel';
 import { type LogLine, ManualClock, testContext } from '@plugboard/kernel/testing';
 import type { Test } from 'tap';
-import plugin, { type HttpRoute, HttpRoutes } from '../src/index.js';
+import plugin, { type ErrorFormatter, ErrorFormatters, type HttpRoute, HttpRoutes } from '../src/index.js';
 
 export interface ServeOptions {
   readonly routes?: readonly HttpRoute[];
   readonly providers?: readonly AuthProvider[];
+  readonly formatters?: readonly ErrorFormatter[];
   readonly config?: Readonly<Record<string, unknown>>;
   readonly clock?: Clock;
   readonly host?: HostView;
@@ -24,7 +25,7 @@ export interface Served {
 /** Starts the plugin on a free port, with real sockets, until the test is over. The clock stands still unless the test gives another. */
 export async function serve(
   t: Test,
-  { routes = [], providers = [], config, clock = new ManualClock(), host }: ServeOptions = {},
+  { routes = [], providers = [], formatters = [], config, clock = new ManualClock(), host }: ServeOptions = {},
 ): Promise<Served> {
   const ctx = testContext(plugin, {
     config: { port: 0, ...config },
@@ -34,6 +35,7 @@ export async function serve(
     ...(host && { host }),
   });
   for (const route of routes) ctx.provide(HttpRoutes, route, 'routes');
+  for (const formatter of formatters) ctx.provide(ErrorFormatters, formatter, 'formatter');
   for (const provider of providers) ctx.provide(AuthProviders, provider, 'provider');
   await ctx.lifecycle.start?.(new AbortController().signal);
   const stop = async (signal = new AbortController().signal) => ctx.lifecycle.stop?.(signal);

@@ -2,7 +2,7 @@ import { type HostView, Transports } from '@plugboard/kernel';
 import { checkOptions, pluginContract, testContext } from '@plugboard/kernel/testing';
 import t from 'tap';
 import plugin, { HttpRoutes } from '../src/index.js';
-import { listenError } from '../src/listen-error.js';
+import { listenError } from '../src/server/listen-error.js';
 import { get } from './routes.js';
 import { serve } from './serve.js';
 

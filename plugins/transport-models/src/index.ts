@@ -1,5 +1,6 @@
 import { AgentRuntimes, definePlugin } from '@plugboard/kernel';
-import { HttpRoutes } from '@plugboard/transport-http';
+import { formatError } from '@plugboard/openai-protocol';
+import { ErrorFormatters, HttpRoutes } from '@plugboard/transport-http';
 import { configSchema } from './config.js';
 import { Models, RUNTIMES } from './models.js';
 
@@ -9,6 +10,7 @@ export default definePlugin({
   summary: 'Tells callers which agents and models they can name',
   configSchema,
   register(ctx) {
+    ctx.contribute(ErrorFormatters, formatError);
     ctx.container.register(RUNTIMES, { useValue: ctx.extensions(AgentRuntimes) });
     for (const route of ctx.container.resolve(Models).routes) ctx.contribute(HttpRoutes, route, route.path);
   },

@@ -1,5 +1,6 @@
 import { type AgentRuntime, type Extensions, inject, injectable, type Listing, type Principal } from '@plugboard/kernel';
-import { type HttpReply, type HttpRequest, type HttpRoute, invalidRequest } from '@plugboard/transport-http';
+import { invalidRequest } from '@plugboard/openai-protocol';
+import type { HttpReply, HttpRequest, HttpRoute } from '@plugboard/transport-http';
 
 /** Where the plugin's `register` leaves its reads for the class below. */
 export const RUNTIMES = Symbol('transport-models.runtimes');

@@ -8,7 +8,7 @@ import {
   Transports,
 } from '@plugboard/kernel';
 import { pluginContract, testContext } from '@plugboard/kernel/testing';
-import http, { HttpRoutes } from '@plugboard/transport-http';
+import http, { ErrorFormatters, HttpRoutes } from '@plugboard/transport-http';
 import t, { type Test } from 'tap';
 import plugin from '../src/index.js';
 
@@ -44,6 +44,7 @@ async function serve(t: Test, providers: readonly AuthProvider[] = []): Promise<
   const models = testContext(plugin, { entry: 'transports.models' });
   models.provide(AgentRuntimes, runtime);
   const server = testContext(http, { entry: 'transports.http', config: { port: 0 } });
+  server.provide(ErrorFormatters, models.contributed(ErrorFormatters), 'models');
   for (const path of ['/v1/models', '/v1/models/*id']) server.provide(HttpRoutes, models.contributed(HttpRoutes, path), 'models');
   for (const provider of providers) server.provide(AuthProviders, provider);
   await server.lifecycle.start?.(new AbortController().signal);

@@ -16,7 +16,8 @@ import {
   type TurnRequest,
 } from '@plugboard/kernel';
 import { ManualClock, testContext } from '@plugboard/kernel/testing';
-import { HttpError, type HttpReply, type HttpRequest, HttpRoutes } from '@plugboard/transport-http';
+import { ProtocolError } from '@plugboard/openai-protocol';
+import { type HttpReply, type HttpRequest, HttpRoutes } from '@plugboard/transport-http';
 import chatCompletions, { type StreamEncoder, StreamEncoders } from '../../src/index.js';
 
 /** 2026-11-21 14:05:09 UTC. */
@@ -147,11 +148,11 @@ async function noConversation(): Promise<never> {
 }
 
 /** The error that a request is refused with. */
-export async function refusal(reply: Promise<HttpReply>): Promise<HttpError> {
+export async function refusal(reply: Promise<HttpReply>): Promise<ProtocolError> {
   try {
     await reply;
   } catch (error) {
-    if (error instanceof HttpError) return error;
+    if (error instanceof ProtocolError) return error;
     throw error;
   }
   throw new Error('the request was not refused');

@@ -1,11 +1,11 @@
-import { HttpError } from '@plugboard/transport-http';
+import { ProtocolError } from '@plugboard/openai-protocol';
 
 /** What a caller would be told of what the work throws: the status, the code and the place, and the sentence. */
 export function refusal(work: () => unknown): { status: number; code: unknown; param: unknown; message: string } {
   try {
     work();
   } catch (error) {
-    if (!(error instanceof HttpError)) throw error;
+    if (!(error instanceof ProtocolError)) throw error;
     const { message, code, param } = error.body.error;
     return { status: error.status, code, param, message };
   }

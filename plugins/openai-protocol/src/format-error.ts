@@ -1,0 +1,13 @@
+import type { HttpError } from '@plugboard/transport-http';
+import type { ErrorBody } from './errors.js';
+
+/** Makes the protocol's error object of a refusal by transport-http. Contribute it to `ErrorFormatters`. */
+export function formatError({ status, code, message }: HttpError): ErrorBody {
+  if (code === 'insufficient_scope') return { error: { message, type: 'svc_error' } };
+  return { error: { message, type: typeOf(status), param: null, code: code ?? null } };
+}
+
+function typeOf(status: number): string {
+  if (status === 429) return 'requests';
+  return status >= 500 ? 'server_error' : 'invalid_request_error';
+}

@@ -1,0 +1,117 @@
+import { invalidRequest, type ProtocolError } from './errors.js';
+
+/** What is wrong with a request, in the reference protocol's words, `param` and `code`. A `param` is a place: `messages[0].content[1].type`. */
+
+export function missingParameter(param: string): ProtocolError {
+  return invalidRequest(`Missing required parameter: '${param}'.`, { param, code: 'missing_required_parameter' });
+}
+
+/** @param expectation as in `an integer`. */
+export function wrongType(param: string, expectation: string, value: unknown): ProtocolError {
+  return invalidRequest(`Invalid type for '${param}': expected ${expectation}, but got ${kindOf(value)} instead.`, {
+    param,
+    code: 'invalid_type',
+  });
+}
+
+export function wrongValue(param: string, value: string, supported: readonly string[]): ProtocolError {
+  return invalidRequest(`Invalid value: '${clipped(value)}'. Supported values are: ${wordList(supported)}.`, {
+    param,
+    code: 'invalid_value',
+  });
+}
+
+/** @param why a clause: `it holds a control character`. */
+export function invalidValue(param: string, why: string): ProtocolError {
+  return invalidRequest(`Invalid '${param}': ${why}.`, { param, code: 'invalid_value' });
+}
+
+/** A part of a message that is more than the model connection takes. */
+export function notText(param: string, type: string, connection: string): ProtocolError {
+  return invalidRequest(`Invalid value: '${type}'. The model connection '${connection}' takes text only.`, {
+    param,
+    code: 'invalid_value',
+  });
+}
+
+/** @param unit where it is not characters. */
+export function stringTooLong(
+  param: string,
+  limit: number,
+  length: number,
+  unit: 'bytes' | undefined = undefined,
+): ProtocolError {
+  const of = unit ? ` ${unit}` : '';
+  return invalidRequest(
+    `Invalid '${param}': string too long. Expected a string with maximum length ${limit}${of}, but got a string with length ${length}${of} instead.`,
+    { param, code: 'string_above_max_length' },
+  );
+}
+
+export function arrayTooLong(param: string, limit: number, length: number): ProtocolError {
+  return invalidRequest(
+    `Invalid '${param}': array too long. Expected an array with maximum length ${limit}, but got an array with length ${length} instead.`,
+    { param, code: 'array_above_max_length' },
+  );
+}
+
+export function emptyArray(param: string): ProtocolError {
+  return invalidRequest(
+    `Invalid '${param}': empty array. Expected an array with minimum length 1, but got an empty array instead.`,
+    { param, code: 'empty_array' },
+  );
+}
+
+export function outOfRange(
+  param: string,
+  kind: 'integer' | 'decimal',
+  bound: 'minimum' | 'maximum',
+  limit: number,
+  value: number,
+): ProtocolError {
+  const [side, sign] = bound === 'minimum' ? ['below', '>='] : ['above', '<='];
+  return invalidRequest(
+    `Invalid '${param}': ${kind} ${side} ${bound} value. Expected a value ${sign} ${limit}, but got ${value} instead.`,
+    { param, code: `${kind}_${side}_${bound === 'minimum' ? 'min' : 'max'}_value` },
+  );
+}
+
+export function tooManyProperties(param: string, limit: number, count: number): ProtocolError {
+  return invalidRequest(
+    `Invalid '${param}': too many properties. Expected an object with at most ${limit} properties, but got an object with ${count} properties instead.`,
+    { param, code: 'object_above_max_properties' },
+  );
+}
+
+export function propertyNameTooLong(param: string, name: string, limit: number): ProtocolError {
+  return invalidRequest(
+    `Invalid property name in '${param}': '${clipped(name)}' is too long. Expected a string with maximum length ${limit}, but got a string with length ${characters(name)} instead.`,
+    { param, code: 'property_name_above_max_length' },
+  );
+}
+
+/** `'a', 'b', and 'c'`. */
+export function wordList(words: readonly string[]): string {
+  const quoted = words.map((word) => `'${word}'`);
+  if (quoted.length < 3) return quoted.join(' and ');
+  return `${quoted.slice(0, -1).join(', ')}, and ${quoted.at(-1)}`;
+}
+
+/** What a caller sent, short enough to be sent back. */
+export function clipped(value: string): string {
+  return value.length <= 64 ? value : `${value.slice(0, 61)}...`;
+}
+
+/** How long a text is where the reference protocol counts characters: in code points. */
+export function characters(text: string): number {
+  let count = 0;
+  for (const _ of text) count++;
+  return count;
+}
+
+function kindOf(value: unknown): string {
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return 'an array';
+  if (typeof value === 'number') return Number.isInteger(value) ? 'an integer' : 'a decimal number';
+  return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
+}

@@ -1,0 +1,18 @@
+import { HttpError } from '@plugboard/transport-http';
+import t from 'tap';
+import { formatError } from '../src/index.js';
+
+t.test('a refusal by the server gets the error object that the protocol has for its status', async (t) => {
+  const type = (status: number, code?: string) => formatError(new HttpError(status, 'm', { code })).error;
+  t.same(type(404), { message: 'm', type: 'invalid_request_error', param: null, code: null });
+  t.same(type(401, 'invalid_api_key'), {
+    message: 'm',
+    type: 'invalid_request_error',
+    param: null,
+    code: 'invalid_api_key',
+  });
+  t.same(type(429, 'rate_limit_exceeded'), { message: 'm', type: 'requests', param: null, code: 'rate_limit_exceeded' });
+  t.same(type(500, 'internal_error'), { message: 'm', type: 'server_error', param: null, code: 'internal_error' });
+  t.same(type(503, 'draining'), { message: 'm', type: 'server_error', param: null, code: 'draining' });
+  t.same(type(403, 'insufficient_scope'), { message: 'm', type: 'svc_error' });
+});

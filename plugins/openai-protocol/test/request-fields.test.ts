@@ -1,0 +1,134 @@
+import { type AgentRuntime, OPEN, type Resolution, type Target } from '@plugboard/kernel';
+import {
+  checkAgentName,
+  headerSafe,
+  ignoredHeader,
+  metadataOf,
+  objectAt,
+  optionalTextAt,
+  ProtocolError,
+  required,
+  resolveAgent,
+  sessionWord,
+  textAt,
+} from '@plugboard/openai-protocol';
+import t from 'tap';
+
+/** What a caller is told of what the work throws. */
+function refusal(work: () => unknown) {
+  try {
+    work();
+  } catch (error) {
+    if (error instanceof ProtocolError) return { status: error.status, ...error.body.error };
+    throw error;
+  }
+  throw new Error('nothing was refused');
+}
+
+t.test('a field is what it should be, or a fault that names its place', async (t) => {
+  const object = { a: 1 };
+  t.equal(objectAt(object, 'p'), object);
+  for (const value of [null, [], 'x'])
+    t.match(
+      refusal(() => objectAt(value, 'p')),
+      { param: 'p', code: 'invalid_type' },
+    );
+  t.equal(textAt('', 'p'), '');
+  t.match(
+    refusal(() => textAt(1, 'p')),
+    { param: 'p', code: 'invalid_type' },
+  );
+  t.match(
+    refusal(() => textAt('x'.repeat(10 * 1024 * 1024 + 1), 'p')),
+    { param: 'p', code: 'string_above_max_length' },
+  );
+  t.equal(optionalTextAt(null, 'p'), undefined);
+  t.equal(optionalTextAt('x', 'p'), 'x');
+  t.equal(required(object, 'a', 'p'), 1);
+  t.match(
+    refusal(() => required({ a: null }, 'a', 'p')),
+    { param: 'p.a', code: 'missing_required_parameter' },
+  );
+});
+
+t.test('C-039 metadata is 16 pairs, names of 64 and values of 512 characters', async (t) => {
+  const most = Object.fromEntries(Array.from({ length: 16 }, (_, i) => [`${'😀'.repeat(62)}${i + 10}`, '😀'.repeat(512)]));
+  t.strictSame(metadataOf(most), most);
+  t.strictSame(metadataOf(null), {});
+  t.match(
+    refusal(() => metadataOf('x')),
+    { param: 'metadata', message: /expected a metadata object/ },
+  );
+  t.match(
+    refusal(() => metadataOf({ ...most, more: '' })),
+    { param: 'metadata', code: 'object_above_max_properties' },
+  );
+  t.match(
+    refusal(() => metadataOf({ ['x'.repeat(65)]: '' })),
+    { param: 'metadata', code: 'property_name_above_max_length' },
+  );
+  t.match(
+    refusal(() => metadataOf({ a: 1 })),
+    { param: 'metadata.a', code: 'invalid_type' },
+  );
+  t.match(
+    refusal(() => metadataOf({ a: 'x'.repeat(513) })),
+    { param: 'metadata.a', code: 'string_above_max_length' },
+  );
+});
+
+t.test('a word that names a session may be blank, and must be one that a session can have', async (t) => {
+  t.equal(sessionWord('ann', 'user'), 'ann');
+  t.equal(sessionWord(undefined, 'user'), undefined);
+  t.equal(sessionWord(' \n', 'user'), undefined);
+  t.match(
+    refusal(() => sessionWord('é'.repeat(257), 'user')),
+    {
+      param: 'user',
+      code: 'string_above_max_length',
+      message: /maximum length 512 bytes, but got a string with length 514 bytes/,
+    },
+  );
+  t.match(
+    refusal(() => sessionWord('a\0', 'user')),
+    {
+      code: 'invalid_value',
+      message: "Invalid 'user': it holds a control character.",
+    },
+  );
+});
+
+t.test('an agent is found by its name, or the caller told of the field that holds it', async (t) => {
+  const finding = (resolution: Resolution) =>
+    resolveAgent({ resolve: () => resolution } as Partial<AgentRuntime> as AgentRuntime, 'x', 'model', OPEN);
+  const target = { name: 'x' } as Target;
+  t.equal(finding({ kind: 'target', target }), target);
+  t.strictSame(
+    refusal(() => finding({ kind: 'forbidden' })),
+    {
+      status: 403,
+      message: 'The agent that `model` names is outside the scope of this API token.',
+      type: 'svc_error',
+    },
+  );
+  t.strictSame(
+    refusal(() => finding({ kind: 'unknown' })),
+    {
+      status: 400,
+      message: 'No agent and no model goes by the name in `model`, and there is no default agent.',
+      type: 'svc_error',
+    },
+  );
+  checkAgentName('x'.repeat(256), 'model');
+  t.match(
+    refusal(() => checkAgentName('é'.repeat(129), 'model')),
+    { param: 'model', code: 'string_above_max_length' },
+  );
+});
+
+t.test('what was asked for in vain is named in a header, 32 names at most', async (t) => {
+  t.strictSame(ignoredHeader([]), {});
+  t.strictSame(ignoredHeader(['top_k', 'a\r\nb', 'ä', 'x'.repeat(65)].map(headerSafe)), { 'x-ignored-params': 'top_k, ?, ?, ?' });
+  const names = Array.from({ length: 40 }, (_, i) => `f${i}`);
+  t.strictSame(ignoredHeader(names), { 'x-ignored-params': names.slice(0, 32).join(', ') });
+});

@@ -1,0 +1,54 @@
+import type { Target, ToolDeclaration } from '@plugboard/kernel';
+import type { CompletionRequest, RequestTool, ToolChoice } from './request.js';
+import { unsupportedValue } from './schema-error.js';
+
+/**
+ * The tools that the caller brought and will run, for a target that hands them to its model; none for one that ignores them.
+ *
+ * @throws HttpError 400 where the request forces a call that cannot come: losing that in silence would change what the caller
+ * gets.
+ */
+export function clientToolsOf(
+  { tools = [], tool_choice, function_call }: CompletionRequest,
+  target: Target,
+): readonly ToolDeclaration[] {
+  if (typeof function_call === 'object') {
+    throw unsupportedValue(
+      'function_call',
+      "Unsupported value: 'function_call' cannot force a function here. Use 'tools' and 'tool_choice'.",
+    );
+  }
+  const passedOn = target.clientTools === 'passthrough' ? tools.map(declarationOf) : [];
+  if (isForced(tool_choice) && (passedOn.length === 0 || !target.honours('tool_choice'))) throw cannotForce(target);
+  return passedOn;
+}
+
+function declarationOf(tool: RequestTool, i: number): ToolDeclaration {
+  if (tool.type === 'custom') {
+    throw unsupportedValue(
+      `tools[${i}].type`,
+      "Unsupported value: 'custom' tools are not supported with this model. Use 'function'.",
+    );
+  }
+  const { name, description, parameters, strict } = tool.function;
+  return {
+    name,
+    description: description ?? '',
+    inputSchema: parameters ?? { type: 'object', properties: {} },
+    ...(strict == null ? {} : { strict }),
+  };
+}
+
+function isForced(choice: ToolChoice | undefined): boolean {
+  if (choice === undefined || choice === 'none' || choice === 'auto') return false;
+  return choice === 'required' || choice.type !== 'allowed_tools' || choice.allowed_tools.mode === 'required';
+}
+
+function cannotForce(target: Target) {
+  return unsupportedValue(
+    'tool_choice',
+    target.clientTools === 'ignore'
+      ? "Unsupported value: 'tool_choice' cannot force a tool call: this agent runs its own tools and ignores those of a request. Only 'auto' and 'none' are supported."
+      : "Unsupported value: 'tool_choice' cannot force a tool call: the request brings no tools, or the model connection does not take 'tool_choice'.",
+  );
+}

@@ -1,0 +1,185 @@
+import { METADATA_LIMITS } from '@plugboard/openai-protocol';
+import type { SchemaObject } from 'ajv';
+
+/**
+ * What a request may look like, as the reference protocol has it: the one schema that every body is checked against. Only known
+ * fields are looked at; unknown ones may be anything.
+ *
+ * The fields stand in the order in which the reference reports their faults. `model` is missing: its fault comes before all
+ * others, with words of its own. Nulls at the top level are gone before the check. `title` says what was expected where the type
+ * alone would say too little.
+ */
+
+/** A field inside another one that may also be null, which is the same as absent. */
+const maybe = (schema: SchemaObject): SchemaObject => ({ ...schema, nullable: true });
+
+const text: SchemaObject = { type: 'string' };
+const flag: SchemaObject = { type: 'boolean' };
+const anyObject: SchemaObject = { type: 'object' };
+
+const word = (...words: string[]): SchemaObject => ({ type: 'string', enum: words });
+const integer = (minimum: number, maximum: number): SchemaObject => ({ type: 'integer', minimum, maximum });
+const decimal = (minimum: number, maximum: number): SchemaObject => ({ type: 'number', minimum, maximum });
+
+function object(properties: Record<string, SchemaObject>, required: readonly string[] = []): SchemaObject {
+  return { type: 'object', properties, required };
+}
+
+/** An object of one of several shapes; which one, the string under `tag` says. */
+function tagged(tag: string, shapes: Record<string, { properties: Record<string, SchemaObject>; required: readonly string[] }>) {
+  return {
+    type: 'object',
+    required: [tag],
+    discriminator: { propertyName: tag },
+    oneOf: Object.entries(shapes).map(([value, { properties, required }]) => ({
+      properties: { [tag]: { const: value }, ...properties },
+      required,
+    })),
+  } satisfies SchemaObject;
+}
+
+const shape = (properties: Record<string, SchemaObject>, required: readonly string[] = Object.keys(properties)) => ({
+  properties,
+  required,
+});
+
+const textPart = shape({ text });
+const userPart = tagged('type', {
+  text: textPart,
+  image_url: shape({ image_url: object({ url: text, detail: maybe(text) }, ['url']) }),
+  input_audio: shape({ input_audio: object({ data: text, format: text }, ['data', 'format']) }),
+  file: shape({ file: object({ filename: maybe(text), file_data: maybe(text), file_id: maybe(text) }) }),
+  video_url: shape({ video_url: object({ url: text }, ['url']) }),
+});
+const assistantPart = tagged('type', { text: textPart, refusal: shape({ refusal: text }) });
+const onlyText = tagged('type', { text: textPart });
+
+/** Whether a content may be missing is decided later: the reference says so last of all. */
+const contentOf = (part: SchemaObject): SchemaObject =>
+  maybe({ title: 'one of a string or array of objects', type: ['string', 'array'], items: part });
+
+const toolCall = tagged('type', {
+  function: shape({ id: text, function: object({ name: text, arguments: text }, ['name', 'arguments']) }),
+  custom: shape({ id: text, custom: object({ name: text, input: text }, ['name', 'input']) }),
+});
+
+const instructions = shape({ content: contentOf(onlyText), name: maybe(text) }, []);
+
+const message = tagged('role', {
+  system: instructions,
+  assistant: shape(
+    {
+      content: contentOf(assistantPart),
+      name: maybe(text),
+      refusal: maybe(text),
+      tool_calls: maybe({ title: 'an array of objects', type: 'array', items: toolCall }),
+      function_call: maybe(object({ name: text, arguments: text }, ['name', 'arguments'])),
+      audio: maybe(object({ id: text }, ['id'])),
+    },
+    [],
+  ),
+  user: shape({ content: contentOf(userPart), name: maybe(text) }, []),
+  function: shape({ content: maybe(text), name: text }, ['name']),
+  tool: shape({ content: contentOf(onlyText), tool_call_id: text }, ['tool_call_id']),
+  developer: instructions,
+});
+
+const name: SchemaObject = { type: 'string', maxLength: 64, pattern: '^[a-zA-Z0-9_-]+$' };
+const named = object({ name: text }, ['name']);
+const functionDeclaration = object({ name, description: maybe(text), parameters: maybe(anyObject), strict: maybe(flag) }, [
+  'name',
+]);
+
+/** One of a few words, or an object. */
+const wordOr = (words: SchemaObject, other: SchemaObject): SchemaObject => ({
+  if: { type: 'string' },
+  // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema; nobody awaits a schema
+  then: words,
+  else: { title: 'one of a string or object', ...other },
+});
+
+const responseFormat = tagged('type', {
+  json_object: shape({}),
+  json_schema: shape({
+    json_schema: object({ name, description: maybe(text), schema: maybe(anyObject), strict: maybe(flag) }, ['name']),
+  }),
+  text: shape({}),
+});
+
+const INT64 = 2 ** 63;
+const INT32 = 2 ** 31 - 1;
+
+export const requestSchema: SchemaObject = object(
+  {
+    messages: { title: 'an array of objects', type: 'array', minItems: 1, maxItems: 2048, items: message },
+    functions: { title: 'an array of objects', type: 'array', minItems: 1, maxItems: 128, items: functionDeclaration },
+    tools: {
+      title: 'an array of objects',
+      type: 'array',
+      maxItems: 128,
+      items: tagged('type', {
+        function: shape({ function: functionDeclaration }),
+        custom: shape({ custom: object({ name }, ['name']) }),
+      }),
+    },
+    parallel_tool_calls: flag,
+    max_completion_tokens: integer(1, INT32),
+    max_tokens: integer(1, INT32),
+    n: integer(1, 128),
+    temperature: decimal(0, 2),
+    top_p: decimal(0, 1),
+    presence_penalty: decimal(-2, 2),
+    frequency_penalty: decimal(-2, 2),
+    logprobs: flag,
+    top_logprobs: integer(0, 20),
+    user: text,
+    session_id: text,
+    seed: integer(-INT64, INT64),
+    safety_identifier: { type: 'string', maxLength: 64 },
+    prompt_cache_key: text,
+    prompt_cache_retention: text,
+    service_tier: word('auto', 'default', 'flex', 'scale', 'priority', 'fast'),
+    stream: flag,
+    store: flag,
+    metadata: {
+      title: 'a metadata object',
+      type: 'object',
+      maxProperties: METADATA_LIMITS.pairs,
+      propertyNames: { maxLength: METADATA_LIMITS.name },
+      additionalProperties: { type: 'string', maxLength: METADATA_LIMITS.value },
+    },
+    verbosity: word('low', 'medium', 'high'),
+    stream_options: object({ include_usage: maybe(flag), include_obfuscation: maybe(flag) }),
+    stop: {
+      title: 'one of a string or array of strings',
+      type: ['string', 'array'],
+      minItems: 1,
+      maxItems: 4,
+      items: text,
+    },
+    logit_bias: { type: 'object', additionalProperties: decimal(-100, 100) },
+    response_format: responseFormat,
+    tool_choice: wordOr(
+      { enum: ['none', 'auto', 'required'] },
+      tagged('type', {
+        function: shape({ function: named }),
+        custom: shape({ custom: named }),
+        allowed_tools: shape({
+          allowed_tools: object({ mode: word('auto', 'required'), tools: { type: 'array', items: anyObject } }, [
+            'mode',
+            'tools',
+          ]),
+        }),
+      }),
+    ),
+    function_call: wordOr({ enum: ['none', 'auto'] }, named),
+    reasoning_effort: word('none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'),
+    modalities: { title: 'an array of strings', type: 'array', items: word('text', 'audio') },
+    audio: anyObject,
+    prediction: anyObject,
+    web_search_options: anyObject,
+    prompt_cache_options: anyObject,
+    moderation: anyObject,
+  },
+  ['messages'],
+);

@@ -1,0 +1,103 @@
+import {
+  arrayTooLong,
+  characters,
+  clipped,
+  emptyArray,
+  invalidRequest,
+  invalidValue,
+  missingParameter,
+  outOfRange,
+  type ProtocolError,
+  propertyNameTooLong,
+  stringTooLong,
+  tooManyProperties,
+  wordList,
+  wrongType,
+  wrongValue,
+} from '@plugboard/openai-protocol';
+import type { AnySchemaObject, DefinedError } from 'ajv';
+
+/**
+ * What the caller is told of the first fault that the schema found: the reference's words, `param` and `code`.
+ *
+ * @param error of an ajv that is `verbose`.
+ * @param body what was checked, to tell the elements of arrays from the properties of objects.
+ */
+export function faultOf(error: DefinedError, body: unknown): ProtocolError {
+  const at = placeOf(error.instancePath, body);
+  switch (error.keyword) {
+    case 'required':
+      return missingParameter(join(at, error.params.missingProperty));
+    case 'type':
+      return wrongType(at, expected(error.parentSchema), error.data);
+    case 'discriminator': {
+      const place = join(at, error.params.tag);
+      const known: string[] = error.parentSchema?.oneOf.map((shape: TaggedShape) => shape.properties[error.params.tag]?.const);
+      return typeof error.params.tagValue === 'string'
+        ? wrongValue(place, error.params.tagValue, known)
+        : wrongType(place, `one of ${wordList(known)}`, error.params.tagValue);
+    }
+    case 'enum':
+      return wrongValue(at, String(error.data), error.params.allowedValues);
+    case 'minimum':
+    case 'maximum': {
+      const kind = error.parentSchema?.type === 'integer' ? 'integer' : 'decimal';
+      return outOfRange(at, kind, error.keyword, error.params.limit, error.data as number);
+    }
+    case 'minItems': // which is 1, wherever there is one
+      return emptyArray(at);
+    case 'maxItems':
+      return arrayTooLong(at, error.params.limit, (error.data as unknown[]).length);
+    case 'maxProperties':
+      return tooManyProperties(at, error.params.limit, Object.keys(error.data as object).length);
+    case 'maxLength':
+      return error.propertyName === undefined
+        ? stringTooLong(at, error.params.limit, characters(error.data as string))
+        : propertyNameTooLong(at, error.propertyName, error.params.limit);
+    case 'pattern':
+      return invalidValue(
+        at,
+        `string does not match pattern. Expected a string that matches the pattern '${error.params.pattern}'`,
+      );
+    default: // of a keyword that the schema does not use, or that never comes first
+      return invalidValue(at, String(error.message));
+  }
+}
+
+/** What this server cannot do, and whose silent loss would change what the caller gets. */
+export function unsupportedValue(param: string, message: string): ProtocolError {
+  return invalidRequest(message, { param, code: 'unsupported_value' });
+}
+
+interface TaggedShape {
+  readonly properties: Readonly<Record<string, { readonly const: string } | undefined>>;
+}
+
+/** The reference's way to write a place, `messages[0].content[1].type`, from ajv's `/messages/0/content/1/type`. */
+function placeOf(pointer: string, body: unknown): string {
+  let place = '';
+  let here = body;
+  for (const segment of pointer.split('/').slice(1)) {
+    const key = segment.replaceAll('~1', '/').replaceAll('~0', '~');
+    place = Array.isArray(here) ? `${place}[${key}]` : join(place, clipped(key));
+    here = (here as Readonly<Record<string, unknown>>)[key];
+  }
+  return place;
+}
+
+function join(place: string, key: string): string {
+  return place === '' ? key : `${place}.${key}`;
+}
+
+const EXPECTED: Readonly<Record<string, string>> = {
+  string: 'a string',
+  number: 'a decimal',
+  integer: 'an integer',
+  boolean: 'a boolean',
+  object: 'an object',
+  array: 'an array',
+};
+
+function expected(schema: AnySchemaObject | undefined): string {
+  return schema?.title ?? EXPECTED[schema?.type ?? ''] ?? 'something else';
+}

@@ -1,0 +1,68 @@
+import { checkAgentName, invalidRequest, type ProtocolError } from '@plugboard/openai-protocol';
+import { Ajv, type DefinedError } from 'ajv';
+import type { CompletionRequest } from './request.js';
+import { requestSchema } from './request-schema.js';
+import { faultOf, unsupportedValue } from './schema-error.js';
+
+/**
+ * Compiled once, when the plugin is loaded. Its own check is a test's work, and its code is fast enough as it is: a start need
+ * not pay for either.
+ */
+const matches = new Ajv({
+  discriminator: true,
+  allowUnionTypes: true,
+  verbose: true,
+  meta: false,
+  validateSchema: false,
+  code: { optimize: false },
+}).compile<CompletionRequest>(requestSchema);
+
+/**
+ * Checks all of a request's body that can be checked without knowing who will answer it.
+ *
+ * @throws ProtocolError 400 for the first fault: the model's before any other, then the schema's in its order, then what this server
+ * cannot do.
+ */
+export function parseRequest(body: unknown): CompletionRequest {
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) throw unreadable();
+  const present = Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null));
+  checkModel(present.model);
+  if (!matches(present)) throw faultOf(matches.errors?.[0] as DefinedError, present);
+  checkCapabilities(present);
+  return present;
+}
+
+function checkModel(model: unknown): void {
+  if (model === undefined || model === '') throw invalidRequest('you must provide a model parameter');
+  if (typeof model !== 'string') throw unreadable();
+  checkAgentName(model, 'model');
+}
+
+function checkCapabilities({ n, stream, stream_options, modalities, audio }: CompletionRequest): void {
+  if (n !== undefined && n !== 1) {
+    throw unsupportedValue(
+      'n',
+      `Unsupported value: 'n' does not support ${n} with this model. Only the default (1) value is supported.`,
+    );
+  }
+  if (stream_options !== undefined && stream !== true) {
+    throw invalidRequest("The 'stream_options' parameter is only allowed when 'stream' is enabled.", { param: 'stream_options' });
+  }
+  if (!modalities?.includes('audio')) return;
+  if (audio !== undefined) {
+    throw invalidRequest("Unsupported parameter: 'audio' is not supported with this model: it answers in text only.", {
+      param: 'audio',
+      code: 'unsupported_parameter',
+    });
+  }
+  throw unsupportedValue(
+    'modalities',
+    "Unsupported value: 'modalities' does not support 'audio' with this model. Only ['text'] is supported.",
+  );
+}
+
+function unreadable(): ProtocolError {
+  return invalidRequest(
+    'We could not parse the JSON body of your request. (HINT: This likely means that the body is no JSON object, or that its `model` is no string.)',
+  );
+}

@@ -1,0 +1,45 @@
+import type { Principal } from '@plugboard/kernel';
+import type { JsonBody } from '../body/json-body.js';
+import type { Exchange, Facts } from '../exchange/exchange.js';
+import type { HttpRequest } from '../routing/routes.js';
+
+/** An exchange as its route sees it. */
+export class RouteRequest implements HttpRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly params: Readonly<Record<string, string>>;
+  readonly headers: HttpRequest['headers'];
+  readonly rawHeaders: readonly string[];
+  readonly rawBody: string;
+  readonly body: unknown;
+  readonly principal: Principal;
+  readonly requestId: string;
+  readonly acceptedAt: number;
+  readonly signal: AbortSignal;
+  readonly #exchange: Exchange;
+  #query: URLSearchParams | undefined;
+
+  constructor(exchange: Exchange, params: Readonly<Record<string, string>>, principal: Principal, body: JsonBody | undefined) {
+    this.method = exchange.method;
+    this.path = exchange.path;
+    this.params = params;
+    this.headers = exchange.req.headers;
+    this.rawHeaders = exchange.req.rawHeaders;
+    this.rawBody = body?.text ?? '';
+    this.body = body?.value;
+    this.principal = principal;
+    this.requestId = exchange.requestId;
+    this.acceptedAt = exchange.acceptedAt;
+    this.signal = exchange.signal;
+    this.#exchange = exchange;
+  }
+
+  get query(): URLSearchParams {
+    this.#query ??= new URLSearchParams(this.#exchange.query);
+    return this.#query;
+  }
+
+  note(facts: Facts): void {
+    this.#exchange.note(facts);
+  }
+}
