@@ -1,0 +1,104 @@
+import type { Target, TurnToolProgress, TurnToolResult } from '@plugboard/kernel';
+import type { EventNumbers } from './event-numbers.js';
+import type { OutputItem } from './output-item.js';
+import { shortened } from './shortened.js';
+
+/** A tool that the server runs, as callers know it. */
+export interface ServerTool {
+  /** The entry of the configuration that offers it. */
+  readonly entry: string;
+  readonly name: string;
+}
+
+/**
+ * An `mcp_call` item: a call of a tool that the server runs. SDKs of the protocol take it for a call that was already executed,
+ * and run nothing themselves.
+ *
+ * `names` as visibility hides arguments, progress and result.
+ */
+export class McpCallItem implements OutputItem {
+  readonly index: number;
+  readonly #id: string;
+  readonly #tool: ServerTool;
+  readonly #showsAll: boolean;
+  readonly #arguments: string;
+  readonly #at: string;
+  readonly #place: string;
+  readonly #numbers: EventNumbers;
+  #shownArguments = '""';
+  #result: TurnToolResult | undefined;
+  #status: 'in_progress' | 'completed' | 'failed' | 'incomplete' = 'in_progress';
+
+  constructor(
+    id: string,
+    index: number,
+    call: { readonly tool: ServerTool; readonly arguments: string; readonly visibility: Exclude<Target['toolVisibility'], 'none'> },
+    numbers: EventNumbers,
+  ) {
+    this.index = index;
+    this.#id = id;
+    this.#tool = call.tool;
+    this.#showsAll = call.visibility === 'full';
+    this.#arguments = JSON.stringify(this.#showsAll ? call.arguments : '');
+    this.#at = `"output_index":${index}`;
+    this.#place = `${this.#at},"item_id":"${id}"`;
+    this.#numbers = numbers;
+  }
+
+  open(out: string[]): void {
+    const numbers = this.#numbers;
+    out.push(
+      numbers.event('response.output_item.added', `${this.#at},"item":${this.json()}`),
+      numbers.event('response.mcp_call.in_progress', this.#place),
+    );
+    this.#shownArguments = this.#arguments;
+    if (this.#arguments !== '""')
+      out.push(numbers.event('response.mcp_call_arguments.delta', `${this.#place},"delta":${this.#arguments}`));
+    out.push(numbers.event('response.mcp_call_arguments.done', `${this.#place},"arguments":${this.#arguments}`));
+  }
+
+  /** `svc:tool_call.progress`, an extension that connections ask for. */
+  progress({ message, fraction }: TurnToolProgress, out: string[]): void {
+    if (!this.#showsAll) return;
+    const share = fraction === undefined ? '' : `,"progress":${JSON.stringify(fraction)}`;
+    out.push(this.#numbers.event('svc:tool_call.progress', `"item_id":"${this.#id}","message":${JSON.stringify(message)}${share}`));
+  }
+
+  finish(result: TurnToolResult, out: string[]): void {
+    this.#result = result;
+    this.#status = result.isError ? 'failed' : 'completed';
+    this.#close(`response.mcp_call.${this.#status}`, out);
+  }
+
+  /** The turn ended before the tool did. */
+  cut(out: string[]): void {
+    this.#status = 'incomplete';
+    this.#close('response.mcp_call.failed', out);
+  }
+
+  json(): string {
+    const { entry, name } = this.#tool;
+    return (
+      `{"id":"${this.#id}","type":"mcp_call","server_label":${JSON.stringify(entry)},"name":${JSON.stringify(name)}` +
+      `,"arguments":${this.#shownArguments},"status":"${this.#status}","output":${this.#output()},"error":${this.#error()},"approval_request_id":null}`
+    );
+  }
+
+  #close(type: string, out: string[]): void {
+    out.push(
+      this.#numbers.event(type, this.#place),
+      this.#numbers.event('response.output_item.done', `${this.#at},"item":${this.json()}`),
+    );
+  }
+
+  #output(): string {
+    if (!this.#result || this.#result.isError || !this.#showsAll) return 'null';
+    return JSON.stringify(shortened(this.#result.content));
+  }
+
+  #error(): string {
+    if (!this.#result?.isError) return 'null';
+    const text = this.#showsAll ? shortened(this.#result.content) : 'The tool call failed.';
+    return JSON.stringify({ type: 'mcp_tool_execution_error', content: [{ type: 'text', text }] });
+  }
+}

@@ -1,0 +1,47 @@
+import type { Failure, TurnFinished, Usage } from '@plugboard/kernel';
+
+/** How a response ends: its status, and why where it is not complete. */
+export interface Outcome {
+  readonly status: 'completed' | 'incomplete' | 'failed';
+  /** Of an incomplete one. */
+  readonly reason?: IncompleteReason | undefined;
+  /** Of a failed one. */
+  readonly error?: { readonly code: string; readonly message: string } | undefined;
+  /** Of all model calls; undefined while the model server has not said. */
+  readonly usage?: Usage | undefined;
+}
+
+export type IncompleteReason =
+  | 'max_output_tokens'
+  | 'max_tool_calls'
+  | 'max_steps'
+  | 'content_filter'
+  /** By its own caller. */
+  | 'cancelled'
+  /** By a newer request to its session. */
+  | 'interrupted'
+  /** The server stopped. */
+  | 'shutdown';
+
+/** @param usage of all model calls of the turn. */
+export function outcomeOfFinish({ reason, limit, usage }: TurnFinished): Outcome {
+  if (limit) return { status: 'incomplete', reason: limit === 'max_tokens' ? 'max_output_tokens' : limit, usage };
+  if (reason === 'length') return { status: 'incomplete', reason: 'max_output_tokens', usage };
+  if (reason === 'content_filter') return { status: 'incomplete', reason: 'content_filter', usage };
+  return { status: 'completed', usage };
+}
+
+/** @param usage of the model calls until then, where it is known. */
+export function outcomeOfFailure({ code, message }: Failure, usage: Usage | undefined): Outcome {
+  switch (code) {
+    case 'turn_cancelled':
+      return { status: 'incomplete', reason: 'cancelled', usage };
+    case 'turn_interrupted':
+      return { status: 'incomplete', reason: 'interrupted', usage };
+    case 'stopped':
+    case 'draining':
+      return { status: 'incomplete', reason: 'shutdown', usage };
+    default:
+      return { status: 'failed', error: { code, message }, usage };
+  }
+}

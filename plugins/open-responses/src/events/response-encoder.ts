@@ -1,0 +1,219 @@
+import { type AgentEvent, addUsage, type Target, type TurnText, type TurnToolCall, type Usage } from '@plugboard/kernel';
+import { EventNumbers } from './event-numbers.js';
+import { FunctionCallItem } from './function-call-item.js';
+import { escapedText } from './json-text.js';
+import { McpCallItem } from './mcp-call-item.js';
+import { MessageItem } from './message-item.js';
+import type { Outcome } from './outcome.js';
+import type { OutputItem } from './output-item.js';
+import { ReasoningItem } from './reasoning-item.js';
+import { type ResponseHead, ResponseObject, type ResponseStatus } from './response-object.js';
+
+export interface EncoderOptions {
+  /** What callers may see of the agent's own tool calls. */
+  readonly visibility: Target['toolVisibility'];
+  /** Whether the model's reasoning is shown. */
+  readonly showsReasoning: boolean;
+  /** Whether `svc:` events are sent. */
+  readonly extensions: boolean;
+  /** The `stream_id` of the request. */
+  readonly streamId?: string | undefined;
+}
+
+/**
+ * Writes the events of one turn as the events of one response (Open Responses, streaming).
+ *
+ * 1. `begin` says that the response exists, as running or as waiting; `start` says that the wait is over.
+ * 2. `write` turns each batch of the turn's events into events of the protocol. It ignores the turn's terminal event.
+ * 3. `close` ends the items that are still open, `terminal` writes the one terminal event. Nothing follows.
+ *
+ * Every event is returned as one JSON text. A token costs one concatenation: the constant parts of its event are built once per
+ * item, and the text goes through as the model server escaped it.
+ */
+export class ResponseEncoder {
+  readonly id: string;
+  readonly #object: ResponseObject;
+  readonly #numbers: EventNumbers;
+  readonly #options: EncoderOptions;
+  /** What follows the prefix in the ids of the response and its items. */
+  readonly #suffix: string;
+  readonly #items: OutputItem[] = [];
+  /** Server-run calls without a result, by the ids that the model gave them. */
+  readonly #calls = new Map<string, McpCallItem>();
+  #open: MessageItem | ReasoningItem | undefined;
+  #usage: Usage | undefined;
+
+  constructor(head: ResponseHead, options: EncoderOptions) {
+    this.id = head.id;
+    this.#suffix = head.id.slice(head.id.indexOf('_') + 1);
+    this.#object = new ResponseObject(head);
+    this.#numbers = new EventNumbers(options.streamId);
+    this.#options = options;
+  }
+
+  /** Tokens of the model calls so far; undefined while no model server has reported any. */
+  get usage(): Usage | undefined {
+    return this.#usage;
+  }
+
+  /** Whether `svc:` events are sent. */
+  get extensions(): boolean {
+    return this.#options.extensions;
+  }
+
+  begin(status: 'queued' | 'in_progress'): string[] {
+    return [this.#state('response.created', status), this.#state(`response.${status}`, status)];
+  }
+
+  /** The response waited for other turns of its session, and runs now. */
+  start(): string {
+    return this.#state('response.in_progress', 'in_progress');
+  }
+
+  /** `svc:queue.position`. @param position 1 for the next one to run. */
+  queuePosition(position: number): string {
+    return this.#numbers.event('svc:queue.position', `"position":${position}`);
+  }
+
+  /** `svc:session.state`. @param turn the number of the turn in its session, from 1. */
+  sessionState(conversation: string, state: 'queued' | 'running' | 'idle', turn: number): string {
+    return this.#numbers.event(
+      'svc:session.state',
+      `"conversation":${JSON.stringify(conversation)},"state":"${state}","turn":${turn}`,
+    );
+  }
+
+  /** @param merges whether text that came in one batch becomes one event, for a reader that falls behind. */
+  write(batch: readonly AgentEvent[], merges = false): string[] {
+    const out: string[] = [];
+    let text = '';
+    const flush = () => {
+      if (text !== '') this.#message(out).add(text, out);
+      text = '';
+    };
+    for (const event of batch) {
+      if (event.type === 'text') {
+        if (merges) text += escapedText(event);
+        else this.#say(event, out);
+        continue;
+      }
+      flush();
+      this.#write(event, out);
+    }
+    flush();
+    return out;
+  }
+
+  /** Ends the items that are still open. A response that was cut has cut items. */
+  close({ status, reason }: Outcome): string[] {
+    const out: string[] = [];
+    const isCut = status === 'failed' || (status === 'incomplete' && reason !== 'max_steps' && reason !== 'max_tool_calls');
+    this.#closeText(out, isCut ? 'incomplete' : 'completed');
+    for (const call of this.#calls.values()) call.cut(out);
+    this.#calls.clear();
+    return out;
+  }
+
+  /** The response as it stands, as JSON. */
+  response(outcome: Outcome, completedAt: number): string {
+    return this.#json(outcome.status, outcome, outcome.status === 'completed' ? completedAt : null);
+  }
+
+  /** @param response what `response` returned. */
+  terminal({ status }: Outcome, response: string): string {
+    return this.#numbers.event(`response.${status}`, `"response":${response}`);
+  }
+
+  /** The response while it is not over, as JSON. */
+  snapshot(status: 'queued' | 'in_progress'): string {
+    return this.#json(status, { status: 'completed', usage: this.#usage });
+  }
+
+  #state(type: string, status: 'queued' | 'in_progress'): string {
+    return this.#numbers.event(type, `"response":${this.#object.json(status, '')}`);
+  }
+
+  #json(status: ResponseStatus, outcome: Outcome, completedAt: number | null = null): string {
+    return this.#object.json(status, this.#items.map((item) => item.json()).join(','), outcome, completedAt);
+  }
+
+  #write(event: AgentEvent, out: string[]): void {
+    switch (event.type) {
+      case 'step':
+        this.#closeText(out);
+        break;
+      case 'reasoning':
+        if (this.#options.showsReasoning && event.text !== '') this.#reasoning(out).add(JSON.stringify(event.text).slice(1, -1), out);
+        break;
+      case 'tool-call':
+        this.#closeText(out);
+        this.#call(event, out);
+        break;
+      case 'tool-progress':
+        if (this.#options.extensions) this.#calls.get(event.id)?.progress(event, out);
+        break;
+      case 'tool-result':
+        this.#calls.get(event.id)?.finish(event, out);
+        this.#calls.delete(event.id);
+        break;
+      case 'usage':
+        this.#usage = this.#usage ? addUsage(this.#usage, event.usage) : event.usage;
+        break;
+    }
+  }
+
+  #say(event: TurnText, out: string[]): void {
+    const text = escapedText(event);
+    if (text !== '') this.#message(out).add(text, out);
+  }
+
+  #call(call: TurnToolCall, out: string[]): void {
+    const index = this.#items.length;
+    if (!call.tool) {
+      const item = new FunctionCallItem(this.#itemId('fc', index), index, call);
+      this.#items.push(item);
+      item.write(this.#numbers, out);
+      return;
+    }
+    const { visibility } = this.#options;
+    if (visibility === 'none') return;
+    const shown = { tool: call.tool, arguments: call.arguments, visibility };
+    const item = new McpCallItem(this.#itemId('mcp', index), index, shown, this.#numbers);
+    this.#items.push(item);
+    this.#calls.set(call.id, item);
+    item.open(out);
+  }
+
+  #message(out: string[]): MessageItem {
+    if (this.#open instanceof MessageItem) return this.#open;
+    this.#closeText(out);
+    const index = this.#items.length;
+    const item = new MessageItem(this.#itemId('msg', index), index, this.#numbers);
+    return this.#opened(item, out);
+  }
+
+  #reasoning(out: string[]): ReasoningItem {
+    if (this.#open instanceof ReasoningItem) return this.#open;
+    this.#closeText(out);
+    const index = this.#items.length;
+    const item = new ReasoningItem(this.#itemId('rs', index), index, this.#numbers);
+    return this.#opened(item, out);
+  }
+
+  #opened<T extends MessageItem | ReasoningItem>(item: T, out: string[]): T {
+    this.#items.push(item);
+    this.#open = item;
+    item.open(out);
+    return item;
+  }
+
+  #closeText(out: string[], status: 'completed' | 'incomplete' = 'completed'): void {
+    this.#open?.close(status, out);
+    this.#open = undefined;
+  }
+
+  /** Says which response an item belongs to, so that a reference to the item can be followed. */
+  #itemId(prefix: string, index: number): string {
+    return `${prefix}_${this.#suffix}_${index}`;
+  }
+}

@@ -1,0 +1,83 @@
+import type { Usage } from '@plugboard/kernel';
+import type { Outcome } from './outcome.js';
+
+/** What a response says of itself from its first event to its last. */
+export interface ResponseHead {
+  /** `resp_` and random characters. */
+  readonly id: string;
+  /** Unix time, seconds. */
+  readonly createdAt: number;
+  /** The agent as the request named it. */
+  readonly model: string;
+  /** The fields that repeat the request. */
+  readonly echo: ResponseEcho;
+}
+
+/** The fields of a response that repeat what its request asked for; defaults of the protocol where it said nothing. */
+export interface ResponseEcho {
+  readonly previous_response_id: string | null;
+  /** Only what the caller sent: the agent's own prompt is never shown. */
+  readonly instructions: string | null;
+  /** Only the tools that the caller sent, for the same reason. */
+  readonly tools: readonly EchoedTool[];
+  readonly tool_choice: unknown;
+  readonly truncation: 'auto' | 'disabled';
+  readonly parallel_tool_calls: boolean;
+  readonly text: { readonly format: unknown; readonly verbosity?: unknown };
+  readonly top_p: number;
+  readonly presence_penalty: number;
+  readonly frequency_penalty: number;
+  readonly top_logprobs: number;
+  readonly temperature: number;
+  readonly reasoning: { readonly effort: string | null; readonly summary: string | null };
+  readonly max_output_tokens: number | null;
+  readonly max_tool_calls: number | null;
+  readonly store: boolean;
+  readonly background: false;
+  readonly service_tier: 'default';
+  readonly metadata: Readonly<Record<string, string>>;
+  readonly safety_identifier: string | null;
+  readonly prompt_cache_key: string | null;
+  /** The session, by its opaque id, where the request named one. */
+  readonly conversation?: { readonly id: string };
+}
+
+export interface EchoedTool {
+  readonly type: 'function';
+  readonly name: string;
+  readonly description: string | null;
+  readonly parameters: Readonly<Record<string, unknown>> | null;
+  readonly strict: boolean | null;
+}
+
+export type ResponseStatus = 'queued' | 'in_progress' | Outcome['status'];
+
+/** Renders the `response` object of one response, at any time of its life. All that does not change is rendered once. */
+export class ResponseObject {
+  readonly #before: string;
+  readonly #after: string;
+
+  constructor({ id, createdAt, model, echo }: ResponseHead) {
+    this.#before = `{"id":"${id}","object":"response","created_at":${createdAt},"model":${JSON.stringify(model)}`;
+    this.#after = `,${JSON.stringify(echo).slice(1)}`;
+  }
+
+  /** @param output the items as JSON, joined by commas. @param completedAt Unix time, seconds; null unless it is completed. */
+  json(status: ResponseStatus, output: string, outcome?: Outcome, completedAt: number | null = null): string {
+    const details = outcome?.reason === undefined ? 'null' : `{"reason":"${outcome.reason}"}`;
+    return (
+      `${this.#before},"status":"${status}","completed_at":${completedAt},"incomplete_details":${details}` +
+      `,"error":${JSON.stringify(outcome?.error ?? null)},"output":[${output}],"usage":${usageJson(outcome?.usage)}${this.#after}`
+    );
+  }
+}
+
+/** Token counts by the names of this protocol. */
+export function usageJson(usage: Usage | undefined): string {
+  if (!usage) return 'null';
+  return (
+    `{"input_tokens":${usage.promptTokens},"input_tokens_details":{"cached_tokens":${usage.cachedTokens}}` +
+    `,"output_tokens":${usage.completionTokens},"output_tokens_details":{"reasoning_tokens":${usage.reasoningTokens}}` +
+    `,"total_tokens":${usage.promptTokens + usage.completionTokens}}`
+  );
+}
