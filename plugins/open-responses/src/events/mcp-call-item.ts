@@ -32,7 +32,11 @@ export class McpCallItem implements OutputItem {
   constructor(
     id: string,
     index: number,
-    call: { readonly tool: ServerTool; readonly arguments: string; readonly visibility: Exclude<Target['toolVisibility'], 'none'> },
+    call: {
+      readonly tool: ServerTool;
+      readonly arguments: string;
+      readonly visibility: Exclude<Target['toolVisibility'], 'none'>;
+    },
     numbers: EventNumbers,
   ) {
     this.index = index;
@@ -61,7 +65,9 @@ export class McpCallItem implements OutputItem {
   progress({ message, fraction }: TurnToolProgress, out: string[]): void {
     if (!this.#showsAll) return;
     const share = fraction === undefined ? '' : `,"progress":${JSON.stringify(fraction)}`;
-    out.push(this.#numbers.event('svc:tool_call.progress', `"item_id":"${this.#id}","message":${JSON.stringify(message)}${share}`));
+    out.push(
+      this.#numbers.event('svc:tool_call.progress', `"item_id":"${this.#id}","message":${JSON.stringify(message)}${share}`),
+    );
   }
 
   finish(result: TurnToolResult, out: string[]): void {

@@ -143,7 +143,8 @@ export class ResponseEncoder {
         this.#closeText(out);
         break;
       case 'reasoning':
-        if (this.#options.showsReasoning && event.text !== '') this.#reasoning(out).add(JSON.stringify(event.text).slice(1, -1), out);
+        if (this.#options.showsReasoning && event.text !== '')
+          this.#reasoning(out).add(JSON.stringify(event.text).slice(1, -1), out);
         break;
       case 'tool-call':
         this.#closeText(out);
