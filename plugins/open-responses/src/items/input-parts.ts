@@ -1,0 +1,120 @@
+import type { AssistantMessage, ContentPart, Target, TextPart, UserMessage } from '@plugboard/kernel';
+import {
+  invalidValue,
+  type JsonObject,
+  notText,
+  objectAt,
+  optionalTextAt,
+  required,
+  textAt,
+  wrongType,
+  wrongValue,
+} from '@plugboard/openai-protocol';
+
+/** The name of the target's model connection if it takes text only. */
+export function connectionForTextOnly({ input, connection }: Target): string | undefined {
+  return input.includes('image') ? undefined : connection;
+}
+
+/**
+ * The content of a user's message item: a text, or parts. Text parts alone become one string.
+ *
+ * @param textOnly the name of the model connection if it takes text only.
+ * @throws ProtocolError 400
+ */
+export function userContent(content: unknown, param: string, textOnly: string | undefined): UserMessage['content'] {
+  const parts = partsAt(content, param);
+  if (typeof parts === 'string') return parts;
+  const taken = parts.map((part, index) => contentPart(part, `${param}[${index}]`, textOnly));
+  return joined(taken) ?? taken;
+}
+
+/** The content of an assistant's message item: its text, and its refusal. @throws ProtocolError 400 */
+export function assistantContent(content: unknown, param: string): Pick<AssistantMessage, 'content' | 'refusal'> {
+  const parts = partsAt(content, param);
+  if (typeof parts === 'string') return { content: parts };
+  let text: string | null = null;
+  let refusal: string | undefined;
+  for (const [index, part] of parts.entries()) {
+    const place = `${param}[${index}]`;
+    const type = typeOf(part, place);
+    if (type === 'output_text' || type === 'input_text' || type === 'text') text = (text ?? '') + textAt(required(part, 'text', place), `${place}.text`);
+    else if (type === 'refusal') refusal = (refusal ?? '') + textAt(required(part, 'refusal', place), `${place}.refusal`);
+    else throw wrongValue(`${place}.type`, type, ['output_text', 'refusal']);
+  }
+  return refusal === undefined ? { content: text ?? '' } : { content: text, refusal };
+}
+
+/** Content that is text only: the output of a caller's tool, or instructions. @throws ProtocolError 400 */
+export function onlyText(output: unknown, param: string): string {
+  const parts = partsAt(output, param);
+  if (typeof parts === 'string') return parts;
+  return parts
+    .map((part, index) => {
+      const place = `${param}[${index}]`;
+      const type = typeOf(part, place);
+      if (type !== 'input_text') throw wrongValue(`${place}.type`, type, ['input_text']);
+      return textAt(required(part, 'text', place), `${place}.text`);
+    })
+    .join('');
+}
+
+function partsAt(content: unknown, param: string): string | readonly JsonObject[] {
+  if (typeof content === 'string') return textAt(content, param);
+  if (!Array.isArray(content)) throw wrongType(param, 'one of a string or array of objects', content);
+  return content.map((part, index) => objectAt(part, `${param}[${index}]`));
+}
+
+function typeOf(part: JsonObject, param: string): string {
+  return textAt(required(part, 'type', param), `${param}.type`);
+}
+
+function contentPart(part: JsonObject, param: string, textOnly: string | undefined): ContentPart {
+  const type = typeOf(part, param);
+  if (type === 'input_text') return { type: 'text', text: textAt(required(part, 'text', param), `${param}.text`) };
+  const read = OTHER_PARTS[type];
+  if (!read) throw wrongValue(`${param}.type`, type, ['input_text', ...Object.keys(OTHER_PARTS)]);
+  if (textOnly !== undefined) throw notText(param, type, textOnly);
+  return read(part, param);
+}
+
+const OTHER_PARTS: Readonly<Record<string, (part: JsonObject, param: string) => ContentPart>> = Object.assign(
+  Object.create(null),
+  {
+    input_image: (part: JsonObject, param: string): ContentPart => {
+      refuseFileId(part, param);
+      const url = textAt(required(part, 'image_url', param), `${param}.image_url`);
+      const detail = optionalTextAt(part.detail, `${param}.detail`);
+      return { type: 'image_url', image_url: { url, ...(detail === undefined ? {} : { detail }) } };
+    },
+    input_file: (part: JsonObject, param: string): ContentPart => {
+      refuseFileId(part, param);
+      if (part.file_url != null) {
+        throw invalidValue(`${param}.file_url`, "this server fetches no files: send the file itself as 'file_data'");
+      }
+      const filename = optionalTextAt(part.filename, `${param}.filename`);
+      const data = textAt(required(part, 'file_data', param), `${param}.file_data`);
+      return { type: 'file', file: { ...(filename === undefined ? {} : { filename }), file_data: data } };
+    },
+    input_audio: (part: JsonObject, param: string): ContentPart => {
+      const place = `${param}.input_audio`;
+      const audio = objectAt(required(part, 'input_audio', param), place);
+      return {
+        type: 'input_audio',
+        input_audio: {
+          data: textAt(required(audio, 'data', place), `${place}.data`),
+          format: textAt(required(audio, 'format', place), `${place}.format`),
+        },
+      };
+    },
+  },
+);
+
+function refuseFileId(part: JsonObject, param: string): void {
+  if (part.file_id != null) throw invalidValue(`${param}.file_id`, 'this server keeps no files: send the content itself');
+}
+
+/** The joined text of parts that are all text. */
+function joined(parts: readonly ContentPart[]): string | undefined {
+  return parts.every((part): part is TextPart => part.type === 'text') ? parts.map(({ text }) => text).join('') : undefined;
+}

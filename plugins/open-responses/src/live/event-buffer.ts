@@ -1,0 +1,52 @@
+/** Events that are kept for readers that come back. */
+const MOST_EVENTS = 2_000;
+/** The same in UTF-16 code units: 1 MiB of text that is mostly ASCII. */
+const MOST_CHARACTERS = 1024 * 1024;
+/** Dropped events leave a gap at the front of the array, which is closed once it is this long. */
+const LONGEST_GAP = 512;
+
+/** The newest events of one response, by their sequence numbers. When it is full, the oldest are dropped. */
+export class EventBuffer {
+  #events: string[] = [];
+  /** Where the oldest event is in the array. */
+  #start = 0;
+  /** The sequence number of the oldest event. */
+  #first = 0;
+  #size = 0;
+
+  /** The number that the next event will have. */
+  get end(): number {
+    return this.#first + this.#events.length - this.#start;
+  }
+
+  /** Characters of all events that are kept. */
+  get size(): number {
+    return this.#size;
+  }
+
+  push(event: string): void {
+    this.#events.push(event);
+    this.#size += event.length;
+    while (this.#size > MOST_CHARACTERS || this.#events.length - this.#start > MOST_EVENTS) this.#drop();
+  }
+
+  /** Whether the event with this number, and all after it, are still kept. The next one to come counts as kept. */
+  has(sequence: number): boolean {
+    return sequence >= this.#first && sequence <= this.end;
+  }
+
+  /** The events from this number on. */
+  from(sequence: number): readonly string[] {
+    return this.#events.slice(this.#start + sequence - this.#first);
+  }
+
+  #drop(): void {
+    this.#size -= this.#events[this.#start]?.length ?? 0;
+    this.#events[this.#start] = '';
+    this.#start++;
+    this.#first++;
+    if (this.#start < LONGEST_GAP) return;
+    this.#events = this.#events.slice(this.#start);
+    this.#start = 0;
+  }
+}

@@ -1,0 +1,296 @@
+import { type AgentEvent, type AgentEvents, type Clock, type Failure, type Logger, type Timer, TurnError } from '@plugboard/kernel';
+import { type Outcome, outcomeOfFailure, outcomeOfFinish } from '../events/outcome.js';
+import type { ResponseEncoder } from '../events/response-encoder.js';
+import { EventBuffer } from './event-buffer.js';
+import { EventReader } from './reader.js';
+
+/** A turn that has not begun after this long waits behind another one of its session, and its response is queued (ms). */
+const QUEUED_AFTER = 100;
+/** How long a stored response runs on without a reader before it is cancelled (ms). */
+const RESUME_TIME = 30_000;
+/** Events that a reader may be behind before the response waits for it, and where it goes on again. */
+const MOST_LAG = 64;
+const LAG_TO_RESUME = 16;
+
+/** What a live response is made of. */
+export interface LiveResponseOptions {
+  readonly encoder: ResponseEncoder;
+  /** Whether it is stored: its events are kept for readers that come back, and its result outlives the connection. */
+  readonly stored: boolean;
+  /** Whether it runs to its end although nobody reads it. */
+  readonly outlivesReaders: boolean;
+  readonly session: LiveSession | undefined;
+  /** Runs the turn. Called once. */
+  run(signal: AbortSignal): AgentEvents;
+  /** Keeps the finished response (JSON). It is reported as finished only after that. */
+  keep(response: string): Promise<void>;
+  /** Receives each batch of the turn's events. */
+  observe?(batch: readonly AgentEvent[]): void;
+  /** Called once, after the last event. */
+  onEnd(end: ResponseEnd): void;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** The session that a response belongs to, for `svc:` events. */
+export interface LiveSession {
+  /** As the caller named it, else its opaque id. */
+  readonly name: string;
+  /** How many turns of it, as far as is known, are ahead. */
+  readonly ahead: number;
+  /** The number that this turn will have in it. Asked for when the turn runs. */
+  turn(): Promise<number>;
+}
+
+/** How a response ended. */
+export interface ResponseEnd {
+  readonly outcome: Outcome;
+  /** The response as it was at the end, as JSON. */
+  readonly response: string;
+  /** Why the turn failed, where it did. */
+  readonly failure: Failure | undefined;
+}
+
+/**
+ * One response from its acceptance to its end. It drives its turn itself; connections only read its events.
+ *
+ * 1. `open` starts the turn and waits until it is known how it begins: refused, running, or waiting in a queue.
+ * 2. Readers join with `read`, from any event that is still kept. The slowest one sets the pace.
+ * 3. It ends with its turn, or when it is cancelled. A stored response waits 30 s for a reader to come back after the last has left.
+ */
+export class LiveResponse {
+  readonly id: string;
+  readonly stored: boolean;
+  /** Resolved after the last event. */
+  readonly ended: Promise<ResponseEnd>;
+  readonly #options: LiveResponseOptions;
+  readonly #encoder: ResponseEncoder;
+  readonly #buffer = new EventBuffer();
+  readonly #readers = new Set<EventReader>();
+  readonly #abort = new AbortController();
+  /** Ends the wait that is going on, when the turn is aborted. */
+  #interrupt: () => void = () => {};
+  readonly #settle: (end: ResponseEnd) => void;
+  #end: ResponseEnd | undefined;
+  #status: 'queued' | 'in_progress' = 'in_progress';
+  /** Resolved when the slowest reader has caught up. */
+  #caughtUp: (() => void) | undefined;
+  #deserted: Timer | undefined;
+
+  constructor(options: LiveResponseOptions) {
+    this.id = options.encoder.id;
+    this.stored = options.stored;
+    this.#options = options;
+    this.#encoder = options.encoder;
+    const { promise, resolve } = Promise.withResolvers<ResponseEnd>();
+    this.ended = promise;
+    this.#settle = resolve;
+    this.#abort.signal.addEventListener('abort', () => this.#interrupt(), { once: true });
+  }
+
+  /** How it ended; undefined while it runs. */
+  get end(): ResponseEnd | undefined {
+    return this.#end;
+  }
+
+  /** Characters of the events that are kept. */
+  get size(): number {
+    return this.#buffer.size;
+  }
+
+  /** The response as it stands, as JSON. */
+  snapshot(): string {
+    return this.#end?.response ?? this.#encoder.snapshot(this.#status);
+  }
+
+  /**
+   * Starts the turn.
+   *
+   * @returns why it was refused before it began; undefined if it runs or waits. A refused response has no events.
+   */
+  async open(): Promise<Failure | undefined> {
+    const { clock, session } = this.#options;
+    const iterator = this.#options.run(this.#abort.signal)[Symbol.asyncIterator]();
+    const first = iterator.next();
+    const late = Promise.withResolvers<'late'>();
+    const timer = session && clock.after(QUEUED_AFTER, () => late.resolve('late'));
+    const known = await this.#unlessAborted(Promise.race([first, late.promise]));
+    timer?.cancel();
+    if (typeof known === 'object' && !known.done) {
+      const [event] = known.value;
+      if (event?.type === 'failed' && event.failure.code !== 'context_length_exceeded') return event.failure;
+    }
+    if (known === 'late') {
+      this.#status = 'queued';
+      this.#publish(this.#encoder.begin('queued'));
+      if (this.#encoder.extensions && session) this.#publish([this.#encoder.queuePosition(session.ahead)]);
+    } else this.#publish(this.#encoder.begin('in_progress'));
+    void this.#drive(first, iterator);
+    return undefined;
+  }
+
+  /**
+   * The events from one number on.
+   *
+   * @returns undefined if the oldest of them are no longer kept.
+   */
+  read(from: number): EventReader | undefined {
+    if (!this.#buffer.has(from)) return undefined;
+    this.#deserted?.cancel();
+    const reader = new EventReader(this.#buffer, from, {
+      onProgress: () => this.#progressed(),
+      onLeave: (gone) => this.#left(gone),
+    });
+    if (this.#end) reader.end();
+    else this.#readers.add(reader);
+    return reader;
+  }
+
+  /** Ends the turn. The response ends as `reason` says: cancelled, or cut short because the server stops. */
+  cancel(reason = new TurnError('turn_cancelled', 'The response was cancelled.')): void {
+    if (!this.#end) this.#abort.abort(reason);
+  }
+
+  /** Whoever waited for the result has gone, and cannot come back. */
+  abandon(): void {
+    if (!this.#options.outlivesReaders) this.cancel();
+  }
+
+  async #drive(first: Promise<IteratorResult<readonly AgentEvent[]>>, iterator: AsyncIterator<readonly AgentEvent[]>): Promise<void> {
+    try {
+      this.#finish(await this.#run(first, iterator));
+    } catch (error) {
+      this.#options.log.error({ err: error, response_id: this.id }, 'a response broke off');
+      const failure = { code: 'crashed', message: 'The response failed because of an internal error.', toolsRan: true } as const;
+      this.#finish(this.#ending(outcomeOfFailure(failure, this.#encoder.usage), failure));
+    } finally {
+      // An aborted turn may take a while to settle. Nobody waits for it here.
+      iterator.return?.().catch(() => {});
+    }
+  }
+
+  /** Publishes all events but the terminal one. */
+  async #run(
+    first: Promise<IteratorResult<readonly AgentEvent[]>>,
+    iterator: AsyncIterator<readonly AgentEvent[]>,
+  ): Promise<ResponseEnd> {
+    let next = await this.#unlessAborted(first);
+    if (this.#status === 'queued' && next !== 'aborted') {
+      this.#status = 'in_progress';
+      this.#publish([this.#encoder.start()]);
+    }
+    const turn = await this.#announce('running');
+    for (; next !== 'aborted'; next = await this.#unlessAborted(iterator.next())) {
+      if (next.done) throw new Error('the events of a turn ended without a terminal event');
+      const batch = next.value;
+      this.#options.observe?.(batch);
+      this.#publish(this.#encoder.write(batch, this.#isPressed()));
+      const last = batch.at(-1);
+      if (last?.type === 'finished') return this.#kept(outcomeOfFinish(last), turn);
+      if (this.#abort.signal.aborted) break; // a turn reports that its reader has gone; why is known here
+      if (last?.type === 'failed') {
+        const outcome = outcomeOfFailure(last.failure, this.#encoder.usage);
+        if (turn !== undefined) await this.#announce('idle', turn);
+        return this.#ending(outcome, last.failure);
+      }
+      await this.#room();
+    }
+    const { code, message } = this.#abort.signal.reason as TurnError;
+    const failure = { code, message, toolsRan: true };
+    return this.#ending(outcomeOfFailure(failure, this.#encoder.usage), failure);
+  }
+
+  /** Keeps what is to be kept before the response is reported as finished. */
+  async #kept(outcome: Outcome, turn: number | undefined): Promise<ResponseEnd> {
+    const ending = this.#ending(outcome, undefined);
+    try {
+      await this.#options.keep(ending.response);
+    } catch (error) {
+      this.#options.log.warn({ err: error, response_id: this.id }, 'a finished response could not be stored');
+      const failure = {
+        code: 'store_failed',
+        message: 'The turn has finished, but its response could not be stored.',
+        toolsRan: true,
+      } as const;
+      return this.#ending(outcomeOfFailure(failure, outcome.usage), failure);
+    }
+    if (turn !== undefined) await this.#announce('idle', turn);
+    return ending;
+  }
+
+  #ending(outcome: Outcome, failure: Failure | undefined): ResponseEnd {
+    this.#publish(this.#encoder.close(outcome));
+    const response = this.#encoder.response(outcome, Math.floor(this.#options.clock.now() / 1000));
+    return { outcome, response, failure };
+  }
+
+  #finish(end: ResponseEnd): void {
+    this.#publish([this.#encoder.terminal(end.outcome, end.response)]);
+    this.#end = end;
+    this.#deserted?.cancel();
+    for (const reader of this.#readers) reader.end();
+    this.#readers.clear();
+    this.#settle(end);
+    this.#options.onEnd(end);
+  }
+
+  /** `svc:session.state`, for connections that asked for it. @returns the number of the turn, where it was asked for. */
+  async #announce(state: 'running' | 'idle', known?: number): Promise<number | undefined> {
+    const { session } = this.#options;
+    if (!this.#encoder.extensions || !session) return undefined;
+    const turn = known ?? (await session.turn());
+    this.#publish([this.#encoder.sessionState(session.name, state, turn)]);
+    return turn;
+  }
+
+  #publish(events: readonly string[]): void {
+    if (events.length === 0) return;
+    for (const event of events) this.#buffer.push(event);
+    for (const reader of this.#readers) reader.wake();
+  }
+
+  /** Waits while the slowest reader is too far behind. */
+  async #room(): Promise<void> {
+    if (this.#lag() <= MOST_LAG) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#caughtUp = resolve;
+    await this.#unlessAborted(promise);
+  }
+
+  /** Waits for a result, or until the turn is aborted. No race with one long-lived promise: that would keep every loser. */
+  #unlessAborted<T>(pending: Promise<T>): Promise<T | 'aborted'> {
+    if (this.#abort.signal.aborted) {
+      pending.catch(() => {});
+      return Promise.resolve('aborted');
+    }
+    return new Promise((resolve, reject) => {
+      this.#interrupt = () => resolve('aborted');
+      pending.then(resolve, reject);
+    });
+  }
+
+  #lag(): number {
+    let lag = 0;
+    for (const reader of this.#readers) lag = Math.max(lag, reader.lag);
+    return lag;
+  }
+
+  #isPressed(): boolean {
+    for (const reader of this.#readers) if (reader.pressed || reader.lag > LAG_TO_RESUME) return true;
+    return false;
+  }
+
+  #progressed(): void {
+    if (!this.#caughtUp || this.#lag() > LAG_TO_RESUME) return;
+    this.#caughtUp();
+    this.#caughtUp = undefined;
+  }
+
+  #left(reader: EventReader): void {
+    this.#readers.delete(reader);
+    this.#progressed();
+    if (this.#readers.size > 0 || this.#end || this.#options.outlivesReaders) return;
+    if (!this.stored) this.cancel();
+    else this.#deserted = this.#options.clock.after(RESUME_TIME, () => this.cancel());
+  }
+}

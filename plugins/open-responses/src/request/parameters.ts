@@ -1,0 +1,114 @@
+import type { Target } from '@plugboard/kernel';
+import { headerSafe, MOST_IGNORED } from '@plugboard/openai-protocol';
+import { chatToolChoice } from './client-tools.js';
+import type { ResponseRequest, TextFormat } from './request.js';
+
+/** What becomes of the fields of a request that are not its conversation. */
+export interface Parameters {
+  /** Sampling parameters for the model calls of the turn, in the words of chat completions. */
+  readonly params: Readonly<Record<string, unknown>>;
+  /** For `x-ignored-params`: fields that were accepted and have no effect, in the order of the request. */
+  readonly ignored: readonly string[];
+}
+
+/** Fields that the server acts upon itself. */
+const SERVED = new Set([
+  'model',
+  'input',
+  'instructions',
+  'previous_response_id',
+  'conversation',
+  'max_tool_calls',
+  'truncation',
+  'metadata',
+  'user',
+  'store',
+  'stream',
+  'stream_options',
+  'background',
+  'type',
+  'stream_id',
+  'generate',
+]);
+
+/** Fields that go with every model call, and what they are called there. */
+const SAMPLING: Readonly<Record<string, string>> = {
+  max_output_tokens: 'max_completion_tokens',
+  temperature: 'temperature',
+  top_p: 'top_p',
+  frequency_penalty: 'frequency_penalty',
+  presence_penalty: 'presence_penalty',
+  prompt_cache_key: 'prompt_cache_key',
+};
+
+/** The protocol's defaults: a field that says no more than its absence is no loss. */
+const DEFAULTS: Readonly<Record<string, readonly unknown[]>> = {
+  temperature: [1],
+  top_p: [1],
+  frequency_penalty: [0],
+  presence_penalty: [0],
+  top_logprobs: [0],
+  parallel_tool_calls: [true],
+  tool_choice: ['auto'],
+  service_tier: ['auto', 'default'],
+};
+
+/** Sorts the fields of a request by what becomes of them. @param passesTools whether the caller's own tools go to the model. */
+export function parametersOf(request: ResponseRequest, target: Target, passesTools: boolean): Parameters {
+  const params: Record<string, unknown> = {};
+  const ignored: string[] = [];
+  for (const [name, value] of Object.entries(request)) {
+    if (SERVED.has(name)) continue;
+    const taken = parameterOf(name, request, passesTools);
+    if (taken === 'served') continue;
+    if (taken && target.honours(taken.name)) params[taken.name] = taken.value;
+    else if (ignored.length < MOST_IGNORED && !saysNothing(name, value)) ignored.push(headerSafe(name));
+  }
+  // One field of a request for two parameters of a model call.
+  const { verbosity } = request.text ?? {};
+  if (verbosity != null && target.honours('verbosity')) params.verbosity = verbosity;
+  return { params, ignored };
+}
+
+/** What a field is to a model; `served` if the server honours it otherwise; undefined if nobody does. */
+function parameterOf(
+  name: string,
+  request: ResponseRequest,
+  passesTools: boolean,
+): { readonly name: string; readonly value: unknown } | 'served' | undefined {
+  switch (name) {
+    case 'tools':
+      return passesTools || request.tools?.length === 0 ? 'served' : undefined;
+    case 'tool_choice':
+      return passesTools && request.tool_choice ? { name, value: chatToolChoice(request.tool_choice) } : undefined;
+    case 'parallel_tool_calls':
+      return passesTools ? { name, value: request.parallel_tool_calls } : undefined;
+    case 'text':
+      return responseFormat(request.text?.format);
+    case 'reasoning':
+      return request.reasoning?.effort == null ? 'served' : { name: 'reasoning_effort', value: request.reasoning.effort };
+    default: {
+      const known = Object.hasOwn(SAMPLING, name) ? SAMPLING[name] : undefined;
+      return known === undefined ? undefined : { name: known, value: request[name] };
+    }
+  }
+}
+
+function responseFormat(format: TextFormat | null | undefined) {
+  if (format == null || format.type === 'text') return 'served';
+  if (format.type === 'json_object') return { name: 'response_format', value: { type: 'json_object' } };
+  const { name, description, schema, strict } = format;
+  const json_schema = {
+    name,
+    ...(description != null && { description }),
+    ...(schema != null && { schema }),
+    ...(strict != null && { strict }),
+  };
+  return { name: 'response_format', value: { type: 'json_schema', json_schema } };
+}
+
+function saysNothing(name: string, value: unknown): boolean {
+  if (name === 'include') return Array.isArray(value) && value.length === 0;
+  if (name === 'tool_choice' && value === 'none') return true;
+  return Object.hasOwn(DEFAULTS, name) && DEFAULTS[name]?.includes(value) === true;
+}

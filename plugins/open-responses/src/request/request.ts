@@ -1,0 +1,62 @@
+/** The body of a request that `parseRequest` accepted: it matches `requestSchema`, and its top-level nulls are gone. Unknown fields are among it, as they came. */
+export interface ResponseRequest {
+  /** 1 to 256 bytes. */
+  readonly model?: string;
+  readonly input?: string | readonly InputItem[];
+  readonly instructions?: string;
+  readonly previous_response_id?: string;
+  readonly conversation?: string | { readonly id: string };
+  readonly tools?: readonly RequestTool[];
+  readonly tool_choice?: ToolChoice;
+  readonly parallel_tool_calls?: boolean;
+  readonly text?: { readonly format?: TextFormat | null; readonly verbosity?: string | null };
+  readonly reasoning?: { readonly effort?: string | null; readonly summary?: string | null };
+  readonly temperature?: number;
+  readonly top_p?: number;
+  readonly presence_penalty?: number;
+  readonly frequency_penalty?: number;
+  readonly top_logprobs?: number;
+  readonly max_output_tokens?: number;
+  readonly max_tool_calls?: number;
+  readonly truncation?: 'auto' | 'disabled';
+  readonly metadata?: Readonly<Record<string, string>>;
+  readonly safety_identifier?: string;
+  readonly prompt_cache_key?: string;
+  readonly user?: string;
+  readonly store?: boolean;
+  readonly stream?: boolean;
+  readonly background?: boolean;
+  /** On a socket: which sequence of responses it belongs to. */
+  readonly stream_id?: string;
+  /** On a socket: `false` prepares a conversation without asking the model. */
+  readonly generate?: boolean;
+  readonly [field: string]: unknown;
+}
+
+/** An element of `input`; its fields are checked when it is read. */
+export type InputItem = Readonly<Record<string, unknown>>;
+
+export interface RequestTool {
+  readonly type: 'function';
+  readonly name: string;
+  readonly description?: string | null;
+  readonly parameters?: Readonly<Record<string, unknown>> | null;
+  readonly strict?: boolean | null;
+}
+
+export type ToolChoice =
+  | 'none'
+  | 'auto'
+  | 'required'
+  | { readonly type: 'function'; readonly name: string }
+  | { readonly type: 'allowed_tools'; readonly mode: 'none' | 'auto' | 'required'; readonly tools: readonly { readonly name: string }[] };
+
+export type TextFormat =
+  | { readonly type: 'text' | 'json_object' }
+  | {
+      readonly type: 'json_schema';
+      readonly name: string;
+      readonly description?: string | null;
+      readonly schema?: Readonly<Record<string, unknown>> | null;
+      readonly strict?: boolean | null;
+    };
