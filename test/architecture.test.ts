@@ -138,7 +138,7 @@ t.test('the HTTP transport does not know the protocol of its routes', async (t) 
 });
 
 /** Packages that are no plugins. */
-const LIBRARIES = ['kernel', 'plugins/openai-protocol'];
+const LIBRARIES = ['kernel', 'plugins/openai-protocol', 'plugins/open-responses'];
 
 t.test('every plugin has the same files', async (t) => {
   for (const dir of packages.filter((one) => !LIBRARIES.includes(one))) {

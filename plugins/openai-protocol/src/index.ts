@@ -1,9 +1,18 @@
+export * from './busy-mode.js';
+export * from './conversation-key.js';
 export * from './errors.js';
 export * from './format-error.js';
+export * from './headers.js';
+export * from './idempotency-key.js';
 export * from './ignored-params.js';
+export * from './repeated-request.js';
 export * from './request-errors.js';
 export * from './request-fields.js';
 export * from './request-metadata.js';
 export * from './resolve-agent.js';
+export * from './schema-error.js';
+export * as schema from './schema-parts.js';
 export * from './session-key.js';
+export * from './stream-encoder.js';
 export { httpErrorOf } from './turn-failure.js';
+export * from './turn-log-fields.js';

@@ -15,22 +15,29 @@ import {
   type Target,
   type TurnRequest,
 } from '@plugboard/kernel';
-import { httpErrorOf, ignoredHeader, invalidRequest, resolveAgent } from '@plugboard/openai-protocol';
+import {
+  busyModeOf,
+  connectionHeader,
+  httpErrorOf,
+  idempotencyKeyOf,
+  ignoredHeader,
+  invalidRequest,
+  keyBehind,
+  requestFingerprint,
+  resolveAgent,
+  type StreamEncoder,
+  TurnFacts,
+} from '@plugboard/openai-protocol';
 import type { HttpReply, HttpRequest, HttpRoute } from '@plugboard/transport-http';
 import { ChunkWriter, isShown, streamOf } from './answer/chunks.js';
 import { type AnswerHead, completionOf, readAnswer } from './answer/completion.js';
 import { Recorder } from './answer/recorded-answer.js';
 import { type AnswerForm, repeated } from './answer/replay.js';
-import type { StreamEncoder } from './answer/stream-encoder.js';
-import { TurnFacts } from './answer/turn-log-fields.js';
 import type { ChatCompletionsConfig } from './config.js';
 import { clientToolsOf } from './request/client-tools.js';
-import { keyBehind } from './request/conversation-key.js';
-import { connectionHeader } from './request/headers.js';
-import { idempotencyKeyOf, requestFingerprint } from './request/idempotency-key.js';
 import { conversationOf, textOnly } from './request/messages.js';
 import { parametersOf } from './request/parameters.js';
-import { busyModeOf, type NamedSession, sessionOf, sourcesBeside } from './request/session-key.js';
+import { type NamedSession, sessionOf, sourcesBeside } from './request/session-key.js';
 import { parseRequest } from './request/validate.js';
 
 /** Where the plugin's `register` leaves its reads for the class below. */

@@ -1,11 +1,10 @@
 import { AgentRuntimes, definePlugin } from '@plugboard/kernel';
-import { formatError } from '@plugboard/openai-protocol';
+import { formatError, StreamEncoders } from '@plugboard/openai-protocol';
 import { ErrorFormatters, HttpRoutes } from '@plugboard/transport-http';
-import { StreamEncoders } from './answer/stream-encoder.js';
 import { ChatCompletions, ENCODERS, RUNTIMES } from './chat-completions.js';
 import { configSchema } from './config.js';
 
-export { type StreamEncoder, StreamEncoders } from './answer/stream-encoder.js';
+export { type StreamEncoder, StreamEncoders } from '@plugboard/openai-protocol';
 
 export default definePlugin({
   name: '@plugboard/transport-chat-completions',

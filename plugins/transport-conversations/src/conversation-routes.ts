@@ -7,6 +7,7 @@ import {
   injectable,
   type Principal,
 } from '@plugboard/kernel';
+import { connectionForTextOnly } from '@plugboard/open-responses';
 import {
   checkAgentName,
   invalidValue,
@@ -18,7 +19,6 @@ import {
 } from '@plugboard/openai-protocol';
 import type { HttpRequest, HttpRoute } from '@plugboard/transport-http';
 import { type ConversationBody, conversationBody } from './conversation.js';
-import { connectionForTextOnly } from './given-parts.js';
 import { findItem } from './item-pages.js';
 import { keyOf } from './key.js';
 import { listQueryOf, only, type Page, pageOf } from './lists.js';

@@ -1,8 +1,8 @@
 import { type AgentRuntime, type Conversations, type Extensions, inject, injectable, type Principal } from '@plugboard/kernel';
+import { connectionForTextOnly } from '@plugboard/open-responses';
 import { invalidRequest, invalidValue, missingParameter } from '@plugboard/openai-protocol';
 import type { HttpRequest, HttpRoute } from '@plugboard/transport-http';
 import { RUNTIMES } from './conversation-routes.js';
-import { connectionForTextOnly } from './given-parts.js';
 import type { Item } from './item.js';
 import { findItem, type ReadTurns, readItems } from './item-pages.js';
 import { itemsOf } from './items-of-turn.js';

@@ -125,7 +125,7 @@ t.test('a session keeps no prompts, and says why', async (t) => {
         status: 400,
         code: 'invalid_value',
         param: 'items[1].role',
-        message: `Invalid 'items[1].role': a session keeps no '${role}' messages, since its agent has a prompt of its own: send them with the request that they are for.`,
+        message: `Invalid 'items[1].role': a session keeps no '${role}' messages, because its agent has its own prompt: send them with the request that they are for.`,
       },
     );
   }

@@ -1,5 +1,5 @@
 import { CONFIG, inject, injectable, parseDuration } from '@plugboard/kernel';
-import type { StreamEncoder } from '@plugboard/transport-chat-completions';
+import type { StreamEncoder } from '@plugboard/openai-protocol';
 import type { SseConfig } from './config.js';
 
 /**

@@ -3,6 +3,7 @@ import {
   type ContentPart,
   type FunctionCallPart,
   type Message,
+  type ToolMessage,
   TurnError,
   type UserMessage,
 } from '@plugboard/kernel';
@@ -103,26 +104,12 @@ class InputBuilder implements InputMessages {
     const type = typeOf(item, place);
     const known: readonly string[] = TYPES[this.#rules.purpose];
     if (!known.includes(type)) throw wrongValue(`${place}.type`, type, known);
-    switch (type) {
-      case 'message':
-        return this.#push(this.#message(item, place), index);
-      case 'function_call':
-        return this.#call(callOf(item, place), index);
-      case 'function_call_output':
-        return this.#push(
-          {
-            role: 'tool',
-            tool_call_id: idAt(item, place),
-            content: onlyText(required(item, 'output', place), `${place}.output`),
-          },
-          index,
-        );
-      case 'mcp_call':
-        return this.#serverCall(item, place, index);
-      case 'compaction':
-        return this.#compaction(item, place, index);
-      // What a model thought is no part of a conversation here.
-    }
+    // What a model thought (`reasoning`) is no part of a conversation here.
+    if (type === 'message') this.#push(this.#message(item, place), index);
+    else if (type === 'function_call') this.#call(callOf(item, place), index);
+    else if (type === 'function_call_output') this.#push(resultOf(item, place), index);
+    else if (type === 'mcp_call') this.#serverCall(item, place, index);
+    else if (type === 'compaction') this.#compaction(item, place, index);
   }
 
   #push(message: Message, index: number): void {
@@ -184,7 +171,11 @@ class InputBuilder implements InputMessages {
           `a session keeps no '${role}' messages, because its agent has its own prompt: send them with the request that they are for`,
         );
       default:
-        throw wrongValue(`${place}.role`, role, ['user', 'assistant', 'system', 'developer']);
+        throw wrongValue(
+          `${place}.role`,
+          role,
+          purpose === 'turn' ? ['user', 'assistant', 'system', 'developer'] : ['user', 'assistant'],
+        );
     }
   }
 }
@@ -201,6 +192,11 @@ function callOf(item: JsonObject, place: string): FunctionCallPart {
   }
   const text = textAt(required(item, 'arguments', place), `${place}.arguments`);
   return { id: idAt(item, place), type: 'function', function: { name, arguments: text } };
+}
+
+function resultOf(item: JsonObject, place: string): ToolMessage {
+  const id = idAt(item, place);
+  return { role: 'tool', tool_call_id: id, content: onlyText(required(item, 'output', place), `${place}.output`) };
 }
 
 function calling(message: AssistantMessage, call: FunctionCallPart): AssistantMessage {
@@ -225,6 +221,7 @@ function nameAtModel(label: string, name: string): string {
 
 function withSummary(text: string, message: UserMessage): UserMessage {
   const { content } = message;
-  const parts: string | readonly ContentPart[] = typeof content === 'string' ? text + content : [{ type: 'text', text }, ...content];
+  const parts: string | readonly ContentPart[] =
+    typeof content === 'string' ? text + content : [{ type: 'text', text }, ...content];
   return { ...message, content: parts };
 }

@@ -38,7 +38,7 @@ export function assistantContent(content: unknown, param: string): Pick<Assistan
   for (const [index, part] of parts.entries()) {
     const place = `${param}[${index}]`;
     const type = typeOf(part, place);
-    if (type === 'output_text' || type === 'input_text' || type === 'text') text = (text ?? '') + textAt(required(part, 'text', place), `${place}.text`);
+    if (type === 'output_text') text = (text ?? '') + textAt(required(part, 'text', place), `${place}.text`);
     else if (type === 'refusal') refusal = (refusal ?? '') + textAt(required(part, 'refusal', place), `${place}.refusal`);
     else throw wrongValue(`${place}.type`, type, ['output_text', 'refusal']);
   }

@@ -1,4 +1,12 @@
-import { type AgentEvent, type AgentEvents, type Clock, type Failure, type Logger, type Timer, TurnError } from '@plugboard/kernel';
+import {
+  type AgentEvent,
+  type AgentEvents,
+  type Clock,
+  type Failure,
+  type Logger,
+  type Timer,
+  TurnError,
+} from '@plugboard/kernel';
 import { type Outcome, outcomeOfFailure, outcomeOfFinish } from '../events/outcome.js';
 import type { ResponseEncoder } from '../events/response-encoder.js';
 import { EventBuffer } from './event-buffer.js';
@@ -156,7 +164,10 @@ export class LiveResponse {
     if (!this.#options.outlivesReaders) this.cancel();
   }
 
-  async #drive(first: Promise<IteratorResult<readonly AgentEvent[]>>, iterator: AsyncIterator<readonly AgentEvent[]>): Promise<void> {
+  async #drive(
+    first: Promise<IteratorResult<readonly AgentEvent[]>>,
+    iterator: AsyncIterator<readonly AgentEvent[]>,
+  ): Promise<void> {
     try {
       this.#finish(await this.#run(first, iterator));
     } catch (error) {

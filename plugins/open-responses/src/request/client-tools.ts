@@ -9,7 +9,8 @@ import type { RequestTool, ResponseRequest, ToolChoice } from './request.js';
  * @throws ProtocolError 400 if the request forces a call that cannot come.
  */
 export function clientToolsOf({ tools = [], tool_choice }: ResponseRequest, target: Target): readonly ToolDeclaration[] {
-  const allowed = typeof tool_choice === 'object' && tool_choice.type === 'allowed_tools' ? namesOf(tool_choice.tools) : undefined;
+  const allowed =
+    typeof tool_choice === 'object' && tool_choice.type === 'allowed_tools' ? namesOf(tool_choice.tools) : undefined;
   const passed = target.clientTools === 'ignore' ? [] : tools.filter(({ name }) => allowed?.has(name) ?? true).map(declarationOf);
   if (isForced(tool_choice) && (passed.length === 0 || !target.honours('tool_choice'))) throw cannotForce(target);
   return passed;

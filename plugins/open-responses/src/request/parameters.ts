@@ -95,8 +95,9 @@ function parameterOf(
 }
 
 function responseFormat(format: TextFormat | null | undefined) {
-  if (format == null || format.type === 'text') return 'served';
-  if (format.type === 'json_object') return { name: 'response_format', value: { type: 'json_object' } };
+  if (format?.type !== 'json_schema') {
+    return format?.type === 'json_object' ? { name: 'response_format', value: { type: 'json_object' } } : 'served';
+  }
   const { name, description, schema, strict } = format;
   const json_schema = {
     name,

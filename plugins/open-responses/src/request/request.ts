@@ -49,7 +49,11 @@ export type ToolChoice =
   | 'auto'
   | 'required'
   | { readonly type: 'function'; readonly name: string }
-  | { readonly type: 'allowed_tools'; readonly mode: 'none' | 'auto' | 'required'; readonly tools: readonly { readonly name: string }[] };
+  | {
+      readonly type: 'allowed_tools';
+      readonly mode: 'none' | 'auto' | 'required';
+      readonly tools: readonly { readonly name: string }[];
+    };
 
 export type TextFormat =
   | { readonly type: 'text' | 'json_object' }

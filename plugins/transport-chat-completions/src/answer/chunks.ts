@@ -1,8 +1,6 @@
 import type { AgentEvent, Failure, TurnFinished, TurnText, TurnToolCall } from '@plugboard/kernel';
-import type { ErrorBody } from '@plugboard/openai-protocol';
+import type { ErrorBody, StreamEncoder, TurnFacts } from '@plugboard/openai-protocol';
 import { type AnswerHead, usageOf } from './completion.js';
-import type { StreamEncoder } from './stream-encoder.js';
-import type { TurnFacts } from './turn-log-fields.js';
 
 /** Characters of one delta at most: readers exist whose lines end at 64 KiB, and one character may need six bytes. */
 const MAX_DELTA = 8192;

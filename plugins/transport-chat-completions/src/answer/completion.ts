@@ -1,5 +1,5 @@
 import type { AgentEvent, AgentEvents, Failure, TurnFinished, TurnToolCall, Usage } from '@plugboard/kernel';
-import { TurnFacts } from './turn-log-fields.js';
+import { TurnFacts } from '@plugboard/openai-protocol';
 
 /** What stands at the beginning of every answer, whole or in chunks. */
 export interface AnswerHead {

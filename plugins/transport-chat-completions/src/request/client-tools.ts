@@ -1,6 +1,6 @@
 import type { Target, ToolDeclaration } from '@plugboard/kernel';
+import { unsupportedValue } from '@plugboard/openai-protocol';
 import type { CompletionRequest, RequestTool, ToolChoice } from './request.js';
-import { unsupportedValue } from './schema-error.js';
 
 /**
  * The tools that the caller brought and will run, for a target that hands them to its model; none for one that ignores them.

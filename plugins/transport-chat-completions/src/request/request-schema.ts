@@ -1,5 +1,7 @@
-import { METADATA_LIMITS } from '@plugboard/openai-protocol';
+import { schema } from '@plugboard/openai-protocol';
 import type { SchemaObject } from 'ajv';
+
+const { anyObject, decimal, flag, integer, maybe, metadata, name, object, shape, tagged, text, word, wordOr } = schema;
 
 /**
  * What a request may look like, as the reference protocol has it: the one schema that every body is checked against. Only known
@@ -9,39 +11,6 @@ import type { SchemaObject } from 'ajv';
  * others, with words of its own. Nulls at the top level are gone before the check. `title` says what was expected where the type
  * alone would say too little.
  */
-
-/** A field inside another one that may also be null, which is the same as absent. */
-const maybe = (schema: SchemaObject): SchemaObject => ({ ...schema, nullable: true });
-
-const text: SchemaObject = { type: 'string' };
-const flag: SchemaObject = { type: 'boolean' };
-const anyObject: SchemaObject = { type: 'object' };
-
-const word = (...words: string[]): SchemaObject => ({ type: 'string', enum: words });
-const integer = (minimum: number, maximum: number): SchemaObject => ({ type: 'integer', minimum, maximum });
-const decimal = (minimum: number, maximum: number): SchemaObject => ({ type: 'number', minimum, maximum });
-
-function object(properties: Record<string, SchemaObject>, required: readonly string[] = []): SchemaObject {
-  return { type: 'object', properties, required };
-}
-
-/** An object of one of several shapes; which one, the string under `tag` says. */
-function tagged(tag: string, shapes: Record<string, { properties: Record<string, SchemaObject>; required: readonly string[] }>) {
-  return {
-    type: 'object',
-    required: [tag],
-    discriminator: { propertyName: tag },
-    oneOf: Object.entries(shapes).map(([value, { properties, required }]) => ({
-      properties: { [tag]: { const: value }, ...properties },
-      required,
-    })),
-  } satisfies SchemaObject;
-}
-
-const shape = (properties: Record<string, SchemaObject>, required: readonly string[] = Object.keys(properties)) => ({
-  properties,
-  required,
-});
 
 const textPart = shape({ text });
 const userPart = tagged('type', {
@@ -84,19 +53,10 @@ const message = tagged('role', {
   developer: instructions,
 });
 
-const name: SchemaObject = { type: 'string', maxLength: 64, pattern: '^[a-zA-Z0-9_-]+$' };
 const named = object({ name: text }, ['name']);
 const functionDeclaration = object({ name, description: maybe(text), parameters: maybe(anyObject), strict: maybe(flag) }, [
   'name',
 ]);
-
-/** One of a few words, or an object. */
-const wordOr = (words: SchemaObject, other: SchemaObject): SchemaObject => ({
-  if: { type: 'string' },
-  // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema; nobody awaits a schema
-  then: words,
-  else: { title: 'one of a string or object', ...other },
-});
 
 const responseFormat = tagged('type', {
   json_object: shape({}),
@@ -141,13 +101,7 @@ export const requestSchema: SchemaObject = object(
     service_tier: word('auto', 'default', 'flex', 'scale', 'priority', 'fast'),
     stream: flag,
     store: flag,
-    metadata: {
-      title: 'a metadata object',
-      type: 'object',
-      maxProperties: METADATA_LIMITS.pairs,
-      propertyNames: { maxLength: METADATA_LIMITS.name },
-      additionalProperties: { type: 'string', maxLength: METADATA_LIMITS.value },
-    },
+    metadata,
     verbosity: word('low', 'medium', 'high'),
     stream_options: object({ include_usage: maybe(flag), include_obfuscation: maybe(flag) }),
     stop: {

@@ -1,9 +1,8 @@
 import { isUtf8 } from 'node:buffer';
-import { type BusyMode, CONVERSATION_PREFIX } from '@plugboard/kernel';
-import { invalidRequest, invalidValue, sessionWord } from '@plugboard/openai-protocol';
+import { CONVERSATION_PREFIX } from '@plugboard/kernel';
+import { headerLines, invalidValue, type NamedConversation, sessionWord } from '@plugboard/openai-protocol';
 import type { HttpRequest } from '@plugboard/transport-http';
 import type { ChatCompletionsConfig } from '../config.js';
-import { headerLines } from './headers.js';
 import type { CompletionRequest } from './request.js';
 
 const HEADER = 'x-session-id';
@@ -17,12 +16,7 @@ export type NamedSession =
       /** Who is talking, where the request says so. */
       readonly user: string | undefined;
     }
-  | {
-      /** An opaque id, which the runtime knows the key of. */
-      readonly conversation: string;
-      /** Where it stood. */
-      readonly param: string;
-    };
+  | NamedConversation;
 
 /**
  * The session that a request belongs to, by the service document's table; undefined where it is stateless. A blank
@@ -50,20 +44,6 @@ export function sessionOf(
 /** What of a request has a say in which session it belongs to. */
 export function sourcesBeside(session: NamedSession | undefined, sources: readonly KeySource[]): readonly KeySource[] {
   return session && 'conversation' in session ? sources.filter((source) => source !== 'user') : sources;
-}
-
-const BUSY_MODES: readonly BusyMode[] = ['enqueue', 'reject', 'interrupt'];
-
-/** What the caller wants where the session is busy, where it says so. @throws ProtocolError 400 for a word that means nothing. */
-export function busyModeOf({ headers }: Pick<HttpRequest, 'headers'>): BusyMode | undefined {
-  const wanted = headers['x-session-busy'];
-  if (wanted === undefined || wanted === '') return undefined;
-  const mode = BUSY_MODES.find((one) => one === wanted);
-  if (mode) return mode;
-  throw invalidRequest(`Invalid 'X-Session-Busy'. Supported values are: 'enqueue', 'reject', and 'interrupt'.`, {
-    param: 'X-Session-Busy',
-    code: 'invalid_value',
-  });
 }
 
 /** The bytes of the header, which Node hands over as Latin-1, read as UTF-8. */

@@ -1,8 +1,7 @@
-import { checkAgentName, invalidRequest, type ProtocolError } from '@plugboard/openai-protocol';
+import { checkAgentName, faultOf, invalidRequest, type ProtocolError, unsupportedValue } from '@plugboard/openai-protocol';
 import { Ajv, type DefinedError } from 'ajv';
 import type { CompletionRequest } from './request.js';
 import { requestSchema } from './request-schema.js';
-import { faultOf, unsupportedValue } from './schema-error.js';
 
 /**
  * Compiled once, when the plugin is loaded. Its own check is a test's work, and its code is fast enough as it is: a start need

@@ -1,6 +1,13 @@
 import { type Conversations, failureOf, type Principal, type Target, TurnError } from '@plugboard/kernel';
-import { httpErrorOf, invalidValue } from '@plugboard/openai-protocol';
-import type { NamedSession } from './session-key.js';
+import { invalidValue } from './request-errors.js';
+import { httpErrorOf } from './turn-failure.js';
+
+/** A session that a request names by its opaque id. */
+export interface NamedConversation {
+  readonly conversation: string;
+  /** The field or header that held the id. */
+  readonly param: string;
+}
 
 /**
  * The key of a session that was named by its opaque id.
@@ -8,7 +15,7 @@ import type { NamedSession } from './session-key.js';
  * @throws ProtocolError 404 where the caller reaches no session of that id; 400 where it is another agent's than the one that is to answer.
  */
 export async function keyBehind(
-  { conversation, param }: Extract<NamedSession, { conversation: string }>,
+  { conversation, param }: NamedConversation,
   target: Target,
   principal: Principal,
   conversations: Conversations,

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
-import { invalidValue } from '@plugboard/openai-protocol';
 import type { HttpRequest } from '@plugboard/transport-http';
 import { headerLines } from './headers.js';
+import { invalidValue } from './request-errors.js';
 
 const HEADER = 'idempotency-key';
 

@@ -1,21 +1,20 @@
+import type { AnySchemaObject, DefinedError } from 'ajv';
+import { invalidRequest, type ProtocolError } from './errors.js';
 import {
   arrayTooLong,
   characters,
   clipped,
   emptyArray,
-  invalidRequest,
   invalidValue,
   missingParameter,
   outOfRange,
-  type ProtocolError,
   propertyNameTooLong,
   stringTooLong,
   tooManyProperties,
   wordList,
   wrongType,
   wrongValue,
-} from '@plugboard/openai-protocol';
-import type { AnySchemaObject, DefinedError } from 'ajv';
+} from './request-errors.js';
 
 /**
  * What the caller is told of the first fault that the schema found: the reference's words, `param` and `code`.

@@ -1,0 +1,32 @@
+import type { Claimed } from '@plugboard/kernel';
+import { invalidRequest, type ProtocolError, serviceError } from './errors.js';
+import { httpErrorOf } from './turn-failure.js';
+
+/** The header of an answer that was given before. */
+export const REPLAYED = { 'idempotent-replayed': 'true' } as const;
+
+/** Why a request with an idempotency key is neither run nor answered again. */
+export function repeatRefusal(claimed: Exclude<Claimed, { kind: 'new' | 'replay' }>): ProtocolError {
+  switch (claimed.kind) {
+    case 'running':
+      return invalidRequest('The request with this Idempotency-Key is still being answered; try again in a moment.', {
+        status: 409,
+        code: 'idempotency_in_progress',
+        headers: { 'retry-after': '2' },
+      });
+    case 'mismatch':
+      return invalidRequest('This Idempotency-Key was used for another request; send each request with a key of its own.', {
+        status: 422,
+        param: 'Idempotency-Key',
+        code: 'idempotency_mismatch',
+      });
+    case 'interrupted':
+      return serviceError(
+        502,
+        'The request with this Idempotency-Key was cut off after the agent had begun to run tools. To run it again, send it with another key.',
+        { ...REPLAYED, 'x-should-retry': 'false' },
+      );
+    case 'failed':
+      return httpErrorOf(claimed.failure, false);
+  }
+}

@@ -1,0 +1,59 @@
+import type { SchemaObject } from 'ajv';
+import { METADATA_LIMITS } from './request-metadata.js';
+
+/** Pieces of the schemas that requests are checked against. `title` says what was expected where the type alone says too little. */
+
+/** A field inside another one that may also be null, which is the same as absent. */
+export const maybe = (schema: SchemaObject): SchemaObject => ({ ...schema, nullable: true });
+
+export const text: SchemaObject = { type: 'string' };
+export const flag: SchemaObject = { type: 'boolean' };
+export const anyObject: SchemaObject = { type: 'object' };
+
+export const word = (...words: string[]): SchemaObject => ({ type: 'string', enum: words });
+export const integer = (minimum: number, maximum: number): SchemaObject => ({ type: 'integer', minimum, maximum });
+export const decimal = (minimum: number, maximum: number): SchemaObject => ({ type: 'number', minimum, maximum });
+
+export function object(properties: Record<string, SchemaObject>, required: readonly string[] = []): SchemaObject {
+  return { type: 'object', properties, required };
+}
+
+/** An object of one of several shapes; which one, the string under `tag` says. */
+export function tagged(
+  tag: string,
+  shapes: Record<string, { properties: Record<string, SchemaObject>; required: readonly string[] }>,
+) {
+  return {
+    type: 'object',
+    required: [tag],
+    discriminator: { propertyName: tag },
+    oneOf: Object.entries(shapes).map(([value, { properties, required }]) => ({
+      properties: { [tag]: { const: value }, ...properties },
+      required,
+    })),
+  } satisfies SchemaObject;
+}
+
+export const shape = (properties: Record<string, SchemaObject>, required: readonly string[] = Object.keys(properties)) => ({
+  properties,
+  required,
+});
+
+export const name: SchemaObject = { type: 'string', maxLength: 64, pattern: '^[a-zA-Z0-9_-]+$' };
+
+/** One of a few words, or an object. */
+export const wordOr = (words: SchemaObject, other: SchemaObject): SchemaObject => ({
+  if: { type: 'string' },
+  // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema; nobody awaits a schema
+  then: words,
+  else: { title: 'one of a string or object', ...other },
+});
+
+/** What a caller attaches under `metadata`. */
+export const metadata: SchemaObject = {
+  title: 'a metadata object',
+  type: 'object',
+  maxProperties: METADATA_LIMITS.pairs,
+  propertyNames: { maxLength: METADATA_LIMITS.name },
+  additionalProperties: { type: 'string', maxLength: METADATA_LIMITS.value },
+};
