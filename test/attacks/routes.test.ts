@@ -56,7 +56,10 @@ t.test('S-10 these are all routes of the distribution: none of them changes the 
   const world = await besieged(t);
   t.strictSame(Object.fromEntries(everyRoute(world).map(({ route, access }) => [route, access])), ROUTES);
   t.strictSame(
-    world.server.composition.routes.map(({ method, path }) => `${method} ${path}`).sort(),
+    world.server.composition
+      .descriptions()
+      .flatMap(({ kind, label, text }) => (kind === 'route' ? [`${label} ${text}`] : []))
+      .sort(),
     Object.keys(ROUTES).sort(),
     'and `plugboard plugins` shows them all',
   );

@@ -5,8 +5,8 @@ import { factsOf, type ServerFacts } from './facts.js';
 
 type Row = readonly [string, string];
 
-/** Of the first column, so that both pieces line up. */
-const WIDTH = 'playground'.length;
+/** Least width of the first column, so that both pieces line up. */
+const WIDTH = 10;
 
 const OPEN_WARNING: Row = [
   'warning',
@@ -36,10 +36,13 @@ export class Banner {
     this.#facts();
     const facts = factsOf(this.#composition);
     const addresses = facts.addresses.map((address): Row => ['address', address]);
-    const playground = facts.hasPlayground ? facts.addresses.map((address): Row => ['playground', `${address}/playground`]) : [];
     const [address] = facts.addresses;
+    const links = facts.links.flatMap(({ label, target }): Row[] => {
+      const url = URL.parse(target, address);
+      return url === null ? [] : [[label, url.href]];
+    });
     const trial: Row[] = address === undefined ? [] : [['try', curl(address, facts)]];
-    this.#rows([...addresses, ...playground, ...trial]);
+    this.#rows([...addresses, ...links, ...trial]);
   }
 
   #facts(): void {

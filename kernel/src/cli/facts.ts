@@ -3,6 +3,7 @@ import { ModelConnectors } from '../contracts/model-connector.js';
 import { SessionStores } from '../contracts/session-store.js';
 import { Transports } from '../contracts/transport.js';
 import type { Composition } from '../host/composition.js';
+import { type LinkInfo, linksOf } from './descriptions.js';
 
 /** What a person wants to know of a server, by the names in its file. */
 export interface ServerFacts {
@@ -14,7 +15,8 @@ export interface ServerFacts {
   readonly sessions: string;
   /** The providers of the credentials that are asked for; none where the server is open. */
   readonly auth: readonly string[];
-  readonly hasPlayground: boolean;
+  /** Pages and other addresses for people. */
+  readonly links: readonly LinkInfo[];
   /** Entries that do not take part, and why. */
   readonly withdrawn: readonly { readonly entry: string; readonly reason: string }[];
 }
@@ -31,7 +33,7 @@ export function factsOf(composition: Composition): ServerFacts {
     models: names(composition.extensions(ModelConnectors)),
     sessions: shortName(composition.plugins.find(({ entry }) => entry === store)?.name ?? 'none'),
     auth: names(composition.extensions(AuthProviders)),
-    hasPlayground: composition.routes.some(({ path }) => path === '/playground'),
+    links: linksOf(composition),
     withdrawn: composition.host
       .entries()
       .flatMap(({ entry, status, reason = '' }) => (status === 'withdrawn' ? [{ entry, reason }] : [])),

@@ -2,6 +2,7 @@ import { compose } from '../host/kernel.js';
 import { layout } from '../layout.js';
 import { table } from './arguments.js';
 import { CONFIG_OPTION, type CommandAction, configFile } from './command.js';
+import { detailsOf, routesOf } from './descriptions.js';
 import { factsOf } from './facts.js';
 
 /** What is loaded, and what each plugin provides. */
@@ -10,7 +11,8 @@ export const plugins: CommandAction = {
   options: { config: CONFIG_OPTION, json: { description: 'for programs' } },
   async run(args) {
     const composition = await compose({ file: configFile(args), layout });
-    const { plugins, routes } = composition;
+    const { plugins } = composition;
+    const routes = routesOf(composition);
     if (args.has('json')) {
       process.stdout.write(`${JSON.stringify({ plugins, routes }, undefined, 2)}\n`);
       return 0;
@@ -20,6 +22,7 @@ export const plugins: CommandAction = {
         `${entry}  ${name} ${version}`,
         `  ${path}`,
         ...provides.map((provided) => `  provides ${provided.point}${provided.name === entry ? '' : ` ${provided.name}`}`),
+        ...detailsOf(composition, entry).map((detail) => `  ${detail}`),
       ].join('\n'),
     );
     const withdrawn = factsOf(composition).withdrawn.map(({ entry, reason }) => `${entry}  withdrawn: ${reason}`);

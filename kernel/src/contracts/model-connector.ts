@@ -1,4 +1,4 @@
-import { defineExtensionPoint } from '../host/extension-point.js';
+import { type Description, defineExtensionPoint } from '../host/extension-point.js';
 import type { Message } from './message.js';
 import type { Usage } from './usage.js';
 
@@ -22,10 +22,15 @@ export interface ModelConnector {
   readonly input: readonly ('text' | 'image')[];
   /** Whether the connection takes a sampling parameter (by its name on the wire, for example `top_p`). What it does not take is left out of its requests. */
   takes(param: string): boolean;
+  /** Facts for `plugboard plugins`: `{ kind: 'detail', label: 'provider', text: 'openai' }`. */
+  describe?(): readonly Description[];
   stream(request: ModelRequest, signal: AbortSignal): AsyncIterable<readonly ModelEvent[]>;
 }
 
-export const ModelConnectors = defineExtensionPoint<ModelConnector>('agent.model-connector', { discipline: 'by-name' });
+export const ModelConnectors = defineExtensionPoint<ModelConnector>('agent.model-connector', {
+  discipline: 'by-name',
+  describe: (connector) => connector.describe?.() ?? [],
+});
 
 export interface ModelRequest {
   readonly messages: readonly Message[];

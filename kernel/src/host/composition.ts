@@ -2,7 +2,7 @@ import type { Clock } from './ambient.js';
 import type { ConfigFile } from './config-file.js';
 import type { FileContents } from './entries.js';
 import { type ConfigError, type PluginError, StartError } from './errors.js';
-import type { ExtensionPoint, Extensions, RouteFact } from './extension-point.js';
+import type { Description, ExtensionPoint, Extensions } from './extension-point.js';
 import type { FileLayout } from './file-layout.js';
 import { type DescribedEntry, fileSchema } from './file-schema.js';
 import { LifecycleRunner, type Reloaded, type StopOptions } from './lifecycle.js';
@@ -27,9 +27,16 @@ export interface PluginFact {
   readonly provides: readonly { readonly point: string; readonly name: string }[];
 }
 
-/** An HTTP route, and the package that serves it. */
-export interface RouteOfPlugin extends RouteFact {
+/** A description of a contribution, and where the contribution comes from. */
+export interface ContributionDescription extends Description {
+  /** The package. */
   readonly plugin: string;
+  /** The entry that contributed, for example `models.fast`. */
+  readonly entry: string;
+  /** The id of the extension point. */
+  readonly point: string;
+  /** The contribution's name. */
+  readonly name: string;
 }
 
 interface Parts {
@@ -91,16 +98,22 @@ export class Composition {
     }));
   }
 
-  /** The HTTP routes that the plugins open. */
-  get routes(): readonly RouteOfPlugin[] {
+  /** What the extension points say about their contributions now. */
+  descriptions(): readonly ContributionDescription[] {
     const packages = new Map(this.#taking().map(({ id, plugin }) => [id, plugin.name]));
-    return this.#parts.registry
-      .points()
-      .flatMap(({ point, contributions }) =>
-        contributions.flatMap(({ value, entry }) =>
-          (point.routesOf?.(value) ?? []).map(({ method, path }) => ({ method, path, plugin: packages.get(entry) ?? entry })),
-        ),
-      );
+    return this.#parts.registry.points().flatMap(({ point, contributions }) =>
+      contributions.flatMap(({ value, entry, name }) =>
+        (point.describe?.(value) ?? []).map(({ kind, label, text }) => ({
+          kind,
+          label,
+          text,
+          plugin: packages.get(entry) ?? entry,
+          entry,
+          point: point.id,
+          name,
+        })),
+      ),
+    );
   }
 
   /** The keys under a section, or under another map of the file's top level; those of withdrawn entries included. */

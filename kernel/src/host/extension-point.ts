@@ -1,25 +1,29 @@
 /**
- * How contributions to a point are kept, in one word:
- * - `by-name`: every contribution has a name of its own; two of one name are an error that names both owners.
- * - `one`: exactly one contribution; a second one is an error that names both owners.
- * - `in-order`: all contributions, in the order of the configuration file.
+ * How an extension point keeps its contributions:
+ * - `by-name`: each has a unique name; a duplicate is an error that names both owners.
+ * - `one`: exactly one; a second one is an error that names both owners.
+ * - `in-order`: all of them, in the order of the configuration file.
  */
 export type Discipline = 'by-name' | 'one' | 'in-order';
 
-/** What `plugboard plugins` shows of one contribution besides its name. */
-export interface RouteFact {
-  readonly method: string;
-  readonly path: string;
+/** One fact about a contribution, for listings and the start banner. */
+export interface Description {
+  /** What the fact is. A reader uses the kinds it knows and prints or ignores the others. */
+  readonly kind: string;
+  /** What the text is about, for example `model`. */
+  readonly label: string;
+  /** For people. Never a secret. */
+  readonly text: string;
 }
 
 export interface ExtensionPoint<T> {
-  /** `owner.noun`, for example `agent.tool-source`. It is what messages and `plugboard plugins` print. */
+  /** `owner.noun`, for example `hello.greeter`. Messages and listings print it. */
   readonly id: string;
   /** Identity. From `Symbol.for`, so that a second copy of the owner's package names the same point. */
   readonly key: symbol;
   readonly discipline: Discipline;
-  /** The HTTP routes that a contribution opens, where the point has to do with routes. */
-  readonly routesOf?: ((value: T) => readonly RouteFact[]) | undefined;
+  /** Describes a contribution. Called whenever a listing is printed, perhaps before the server starts. */
+  readonly describe?: ((value: T) => readonly Description[]) | undefined;
   toString(): string;
 }
 
@@ -33,13 +37,13 @@ export interface ExtensionPoint<T> {
  */
 export function defineExtensionPoint<T>(
   id: string,
-  options: { readonly discipline: Discipline; readonly routesOf?: (value: T) => readonly RouteFact[] },
+  options: { readonly discipline: Discipline; readonly describe?: (value: T) => readonly Description[] },
 ): ExtensionPoint<T> {
   return Object.freeze({
     id,
     key: Symbol.for(`plugboard.extension-point.${id}`),
     discipline: options.discipline,
-    routesOf: options.routesOf,
+    describe: options.describe,
     toString: () => id,
   });
 }

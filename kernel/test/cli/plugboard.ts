@@ -90,7 +90,7 @@ export function plugin(name: string, body = '', properties = '{}'): string {
     import { createServer } from 'node:http';
     import * as kernel from '@plugboard/kernel';
     const { AuthProviders, defineExtensionPoint, definePlugin, HOST, ModelConnectors, Transports } = kernel;
-    const routes = defineExtensionPoint('test.routes', { discipline: 'in-order', routesOf: (route) => [route] });
+    const routes = defineExtensionPoint('test.routes', { discipline: 'in-order', describe: (route) => [route] });
     export default definePlugin({
       name: '${name}',
       apiVersion: 1,
@@ -126,7 +126,7 @@ export const distribution: Readonly<Record<string, string>> = {
   ),
   'model.js': plugin(
     'model',
-    'ctx.contribute(ModelConnectors, {}); ctx.contribute(routes, { method: "GET", path: "/v1/fast" })',
+    'ctx.contribute(ModelConnectors, { describe: () => [{ kind: "detail", label: "provider", text: "none" }] }); ctx.contribute(routes, { kind: "route", label: "GET", text: "/v1/fast" })',
     '{ key: { type: "string" } }',
   ),
 };

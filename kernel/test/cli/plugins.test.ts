@@ -43,7 +43,7 @@ t.test('as text, for people', async (t) => {
   t.equal(code, 0);
   t.match(
     stdout,
-    `models.fast  model 0.1.0\n  ${join(cwd, 'model.js')}\n  provides agent.model-connector fast\n  provides test.routes fast\n`,
+    `models.fast  model 0.1.0\n  ${join(cwd, 'model.js')}\n  provides agent.model-connector fast\n  provides test.routes fast\n  provider: none\n`,
   );
   t.match(stdout, 'models.gone  withdrawn: the variable GONE is not set\n');
   t.match(stdout, 'routes\n  GET /v1/fast  model\n');

@@ -29,13 +29,13 @@ t.test('where a credential is asked for, the banner says so, and warns of nothin
   const program = start(
     t,
     distributionWith(
-      'ctx.contribute(AuthProviders, { authenticate() {} }); ctx.contribute(routes, { method: "GET", path: "/playground" })',
+      'ctx.contribute(AuthProviders, { authenticate() {} }); ctx.contribute(routes, { kind: "link", label: "page", text: "/page" })',
     ),
   );
   await program.prints('curl ');
   t.match(
     program.stdout,
-    /\n {2}access +with a credential \(extra\)\n {2}address +(http:.*)\n {2}playground +\1\/playground\n {2}try +curl \1\/v1\/chat\/completions -H "authorization: Bearer \$API_TOKEN" /,
+    /\n {2}access +with a credential \(extra\)\n {2}address +(http:.*)\n {2}page +\1\/page\n {2}try +curl \1\/v1\/chat\/completions -H "authorization: Bearer \$API_TOKEN" /,
   );
   t.notMatch(program.stdout, 'warning');
   program.kill('SIGINT');

@@ -155,12 +155,12 @@ t.test('register must be synchronous and return nothing but a lifecycle', async 
   );
 });
 
-t.test('what is loaded is told in the order of the file, with the routes that it opens', async (t) => {
+t.test('plugins are listed in the order of the file, with descriptions of their contributions', async (t) => {
   const { composition } = await composed(
     t,
     entries({
       http: 'ctx.extensions(list);',
-      chat: 'ctx.contribute(list, { routes: [{ method: "POST", path: "/chat", handle() {} }] }); ctx.contribute(list, {}, "none"); ctx.contribute(point, 1)',
+      chat: 'ctx.contribute(list, { facts: [{ kind: "link", label: "chat", text: "/chat", more: 1 }] }); ctx.contribute(list, {}, "none"); ctx.contribute(point, 1)',
     }),
   );
   t.same(composition.plugins, [
@@ -177,7 +177,17 @@ t.test('what is loaded is told in the order of the file, with the routes that it
       ],
     },
   ]);
-  t.same(composition.routes, [{ method: 'POST', path: '/chat', plugin: 'plugin-chat' }]);
+  t.same(composition.descriptions(), [
+    {
+      kind: 'link',
+      label: 'chat',
+      text: '/chat',
+      plugin: 'plugin-chat',
+      entry: 'plugins.chat',
+      point: 'test.list',
+      name: 'chat',
+    },
+  ]);
   t.equal(composition.file, join(t.testdirName, 'plugboard.yaml'));
 });
 

@@ -65,7 +65,7 @@ export function plugin(
   return `
     import { CLOCK, CONFIG, ConfigFault, defineExtensionPoint, definePlugin, ENTRY, HOST, LOGGER } from '@plugboard/kernel';
     const point = defineExtensionPoint('test.point', { discipline: 'by-name' });
-    const list = defineExtensionPoint('test.list', { discipline: 'in-order', routesOf: (value) => value.routes ?? [] });
+    const list = defineExtensionPoint('test.list', { discipline: 'in-order', describe: (value) => value.facts ?? [] });
     const only = defineExtensionPoint('test.only', { discipline: 'one' });
     export default definePlugin({
       name: '${name}',

@@ -11,6 +11,8 @@ export interface HttpRoute {
   readonly method: 'GET' | 'POST' | 'DELETE';
   /** A path of @koa/router 15, for example `/v1/models{/*id}`. HEAD comes with GET, OPTIONS with everything. */
   readonly path: string;
+  /** If the route is a page for people: the label under which the start banner shows its address. */
+  readonly link?: string;
   /**
    * Who may call: whoever has a credential with all of these scopes, for example `['chat']`; others get 403 before the body is read, and the
    * audit log a line. `public` is for probes, which anybody may call, under any Host; under `/v1` they too want a credential, as everything there.
@@ -28,7 +30,10 @@ export interface HttpRoute {
 
 export const HttpRoutes = defineExtensionPoint<HttpRoute>('transport-http.routes', {
   discipline: 'in-order',
-  routesOf: (route) => [{ method: route.method, path: route.path }],
+  describe: ({ method, path, link }) => [
+    { kind: 'route', label: method, text: path },
+    ...(link === undefined ? [] : [{ kind: 'link', label: link, text: path }]),
+  ],
 });
 
 export interface HttpRequest {
