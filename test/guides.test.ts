@@ -1,14 +1,15 @@
 /**
- * What the guides and the root README say is tried. For whoever writes them, a block of code is
+ * Runs the snippets of the guides and of the root README. Mark a code block like this:
  *
- * - a file, where its first line is a comment with a name (`# plugboard.yaml`, `// dice.ts`), or the name stands behind the language (JSON has no
- *   comments). All files of a page stand in one folder;
- * - `yaml` without a name: a piece of a `plugboard.yaml`. Sections that it lacks are added (`COMPLETION`), and all must be well;
- * - `yaml wrong`: a file with mistakes, for a command to find;
- * - `ts`: always a file. All are compiled together, by the `tsc` that the page tells to run;
- * - `console`: commands behind `$`, run in order, and what they print, with `…` for anything. A number behind the word is the exit code. What asks a
- *   registry is not run;
- * - `json`, `ini` and `nginx`: to be read.
+ * - A file has its name in a comment in the first line (`# plugboard.yaml`, `// dice.ts`), or after the language
+ *   (JSON has no comments). All files of a page are written to one folder.
+ * - `yaml` without a name is part of a `plugboard.yaml`. Missing sections are added (`COMPLETION`), and the result
+ *   must be valid.
+ * - `yaml wrong` is a file with mistakes.
+ * - `ts` is always a file. All are compiled together by the `tsc` command of the page.
+ * - `console` has commands after `$`, run in order, and their output, where `…` stands for any text. A number after
+ *   the word is the exit code. Commands of npm are not run.
+ * - `json`, `ini` and `nginx` are examples for the reader. JSON is parsed.
  */
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
@@ -30,36 +31,36 @@ import { type Block, Page } from './support/page.js';
 import { type Running, Shell } from './support/shell.js';
 
 const root = join(import.meta.dirname, '..');
-const operators = new Page(join(root, 'docs/guides/operating.md'));
+const operating = new Page(join(root, 'docs/guides/operating.md'));
 const plugins = new Page(join(root, 'docs/guides/writing-plugins.md'));
 const readme = new Page(join(root, 'README.md'));
 
-/** What a piece of a configuration is completed with, section by section. */
+/** Sections that are added to a part of a configuration that lacks them. */
 const COMPLETION = {
   transports: 'transports: { http: {}, chat-completions: {} }',
   models: 'models: { fast: { use: demo }, local: { use: demo } }',
   tools: 'tools: { clock: {} }',
 };
 
-/** What `${NAME}` stands for in the pages' configurations. */
+/** The variables of the pages' configurations. */
 const VARIABLES = {
   OPENAI_API_KEY: 'key',
   OLLAMA_HOST: '127.0.0.1:11434',
   DESK_TOKEN: 'token',
-  OPS_TOKEN: 'token-of-the-operators',
+  OPS_TOKEN: 'token-of-operations',
 };
 
-/** The accounts that the distribution at the root would use, had a `.env` there named them: no test talks to a real model. */
+/** Overrides the accounts that a `.env` of the repository may name: no test talks to a real model. */
 const NO_ACCOUNTS = { OPENAI_API_KEY: '', ANTHROPIC_API_KEY: '', GEMINI_API_KEY: '', OLLAMA_HOST: '' };
 
-/** Commands that ask a registry, or make the folder that the test has made already. */
+/** Commands that need a registry, or create the folder that the test has created. */
 const NOT_RUN = /^(?:npm|mkdir) /;
 
-// Programs are started here one after the other, some twenty of them.
+// Starts some twenty programs, one after the other.
 t.setTimeout(300_000);
 
-for (const [name, page] of Object.entries({ operators, plugins, README: readme })) {
-  t.test(`${name}.md: every configuration can be run, and those that are said to be wrong cannot`, async (t) => {
+for (const [name, page] of Object.entries({ 'operating.md': operating, 'writing-plugins.md': plugins, 'README.md': readme })) {
+  t.test(`${name}: every configuration is valid, except those marked as wrong`, async (t) => {
     const folder = await folderOf(t, page);
     for (const block of page.in('yaml')) {
       const mistakes = await mistakesIn(completed(block), folder);
@@ -69,55 +70,61 @@ for (const [name, page] of Object.entries({ operators, plugins, README: readme }
   });
 }
 
-for (const [name, page] of Object.entries({ operators, plugins })) {
-  t.test(`${name}.md: every block of code is one that is checked`, async (t) => {
+for (const [name, page] of Object.entries({ 'operating.md': operating, 'writing-plugins.md': plugins })) {
+  t.test(`${name}: every code block is in a language that is checked`, async (t) => {
     for (const { language, file, text, line } of page.blocks) {
-      t.ok(['yaml', 'ts', 'json', 'console', 'ini', 'nginx'].includes(language), `line ${line} is in a known language`);
-      if (language === 'ts') t.ok(file?.endsWith('.ts'), `line ${line} says which file it is`);
-      if (language === 'json') t.doesNotThrow(() => JSON.parse(text), `line ${line} is JSON`);
+      t.ok(['yaml', 'ts', 'json', 'console', 'ini', 'nginx'].includes(language), `line ${line}: known language`);
+      if (language === 'ts') t.ok(file?.endsWith('.ts'), `line ${line}: names its file`);
+      if (language === 'json') t.doesNotThrow(() => JSON.parse(text), `line ${line}: valid JSON`);
     }
   });
 
-  t.test(
-    `${name}.md: the packages that it tells to install are of this repository, or what they are compiled with`,
-    async (t) => {
-      const manifests = globSync('{kernel,plugins/*}/package.json', { cwd: root });
-      const ours = manifests.map((path) => JSON.parse(readFileSync(join(root, path), 'utf8')).name);
-      const known = new Set([...ours, 'typescript', '@types/node', '@you/plugboard-tool-tickets']);
-      const installs = page
-        .in('console')
-        .flatMap(commandsOf)
-        .filter(({ command }) => command.startsWith('npm install '));
-      const wanted = installs.flatMap(({ command }) => command.split(' ').slice(2)).filter((word) => !word.startsWith('-'));
-      t.strictSame(
-        wanted.filter((word) => !known.has(word)),
-        [],
-      );
-    },
-  );
+  t.test(`${name}: npm installs what the first configuration uses, and nothing unknown`, async (t) => {
+    const manifests = globSync('{kernel,plugins/*}/package.json', { cwd: root });
+    const ours = manifests.map((path) => JSON.parse(readFileSync(join(root, path), 'utf8')).name);
+    const known = new Set([...ours, 'typescript', '@types/node', '@you/plugboard-tool-tickets']);
+    const installs = page
+      .in('console')
+      .flatMap(commandsOf)
+      .filter(({ command }) => /npm install /.test(command));
+    const installed = installs.flatMap(({ command }) => command.split(' ').slice(2)).filter((word) => !word.startsWith('-'));
+    t.strictSame(
+      installed.filter((word) => !known.has(word)),
+      [],
+    );
+
+    const { output } = await new Shell(t, await folderOf(t, page), NO_ACCOUNTS).run('npx plugboard plugins --json');
+    const { plugins } = JSON.parse(output) as { readonly plugins: readonly { readonly name: string }[] };
+    const used = plugins.map((plugin) => plugin.name).filter((plugin) => plugin.startsWith('@plugboard/'));
+    t.ok(used.length > 4);
+    t.strictSame(
+      used.filter((plugin) => !installed.includes(plugin)),
+      [],
+    );
+  });
 }
 
-t.test('operating.md: every command prints what it is said to print', async (t) => {
+t.test('operating.md: every command prints what the page shows', async (t) => {
   const models = await ModelServer.start();
   t.teardown(() => models.close());
-  await tryCommands(t, operators, { OPENAI_BASE_URL: models.url });
+  await tryCommands(t, operating, { OPENAI_BASE_URL: models.url });
   t.match(models.requests[0]?.headers, { authorization: /^Bearer sk-/ }, 'the key comes from .env');
 });
 
-t.test('operating.md: the tables of options have them all, with their defaults', async (t) => {
-  const { output } = await new Shell(t, await folderOf(t, operators)).run('npx plugboard schema');
+t.test('operating.md: the tables list all options with their defaults', async (t) => {
+  const { output } = await new Shell(t, await folderOf(t, operating)).run('npx plugboard schema');
   const { properties, definitions } = JSON.parse(output) as FileSchema;
-  const told = (heading: string) => Object.fromEntries(operators.table(heading).map(([option = '', value]) => [option, value]));
-  t.strictSame(told('key'), defaults(properties.agents?.additionalProperties));
-  t.strictSame(told('option under limits'), defaults(properties.limits));
-  t.strictSame(told('option of http'), withoutCommon(defaults(definitions['transports.@plugboard.transport-http'])));
-  t.strictSame(told('option of every tool entry'), withoutCommon(defaults(properties.tools?.properties?.clock)));
-  t.strictSame(Object.keys({ $schema: '', ...told('section') }).toSorted(), Object.keys(properties).toSorted());
+  const shown = (heading: string) => Object.fromEntries(operating.table(heading).map(([option = '', value]) => [option, value]));
+  t.strictSame(shown('key'), defaults(properties.agents?.additionalProperties));
+  t.strictSame(shown('option under limits'), defaults(properties.limits));
+  t.strictSame(shown('option of http'), withoutCommon(defaults(definitions['transports.@plugboard.transport-http'])));
+  t.strictSame(shown('option of every tool entry'), withoutCommon(defaults(properties.tools?.properties?.clock)));
+  t.strictSame(Object.keys({ $schema: '', ...shown('section') }).toSorted(), Object.keys(properties).toSorted());
 });
 
-t.test('operating.md: the log has the fields and messages that it is said to have', async (t) => {
+t.test('operating.md: the log has the fields and messages of the tables', async (t) => {
   const sources = globSync('{kernel,plugins/*}/src/**/*.ts', { cwd: root }).map((path) => readFileSync(join(root, path), 'utf8'));
-  for (const [message = ''] of operators.table('msg'))
+  for (const [message = ''] of operating.table('msg'))
     t.ok(
       sources.some((source) => source.includes(message)),
       message,
@@ -125,7 +132,7 @@ t.test('operating.md: the log has the fields and messages that it is said to hav
 
   const models = await ModelServer.start();
   t.teardown(() => models.close());
-  const shell = new Shell(t, await folderOf(t, operators), { PORT: '0', OPENAI_BASE_URL: models.url });
+  const shell = new Shell(t, await folderOf(t, operating), { PORT: '0', OPENAI_BASE_URL: models.url });
   const server = shell.start('npx plugboard start');
   const url = await addressOf(server);
   const headers = { 'x-request-id': 'mine' };
@@ -148,18 +155,18 @@ t.test('operating.md: the log has the fields and messages that it is said to hav
     client_request_id: 'mine',
     outcome: 'ok',
   });
-  const told = operators.table('field').flatMap(([fields = '']) => fields.split(', '));
+  const shown = operating.table('field').flatMap(([fields = '']) => fields.split(', '));
   const fields = new Set(requests.flatMap((line) => Object.keys(line)));
-  const ofCredentials = ['token_id', 'token_name', 'refused', 'scope', 'address', 'left_out']; // of which an open server knows nothing
-  // `path` is told of beside `route`.
-  t.strictSame([...fields, ...ofCredentials].toSorted(), [...everyLine, 'plugin', 'entry', ...told, 'path'].toSorted());
+  const ofCredentials = ['token_id', 'token_name', 'refused', 'scope', 'address', 'left_out']; // an open server has none
+  // The row of `route` mentions `path`.
+  t.strictSame([...fields, ...ofCredentials].toSorted(), [...everyLine, 'plugin', 'entry', ...shown, 'path'].toSorted());
 });
 
-t.test('writing-plugins.md: every command prints what it is said to print; its code compiles and its tests pass', async (t) => {
+t.test('writing-plugins.md: the code compiles, its tests pass, and every command prints what the page shows', async (t) => {
   await tryCommands(t, plugins);
 });
 
-t.test('writing-plugins.md: the plugins do in a running server what they are there for', async (t) => {
+t.test('writing-plugins.md: the plugins work in a running server', async (t) => {
   const folder = await folderOf(t, plugins);
   const file = `
     transports: { http: { port: 0 }, chat-completions: {}, agent-cards: { use: ./agent-cards.ts } }
@@ -183,7 +190,7 @@ t.test('writing-plugins.md: the plugins do in a running server what they are the
   const refused = await chat(url, { model: 'secretary' }, ['one', 'two', 'three']);
   t.equal(refused.status, 400);
   t.match(await refused.json(), {
-    error: { message: 'This conversation has more than 2 messages; begin a new one.', param: 'messages' },
+    error: { message: 'This conversation has more than 2 messages; start a new one.', param: 'messages' },
   });
   const card = await fetch(`${url}/v1/agents/secretary`);
   t.strictSame(await card.json(), { name: 'secretary', description: 'Writes things down' });
@@ -197,7 +204,7 @@ t.test('writing-plugins.md: the plugins do in a running server what they are the
   );
 });
 
-t.test('writing-plugins.md: the model connector keeps to the contract of its kind', async (t) => {
+t.test('writing-plugins.md: the model connector passes its contract suite', async (t) => {
   const module = pathToFileURL(join(await folderOf(t, plugins), 'line-model.ts')).href;
   const { default: plugin } = (await import(module)) as { default: DefinedPlugin };
   const url = await lineServer(t);
@@ -207,7 +214,7 @@ t.test('writing-plugins.md: the model connector keeps to the contract of its kin
   await t.rejects(refused[Symbol.asyncIterator]().next(), { message: 'it answered with status 404.', retryable: false });
 });
 
-t.test('writing-plugins.md: the table of extension points has them all', async (t) => {
+t.test('writing-plugins.md: the table lists all extension points', async (t) => {
   const homes = {
     '@plugboard/kernel': kernel,
     '@plugboard/transport-http': http,
@@ -216,11 +223,11 @@ t.test('writing-plugins.md: the table of extension points has them all', async (
   const points = Object.entries(homes).flatMap(([home, exported]) =>
     Object.entries(exported).flatMap(([name, value]) => (isPoint(value) ? [`${name} ${value.id} ${home}`] : [])),
   );
-  const told = plugins.table('point').map((cells) => cells.slice(0, 3).join(' '));
-  t.strictSame(told.toSorted(), points.toSorted());
+  const shown = plugins.table('point').map((cells) => cells.slice(0, 3).join(' '));
+  t.strictSame(shown.toSorted(), points.toSorted());
 });
 
-t.test('README.md: what it shows works with the distribution at the root', async (t) => {
+t.test('README.md: the examples work with the distribution at the root', async (t) => {
   const folder = t.testdir({});
   const shell = new Shell(t, root, { ...NO_ACCOUNTS, PORT: '0', DATA_DIR: folder });
   const server = shell.start('npx plugboard start');
@@ -245,7 +252,7 @@ t.test('README.md: what it shows works with the distribution at the root', async
   t.equal(await server.stop(), 0);
 });
 
-t.test('README.md: what is in the box is what is there', async (t) => {
+t.test('README.md: lists all packages, commands and scripts', async (t) => {
   const linked = new Set(readme.links);
   for (const path of globSync('{plugins/*,plugin-template}/README.md', { cwd: root })) t.ok(linked.has(path), path);
   const { output } = await new Shell(t, root).run('npx plugboard --help');
@@ -255,10 +262,24 @@ t.test('README.md: what is in the box is what is there', async (t) => {
   for (const [, name = ''] of readme.text.matchAll(/npm (?:run )?(start|test|lint|format|bench)\b/g)) t.ok(scripts[name], name);
 });
 
-t.test('every link of the pages leads somewhere', async (t) => {
-  const pages = { 'docs/guides/operating.md': operators, 'docs/guides/writing-plugins.md': plugins, 'README.md': readme };
-  for (const [path, page] of Object.entries(pages)) {
-    for (const link of page.links) {
+t.test('README.md: the commands that create and revoke a token work', async (t) => {
+  const folder = t.testdir({});
+  const configuration = readme.in('yaml').find(({ text }) => text.includes('bearer:'));
+  if (!configuration) throw new Error('the README has no configuration with "bearer"');
+  await writeFile(join(folder, 'plugboard.yaml'), completed(configuration));
+  const shell = new Shell(t, folder);
+  const [create = ''] = readme.blocks.flatMap(({ text }) => /^\$ (npx plugboard token create .*)$/m.exec(text)?.slice(1) ?? []);
+  t.match(await shell.run(create), { code: 0, output: /^svcp_\w{38}$/m });
+  const [revoke = ''] = /plugboard token revoke \w+/.exec(readme.text) ?? [];
+  t.match(await shell.run(revoke), { code: 0, output: /revoked/ });
+});
+
+t.test('every link in the documentation leads to an existing file and heading', async (t) => {
+  const paths = globSync(['*.md', 'docs/**/*.md', '{kernel,plugins/*,plugin-template,test/*}/README.md'], { cwd: root });
+  t.ok(paths.length > 20);
+  for (const path of paths) {
+    for (const link of new Page(join(root, path)).links) {
+      if (/^https?:/.test(link)) continue;
       const [file = '', anchor] = link.split('#');
       const target = join(root, file === '' ? path : join(dirname(path), file));
       t.ok(existsSync(target), `${path}: ${link}`);
@@ -267,13 +288,22 @@ t.test('every link of the pages leads somewhere', async (t) => {
   }
 });
 
-t.test('the librarian of the root distribution finds the guides by name, and can read each in one piece', async (t) => {
-  const { output } = await new Shell(t, root, NO_ACCOUNTS).run(`echo 'List the directory "."' | npx plugboard chat librarian`);
-  for (const file of ['operating.md', 'writing-plugins.md']) t.match(output, `[FILE] ${file}`);
-  for (const { text } of [operators, plugins]) t.ok(Buffer.byteLength(text) < 64 * 1024, 'a tool result of 64kb is not cut');
+t.test('CONTRIBUTING.md: every npm script exists', async (t) => {
+  const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  const { text } = new Page(join(root, 'CONTRIBUTING.md'));
+  const named = [...text.matchAll(/npm (?:run ([\w:]+)|(test|start))/g)].map(([, script, short]) => script ?? short ?? '');
+  t.ok(named.length > 5);
+  for (const name of named) t.ok(scripts[name], name);
 });
 
-/** A folder with all the files of a page, and the prompts that its configurations name. */
+t.test('the librarian of the root distribution finds the guides, and each fits into one tool result', async (t) => {
+  const { output } = await new Shell(t, root, NO_ACCOUNTS).run(`echo 'List the directory "."' | npx plugboard chat librarian`);
+  for (const file of ['operating.md', 'writing-plugins.md']) t.match(output, `[FILE] ${file}`);
+  for (const { text } of [operating, plugins])
+    t.ok(Buffer.byteLength(text) < 64 * 1024, 'is below the default resultLimit of 64kb');
+});
+
+/** Writes all files of a page, and the prompts that its configurations name, to a new folder. */
 async function folderOf(t: Test, page: Page): Promise<string> {
   const folder = t.testdir({});
   const prompts = [...page.text.matchAll(/file: \.\/([\w./-]+\.md)/g)].map(([, file]) => ({ file, text: 'Be brief.\n' }));
@@ -290,7 +320,7 @@ function completed({ file, text }: Block): string {
   return file === undefined ? [text, ...missing.map(([, yaml]) => yaml), ''].join('\n') : text;
 }
 
-/** What is wrong with a configuration in a page's folder; empty where nothing is. */
+/** The mistakes in a configuration of a page; empty if there are none. */
 async function mistakesIn(yaml: string, folder: string): Promise<string> {
   const file = join(folder, 'piece.yaml');
   await writeFile(file, yaml);
@@ -303,13 +333,13 @@ async function mistakesIn(yaml: string, folder: string): Promise<string> {
   }
 }
 
-/** The commands of a console block, each with what it is said to print. */
+/** The commands of a console block, each with the output that the page shows. */
 function commandsOf({ text }: Block): readonly { readonly command: string; readonly output: string }[] {
   const pieces = text.split(/^\$ /m).slice(1);
   return pieces.map((piece) => ({ command: piece.split('\n', 1).join(), output: piece.slice(piece.indexOf('\n') + 1) }));
 }
 
-/** Runs a page's commands in order. A server that one of them starts runs to the page's end, where the page has it on port 8080. */
+/** Runs a page's commands in order. A server that one of them starts runs until the end of the page; the page shows it on port 8080. */
 async function tryCommands(t: Test, page: Page, env: Readonly<Record<string, string>> = {}): Promise<void> {
   const shell = new Shell(t, await folderOf(t, page), { PORT: '0', ...env });
   let server: Running | undefined;
@@ -328,16 +358,16 @@ async function tryCommands(t: Test, page: Page, env: Readonly<Record<string, str
       }
     }
   }
-  if (server) t.equal(await server.stop(), 0, 'the server stops well');
+  if (server) t.equal(await server.stop(), 0, 'the server stops with exit code 0');
 }
 
-/** `…` is anything. */
+/** `…` matches any text. */
 function looksLike(output: string): RegExp {
   const pieces = plain(output).split('…');
   return new RegExp(`^${pieces.map((piece) => piece.replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&')).join('[\\s\\S]*')}$`);
 }
 
-/** Without what differs from one day to the next: versions, blanks at the end, and that a start took its time. */
+/** Removes what differs between runs: versions, trailing spaces, progress of a slow start. */
 function plain(output: string): string {
   return output
     .replaceAll(/(?<![\d.])\d+\.\d+\.\d+(?![\d.])/g, 'VERSION')
@@ -346,7 +376,7 @@ function plain(output: string): string {
     .trim();
 }
 
-/** Where a server listens, once it has told all that it has to tell. */
+/** The address of a server, once it has printed its whole banner. */
 async function addressOf(server: Running): Promise<string> {
   await server.prints(/^ {2}try .*\n/m);
   return server.prints(/^ {2}address +(.*)$/m);
@@ -365,14 +395,14 @@ function chat(
   });
 }
 
-/** A model server that writes lines of JSON, as writing-plugins.md describes it: it repeats what it is told, word by word. */
+/** The model server of writing-plugins.md, which answers with lines of JSON. It repeats the last message. */
 async function lineServer(t: Test): Promise<string> {
   const server = createServer(async (request, response) => {
     const { model, messages } = JSON.parse(await text(request));
     if (model !== 'small') return response.writeHead(404).end();
     for (const word of ['You ', 'said: ', messages.at(-1).text]) {
       response.write(`${JSON.stringify({ text: word })}\n`);
-      await new Promise((resolve) => setImmediate(resolve)); // each goes out on its own
+      await new Promise((resolve) => setImmediate(resolve)); // one write per line
     }
     return response.end(`${JSON.stringify({ end: { read: 1, written: 3 } })}\n`);
   });
@@ -388,7 +418,7 @@ function isPoint(value: unknown): value is ExtensionPoint<unknown> {
   return typeof value === 'object' && value !== null && 'discipline' in value && 'key' in value;
 }
 
-/** What `plugboard schema` prints, as far as the tables have to do with it. */
+/** The part of `plugboard schema` that the tables show. */
 interface FileSchema {
   readonly properties: Readonly<Record<string, OptionsSchema>>;
   readonly definitions: Readonly<Record<string, OptionsSchema>>;
@@ -401,7 +431,7 @@ interface OptionsSchema {
   readonly required?: readonly string[];
 }
 
-/** Each option's default, as a table would say it. */
+/** The defaults of options, as a table shows them. */
 function defaults({ properties = {}, required = [] }: OptionsSchema = {}): Readonly<Record<string, string>> {
   const said = (name: string, value: unknown) => {
     if (value === undefined) return required.includes(name) ? 'required' : 'none';
@@ -410,7 +440,7 @@ function defaults({ properties = {}, required = [] }: OptionsSchema = {}): Reado
   return Object.fromEntries(Object.entries(properties).map(([name, option]) => [name, said(name, option.default)]));
 }
 
-/** Without the keys that every entry of the file may have. */
+/** Leaves out the keys that every entry may have. */
 function withoutCommon({ use, optional, unless, ...own }: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   return own;
 }

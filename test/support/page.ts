@@ -1,19 +1,19 @@
 import { readFileSync } from 'node:fs';
 
-/** A block of code in a page of Markdown. */
+/** A code block of a Markdown page. */
 export interface Block {
-  /** The first word behind the fence: `yaml`, `ts`, `console` … */
+  /** The first word after the fence: `yaml`, `ts`, `console` … */
   readonly language: string;
-  /** What stands behind that word, for whoever checks the page. */
+  /** The rest of that line: instructions for the test. */
   readonly note: string;
   readonly text: string;
-  /** The file that it is: the note where that is a file's name, else what a comment in its first line says. */
+  /** The file name: the note if it is one, else the comment in the first line. */
   readonly file: string | undefined;
-  /** Of the fence, for messages. */
+  /** Line of the fence, for messages. */
   readonly line: number;
 }
 
-/** A page of Markdown, taken apart as far as it can be held to its word. */
+/** A Markdown page: its code blocks, tables, links and headings. */
 export class Page {
   readonly text: string;
   readonly blocks: readonly Block[];
@@ -32,27 +32,27 @@ export class Page {
     this.#prose = this.text.replaceAll(/^```.*?^```$/gms, '');
   }
 
-  /** The blocks of a language. */
+  /** The blocks in a language. */
   in(language: string): readonly Block[] {
     return this.blocks.filter((block) => block.language === language);
   }
 
-  /** The rows of the table whose first column has that heading, as cells without their backticks. @throws Error where there is none. */
+  /** The rows of the table whose first column has this heading, as cells without backticks. @throws Error if there is none. */
   table(heading: string): readonly (readonly string[])[] {
     const rows = this.#prose.split('\n').map((line) => line.split(/(?<!\\)\|/).slice(1, -1));
     const cells = rows.map((row) => row.map((cell) => cell.trim().replaceAll('`', '')));
     const from = cells.findIndex(([first]) => first === heading);
-    if (from < 0) throw new Error(`there is no table with the heading "${heading}"`);
+    if (from < 0) throw new Error(`no table has the heading "${heading}"`);
     const length = cells.slice(from).findIndex((row) => row.length === 0);
     return cells.slice(from + 2, length < 0 ? undefined : from + length);
   }
 
-  /** Where its links lead: a path or URL, with `#` and an anchor perhaps. */
+  /** The targets of its links: paths or URLs, possibly with an anchor. */
   get links(): readonly string[] {
     return [...this.#prose.matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = '']) => target);
   }
 
-  /** What a link within it may lead to. */
+  /** The anchors of its headings, as GitHub makes them. */
   get anchors(): readonly string[] {
     return [...this.#prose.matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) =>
       heading

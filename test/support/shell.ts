@@ -5,25 +5,25 @@ import type { Test } from 'tap';
 
 const BIN = join(import.meta.dirname, '../../node_modules/.bin');
 
-/** A command that has ended. */
+/** The result of a command. */
 export interface Ended {
   readonly code: number | null;
-  /** Standard output and standard error as a terminal would show them. */
+  /** Standard output and standard error, interleaved. */
   readonly output: string;
 }
 
-/** Commands as a reader of a page would type them, in one folder. Programs of packages are found as `npx` would find them. */
+/** Runs commands of a page in one folder. Finds the programs of packages as `npx` does. */
 export class Shell {
   readonly #t: Test;
   readonly #options: { readonly cwd: string; readonly env: NodeJS.ProcessEnv };
 
-  /** @param env all that commands see of an environment, beside the PATH. */
+  /** @param env the whole environment of the commands, except PATH. */
   constructor(t: Test, cwd: string, env: Readonly<Record<string, string>> = {}) {
     this.#t = t;
     this.#options = { cwd, env: { PATH: `${BIN}:${process.env.PATH}`, ...env } };
   }
 
-  /** Runs a command to its end. */
+  /** Runs a command and waits for its end. */
   async run(command: string): Promise<Ended> {
     const child = this.#spawn(command);
     let output = '';
@@ -36,7 +36,7 @@ export class Shell {
     return { code: child.exitCode, output };
   }
 
-  /** Starts a command that goes on until it is told to stop. */
+  /** Starts a command that runs until it is stopped. */
   start(command: string): Running {
     return new Running(this.#spawn(`exec ${command}`));
   }
@@ -48,7 +48,7 @@ export class Shell {
   }
 }
 
-/** A command that is running. */
+/** A running command. */
 export class Running {
   stdout = '';
   stderr = '';
@@ -66,19 +66,19 @@ export class Running {
     });
   }
 
-  /** Waits until standard output holds what is looked for, and gives the first group of it. @throws Error where the command ends before. */
+  /** Waits until standard output matches, and returns the first group of the match. @throws Error if the command ends first. */
   async prints(wanted: RegExp): Promise<string> {
     for (;;) {
       const found = wanted.exec(this.stdout);
       if (found) return found[1] ?? found[0];
       const ended = this.#closed.then(() => {
-        throw new Error(`it ended with ${this.#child.exitCode}: ${this.stdout}${this.stderr}`);
+        throw new Error(`the command exited with ${this.#child.exitCode}: ${this.stdout}${this.stderr}`);
       });
       await Promise.race([once(this.#child.stdout ?? this.#child, 'data'), ended]);
     }
   }
 
-  /** Tells it to stop, and waits for its exit code. */
+  /** Sends SIGTERM and waits for the exit code. */
   async stop(): Promise<number | null> {
     this.#child.kill('SIGTERM');
     await this.#closed;
