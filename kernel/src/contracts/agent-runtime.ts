@@ -15,16 +15,16 @@ import type { BusyMode, Target } from './target.js';
  * 3. The turn goes on whether or not its events are read fast; its signal, or leaving the iteration early, ends it.
  */
 export interface AgentRuntime {
-  resolve(name: string, principal: Principal): Resolution;
+  resolve(name: string, principal: Principal): TargetResolution;
   /** What the principal may name, agents first, each in file order. */
-  list(principal: Principal): readonly Listing[];
+  list(principal: Principal): readonly TargetInfo[];
   /**
    * Asks for the right to run the one turn of a request that its client may repeat. Never throws. Where it gives a claim, `run` must follow
    * with it: until that turn has ended, nobody else gets the key.
    *
    * @param fingerprint equal for the same request, and for no other.
    */
-  claim(key: IdempotencyKey, fingerprint: string): Promise<Claimed>;
+  claim(key: IdempotencyKey, fingerprint: string): Promise<ClaimResult>;
   /**
    * Runs a turn. Never throws: what goes wrong is the terminal `failed` event, also when the turn was refused before it began.
    */
@@ -37,14 +37,14 @@ export interface AgentRuntime {
 
 export const AgentRuntimes = defineExtensionPoint<AgentRuntime>('agent.runtime', { discipline: 'one' });
 
-export type Resolution =
+export type TargetResolution =
   | { readonly kind: 'target'; readonly target: Target }
   /** An agent of that name exists, out of the principal's reach. */
   | { readonly kind: 'forbidden' }
   /** Nothing of that name, and no default agent. */
   | { readonly kind: 'unknown' };
 
-export interface Listing {
+export interface TargetInfo {
   readonly name: string;
   readonly kind: 'agent' | 'model';
   readonly description: string | undefined;
@@ -70,7 +70,7 @@ export interface TurnRequest {
 }
 
 /** What became of the same request before. */
-export type Claimed =
+export type ClaimResult =
   /** Nothing that would count: the turn is to be run. */
   | { readonly kind: 'new'; readonly claim: IdempotencyClaim }
   /** It has ended, and this is what its transport wrote down. */

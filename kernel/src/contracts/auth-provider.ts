@@ -9,7 +9,7 @@ import type { Principal } from './principal.js';
  * 3. What is nobody's is refused. Where there is no provider at all, the server is open.
  */
 export interface AuthProvider {
-  authenticate(credentials: Credentials, signal: AbortSignal): Promise<AuthAnswer | undefined> | AuthAnswer | undefined;
+  authenticate(credentials: Credentials, signal: AbortSignal): Promise<AuthResult | undefined> | AuthResult | undefined;
 }
 
 export interface Credentials {
@@ -17,7 +17,7 @@ export interface Credentials {
   readonly bearer: string;
 }
 
-export type AuthAnswer =
+export type AuthResult =
   | { readonly principal: Principal }
   /** Why, for the log only: the caller is always told the same. */
   | { readonly refused: string };

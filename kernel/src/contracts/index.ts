@@ -8,7 +8,7 @@ export * from './idempotency-store.js';
 export * from './interceptor.js';
 export * from './message.js';
 export * from './model-connector.js';
-export { type Peeked, peek } from './peek.js';
+export { type PeekResult, peek } from './peek.js';
 export * from './principal.js';
 export { isTerminal, sealed } from './sealed.js';
 export * from './session-key.js';

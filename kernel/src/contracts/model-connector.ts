@@ -21,7 +21,7 @@ export interface ModelConnector {
   /** What a user message may hold: `text` always, `image` where the model sees. */
   readonly input: readonly ('text' | 'image')[];
   /** Whether the connection takes a sampling parameter (by its name on the wire, for example `top_p`). What it does not take is left out of its requests. */
-  takes(param: string): boolean;
+  supportsParam(param: string): boolean;
   /** Facts for `plugboard plugins`: `{ kind: 'detail', label: 'provider', text: 'openai' }`. */
   describe?(): readonly Description[];
   stream(request: ModelRequest, signal: AbortSignal): AsyncIterable<readonly ModelEvent[]>;

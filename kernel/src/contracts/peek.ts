@@ -4,7 +4,7 @@ import type { AgentEvent, AgentEvents, Failure } from './event.js';
 type Batch = readonly AgentEvent[];
 
 /** How a turn begins, as far as a head must know it. */
-export interface Peeked {
+export interface PeekResult {
   /** Why there is no answer, where that is known before anything was to be shown. */
   readonly failure: Failure | undefined;
   /** The connection that answers, where that is known by now. */
@@ -16,28 +16,28 @@ export interface Peeked {
 /**
  * Waits for the first event that an encoder would write, so that a turn that fails before it can still be answered with a status.
  *
- * @param shows whether the encoder would write something for the event.
- * @param patience milliseconds after which the head is to be sent in any case.
+ * @param isVisible whether the encoder would write something for the event.
+ * @param timeout milliseconds after which the head is to be sent in any case.
  */
 export async function peek(
   events: AgentEvents,
-  shows: (event: AgentEvent) => boolean,
-  patience: number,
+  isVisible: (event: AgentEvent) => boolean,
+  timeout: number,
   clock: Clock,
-): Promise<Peeked> {
+): Promise<PeekResult> {
   const iterator = events[Symbol.asyncIterator]();
   const seen: Batch[] = [];
   let pending: Promise<IteratorResult<Batch>> | undefined;
   let connection: string | undefined;
   let failure: Failure | undefined;
 
-  let impatient: () => void = () => {};
+  let onTimeout: () => void = () => {};
   const late = new Promise<'late'>((resolve) => {
-    impatient = () => resolve('late');
+    onTimeout = () => resolve('late');
   });
-  const timer = clock.after(Math.max(0, patience), impatient);
+  const timer = clock.after(Math.max(0, timeout), onTimeout);
   try {
-    look: for (;;) {
+    read: for (;;) {
       pending ??= iterator.next();
       const next = await Promise.race([pending, late]);
       if (next === 'late') break;
@@ -47,17 +47,17 @@ export async function peek(
       for (const event of next.value) {
         if (event.type === 'step') connection = event.connection;
         if (event.type === 'failed') failure = event.failure;
-        if (event.type === 'failed' || event.type === 'finished' || shows(event)) break look;
+        if (event.type === 'failed' || event.type === 'finished' || isVisible(event)) break read;
       }
     }
   } finally {
     timer.cancel();
   }
-  return { failure, connection, events: new Replay(seen, pending, iterator) };
+  return { failure, connection, events: new PeekedEvents(seen, pending, iterator) };
 }
 
 /** An iteration whose first results have been taken already. No generator: every batch of a stream passes here. */
-class Replay implements AsyncIterableIterator<Batch> {
+class PeekedEvents implements AsyncIterableIterator<Batch> {
   readonly #seen: Batch[];
   #pending: Promise<IteratorResult<Batch>> | undefined;
   readonly #rest: AsyncIterator<Batch>;

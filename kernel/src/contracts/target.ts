@@ -19,7 +19,7 @@ export interface Target {
   /** What becomes of a turn of a session whose last reader has gone. */
   readonly onDisconnect: 'cancel' | 'continue';
   /** Whether a caller's sampling parameter reaches the model: the agent does not set it itself, and the connection takes it. */
-  honours(param: string): boolean;
+  forwardsParam(param: string): boolean;
 }
 
 /** What a turn does whose session is busy with another: wait for it, be refused, or take its place. */

@@ -34,7 +34,7 @@ export function modelConnectorContract(
           'the context window is no number of tokens',
         );
         assert.ok(connector.input.includes('text'), 'every model takes text');
-        assert.equal(typeof connector.takes('temperature'), 'boolean');
+        assert.equal(typeof connector.supportsParam('temperature'), 'boolean');
       },
     },
     {

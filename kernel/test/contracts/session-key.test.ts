@@ -1,19 +1,19 @@
-import { isBlankKey, sessionKeyFault } from '@plugboard/kernel';
+import { isBlankKey, sessionKeyProblem } from '@plugboard/kernel';
 import t from 'tap';
 
 t.test('a key may look like anything, as long as it comes back as it was given', async (t) => {
   for (const word of ['a', ' a ', '../../etc/passwd', "'; DROP TABLE sessions; --", 'ann@example.org', 'é'.repeat(256), '👩‍🚀']) {
-    t.equal(sessionKeyFault(word), undefined, word);
+    t.equal(sessionKeyProblem(word), undefined, word);
   }
 });
 
 t.test('a key has 512 bytes at most, whole characters, and no control characters', async (t) => {
-  t.equal(sessionKeyFault('x'.repeat(512)), undefined);
-  t.strictSame(sessionKeyFault('x'.repeat(513)), { kind: 'too-long', bytes: 513, limit: 512 });
-  t.strictSame(sessionKeyFault('é'.repeat(257)), { kind: 'too-long', bytes: 514, limit: 512 });
-  t.strictSame(sessionKeyFault('a\ud800'), { kind: 'malformed', why: 'it holds half of a surrogate pair' });
+  t.equal(sessionKeyProblem('x'.repeat(512)), undefined);
+  t.strictSame(sessionKeyProblem('x'.repeat(513)), { kind: 'too-long', bytes: 513, limit: 512 });
+  t.strictSame(sessionKeyProblem('é'.repeat(257)), { kind: 'too-long', bytes: 514, limit: 512 });
+  t.strictSame(sessionKeyProblem('a\ud800'), { kind: 'malformed', why: 'it holds half of a surrogate pair' });
   for (const character of ['\0', '\n', '\x7f', '\x9f']) {
-    t.strictSame(sessionKeyFault(`a${character}`), { kind: 'malformed', why: 'it holds a control character' });
+    t.strictSame(sessionKeyProblem(`a${character}`), { kind: 'malformed', why: 'it holds a control character' });
   }
 });
 

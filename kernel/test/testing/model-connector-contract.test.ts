@@ -39,7 +39,7 @@ async function* abortable(
 
 /** A connector that keeps the contract, with something about it changed. */
 function connector(change: Partial<ModelConnector> = {}): ModelConnector {
-  return { model: 'm', contextWindow: 1000, input: ['text'], takes: () => true, stream: plainly, ...change };
+  return { model: 'm', contextWindow: 1000, input: ['text'], supportsParam: () => true, stream: plainly, ...change };
 }
 
 /** The same, which answers the text sample with other batches. */

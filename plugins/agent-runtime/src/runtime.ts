@@ -1,6 +1,6 @@
 import type {
   AgentRuntime,
-  Claimed,
+  ClaimResult,
   Clock,
   Conversations,
   Extensions,
@@ -8,13 +8,13 @@ import type {
   IdempotencyKey,
   IdSource,
   Interceptor,
-  Listing,
   Logger,
   ModelConnector,
   Principal,
-  Resolution,
   SessionRequest,
   SessionStore,
+  TargetInfo,
+  TargetResolution,
   Timer,
   ToolSource,
   TurnRequest,
@@ -32,38 +32,36 @@ import {
   TurnError,
 } from '@plugboard/kernel';
 import type { RuntimeSettings } from './config.js';
-import { begin } from './diagnostics/channels.js';
-import { agentBehind } from './directory/agent.js';
+import { startSpan } from './diagnostics/channels.js';
+import { agentOf } from './directory/agent.js';
 import { Directory } from './directory/directory.js';
 import { SessionConversations } from './sessions/conversations.js';
-import type { History } from './sessions/history.js';
 import { recoverTurns } from './sessions/recovery.js';
 import type { SessionTurn } from './sessions/session-actor.js';
+import type { SessionHistory } from './sessions/session-history.js';
 import { SessionSupervisor } from './sessions/session-supervisor.js';
-import { keeping } from './sessions/store-call.js';
+import { storeCalls } from './sessions/store-call.js';
 import { abandoned } from './streams/broadcast.js';
 import { Channel } from './streams/channel.js';
+import { SETTLE_TIMEOUT } from './streams/settle-timeout.js';
 import { ToolBatches } from './tools/tool-batches.js';
 import { Toolboxes } from './tools/toolbox.js';
-import { Turnstile } from './turn/concurrency-limiter.js';
-import { IdempotencyKeys, type KeyedTurn } from './turn/idempotency.js';
+import { ConcurrencyLimiter } from './turn/concurrency-limiter.js';
+import { IdempotencyClaims, type IdempotentTurn } from './turn/idempotency.js';
 import { ModelCalls } from './turn/model-calls.js';
-import { runTurn, type TurnParts } from './turn/run-turn.js';
-import { TokenTurns } from './turn/token-turns.js';
+import { runTurn, type TurnDependencies } from './turn/run-turn.js';
+import { TokenTurnLimiter } from './turn/token-turn-limiter.js';
 
 /** Batches that wait for a slow reader before the turn, and with it the model's socket, waits for the reader. */
 const CHANNEL_BATCHES = 16;
-/** How long a turn that was told to end may take for it, in milliseconds. Its caller is told of the end then without it. */
-const SETTLE = 5_000;
-
 /** How long a store may take to say whether it can work, in milliseconds. Load balancers wait no longer for their probes. */
-const HEALTH_PATIENCE = 2_000;
+const HEALTH_TIMEOUT = 2_000;
 
 /** Failures that whoever runs the server should hear of; the others are the caller's own doing, or told in the access log. */
-const OPERATORS_CONCERN: ReadonlySet<FailureCode> = new Set(['model_failed', 'timed_out', 'store_failed']);
+const WARNED_FAILURES: ReadonlySet<FailureCode> = new Set(['model_failed', 'timed_out', 'store_failed']);
 
 /** What the runtime is built over: its surroundings, and what other plugins contribute. */
-export interface RuntimeParts {
+export interface RuntimeDependencies {
   readonly settings: RuntimeSettings;
   readonly log: Logger;
   readonly clock: Clock;
@@ -79,23 +77,23 @@ export interface RuntimeParts {
 /** The agent runtime: says who answers, and lets turns run on their own while their readers only read. */
 export class Runtime implements AgentRuntime {
   readonly conversations: Conversations;
-  readonly #parts: RuntimeParts;
-  readonly #turnParts: TurnParts;
+  readonly #deps: RuntimeDependencies;
+  readonly #turnDeps: TurnDependencies;
   readonly #toolboxes: Toolboxes;
   readonly #sessions: SessionSupervisor;
-  readonly #keys: IdempotencyKeys;
-  readonly #tokens = new TokenTurns();
+  readonly #idempotency: IdempotencyClaims;
+  readonly #tokens = new TokenTurnLimiter();
   readonly #running = new Map<AbortController, Promise<void>>();
   #directory: Directory | undefined;
 
-  constructor(parts: RuntimeParts) {
-    const { settings, log, clock, ids, models, tools, stores, interceptors } = parts;
-    this.#parts = parts;
+  constructor(deps: RuntimeDependencies) {
+    const { settings, log, clock, ids, models, tools, stores, interceptors } = deps;
+    this.#deps = deps;
     this.#toolboxes = new Toolboxes(tools, log);
     const { runningTurns, queuedTurns, queuedPerSession } = settings.limits;
-    const keep = keeping(clock);
-    this.#turnParts = {
-      keep,
+    const storeCall = storeCalls(clock);
+    this.#turnDeps = {
+      storeCall,
       clock,
       ids,
       stores,
@@ -103,24 +101,24 @@ export class Runtime implements AgentRuntime {
       models: new ModelCalls(models, clock, ids, log),
       toolboxes: this.#toolboxes,
       tools: new ToolBatches(clock),
-      gate: new Turnstile({ places: runningTurns, queue: queuedTurns, refusal: overloaded }, clock),
+      limiter: new ConcurrencyLimiter({ permits: runningTurns, queue: queuedTurns, rejection: overloaded }),
     };
     this.#sessions = new SessionSupervisor(queuedPerSession, clock, log);
-    this.#keys = new IdempotencyKeys(stores, keep, log);
+    this.#idempotency = new IdempotencyClaims(stores, storeCall, log);
     this.conversations = new SessionConversations({
       stores,
       ids,
       log,
-      keep,
+      storeCall,
       sessions: this.#sessions,
       toolboxes: this.#toolboxes,
-      directory: () => this.#known(),
+      directory: () => this.#readyDirectory(),
     });
   }
 
   /** Looks at what the agents are made of, now that it runs. @throws ConfigFault for everything that is wrong with their tools. */
   async start(signal: AbortSignal): Promise<void> {
-    const directory = new Directory(this.#parts.settings, this.#parts.models, this.#parts.resolvePath);
+    const directory = new Directory(this.#deps.settings, this.#deps.models, this.#deps.resolvePath);
     const problems: ConfigProblem[] = [];
     for (const { name, tools } of directory.agents()) {
       for (const { path, message } of await this.#toolboxes.problems(tools, signal)) {
@@ -129,7 +127,7 @@ export class Runtime implements AgentRuntime {
     }
     if (problems.length > 0) throw new ConfigFault(problems);
     const agents = new Map([...directory.agents()].map((agent) => [agent.name, agent]));
-    await recoverTurns(this.#parts.stores.one(), (name) => agents.get(name)?.onRestart ?? 'rollback', this.#parts.log);
+    await recoverTurns(this.#deps.stores.one(), (name) => agents.get(name)?.onRestart ?? 'rollback', this.#deps.log);
     this.#directory = directory;
   }
 
@@ -141,34 +139,34 @@ export class Runtime implements AgentRuntime {
     await Promise.race([Promise.all([this.#sessions.end(reason), ...this.#running.values()]), over]);
   }
 
-  resolve(name: string, principal: Principal): Resolution {
-    return this.#known().resolve(name, principal);
+  resolve(name: string, principal: Principal): TargetResolution {
+    return this.#readyDirectory().resolve(name, principal);
   }
 
-  list(principal: Principal): readonly Listing[] {
-    return this.#known().list(principal);
+  list(principal: Principal): readonly TargetInfo[] {
+    return this.#readyDirectory().list(principal);
   }
 
   async ready(): Promise<boolean> {
-    if (this.#parts.host.phase !== 'running' || !this.#known().inhabited || this.#sessions.overrun) return false;
-    const probe = keeping(this.#parts.clock, HEALTH_PATIENCE);
-    return probe(() => this.#parts.stores.one().health(), 'health').then(
+    if (this.#deps.host.phase !== 'running' || !this.#readyDirectory().canAnswer || this.#sessions.isUnstable) return false;
+    const probe = storeCalls(this.#deps.clock, HEALTH_TIMEOUT);
+    return probe(() => this.#deps.stores.one().health(), 'health').then(
       ({ ok }) => ok,
       () => false,
     );
   }
 
-  claim(key: IdempotencyKey, fingerprint: string): Promise<Claimed> {
-    return this.#keys.claim(key, fingerprint);
+  claim(key: IdempotencyKey, fingerprint: string): Promise<ClaimResult> {
+    return this.#idempotency.claim(key, fingerprint);
   }
 
   run(request: TurnRequest): AgentEvents {
-    const keyed = request.idempotency && this.#keys.turn(request.idempotency);
-    return request.session ? this.#inSession(request, request.session, keyed) : this.#alone(request, keyed);
+    const idempotent = request.idempotency && this.#idempotency.turn(request.idempotency);
+    return request.session ? this.#runInSession(request, request.session, idempotent) : this.#runStateless(request, idempotent);
   }
 
   /** A turn whose conversation the caller keeps: it ends with its one reader, and is left behind where it does not end when it is told to. */
-  #alone(request: TurnRequest, keyed: KeyedTurn | undefined): AgentEvents {
+  #runStateless(request: TurnRequest, idempotent: IdempotentTurn | undefined): AgentEvents {
     const abort = new AbortController();
     const channel = new Channel<readonly AgentEvent[]>(CHANNEL_BATCHES, () => abort.abort(abandoned()));
     const end = () => abort.abort(request.signal.reason instanceof TurnError ? request.signal.reason : abandoned());
@@ -179,29 +177,29 @@ export class Runtime implements AgentRuntime {
       this.#running.delete(abort);
     };
     abort.signal.addEventListener('abort', () => {
-      channel.hurry();
-      settling = this.#parts.clock.after(SETTLE, () => {
+      channel.unbound();
+      settling = this.#deps.clock.after(SETTLE_TIMEOUT, () => {
         over();
         const late = failed(failureOf(abort.signal.reason, true));
-        keyed?.giveUp(late);
+        idempotent?.giveUp(late);
         channel.write([late]);
         channel.end();
       });
     });
     if (request.signal.aborted) end();
     else request.signal.addEventListener('abort', end, { once: true });
-    this.#running.set(abort, this.#drive(request, keyed, abort, channel).finally(over));
+    this.#running.set(abort, this.#drive(request, idempotent, abort, channel).finally(over));
     return channel;
   }
 
   /** Drives a turn into its channel. A reader that stops reading holds the turn up, until the turn's time is over or the reader goes. */
   async #drive(
     request: TurnRequest,
-    keyed: KeyedTurn | undefined,
+    idempotent: IdempotentTurn | undefined,
     abort: AbortController,
     channel: Channel<readonly AgentEvent[]>,
   ): Promise<void> {
-    for await (const batch of this.#events(request, undefined, keyed, abort)) {
+    for await (const batch of this.#events(request, undefined, idempotent, abort)) {
       const last = batch.at(-1);
       const full = channel.write(batch);
       // Ended in the same breath, so that a reader that stops at the terminal event has not left early.
@@ -211,72 +209,76 @@ export class Runtime implements AgentRuntime {
   }
 
   /** A turn of a session, which drives it by itself, behind the session's earlier ones. */
-  #inSession(request: TurnRequest, { key, busy, fingerprint }: SessionRequest, keyed: KeyedTurn | undefined): AgentEvents {
+  #runInSession(
+    request: TurnRequest,
+    { key, busy, fingerprint }: SessionRequest,
+    idempotent: IdempotentTurn | undefined,
+  ): AgentEvents {
     const { target, principal, signal } = request;
     // Only from the credential comes the project; the agent's name keeps two agents apart, whatever the key.
     const id = { project: principal.project, agent: target.name, key };
     const turn: SessionTurn = {
       // Whoever repeats a request with a key is told what became of it, and joins nothing.
-      fingerprint: keyed ? undefined : fingerprint,
+      fingerprint: idempotent ? undefined : fingerprint,
       busy: busy ?? target.onBusy,
       outlivesReaders: target.onDisconnect === 'continue',
-      run: (history, abort) => this.#events(request, history, keyed, abort),
-      onGivenUp: (end) => keyed?.giveUp(end),
+      run: (history, abort) => this.#events(request, history, idempotent, abort),
+      onGivenUp: (end) => idempotent?.giveUp(end),
     };
-    return this.#sessions.submit(id, this.#parts.stores.one(), turn, signal);
+    return this.#sessions.submit(id, this.#deps.stores.one(), turn, signal);
   }
 
   /** The events of a turn, certain to end, and told to whoever listens. */
   async *#events(
     request: TurnRequest,
-    history: History | undefined,
-    keyed: KeyedTurn | undefined,
+    history: SessionHistory | undefined,
+    idempotent: IdempotentTurn | undefined,
     abort: AbortController,
   ): AsyncGenerator<readonly AgentEvent[]> {
-    const span = begin('turn', () => ({ request }));
-    const events = sealed(this.#begin(request, history, keyed, abort), (error) => this.#logFailure(error, request));
+    const span = startSpan('turn', () => ({ request }));
+    const events = sealed(this.#begin(request, history, idempotent, abort), (error) => this.#logFailure(error, request));
     try {
       for await (const batch of events) {
         const last = batch.at(-1);
-        if (last?.type === 'finished') span.tell({ status: last.reason, usage: last.usage });
+        if (last?.type === 'finished') span.set({ status: last.reason, usage: last.usage });
         if (last?.type === 'failed') {
-          span.tell({ status: last.failure.code });
-          await keyed?.fail(last);
+          span.set({ status: last.failure.code });
+          await idempotent?.fail(last);
         }
         yield batch;
       }
     } finally {
-      keyed?.end();
+      idempotent?.end();
     }
     span.end();
   }
 
   async *#begin(
     request: TurnRequest,
-    history: History | undefined,
-    keyed: KeyedTurn | undefined,
+    history: SessionHistory | undefined,
+    idempotent: IdempotentTurn | undefined,
     abort: AbortController,
   ): AsyncGenerator<readonly AgentEvent[]> {
-    if (this.#parts.host.phase === 'stopping') throw new TurnError('draining', 'The server is stopping.', { retryAfter: 1 });
+    if (this.#deps.host.phase === 'stopping') throw new TurnError('draining', 'The server is stopping.', { retryAfter: 1 });
     abort.signal.throwIfAborted();
-    const leave = this.#tokens.enter(request.principal);
+    const release = this.#tokens.acquire(request.principal);
     try {
-      yield* runTurn(agentBehind(request.target), request, history, keyed, abort, this.#turnParts);
+      yield* runTurn(agentOf(request.target), request, history, idempotent, abort, this.#turnDeps);
     } finally {
-      leave();
+      release();
     }
   }
 
-  #known(): Directory {
+  #readyDirectory(): Directory {
     if (!this.#directory) throw new Error('the agent runtime has not started yet');
     return this.#directory;
   }
 
   #logFailure(error: unknown, request: TurnRequest): void {
     const facts = { err: error, request_id: request.requestId, agent: request.target.name };
-    if (!(error instanceof TurnError)) this.#parts.log.error(facts, 'a turn crashed');
-    else if (OPERATORS_CONCERN.has(error.code)) this.#parts.log.warn(facts, 'a turn failed');
-    else this.#parts.log.debug(facts, 'a turn ended early');
+    if (!(error instanceof TurnError)) this.#deps.log.error(facts, 'a turn crashed');
+    else if (WARNED_FAILURES.has(error.code)) this.#deps.log.warn(facts, 'a turn failed');
+    else this.#deps.log.debug(facts, 'a turn ended early');
   }
 }
 

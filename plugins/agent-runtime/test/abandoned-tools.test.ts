@@ -1,7 +1,7 @@
 import type { Interceptor, ToolCall } from '@plugboard/kernel';
 import { ManualClock } from '@plugboard/kernel/testing';
 import t from 'tap';
-import { moments } from '../src/diagnostics/channels.js';
+import { notices } from '../src/diagnostics/channels.js';
 import { calls, collect, endOf, request, runtimeIn, ScriptedModel, says, single, textOfEvents, user } from './harness.js';
 
 const ticks = () => new Promise((resolve) => setImmediate(resolve));
@@ -37,8 +37,8 @@ async function worldWith(tool: ReturnType<typeof deaf>, more: { interceptors?: I
 t.test('R-022 a tool that ignores its signal is left behind after five seconds, and counted once', async (t) => {
   const counted: unknown[] = [];
   const count = (context: unknown) => counted.push(context);
-  moments.toolAbandoned.subscribe(count);
-  t.teardown(() => moments.toolAbandoned.unsubscribe(count));
+  notices.toolAbandoned.subscribe(count);
+  t.teardown(() => notices.toolAbandoned.unsubscribe(count));
   const tool = deaf();
   const { runtime, target, clock, abandoned } = await worldWith(tool);
   const caller = new AbortController();

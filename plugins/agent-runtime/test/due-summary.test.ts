@@ -1,13 +1,13 @@
 import type { Message } from '@plugboard/kernel';
 import * as fc from 'fast-check';
 import t from 'tap';
-import { type Room, viewOf } from '../src/history/history-view.js';
+import { type HistoryBudget, historyView } from '../src/history/history-view.js';
 import { tokensOf } from '../src/history/message-size.js';
 import { dueSummary } from '../src/history/summary/due-summary.js';
 import { tokensOfSummary } from '../src/history/summary-view.js';
 import { user } from './harness.js';
 
-const ROOM: Room = { tokens: Number.POSITIVE_INFINITY, messages: Number.POSITIVE_INFINITY };
+const ROOM: HistoryBudget = { tokens: Number.POSITIVE_INFINITY, messages: Number.POSITIVE_INFINITY };
 const NEW = [user('new')];
 const assistant = (content: string): Message => ({ role: 'assistant', content });
 const asks = (id: string): Message => ({
@@ -20,8 +20,12 @@ const size = (messages: readonly Message[]) => messages.reduce((sum, message) =>
 /** So many turns of 200 tokens. */
 const turns = (count: number): Message[] =>
   Array.from({ length: count }, () => [user('q'.repeat(370)), assistant('a'.repeat(365))]).flat();
-const due = (messages: readonly Message[], room: Partial<Room>, summary?: { messages: number; text: string }, added = NEW) =>
-  dueSummary({ messages, summary }, added, 'summarize', { ...ROOM, ...room });
+const due = (
+  messages: readonly Message[],
+  room: Partial<HistoryBudget>,
+  summary?: { messages: number; text: string },
+  added = NEW,
+) => dueSummary({ messages, summary }, added, 'summarize', { ...ROOM, ...room });
 
 t.test('a summary is due where the view would fill more than 80 % of its room, and leaves half of it', async (t) => {
   t.equal(size(turns(1)), 200);
@@ -68,7 +72,7 @@ t.test('there is none under another policy, nor where there is no room for one',
 t.test('a summary that results follow whose calls are in it is not used', async (t) => {
   const open = [...turns(1), user('x'), asks('1')];
   const view = (messages: Message[], covered: number, added = NEW) =>
-    viewOf({ messages, summary: { messages: covered, text: 'old' } }, added, 'summarize', ROOM);
+    historyView({ messages, summary: { messages: covered, text: 'old' } }, added, 'summarize', ROOM);
   t.strictSame(view(open, 4, [result('1')]), [...open, result('1')]);
   t.strictSame(view([...open, result('1'), assistant('y')], 4), [...open, result('1'), assistant('y'), ...NEW]);
   t.strictSame(view([...open, result('1'), user('images')], 5), [...open, result('1'), user('images'), ...NEW]);
@@ -79,13 +83,13 @@ t.test('a summary that results follow whose calls are in it is not used', async 
 t.test('a summary is a part of the user message behind it, whatever that is made of', async (t) => {
   const summary = { messages: 2, text: 'old' };
   const image = { type: 'image_url', image_url: { url: 'data:,' } } as const;
-  const given = viewOf({ messages: turns(1), summary }, [{ role: 'user', content: [image] }], 'summarize', ROOM);
+  const given = historyView({ messages: turns(1), summary }, [{ role: 'user', content: [image] }], 'summarize', ROOM);
   t.match(given, [{ role: 'user', content: [{ type: 'text', text: /^<summary>.*old/s }, image] }]);
   t.equal(given.length, 1);
-  const tight = viewOf({ messages: turns(1), summary }, NEW, 'summarize', { ...ROOM, tokens: 10 });
+  const tight = historyView({ messages: turns(1), summary }, NEW, 'summarize', { ...ROOM, tokens: 10 });
   t.strictSame(tight, NEW, 'it is left out where it does not fit');
   const beforeAnAnswer = { messages: [assistant('Welcome'), ...turns(1)], summary: { messages: 0, text: 'odd' } };
-  t.equal(viewOf(beforeAnAnswer, NEW, 'summarize', ROOM).length, 4);
+  t.equal(historyView(beforeAnAnswer, NEW, 'summarize', ROOM).length, 4);
 });
 
 /** Whether every provider takes it: it begins with a user, and each call has its result, each result its call. */
@@ -137,7 +141,7 @@ t.test('R-084 whatever the room, a view is valid, within it, and ends with the n
         };
         const check = (view: readonly Message[]) =>
           isValid(view) && fits(view) && JSON.stringify(view.slice(1)).endsWith(JSON.stringify(added.slice(1)).slice(1));
-        if (!check(viewOf(stored, added, 'summarize', room))) return false;
+        if (!check(historyView(stored, added, 'summarize', room))) return false;
 
         const plan = dueSummary(stored, added, 'summarize', room);
         if (!plan) return true;
@@ -145,7 +149,7 @@ t.test('R-084 whatever the room, a view is valid, within it, and ends with the n
         const after = { messages: history, summary: { messages: plan.messages, text: longest } };
         if (tokensOfSummary(longest) > plan.tokens) return true;
         made++;
-        const view = viewOf(after, added, 'summarize', room);
+        const view = historyView(after, added, 'summarize', room);
         return plan.messages > (plan.earlier?.messages ?? 0) && check(view) && JSON.stringify(view).includes('<summary>');
       }),
       { numRuns: 2000 },

@@ -44,7 +44,7 @@ export class ScriptedModel implements ModelConnector {
     this.input = input;
   }
 
-  takes(param: string): boolean {
+  supportsParam(param: string): boolean {
     return ['temperature', 'top_p', 'max_tokens', 'max_completion_tokens', 'stop', 'tool_choice', 'parallel_tool_calls'].includes(
       param,
     );

@@ -1,7 +1,7 @@
 import type { Message } from '@plugboard/kernel';
 import * as fc from 'fast-check';
 import t from 'tap';
-import { type HistoryRules, type Room, roomUnder, viewOf } from '../src/history/history-view.js';
+import { type HistoryBudget, type HistoryOptions, historyBudget, historyView } from '../src/history/history-view.js';
 import { tokensOf } from '../src/history/message-size.js';
 import { collect, endOf, request, runtimeIn, ScriptedModel, says, user } from './harness.js';
 
@@ -13,7 +13,7 @@ const asks = (id: string): Message => ({
 });
 const result = (id: string): Message => ({ role: 'tool', tool_call_id: id, content: 'r' });
 const NEW = [user('x')];
-const EVERYTHING: Room = { tokens: Number.POSITIVE_INFINITY, messages: Number.POSITIVE_INFINITY };
+const EVERYTHING: HistoryBudget = { tokens: Number.POSITIVE_INFINITY, messages: Number.POSITIVE_INFINITY };
 const size = (messages: readonly Message[]) => messages.reduce((sum, message) => sum + tokensOf(message), 0);
 
 const first = [user('one'), asks('1'), result('1'), assistant('done')];
@@ -21,8 +21,12 @@ const second = [user('two'), user('and'), assistant('fine')];
 const third = [user('three'), assistant('ok')];
 const all = [...first, ...second, ...third];
 
-const view = (history: readonly Message[], room: Partial<Room>, policy: HistoryRules['policy'] = 'truncate', added = NEW) =>
-  viewOf({ messages: history }, added, policy, { ...EVERYTHING, ...room });
+const view = (
+  history: readonly Message[],
+  room: Partial<HistoryBudget>,
+  policy: HistoryOptions['policy'] = 'truncate',
+  added = NEW,
+) => historyView({ messages: history }, added, policy, { ...EVERYTHING, ...room });
 
 t.test('what fits is given whole, with the new messages behind it', async (t) => {
   t.strictSame(view(all, { tokens: size(all) }), [...all, ...NEW]);
@@ -39,8 +43,8 @@ t.test('messages can be limited as well', async (t) => {
   t.strictSame(view(all, { messages: 8 }), [...second, ...third, ...NEW]);
   t.strictSame(view(all, { messages: 2 }), [...third, ...NEW]);
   t.strictSame(view(all, { messages: 0 }), NEW);
-  t.strictSame(roomUnder({ policy: 'truncate', maxMessages: 3, maxTokens: 50 }, 1e6), { tokens: 50, messages: 3 });
-  t.strictSame(roomUnder({ policy: 'truncate', maxMessages: 3, maxTokens: 50 }, 40), { tokens: 40, messages: 3 });
+  t.strictSame(historyBudget({ policy: 'truncate', maxMessages: 3, maxTokens: 50 }, 1e6), { tokens: 50, messages: 3 });
+  t.strictSame(historyBudget({ policy: 'truncate', maxMessages: 3, maxTokens: 50 }, 40), { tokens: 40, messages: 3 });
 });
 
 t.test('the turn that waits for the caller’s results is given with them, whatever the room', async (t) => {

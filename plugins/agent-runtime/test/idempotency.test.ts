@@ -1,7 +1,7 @@
 import type {
   AgentEvent,
   AnswerRecorder,
-  Claimed,
+  ClaimResult,
   IdempotencyKey,
   IdempotencyRecord,
   Interceptor,
@@ -33,7 +33,7 @@ class Recorder implements AnswerRecorder {
 async function worldWith(world: World) {
   const { runtime, store, target, lines } = await runtimeIn(world);
   /** Claims the key, and runs the turn if it may. */
-  const send = async (more: Partial<TurnRequest> = {}, key = KEY, fingerprint = 'f1'): Promise<Claimed | AgentEvent[]> => {
+  const send = async (more: Partial<TurnRequest> = {}, key = KEY, fingerprint = 'f1'): Promise<ClaimResult | AgentEvent[]> => {
     const claimed = await runtime.claim(key, fingerprint);
     if (claimed.kind !== 'new') return claimed;
     const idempotency = { claim: claimed.claim, recorder: new Recorder() };

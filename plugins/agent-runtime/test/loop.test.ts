@@ -327,7 +327,7 @@ t.test(
     );
     t.strictSame(model.asked[0]?.params, { top_p: 0.5, temperature: 0.2, max_completion_tokens: 50 });
     t.strictSame(
-      ['temperature', 'max_tokens', 'top_p', 'seed'].map((name) => target().honours(name)),
+      ['temperature', 'max_tokens', 'top_p', 'seed'].map((name) => target().forwardsParam(name)),
       [false, false, true, false],
     );
   },

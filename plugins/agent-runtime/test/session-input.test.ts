@@ -2,7 +2,7 @@ import type { Message } from '@plugboard/kernel';
 import { TurnError } from '@plugboard/kernel';
 import * as fc from 'fast-check';
 import t from 'tap';
-import { contribute } from '../src/history/session-input.js';
+import { newMessages } from '../src/history/session-input.js';
 import { user } from './harness.js';
 
 const assistant = (content: string): Message => ({ role: 'assistant', content });
@@ -23,7 +23,7 @@ function refusal(work: () => unknown): unknown {
 }
 
 t.test('a new session is seeded with all of it, but for system messages, which apply to this turn', async (t) => {
-  const input = contribute([], [system('s'), user('a'), assistant('b'), user('c')]);
+  const input = newMessages([], [system('s'), user('a'), assistant('b'), user('c')]);
   const { added } = input;
   t.strictSame(input.system, [system('s')]);
   t.strictSame(added, [user('a'), assistant('b'), user('c')]);
@@ -33,7 +33,7 @@ t.test(
   'a session that goes on takes what follows the last assistant message; a system message counts wherever it stands',
   async (t) => {
     const history = [user('a'), assistant('b')];
-    const { system: said, added } = contribute(history, [system('s'), user('a'), assistant('other'), user('c'), user('d')]);
+    const { system: said, added } = newMessages(history, [system('s'), user('a'), assistant('other'), user('c'), user('d')]);
     t.strictSame(added, [user('c'), user('d')]);
     t.strictSame(said, [system('s')]);
   },
@@ -41,24 +41,24 @@ t.test(
 
 t.test('results of open calls go on from there, and must answer exactly these', async (t) => {
   const history = [user('a'), asks('1', '2')];
-  t.strictSame(contribute(history, [user('a'), asks('1', '2'), result('2'), result('1')]).added, [result('2'), result('1')]);
-  t.throws(() => contribute(history, [result('1')]), {
+  t.strictSame(newMessages(history, [user('a'), asks('1', '2'), result('2'), result('1')]).added, [result('2'), result('1')]);
+  t.throws(() => newMessages(history, [result('1')]), {
     code: 'invalid_request',
     options: { param: 'messages' },
     message: /missing: 2/,
   });
   t.match(
-    refusal(() => contribute(history, [result('1'), result('3')])),
+    refusal(() => newMessages(history, [result('1'), result('3')])),
     { options: { param: 'messages[1].tool_call_id' } },
   );
   t.match(
-    refusal(() => contribute([user('a'), assistant('b')], [result('1')])),
+    refusal(() => newMessages([user('a'), assistant('b')], [result('1')])),
     { options: { param: 'messages[0].tool_call_id' } },
   );
 });
 
 t.test('a user message closes open calls, each with an error result', async (t) => {
-  t.match(contribute([user('a'), asks('1', '2'), result('1')], [user('never mind')]).added, [
+  t.match(newMessages([user('a'), asks('1', '2'), result('1')], [user('never mind')]).added, [
     { role: 'tool', tool_call_id: '2', content: 'Error: the caller gave no result for this call.' },
     user('never mind'),
   ]);
@@ -66,23 +66,23 @@ t.test('a user message closes open calls, each with an error result', async (t) 
 
 t.test('what holds nothing new, or seeds a session with unpaired calls, is refused by its place', async (t) => {
   t.match(
-    refusal(() => contribute([], [system('only')])),
+    refusal(() => newMessages([], [system('only')])),
     { code: 'invalid_request', options: { param: 'messages' } },
   );
   t.match(
-    refusal(() => contribute([user('a'), assistant('b')], [user('a'), assistant('b')])),
+    refusal(() => newMessages([user('a'), assistant('b')], [user('a'), assistant('b')])),
     { options: { param: 'messages' } },
   );
   t.match(
-    refusal(() => contribute([], [user('a'), assistant('b')])),
+    refusal(() => newMessages([], [user('a'), assistant('b')])),
     { options: { param: 'messages' } },
   );
   t.match(
-    refusal(() => contribute([], [user('a'), asks('1'), user('b')])),
+    refusal(() => newMessages([], [user('a'), asks('1'), user('b')])),
     { options: { param: 'messages[1]' } },
   );
   t.match(
-    refusal(() => contribute([], [user('a'), result('1'), user('b')])),
+    refusal(() => newMessages([], [user('a'), result('1'), user('b')])),
     { options: { param: 'messages[1]' } },
   );
 });
@@ -105,9 +105,9 @@ t.test('whatever is sent turn after turn, the history stays one that every provi
       fc.property(fc.array(fc.tuple(fc.array(message, { maxLength: 6 }), answer), { maxLength: 6 }), (turns) => {
         let history: Message[] = [];
         for (const [request, reply] of turns) {
-          let input: ReturnType<typeof contribute>;
+          let input: ReturnType<typeof newMessages>;
           try {
-            input = contribute(history, request);
+            input = newMessages(history, request);
           } catch (error) {
             if (!(error instanceof TurnError) || error.code !== 'invalid_request') throw error;
             continue;

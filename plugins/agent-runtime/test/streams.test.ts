@@ -37,11 +37,11 @@ t.test('sealed: nothing follows the terminal event, and a throw or an early end 
 });
 
 t.test('peek: looks until something is to be shown, a failure comes, or patience ends, and loses nothing', async (t) => {
-  const shows = (event: AgentEvent) => event.type === 'text';
+  const isVisible = (event: AgentEvent) => event.type === 'text';
   const clock = new ManualClock();
-  const early = await peek(stream([started], [failed]), shows, 5000, clock);
+  const early = await peek(stream([started], [failed]), isVisible, 5000, clock);
   t.match(early, { failure: { code: 'model_failed' }, connection: undefined });
-  const shown = await peek(stream([started, step], [text('a')], [finished]), shows, 5000, clock);
+  const shown = await peek(stream([started, step], [text('a')], [finished]), isVisible, 5000, clock);
   t.match(shown, { failure: undefined, connection: 'fast' });
   t.strictSame(await collect(shown.events), [started, step, text('a'), finished]);
   t.equal(clock.pending, 0);
@@ -53,7 +53,7 @@ t.test('peek: looks until something is to be shown, a failure comes, or patience
     yield [text('late')];
     yield [failed];
   })();
-  const peeking = peek(slow, shows, 5000, clock);
+  const peeking = peek(slow, isVisible, 5000, clock);
   await new Promise((resolve) => setImmediate(resolve));
   clock.advance(5000);
   const late = await peeking;
@@ -105,7 +105,7 @@ t.test('channel: a reader that leaves frees the writer and says so once; a write
 
   const hurried = new Channel<number>(1, () => {});
   const stuck = hurried.write(1);
-  hurried.hurry();
+  hurried.unbound();
   await stuck;
   t.equal(hurried.write(2), undefined);
   hurried.end();

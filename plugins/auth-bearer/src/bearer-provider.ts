@@ -1,4 +1,4 @@
-import type { AuthAnswer, AuthProvider, Clock, Credentials } from '@plugboard/kernel';
+import type { AuthProvider, AuthResult, Clock, Credentials } from '@plugboard/kernel';
 import { digestOf, sameDigest } from './digest.js';
 import type { KnownToken } from './known-token.js';
 import { LONGEST } from './plain-token.js';
@@ -29,7 +29,7 @@ export class BearerProvider implements AuthProvider {
     this.#used = used;
   }
 
-  authenticate({ bearer }: Credentials): AuthAnswer | undefined {
+  authenticate({ bearer }: Credentials): AuthResult | undefined {
     const claims = claimsForm(bearer);
     if (Buffer.byteLength(bearer) > LONGEST) return claims ? { refused: 'a malformed token' } : undefined;
     const fault = claims ? faultOfForm(bearer) : undefined;

@@ -1,4 +1,4 @@
-import { type AuthAnswer, DEFAULT_SCOPES, type Principal, type PrincipalLimits, type Scope } from '@plugboard/kernel';
+import { type AuthResult, DEFAULT_SCOPES, type Principal, type PrincipalLimits, type Scope } from '@plugboard/kernel';
 import type { ConfiguredToken } from './config.js';
 import { digestOf } from './digest.js';
 import { parseExpiry } from './expiry.js';
@@ -11,13 +11,13 @@ export interface KnownToken {
   /** Milliseconds since 1970. */
   readonly expiresAt: number;
   /** The caller whom it stands for, or why it is refused whatever the time. */
-  readonly answer: AuthAnswer;
+  readonly answer: AuthResult;
 }
 
 /** @param projects that are in the configuration: a token of any other is refused. */
 export function knownToken(record: TokenRecord, projects: ReadonlySet<string>): KnownToken {
   const { id, sha256, project, expiresAt, revokedAt } = record;
-  const answer = (): AuthAnswer => {
+  const answer = (): AuthResult => {
     if (revokedAt !== undefined) return { refused: `the token ${id} is revoked` };
     if (!projects.has(project))
       return { refused: `the token ${id} is of project "${project}", which is not in the configuration` };

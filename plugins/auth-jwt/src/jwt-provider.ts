@@ -1,6 +1,6 @@
 import {
-  type AuthAnswer,
   type AuthProvider,
+  type AuthResult,
   CLOCK,
   type Clock,
   CONFIG,
@@ -57,7 +57,7 @@ export class JwtProvider implements AuthProvider, Lifecycle {
   }
 
   /** @throws KeysUnavailable */
-  async authenticate({ bearer }: Credentials): Promise<AuthAnswer | undefined> {
+  async authenticate({ bearer }: Credentials): Promise<AuthResult | undefined> {
     if (!isToken(bearer)) return undefined;
     const issuer = namedIssuer(bearer);
     if (issuer !== undefined && issuer !== this.#config.issuer) return undefined;

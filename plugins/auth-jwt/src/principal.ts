@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { AuthAnswer } from '@plugboard/kernel';
+import type { AuthResult } from '@plugboard/kernel';
 import type { JWTPayload } from 'jose';
 import type { JwtConfig } from './config.js';
 import { BAD_SUBJECT, TOO_DEEP } from './errors.js';
@@ -13,7 +13,7 @@ const LONGEST_NAME = 64;
 const DEEPEST = 16;
 
 /** Who a checked token stands for, or why for nobody here. */
-export function principalOf(payload: JWTPayload, { issuer, project: rule }: JwtConfig, projects: readonly string[]): AuthAnswer {
+export function principalOf(payload: JWTPayload, { issuer, project: rule }: JwtConfig, projects: readonly string[]): AuthResult {
   if (!isShallow(payload, DEEPEST)) return { refused: TOO_DEEP };
   const claims = plain(payload);
   const found = projectOf(claims, rule, projects);

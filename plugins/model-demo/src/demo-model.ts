@@ -41,7 +41,7 @@ export class DemoModel implements ModelConnector {
     this.#ids = ids;
   }
 
-  takes(param: string): boolean {
+  supportsParam(param: string): boolean {
     return PARAMS.includes(param);
   }
 

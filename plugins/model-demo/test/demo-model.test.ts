@@ -121,7 +121,7 @@ t.test('takes the parameters that have an effect and no others', async (t) => {
   const demo = model();
   const asked = ['max_tokens', 'max_completion_tokens', 'tool_choice', 'temperature', 'stop'];
   t.same(
-    asked.filter((param) => demo.takes(param)),
+    asked.filter((param) => demo.supportsParam(param)),
     ['max_tokens', 'max_completion_tokens', 'tool_choice'],
   );
 });

@@ -80,7 +80,7 @@ export class OpenAiConnector implements ModelConnector, Lifecycle {
     });
   }
 
-  takes(param: string): boolean {
+  supportsParam(param: string): boolean {
     return PARAMS.has(param);
   }
 

@@ -614,7 +614,7 @@ t.test('stopping ends open requests', async (t) => {
 t.test('takes the protocol’s sampling parameters and no others', async (t) => {
   const { connector } = await open(t);
   for (const name of ['temperature', 'max_tokens', 'response_format', 'tool_choice', 'parallel_tool_calls', 'seed'])
-    t.ok(connector.takes(name));
+    t.ok(connector.supportsParam(name));
   for (const name of ['model', 'messages', 'tools', 'stream', 'n', 'user', 'store', 'top_k', 'toString'])
-    t.notOk(connector.takes(name));
+    t.notOk(connector.supportsParam(name));
 });

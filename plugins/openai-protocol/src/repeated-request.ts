@@ -1,4 +1,4 @@
-import type { Claimed } from '@plugboard/kernel';
+import type { ClaimResult } from '@plugboard/kernel';
 import { invalidRequest, type ProtocolError, serviceError } from './errors.js';
 import { httpErrorOf } from './turn-failure.js';
 
@@ -6,7 +6,7 @@ import { httpErrorOf } from './turn-failure.js';
 export const REPLAYED = { 'idempotent-replayed': 'true' } as const;
 
 /** Why a request with an idempotency key is neither run nor answered again. */
-export function repeatRefusal(claimed: Exclude<Claimed, { kind: 'new' | 'replay' }>): ProtocolError {
+export function repeatRefusal(claimed: Exclude<ClaimResult, { kind: 'new' | 'replay' }>): ProtocolError {
   switch (claimed.kind) {
     case 'running':
       return invalidRequest('The request with this Idempotency-Key is still being answered; try again in a moment.', {

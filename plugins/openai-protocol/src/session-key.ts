@@ -1,4 +1,4 @@
-import { isBlankKey, sessionKeyFault } from '@plugboard/kernel';
+import { isBlankKey, sessionKeyProblem } from '@plugboard/kernel';
 import { invalidValue, stringTooLong } from './request-errors.js';
 
 /**
@@ -8,7 +8,7 @@ import { invalidValue, stringTooLong } from './request-errors.js';
  */
 export function sessionWord(value: string | undefined, param: string): string | undefined {
   if (value === undefined || isBlankKey(value)) return undefined;
-  const fault = sessionKeyFault(value);
+  const fault = sessionKeyProblem(value);
   if (!fault) return value;
   throw fault.kind === 'too-long' ? stringTooLong(param, fault.limit, fault.bytes, 'bytes') : invalidValue(param, fault.why);
 }

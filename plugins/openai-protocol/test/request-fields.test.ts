@@ -1,4 +1,4 @@
-import { type AgentRuntime, OPEN, type Resolution, type Target } from '@plugboard/kernel';
+import { type AgentRuntime, OPEN, type Target, type TargetResolution } from '@plugboard/kernel';
 import {
   checkAgentName,
   headerSafe,
@@ -99,7 +99,7 @@ t.test('a word that names a session may be blank, and must be one that a session
 });
 
 t.test('an agent is found by its name, or the caller told of the field that holds it', async (t) => {
-  const finding = (resolution: Resolution) =>
+  const finding = (resolution: TargetResolution) =>
     resolveAgent({ resolve: () => resolution } as Partial<AgentRuntime> as AgentRuntime, 'x', 'model', OPEN);
   const target = { name: 'x' } as Target;
   t.equal(finding({ kind: 'target', target }), target);

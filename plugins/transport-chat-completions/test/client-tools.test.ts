@@ -65,7 +65,7 @@ t.test('tools are handed on where the target passes them through', async (t) => 
 
 t.test('a forced call needs tools to choose from, and a connection that takes the choice', async (t) => {
   t.match(fault({ tool_choice: 'required' }, PASSTHROUGH), { param: 'tool_choice', message: /brings no tools/ });
-  const deaf = { ...PASSTHROUGH, honours: () => false };
+  const deaf = { ...PASSTHROUGH, forwardsParam: () => false };
   t.match(fault({ tools: [weather], tool_choice: 'required' }, deaf), { param: 'tool_choice' });
   t.equal(tools({ tools: [weather], tool_choice: 'auto' }, deaf).length, 1);
 });

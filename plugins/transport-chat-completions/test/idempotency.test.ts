@@ -1,4 +1,4 @@
-import type { AgentEvent, Claimed } from '@plugboard/kernel';
+import type { AgentEvent, ClaimResult } from '@plugboard/kernel';
 import t from 'tap';
 import { bench, chunks, finished, frames, HI, refusal, says, textOf, written } from './support/route.js';
 
@@ -164,7 +164,7 @@ t.test('a failure is replayed with its status, also for a stream', async (t) => 
 });
 
 t.test('what became of a key is told where it is no answer', async (t) => {
-  const told = async (claimed: Claimed) => {
+  const told = async (claimed: ClaimResult) => {
     const { ask, turns } = bench({ rawHeaders: KEY, claimed });
     const { status, body, headers } = await refusal(ask());
     t.same(turns, []);

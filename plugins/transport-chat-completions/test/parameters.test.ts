@@ -42,7 +42,7 @@ t.test('max_completion_tokens wins over max_tokens, which is said', async (t) =>
 });
 
 t.test('a parameter that the target does not honour is named and not passed', async (t) => {
-  const target = { honours: (param: string) => param === 'top_p' };
+  const target = { forwardsParam: (param: string) => param === 'top_p' };
   t.same(sorted({ temperature: 0.5, top_p: 0.9, seed: 7 }, { target }), {
     params: { top_p: 0.9 },
     ignored: ['temperature', 'seed'],
@@ -69,7 +69,7 @@ t.test('what says no more than its absence would is not named', async (t) => {
     seed: null,
     unheard_of: null,
   };
-  t.same(sorted(defaults, { target: { honours: () => false }, sources: [] }).ignored, []);
+  t.same(sorted(defaults, { target: { forwardsParam: () => false }, sources: [] }).ignored, []);
   t.same(sorted({ tool_choice: 'none' }).ignored, []);
 });
 

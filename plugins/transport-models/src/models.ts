@@ -1,4 +1,4 @@
-import { type AgentRuntime, type Extensions, inject, injectable, type Listing, type Principal } from '@plugboard/kernel';
+import { type AgentRuntime, type Extensions, inject, injectable, type Principal, type TargetInfo } from '@plugboard/kernel';
 import { invalidRequest } from '@plugboard/openai-protocol';
 import type { HttpReply, HttpRequest, HttpRoute } from '@plugboard/transport-http';
 
@@ -44,11 +44,11 @@ export class Models {
     throw invalidRequest(`The model '${id}' does not exist`, { status: 404, param: 'model', code: 'model_not_found' });
   }
 
-  #reachable(principal: Principal): readonly Listing[] {
+  #reachable(principal: Principal): readonly TargetInfo[] {
     return this.#runtimes.one().list(principal);
   }
 }
 
-function asModel({ name, kind }: Listing): Model {
+function asModel({ name, kind }: TargetInfo): Model {
   return { id: name, object: 'model', created: 0, owned_by: kind === 'agent' ? 'svc:agent' : 'svc:model' };
 }

@@ -3,8 +3,8 @@ import {
   AgentRuntimes,
   type AuthProvider,
   AuthProviders,
-  type Listing,
   type Principal,
+  type TargetInfo,
   Transports,
 } from '@plugboard/kernel';
 import { pluginContract, testContext } from '@plugboard/kernel/testing';
@@ -12,12 +12,12 @@ import http, { ErrorFormatters, HttpRoutes } from '@plugboard/transport-http';
 import t, { type Test } from 'tap';
 import plugin from '../src/index.js';
 
-const AGENTS: readonly Listing[] = ['assistant', 'team/agent one', 'a%2Fb', 'müller'].map((name) => ({
+const AGENTS: readonly TargetInfo[] = ['assistant', 'team/agent one', 'a%2Fb', 'müller'].map((name) => ({
   name,
   kind: 'agent',
   description: 'not shown',
 }));
-const MODELS: readonly Listing[] = [{ name: 'fast', kind: 'model', description: undefined }];
+const MODELS: readonly TargetInfo[] = [{ name: 'fast', kind: 'model', description: undefined }];
 
 interface ModelList {
   readonly data: readonly { readonly id: string }[];

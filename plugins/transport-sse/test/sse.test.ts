@@ -76,7 +76,7 @@ async function transcript(batches: readonly (readonly AgentEvent[])[]): Promise<
     onBusy: 'enqueue',
     toolVisibility: 'full',
     onDisconnect: 'cancel',
-    honours: () => true,
+    forwardsParam: () => true,
   };
   const context = testContext(chatCompletions, { clock: new ManualClock(Date.UTC(2026, 10, 21, 14, 5, 9)) });
   context.provide(StreamEncoders, encoder(), 'sse');

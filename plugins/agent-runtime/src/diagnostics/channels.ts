@@ -22,10 +22,10 @@ export const channels = {
 /**
  * What happens at one moment, for the same listeners.
  *
- * - `plugboard.tool.abandoned`: `{ turn, id, entry, tool }`, once for a tool that was told to end, and had not five seconds later. Its call ended on
- *   `plugboard.tool` when it was told.
+ * - `plugboard.tool.abandoned`: `{ turn, id, entry, tool }`, once for a tool that was published to end, and had not five seconds later. Its call ended on
+ *   `plugboard.tool` when it was published.
  */
-export const moments = {
+export const notices = {
   toolAbandoned: channel('plugboard.tool.abandoned'),
 } as const;
 
@@ -34,27 +34,27 @@ type Operation = keyof typeof channels;
 /** One operation that is listened to. */
 export interface Span {
   /** More is known: it is added to the context. */
-  tell(facts: object): void;
+  set(fields: object): void;
   end(): void;
   fail(error: unknown): void;
 }
 
-const UNHEARD: Span = { tell() {}, end() {}, fail() {} };
+const NO_SPAN: Span = { set() {}, end() {}, fail() {} };
 
 /** @param context makes what listeners are given; not called where there are none. */
-export function begin(operation: Operation, context: () => object): Span {
+export function startSpan(operation: Operation, context: () => object): Span {
   const channel = channels[operation];
   const { start, asyncEnd, error: errors } = channel as unknown as Record<'start' | 'asyncEnd' | 'error', Channel>;
-  if (!start.hasSubscribers && !asyncEnd.hasSubscribers && !errors.hasSubscribers) return UNHEARD;
-  const told: Record<string, unknown> = { ...context() };
-  start.publish(told);
+  if (!start.hasSubscribers && !asyncEnd.hasSubscribers && !errors.hasSubscribers) return NO_SPAN;
+  const published: Record<string, unknown> = { ...context() };
+  start.publish(published);
   return {
-    tell: (facts) => Object.assign(told, facts),
-    end: () => asyncEnd.publish(told),
+    set: (fields) => Object.assign(published, fields),
+    end: () => asyncEnd.publish(published),
     fail: (error) => {
-      told.error = error;
-      errors.publish(told);
-      asyncEnd.publish(told);
+      published.error = error;
+      errors.publish(published);
+      asyncEnd.publish(published);
     },
   };
 }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Extensions, ModelConnector, Target } from '@plugboard/kernel';
 import { DEFAULT_PROJECT, parseDuration } from '@plugboard/kernel';
 import type { AgentSettings } from '../config.js';
-import type { HistoryRules } from '../history/history-view.js';
+import type { HistoryOptions } from '../history/history-view.js';
 import { modelNames } from './check-config.js';
 import { sets } from './parameters.js';
 import { readPrompt } from './system-prompt.js';
@@ -30,7 +30,7 @@ export interface Agent extends Target {
   /** Milliseconds for one turn. */
   readonly timeout: number;
   readonly onRestart: RestartPolicy;
-  readonly history: HistoryRules;
+  readonly history: HistoryOptions;
   /** Tokens that fit into one request and its answer together. */
   readonly contextWindow: number;
 }
@@ -38,12 +38,12 @@ export interface Agent extends Target {
 const agents = new WeakSet<Target>();
 
 /** What stands behind a target. @throws where it is none that a directory gave. */
-export function agentBehind(target: Target): Agent {
+export function agentOf(target: Target): Agent {
   if (!agents.has(target)) throw new TypeError(`"${target.name}" is no target that the runtime's resolve() gave`);
   return target as Agent;
 }
 
-function made(agent: Agent): Agent {
+function register(agent: Agent): Agent {
   agents.add(agent);
   return agent;
 }
@@ -56,7 +56,7 @@ export function configuredAgent(
   resolvePath: (path: string) => string,
 ): Agent {
   const system = readPrompt(settings, resolvePath);
-  return made({
+  return register({
     kind: 'agent',
     name,
     project: settings.project,
@@ -83,7 +83,7 @@ export function configuredAgent(
 
 /** A raw model connection, wrapped as the smallest agent: no prompt, no tools of its own, one model call. */
 export function rawModel(name: string, models: Extensions<ModelConnector>): Agent {
-  return made({
+  return register({
     kind: 'model',
     name,
     project: DEFAULT_PROJECT,
@@ -113,11 +113,11 @@ function connected(names: readonly string[], params: Readonly<Record<string, unk
     connection: connections[0] ?? '',
     input: first?.input ?? (['text'] as const),
     contextWindow: first?.contextWindow ?? Number.POSITIVE_INFINITY,
-    honours: (param: string) => !sets(params, param) && first?.takes(param) === true,
+    forwardsParam: (param: string) => !sets(params, param) && first?.supportsParam(param) === true,
   };
 }
 
-function historyRules(settings: AgentSettings['history']): HistoryRules {
+function historyRules(settings: AgentSettings['history']): HistoryOptions {
   const { policy = 'truncate', maxMessages, maxTokens } = typeof settings === 'string' ? { policy: settings } : settings;
   return { policy, maxMessages: maxMessages ?? Number.POSITIVE_INFINITY, maxTokens: maxTokens ?? Number.POSITIVE_INFINITY };
 }

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { CheckContext, ConfigProblem } from '@plugboard/kernel';
 import { DEFAULT_PROJECT, nearest } from '@plugboard/kernel';
 import type { AgentSettings, RuntimeSettings } from '../config.js';
-import { LEAST_ROOM } from '../history/summary/due-summary.js';
+import { MIN_SUMMARY_BUDGET } from '../history/summary/due-summary.js';
 import { promptFile } from './system-prompt.js';
 
 /** Everything wrong with the agents that their schema cannot say: references that lead nowhere, names that clash, prompts that cannot be read. */
@@ -97,11 +97,11 @@ function checkPrompt(agent: AgentSettings, context: CheckContext, at: At): Confi
 
 function checkHistory({ history }: AgentSettings, at: At): ConfigProblem[] {
   if (typeof history === 'string' || history.policy !== 'summarize') return [];
-  if (history.maxTokens === undefined || history.maxTokens >= LEAST_ROOM) return [];
+  if (history.maxTokens === undefined || history.maxTokens >= MIN_SUMMARY_BUDGET) return [];
   return [
     {
       path: at('history', 'maxTokens'),
-      message: `with less than ${LEAST_ROOM} tokens there is no room for a summary; raise it, or choose the policy "truncate"`,
+      message: `with less than ${MIN_SUMMARY_BUDGET} tokens there is no room for a summary; raise it, or choose the policy "truncate"`,
     },
   ];
 }

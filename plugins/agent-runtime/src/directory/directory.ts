@@ -1,4 +1,4 @@
-import type { Extensions, Listing, ModelConnector, Resolution } from '@plugboard/kernel';
+import type { Extensions, ModelConnector, TargetInfo, TargetResolution } from '@plugboard/kernel';
 import { DEFAULT_PROJECT, type Principal } from '@plugboard/kernel';
 import type { RuntimeSettings } from '../config.js';
 import { type Agent, configuredAgent, rawModel } from './agent.js';
@@ -27,7 +27,7 @@ export class Directory {
     }
   }
 
-  resolve(name: string, principal: Principal): Resolution {
+  resolve(name: string, principal: Principal): TargetResolution {
     const agent = this.#agents.get(name);
     if (agent) return reaches(principal, agent) ? { kind: 'target', target: agent } : { kind: 'forbidden' };
     const model = reachesModels(principal) ? this.#models.get(name) : undefined;
@@ -37,7 +37,7 @@ export class Directory {
     return { kind: 'target', target: standIn };
   }
 
-  list(principal: Principal): Listing[] {
+  list(principal: Principal): TargetInfo[] {
     const agents = [...this.#agents.values()].filter((agent) => reaches(principal, agent));
     const models = reachesModels(principal) ? [...this.#models.values()] : [];
     return [...agents, ...models.filter((model) => !this.#agents.has(model.name))].map(({ name, kind, description }) => ({
@@ -57,7 +57,7 @@ export class Directory {
   }
 
   /** Whether there is anybody to answer at all. */
-  get inhabited(): boolean {
+  get canAnswer(): boolean {
     return this.#agents.size > 0 && this.#models.size > 0;
   }
 }

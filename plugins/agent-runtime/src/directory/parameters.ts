@@ -7,7 +7,7 @@ export function sets(params: Readonly<Record<string, unknown>>, name: string): b
 }
 
 /** The parameters of a turn: the caller's, and the agent's own over them. Of a caller's two names for one parameter the newer counts. */
-export function layParams(
+export function mergeParams(
   agent: Readonly<Record<string, unknown>>,
   caller: Readonly<Record<string, unknown>>,
   takesTools: boolean,

@@ -15,7 +15,7 @@ export interface SessionInput {
  *
  * @throws TurnError `invalid_request` where the request holds nothing new, or tool results that answer no open call.
  */
-export function contribute(history: readonly Message[], request: readonly Message[]): SessionInput {
+export function newMessages(history: readonly Message[], request: readonly Message[]): SessionInput {
   const system = request.filter(({ role }) => role === 'system');
   const start = history.length === 0 ? 0 : request.findLastIndex(({ role }) => role === 'assistant') + 1;
   const fresh = request.slice(start).filter(({ role }) => role !== 'system');
@@ -23,9 +23,9 @@ export function contribute(history: readonly Message[], request: readonly Messag
     !fresh.some(({ role }) => role === 'user' || role === 'tool' || role === 'function') ||
     fresh.at(-1)?.role === 'assistant'
   ) {
-    throw refused('messages', 'A turn of a session needs a user or tool message after the last assistant message.');
+    throw invalidRequest('messages', 'A turn of a session needs a user or tool message after the last assistant message.');
   }
-  if (history.length === 0) refuseUnpaired(request);
+  if (history.length === 0) assertPairedToolCalls(request);
   const added = [...closeOpenCalls(history, fresh, start), ...fresh];
   return { system, added };
 }
@@ -35,17 +35,17 @@ export function contribute(history: readonly Message[], request: readonly Messag
  *
  * @throws TurnError `invalid_request`
  */
-export function supplement(history: readonly Message[], messages: readonly Message[]): readonly Message[] {
+export function appendedMessages(history: readonly Message[], messages: readonly Message[]): readonly Message[] {
   const prompt = messages.findIndex(({ role }) => role === 'system');
   if (prompt >= 0)
-    throw refused(
+    throw invalidRequest(
       `items[${prompt}].role`,
       'A session keeps no system messages: the prompt is the agent’s, or comes with a turn.',
     );
   const other = messages.findIndex(({ role }) => role !== 'tool');
   const results = history.length === 0 ? 0 : other < 0 ? messages.length : other;
   const closing = closeOpenCalls(history, messages.slice(0, results), 0);
-  refuseUnpaired(messages, results);
+  assertPairedToolCalls(messages, results);
   return [...closing, ...messages];
 }
 
@@ -72,44 +72,44 @@ function closeOpenCalls(history: readonly Message[], fresh: readonly Message[], 
   for (const [index, message] of fresh.entries()) {
     if (message.role !== 'tool') continue;
     if (index >= leading || !open.delete(message.tool_call_id)) {
-      throw refused(
+      throw invalidRequest(
         `messages[${start + index}].tool_call_id`,
         `No call with the id '${message.tool_call_id}' waits for a result at this place in the session.`,
       );
     }
   }
   if (leading > 0 && open.size > 0) {
-    throw refused('messages', `The results of these tool calls are missing: ${[...open].join(', ')}.`);
+    throw invalidRequest('messages', `The results of these tool calls are missing: ${[...open].join(', ')}.`);
   }
   return [...open].map((id) => ({ role: 'tool', tool_call_id: id, content: 'Error: the caller gave no result for this call.' }));
 }
 
 /** What is kept is a conversation that every provider takes: each call has its result, each result its call. @param from the results before it answer earlier calls. */
-function refuseUnpaired(messages: readonly Message[], from = 0): void {
+function assertPairedToolCalls(messages: readonly Message[], from = 0): void {
   let open = new Map<string, number>();
   for (const [index, message] of messages.entries()) {
     if (index < from) continue;
     if (message.role === 'tool') {
       if (!open.delete(message.tool_call_id)) {
-        throw refused(
+        throw invalidRequest(
           `messages[${index}]`,
           `messages[${index}] answers the tool call '${message.tool_call_id}', which is not open there.`,
         );
       }
     } else if (message.role !== 'system') {
-      refuseOpen(open);
+      assertNoOpenCalls(open);
       open = new Map(message.role === 'assistant' ? (message.tool_calls ?? []).map(({ id }) => [id, index]) : []);
     }
   }
-  refuseOpen(open);
+  assertNoOpenCalls(open);
 }
 
-function refuseOpen(open: ReadonlyMap<string, number>): void {
+function assertNoOpenCalls(open: ReadonlyMap<string, number>): void {
   for (const [id, index] of open) {
-    throw refused(`messages[${index}]`, `messages[${index}] calls a tool, and no tool message answers the call '${id}'.`);
+    throw invalidRequest(`messages[${index}]`, `messages[${index}] calls a tool, and no tool message answers the call '${id}'.`);
   }
 }
 
-function refused(param: string, message: string): TurnError {
+function invalidRequest(param: string, message: string): TurnError {
   return new TurnError('invalid_request', message, { param });
 }

@@ -9,7 +9,7 @@ export type Conversation = Pick<StoredSession, 'messages' | 'summary'>;
  * weight that it had when it was said. A message of its own would stand before a user message, and the templates of many models want roles that alternate. A system message would be a
  * second one, which not every server takes; and in the prompt's place, what a user once said would speak with the prompt's authority.
  */
-export function behindSummary(summary: Summary, conversation: readonly Message[]): readonly Message[] {
+export function withSummary(summary: Summary, conversation: readonly Message[]): readonly Message[] {
   const [first, ...others] = conversation;
   const text = shown(summary.text);
   if (first?.role !== 'user') return [{ role: 'user', content: text }, ...conversation];

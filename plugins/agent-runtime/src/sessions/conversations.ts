@@ -25,19 +25,19 @@ import {
   type TurnPage,
 } from '@plugboard/kernel';
 import type { Directory } from '../directory/directory.js';
-import { supplement } from '../history/session-input.js';
+import { appendedMessages } from '../history/session-input.js';
 import type { Toolboxes } from '../tools/toolbox.js';
-import { assertRoom } from './session-limits.js';
+import { assertNotFull } from './session-limits.js';
 import type { SessionSupervisor } from './session-supervisor.js';
-import type { Keep } from './store-call.js';
+import type { StoreCall } from './store-call.js';
 
-export interface ConversationParts {
+export interface ConversationDependencies {
   readonly stores: Extensions<SessionStore>;
   readonly sessions: SessionSupervisor;
   readonly toolboxes: Toolboxes;
   readonly ids: IdSource;
   readonly log: Logger;
-  readonly keep: Keep;
+  readonly storeCall: StoreCall;
   directory(): Directory;
 }
 
@@ -46,105 +46,105 @@ const RANDOM_KEY = 22;
 
 /** Sessions as their callers handle them. Whatever changes one goes through its actor, so that no turn runs beside it. */
 export class SessionConversations implements Conversations {
-  readonly #parts: ConversationParts;
-  readonly #keep: Keep;
+  readonly #deps: ConversationDependencies;
+  readonly #storeCall: StoreCall;
 
-  constructor(parts: ConversationParts) {
-    this.#parts = parts;
-    this.#keep = parts.keep;
+  constructor(deps: ConversationDependencies) {
+    this.#deps = deps;
+    this.#storeCall = deps.storeCall;
   }
 
   async create(target: Target, { key, metadata, messages }: NewConversation, principal: Principal): Promise<Conversation> {
     const id = { project: principal.project, agent: target.name, key: key ?? this.#randomKey() };
-    const added = supplement([], messages);
-    await this.#parts.sessions.whileIdle(id, this.#store, () =>
-      this.#keepNew(() => this.#store.create(id, { metadata, messages: added }), 'create', id),
+    const added = appendedMessages([], messages);
+    await this.#deps.sessions.whileIdle(id, this.#store, () =>
+      this.#insert(() => this.#store.create(id, { metadata, messages: added }), 'create', id),
     );
-    return this.#known(id);
+    return this.#created(id);
   }
 
   async list(page: Omit<SessionPage, 'agents'>, principal: Principal): Promise<readonly Conversation[]> {
     if (page.after !== undefined && !(await this.#find(page.after, principal)))
       throw new TurnError('invalid_request', `No conversation '${page.after}' to go on after.`, { param: 'after' });
-    const found = await this.#keep(() => this.#store.list(principal.project, { ...page, agents: principal.agents }), 'list');
-    return found.map((facts) => this.#told(facts));
+    const found = await this.#storeCall(() => this.#store.list(principal.project, { ...page, agents: principal.agents }), 'list');
+    return found.map((facts) => this.#withStatus(facts));
   }
 
   async get(id: string, principal: Principal): Promise<Conversation> {
-    return this.#told(await this.#reached(id, principal));
+    return this.#withStatus(await this.#require(id, principal));
   }
 
   async setMetadata(conversation: string, metadata: Metadata, principal: Principal): Promise<Conversation> {
-    const { id } = await this.#reached(conversation, principal);
-    await this.#keep(() => this.#store.setMetadata(id, metadata), 'setMetadata', id);
+    const { id } = await this.#require(conversation, principal);
+    await this.#storeCall(() => this.#store.setMetadata(id, metadata), 'setMetadata', id);
     return this.get(conversation, principal);
   }
 
   async turns(conversation: string, page: TurnPage, principal: Principal): Promise<ConversationTurns> {
-    const { id } = await this.#reached(conversation, principal);
-    return this.#shown(id, await this.#keep(() => this.#store.turns(id, page), 'turns', id));
+    const { id } = await this.#require(conversation, principal);
+    return this.#withTools(id, await this.#storeCall(() => this.#store.turns(id, page), 'turns', id));
   }
 
   async append(conversation: string, messages: readonly Message[], principal: Principal): Promise<ConversationTurns> {
-    const { id } = await this.#reached(conversation, principal);
-    const added = await this.#parts.sessions.whileIdle(id, this.#store, async (history) => {
-      const stored = await this.#keep(() => history.current(), 'load', id);
-      assertRoom(stored);
-      const fresh = supplement(stored.messages, messages);
-      await this.#keep(() => this.#store.commit(id, { expected: stored.version, messages: fresh }), 'commit', id);
-      return this.#keep(() => this.#store.turns(id, { order: 'desc', limit: 1 }), 'turns', id);
+    const { id } = await this.#require(conversation, principal);
+    const added = await this.#deps.sessions.whileIdle(id, this.#store, async (history) => {
+      const stored = await this.#storeCall(() => history.current(), 'load', id);
+      assertNotFull(stored);
+      const fresh = appendedMessages(stored.messages, messages);
+      await this.#storeCall(() => this.#store.commit(id, { expected: stored.version, messages: fresh }), 'commit', id);
+      return this.#storeCall(() => this.#store.turns(id, { order: 'desc', limit: 1 }), 'turns', id);
     });
-    return this.#shown(id, added);
+    return this.#withTools(id, added);
   }
 
   async fork(conversation: string, { key, turns }: ForkRequest, principal: Principal): Promise<Conversation> {
-    const { id, turns: all } = await this.#reached(conversation, principal);
+    const { id, turns: all } = await this.#require(conversation, principal);
     const copy = { ...id, key: key ?? this.#randomKey() };
-    await this.#parts.sessions.whileIdle(copy, this.#store, () =>
-      this.#keepNew(() => this.#store.fork(id, copy.key, Math.min(turns ?? all, all)), 'fork', copy),
+    await this.#deps.sessions.whileIdle(copy, this.#store, () =>
+      this.#insert(() => this.#store.fork(id, copy.key, Math.min(turns ?? all, all)), 'fork', copy),
     );
-    return this.#known(copy);
+    return this.#created(copy);
   }
 
   async cancel(conversation: string, principal: Principal): Promise<Conversation> {
-    const { id } = await this.#reached(conversation, principal);
-    await this.#parts.sessions.cancel(id, new TurnError('turn_cancelled', 'The turn was cancelled by another request.'));
+    const { id } = await this.#require(conversation, principal);
+    await this.#deps.sessions.cancel(id, new TurnError('turn_cancelled', 'The turn was cancelled by another request.'));
     return this.get(conversation, principal);
   }
 
   async delete(conversation: string, principal: Principal): Promise<void> {
-    const { id } = await this.#reached(conversation, principal);
+    const { id } = await this.#require(conversation, principal);
     const reason = new TurnError('session_deleted', 'The session was deleted by another request before the turn had ended.');
-    const existed = await this.#parts.sessions.clear(id, this.#store, reason, () =>
-      this.#keep(() => this.#store.delete(id), 'delete', id),
+    const existed = await this.#deps.sessions.clear(id, this.#store, reason, () =>
+      this.#storeCall(() => this.#store.delete(id), 'delete', id),
     );
     if (!existed) throw notFound();
     const { token, tokenId } = principal;
     const facts = { project: id.project, agent: id.agent, conversation, token_id: tokenId, token_name: token };
-    audit(this.#parts.log, 'session_deleted', facts, 'a session was deleted');
+    audit(this.#deps.log, 'session_deleted', facts, 'a session was deleted');
   }
 
   get #store(): SessionStore {
-    return this.#parts.stores.one();
+    return this.#deps.stores.one();
   }
 
   #randomKey(): string {
-    return this.#parts.ids.base62(RANDOM_KEY);
+    return this.#deps.ids.base62(RANDOM_KEY);
   }
 
   async #find(conversation: string, { project, agents }: Principal): Promise<SessionFacts | undefined> {
     if (!isConversationId(conversation)) return undefined;
-    const facts = await this.#keep(() => this.#store.find(project, conversation), 'find');
+    const facts = await this.#storeCall(() => this.#store.find(project, conversation), 'find');
     return facts && (agents?.includes(facts.id.agent) ?? true) ? facts : undefined;
   }
 
-  async #reached(conversation: string, principal: Principal): Promise<SessionFacts> {
+  async #require(conversation: string, principal: Principal): Promise<SessionFacts> {
     const facts = await this.#find(conversation, principal);
     if (!facts) throw notFound();
     return facts;
   }
 
-  async #keepNew(make: () => Promise<void>, operation: string, id: SessionId): Promise<void> {
+  async #insert(make: () => Promise<void>, operation: string, id: SessionId): Promise<void> {
     const work = () =>
       make().then(
         () => true,
@@ -153,25 +153,25 @@ export class SessionConversations implements Conversations {
           throw error;
         },
       );
-    if (!(await this.#keep(work, operation, id)))
+    if (!(await this.#storeCall(work, operation, id)))
       throw new TurnError('conversation_exists', 'There is a conversation under this key already.');
   }
 
   /** A session that was just made. */
-  async #known(id: SessionId): Promise<Conversation> {
-    const facts = await this.#keep(() => this.#store.facts(id), 'facts', id);
+  async #created(id: SessionId): Promise<Conversation> {
+    const facts = await this.#storeCall(() => this.#store.facts(id), 'facts', id);
     if (!facts) throw notFound(); // somebody deleted it at once
-    return this.#told(facts);
+    return this.#withStatus(facts);
   }
 
-  #told(facts: SessionFacts): Conversation {
-    return { ...facts, status: this.#parts.sessions.statusOf(facts.id) };
+  #withStatus(facts: SessionFacts): Conversation {
+    return { ...facts, status: this.#deps.sessions.statusOf(facts.id) };
   }
 
   /** What is known of the agent may have changed since, and its tools may be out of reach: its sessions can be read all the same. */
-  async #shown({ agent: name }: SessionId, turns: readonly StoredTurn[]): Promise<ConversationTurns> {
-    const agent = this.#parts.directory().named(name);
-    const toolbox = agent && (await this.#parts.toolboxes.of(agent.tools, new AbortController().signal).catch(() => undefined));
+  async #withTools({ agent: name }: SessionId, turns: readonly StoredTurn[]): Promise<ConversationTurns> {
+    const agent = this.#deps.directory().named(name);
+    const toolbox = agent && (await this.#deps.toolboxes.of(agent.tools, new AbortController().signal).catch(() => undefined));
     return {
       turns,
       toolVisibility: agent?.toolVisibility ?? 'none',

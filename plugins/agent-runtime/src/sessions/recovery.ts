@@ -1,7 +1,7 @@
 import type { AssistantMessage, InterruptedTurn, Logger, Message, SessionStore } from '@plugboard/kernel';
 import { TurnError } from '@plugboard/kernel';
 import type { RestartPolicy } from '../directory/agent.js';
-import { contribute } from '../history/session-input.js';
+import { newMessages } from '../history/session-input.js';
 
 const NOTE: AssistantMessage = { role: 'assistant', content: 'The previous answer was interrupted.' };
 
@@ -20,7 +20,7 @@ export async function recoverTurns(store: SessionStore, policyOf: (agent: string
 /** A turn that was left behind began before others that are kept by now: its input is kept as one that comes after them, or not at all. */
 async function keepInput(store: SessionStore, { id, turnId, input }: InterruptedTurn, log: Logger): Promise<void> {
   const { version, messages } = await store.load(id);
-  const added = fitting(messages, input);
+  const added = appendable(messages, input);
   if (added) await store.commit(id, { turnId, expected: version, messages: [...added, NOTE] });
   else
     log.warn(
@@ -30,9 +30,9 @@ async function keepInput(store: SessionStore, { id, turnId, input }: Interrupted
 }
 
 /** What of the input may stand behind the messages, so that every provider takes the whole. */
-function fitting(messages: readonly Message[], input: readonly Message[]): readonly Message[] | undefined {
+function appendable(messages: readonly Message[], input: readonly Message[]): readonly Message[] | undefined {
   try {
-    return contribute(messages, input).added;
+    return newMessages(messages, input).added;
   } catch (error) {
     if (error instanceof TurnError) return undefined;
     throw error;

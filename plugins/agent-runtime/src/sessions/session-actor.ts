@@ -1,13 +1,11 @@
 import type { BusyMode, Clock, Timer } from '@plugboard/kernel';
 import { type AgentEvent, type AgentEvents, failed, failureOf, TurnError, type TurnFailed } from '@plugboard/kernel';
 import { abandoned, Broadcast } from '../streams/broadcast.js';
-import type { History } from './history.js';
+import { SETTLE_TIMEOUT } from '../streams/settle-timeout.js';
+import type { SessionHistory } from './session-history.js';
 
 /** How long a turn waits for the earlier ones of its session, in milliseconds. */
-const PATIENCE = 60_000;
-/** How long a turn that was told to end may take for it, in milliseconds. It is left behind then, and the next one begins. */
-const SETTLE = 5_000;
-
+const QUEUE_TIMEOUT = 60_000;
 /** A turn that is to be run in a session. */
 export interface SessionTurn {
   /** Equal for a retry of the same request, which joins the turn instead of running another. */
@@ -17,8 +15,8 @@ export interface SessionTurn {
   /** Whether it goes on when nobody reads it any more. */
   readonly outlivesReaders: boolean;
   /** The turn's events, sealed. @param history what the session holds; nobody else touches it meanwhile. */
-  run(history: History, abort: AbortController): AgentEvents;
-  /** Told of an end that `run` does not tell: the turn was refused, ended while it waited, or was left behind. */
+  run(history: SessionHistory, abort: AbortController): AgentEvents;
+  /** Told of an end that `run` does not tell: the turn was rejected, ended while it waited, or was left behind. */
   onGivenUp(end: TurnFailed): void;
 }
 
@@ -29,7 +27,7 @@ interface Job {
   /** Whose mailbox it is in. */
   actor: SessionActor;
   /** Ends its wait. */
-  patience?: Timer;
+  queueTimer?: Timer;
 }
 
 /**
@@ -37,7 +35,7 @@ interface Job {
  * read. What it knows of the conversation is its own, and goes with it.
  */
 export class SessionActor {
-  readonly #history: History;
+  readonly #history: SessionHistory;
   readonly #limit: number;
   readonly #clock: Clock;
   readonly #onCrash: () => void;
@@ -54,7 +52,7 @@ export class SessionActor {
    * @param limit how many turns may wait.
    * @param onCrash called when a turn broke in a way that no turn should. The actor takes no further turn then.
    */
-  constructor(history: History, limit: number, clock: Clock, onCrash: () => void) {
+  constructor(history: SessionHistory, limit: number, clock: Clock, onCrash: () => void) {
     this.#history = history;
     this.#limit = limit;
     this.#clock = clock;
@@ -72,15 +70,17 @@ export class SessionActor {
 
   /** Takes a turn on, or lets a retry join the one that it repeats. What comes back is this caller's reading of it. @param signal the caller's. */
   submit(turn: SessionTurn, signal: AbortSignal): AgentEvents {
-    const twin =
+    const duplicate =
       turn.fingerprint === undefined ? undefined : this.#jobs().find((job) => job.turn.fingerprint === turn.fingerprint);
-    if (twin)
-      return this.#read(twin, signal) ?? refused(turn, busy('The same request is being answered, and too far on to be joined'));
-    if (turn.busy === 'reject' && this.busy) return refused(turn, busy('The session is busy with another turn'));
+    if (duplicate)
+      return (
+        this.#read(duplicate, signal) ?? rejected(turn, busy('The same request is being answered, and too far on to be joined'))
+      );
+    if (turn.busy === 'reject' && this.busy) return rejected(turn, busy('The session is busy with another turn'));
     if (turn.busy === 'interrupt')
       this.#endAll(new TurnError('turn_interrupted', 'The turn was interrupted by a newer request to its session.'));
     if (this.#occupied && this.#waiting.size >= this.#limit)
-      return refused(turn, busy('The session is busy, and its queue is full'));
+      return rejected(turn, busy('The session is busy, and its queue is full'));
 
     const job: Job = {
       turn,
@@ -93,11 +93,11 @@ export class SessionActor {
     this.#waiting.add(job);
     const events = this.#read(job, signal);
     if (this.#occupied)
-      job.patience = this.#clock.after(PATIENCE, () =>
+      job.queueTimer = this.#clock.after(QUEUE_TIMEOUT, () =>
         job.actor.#end(job, busy('The session was busy with earlier turns for too long')),
       );
     else this.#next();
-    return events ?? told(failed(failureOf(abandoned(), false)));
+    return events ?? only(failed(failureOf(abandoned(), false)));
   }
 
   /** Ends what waits, and then what runs, so that nothing moves up in between. Resolved when all has settled. */
@@ -110,7 +110,7 @@ export class SessionActor {
    * Does what must not happen beside a turn; turns that come meanwhile wait.
    * @throws TurnError `session_busy` where the session has turns already; what the work throws.
    */
-  whileIdle<T>(work: (history: History) => Promise<T>): Promise<T> {
+  whileIdle<T>(work: (history: SessionHistory) => Promise<T>): Promise<T> {
     if (this.busy) return Promise.reject(busy('The session is busy with a turn'));
     return this.#hold(() => work(this.#history));
   }
@@ -131,7 +131,7 @@ export class SessionActor {
     void successor.#hold(() => this.#released);
   }
 
-  /** What waits is refused. */
+  /** What waits is rejected. */
   refuseWaiting(reason: TurnError): void {
     for (const job of this.#waiting) this.#end(job, reason);
   }
@@ -165,7 +165,7 @@ export class SessionActor {
     const [job] = this.#waiting;
     if (!job || this.#occupied || this.#crashed) return;
     this.#waiting.delete(job);
-    job.patience?.cancel();
+    job.queueTimer?.cancel();
     this.#running = job;
     this.#settled = this.#drive(job);
   }
@@ -177,8 +177,8 @@ export class SessionActor {
     const late = Promise.withResolvers<'late'>();
     let timer: Timer | undefined;
     const onAbort = () => {
-      job.broadcast.hurry();
-      timer = this.#clock.after(SETTLE, () => late.resolve('late'));
+      job.broadcast.unbound();
+      timer = this.#clock.after(SETTLE_TIMEOUT, () => late.resolve('late'));
     };
     if (signal.aborted) onAbort();
     else signal.addEventListener('abort', onAbort, { once: true });
@@ -215,11 +215,11 @@ export class SessionActor {
     if (this.#running) this.#end(this.#running, reason);
   }
 
-  /** One that waits is gone at once; one that runs is told, and settles. */
+  /** One that waits is gone at once; one that runs is only, and settles. */
   #end(job: Job, reason: TurnError): void {
     job.abort.abort(reason);
     if (!this.#waiting.delete(job)) return;
-    job.patience?.cancel();
+    job.queueTimer?.cancel();
     const end = failed(failureOf(reason, false));
     job.turn.onGivenUp(end);
     job.broadcast.write([end]);
@@ -231,13 +231,13 @@ function busy(what: string): TurnError {
   return new TurnError('session_busy', `${what}; try again in a moment.`, { retryAfter: 1 });
 }
 
-/** A turn that is refused before it begins. */
-export function refused(turn: SessionTurn, reason: TurnError): AgentEvents {
+/** A turn that is rejected before it begins. */
+export function rejected(turn: SessionTurn, reason: TurnError): AgentEvents {
   const end = failed(failureOf(reason, false));
   turn.onGivenUp(end);
-  return told(end);
+  return only(end);
 }
 
-async function* told(end: TurnFailed): AsyncGenerator<readonly AgentEvent[]> {
+async function* only(end: TurnFailed): AsyncGenerator<readonly AgentEvent[]> {
   yield [end];
 }

@@ -1,19 +1,19 @@
 import type { Clock, Logger, SessionId, SessionStore } from '@plugboard/kernel';
 import { type AgentEvents, TurnError } from '@plugboard/kernel';
-import { History } from './history.js';
-import { refused, SessionActor, type SessionTurn } from './session-actor.js';
+import { rejected, SessionActor, type SessionTurn } from './session-actor.js';
+import { SessionHistory } from './session-history.js';
 
 /** A session that nobody uses for this long leaves the memory, in milliseconds; it is loaded again when somebody does. */
 const HIBERNATE_AFTER = 15 * 60_000;
 const SWEEP_EVERY = 60_000;
 /** So many sessions are in memory at the most; beyond, those go that were not used for the longest time. */
-const MOST_ACTORS = 10_000;
+const MAX_ACTORS = 10_000;
 /** A session that crashes so often within this time is closed for a while. */
-const CRASHES = 3;
+const MAX_CRASHES = 3;
 const CRASH_WINDOW = 60_000;
 const QUARANTINE = 60_000;
 /** So many crashes of all sessions together within the same time, and this process is not well. */
-const CRASHES_IN_ALL = 50;
+const MAX_TOTAL_CRASHES = 50;
 
 export type SessionStatus = 'idle' | 'running' | 'quarantined';
 
@@ -33,7 +33,7 @@ export class SessionSupervisor {
   /** In the order of their last use. */
   readonly #active = new Map<string, Active>();
   readonly #crashes = new Map<string, number[]>();
-  #crashesInAll: number[] = [];
+  #allCrashes: number[] = [];
   #sweeping = false;
 
   /** @param limit how many turns may wait in one session. */
@@ -49,15 +49,15 @@ export class SessionSupervisor {
   }
 
   /** Whether sessions crash so often that this process should be given no more. */
-  get overrun(): boolean {
-    return recent(this.#crashesInAll, this.#clock.monotonic()).length > CRASHES_IN_ALL;
+  get isUnstable(): boolean {
+    return recent(this.#allCrashes, this.#clock.monotonic()).length > MAX_TOTAL_CRASHES;
   }
 
   /** @param signal the caller's. */
   submit(id: SessionId, store: SessionStore, turn: SessionTurn, signal: AbortSignal): AgentEvents {
     const name = nameOf(id);
     const quarantined = this.#quarantine(name);
-    if (quarantined) return refused(turn, quarantined);
+    if (quarantined) return rejected(turn, quarantined);
     return this.#use(name, id, store).submit(turn, signal);
   }
 
@@ -68,7 +68,7 @@ export class SessionSupervisor {
   }
 
   /** @see SessionActor.whileIdle */
-  async whileIdle<T>(id: SessionId, store: SessionStore, work: (history: History) => Promise<T>): Promise<T> {
+  async whileIdle<T>(id: SessionId, store: SessionStore, work: (history: SessionHistory) => Promise<T>): Promise<T> {
     return this.#use(nameOf(id), id, store).whileIdle(work);
   }
 
@@ -98,7 +98,7 @@ export class SessionSupervisor {
 
   #activate(name: string, id: SessionId, store: SessionStore): Active {
     this.#evict();
-    const actor = new SessionActor(new History(id, store), this.#limit, this.#clock, () => this.#onCrash(name, id, store));
+    const actor = new SessionActor(new SessionHistory(id, store), this.#limit, this.#clock, () => this.#onCrash(name, id, store));
     const active = { actor, usedAt: this.#clock.monotonic() };
     this.#active.set(name, active);
     if (!this.#sweeping) this.#sweepLater();
@@ -109,9 +109,9 @@ export class SessionSupervisor {
   #onCrash(name: string, id: SessionId, store: SessionStore): void {
     const now = this.#clock.monotonic();
     this.#crashes.set(name, [...recent(this.#crashes.get(name) ?? [], now), now]);
-    this.#crashesInAll = [...recent(this.#crashesInAll, now), now];
-    if (this.#crashesInAll.length === CRASHES_IN_ALL + 1)
-      this.#log.error({ crashes: this.#crashesInAll.length }, 'supervisor_overrun: sessions keep crashing');
+    this.#allCrashes = [...recent(this.#allCrashes, now), now];
+    if (this.#allCrashes.length === MAX_TOTAL_CRASHES + 1)
+      this.#log.error({ crashes: this.#allCrashes.length }, 'supervisor_overrun: sessions keep crashing');
     const crashed = this.#active.get(name)?.actor;
     this.#active.delete(name);
     const quarantined = this.#quarantine(name);
@@ -126,7 +126,7 @@ export class SessionSupervisor {
     const now = this.#clock.monotonic();
     const last = crashes?.at(-1);
     if (!crashes || last === undefined) return undefined;
-    if (crashes.length >= CRASHES && now - last < QUARANTINE) {
+    if (crashes.length >= MAX_CRASHES && now - last < QUARANTINE) {
       return new TurnError('session_quarantined', 'The session failed several times in a row and is closed for a minute.');
     }
     if (now - last >= CRASH_WINDOW) this.#crashes.delete(name);
@@ -135,7 +135,7 @@ export class SessionSupervisor {
 
   /** Makes room for one more. Sessions in use stay. */
   #evict(): void {
-    if (this.#active.size < MOST_ACTORS) return;
+    if (this.#active.size < MAX_ACTORS) return;
     for (const [name, { actor }] of this.#active) {
       if (actor.busy) continue;
       this.#active.delete(name);

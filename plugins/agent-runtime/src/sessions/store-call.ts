@@ -1,23 +1,23 @@
 import type { Clock, SessionId } from '@plugboard/kernel';
 import { TurnError } from '@plugboard/kernel';
-import { begin } from '../diagnostics/channels.js';
+import { startSpan } from '../diagnostics/channels.js';
 
 /** How long a store may take for one operation, in milliseconds. What waits for it longer would wait for good, with all that it holds. */
-const PATIENCE = 30_000;
+const STORE_TIMEOUT = 30_000;
 
 /**
  * Lets the session store work, seen by whoever watches.
  *
  * @throws TurnError `store_failed` for whatever the store throws, and where it does not answer in time: nobody knows then whether it has done it.
  */
-export type Keep = <T>(work: () => Promise<T>, operation: string, session?: SessionId) => Promise<T>;
+export type StoreCall = <T>(work: () => Promise<T>, operation: string, session?: SessionId) => Promise<T>;
 
-/** @param patience milliseconds for one operation. */
-export function keeping(clock: Clock, patience = PATIENCE): Keep {
+/** @param timeout milliseconds for one operation. */
+export function storeCalls(clock: Clock, timeout = STORE_TIMEOUT): StoreCall {
   return async (work, operation, session) => {
-    const span = begin('store', () => ({ operation, session }));
+    const span = startSpan('store', () => ({ operation, session }));
     const late = Promise.withResolvers<never>();
-    const timer = clock.after(patience, () => late.reject(new Error(`it has not answered for ${patience / 1000} s`)));
+    const timer = clock.after(timeout, () => late.reject(new Error(`it has not answered for ${timeout / 1000} s`)));
     try {
       const result = await Promise.race([work(), late.promise]);
       span.end();

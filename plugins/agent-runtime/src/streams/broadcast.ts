@@ -6,9 +6,9 @@ type Batch = readonly AgentEvent[];
 /** Batches that wait for a slow reader before the writer waits for it. */
 const CHANNEL_BATCHES = 16;
 /** What is kept for readers that join later, in characters of text, about. Beyond it nobody can join any more. */
-const KEPT = 1024 * 1024;
+const REPLAY_LIMIT = 1024 * 1024;
 /** What an event counts besides its text. */
-const OVERHEAD = 64;
+const EVENT_OVERHEAD = 64;
 
 /**
  * The events of one turn, for any number of readers: whoever joins late gets what was sent so far, and goes on live. A slow reader holds the writer up, as it does in a
@@ -16,14 +16,14 @@ const OVERHEAD = 64;
  */
 export class Broadcast {
   readonly #readers = new Set<Channel<Batch>>();
-  readonly #onDeserted: () => void;
+  readonly #onNoReaders: () => void;
   #sent: Batch[] | undefined = [];
   #size = 0;
   #ended = false;
 
-  /** @param onDeserted called when the last reader has left before the end. */
-  constructor(onDeserted: () => void) {
-    this.#onDeserted = onDeserted;
+  /** @param onNoReaders called when the last reader has left before the end. */
+  constructor(onNoReaders: () => void) {
+    this.#onNoReaders = onNoReaders;
   }
 
   /**
@@ -39,20 +39,20 @@ export class Broadcast {
       return reader;
     }
     this.#readers.add(reader);
-    const go = () => {
-      reader.hurry();
+    const onAbort = () => {
+      reader.unbound();
       reader.write([failed(failureOf(abandoned(), false))]);
       reader.end();
       this.#leave(reader);
     };
-    if (signal.aborted) go();
-    else signal.addEventListener('abort', go, { once: true });
+    if (signal.aborted) onAbort();
+    else signal.addEventListener('abort', onAbort, { once: true });
     return reader;
   }
 
   /** Where it returns a promise, a reader is slow, and the writer waits before it goes on. */
   write(batch: Batch): Promise<unknown> | undefined {
-    this.#keep(batch);
+    this.#remember(batch);
     const slow: Promise<void>[] = [];
     for (const reader of this.#readers) {
       const full = reader.write(batch);
@@ -62,8 +62,8 @@ export class Broadcast {
   }
 
   /** The writer need not wait for the readers of today any more. */
-  hurry(): void {
-    for (const reader of this.#readers) reader.hurry();
+  unbound(): void {
+    for (const reader of this.#readers) reader.unbound();
   }
 
   end(): void {
@@ -73,16 +73,16 @@ export class Broadcast {
   }
 
   #leave(reader: Channel<Batch>): void {
-    if (this.#readers.delete(reader) && this.#readers.size === 0) this.#onDeserted();
+    if (this.#readers.delete(reader) && this.#readers.size === 0) this.#onNoReaders();
   }
 
-  #keep(batch: Batch): void {
+  #remember(batch: Batch): void {
     if (!this.#sent) return;
     for (const event of batch) {
       const text = event.type === 'text' ? (event.json ?? event.text) : event.type === 'tool-result' ? event.content : '';
-      this.#size += text.length + OVERHEAD;
+      this.#size += text.length + EVENT_OVERHEAD;
     }
-    if (this.#size > KEPT) this.#sent = undefined;
+    if (this.#size > REPLAY_LIMIT) this.#sent = undefined;
     else this.#sent.push(batch);
   }
 }

@@ -4,38 +4,38 @@
  */
 export class Channel<T> implements AsyncIterableIterator<T, undefined> {
   #capacity: number;
-  readonly #waiting: T[] = [];
+  readonly #queue: T[] = [];
   /** The reader's, when it waits for the writer. */
-  #wanted: ((result: IteratorResult<T, undefined>) => void) | undefined;
+  #pendingRead: ((result: IteratorResult<T, undefined>) => void) | undefined;
   /** The writer's, when it waits for the reader. */
-  #room: (() => void) | undefined;
+  #resumeWriter: (() => void) | undefined;
   #ended = false;
-  readonly #onLeave: () => void;
+  readonly #onReturn: () => void;
 
-  /** @param onLeave called when the reader stops before the end. */
-  constructor(capacity: number, onLeave: () => void) {
+  /** @param onReturn called when the reader stops before the end. */
+  constructor(capacity: number, onReturn: () => void) {
     this.#capacity = capacity;
-    this.#onLeave = onLeave;
+    this.#onReturn = onReturn;
   }
 
   /** Hands an item over. Where it returns a promise, the pipe is full, and the writer waits for it before it goes on. */
   write(item: T): Promise<void> | undefined {
     if (this.#ended) return undefined;
-    if (this.#wanted) {
-      const give = this.#wanted;
-      this.#wanted = undefined;
+    if (this.#pendingRead) {
+      const give = this.#pendingRead;
+      this.#pendingRead = undefined;
       give({ value: item, done: false });
       return undefined;
     }
-    this.#waiting.push(item);
-    if (this.#waiting.length < this.#capacity) return undefined;
+    this.#queue.push(item);
+    if (this.#queue.length < this.#capacity) return undefined;
     return new Promise((resolve) => {
-      this.#room = resolve;
+      this.#resumeWriter = resolve;
     });
   }
 
   /** The writer need not wait for the reader any more: what is still to come is little. */
-  hurry(): void {
+  unbound(): void {
     this.#capacity = Number.POSITIVE_INFINITY;
     this.#release();
   }
@@ -43,19 +43,19 @@ export class Channel<T> implements AsyncIterableIterator<T, undefined> {
   /** Nothing more will be written. */
   end(): void {
     this.#ended = true;
-    this.#wanted?.({ value: undefined, done: true });
-    this.#wanted = undefined;
+    this.#pendingRead?.({ value: undefined, done: true });
+    this.#pendingRead = undefined;
   }
 
   next(): Promise<IteratorResult<T, undefined>> {
-    const item = this.#waiting.shift();
+    const item = this.#queue.shift();
     if (item !== undefined) {
       this.#release();
       return Promise.resolve({ value: item, done: false });
     }
     if (this.#ended) return Promise.resolve({ value: undefined, done: true });
     return new Promise((resolve) => {
-      this.#wanted = resolve;
+      this.#pendingRead = resolve;
     });
   }
 
@@ -63,9 +63,9 @@ export class Channel<T> implements AsyncIterableIterator<T, undefined> {
   return(): Promise<IteratorResult<T, undefined>> {
     if (!this.#ended) {
       this.end();
-      this.#onLeave();
+      this.#onReturn();
     }
-    this.#waiting.length = 0;
+    this.#queue.length = 0;
     this.#release();
     return Promise.resolve({ value: undefined, done: true });
   }
@@ -75,7 +75,7 @@ export class Channel<T> implements AsyncIterableIterator<T, undefined> {
   }
 
   #release(): void {
-    this.#room?.();
-    this.#room = undefined;
+    this.#resumeWriter?.();
+    this.#resumeWriter = undefined;
   }
 }

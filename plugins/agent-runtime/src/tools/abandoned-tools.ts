@@ -1,9 +1,7 @@
 import type { Clock, SessionId, Turn } from '@plugboard/kernel';
+import { SETTLE_TIMEOUT } from '../streams/settle-timeout.js';
 
-/** How long a tool that was told to end may take for it, in milliseconds. */
-const SETTLE = 5_000;
-
-interface Straggler {
+interface AbandonedTool {
   readonly turn: Turn;
   /** Resolved when the tool has ended, or was left behind. */
   readonly over: Promise<void>;
@@ -13,9 +11,9 @@ interface Straggler {
  * Tools that were told to end and have not yet. Whoever waits for their turn is told its end at once; the next turn of the session waits for them, so
  * that no two turns of it are at work at the same time. A promise cannot be ended from outside: what does not end by itself is left behind.
  */
-export class Stragglers {
+export class AbandonedTools {
   readonly #clock: Clock;
-  readonly #all = new Set<Straggler>();
+  readonly #all = new Set<AbandonedTool>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -23,26 +21,26 @@ export class Stragglers {
 
   /**
    * @param ended resolved when the tool has ended.
-   * @param leaveBehind called when it has not in time.
+   * @param onTimeout called when it has not in time.
    */
-  watch(turn: Turn, ended: Promise<void>, leaveBehind: () => void): void {
+  add(turn: Turn, ended: Promise<void>, onTimeout: () => void): void {
     const { promise: over, resolve } = Promise.withResolvers<void>();
-    const straggler = { turn, over };
-    this.#all.add(straggler);
+    const tool = { turn, over };
+    this.#all.add(tool);
     const forget = () => {
       timer.cancel();
-      this.#all.delete(straggler);
+      this.#all.delete(tool);
       resolve();
     };
-    const timer = this.#clock.after(SETTLE, () => {
+    const timer = this.#clock.after(SETTLE_TIMEOUT, () => {
       forget();
-      leaveBehind();
+      onTimeout();
     });
     ended.then(forget);
   }
 
   /** Waits for those of a session's earlier turns. @throws the signal's reason when that is aborted before. */
-  async gone(session: SessionId, signal: AbortSignal): Promise<void> {
+  async settled(session: SessionId, signal: AbortSignal): Promise<void> {
     const mine = [...this.#all].filter(({ turn }) => belongs(turn, session));
     if (mine.length === 0) return;
     const aborted = Promise.withResolvers<never>();

@@ -1,5 +1,5 @@
 /** The same call with the same arguments, this often in a row, is answered by an error instead of being run (reliability R-046). */
-const TOO_OFTEN = 3;
+const MAX_REPEATS = 3;
 
 /** Notices a model that calls the same tool with the same arguments again and again. */
 export class RepeatGuard {
@@ -11,6 +11,6 @@ export class RepeatGuard {
     const call = `${name} ${text}`;
     this.#inARow = call === this.#last ? this.#inARow + 1 : 1;
     this.#last = call;
-    return this.#inARow >= TOO_OFTEN;
+    return this.#inARow >= MAX_REPEATS;
   }
 }

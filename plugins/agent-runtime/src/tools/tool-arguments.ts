@@ -5,24 +5,24 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 const ajv = new Ajv2020({ strict: false, allErrors: true, validateFormats: false, addUsedSchema: false, logger: false });
 
 /** Checks the arguments that a model wrote. Compiled once for each tool. */
-export type ArgumentsCheck = (text: string) => CheckedArguments;
+export type ArgumentsValidator = (text: string) => ArgumentsResult;
 
-export type CheckedArguments =
+export type ArgumentsResult =
   | { readonly input: Readonly<Record<string, unknown>> }
   /** What is wrong, in words for the model. */
   | { readonly fault: string };
 
 /** @throws where the tool's schema is none. */
-export function argumentsCheck(tool: Tool): ArgumentsCheck {
+export function argumentsValidator(tool: Tool): ArgumentsValidator {
   const { $schema: _, ...schema } = tool.inputSchema;
   const validate = ajv.compile({ type: 'object', ...schema });
   return (text) => check(text, validate);
 }
 
-function check(text: string, validate: ValidateFunction): CheckedArguments {
+function check(text: string, validate: ValidateFunction): ArgumentsResult {
   let input: unknown;
   try {
-    input = text.trim() === '' ? {} : JSON.parse(text, withoutProto);
+    input = text.trim() === '' ? {} : JSON.parse(text, dropProto);
   } catch {
     return { fault: `The arguments are not valid JSON: ${text.slice(0, 200)}` };
   }
@@ -38,6 +38,6 @@ function check(text: string, validate: ValidateFunction): CheckedArguments {
 }
 
 /** A key `__proto__` in arguments would set a prototype wherever a tool copies them. */
-function withoutProto(this: unknown, key: string, value: unknown): unknown {
+function dropProto(this: unknown, key: string, value: unknown): unknown {
   return key === '__proto__' ? undefined : value;
 }

@@ -1,13 +1,13 @@
 import type { AgentEvent, Clock, SessionId, Turn, TurnToolCall, TurnToolResult } from '@plugboard/kernel';
-import { begin, moments } from '../diagnostics/channels.js';
+import { notices, startSpan } from '../diagnostics/channels.js';
 import type { Agent } from '../directory/agent.js';
-import { Stragglers } from './abandoned-tools.js';
+import { AbandonedTools } from './abandoned-tools.js';
 import type { RepeatGuard } from './repeat-guard.js';
 import { runTool, type ToolOutcome, toolError } from './tool-run.js';
-import type { KnownTool, Toolbox } from './toolbox.js';
+import type { AgentTool, Toolbox } from './toolbox.js';
 
 /** A call that is run here. */
-export interface OwnCall {
+export interface ServerCall {
   readonly call: TurnToolCall;
   /** Its place among all calls of the turn, from 0. */
   readonly index: number;
@@ -20,35 +20,35 @@ interface Step {
   readonly turn: Turn;
   /** Aborted when the calls are to end. */
   readonly signal: AbortSignal;
-  tell(event: AgentEvent): void;
+  emit(event: AgentEvent): void;
 }
 
 /** Runs the tool calls of one step side by side. */
 export class ToolBatches {
   readonly #clock: Clock;
-  readonly #stragglers: Stragglers;
+  readonly #abandonedTools: AbandonedTools;
 
   constructor(clock: Clock) {
     this.#clock = clock;
-    this.#stragglers = new Stragglers(clock);
+    this.#abandonedTools = new AbandonedTools(clock);
   }
 
   /** Yields progress as it comes, and each result once those of the calls before it have been yielded. @throws the reason, when the turn ends meanwhile. */
   async *run(
-    calls: readonly OwnCall[],
+    calls: readonly ServerCall[],
     toolbox: Toolbox,
     guard: RepeatGuard,
     agent: Agent,
     turn: Turn,
   ): AsyncGenerator<readonly AgentEvent[]> {
-    const news: AgentEvent[] = [];
-    let stirred = Promise.withResolvers<undefined>();
-    const tell = (event: AgentEvent) => {
-      news.push(event);
-      stirred.resolve(undefined);
+    const progress: AgentEvent[] = [];
+    let progressMade = Promise.withResolvers<undefined>();
+    const emit = (event: AgentEvent) => {
+      progress.push(event);
+      progressMade.resolve(undefined);
     };
-    const left = new AbortController();
-    const step = { toolbox, agent, turn, tell, signal: AbortSignal.any([turn.signal, left.signal]) };
+    const ended = new AbortController();
+    const step = { toolbox, agent, turn, emit, signal: AbortSignal.any([turn.signal, ended.signal]) };
     const results = calls.map((own) => this.#result(own, guard.repeats(own.call.name, own.call.arguments), step));
     // The first that fails ends the turn; that the others fail too is then nobody's concern.
     for (const result of results) result.catch(() => {});
@@ -56,10 +56,10 @@ export class ToolBatches {
     try {
       for (const result of results) {
         for (let ended = false; !ended; ) {
-          const first = await Promise.race([result, stirred.promise]);
-          if (news.length > 0) {
-            stirred = Promise.withResolvers();
-            yield news.splice(0);
+          const first = await Promise.race([result, progressMade.promise]);
+          if (progress.length > 0) {
+            progressMade = Promise.withResolvers();
+            yield progress.splice(0);
           }
           if (first) {
             ended = true;
@@ -69,20 +69,20 @@ export class ToolBatches {
       }
     } finally {
       // The turn may end without having been told to: an interceptor broke, say. Tools that still run then run for nobody.
-      left.abort(new Error('The turn has ended.'));
+      ended.abort(new Error('The turn has ended.'));
     }
   }
 
-  /** Waits until the tools of a session's earlier turns have ended, or were left behind. @throws the signal's reason when that is aborted before. */
+  /** Waits until the tools of a session's earlier turns have ended, or were ended behind. @throws the signal's reason when that is aborted before. */
   settled(session: SessionId, signal: AbortSignal): Promise<void> {
-    return this.#stragglers.gone(session, signal);
+    return this.#abandonedTools.settled(session, signal);
   }
 
-  async #result(own: OwnCall, repeats: boolean, step: Step): Promise<TurnToolResult> {
+  async #result(own: ServerCall, repeats: boolean, step: Step): Promise<TurnToolResult> {
     const { call } = own;
     const started = this.#clock.monotonic();
     const headers: Record<string, string> = {};
-    const span = begin('tool', () => ({
+    const span = startSpan('tool', () => ({
       turn: step.turn,
       id: call.id,
       entry: call.tool?.entry,
@@ -91,7 +91,7 @@ export class ToolBatches {
     }));
     try {
       const outcome = await this.#outcome(own, repeats, step, headers);
-      span.tell({ isError: outcome.isError });
+      span.set({ isError: outcome.isError });
       span.end();
       return { type: 'tool-result', id: call.id, ...outcome, milliseconds: Math.round(this.#clock.monotonic() - started) };
     } catch (error) {
@@ -101,9 +101,9 @@ export class ToolBatches {
   }
 
   async #outcome(
-    { call, index }: OwnCall,
+    { call, index }: ServerCall,
     repeats: boolean,
-    { toolbox, agent, turn, signal, tell }: Step,
+    { toolbox, agent, turn, signal, emit }: Step,
     headers: Record<string, string>,
   ): Promise<ToolOutcome> {
     const known = toolbox.tools.get(call.name);
@@ -118,23 +118,23 @@ export class ToolBatches {
     }
     const checked = known.check(call.arguments);
     if ('fault' in checked) return toolError(checked.fault);
-    const progress = (message: string, fraction?: number) => tell({ type: 'tool-progress', id: call.id, message, fraction });
+    const progress = (message: string, fraction?: number) => emit({ type: 'tool-progress', id: call.id, message, fraction });
     const { principal } = turn;
-    const surroundings = { id: call.id, turnId: turn.id, index, agent: agent.name, principal, headers, progress };
-    return runTool(known.tool, checked.input, surroundings, {
+    const context = { id: call.id, turnId: turn.id, index, agent: agent.name, principal, headers, progress };
+    return runTool(known.tool, checked.input, context, {
       limits: known.limits,
       seesImages: agent.input.includes('image'),
       clock: this.#clock,
       turn: signal,
-      onGivenUp: (ended) => this.#stragglers.watch(turn, ended, () => leaveBehind(known, call.id, turn)),
+      onAbandoned: (ended) => this.#abandonedTools.add(turn, ended, () => warnAbandoned(known, call.id, turn)),
     });
   }
 }
 
-function leaveBehind({ entry, tool: { name: tool }, log }: KnownTool, id: string, turn: Turn): void {
-  moments.toolAbandoned.publish({ turn, id, entry, tool });
+function warnAbandoned({ entry, tool: { name: tool }, log }: AgentTool, id: string, turn: Turn): void {
+  notices.toolAbandoned.publish({ turn, id, entry, tool });
   log.warn(
     { entry, tool, agent: turn.agent, request_id: turn.requestId },
-    'tool_abandoned: a tool was told to end, had not five seconds later, and was left behind',
+    'tool_abandoned: a tool was told to end, had not five seconds later, and was ended behind',
   );
 }

@@ -22,7 +22,7 @@ export interface ToolOutcome {
 }
 
 /** What a call is run with. */
-export interface ToolRun {
+export interface ToolRunOptions {
   readonly limits: ToolLimits;
   /** Whether the model takes images; where it does not, it is told of their type and size. */
   readonly seesImages: boolean;
@@ -30,7 +30,7 @@ export interface ToolRun {
   /** Aborted when the turn is to end. */
   readonly turn: AbortSignal;
   /** Called when the tool is told to end before it has. @param ended resolved when it has. */
-  onGivenUp(ended: Promise<void>): void;
+  onAbandoned(ended: Promise<void>): void;
 }
 
 /** Runs one tool call within its limits. Whatever a tool does wrong is an outcome that the model is told; only the end of the turn itself is thrown. */
@@ -38,27 +38,27 @@ export async function runTool(
   tool: Tool,
   input: Readonly<Record<string, unknown>>,
   call: Omit<ToolCall, 'signal'>,
-  { limits, seesImages, clock, turn, onGivenUp }: ToolRun,
+  { limits, seesImages, clock, turn, onAbandoned }: ToolRunOptions,
 ): Promise<ToolOutcome> {
   turn.throwIfAborted();
   const abort = new AbortController();
   const outcome = Promise.withResolvers<ToolOutcome>();
   const ended = Promise.withResolvers<void>();
   let isOver = false;
-  const giveUp = (reason: unknown) => {
+  const abandon = (reason: unknown) => {
     if (isOver) return;
     isOver = true;
     abort.abort(reason);
-    onGivenUp(ended.promise);
+    onAbandoned(ended.promise);
   };
   const endWithTurn = () => {
-    giveUp(turn.reason);
+    abandon(turn.reason);
     outcome.reject(turn.reason);
   };
   turn.addEventListener('abort', endWithTurn, { once: true });
   const timer = clock.after(limits.timeout, () => {
     const late = toolError(`The tool did not finish within ${limits.timeout / 1000} s and was stopped.`);
-    giveUp(new Error(late.content));
+    abandon(new Error(late.content));
     outcome.resolve(late);
   });
   // What a tool tells after its end, or after it was given up, is heard by nobody.
@@ -68,7 +68,7 @@ export async function runTool(
   // A tool that throws at once and one that rejects are the same.
   const running = (async () => tool.run(input, { ...call, signal: abort.signal, progress }))();
   running
-    .then((output) => outcome.resolve(present(output, limits.result, seesImages)))
+    .then((output) => outcome.resolve(toOutcome(output, limits.result, seesImages)))
     .catch((error) => outcome.resolve(toolError(`The tool failed: ${messageOf(error)}`)))
     .finally(ended.resolve);
   try {
@@ -84,20 +84,20 @@ export function toolError(content: string): ToolOutcome {
   return { content, images: [], isError: true };
 }
 
-function present(output: ToolOutput, limit: number, seesImages: boolean): ToolOutcome {
-  if (typeof output === 'string') return { content: cut(output, limit), images: [], isError: false };
+function toOutcome(output: ToolOutput, limit: number, seesImages: boolean): ToolOutcome {
+  if (typeof output === 'string') return { content: truncate(output, limit), images: [], isError: false };
   if (typeof output !== 'object' || output === null || !Array.isArray(output.content)) {
     return toolError('The tool returned neither text nor parts.');
   }
   const parts: readonly ToolPart[] = output.content;
-  const lines = parts.flatMap((part) => line(part, seesImages));
+  const lines = parts.flatMap((part) => describePart(part, seesImages));
   const images = seesImages
     ? parts.flatMap((part) => (part.type === 'image' ? [`data:${part.mimeType};base64,${part.data}`] : []))
     : [];
-  return { content: cut(lines.join('\n'), limit), images, isError: output.isError === true };
+  return { content: truncate(lines.join('\n'), limit), images, isError: output.isError === true };
 }
 
-function line(part: ToolPart, seesImages: boolean): string[] {
+function describePart(part: ToolPart, seesImages: boolean): string[] {
   switch (part.type) {
     case 'text':
       return [part.text];
@@ -111,7 +111,7 @@ function line(part: ToolPart, seesImages: boolean): string[] {
 }
 
 /** The text in at most `limit` bytes of UTF-8, the note that it was cut included. */
-function cut(text: string, limit: number): string {
+function truncate(text: string, limit: number): string {
   // No character takes more than three bytes per UTF-16 unit: most results need no counting.
   if (text.length * 3 <= limit) return text;
   const bytes = Buffer.byteLength(text);

@@ -1,15 +1,15 @@
 import type { ConfigProblem, Contribution, Extensions, Logger, Tool, ToolDeclaration, ToolSource } from '@plugboard/kernel';
 import { toolEntry } from '../directory/check-config.js';
-import { type ArgumentsCheck, argumentsCheck } from './tool-arguments.js';
+import { type ArgumentsValidator, argumentsValidator } from './tool-arguments.js';
 import { nameAtModel } from './tool-names.js';
 import { type ToolLimits, toolLimits } from './tool-run.js';
 
 /** A tool as an agent may call it. */
-export interface KnownTool {
+export interface AgentTool {
   readonly entry: string;
   readonly tool: Tool;
   readonly limits: ToolLimits;
-  readonly check: ArgumentsCheck;
+  readonly check: ArgumentsValidator;
   /** Where what goes wrong with it is told. */
   readonly log: Logger;
 }
@@ -19,12 +19,12 @@ export interface Toolbox {
   /** In a stable order, so that the prefix of a prompt stays the same from turn to turn. */
   readonly declarations: readonly ToolDeclaration[];
   /** By the name that the model knows. */
-  readonly tools: ReadonlyMap<string, KnownTool>;
+  readonly tools: ReadonlyMap<string, AgentTool>;
 }
 
 const EMPTY: Toolbox = { declarations: [], tools: new Map() };
 
-interface Shelf {
+interface CachedToolbox {
   readonly listed: readonly (readonly Tool[])[];
   readonly toolbox: Toolbox;
 }
@@ -36,8 +36,8 @@ interface Shelf {
 export class Toolboxes {
   readonly #sources: Extensions<ToolSource>;
   readonly #log: Logger;
-  readonly #shelves = new Map<readonly string[], Shelf>();
-  readonly #checks = new WeakMap<Tool, ArgumentsCheck>();
+  readonly #cache = new Map<readonly string[], CachedToolbox>();
+  readonly #checks = new WeakMap<Tool, ArgumentsValidator>();
 
   constructor(sources: Extensions<ToolSource>, log: Logger) {
     this.#sources = sources;
@@ -49,12 +49,12 @@ export class Toolboxes {
     if (patterns.length === 0) return EMPTY;
     const sources = this.#sourcesOf(patterns);
     const listed = await Promise.all(sources.map(({ value }) => value.tools(signal)));
-    const shelf = this.#shelves.get(patterns);
-    if (shelf && shelf.listed.length === listed.length && shelf.listed.every((tools, index) => tools === listed[index])) {
-      return shelf.toolbox;
+    const cached = this.#cache.get(patterns);
+    if (cached && cached.listed.length === listed.length && cached.listed.every((tools, index) => tools === listed[index])) {
+      return cached.toolbox;
     }
     const toolbox = this.#build(patterns, sources, listed, (clash) => this.#log.warn(`${clash}; the second one is left out`));
-    this.#shelves.set(patterns, { listed, toolbox });
+    this.#cache.set(patterns, { listed, toolbox });
     return toolbox;
   }
 
@@ -92,10 +92,10 @@ export class Toolboxes {
     onClash: (clash: string) => void,
   ): Toolbox {
     const declarations: ToolDeclaration[] = [];
-    const tools = new Map<string, KnownTool>();
+    const tools = new Map<string, AgentTool>();
     sources.forEach((source, index) => {
       for (const tool of listed[index] ?? []) {
-        if (!patterns.some((pattern) => covers(pattern, source.name, tool.name))) continue;
+        if (!patterns.some((pattern) => matches(pattern, source.name, tool.name))) continue;
         const name = nameAtModel(source.name, tool.name, source.value.single);
         const owner = tools.get(name);
         if (owner) {
@@ -113,11 +113,11 @@ export class Toolboxes {
     return { declarations, tools };
   }
 
-  #checkOf(entry: string, tool: Tool): ArgumentsCheck | undefined {
+  #checkOf(entry: string, tool: Tool): ArgumentsValidator | undefined {
     const known = this.#checks.get(tool);
     if (known) return known;
     try {
-      const check = argumentsCheck(tool);
+      const check = argumentsValidator(tool);
       this.#checks.set(tool, check);
       return check;
     } catch (error) {
@@ -127,7 +127,7 @@ export class Toolboxes {
   }
 }
 
-function covers(pattern: string, entry: string, tool: string): boolean {
+function matches(pattern: string, entry: string, tool: string): boolean {
   return pattern === entry || pattern === `${entry}/*` || pattern === `${entry}/${tool}`;
 }
 

@@ -1,80 +1,62 @@
-import type { Clock, TurnError } from '@plugboard/kernel';
+import type { TurnError } from '@plugboard/kernel';
 
-export interface TurnstileRules {
-  /** How many may be inside at once. */
-  readonly places: number;
-  /** How many may wait; a further one is refused at once. */
+export interface ConcurrencyLimiterOptions {
+  /** How many holders there may be at once. */
+  readonly permits: number;
+  /** How many may wait. A further one is rejected at once. */
   readonly queue: number;
-  /** Milliseconds that one may wait; for ever where it is absent. */
-  readonly patience?: number;
-  /** What the one who is refused is told. */
-  refusal(): TurnError;
+  /** Makes the error for a rejected caller. */
+  rejection(): TurnError;
 }
 
-/** Lets so many in at once, and the others in the order of their coming. */
-export class Turnstile {
-  readonly #rules: TurnstileRules;
-  readonly #clock: Clock;
+/** A counting semaphore with a bounded queue, first in, first out. */
+export class ConcurrencyLimiter {
+  readonly #options: ConcurrencyLimiterOptions;
   readonly #waiting = new Set<() => void>();
-  #inside = 0;
+  #held = 0;
 
-  constructor(rules: TurnstileRules, clock: Clock) {
-    this.#rules = rules;
-    this.#clock = clock;
-  }
-
-  /** Nobody is inside, and nobody waits. */
-  get deserted(): boolean {
-    return this.#inside === 0;
+  constructor(options: ConcurrencyLimiterOptions) {
+    this.#options = options;
   }
 
   /**
-   * Waits for a place. Whoever got one gives it back with `leave`. Undefined: there was one at once.
+   * Takes a permit, which the caller gives back with `release`. Returns `undefined` if one was free.
    *
-   * @throws the refusal where the queue is full or the wait was too long, the signal's reason where that is aborted before.
+   * @throws the rejection if the queue is full; rejects with the signal's reason if it aborts first.
    */
-  enter(signal: AbortSignal): Promise<void> | undefined {
-    if (this.#inside < this.#rules.places) {
-      this.#inside++;
+  acquire(signal: AbortSignal): Promise<void> | undefined {
+    if (this.#held < this.#options.permits) {
+      this.#held++;
       return undefined;
     }
-    if (this.#waiting.size >= this.#rules.queue) throw this.#rules.refusal();
+    if (this.#waiting.size >= this.#options.queue) throw this.#options.rejection();
     return this.#wait(signal);
   }
 
-  leave(): void {
+  /** Gives a permit back. The first in the queue gets it directly, so no newcomer can overtake. */
+  release(): void {
     const [next] = this.#waiting;
     if (next) next();
-    else this.#inside--;
+    else this.#held--;
   }
 
-  /** Whoever leaves hands the place on: nobody who comes meanwhile can slip in between. */
   #wait(signal: AbortSignal): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const stop = () => {
-      this.#waiting.delete(enter);
-      signal.removeEventListener('abort', giveUp);
-      timer?.cancel();
+    const leaveQueue = () => {
+      this.#waiting.delete(grant);
+      signal.removeEventListener('abort', onAbort);
     };
-    const enter = () => {
-      stop();
+    const grant = () => {
+      leaveQueue();
       resolve();
     };
-    const giveUp = () => {
-      stop();
+    const onAbort = () => {
+      leaveQueue();
       reject(signal.reason);
     };
-    const { patience } = this.#rules;
-    const timer =
-      patience === undefined
-        ? undefined
-        : this.#clock.after(patience, () => {
-            stop();
-            reject(this.#rules.refusal());
-          });
-    this.#waiting.add(enter);
-    if (signal.aborted) giveUp();
-    else signal.addEventListener('abort', giveUp, { once: true });
+    this.#waiting.add(grant);
+    if (signal.aborted) onAbort();
+    else signal.addEventListener('abort', onAbort, { once: true });
     return promise;
   }
 }

@@ -1,6 +1,6 @@
 import type {
   AnswerRecorder,
-  Claimed,
+  ClaimResult,
   Extensions,
   IdempotencyClaim,
   IdempotencyKey,
@@ -10,28 +10,28 @@ import type {
   TurnIdempotency,
 } from '@plugboard/kernel';
 import { type AgentEvent, type AgentEvents, failureOf, TurnError, type TurnFailed } from '@plugboard/kernel';
-import type { Keep } from '../sessions/store-call.js';
+import type { StoreCall } from '../sessions/store-call.js';
 
 /**
  * Sees to it that a request with a key runs once, however often it is sent. What runs is known here, in memory; what has ended is known to
  * the store. A turn that failed before any tool began leaves nothing in either: its key is free again.
  */
-export class IdempotencyKeys {
+export class IdempotencyClaims {
   readonly #stores: Extensions<SessionStore>;
-  readonly #keep: Keep;
+  readonly #storeCall: StoreCall;
   readonly #log: Logger;
   readonly #held = new Map<string, IdempotencyClaim>();
   /** The keys that the store is being asked for. Others wait meanwhile, so that no two find the same key free. */
   readonly #asking = new Map<string, Promise<void>>();
 
-  constructor(stores: Extensions<SessionStore>, keep: Keep, log: Logger) {
+  constructor(stores: Extensions<SessionStore>, storeCall: StoreCall, log: Logger) {
     this.#stores = stores;
-    this.#keep = keep;
+    this.#storeCall = storeCall;
     this.#log = log;
   }
 
   /** @see AgentRuntime.claim */
-  async claim(key: IdempotencyKey, fingerprint: string): Promise<Claimed> {
+  async claim(key: IdempotencyKey, fingerprint: string): Promise<ClaimResult> {
     const name = nameOf(key);
     while (this.#asking.has(name)) await this.#asking.get(name);
     const held = this.#held.get(name);
@@ -40,7 +40,7 @@ export class IdempotencyKeys {
     const asked = Promise.withResolvers<void>();
     this.#asking.set(name, asked.promise);
     try {
-      const record = await this.#keep(() => this.#stores.one().idempotency.get(key), 'idempotency.get');
+      const record = await this.#storeCall(() => this.#stores.one().idempotency.get(key), 'idempotency.get');
       if (record) return seen(record, fingerprint);
       const claim = { key, fingerprint };
       this.#held.set(name, claim);
@@ -56,21 +56,21 @@ export class IdempotencyKeys {
   }
 
   /** The turn of a claim. Its key is held until it has ended. */
-  turn({ claim, recorder }: TurnIdempotency): KeyedTurn {
+  turn({ claim, recorder }: TurnIdempotency): IdempotentTurn {
     const name = nameOf(claim.key);
     const release = () => {
       if (this.#held.get(name) === claim) this.#held.delete(name);
     };
-    return new KeyedTurn(claim, recorder, this.#stores.one(), this.#keep, this.#log, release);
+    return new IdempotentTurn(claim, recorder, this.#stores.one(), this.#storeCall, this.#log, release);
   }
 }
 
 /** One turn that must not run twice, from its beginning to its end. Whatever that is, the key is held no longer then. */
-export class KeyedTurn {
+export class IdempotentTurn {
   readonly #claim: IdempotencyClaim;
   readonly #recorder: AnswerRecorder;
   readonly #store: SessionStore;
-  readonly #keep: Keep;
+  readonly #storeCall: StoreCall;
   readonly #log: Logger;
   readonly #release: () => void;
   #toolsBegan = false;
@@ -82,14 +82,14 @@ export class KeyedTurn {
     claim: IdempotencyClaim,
     recorder: AnswerRecorder,
     store: SessionStore,
-    keep: Keep,
+    storeCall: StoreCall,
     log: Logger,
     release: () => void,
   ) {
     this.#claim = claim;
     this.#recorder = recorder;
     this.#store = store;
-    this.#keep = keep;
+    this.#storeCall = storeCall;
     this.#log = log;
     this.#release = release;
   }
@@ -102,7 +102,7 @@ export class KeyedTurn {
     for await (const batch of events) {
       if (!this.#toolsBegan && batch.some((event) => event.type === 'tool-call' && event.tool !== undefined)) {
         this.#toolsBegan = true;
-        await this.#keep(() => this.#store.idempotency.put(this.#record('began')), 'idempotency.put');
+        await this.#storeCall(() => this.#store.idempotency.put(this.#record('began')), 'idempotency.put');
         signal.throwIfAborted();
       }
       yield batch;
@@ -120,7 +120,7 @@ export class KeyedTurn {
       }
       if (batch.length > 1) yield batch.slice(0, -1);
       signal.throwIfAborted();
-      await this.#keep(() => this.#store.idempotency.put(this.answer()), 'idempotency.put');
+      await this.#storeCall(() => this.#store.idempotency.put(this.answer()), 'idempotency.put');
       this.end();
       yield [last];
     }
@@ -165,7 +165,7 @@ export class KeyedTurn {
     try {
       this.#recorder.add([event]);
       const record = this.#record({ text: this.#recorder.text() });
-      await this.#keep(() => this.#store.idempotency.put(record), 'idempotency.put');
+      await this.#storeCall(() => this.#store.idempotency.put(record), 'idempotency.put');
     } catch (err) {
       this.#log.warn(
         { err },
@@ -181,7 +181,7 @@ export class KeyedTurn {
 }
 
 /** What a request is told whose key is in the store. */
-function seen({ fingerprint, result }: IdempotencyRecord, wanted: string): Claimed {
+function seen({ fingerprint, result }: IdempotencyRecord, wanted: string): ClaimResult {
   if (fingerprint !== wanted) return { kind: 'mismatch' };
   return result === 'began' ? { kind: 'interrupted' } : { kind: 'replay', text: result.text };
 }

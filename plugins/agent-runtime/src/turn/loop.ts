@@ -12,7 +12,7 @@ import {
   type TurnFinished,
   type TurnToolCall,
 } from '@plugboard/kernel';
-import { begin } from '../diagnostics/channels.js';
+import { startSpan } from '../diagnostics/channels.js';
 import type { Agent } from '../directory/agent.js';
 import { forcesTool } from '../directory/parameters.js';
 import { RepeatGuard } from '../tools/repeat-guard.js';
@@ -22,7 +22,7 @@ import { type ModelCalls, modelFailed } from './model-calls.js';
 import { StepReader } from './step-reader.js';
 import { Transcript } from './transcript.js';
 
-export interface LoopParts {
+export interface LoopDependencies {
   readonly models: ModelCalls;
   readonly toolboxes: Toolboxes;
   readonly tools: ToolBatches;
@@ -34,9 +34,9 @@ export interface LoopParts {
  *
  * @throws TurnError where the caller should be told why; the runtime makes the one `failed` of whatever is thrown.
  */
-export async function* runLoop(agent: Agent, turn: Turn, parts: LoopParts): AsyncGenerator<readonly AgentEvent[]> {
-  const toolbox = await parts.toolboxes.of(agent.tools, turn.signal);
-  refuseNamesakes(turn.clientTools, toolbox);
+export async function* runLoop(agent: Agent, turn: Turn, deps: LoopDependencies): AsyncGenerator<readonly AgentEvent[]> {
+  const toolbox = await deps.toolboxes.of(agent.tools, turn.signal);
+  assertDistinctTools(turn.clientTools, toolbox);
   yield [{ type: 'started', turnId: turn.id, agent: agent.name }];
 
   const declarations = [...toolbox.declarations, ...turn.clientTools];
@@ -45,43 +45,44 @@ export async function* runLoop(agent: Agent, turn: Turn, parts: LoopParts): Asyn
   const guard = new RepeatGuard();
   let usage = NO_USAGE;
   let toolCalls = 0;
-  let hasSpoken = false;
+  let hasText = false;
 
   for (let step = 1; ; step++) {
     const messages = step === 1 ? conversation : [...conversation, ...transcript.messages()];
     const read = new StepReader();
-    for await (const batch of askModel(agent, turn, step, messages, declarations, parts.models, read)) {
+    for await (const batch of askModel(agent, turn, step, messages, declarations, deps.models, read)) {
       transcript.add(batch);
       yield batch;
     }
     usage = addUsage(usage, read.usage);
-    hasSpoken ||= read.hasSpoken;
+    hasText ||= read.hasText;
     const { calls, reason } = read;
     if (calls.length === 0) return yield [finished(reason === 'tool_calls' ? 'stop' : reason, usage)];
 
-    const isClients = (call: ModelToolCall) => agent.kind === 'model' || turn.clientTools.some(({ name }) => name === call.name);
-    const handsOut = calls.some(isClients);
-    const limit = reached(agent, {
-      step: handsOut ? 0 : step,
+    const isClientCall = (call: ModelToolCall) =>
+      agent.kind === 'model' || turn.clientTools.some(({ name }) => name === call.name);
+    const endsWithClientCalls = calls.some(isClientCall);
+    const limit = exceededLimit(agent, {
+      step: endsWithClientCalls ? 0 : step,
       toolCalls: toolCalls + calls.length,
       tokens: usage.promptTokens + usage.completionTokens,
     });
     if (limit) {
-      if (!hasSpoken) yield [{ type: 'text', text: SENTENCES[limit](agent) }];
+      if (!hasText) yield [{ type: 'text', text: LIMIT_MESSAGES[limit](agent) }];
       return yield [{ ...finished('length', usage), limit }];
     }
 
-    const asked = calls.map((call) => toolCall(call, isClients(call) ? undefined : toolbox));
+    const asked = calls.map((call) => toolCall(call, isClientCall(call) ? undefined : toolbox));
     transcript.add(asked);
     yield asked;
     const first = toolCalls;
     toolCalls += calls.length;
     const own = asked.flatMap((call, place) => (call.tool ? [{ call, index: first + place }] : []));
-    for await (const batch of parts.tools.run(own, toolbox, guard, agent, turn)) {
+    for await (const batch of deps.tools.run(own, toolbox, guard, agent, turn)) {
       transcript.add(batch);
       yield batch;
     }
-    if (handsOut) return yield [finished('tool_calls', usage)];
+    if (endsWithClientCalls) return yield [finished('tool_calls', usage)];
   }
 }
 
@@ -97,14 +98,14 @@ async function* askModel(
 ): AsyncGenerator<readonly AgentEvent[]> {
   turn.signal.throwIfAborted();
   const headers: Record<string, string> = {};
-  const span = begin('step', () => ({ turn, step, connections: agent.connections, headers }));
+  const span = startSpan('step', () => ({ turn, step, connections: agent.connections, headers }));
   try {
     const answer = await models.ask(
       agent.connections,
       (connector) => requestFor(connector, turn, step, messages, tools, headers),
       turn.signal,
     );
-    span.tell({ connection: answer.connection });
+    span.set({ connection: answer.connection });
     try {
       yield [{ type: 'step', step, connection: answer.connection }, ...read.take(answer.first)];
       while (!read.hasEnded) {
@@ -117,7 +118,7 @@ async function* askModel(
       await answer.rest.return?.();
     }
     if (!read.hasEnded) throw new ModelError('its answer was cut off.', { retryable: true });
-    span.tell({ usage: read.usage, reason: read.reason });
+    span.set({ usage: read.usage, reason: read.reason });
     span.end();
   } catch (error) {
     span.fail(error);
@@ -137,7 +138,7 @@ function requestFor(
   for (const name in turn.params) {
     // A tool that must be called has been called by the second step; asked for again, the turn would never end.
     if (step > 1 && forcesTool(name, turn.params[name])) continue;
-    if (connector.takes(name)) params[name] = turn.params[name];
+    if (connector.supportsParam(name)) params[name] = turn.params[name];
   }
   return { messages, tools, params, incremental: turn.incremental, headers };
 }
@@ -148,12 +149,12 @@ function withPrompt(system: string | undefined, messages: readonly Message[]): r
   return [{ role: 'system', content: system }, ...messages];
 }
 
-function refuseNamesakes(clientTools: readonly ToolDeclaration[], toolbox: Toolbox): void {
-  const namesake = clientTools.findIndex(({ name }) => toolbox.tools.has(name));
-  if (namesake < 0) return;
-  const name = clientTools[namesake]?.name;
+function assertDistinctTools(clientTools: readonly ToolDeclaration[], toolbox: Toolbox): void {
+  const duplicate = clientTools.findIndex(({ name }) => toolbox.tools.has(name));
+  if (duplicate < 0) return;
+  const name = clientTools[duplicate]?.name;
   throw new TurnError('invalid_request', `The tool '${name}' has the name of one of the agent's own tools; give it another.`, {
-    param: `tools[${namesake}].function.name`,
+    param: `tools[${duplicate}].function.name`,
   });
 }
 
@@ -170,7 +171,7 @@ function finished(reason: TurnFinished['reason'], usage: TurnFinished['usage']):
 type Limit = NonNullable<TurnFinished['limit']>;
 
 /** The budget that a further step would exceed. */
-function reached({ budget }: Agent, would: { step: number; toolCalls: number; tokens: number }): Limit | undefined {
+function exceededLimit({ budget }: Agent, would: { step: number; toolCalls: number; tokens: number }): Limit | undefined {
   if (would.step >= budget.steps) return 'max_steps';
   if (would.toolCalls > budget.toolCalls) return 'max_tool_calls';
   if (would.tokens >= budget.tokens) return 'max_tokens';
@@ -178,7 +179,7 @@ function reached({ budget }: Agent, would: { step: number; toolCalls: number; to
 }
 
 /** What a turn says that a budget ended before the model had said anything. */
-const SENTENCES: Record<Limit, (agent: Agent) => string> = {
+const LIMIT_MESSAGES: Record<Limit, (agent: Agent) => string> = {
   max_steps: ({ budget }) => `The agent reached its limit of ${budget.steps} model calls before it had an answer.`,
   max_tool_calls: ({ budget }) => `The agent reached its limit of ${budget.toolCalls} tool calls before it had an answer.`,
   max_tokens: ({ budget }) => `The agent reached its limit of ${budget.tokens} tokens before it had an answer.`,

@@ -1,25 +1,25 @@
 import type { Clock, Extensions, IdSource, Logger } from '@plugboard/kernel';
 import { type ModelConnector, ModelError, type ModelEvent, type ModelRequest, TurnError } from '@plugboard/kernel';
-import { wait } from './wait.js';
+import { delay } from './delay.js';
 
 /** How often a connection is asked in all, before the next one is, or the turn fails. */
-const ATTEMPTS = 3;
+const MAX_ATTEMPTS = 3;
 /** Milliseconds before the first and second repetition: 0.5 to 1 s, 1 to 2 s. */
 const BACKOFF = [500, 1000];
 /** A model server that asks for a longer wait than this is not waited for. */
-const LONGEST_WAIT = 8000;
+const MAX_RETRY_AFTER = 8000;
 /** A connection that failed this many times in a row is passed over for a while. */
-const FAILURES_IN_A_ROW = 3;
-const PASSED_OVER_FOR = 30_000;
+const MAX_FAILURES = 3;
+const COOLDOWN = 30_000;
 
-interface Begun {
+interface StartedAnswer {
   readonly first: readonly ModelEvent[];
   /** What follows. Whoever leaves before its end calls `return`. */
   readonly rest: AsyncIterator<readonly ModelEvent[]>;
 }
 
 /** A model that has begun to answer. */
-export interface Answer extends Begun {
+export interface Answer extends StartedAnswer {
   readonly connection: string;
 }
 
@@ -33,17 +33,13 @@ export class ModelCalls {
   readonly #ids: IdSource;
   /** Where what goes wrong with models is told. */
   readonly log: Logger;
-  readonly #failures = new Map<string, { inARow: number; until: number }>();
+  readonly #failures = new Map<string, { consecutive: number; until: number }>();
 
   constructor(models: Extensions<ModelConnector>, clock: Clock, ids: IdSource, log: Logger) {
     this.#models = models;
     this.#clock = clock;
     this.#ids = ids;
     this.log = log;
-  }
-
-  connector(name: string): ModelConnector | undefined {
-    return this.#models.get(name);
   }
 
   /**
@@ -56,16 +52,16 @@ export class ModelCalls {
     signal: AbortSignal,
   ): Promise<Answer> {
     let last: ModelError | undefined;
-    for (const name of this.#worthAsking(connections)) {
+    for (const name of this.#healthy(connections)) {
       const connector = this.#models.get(name);
       if (!connector) continue;
       try {
-        const { first, rest } = await this.#askOne(name, connector, requestFor(connector), signal);
+        const { first, rest } = await this.#askWithRetries(name, connector, requestFor(connector), signal);
         this.#failures.delete(name);
         return { connection: name, first, rest };
       } catch (error) {
         if (signal.aborted || !(error instanceof ModelError)) throw error;
-        this.#count(name);
+        this.#recordFailure(name);
         this.log.warn({ connection: name, err: error }, 'a model connection failed');
         last = error;
       }
@@ -73,39 +69,39 @@ export class ModelCalls {
     throw modelFailed(last);
   }
 
-  async #askOne(name: string, connector: ModelConnector, request: ModelRequest, signal: AbortSignal) {
+  async #askWithRetries(name: string, connector: ModelConnector, request: ModelRequest, signal: AbortSignal) {
     for (let attempt = 1; ; attempt++) {
       try {
-        return await begun(connector.stream(request, signal));
+        return await started(connector.stream(request, signal));
       } catch (error) {
         const pause = error instanceof ModelError ? this.#pauseBefore(attempt, error) : undefined;
         if (pause === undefined || signal.aborted) throw error;
         this.log.info({ connection: name, attempt, pause, err: error }, 'a model call failed and is made again');
-        await wait(pause, this.#clock, signal);
+        await delay(pause, this.#clock, signal);
       }
     }
   }
 
   /** Milliseconds to wait before another attempt; undefined where there is to be none. */
   #pauseBefore(attempt: number, error: ModelError): number | undefined {
-    if (!error.retryable || attempt >= ATTEMPTS) return undefined;
+    if (!error.retryable || attempt >= MAX_ATTEMPTS) return undefined;
     const jitter = this.#ids.fraction();
     if (error.retryAfter === undefined) return (BACKOFF[attempt - 1] ?? 0) * (1 + jitter);
-    return error.retryAfter > LONGEST_WAIT ? undefined : error.retryAfter + 1000 * jitter;
+    return error.retryAfter > MAX_RETRY_AFTER ? undefined : error.retryAfter + 1000 * jitter;
   }
 
   /** One that stands alone is asked whatever happened; so are all, where all have failed. */
-  #worthAsking(connections: readonly string[]): readonly string[] {
+  #healthy(connections: readonly string[]): readonly string[] {
     if (connections.length < 2) return connections;
     const now = this.#clock.monotonic();
     const well = connections.filter((name) => (this.#failures.get(name)?.until ?? 0) <= now);
     return well.length > 0 ? well : connections;
   }
 
-  #count(name: string): void {
-    const inARow = (this.#failures.get(name)?.inARow ?? 0) + 1;
-    const until = inARow >= FAILURES_IN_A_ROW ? this.#clock.monotonic() + PASSED_OVER_FOR : 0;
-    this.#failures.set(name, { inARow, until });
+  #recordFailure(name: string): void {
+    const consecutive = (this.#failures.get(name)?.consecutive ?? 0) + 1;
+    const until = consecutive >= MAX_FAILURES ? this.#clock.monotonic() + COOLDOWN : 0;
+    this.#failures.set(name, { consecutive, until });
   }
 }
 
@@ -116,7 +112,7 @@ export function modelFailed(error: ModelError | undefined): TurnError {
 }
 
 /** Waits for the first batch, so that a failure before it can still be mended. */
-async function begun(events: AsyncIterable<readonly ModelEvent[]>): Promise<Begun> {
+async function started(events: AsyncIterable<readonly ModelEvent[]>): Promise<StartedAnswer> {
   const rest = events[Symbol.asyncIterator]();
   const first = await rest.next();
   if (first.done) throw new ModelError('it ended without an answer.', { retryable: true });

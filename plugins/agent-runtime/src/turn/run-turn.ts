@@ -11,28 +11,28 @@ import type {
 } from '@plugboard/kernel';
 import { type AgentEvent, type AgentEvents, addUsage, TurnError, type Usage } from '@plugboard/kernel';
 import type { Agent } from '../directory/agent.js';
-import { layParams } from '../directory/parameters.js';
-import { roomUnder, viewOf } from '../history/history-view.js';
+import { mergeParams } from '../directory/parameters.js';
+import { historyBudget, historyView } from '../history/history-view.js';
 import { estimate, tokensOf } from '../history/message-size.js';
-import { contribute } from '../history/session-input.js';
+import { newMessages } from '../history/session-input.js';
 import { dueSummary } from '../history/summary/due-summary.js';
-import type { History } from '../sessions/history.js';
-import { assertRoom } from '../sessions/session-limits.js';
-import type { Keep } from '../sessions/store-call.js';
-import type { Turnstile } from './concurrency-limiter.js';
-import type { KeyedTurn } from './idempotency.js';
-import { type LoopParts, runLoop } from './loop.js';
+import type { SessionHistory } from '../sessions/session-history.js';
+import { assertNotFull } from '../sessions/session-limits.js';
+import type { StoreCall } from '../sessions/store-call.js';
+import type { ConcurrencyLimiter } from './concurrency-limiter.js';
+import type { IdempotentTurn } from './idempotency.js';
+import { type LoopDependencies, runLoop } from './loop.js';
 import { park, toPark, unpark } from './pending-tool-calls.js';
 import { summarize } from './summarize.js';
 import { Transcript } from './transcript.js';
 
-export interface TurnParts extends LoopParts {
+export interface TurnDependencies extends LoopDependencies {
   readonly clock: Clock;
   readonly ids: IdSource;
-  readonly gate: Turnstile;
+  readonly limiter: ConcurrencyLimiter;
   readonly stores: Extensions<SessionStore>;
   readonly interceptors: Extensions<Interceptor>;
-  readonly keep: Keep;
+  readonly storeCall: StoreCall;
 }
 
 /**
@@ -40,90 +40,96 @@ export interface TurnParts extends LoopParts {
  * that it has finished.
  *
  * @param history of the session that the turn belongs to, if it belongs to one; the session sees to it that there is no other turn meanwhile.
- * @param keyed where the turn's request may be repeated.
+ * @param idempotent where the turn's request may be repeated.
  * @param abort aborted by whoever ends the turn early, with what the caller is to be told as the reason; and here, when the agent's time is over.
  * @throws TurnError, or whatever a defect throws.
  */
 export async function* runTurn(
   agent: Agent,
   request: TurnRequest,
-  history: History | undefined,
-  keyed: KeyedTurn | undefined,
+  history: SessionHistory | undefined,
+  idempotent: IdempotentTurn | undefined,
   abort: AbortController,
-  parts: TurnParts,
+  deps: TurnDependencies,
 ): AsyncGenerator<readonly AgentEvent[]> {
   const { signal } = abort;
-  await parts.gate.enter(signal);
-  const timer = parts.clock.after(agent.timeout, () => abort.abort(outOfTime(agent)));
+  await deps.limiter.acquire(signal);
+  const timer = deps.clock.after(agent.timeout, () => abort.abort(outOfTime(agent)));
   try {
-    if (history) yield* inSession(history, keyed, agent, request, signal, parts);
-    else if (keyed) yield* keyed.kept(stateless(keyed, agent, request, signal, parts), signal);
-    else yield* stateless(keyed, agent, request, signal, parts);
+    if (history) yield* inSession(history, idempotent, agent, request, signal, deps);
+    else if (idempotent) yield* idempotent.kept(stateless(idempotent, agent, request, signal, deps), signal);
+    else yield* stateless(idempotent, agent, request, signal, deps);
   } catch (error) {
     // What breaks off because the turn was ended early is not the reason, but its consequence.
     throw signal.aborted ? signal.reason : error;
   } finally {
     timer.cancel();
-    parts.gate.leave();
+    deps.limiter.release();
   }
 }
 
 async function* stateless(
-  keyed: KeyedTurn | undefined,
+  idempotent: IdempotentTurn | undefined,
   agent: Agent,
   request: TurnRequest,
   signal: AbortSignal,
-  parts: TurnParts,
+  deps: TurnDependencies,
 ): AsyncGenerator<readonly AgentEvent[]> {
-  if (!mayPark(agent, request))
-    return yield* intercepted(agent, makeTurn(agent, request, request.messages, signal, parts), keyed, parts);
+  if (!mayLeavePendingCalls(agent, request))
+    return yield* intercepted(agent, makeTurn(agent, request, request.messages, signal, deps), idempotent, deps);
 
-  const store = parts.stores.one();
+  const store = deps.stores.one();
   const owner = { project: request.principal.project, agent: agent.name };
-  const turn = makeTurn(agent, request, await parts.keep(() => unpark(store, owner, request.messages), 'unpark'), signal, parts);
+  const turn = makeTurn(
+    agent,
+    request,
+    await deps.storeCall(() => unpark(store, owner, request.messages), 'unpark'),
+    signal,
+    deps,
+  );
   const transcript = new Transcript();
   const calls: AgentEvent[] = [];
-  for await (const batch of intercepted(agent, turn, keyed, parts)) {
+  for await (const batch of intercepted(agent, turn, idempotent, deps)) {
     transcript.add(batch);
     calls.push(...batch.filter(({ type }) => type === 'tool-call'));
     if (batch.at(-1)?.type === 'finished') {
       const handedOut = toPark(calls);
       if (handedOut.length > 0)
-        await parts.keep(() => park(store, owner, turn.messages, transcript.messages(), handedOut), 'park');
+        await deps.storeCall(() => park(store, owner, turn.messages, transcript.messages(), handedOut), 'park');
     }
     yield batch;
   }
 }
 
 async function* inSession(
-  history: History,
-  keyed: KeyedTurn | undefined,
+  history: SessionHistory,
+  idempotent: IdempotentTurn | undefined,
   agent: Agent,
   request: TurnRequest,
   signal: AbortSignal,
-  parts: TurnParts,
+  deps: TurnDependencies,
 ): AsyncGenerator<readonly AgentEvent[]> {
   const { id, store } = history;
   const { policy } = agent.history;
-  await parts.tools.settled(id, signal);
-  const stored = await parts.keep(() => history.current(), 'load', id);
-  assertRoom(stored);
-  const { system, added } = contribute(stored.messages, request.messages);
-  const { declarations } = await parts.toolboxes.of(agent.tools, signal);
-  const room = roomUnder(agent.history, tokensLeft(agent, request, [...system, ...added], declarations));
-  const view = viewOf(stored, added, policy, room);
-  const turn = makeTurn(agent, request, [...system, ...view], signal, parts);
-  await parts.keep(() => store.begin(id, { turnId: turn.id, input: added }), 'begin', id);
+  await deps.tools.settled(id, signal);
+  const stored = await deps.storeCall(() => history.current(), 'load', id);
+  assertNotFull(stored);
+  const { system, added } = newMessages(stored.messages, request.messages);
+  const { declarations } = await deps.toolboxes.of(agent.tools, signal);
+  const budget = historyBudget(agent.history, tokensLeft(agent, request, [...system, ...added], declarations));
+  const view = historyView(stored, added, policy, budget);
+  const turn = makeTurn(agent, request, [...system, ...view], signal, deps);
+  await deps.storeCall(() => store.begin(id, { turnId: turn.id, input: added }), 'begin', id);
   let isKept = false;
   try {
-    const due = history.maySummarize(stored) ? dueSummary(stored, added, policy, room) : undefined;
-    const made = due && (await summarize(history, stored, due, agent, parts.models, parts.keep, signal));
+    const due = history.maySummarize(stored) ? dueSummary(stored, added, policy, budget) : undefined;
+    const made = due && (await summarize(history, stored, due, agent, deps.models, deps.storeCall, signal));
     const basis = made?.stored ?? stored;
-    const seen = made ? { ...turn, messages: [...system, ...viewOf(basis, added, policy, room)] } : turn;
+    const seen = made ? { ...turn, messages: [...system, ...historyView(basis, added, policy, budget)] } : turn;
     const transcript = new Transcript();
-    for await (const events of intercepted(agent, seen, keyed, parts)) {
+    for await (const events of intercepted(agent, seen, idempotent, deps)) {
       const batch = made ? withUsage(events, made.usage) : events;
-      keyed?.add(batch);
+      idempotent?.add(batch);
       transcript.add(batch);
       const last = batch.at(-1);
       if (last?.type !== 'finished') {
@@ -134,24 +140,24 @@ async function* inSession(
       if (batch.length > 1) yield batch.slice(0, -1);
       signal.throwIfAborted();
       const messages = [...added, ...transcript.messages()];
-      const commit = { turnId: turn.id, messages, user: request.session?.user, idempotency: keyed?.answer() };
-      await parts.keep(() => history.commit(basis, commit), 'commit', id);
+      const commit = { turnId: turn.id, messages, user: request.session?.user, idempotency: idempotent?.answer() };
+      await deps.storeCall(() => history.commit(basis, commit), 'commit', id);
       isKept = true;
-      keyed?.end();
+      idempotent?.end();
       yield [last];
     }
   } finally {
     // A store that cannot even take a turn back finds it when it is opened again.
-    if (!isKept) await parts.keep(() => store.abandon(id, turn.id), 'abandon', id).catch(() => {});
+    if (!isKept) await deps.storeCall(() => store.abandon(id, turn.id), 'abandon', id).catch(() => {});
   }
 }
 
 /** Tokens that are left for what was said before, when everything else that the model is sent has its place, and its answer too. */
 function tokensLeft(agent: Agent, request: TurnRequest, messages: readonly Message[], tools: readonly ToolDeclaration[]): number {
-  const params = layParams(agent.params, request.params, false);
+  const params = mergeParams(agent.params, request.params, false);
   const answer = Number(params.max_completion_tokens ?? params.max_tokens ?? agent.contextWindow / 4);
   const prompt = messages[0]?.role === 'system' ? 0 : estimate(agent.system ?? '');
-  return messages.reduce((room, message) => room - tokensOf(message), agent.contextWindow - answer - prompt - tokensOf(tools));
+  return messages.reduce((left, message) => left - tokensOf(message), agent.contextWindow - answer - prompt - tokensOf(tools));
 }
 
 /** What a turn is said to have used holds what was used before its first step. The agent's budgets do not count that: they would end the very turns that need a summary. */
@@ -161,27 +167,33 @@ function withUsage(batch: readonly AgentEvent[], before: Usage): readonly AgentE
 }
 
 /** The loop inside its interceptors, as they are now: a turn keeps those that it began with. */
-function intercepted(agent: Agent, turn: Turn, keyed: KeyedTurn | undefined, parts: TurnParts): AgentEvents {
-  const interceptors = parts.interceptors.all();
+function intercepted(agent: Agent, turn: Turn, idempotent: IdempotentTurn | undefined, deps: TurnDependencies): AgentEvents {
+  const interceptors = deps.interceptors.all();
   const from = (index: number, current: Turn): AgentEvents => {
     const interceptor = interceptors[index];
     if (interceptor) return interceptor.value(current, (next) => from(index + 1, next));
-    const events = runLoop(agent, current, parts);
-    return keyed ? keyed.guard(events, turn.signal) : events;
+    const events = runLoop(agent, current, deps);
+    return idempotent ? idempotent.guard(events, turn.signal) : events;
   };
   return from(0, turn);
 }
 
-function makeTurn(agent: Agent, request: TurnRequest, messages: readonly Message[], signal: AbortSignal, parts: TurnParts): Turn {
+function makeTurn(
+  agent: Agent,
+  request: TurnRequest,
+  messages: readonly Message[],
+  signal: AbortSignal,
+  deps: TurnDependencies,
+): Turn {
   const takesTools = agent.clientTools === 'passthrough';
   return {
-    id: `turn_${parts.ids.base62(20)}`,
+    id: `turn_${deps.ids.base62(20)}`,
     agent: agent.name,
     principal: request.principal,
     session: request.session && `api:${request.session.key}`,
     messages,
     clientTools: takesTools ? request.clientTools : [],
-    params: layParams(agent.params, request.params, takesTools),
+    params: mergeParams(agent.params, request.params, takesTools),
     incremental: request.incremental,
     requestId: request.requestId,
     metadata: request.metadata,
@@ -190,7 +202,7 @@ function makeTurn(agent: Agent, request: TurnRequest, messages: readonly Message
 }
 
 /** Calls for the caller and calls that run here can only mix where there are tools of both kinds. */
-function mayPark(agent: Agent, request: TurnRequest): boolean {
+function mayLeavePendingCalls(agent: Agent, request: TurnRequest): boolean {
   return agent.tools.length > 0 && agent.clientTools === 'passthrough' && request.clientTools.length > 0;
 }
 

@@ -4,7 +4,7 @@ import { NO_USAGE, type Usage } from '@plugboard/kernel';
 /** Reads one model call: keeps what the loop must know, and passes on what the reader of the turn is shown. */
 export class StepReader {
   usage: Usage = NO_USAGE;
-  hasSpoken = false;
+  hasText = false;
   #calls: ModelToolCall[] = [];
   #end: ModelEnd | undefined;
 
@@ -15,7 +15,7 @@ export class StepReader {
       const event = batch[i] as ModelEvent;
       switch (event.type) {
         case 'text':
-          this.hasSpoken = true;
+          this.hasText = true;
           shown?.push(event);
           break;
         case 'reasoning':

@@ -1,10 +1,10 @@
 import type { StoredSession, Summary, Usage } from '@plugboard/kernel';
-import { begin } from '../diagnostics/channels.js';
+import { startSpan } from '../diagnostics/channels.js';
 import type { Agent } from '../directory/agent.js';
 import type { DueSummary } from '../history/summary/due-summary.js';
 import { summaryRequest } from '../history/summary/summary-request.js';
-import type { History } from '../sessions/history.js';
-import type { Keep } from '../sessions/store-call.js';
+import type { SessionHistory } from '../sessions/session-history.js';
+import type { StoreCall } from '../sessions/store-call.js';
 import type { ModelCalls } from './model-calls.js';
 import { StepReader } from './step-reader.js';
 import { summaryIn } from './summary-answer.js';
@@ -23,17 +23,17 @@ export interface Summarized {
  * @throws the signal's reason when that is aborted meanwhile.
  */
 export async function summarize(
-  history: History,
+  history: SessionHistory,
   stored: StoredSession,
   due: DueSummary,
   agent: Agent,
   models: ModelCalls,
-  keep: Keep,
+  storeCall: StoreCall,
   signal: AbortSignal,
 ): Promise<Summarized> {
   const facts = { project: history.id.project, agent: agent.name };
   const headers: Record<string, string> = {};
-  const span = begin('summary', () => ({ session: history.id, connections: agent.connections, headers }));
+  const span = startSpan('summary', () => ({ session: history.id, connections: agent.connections, headers }));
   const read = new StepReader();
   let summary: Summary;
   try {
@@ -41,12 +41,12 @@ export async function summarize(
     // The agent's own parameters are for its answers: their form, their length, where they stop.
     const request = { messages, tools: [], params: {}, incremental: true, headers };
     const answer = await models.ask(agent.connections, () => request, signal);
-    span.tell({ connection: answer.connection });
+    span.set({ connection: answer.connection });
     summary = { messages: due.messages, text: await summaryIn(answer, due, read) };
-    span.tell({ usage: read.usage });
+    span.set({ usage: read.usage });
     span.end();
   } catch (err) {
-    span.tell({ usage: read.usage });
+    span.set({ usage: read.usage });
     span.fail(err);
     signal.throwIfAborted();
     history.noteFailedSummary(stored);
@@ -54,7 +54,7 @@ export async function summarize(
     return { stored, usage: read.usage };
   }
   try {
-    await keep(() => history.summarize(stored, summary), 'putSummary', history.id);
+    await storeCall(() => history.summarize(stored, summary), 'putSummary', history.id);
   } catch (err) {
     models.log.warn(
       { err, ...facts },

@@ -12,7 +12,7 @@ export function clientToolsOf({ tools = [], tool_choice }: ResponseRequest, targ
   const allowed =
     typeof tool_choice === 'object' && tool_choice.type === 'allowed_tools' ? namesOf(tool_choice.tools) : undefined;
   const passed = target.clientTools === 'ignore' ? [] : tools.filter(({ name }) => allowed?.has(name) ?? true).map(declarationOf);
-  if (isForced(tool_choice) && (passed.length === 0 || !target.honours('tool_choice'))) throw cannotForce(target);
+  if (isForced(tool_choice) && (passed.length === 0 || !target.forwardsParam('tool_choice'))) throw cannotForce(target);
   return passed;
 }
 

@@ -61,12 +61,12 @@ export function parametersOf(request: ResponseRequest, target: Target, passesToo
     if (SERVED.has(name)) continue;
     const taken = parameterOf(name, request, passesTools);
     if (taken === 'served') continue;
-    if (taken && target.honours(taken.name)) params[taken.name] = taken.value;
+    if (taken && target.forwardsParam(taken.name)) params[taken.name] = taken.value;
     else if (ignored.length < MOST_IGNORED && !saysNothing(name, value)) ignored.push(headerSafe(name));
   }
   // One field of a request for two parameters of a model call.
   const { verbosity } = request.text ?? {};
-  if (verbosity != null && target.honours('verbosity')) params.verbosity = verbosity;
+  if (verbosity != null && target.forwardsParam('verbosity')) params.verbosity = verbosity;
   return { params, ignored };
 }
 

@@ -1,4 +1,4 @@
-import type { Claimed } from '@plugboard/kernel';
+import type { ClaimResult } from '@plugboard/kernel';
 import {
   connectionHeader,
   httpErrorOf,
@@ -22,7 +22,7 @@ export interface AnswerForm {
 }
 
 /** What a request is answered whose turn is not run, because of what became of its key. @throws ProtocolError where that is no answer. */
-export function repeated(claimed: Exclude<Claimed, { kind: 'new' }>, form: AnswerForm): HttpReply {
+export function repeated(claimed: Exclude<ClaimResult, { kind: 'new' }>, form: AnswerForm): HttpReply {
   if (claimed.kind === 'replay') return replay(claimed.text, form);
   throw repeatRefusal(claimed);
 }

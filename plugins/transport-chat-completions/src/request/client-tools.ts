@@ -19,7 +19,7 @@ export function clientToolsOf(
     );
   }
   const passedOn = target.clientTools === 'passthrough' ? tools.map(declarationOf) : [];
-  if (isForced(tool_choice) && (passedOn.length === 0 || !target.honours('tool_choice'))) throw cannotForce(target);
+  if (isForced(tool_choice) && (passedOn.length === 0 || !target.forwardsParam('tool_choice'))) throw cannotForce(target);
   return passedOn;
 }
 

@@ -79,7 +79,7 @@ function isServedHere(name: string, passesTools: boolean, keySources: readonly K
 function reachesModel(name: string, request: CompletionRequest, target: Target, passesTools: boolean): boolean {
   if (name === 'max_tokens' && request.max_completion_tokens !== undefined) return false; // its successor wins
   const mayGo = SAMPLING.has(name) || (RAW_ONLY.has(name) && target.kind === 'model') || (BESIDE_TOOLS.has(name) && passesTools);
-  return mayGo && target.honours(name);
+  return mayGo && target.forwardsParam(name);
 }
 
 /** Whether the field is at its default, so that nothing is lost where it has no effect. */

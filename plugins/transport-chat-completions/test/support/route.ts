@@ -3,14 +3,14 @@ import {
   type AgentEvents,
   type AgentRuntime,
   AgentRuntimes,
-  type Claimed,
+  type ClaimResult,
   type Conversations,
   type IdempotencyKey,
   NO_USAGE,
   OPEN,
   type Principal,
-  type Resolution,
   type Target,
+  type TargetResolution,
   TurnError,
   type TurnFinished,
   type TurnRequest,
@@ -36,7 +36,7 @@ export const agent: Target = {
   onBusy: 'enqueue',
   toolVisibility: 'full',
   onDisconnect: 'cancel',
-  honours: () => true,
+  forwardsParam: () => true,
 };
 
 export const finished: TurnFinished = { type: 'finished', reason: 'stop', usage: NO_USAGE };
@@ -68,9 +68,9 @@ export interface Bench {
   readonly batches?: Iterable<readonly AgentEvent[]>;
   readonly run?: (turn: TurnRequest) => AgentEvents;
   /** What is known of a request with an idempotency key; by default nothing. */
-  readonly claimed?: Claimed;
+  readonly claimed?: ClaimResult;
   readonly target?: Partial<Target>;
-  readonly resolution?: Resolution;
+  readonly resolution?: TargetResolution;
   /** Finds a session by its opaque id; by default there is none. */
   readonly conversation?: Conversations['get'];
   /** The plugin's options. */

@@ -1,6 +1,6 @@
 import {
-  type AuthAnswer,
   type AuthProvider,
+  type AuthResult,
   DEFAULT_PROJECT,
   type Extensions,
   inject,
@@ -50,7 +50,7 @@ export class Authentication {
     throw unauthorized();
   }
 
-  async #answer(exchange: Exchange): Promise<AuthAnswer> {
+  async #answer(exchange: Exchange): Promise<AuthResult> {
     const bearer = bearerOf(exchange.req.rawHeaders);
     if (typeof bearer !== 'string') return bearer;
     for (const { value: provider, entry } of this.#providers) {
@@ -61,7 +61,7 @@ export class Authentication {
   }
 
   /** A provider that breaks has not said that the caller is known: nobody is let in. */
-  async #ask(provider: AuthProvider, entry: string, bearer: string, exchange: Exchange): Promise<AuthAnswer | undefined> {
+  async #ask(provider: AuthProvider, entry: string, bearer: string, exchange: Exchange): Promise<AuthResult | undefined> {
     try {
       return await provider.authenticate({ bearer }, exchange.signal);
     } catch (error) {

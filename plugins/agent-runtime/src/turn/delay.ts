@@ -1,7 +1,7 @@
 import type { Clock } from '@plugboard/kernel';
 
 /** Ends after `ms` milliseconds. @throws the signal's reason when that is aborted before. */
-export function wait(ms: number, clock: Clock, signal: AbortSignal): Promise<void> {
+export function delay(ms: number, clock: Clock, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal.aborted) return reject(signal.reason);
     const giveUp = () => {

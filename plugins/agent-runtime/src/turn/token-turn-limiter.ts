@@ -2,11 +2,11 @@ import type { Principal } from '@plugboard/kernel';
 import { TurnError } from '@plugboard/kernel';
 
 /** Counts the turns that run for each token that may run only so many at once. */
-export class TokenTurns {
+export class TokenTurnLimiter {
   readonly #running = new Map<string, number>();
 
   /** @returns what is to be called when the turn has ended. @throws TurnError `rate_limited` */
-  enter({ tokenId, limits }: Principal): () => void {
+  acquire({ tokenId, limits }: Principal): () => void {
     const most = limits?.runningTurns;
     if (most === undefined || tokenId === undefined) return () => {};
     const running = this.#running.get(tokenId) ?? 0;
@@ -17,10 +17,10 @@ export class TokenTurns {
       });
     }
     this.#running.set(tokenId, running + 1);
-    return () => this.#leave(tokenId);
+    return () => this.#release(tokenId);
   }
 
-  #leave(tokenId: string): void {
+  #release(tokenId: string): void {
     const running = this.#running.get(tokenId) ?? 0;
     if (running > 1) this.#running.set(tokenId, running - 1);
     else this.#running.delete(tokenId);

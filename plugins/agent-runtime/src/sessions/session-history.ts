@@ -2,10 +2,10 @@ import type { SessionId, SessionStore, StoredSession, Summary, TurnCommit } from
 import { bytesOf } from '../history/message-size.js';
 
 /** So many turns do without a summary after one that could not be made: what failed just now would most likely fail again, and cost as much. */
-const REST = 4;
+const SUMMARY_COOLDOWN = 4;
 
 /** What an active session knows of its conversation, so that it need not be read again for every turn. */
-export class History {
+export class SessionHistory {
   readonly id: SessionId;
   readonly store: SessionStore;
   #known: StoredSession | undefined;
@@ -32,7 +32,7 @@ export class History {
 
   /** A summary of what was loaded could not be made. */
   noteFailedSummary({ version }: StoredSession): void {
-    this.#summaryFrom = version + 1 + REST;
+    this.#summaryFrom = version + 1 + SUMMARY_COOLDOWN;
   }
 
   /** Keeps a summary of the oldest messages of what was loaded; where the store cannot, it lasts as long as the session is in memory. @throws what the store throws. */
