@@ -60,7 +60,7 @@ class FaultPlan {
 export const faults = new FaultPlan();
 
 /** The calls that belong to turns; what else a store is asked for works. */
-const OPERATIONS = ['load', 'version', 'begin', 'commit', 'abandon', 'park', 'parked'] as const;
+const OPERATIONS = ['load', 'version', 'begin', 'commit', 'abandon'] as const;
 
 /** The SQLite store, but for the calls that the plan makes fail. */
 export default definePlugin({
@@ -76,12 +76,16 @@ export default definePlugin({
 });
 
 function faulty(store: SessionStore): SessionStore {
-  const { idempotency } = store;
+  const { idempotency, pendingToolCalls } = store;
   const wrapped: Record<string, unknown> = {
     idempotency: {
       get: (key) => faults.apply('idempotency.get', () => idempotency.get(key)),
       put: (record) => faults.apply('idempotency.put', () => idempotency.put(record)),
     } satisfies SessionStore['idempotency'],
+    pendingToolCalls: {
+      save: (owner, keys, messages) => faults.apply('pendingToolCalls.save', () => pendingToolCalls.save(owner, keys, messages)),
+      load: (owner, key) => faults.apply('pendingToolCalls.load', () => pendingToolCalls.load(owner, key)),
+    } satisfies SessionStore['pendingToolCalls'],
   };
   for (const operation of OPERATIONS) {
     const call = store[operation].bind(store) as (...args: unknown[]) => Promise<unknown>;

@@ -236,9 +236,9 @@ export class SessionGame {
 
   /** Does something with a session as its caller would. @returns whether there was one: a session whose first turn still runs is not there yet. */
   async #atConversation(which: number, work: (id: string) => Promise<unknown>): Promise<boolean> {
-    const facts = await this.#store.kept.facts(this.#id(this.#session(which)));
-    if (facts) await this.#settled(work(facts.conversation));
-    return facts !== undefined;
+    const info = await this.#store.kept.info(this.#id(this.#session(which)));
+    if (info) await this.#settled(work(info.conversation));
+    return info !== undefined;
   }
 
   /** Waits for what may have to wait until turns are left behind. */
@@ -259,8 +259,8 @@ export class SessionGame {
   async #kept(key: string): Promise<Kept> {
     const id = this.#id(key);
     // Both in one go: turns may be at work meanwhile.
-    const [{ messages }, facts] = await Promise.all([this.#store.kept.load(id), this.#store.kept.facts(id)]);
-    return { version: facts?.turns ?? 0, messages };
+    const [{ messages }, info] = await Promise.all([this.#store.kept.load(id), this.#store.kept.info(id)]);
+    return { version: info?.turns ?? 0, messages };
   }
 
   get #runtime() {

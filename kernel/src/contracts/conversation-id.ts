@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { SessionId } from './session-store.js';
+import type { SessionId } from './conversation-store.js';
 
 /** What every opaque id of a session begins with; no key that a caller gives may. */
 export const CONVERSATION_PREFIX = 'conv_';

@@ -1,6 +1,6 @@
+import type { Metadata, SessionInfo, SessionPage, StoredTurn, TurnPage } from './conversation-store.js';
 import type { Message } from './message.js';
 import type { Principal } from './principal.js';
-import type { Metadata, SessionFacts, SessionPage, StoredTurn, TurnPage } from './session-store.js';
 import type { Target } from './target.js';
 
 /**
@@ -28,7 +28,7 @@ export interface Conversations {
 }
 
 /** A session as its caller is told of it. */
-export interface Conversation extends SessionFacts {
+export interface Conversation extends SessionInfo {
   readonly status: 'idle' | 'running' | 'quarantined';
 }
 

@@ -1,28 +1,28 @@
-/** What a client calls one request, to be able to repeat it. Three values, never joined into one. */
+/** Identifies a request by the `Idempotency-Key` its client sent. Three separate values, never joined into one string. */
 export interface IdempotencyKey {
   /** From the credential only. */
   readonly project: string;
-  /** The path that was called: the same key is another one elsewhere. */
+  /** The path of the request. The same key on another path is another request. */
   readonly route: string;
-  /** The header's value. Data: never a path, never SQL text. */
+  /** The header's value. Data: never part of a path or of SQL text. */
   readonly key: string;
 }
 
-/** What is known of a request that was sent with a key. */
+/** The state of a request with an idempotency key. */
 export interface IdempotencyRecord {
   readonly key: IdempotencyKey;
-  /** Equal for the same request, and for no other. */
+  /** A hash of the request: equal for retries of the same request only. */
   readonly fingerprint: string;
-  /** `began`: tools have begun to run, and how the turn ended nobody has said yet. Otherwise its end, as its transport wrote it down. */
+  /** `began`: tools have started to run, and the outcome is unknown. Otherwise the answer, encoded by the transport. */
   readonly result: 'began' | { readonly text: string };
 }
 
 /**
- * What was answered under idempotency keys. Kept for 24 hours after it was put, and for 100,000 keys at most: one more, and the oldest is
- * forgotten. What came with a session's commit is kept with it or not at all (`TurnCommit`).
+ * Answers to requests with an idempotency key. A record is kept for 24 hours after it was put. A store keeps at most 100,000 records
+ * and drops the oldest first. A record passed to a session's `commit` is stored together with the turn, or not at all (`TurnCommit`).
  */
 export interface IdempotencyStore {
   get(key: IdempotencyKey): Promise<IdempotencyRecord | undefined>;
-  /** Puts a record in the place of what stood under its key. Once it is resolved, the record survives a killed process. */
+  /** Stores a record and replaces an earlier one of the same key. Once resolved, the record survives a killed process. */
   put(record: IdempotencyRecord): Promise<void>;
 }

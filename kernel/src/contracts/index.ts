@@ -1,6 +1,7 @@
 export * from './agent-runtime.js';
 export * from './auth-provider.js';
 export * from './conversation-id.js';
+export * from './conversation-store.js';
 export * from './conversations.js';
 export * from './event.js';
 export * from './failure.js';
@@ -9,6 +10,7 @@ export * from './interceptor.js';
 export * from './message.js';
 export * from './model-connector.js';
 export { type PeekResult, peek } from './peek.js';
+export * from './pending-tool-calls.js';
 export * from './principal.js';
 export { isTerminal, sealed } from './sealed.js';
 export * from './session-key.js';

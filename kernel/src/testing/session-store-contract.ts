@@ -2,44 +2,45 @@ import assert from 'node:assert/strict';
 import type { SessionStore } from '../contracts/session-store.js';
 import type { ManualClock } from './clock.js';
 import { type ContractCase, soon } from './contract.js';
-import { apartCases } from './session-store/apart-cases.js';
 import { conversationCases } from './session-store/conversation-cases.js';
-import { copyCases } from './session-store/copy-cases.js';
 import { deleteCases } from './session-store/delete-cases.js';
+import { forkCases } from './session-store/fork-cases.js';
 import { idempotencyCases } from './session-store/idempotency-cases.js';
+import { isolationCases } from './session-store/isolation-cases.js';
 import { listCases } from './session-store/list-cases.js';
-import { parkedCases } from './session-store/parked-cases.js';
-import type { Theme } from './session-store/theme.js';
+import { assertMembers } from './session-store/members.js';
+import { pendingToolCallCases } from './session-store/pending-tool-call-cases.js';
+import type { Suite } from './session-store/suite.js';
 import { turnCases } from './session-store/turn-cases.js';
 import { turnPageCases } from './session-store/turn-page-cases.js';
 
 export interface OpenedStore {
   readonly store: SessionStore;
-  /** Lets go of what was opened. */
+  /** Releases what was opened. */
   close?(): Promise<void> | void;
 }
 
 export interface SessionStoreContractOptions {
-  /** The clock that the stores run on, where they do not run on one of their own: expiry is then pinned down too. */
+  /** The clock the stores use, if the test can move it. Adds the cases about expiry. */
   readonly clock?: ManualClock;
   /**
-   * Lets go of a store, and opens another over what it had kept, as a server does that is started again: what a store must keep beyond its
-   * process is then pinned down too. Absent for a store that keeps nothing.
+   * Closes a store and opens another over what it stored, like a server that restarts. Adds the cases about persistence. Omit it for a
+   * store that keeps nothing.
    */
   readonly reopen?: (opened: OpenedStore) => Promise<OpenedStore> | OpenedStore;
 }
 
 /**
- * What every session store must keep to (session-store.ts; sessions.md speaks of one suite for all stores).
+ * The behaviour that every session store must have (`SessionStore`). The first case names the methods that a store lacks.
  *
- * @param open gives an empty store that is ready to work. It is called once for each case, and what it gave is closed after it.
+ * @param open returns an empty store that is ready for use. Called once per case; its result is closed after the case.
  */
 export function sessionStoreContract(
   open: () => Promise<OpenedStore> | OpenedStore,
   { clock, reopen }: SessionStoreContractOptions = {},
 ): readonly ContractCase[] {
   const cases: ContractCase[] = [];
-  const add: Theme['add'] = (name, check) => {
+  const add: Suite['add'] = (name, check) => {
     cases.push({
       name,
       run: async () => {
@@ -49,6 +50,7 @@ export function sessionStoreContract(
           return opened.store;
         };
         try {
+          assertMembers(opened.store);
           await soon(name, check(opened.store, again));
         } finally {
           await opened.close?.();
@@ -57,18 +59,19 @@ export function sessionStoreContract(
     });
   };
 
-  const theme = { add, clock, canReopen: reopen !== undefined };
-  turnCases(theme);
-  apartCases(theme);
-  conversationCases(theme);
-  turnPageCases(theme);
-  listCases(theme);
-  copyCases(theme);
-  deleteCases(theme);
-  parkedCases(theme);
-  idempotencyCases(theme);
-  add('says that it is well', async (store) => {
+  add('has every method of its three interfaces', async () => {}); // asserted before each case
+  add('reports that it works', async (store) => {
     assert.deepEqual(await store.health(), { ok: true });
   });
+  const suite = { add, clock, canReopen: reopen !== undefined };
+  turnCases(suite);
+  isolationCases(suite);
+  conversationCases(suite);
+  turnPageCases(suite);
+  listCases(suite);
+  forkCases(suite);
+  deleteCases(suite);
+  pendingToolCallCases(suite);
+  idempotencyCases(suite);
   return cases;
 }

@@ -2,8 +2,8 @@ import {
   conversationId,
   type Message,
   type Metadata,
-  type SessionFacts,
   type SessionId,
+  type SessionInfo,
   type StoredSession,
   type StoredTurn,
   type Summary,
@@ -63,7 +63,7 @@ export class MemorySession {
     return this.#messageBytes + metadata.bytes + (summary?.bytes ?? 0);
   }
 
-  get facts(): SessionFacts {
+  get info(): SessionInfo {
     return {
       id: this.id,
       conversation: this.conversation,

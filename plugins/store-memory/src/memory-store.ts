@@ -11,12 +11,13 @@ import {
   type Message,
   type Metadata,
   type NewSession,
-  type ParkOwner,
+  type PendingToolCalls,
+  type PendingToolCallsOwner,
   parseDuration,
   parseSize,
   SessionExists,
-  type SessionFacts,
   type SessionId,
+  type SessionInfo,
   type SessionPage,
   type SessionStore,
   type StoredSession,
@@ -43,6 +44,10 @@ const DAY = 24 * HOUR;
  */
 @injectable()
 export class MemoryStore implements SessionStore {
+  readonly pendingToolCalls: PendingToolCalls = {
+    save: async (owner, keys, messages) => this.#savePendingCalls(owner, keys, messages),
+    load: async (owner, key) => this.#pendingCalls.get(pendingCallKey(owner, key))?.value,
+  };
   readonly idempotency: MemoryIdempotency;
   readonly #clock: Clock;
   /** By opaque id. */
@@ -50,7 +55,7 @@ export class MemoryStore implements SessionStore {
   /** By the same: the version that a deleted session had at the end. */
   readonly #tombstones: Shelf<number>;
   /** By owner and call. */
-  readonly #parked: Shelf<readonly Message[]>;
+  readonly #pendingCalls: Shelf<readonly Message[]>;
   readonly #room: Room;
   #created = 0;
 
@@ -58,7 +63,7 @@ export class MemoryStore implements SessionStore {
     this.#clock = clock;
     this.#sessions = new Shelf(parseDuration(config.ttl), clock, (item) => this.#room.logLoss(item, 'ttl'));
     this.#tombstones = new Shelf(30 * DAY, clock, () => {});
-    this.#parked = new Shelf(HOUR, clock, () => {});
+    this.#pendingCalls = new Shelf(HOUR, clock, () => {});
     this.idempotency = new MemoryIdempotency(clock, (record) => {
       this.#room.assertFits(sizeOf(record), 'the answer to a request with an Idempotency-Key');
       this.idempotency.keep(record);
@@ -67,7 +72,7 @@ export class MemoryStore implements SessionStore {
     const shelves = {
       sessions: this.#sessions,
       tombstones: this.#tombstones,
-      parked: this.#parked,
+      pendingCalls: this.#pendingCalls,
       answers: this.idempotency.shelf,
     };
     this.#room = new Room({ maxSessions: config.maxSessions, maxBytes: parseSize(config.maxBytes) }, shelves, log);
@@ -104,18 +109,6 @@ export class MemoryStore implements SessionStore {
     this.#room.make();
   }
 
-  async park(owner: ParkOwner, keys: readonly string[], messages: readonly Message[]): Promise<void> {
-    const parked = copyOfMessages(messages);
-    this.#room.assertFits(parked.bytes, 'what a turn leaves for its next request');
-    const share = Math.ceil(parked.bytes / keys.length); // the keys have one copy among them
-    for (const key of keys) this.#parked.put(parkKey(owner, key), parked.value, share);
-    this.#room.make();
-  }
-
-  async parked(owner: ParkOwner, key: string): Promise<readonly Message[] | undefined> {
-    return this.#parked.get(parkKey(owner, key))?.value;
-  }
-
   async create(id: SessionId, { metadata, messages }: NewSession): Promise<void> {
     if (this.#find(id)) throw new SessionExists();
     const session = new MemorySession(id, this.#beginning(id));
@@ -124,16 +117,16 @@ export class MemoryStore implements SessionStore {
     this.#addNew(session);
   }
 
-  async facts(id: SessionId): Promise<SessionFacts | undefined> {
-    return this.#find(id)?.facts;
+  async info(id: SessionId): Promise<SessionInfo | undefined> {
+    return this.#find(id)?.info;
   }
 
-  async find(project: string, conversation: string): Promise<SessionFacts | undefined> {
-    const found = this.#sessions.get(conversation)?.value.facts;
+  async find(project: string, conversation: string): Promise<SessionInfo | undefined> {
+    const found = this.#sessions.get(conversation)?.value.info;
     return found?.id.project === project ? found : undefined;
   }
 
-  async list(project: string, page: SessionPage): Promise<readonly SessionFacts[]> {
+  async list(project: string, page: SessionPage): Promise<readonly SessionInfo[]> {
     return pageOf(this.#sessions.values(), project, page);
   }
 
@@ -181,7 +174,7 @@ export class MemoryStore implements SessionStore {
 
   /** Forgets everything. */
   stop(): void {
-    for (const shelf of [this.#sessions, this.#tombstones, this.#parked, this.idempotency.shelf]) shelf.clear();
+    for (const shelf of [this.#sessions, this.#tombstones, this.#pendingCalls, this.idempotency.shelf]) shelf.clear();
   }
 
   #find(id: SessionId): MemorySession | undefined {
@@ -214,6 +207,14 @@ export class MemoryStore implements SessionStore {
     this.#room.make();
   }
 
+  #savePendingCalls(owner: PendingToolCallsOwner, keys: readonly string[], messages: readonly Message[]): void {
+    const copy = copyOfMessages(messages);
+    this.#room.assertFits(copy.bytes, 'a turn with pending tool calls');
+    const share = Math.ceil(copy.bytes / keys.length); // all keys share one copy
+    for (const key of keys) this.#pendingCalls.put(pendingCallKey(owner, key), copy.value, share);
+    this.#room.make();
+  }
+
   /** Stamps are whole numbers, which a clock need not give. */
   #now(): number {
     return Math.floor(this.#clock.now());
@@ -221,6 +222,6 @@ export class MemoryStore implements SessionStore {
 }
 
 /** One text for three values that no three others have: a separator alone could stand in a key too. */
-function parkKey({ project, agent }: ParkOwner, key: string): string {
+function pendingCallKey({ project, agent }: PendingToolCallsOwner, key: string): string {
   return JSON.stringify([project, agent, key]);
 }

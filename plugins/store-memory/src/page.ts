@@ -1,4 +1,4 @@
-import type { SessionFacts, SessionPage } from '@plugboard/kernel';
+import type { SessionInfo, SessionPage } from '@plugboard/kernel';
 import type { MemorySession } from './memory-session.js';
 
 /** One page of a project's sessions, in the order in which they were created. */
@@ -6,14 +6,14 @@ export function pageOf(
   sessions: Iterable<MemorySession>,
   project: string,
   { limit, order, after, user, agents }: SessionPage,
-): readonly SessionFacts[] {
+): readonly SessionInfo[] {
   const among = agents && new Set(agents);
   const found = [...sessions].filter(({ id }) => id.project === project && (among?.has(id.agent) ?? true)).sort(byCreation);
   if (order === 'desc') found.reverse();
   const last = found.findIndex(({ conversation }) => conversation === after);
   if (after !== undefined && last < 0) return [];
-  const facts = found.slice(last + 1).map((session) => session.facts);
-  return facts.filter((one) => user === undefined || one.user === user).slice(0, limit);
+  const info = found.slice(last + 1).map((session) => session.info);
+  return info.filter((one) => user === undefined || one.user === user).slice(0, limit);
 }
 
 function byCreation({ beginning: a }: MemorySession, { beginning: b }: MemorySession): number {

@@ -12,7 +12,7 @@ export interface RoomLimits {
 /** What is kept. All of it shares the bytes, not the number. */
 export interface Shelves {
   readonly sessions: Shelf<MemorySession>;
-  readonly parked: Shelf<readonly Message[]>;
+  readonly pendingCalls: Shelf<readonly Message[]>;
   readonly answers: Shelf<IdempotencyRecord>;
   /** The versions of deleted sessions. */
   readonly tombstones: Shelf<number>;
@@ -42,18 +42,18 @@ export class Room {
   /** Evicts what was not used for the longest time until the limits hold. */
   make(): void {
     const { maxSessions, maxBytes } = this.#limits;
-    const { sessions, parked, answers, tombstones } = this.#shelves;
+    const { sessions, pendingCalls, answers, tombstones } = this.#shelves;
     while (sessions.size > maxSessions) this.#evictSession('maxSessions');
-    while (parked.size > maxSessions) this.#evictParked('maxSessions');
+    while (pendingCalls.size > maxSessions) this.#evictPendingCall('maxSessions');
     while (answers.size > MOST_KEYS) this.#evictAnswer('100,000 keys');
     while (tombstones.size > maxSessions) tombstones.shift();
-    while (sessions.bytes + parked.bytes + answers.bytes > maxBytes) {
+    while (sessions.bytes + pendingCalls.bytes + answers.bytes > maxBytes) {
       const session = sessions.oldest()?.usedAt ?? Number.POSITIVE_INFINITY;
-      const left = parked.oldest()?.usedAt ?? Number.POSITIVE_INFINITY;
+      const left = pendingCalls.oldest()?.usedAt ?? Number.POSITIVE_INFINITY;
       const answer = answers.oldest()?.usedAt ?? Number.POSITIVE_INFINITY;
       if (answer <= Math.min(session, left)) this.#evictAnswer('maxBytes');
       else if (session < left) this.#evictSession('maxBytes');
-      else this.#evictParked('maxBytes');
+      else this.#evictPendingCall('maxBytes');
     }
   }
 
@@ -62,12 +62,12 @@ export class Room {
     if (item) this.logLoss(item, limit);
   }
 
-  #evictParked(limit: 'maxSessions' | 'maxBytes'): void {
-    const item = this.#shelves.parked.shift();
+  #evictPendingCall(limit: 'maxSessions' | 'maxBytes'): void {
+    const item = this.#shelves.pendingCalls.shift();
     if (item)
       this.#log.warn(
         { bytes: item.bytes, limit },
-        'evicted the parked messages of a tool call: a request that brings its result will not find them',
+        'evicted a pending tool call: a request with its result will be answered without the turn that led to it',
       );
   }
 

@@ -122,8 +122,8 @@ t.test('refuses a turn for which there can be no room, and nobody else loses any
     message:
       'the session would take 1100 bytes, and the memory store holds 1024 in all: raise its maxBytes, or use a store on disk',
   });
-  await t.rejects(store.park(OWNER, ['call_1'], turn(1025)), {
-    message: /^what a turn leaves for its next request would take 1025 bytes/,
+  await t.rejects(store.pendingToolCalls.save(OWNER, ['call_1'], turn(1025)), {
+    message: /^a turn with pending tool calls would take 1025 bytes/,
   });
   t.same(logs, []);
   t.equal((await store.load(session('a'))).version, 1);
@@ -138,24 +138,24 @@ t.test('tells a turn whose session was evicted meanwhile that it is gone', async
   await t.rejects(store.commit(session('a'), { expected: version, messages: turn(100) }), VersionConflict);
 });
 
-t.test('keeps parked messages within the same limits, each by its own number and with one measure of bytes', async (t) => {
+t.test('keeps pending tool calls within the same limits, each by its own number and with one measure of bytes', async (t) => {
   const { store, clock, logs } = open({ maxSessions: 2, maxBytes: '1kb' });
   await store.commit(session('a'), { expected: 0, messages: turn(200) });
   clock.advance(1);
-  await store.park(OWNER, ['call_1', 'call_2'], turn(400));
+  await store.pendingToolCalls.save(OWNER, ['call_1', 'call_2'], turn(400));
   t.same(logs, [], 'two calls have one copy, and take no place of a session');
-  await store.park(OWNER, ['call_3'], turn(100));
-  t.match(logs, [{ level: 'warn', msg: /^evicted the parked messages of a tool call/, limit: 'maxSessions', bytes: 200 }]);
-  t.equal(await store.parked(OWNER, 'call_1'), undefined);
-  t.same(await store.parked(OWNER, 'call_2'), turn(400));
+  await store.pendingToolCalls.save(OWNER, ['call_3'], turn(100));
+  t.match(logs, [{ level: 'warn', msg: /^evicted a pending tool call/, limit: 'maxSessions', bytes: 200 }]);
+  t.equal(await store.pendingToolCalls.load(OWNER, 'call_1'), undefined);
+  t.same(await store.pendingToolCalls.load(OWNER, 'call_2'), turn(400));
   clock.advance(1);
-  await store.park(OWNER, ['call_4'], turn(950));
+  await store.pendingToolCalls.save(OWNER, ['call_4'], turn(950));
   t.match(
     logs.slice(1),
     [{ limit: 'maxSessions' }, { turns: 1, limit: 'maxBytes' }, { limit: 'maxBytes', bytes: 100 }],
     'the oldest first',
   );
-  t.same(await store.parked(OWNER, 'call_4'), turn(950));
+  t.same(await store.pendingToolCalls.load(OWNER, 'call_4'), turn(950));
 });
 
 /** What is known of a key, whose JSON is so many bytes long. */
@@ -220,9 +220,9 @@ t.test('refuses metadata, summaries, sessions and copies for which there can be 
   await t.rejects(store.putSummary(session('a'), 1, { messages: 1, text: 'x'.repeat(500) }), tooMuch);
   await t.rejects(store.create(session('b'), { metadata: { note: 'x'.repeat(500) }, messages: turn(600) }), tooMuch);
   t.same(logs, []);
-  t.match(await store.facts(session('a')), { metadata: {} });
+  t.match(await store.info(session('a')), { metadata: {} });
   t.equal((await store.load(session('a'))).summary, undefined);
-  t.equal(await store.facts(session('b')), undefined);
+  t.equal(await store.info(session('b')), undefined);
 });
 
 t.test('takes other metadata for no use of a session', async (t) => {
@@ -233,7 +233,7 @@ t.test('takes other metadata for no use of a session', async (t) => {
   await store.setMetadata(session('a'), { topic: 'rain' });
   await store.create(session('c'), { metadata: {}, messages: [] });
   t.match(logs, [{ limit: 'maxSessions', turns: 0 }]);
-  t.equal(await store.facts(session('a')), undefined);
+  t.equal(await store.info(session('a')), undefined);
   await store.setMetadata(session('b'), { topic: 'rain' });
   clock.advance(2 * HOUR);
   t.same(await store.list(OWNER.project, { limit: 10, order: 'asc' }), []);
@@ -252,7 +252,7 @@ t.test('remembers the versions of as many deleted sessions as it keeps sessions'
 t.test('forgets everything when it is stopped, and waits for nothing more', async (t) => {
   const { store, clock, stop, logs } = open();
   await store.commit(session('a'), { expected: 0, messages: turn(100) });
-  await store.park(OWNER, ['call_1'], turn(100));
+  await store.pendingToolCalls.save(OWNER, ['call_1'], turn(100));
   await store.idempotency.put(answer('a', 200));
   await store.create(session('b'), { metadata: {}, messages: [] });
   await store.delete(session('b'));

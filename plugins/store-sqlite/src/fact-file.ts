@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { SessionFacts, SessionId, SessionPage } from '@plugboard/kernel';
+import type { SessionId, SessionInfo, SessionPage } from '@plugboard/kernel';
 import { badRow, StoreError } from './errors.js';
 import { columns, prepareAll, type Statements } from './statements.js';
 import { decodedMetadata } from './stored-metadata.js';
@@ -14,18 +14,18 @@ export class FactFile {
     this.#sql = prepareAll(database, FACT_SQL);
   }
 
-  of(id: SessionId): SessionFacts | undefined {
+  of(id: SessionId): SessionInfo | undefined {
     const row = this.#sql.byName.get(...columns(id));
-    return row && this.#facts(row as unknown as FactRow);
+    return row && this.#info(row as unknown as FactRow);
   }
 
-  find(project: string, conversation: string): SessionFacts | undefined {
+  find(project: string, conversation: string): SessionInfo | undefined {
     const row = this.#sql.byConversation.get(project, conversation);
-    return row && this.#facts(row as unknown as FactRow);
+    return row && this.#info(row as unknown as FactRow);
   }
 
   /** In the place of a session that cannot be read stands the error, and it does not count as one of the page. */
-  list(project: string, { limit, order, after, user, agents }: SessionPage): readonly (SessionFacts | StoreError)[] {
+  list(project: string, { limit, order, after, user, agents }: SessionPage): readonly (SessionInfo | StoreError)[] {
     const among = agents ? JSON.stringify(agents) : null;
     const start = after === undefined ? ENDS[order] : this.#placeOf(project, after, among);
     if (!start) return [];
@@ -33,7 +33,7 @@ export class FactFile {
       user === undefined
         ? this.#sql[order].iterate(project, ...start, among, among)
         : this.#sql[`${order}OfUser`].iterate(project, user, ...start, among, among);
-    const page: (SessionFacts | StoreError)[] = [];
+    const page: (SessionInfo | StoreError)[] = [];
     let left = limit;
     for (const row of rows) {
       if (left === 0) break;
@@ -49,16 +49,16 @@ export class FactFile {
     return row && [row.created_at, row.id];
   }
 
-  #attempt(row: FactRow): SessionFacts | StoreError {
+  #attempt(row: FactRow): SessionInfo | StoreError {
     try {
-      return this.#facts(row);
+      return this.#info(row);
     } catch (error) {
       if (error instanceof StoreError) return error;
       throw error;
     }
   }
 
-  #facts(row: FactRow): SessionFacts {
+  #info(row: FactRow): SessionInfo {
     const { project, agent, key, conversation, user } = row;
     return {
       id: { project, agent, key },

@@ -4,12 +4,11 @@ import type {
   InterruptedTurn,
   Lifecycle,
   Logger,
-  Message,
   Metadata,
   NewSession,
-  ParkOwner,
-  SessionFacts,
+  PendingToolCalls,
   SessionId,
+  SessionInfo,
   SessionPage,
   SessionStore,
   StoredSession,
@@ -55,6 +54,13 @@ interface Opened extends OpenedFile {
  * 4. `stop` writes what still waits, folds the write-ahead log into the file, and lets go of it.
  */
 export class SqliteStore implements SessionStore, Lifecycle {
+  readonly pendingToolCalls: PendingToolCalls = {
+    save: async (owner, keys, messages) => {
+      const text = encodedList(messages);
+      await this.#write(true, ({ pendingCalls }) => pendingCalls.save(owner, keys, text));
+    },
+    load: async (owner, key) => this.#read(({ pendingCalls }) => pendingCalls.load(owner, key)),
+  };
   readonly idempotency: IdempotencyStore = {
     get: async (key) => this.#read(({ answers }) => answers.get(key)),
     put: (record) => this.#write(true, ({ answers }) => answers.put(record)),
@@ -118,32 +124,23 @@ export class SqliteStore implements SessionStore, Lifecycle {
     return this.#readable(found, 'an interrupted turn cannot be read');
   }
 
-  async park(owner: ParkOwner, keys: readonly string[], messages: readonly Message[]): Promise<void> {
-    const text = encodedList(messages);
-    await this.#write(true, ({ parked }) => parked.park(owner, keys, text));
-  }
-
-  async parked(owner: ParkOwner, key: string): Promise<readonly Message[] | undefined> {
-    return this.#read(({ parked }) => parked.parked(owner, key));
-  }
-
   async create(id: SessionId, { metadata, messages }: NewSession): Promise<void> {
     const text = encodedMetadata(metadata);
     const bodies = encoded(messages);
     await this.#write(true, ({ sessions }) => sessions.create(id, text, bodies));
   }
 
-  async facts(id: SessionId): Promise<SessionFacts | undefined> {
-    return this.#read(({ facts }) => facts.of(id));
+  async info(id: SessionId): Promise<SessionInfo | undefined> {
+    return this.#read(({ info }) => info.of(id));
   }
 
-  async find(project: string, conversation: string): Promise<SessionFacts | undefined> {
-    return this.#read(({ facts }) => facts.find(project, conversation));
+  async find(project: string, conversation: string): Promise<SessionInfo | undefined> {
+    return this.#read(({ info }) => info.find(project, conversation));
   }
 
-  async list(project: string, page: SessionPage): Promise<readonly SessionFacts[]> {
+  async list(project: string, page: SessionPage): Promise<readonly SessionInfo[]> {
     return this.#readable(
-      this.#read(({ facts }) => facts.list(project, page)),
+      this.#read(({ info }) => info.list(project, page)),
       'a session cannot be read, and was left out of a list',
     );
   }

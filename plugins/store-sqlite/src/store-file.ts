@@ -4,23 +4,23 @@ import { ExpiredFile } from './expired-file.js';
 import { FactFile } from './fact-file.js';
 import { IdempotencyFile } from './idempotency-file.js';
 import type { OpenedFile } from './open-file.js';
-import { ParkedFile } from './parked-file.js';
+import { PendingToolCallTable } from './pending-tool-call-table.js';
 import { SessionFile } from './session-file.js';
 
 /** All that stands in the file, each kind with the statements that read and write it. */
 export class StoreFile {
   readonly sessions: SessionFile;
-  readonly facts: FactFile;
+  readonly info: FactFile;
   readonly begun: BegunFile;
-  readonly parked: ParkedFile;
+  readonly pendingCalls: PendingToolCallTable;
   readonly answers: IdempotencyFile;
   readonly #expired: ExpiredFile;
 
   constructor(path: string, opened: OpenedFile, clock: Clock) {
     this.sessions = new SessionFile(path, opened.database, clock);
-    this.facts = new FactFile(path, opened.database);
+    this.info = new FactFile(path, opened.database);
     this.begun = new BegunFile(path, opened, clock);
-    this.parked = new ParkedFile(path, opened.database, clock);
+    this.pendingCalls = new PendingToolCallTable(path, opened.database, clock);
     this.answers = new IdempotencyFile(opened.database, clock);
     this.#expired = new ExpiredFile(opened.database, clock);
   }

@@ -68,7 +68,7 @@ t.test('a summary goes with the session that expires', async (t) => {
     ['session', 'summary', 'message', 'tombstone'].map((table) => count(database, table)),
     [0, 0, 0, 0],
   );
-  t.equal(await store.facts(ANNA), undefined);
+  t.equal(await store.info(ANNA), undefined);
   t.same(await store.list(OWNER.project, { limit: 10, order: 'asc' }), []);
 });
 

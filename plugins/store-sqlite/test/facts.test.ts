@@ -27,9 +27,9 @@ t.test('S-19 metadata that cannot be read fails its session where that is asked 
     database.prepare("UPDATE session SET metadata = ? WHERE key = 'anna'").run(text);
     database.close();
     const { store, logs, close } = openStore(folder);
-    const { conversation = '' } = (await store.facts(session('ben'))) ?? {};
-    await t.rejects(store.facts(ANNA), { code: 'bad_row', message: fault }, text);
-    await t.rejects(store.facts(ANNA), {
+    const { conversation = '' } = (await store.info(session('ben'))) ?? {};
+    await t.rejects(store.info(ANNA), { code: 'bad_row', message: fault }, text);
+    await t.rejects(store.info(ANNA), {
       message: /sessions\.db: the metadata of session 1 .+ Only the session that it belongs/,
     });
     const page = await store.list(OWNER.project, { limit: 2, order: 'asc' });
@@ -45,7 +45,7 @@ t.test('S-19 metadata that cannot be read fails its session where that is asked 
   const { store, close } = openStore(folder);
   t.teardown(close);
   await store.setMetadata(ANNA, { key: 'mended' });
-  t.match(await store.facts(ANNA), { metadata: { key: 'mended' } });
+  t.match(await store.info(ANNA), { metadata: { key: 'mended' } });
   t.equal(({} as { role?: string }).role, undefined);
 });
 
@@ -58,8 +58,8 @@ t.test('S-19 metadata that would not be read back is not written', async (t) => 
     await t.rejects(store.setMetadata(ANNA, metadata), { code: 'bad_metadata', message: fault }, text);
     await t.rejects(store.create(session('ben'), { metadata, messages: [] }), { code: 'bad_metadata' });
   }
-  t.match(await store.facts(ANNA), { metadata: { topic: 'rain' } });
-  t.equal(await store.facts(session('ben')), undefined);
+  t.match(await store.info(ANNA), { metadata: { topic: 'rain' } });
+  t.equal(await store.info(session('ben')), undefined);
 });
 
 t.test('a list is read along an index, whatever it is filtered by, and is not sorted', async (t) => {

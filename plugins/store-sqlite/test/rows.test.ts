@@ -59,7 +59,10 @@ t.test('S-19 what would not be read back is not written', async (t) => {
   for (const [body, fault] of NO_MESSAGES.slice(2)) {
     const messages = [...turn(1), JSON.parse(body) as Message];
     await t.rejects(store.commit(ANNA, { expected: 0, messages }), { code: 'bad_message', message: fault }, body);
-    await t.rejects(store.park(OWNER, ['call_1'], messages), { code: 'bad_message', message: /^message 2 of the turn/ });
+    await t.rejects(store.pendingToolCalls.save(OWNER, ['call_1'], messages), {
+      code: 'bad_message',
+      message: /^message 2 of the turn/,
+    });
   }
   t.equal(await store.version(ANNA), 0);
 });
@@ -88,12 +91,12 @@ t.test('an interrupted turn whose input cannot be read is logged and left out, a
 t.test('parked messages that cannot be read fail the request that asks for them', async (t) => {
   const folder = t.testdir();
   const first = openStore(folder);
-  await first.store.park(OWNER, ['call_1'], turn(1));
+  await first.store.pendingToolCalls.save(OWNER, ['call_1'], turn(1));
   first.store.stop();
   change(first.path, 'UPDATE parked SET messages = ?', '[');
   const { store, close } = openStore(folder);
   t.teardown(close);
-  await t.rejects(store.parked(OWNER, 'call_1'), { code: 'bad_row', message: /parked row 1 is not JSON/ });
-  await store.park(OWNER, ['call_1'], turn(2));
-  t.same(await store.parked(OWNER, 'call_1'), turn(2));
+  await t.rejects(store.pendingToolCalls.load(OWNER, 'call_1'), { code: 'bad_row', message: /parked row 1 is not JSON/ });
+  await store.pendingToolCalls.save(OWNER, ['call_1'], turn(2));
+  t.same(await store.pendingToolCalls.load(OWNER, 'call_1'), turn(2));
 });

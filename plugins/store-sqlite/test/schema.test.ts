@@ -30,7 +30,7 @@ for (const schema of [1, 2]) {
     t.same(await kept(store, ANNA), { version: 2, messages: [...turn(1), ...turn(2)] });
     t.same(await store.turns(ANNA, { limit: 1, order: 'desc' }), [{ turn: 2, messages: turn(2) }]);
     t.same(await kept(store, OTHER), { version: 1, messages: [{ role: 'user', content: '漢字' }] });
-    t.strictSame(await store.facts(ANNA), {
+    t.strictSame(await store.info(ANNA), {
       id: ANNA,
       conversation: conversationId(ANNA),
       createdAt: ANNA_USED,
@@ -41,13 +41,13 @@ for (const schema of [1, 2]) {
     t.match(await store.find('other', conversationId(OTHER)), { id: OTHER, createdAt: OTHER_USED, turns: 1 });
     t.match(await store.list('acme', { limit: 10, order: 'desc' }), [{ id: ANNA }]);
     t.same(await store.recover(), [{ id: ANNA, turnId: 'turn_3', input: [{ role: 'user', content: 'question 3' }] }]);
-    t.same(await store.parked(OWNER, 'call_1'), [{ role: 'user', content: 'parked' }]);
+    t.same(await store.pendingToolCalls.load(OWNER, 'call_1'), [{ role: 'user', content: 'parked' }]);
     const answer = { key: KEY, fingerprint: 'f1', result: { text: 'answer' } };
     t.same(await store.idempotency.get(KEY), schema === 1 ? undefined : answer);
 
     await store.commit(ANNA, { expected: 2, messages: turn(3), user: 'anna', idempotency: answer });
     await store.create({ ...OWNER, key: 'new' }, { metadata: { topic: 'rain' }, messages: [] });
-    t.match(await store.facts(ANNA), { turns: 3, user: 'anna', createdAt: ANNA_USED, updatedAt: LATER });
+    t.match(await store.info(ANNA), { turns: 3, user: 'anna', createdAt: ANNA_USED, updatedAt: LATER });
     t.equal(await store.delete(OTHER), true);
     t.match(await store.list('acme', { limit: 10, order: 'desc' }), [{ id: { key: 'new' } }, { id: ANNA }]);
     t.same(database.prepare('PRAGMA integrity_check').all(), [{ integrity_check: 'ok' }]);

@@ -44,7 +44,7 @@ t.test('leaves one file behind when it is stopped, and waits for nothing more', 
   await written;
   t.throws(() => statSync(`${path}-wal`), { code: 'ENOENT' });
   t.equal(clock.pending, 0);
-  for (const use of [() => store.load(ANNA), () => store.park(OWNER, ['call_1'], []), () => store.recover()]) {
+  for (const use of [() => store.load(ANNA), () => store.pendingToolCalls.save(OWNER, ['call_1'], []), () => store.recover()]) {
     await t.rejects(async () => void (await use()), { code: 'not_open', message: /has not started yet, or was stopped/ });
   }
   t.match(await store.health(), { ok: false, reason: /is not open/ });

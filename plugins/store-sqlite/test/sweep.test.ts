@@ -50,7 +50,7 @@ t.test('deletes parked messages after their hour, and interrupted turns after `t
   const { store, database, clock, close } = openStore(folder, { ttl: DAY, clock: first.clock });
   t.teardown(close);
   await store.recover();
-  await store.park(OWNER, ['call_1', 'call_2'], turn(1));
+  await store.pendingToolCalls.save(OWNER, ['call_1', 'call_2'], turn(1));
   t.same(
     ['parked', 'parked_key', 'turn'].map((table) => count(database, table)),
     [1, 2, 1],

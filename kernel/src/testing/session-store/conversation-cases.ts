@@ -1,18 +1,18 @@
 import assert from 'node:assert/strict';
 import { conversationId } from '../../contracts/conversation-id.js';
-import { SessionExists, type SessionId, VersionConflict } from '../../contracts/session-store.js';
-import { EVERY_FORM, ODD_KEYS, ODD_TEXTS } from './odd.js';
-import type { Theme } from './theme.js';
-import { assertFacts, assertLoaded, commitTurns, HOUR, OWNER, SESSION, turn } from './told.js';
+import { SessionExists, type SessionId, VersionConflict } from '../../contracts/conversation-store.js';
+import { assertInfo, assertLoaded, commitTurns, HOUR, OWNER, SESSION, turn } from './assertions.js';
+import { EVERY_FORM, ODD_KEYS, ODD_TEXTS } from './fixtures.js';
+import type { Suite } from './suite.js';
 
 /** Sessions that are made before their first turn, and what is known of a session besides its messages. */
-export function conversationCases({ add, clock, canReopen }: Theme): void {
+export function conversationCases({ add, clock, canReopen }: Suite): void {
   add('knows nothing of a session that nobody has used, and does nothing to it', async (store) => {
     await store.setMetadata(SESSION, { topic: 'rain' });
     await store.putSummary(SESSION, 0, { messages: 0, text: 'nothing was said' });
     await store.fork(SESSION, 'copy', 1);
     for (const id of [SESSION, { ...SESSION, key: 'copy' }]) {
-      assert.equal(await store.facts(id), undefined);
+      assert.equal(await store.info(id), undefined);
       assert.equal(await store.find(id.project, conversationId(id)), undefined);
       assert.deepEqual(await store.turns(id, { limit: 10, order: 'asc' }), []);
       assert.equal(await store.delete(id), false);
@@ -24,10 +24,10 @@ export function conversationCases({ add, clock, canReopen }: Theme): void {
   add('makes a session before its first turn', async (store) => {
     await store.create(SESSION, { metadata: { topic: 'rain' }, messages: [] });
     await assertLoaded(store, SESSION, { version: 0, messages: [] });
-    await assertFacts(store, SESSION, { turns: 0, metadata: { topic: 'rain' } });
+    await assertInfo(store, SESSION, { turns: 0, metadata: { topic: 'rain' } });
     await store.commit(SESSION, { expected: 0, messages: turn(1) });
     await assertLoaded(store, SESSION, { version: 1, messages: turn(1) });
-    await assertFacts(store, SESSION, { turns: 1, metadata: { topic: 'rain' } });
+    await assertInfo(store, SESSION, { turns: 1, metadata: { topic: 'rain' } });
   });
 
   add('makes a session with messages, which are turn 1 of it', async (store) => {
@@ -36,7 +36,7 @@ export function conversationCases({ add, clock, canReopen }: Theme): void {
     assert.deepEqual(await store.turns(SESSION, { limit: 10, order: 'asc' }), [{ turn: 1, messages: EVERY_FORM }]);
     await assert.rejects(store.commit(SESSION, { expected: 0, messages: turn(2) }), VersionConflict);
     await store.commit(SESSION, { expected: 1, messages: turn(2) });
-    await assertFacts(store, SESSION, { turns: 2, metadata: {} });
+    await assertInfo(store, SESSION, { turns: 2, metadata: {} });
   });
 
   add('makes no session where there is one', async (store) => {
@@ -44,7 +44,7 @@ export function conversationCases({ add, clock, canReopen }: Theme): void {
     const again = { metadata: { topic: 'snow' }, messages: turn(7) };
     await assert.rejects(store.create(SESSION, again), SessionExists);
     await assertLoaded(store, SESSION, { version: 1, messages: turn(1) });
-    await assertFacts(store, SESSION, { turns: 1, metadata: {} });
+    await assertInfo(store, SESSION, { turns: 1, metadata: {} });
 
     const other = { ...SESSION, key: 'other' };
     const attempts = await Promise.allSettled([1, 2, 3].map((n) => store.create(other, { metadata: {}, messages: turn(n) })));
@@ -62,8 +62,8 @@ export function conversationCases({ add, clock, canReopen }: Theme): void {
     ];
     for (const [n, id] of ids.entries()) await store.create(id, { metadata: { n: `${n}` }, messages: [] });
     for (const [n, id] of ids.entries()) {
-      const facts = await assertFacts(store, id, { turns: 0, metadata: { n: `${n}` } });
-      assert.deepEqual(await store.find(id.project, conversationId(id)), facts);
+      const info = await assertInfo(store, id, { turns: 0, metadata: { n: `${n}` } });
+      assert.deepEqual(await store.find(id.project, conversationId(id)), info);
       assert.equal(await store.find(`${id.project}s`, conversationId(id)), undefined);
     }
     for (const conversation of [conversationId({ ...SESSION, key: 'nobody' }), ...ODD_KEYS])
@@ -74,22 +74,22 @@ export function conversationCases({ add, clock, canReopen }: Theme): void {
     for (const [n, user] of [undefined, 'anna', undefined, 'ben', ...ODD_KEYS].entries()) {
       await store.commit(SESSION, { expected: n, messages: turn(n), user });
       const expected = n === 0 ? undefined : (user ?? 'anna');
-      await assertFacts(store, SESSION, { turns: n + 1, user: expected, metadata: {} });
+      await assertInfo(store, SESSION, { turns: n + 1, user: expected, metadata: {} });
     }
   });
 
   add('keeps what was attached, in the place of what was attached before', async (store) => {
     await store.create(SESSION, { metadata: { a: '1', b: '2' }, messages: [] });
     await store.setMetadata(SESSION, { b: '3' });
-    await assertFacts(store, SESSION, { turns: 0, metadata: { b: '3' } });
+    await assertInfo(store, SESSION, { turns: 0, metadata: { b: '3' } });
     const names = ODD_KEYS.filter((key) => key !== '__proto__');
     for (const texts of [names, ODD_TEXTS]) {
       const metadata = Object.fromEntries(texts.map((text, n) => [names[n] ?? '', text]));
       await store.setMetadata(SESSION, metadata);
-      await assertFacts(store, SESSION, { turns: 0, metadata });
+      await assertInfo(store, SESSION, { turns: 0, metadata });
     }
     await store.setMetadata(SESSION, {});
-    await assertFacts(store, SESSION, { turns: 0, metadata: {} });
+    await assertInfo(store, SESSION, { turns: 0, metadata: {} });
   });
 
   add('S-19 refuses metadata with a __proto__, or keeps it as data', async (store) => {
@@ -99,32 +99,32 @@ export function conversationCases({ add, clock, canReopen }: Theme): void {
       () => poison,
       () => ({}),
     );
-    await assertFacts(store, SESSION, { turns: 0, metadata: kept });
+    await assertInfo(store, SESSION, { turns: 0, metadata: kept });
     const other = { ...SESSION, key: 'other' };
     const isMade = await store.create(other, { metadata: poison, messages: [] }).then(
       () => true,
       () => false,
     );
-    if (isMade) await assertFacts(store, other, { turns: 0, metadata: poison });
-    else assert.equal(await store.facts(other), undefined);
+    if (isMade) await assertInfo(store, other, { turns: 0, metadata: poison });
+    else assert.equal(await store.info(other), undefined);
   });
 
   add('does not change with the metadata that it was given, nor with what it gave', async (store) => {
     const metadata = { topic: 'rain' };
     await store.create(SESSION, { metadata, messages: [] });
     metadata.topic = 'snow';
-    await assertFacts(store, SESSION, { turns: 0, metadata: { topic: 'rain' } });
+    await assertInfo(store, SESSION, { turns: 0, metadata: { topic: 'rain' } });
     await store.setMetadata(SESSION, metadata);
     metadata.topic = 'hail';
-    for (const facts of [await store.facts(SESSION), ...(await store.list(SESSION.project, { limit: 1, order: 'asc' }))])
-      Reflect.set(facts?.metadata ?? {}, 'topic', 'spoilt');
-    await assertFacts(store, SESSION, { turns: 0, metadata: { topic: 'snow' } });
+    for (const info of [await store.info(SESSION), ...(await store.list(SESSION.project, { limit: 1, order: 'asc' }))])
+      Reflect.set(info?.metadata ?? {}, 'topic', 'spoilt');
+    await assertInfo(store, SESSION, { turns: 0, metadata: { topic: 'snow' } });
   });
 
   if (clock) {
     add('keeps when a session was made, and when it was changed', async (store) => {
       const times = async () => {
-        const { createdAt, updatedAt } = (await store.facts(SESSION)) ?? {};
+        const { createdAt, updatedAt } = (await store.info(SESSION)) ?? {};
         return [createdAt, updatedAt];
       };
       clock.advance(HOUR);
@@ -148,7 +148,7 @@ export function conversationCases({ add, clock, canReopen }: Theme): void {
 
       const other = { ...SESSION, key: 'ben' };
       await store.commit(other, { expected: 0, messages: turn(1) });
-      assert.equal((await store.facts(other))?.createdAt, made + 3 * HOUR, 'made by its first turn');
+      assert.equal((await store.info(other))?.createdAt, made + 3 * HOUR, 'made by its first turn');
     });
   }
 
@@ -166,8 +166,8 @@ export function conversationCases({ add, clock, canReopen }: Theme): void {
       const before = await store.list(OWNER.project, { limit: 10, order: 'asc' });
       const second = await again();
       assert.deepEqual(await second.list(OWNER.project, { limit: 10, order: 'asc' }), before);
-      await assertFacts(second, made, { turns: 1, metadata: { topic: 'rain' } });
-      await assertFacts(second, SESSION, { turns: 1, user: 'anna', metadata: { topic: 'snow' } });
+      await assertInfo(second, made, { turns: 1, metadata: { topic: 'rain' } });
+      await assertInfo(second, SESSION, { turns: 1, user: 'anna', metadata: { topic: 'snow' } });
       const summary = { messages: 1, text: 'snow' };
       for (const id of [SESSION, forked]) await assertLoaded(second, id, { version: 1, messages: turn(1), summary });
       await assert.rejects(second.create(made, { metadata: {}, messages: [] }), SessionExists);

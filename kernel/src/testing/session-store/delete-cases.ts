@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { conversationId } from '../../contracts/conversation-id.js';
-import { type SessionStore, VersionConflict } from '../../contracts/session-store.js';
-import type { Theme } from './theme.js';
-import { assertFacts, assertLoaded, commitTurns, DAY, HOUR, OWNER, SESSION, turn } from './told.js';
+import { VersionConflict } from '../../contracts/conversation-store.js';
+import type { SessionStore } from '../../contracts/session-store.js';
+import { assertInfo, assertLoaded, commitTurns, DAY, HOUR, OWNER, SESSION, turn } from './assertions.js';
+import type { Suite } from './suite.js';
 
 /** Sessions that are deleted, and those that begin anew in their place. */
-export function deleteCases({ add, clock, canReopen }: Theme): void {
+export function deleteCases({ add, clock, canReopen }: Suite): void {
   add('deletes a session with all that came of it', async (store) => {
     await deletedSession(store);
     await assertGone(store, 3);
@@ -26,7 +27,7 @@ export function deleteCases({ add, clock, canReopen }: Theme): void {
     await deletedSession(store);
     for (const id of others) {
       await assertLoaded(store, id, { version: 1, messages: turn(1), summary: { messages: 1, text: 'rain' } });
-      await assertFacts(store, id, { turns: 1, metadata: { topic: 'rain' } });
+      await assertInfo(store, id, { turns: 1, metadata: { topic: 'rain' } });
     }
   });
 
@@ -41,7 +42,7 @@ export function deleteCases({ add, clock, canReopen }: Theme): void {
     await deletedSession(store);
     await store.commit(SESSION, { expected: 3, messages: turn(7) });
     await assertLoaded(store, SESSION, { version: 4, messages: turn(7) });
-    await assertFacts(store, SESSION, { turns: 1, metadata: {} });
+    await assertInfo(store, SESSION, { turns: 1, metadata: {} });
     assert.deepEqual(await store.turns(SESSION, { limit: 10, order: 'desc' }), [{ turn: 1, messages: turn(7) }]);
     await store.commit(SESSION, { expected: 4, messages: turn(8) });
     assert.deepEqual(await store.turns(SESSION, { limit: 1, order: 'asc', after: 1 }), [{ turn: 2, messages: turn(8) }]);
@@ -53,14 +54,14 @@ export function deleteCases({ add, clock, canReopen }: Theme): void {
     await deletedSession(store);
     await store.create(SESSION, { metadata: { topic: 'snow' }, messages: [] });
     await assertLoaded(store, SESSION, { version: 3, messages: [] });
-    await assertFacts(store, SESSION, { turns: 0, metadata: { topic: 'snow' } });
+    await assertInfo(store, SESSION, { turns: 0, metadata: { topic: 'snow' } });
     await assert.rejects(store.commit(SESSION, { expected: 2, messages: turn(9) }), VersionConflict);
     await store.commit(SESSION, { expected: 3, messages: turn(1) });
-    await assertFacts(store, SESSION, { turns: 1, metadata: { topic: 'snow' } });
+    await assertInfo(store, SESSION, { turns: 1, metadata: { topic: 'snow' } });
     await store.delete(SESSION);
     await store.create(SESSION, { metadata: {}, messages: turn(2) });
     await assertLoaded(store, SESSION, { version: 6, messages: turn(2) });
-    await assertFacts(store, SESSION, { turns: 1, metadata: {} });
+    await assertInfo(store, SESSION, { turns: 1, metadata: {} });
   });
 
   add('leaves no message behind where a session is deleted while a turn is committed to it', async (store) => {
@@ -98,7 +99,7 @@ export function deleteCases({ add, clock, canReopen }: Theme): void {
       await commitTurns(store, between, 1);
       clock.advance(HOUR);
       await store.commit(SESSION, { expected: 3, messages: turn(1) });
-      assert.equal((await store.facts(SESSION))?.createdAt, Math.floor(clock.now()));
+      assert.equal((await store.info(SESSION))?.createdAt, Math.floor(clock.now()));
       const found = await store.list(OWNER.project, { limit: 10, order: 'asc' });
       assert.deepEqual(
         found.map(({ id }) => id.key),
@@ -142,7 +143,7 @@ async function deletedSession(store: SessionStore): Promise<void> {
 async function assertGone(store: SessionStore, version: number): Promise<void> {
   await assertLoaded(store, SESSION, { version, messages: [] });
   assert.equal(await store.version(SESSION), version);
-  assert.equal(await store.facts(SESSION), undefined);
+  assert.equal(await store.info(SESSION), undefined);
   assert.equal(await store.find(SESSION.project, conversationId(SESSION)), undefined);
   assert.deepEqual(await store.turns(SESSION, { limit: 10, order: 'asc' }), []);
   const left = await store.list(SESSION.project, { limit: 100, order: 'asc' });

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
+import { VersionConflict } from '../../contracts/conversation-store.js';
 import type { IdempotencyKey, IdempotencyRecord } from '../../contracts/idempotency-store.js';
-import { VersionConflict } from '../../contracts/session-store.js';
-import { ODD_KEYS, ODD_TEXTS } from './odd.js';
-import type { Theme } from './theme.js';
-import { assertLoaded, HOUR, MINUTE, SESSION, turn } from './told.js';
+import { assertLoaded, HOUR, MINUTE, SESSION, turn } from './assertions.js';
+import { ODD_KEYS, ODD_TEXTS } from './fixtures.js';
+import type { Suite } from './suite.js';
 
 /** What was answered to requests that may be repeated. */
-export function idempotencyCases({ add, clock, canReopen }: Theme): void {
+export function idempotencyCases({ add, clock, canReopen }: Suite): void {
   add('knows nothing of an idempotency key that nobody used', async ({ idempotency }) => {
     assert.equal(await idempotency.get(KEY), undefined);
   });

@@ -1,14 +1,15 @@
 import assert from 'node:assert/strict';
 import { conversationId } from '../../contracts/conversation-id.js';
-import type { SessionFacts, SessionId, SessionPage, SessionStore } from '../../contracts/session-store.js';
-import { HOSTILE, ODD_KEYS } from './odd.js';
-import type { Theme } from './theme.js';
-import { HOUR, OWNER, turn } from './told.js';
+import type { SessionId, SessionInfo, SessionPage } from '../../contracts/conversation-store.js';
+import type { SessionStore } from '../../contracts/session-store.js';
+import { HOUR, OWNER, turn } from './assertions.js';
+import { HOSTILE, ODD_KEYS } from './fixtures.js';
+import type { Suite } from './suite.js';
 
 const PROJECT = OWNER.project;
 
 /** Lists of sessions. */
-export function listCases({ add, clock }: Theme): void {
+export function listCases({ add, clock }: Suite): void {
   /** Makes sessions one after the other; some of them in the same millisecond. */
   const make = async (store: SessionStore, ids: readonly SessionId[]) => {
     for (const [n, id] of ids.entries()) {
@@ -23,7 +24,7 @@ export function listCases({ add, clock }: Theme): void {
     await store.commit(of('a'), { expected: 0, messages: turn(1), user: 'anna' });
     const found = await store.list(PROJECT, { limit: 10, order: 'asc' });
     assert.deepEqual(keysOf(found), ['d', 'a', 'c', 'b', 'e']);
-    for (const facts of found) assert.deepEqual(facts, await store.facts(facts.id));
+    for (const info of found) assert.deepEqual(info, await store.info(info.id));
     assert.deepEqual(keysOf(await store.list(PROJECT, { limit: 10, order: 'desc' })), ['e', 'b', 'c', 'a', 'd']);
     assert.deepEqual(keysOf(await store.list('other', { limit: 10, order: 'desc' })), ['x']);
     assert.deepEqual(await store.list('nobody', { limit: 10, order: 'desc' }), []);
@@ -122,7 +123,7 @@ function named(keys: readonly string[], agent = OWNER.agent): readonly SessionId
   return keys.map((key) => ({ project: PROJECT, agent, key }));
 }
 
-function keysOf(found: readonly SessionFacts[]): readonly string[] {
+function keysOf(found: readonly SessionInfo[]): readonly string[] {
   return found.map(({ id }) => id.key);
 }
 

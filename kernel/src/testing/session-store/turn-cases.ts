@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
+import { VersionConflict } from '../../contracts/conversation-store.js';
 import type { Message } from '../../contracts/message.js';
-import { VersionConflict } from '../../contracts/session-store.js';
-import { EVERY_FORM, ODD_TEXTS } from './odd.js';
-import type { Theme } from './theme.js';
-import { assertLoaded, commitTurns, SESSION, turn } from './told.js';
+import { assertLoaded, commitTurns, SESSION, turn } from './assertions.js';
+import { EVERY_FORM, ODD_TEXTS } from './fixtures.js';
+import type { Suite } from './suite.js';
 
 /** Turns: what is loaded is what was committed, all or nothing. */
-export function turnCases({ add, canReopen }: Theme): void {
+export function turnCases({ add, canReopen }: Suite): void {
   add('has version 0 and no messages for a session that nobody has used', async (store) => {
     await assertLoaded(store, SESSION, { version: 0, messages: [] });
   });

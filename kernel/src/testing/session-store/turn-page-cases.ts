@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
-import type { TurnPage } from '../../contracts/session-store.js';
-import { EVERY_FORM } from './odd.js';
-import type { Theme } from './theme.js';
-import { commitTurns, SESSION, tryToSpoil, turn } from './told.js';
+import type { TurnPage } from '../../contracts/conversation-store.js';
+import { commitTurns, SESSION, tryToSpoil, turn } from './assertions.js';
+import { EVERY_FORM } from './fixtures.js';
+import type { Suite } from './suite.js';
 
 /** Messages turn by turn. */
-export function turnPageCases({ add }: Theme): void {
+export function turnPageCases({ add }: Suite): void {
   const pages: readonly (readonly [page: TurnPage, turns: readonly number[]])[] = [
     [{ limit: 10, order: 'asc' }, [1, 2, 3, 4, 5]],
     [{ limit: 10, order: 'desc' }, [5, 4, 3, 2, 1]],

@@ -6,10 +6,11 @@ import {
   type Message,
   type Metadata,
   type NewSession,
-  type ParkOwner,
+  type PendingToolCalls,
+  type PendingToolCallsOwner,
   SessionExists,
-  type SessionFacts,
   type SessionId,
+  type SessionInfo,
   type SessionPage,
   type SessionStore,
   type StoredSession,
@@ -142,12 +143,17 @@ export class PlainStore implements SessionStore {
     return turns;
   }
 
-  async park(owner: ParkOwner, callIds: readonly string[], messages: readonly Message[]): Promise<void> {
-    const parked = { messages: structuredClone(messages), until: this.clock.monotonic() + HOUR };
-    for (const callId of callIds) this.calls.set(this.keyOf({ ...owner, key: callId }), parked);
+  readonly pendingToolCalls: PendingToolCalls = {
+    save: (owner, keys, messages) => this.saveCalls(owner, keys, messages),
+    load: (owner, key) => this.loadCalls(owner, key),
+  };
+
+  async saveCalls(owner: PendingToolCallsOwner, callIds: readonly string[], messages: readonly Message[]): Promise<void> {
+    const saved = { messages: structuredClone(messages), until: this.clock.monotonic() + HOUR };
+    for (const callId of callIds) this.calls.set(this.keyOf({ ...owner, key: callId }), saved);
   }
 
-  async parked(owner: ParkOwner, callId: string): Promise<readonly Message[] | undefined> {
+  async loadCalls(owner: PendingToolCallsOwner, callId: string): Promise<readonly Message[] | undefined> {
     const found = this.calls.get(this.keyOf({ ...owner, key: callId }));
     return found && found.until > this.clock.monotonic() ? structuredClone(found.messages) : undefined;
   }
@@ -157,30 +163,30 @@ export class PlainStore implements SessionStore {
     this.add(id, { metadata, turns: messages.length > 0 ? [messages] : [] });
   }
 
-  async facts(id: SessionId): Promise<SessionFacts | undefined> {
+  async info(id: SessionId): Promise<SessionInfo | undefined> {
     const session = this.sessions.get(this.keyOf(id));
-    return session && this.factsOf(session);
+    return session && this.infoOf(session);
   }
 
-  factsOf({ id, createdAt, updatedAt, user, metadata, turns }: PlainSession): SessionFacts {
+  infoOf({ id, createdAt, updatedAt, user, metadata, turns }: PlainSession): SessionInfo {
     const conversation = conversationId(id);
     return structuredClone({ id, conversation, createdAt, updatedAt, turns: turns.length, user, metadata });
   }
 
-  async find(project: string, conversation: string): Promise<SessionFacts | undefined> {
+  async find(project: string, conversation: string): Promise<SessionInfo | undefined> {
     const found = await this.list(project, { limit: Number.POSITIVE_INFINITY, order: 'asc' });
-    return found.find((facts) => facts.conversation === conversation);
+    return found.find((info) => info.conversation === conversation);
   }
 
-  async list(project: string, { limit, order, after, user, agents }: SessionPage): Promise<readonly SessionFacts[]> {
-    const all = [...this.sessions.values()].map((session) => this.factsOf(session));
+  async list(project: string, { limit, order, after, user, agents }: SessionPage): Promise<readonly SessionInfo[]> {
+    const all = [...this.sessions.values()].map((session) => this.infoOf(session));
     if (order === 'desc') all.reverse();
     const among = all.filter(({ id }) => id.project === project && (agents?.includes(id.agent) ?? true));
     const last = among.findIndex(({ conversation }) => conversation === after);
     if (after !== undefined && last < 0) return [];
     return among
       .slice(last + 1)
-      .filter((facts) => user === undefined || facts.user === user)
+      .filter((info) => user === undefined || info.user === user)
       .slice(0, limit);
   }
 

@@ -47,7 +47,7 @@ t.test('sessions that are made badly, or known badly', async (t) => {
 
   class Merges extends PlainStore {
     override async setMetadata(id: SessionId, metadata: Metadata) {
-      await super.setMetadata(id, { ...(await this.facts(id))?.metadata, ...metadata });
+      await super.setMetadata(id, { ...(await this.info(id))?.metadata, ...metadata });
     }
   }
   t.ok(await caught(Merges, 'keeps what was attached, in the place of what was attached before'));
@@ -164,7 +164,7 @@ t.test('lists that show too much, too little, or in another order', async (t) =>
 
   class LimitsFirst extends PlainStore {
     override async list(project: string, { user, ...page }: SessionPage) {
-      return (await super.list(project, page)).filter((facts) => user === undefined || facts.user === user);
+      return (await super.list(project, page)).filter((info) => user === undefined || info.user === user);
     }
   }
   t.ok(await caught(LimitsFirst, filters));
@@ -186,7 +186,7 @@ t.test('lists that show too much, too little, or in another order', async (t) =>
           .replaceAll('_', '.')}$`,
         's',
       );
-      return all.filter((facts) => user === undefined || pattern.test(facts.user ?? ''));
+      return all.filter((info) => user === undefined || pattern.test(info.user ?? ''));
     }
   }
   t.ok(await caught(Patterns, 'S-18 takes every value of a filter for data'));

@@ -88,7 +88,7 @@ t.test('what is lost when a store is opened again, and what is told of it', asyn
     'knows what it knew of its sessions when it is opened again',
     deleted,
     afterwards,
-    'gives parked messages back when it is opened again',
+    'loads a pending turn after a restart',
     'knows its idempotency keys when it is opened again',
   ]);
 

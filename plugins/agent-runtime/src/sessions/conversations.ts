@@ -16,8 +16,8 @@ import {
   isConversationId,
   type Metadata,
   SessionExists,
-  type SessionFacts,
   type SessionId,
+  type SessionInfo,
   type SessionPage,
   type SessionStore,
   type StoredTurn,
@@ -132,13 +132,13 @@ export class SessionConversations implements Conversations {
     return this.#deps.ids.base62(RANDOM_KEY);
   }
 
-  async #find(conversation: string, { project, agents }: Principal): Promise<SessionFacts | undefined> {
+  async #find(conversation: string, { project, agents }: Principal): Promise<SessionInfo | undefined> {
     if (!isConversationId(conversation)) return undefined;
     const facts = await this.#storeCall(() => this.#store.find(project, conversation), 'find');
     return facts && (agents?.includes(facts.id.agent) ?? true) ? facts : undefined;
   }
 
-  async #require(conversation: string, principal: Principal): Promise<SessionFacts> {
+  async #require(conversation: string, principal: Principal): Promise<SessionInfo> {
     const facts = await this.#find(conversation, principal);
     if (!facts) throw notFound();
     return facts;
@@ -159,12 +159,12 @@ export class SessionConversations implements Conversations {
 
   /** A session that was just made. */
   async #created(id: SessionId): Promise<Conversation> {
-    const facts = await this.#storeCall(() => this.#store.facts(id), 'facts', id);
+    const facts = await this.#storeCall(() => this.#store.info(id), 'info', id);
     if (!facts) throw notFound(); // somebody deleted it at once
     return this.#withStatus(facts);
   }
 
-  #withStatus(facts: SessionFacts): Conversation {
+  #withStatus(facts: SessionInfo): Conversation {
     return { ...facts, status: this.#deps.sessions.statusOf(facts.id) };
   }
 

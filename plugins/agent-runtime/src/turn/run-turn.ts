@@ -22,7 +22,7 @@ import type { StoreCall } from '../sessions/store-call.js';
 import type { ConcurrencyLimiter } from './concurrency-limiter.js';
 import type { IdempotentTurn } from './idempotency.js';
 import { type LoopDependencies, runLoop } from './loop.js';
-import { park, toPark, unpark } from './pending-tool-calls.js';
+import { expandPendingCalls, pendingCallIds, savePendingCalls } from './pending-tool-calls.js';
 import { summarize } from './summarize.js';
 import { Transcript } from './transcript.js';
 
@@ -83,7 +83,7 @@ async function* stateless(
   const turn = makeTurn(
     agent,
     request,
-    await deps.storeCall(() => unpark(store, owner, request.messages), 'unpark'),
+    await deps.storeCall(() => expandPendingCalls(store, owner, request.messages), 'pendingToolCalls.load'),
     signal,
     deps,
   );
@@ -93,9 +93,12 @@ async function* stateless(
     transcript.add(batch);
     calls.push(...batch.filter(({ type }) => type === 'tool-call'));
     if (batch.at(-1)?.type === 'finished') {
-      const handedOut = toPark(calls);
+      const handedOut = pendingCallIds(calls);
       if (handedOut.length > 0)
-        await deps.storeCall(() => park(store, owner, turn.messages, transcript.messages(), handedOut), 'park');
+        await deps.storeCall(
+          () => savePendingCalls(store, owner, turn.messages, transcript.messages(), handedOut),
+          'pendingToolCalls.save',
+        );
     }
     yield batch;
   }

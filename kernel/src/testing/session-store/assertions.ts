@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { conversationId } from '../../contracts/conversation-id.js';
+import type { SessionId, SessionInfo, StoredSession } from '../../contracts/conversation-store.js';
 import type { Message } from '../../contracts/message.js';
-import type { SessionFacts, SessionId, SessionStore, StoredSession } from '../../contracts/session-store.js';
+import type { SessionStore } from '../../contracts/session-store.js';
 
 export const MINUTE = 60_000;
 export const HOUR = 60 * MINUTE;
@@ -61,15 +62,15 @@ function bytesOf(messages: readonly Message[]): number {
 }
 
 /** What is known of a session is just that, and its id. @returns all of it. */
-export async function assertFacts(
+export async function assertInfo(
   store: SessionStore,
   id: SessionId,
-  expected: Pick<SessionFacts, 'turns' | 'user' | 'metadata'>,
-): Promise<SessionFacts> {
-  const facts = await store.facts(id);
-  assert.ok(facts, `there is no session ${JSON.stringify(id)}`);
-  const { turns, user, metadata, conversation } = facts;
+  expected: Pick<SessionInfo, 'turns' | 'user' | 'metadata'>,
+): Promise<SessionInfo> {
+  const info = await store.info(id);
+  assert.ok(info, `there is no session ${JSON.stringify(id)}`);
+  const { turns, user, metadata, conversation } = info;
   assert.deepEqual({ turns, user, metadata }, { user: undefined, ...expected });
-  assert.deepEqual([facts.id, conversation], [id, conversationId(id)]);
-  return facts;
+  assert.deepEqual([info.id, conversation], [id, conversationId(id)]);
+  return info;
 }

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
-import { SessionExists } from '../../contracts/session-store.js';
-import type { Theme } from './theme.js';
-import { assertFacts, assertLoaded, commitTurns, HOUR, OWNER, SESSION, turn } from './told.js';
+import { SessionExists } from '../../contracts/conversation-store.js';
+import { assertInfo, assertLoaded, commitTurns, HOUR, OWNER, SESSION, turn } from './assertions.js';
+import type { Suite } from './suite.js';
 
 const COPY = { ...OWNER, key: 'copy' };
 
 /** Summaries, and copies of sessions. */
-export function copyCases({ add, clock }: Theme): void {
+export function forkCases({ add, clock }: Suite): void {
   add('keeps a summary beside the messages, in the place of the one before', async (store) => {
     await commitTurns(store, SESSION, 2);
     await store.putSummary(SESSION, 2, { messages: 2, text: 'one question' });
@@ -33,12 +33,12 @@ export function copyCases({ add, clock }: Theme): void {
     await store.commit(SESSION, { expected: 2, messages: turn(3) });
     await store.fork(SESSION, COPY.key, 2);
     await assertLoaded(store, COPY, { version: 2, messages: [...turn(1), ...turn(2)] });
-    await assertFacts(store, COPY, { turns: 2, user: 'anna', metadata: { topic: 'rain' } });
+    await assertInfo(store, COPY, { turns: 2, user: 'anna', metadata: { topic: 'rain' } });
 
     await store.commit(COPY, { expected: 2, messages: turn(8), user: 'ben' });
     await store.setMetadata(COPY, { topic: 'snow' });
     await assertLoaded(store, SESSION, { version: 3, messages: [...turn(1), ...turn(2), ...turn(3)] });
-    await assertFacts(store, SESSION, { turns: 3, user: 'anna', metadata: { topic: 'rain' } });
+    await assertInfo(store, SESSION, { turns: 3, user: 'anna', metadata: { topic: 'rain' } });
     await store.delete(SESSION);
     await assertLoaded(store, COPY, { version: 3, messages: [...turn(1), ...turn(2), ...turn(8)] });
     const turns = await store.turns(COPY, { limit: 10, order: 'asc' });
@@ -52,7 +52,7 @@ export function copyCases({ add, clock }: Theme): void {
     await commitTurns(store, SESSION, 2);
     await store.fork(SESSION, 'none', 0);
     await assertLoaded(store, { ...OWNER, key: 'none' }, { version: 0, messages: [] });
-    await assertFacts(store, { ...OWNER, key: 'none' }, { turns: 0, metadata: {} });
+    await assertInfo(store, { ...OWNER, key: 'none' }, { turns: 0, metadata: {} });
     await store.fork(SESSION, 'all', 9);
     await assertLoaded(store, { ...OWNER, key: 'all' }, { version: 2, messages: [...turn(1), ...turn(2)] });
   });
@@ -74,13 +74,13 @@ export function copyCases({ add, clock }: Theme): void {
     }
     await store.fork(SESSION, COPY.key, 1);
     await assertLoaded(store, COPY, { version: 4, messages: [] });
-    assert.equal(await store.facts(COPY), undefined, 'a deleted session has no copies');
+    assert.equal(await store.info(COPY), undefined, 'a deleted session has no copies');
     for (const n of [1, 2, 3]) await store.commit(SESSION, { expected: n + 1, messages: turn(n) });
     await store.fork(SESSION, COPY.key, 2);
     await assertLoaded(store, COPY, { version: 6, messages: [...turn(1), ...turn(2)] });
     assert.deepEqual(await store.turns(COPY, { limit: 1, order: 'desc' }), [{ turn: 2, messages: turn(2) }]);
     await store.commit(COPY, { expected: 6, messages: turn(3) });
-    await assertFacts(store, COPY, { turns: 3, metadata: {} });
+    await assertInfo(store, COPY, { turns: 3, metadata: {} });
   });
 
   add('copies a summary where all that it covers is copied', async (store) => {
@@ -101,7 +101,7 @@ export function copyCases({ add, clock }: Theme): void {
       await commitTurns(store, SESSION, 1);
       clock.advance(HOUR);
       await store.fork(SESSION, COPY.key, 1);
-      const { createdAt, updatedAt } = (await store.facts(COPY)) ?? {};
+      const { createdAt, updatedAt } = (await store.info(COPY)) ?? {};
       assert.deepEqual([createdAt, updatedAt], [Math.floor(clock.now()), Math.floor(clock.now())]);
       const found = await store.list(OWNER.project, { limit: 10, order: 'asc' });
       assert.deepEqual(

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
-import { EVERY_FORM, ODD_KEYS } from './odd.js';
-import type { Theme } from './theme.js';
-import { assertApart, commitTurns, OWNER, SESSION, tryToSpoil, turn } from './told.js';
+import { assertApart, commitTurns, OWNER, SESSION, tryToSpoil, turn } from './assertions.js';
+import { EVERY_FORM, ODD_KEYS } from './fixtures.js';
+import type { Suite } from './suite.js';
 
 /** Sessions are told apart by three values, and nothing is shared with callers. */
-export function apartCases({ add }: Theme): void {
+export function isolationCases({ add }: Suite): void {
   add('holds the same key of another project or another agent for another session', async (store) => {
     await assertApart(store, [
       { project: 'acme', agent: 'helper', key: 'k' },
@@ -42,11 +42,11 @@ export function apartCases({ add }: Theme): void {
 
   add('does not change with the messages that it gave', async (store) => {
     await store.commit(SESSION, { expected: 0, messages: EVERY_FORM });
-    await store.park(OWNER, ['call_1'], EVERY_FORM);
+    await store.pendingToolCalls.save(OWNER, ['call_1'], EVERY_FORM);
     tryToSpoil((await store.load(SESSION)).messages);
-    tryToSpoil((await store.parked(OWNER, 'call_1')) ?? []);
+    tryToSpoil((await store.pendingToolCalls.load(OWNER, 'call_1')) ?? []);
     assert.deepEqual((await store.load(SESSION)).messages, EVERY_FORM);
-    assert.deepEqual(await store.parked(OWNER, 'call_1'), EVERY_FORM);
+    assert.deepEqual(await store.pendingToolCalls.load(OWNER, 'call_1'), EVERY_FORM);
   });
 
   add('leaves what was loaded as it was when another turn is added', async (store) => {

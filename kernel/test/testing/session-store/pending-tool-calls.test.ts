@@ -1,0 +1,48 @@
+import t from 'tap';
+import type { Message, PendingToolCallsOwner } from '../../../src/index.js';
+import { broken, PlainStore } from './plain-store.js';
+
+t.test('faulty pending tool calls', async (t) => {
+  class OneOwner extends PlainStore {
+    override async loadCalls(owner: PendingToolCallsOwner, callId: string) {
+      for (const key of this.calls.keys()) if (key.endsWith(`,${JSON.stringify(callId)}]`)) return this.calls.get(key)?.messages;
+      return super.loadCalls(owner, callId);
+    }
+  }
+  t.ok((await broken(OneOwner)).includes('loads no pending turn for an unknown call or another owner'));
+
+  class Once extends PlainStore {
+    override async loadCalls(owner: PendingToolCallsOwner, callId: string) {
+      const found = await super.loadCalls(owner, callId);
+      this.calls.delete(this.keyOf({ ...owner, key: callId }));
+      return found;
+    }
+  }
+  t.ok((await broken(Once)).includes('loads a pending turn by any of its calls, any number of times'));
+
+  class Forever extends PlainStore {
+    override async loadCalls(owner: PendingToolCallsOwner, callId: string) {
+      return this.calls.get(this.keyOf({ ...owner, key: callId }))?.messages;
+    }
+  }
+  t.ok((await broken(Forever)).includes('keeps a pending turn for one hour'));
+
+  class FirstStays extends PlainStore {
+    override async saveCalls(owner: PendingToolCallsOwner, callIds: readonly string[], messages: readonly Message[]) {
+      await super.saveCalls(
+        owner,
+        callIds.filter((callId) => !this.calls.has(this.keyOf({ ...owner, key: callId }))),
+        messages,
+      );
+    }
+  }
+  t.same(await broken(FirstStays), ['replaces a pending turn that has the same call']);
+
+  class AsSession extends PlainStore {
+    override async saveCalls(owner: PendingToolCallsOwner, callIds: readonly string[], messages: readonly Message[]) {
+      await super.saveCalls(owner, callIds, messages);
+      for (const key of callIds) this.add({ ...owner, key }, { turns: [messages] });
+    }
+  }
+  t.same(await broken(AsSession), ['keeps pending tool calls apart from sessions']);
+});

@@ -1,0 +1,38 @@
+import type { DatabaseSync } from 'node:sqlite';
+import type { Clock, Message, PendingToolCallsOwner } from '@plugboard/kernel';
+import { badRow } from './errors.js';
+import { prepareAll, type Statements, stamp } from './statements.js';
+import { decodedList } from './stored-message.js';
+
+const HOUR = 60 * 60_000;
+
+/** The tables of turns that wait for the results of the caller's tools (`parked`, `parked_key`). */
+export class PendingToolCallTable {
+  readonly #path: string;
+  readonly #clock: Clock;
+  readonly #sql: Statements<keyof typeof SQL>;
+
+  constructor(path: string, database: DatabaseSync, clock: Clock) {
+    this.#path = path;
+    this.#clock = clock;
+    this.#sql = prepareAll(database, SQL);
+  }
+
+  /** @param messages a list of messages as JSON. */
+  save({ project, agent }: PendingToolCallsOwner, keys: readonly string[], messages: string): void {
+    const { lastInsertRowid } = this.#sql.save.run(messages, stamp(this.#clock) + HOUR);
+    for (const key of keys) this.#sql.saveKey.run(project, agent, key, lastInsertRowid);
+  }
+
+  load({ project, agent }: PendingToolCallsOwner, key: string): readonly Message[] | undefined {
+    const row = this.#sql.load.get(project, agent, key, stamp(this.#clock));
+    return row && decodedList(row.messages, (fault) => badRow(this.#path, `parked row ${row.id}`, fault));
+  }
+}
+
+const SQL = {
+  save: 'INSERT INTO parked (messages, expires_at) VALUES (?, ?)',
+  saveKey: 'INSERT OR REPLACE INTO parked_key (project, agent, key, parked) VALUES (?, ?, ?, ?)',
+  load: `SELECT id, messages FROM parked_key JOIN parked ON id = parked
+    WHERE project = ? AND agent = ? AND key = ? AND expires_at > ?`,
+} as const;
