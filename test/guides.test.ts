@@ -24,8 +24,8 @@ import { CapturedLog, ModelServer, modelConnectorContract, modelRequest, testCon
 import * as chatCompletions from '@plugboard/transport-chat-completions';
 import * as http from '@plugboard/transport-http';
 import t, { type Test } from 'tap';
-import { ConfigError } from '../kernel/src/host/errors.js';
-import { compose } from '../kernel/src/host/kernel.js';
+import { ConfigError } from '../kernel/src/host/base/errors.js';
+import { compose } from '../kernel/src/host/compose.js';
 import { layout } from '../kernel/src/layout.js';
 import { type Block, Page } from './support/page.js';
 import { type Running, Shell } from './support/shell.js';

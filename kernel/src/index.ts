@@ -13,14 +13,14 @@ export {
   UsageError,
 } from './cli/command.js';
 export * from './contracts/index.js';
-export type { Clock, IdSource, Timer } from './host/ambient.js';
-export { type AuditEvent, audit } from './host/audit.js';
-export { parseDuration } from './host/duration.js';
-export * from './host/extension-point.js';
-export type { Logger } from './host/log.js';
-export { nearest, suggestion } from './host/nearest.js';
-export * from './host/plugin.js';
-export type { Infer, JsonSchema } from './host/schema-types.js';
-export { parseSize } from './host/size.js';
-export type { EntryReport, EntryStatus, HostPhase, HostView } from './host/status.js';
-export * from './host/tokens.js';
+export type { Clock, IdSource, Timer } from './host/base/ambient.js';
+export { nearest, suggestion } from './host/base/nearest.js';
+export type { EntryReport, EntryStatus, HostPhase, HostView } from './host/lifecycle/status.js';
+export { type AuditEvent, audit } from './host/log/audit.js';
+export type { Logger } from './host/log/log.js';
+export { parseDuration } from './host/options/duration.js';
+export type { Infer, JsonSchema } from './host/options/schema-types.js';
+export { parseSize } from './host/options/size.js';
+export * from './host/plugin/extension-point.js';
+export * from './host/plugin/plugin.js';
+export * from './host/registration/injection.js';

@@ -1,4 +1,4 @@
-import type { FileLayout } from './host/file-layout.js';
+import type { FileLayout } from './host/configuration/file-layout.js';
 
 /** The sections of `plugboard.yaml`, and the package that a short name means in each. */
 export const layout: FileLayout = {

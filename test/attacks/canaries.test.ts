@@ -132,7 +132,7 @@ t.test('S-28 after all of that no secret stands in an answer, the log, a file, o
   t.strictSame(new Canaries([...Object.values(others), ...Object.values(credentials)]).in(asked), [], 'what models are told');
   t.match(asked, `Bearer ${VARIABLES.MODEL_KEY}`);
 
-  await world.server.composition.stop();
+  await world.server.server.stop();
   const log = world.server.logs;
   t.ok(world.accessLog.length > 100);
   const levels = new Set(log.map(({ level }) => level));

@@ -109,7 +109,7 @@ for (const [who, auth] of [
     const before = {
       tree: treeOf(world.server.folder, { but: OWN }),
       children: childrenOf(),
-      entries: world.server.composition.host.entries(),
+      entries: world.server.server.host.entries(),
     };
     t.equal(before.children.length, 1, 'the MCP server of the configuration');
     const said: string[] = [];
@@ -140,7 +140,7 @@ for (const [who, auth] of [
     t.notOk('__loaded' in globalThis);
     t.same(childrenOf(), before.children);
     t.same(treeOf(world.server.folder, { but: OWN }), before.tree);
-    t.same(world.server.composition.host.entries(), before.entries);
+    t.same(world.server.server.host.entries(), before.entries);
     t.ok(world.models.requests.every(({ body }) => !JSON.stringify(body.tools ?? []).includes('"mcp"')));
   });
 }

@@ -112,14 +112,14 @@ t.test('S-15 names in a request name no file, no table and no command, wherever 
 
   t.same(treeOf(world.server.folder, { but: OWN }), before);
   assertNoFile(t, world);
-  await world.server.composition.stop();
+  await world.server.server.stop();
   t.same(treeOf(world.server.folder, { but: OWN }), before);
   t.same(schemaOf(world), await freshSchema(t));
 });
 
 async function freshSchema(t: Test): Promise<readonly unknown[]> {
   const world = await besieged(t);
-  await world.server.composition.stop();
+  await world.server.server.stop();
   return schemaOf(world);
 }
 

@@ -56,7 +56,7 @@ t.test('S-10 these are all routes of the distribution: none of them changes the 
   const world = await besieged(t);
   t.strictSame(Object.fromEntries(everyRoute(world).map(({ route, access }) => [route, access])), ROUTES);
   t.strictSame(
-    world.server.composition
+    world.server.server
       .descriptions()
       .flatMap(({ kind, label, text }) => (kind === 'route' ? [`${label} ${text}`] : []))
       .sort(),
@@ -71,7 +71,7 @@ for (const [who, auth, headers] of [
 ] as const) {
   t.test(`S-10 ${who} finds nothing that administers the server, and changes no file`, async (t) => {
     const world = await besieged(t, auth === undefined ? {} : { auth });
-    const entries = world.server.composition.host.entries();
+    const entries = world.server.server.host.entries();
     const before = treeOf(world.server.folder, { but: /^data\// });
     for (const path of ADMINISTRATION) {
       for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']) {
@@ -85,7 +85,7 @@ for (const [who, auth, headers] of [
         t.ok([403, 404, 405].includes(reply.status), `${method} ${path}: ${reply.status}`);
       }
     }
-    t.same(world.server.composition.host.entries(), entries);
+    t.same(world.server.server.host.entries(), entries);
     t.same(treeOf(world.server.folder, { but: /^data\// }), before);
   });
 }

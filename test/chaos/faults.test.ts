@@ -30,7 +30,7 @@ sessions: { use: ./faulty.mjs, path: ${JSON.stringify(join(t.testdir(), 'session
   { clock, files: { 'faulty.mjs': `export { default } from ${JSON.stringify(FAULTY.href)};` } },
 );
 world.models.respond(({ body }) => modelOf(body, () => Promise.resolve()));
-const store: SessionStore = world.server.composition.extensions(SessionStores).one();
+const store: SessionStore = world.server.server.extensions(SessionStores).one();
 
 type Turn = Omit<Send, 'url' | 'agent' | 'stream'> & { readonly stream?: boolean };
 const run = (turn: Turn) => send({ stream: false, ...turn, url: world.url, agent: 'assistant' });

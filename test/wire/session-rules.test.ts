@@ -29,7 +29,7 @@ t.test('C-128 one key under two projects is two sessions', async (t) => {
 
 t.test('C-133 a retry that comes while the first attempt runs joins it, as JSON and as a stream', async (t) => {
   const world = await World.start(t, TRANSPORTS + AGENT);
-  const runtime = world.server.composition.extensions(AgentRuntimes).one();
+  const runtime = world.server.server.extensions(AgentRuntimes).one();
   const run = runtime.run.bind(runtime);
   let attempts = 0;
   runtime.run = (request) => {

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { nearest } from '../host/nearest.js';
+import { nearest } from '../host/base/nearest.js';
 import { type CommandAction, type CommandArguments, type CommandFamily, type CommandOption, UsageError } from './command.js';
 
 const HELP: CommandOption = { short: 'h', description: 'this text' };

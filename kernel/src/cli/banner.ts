@@ -1,7 +1,7 @@
-import type { Composition } from '../host/composition.js';
-import { KERNEL } from '../host/kernel-package.js';
+import { KERNEL } from '../host/base/kernel-package.js';
+import type { Server } from '../host/server.js';
 import { table } from './arguments.js';
-import { factsOf, type ServerFacts } from './facts.js';
+import { type ServerInfo, serverInfo } from './server-info.js';
 
 type Row = readonly [string, string];
 
@@ -15,18 +15,18 @@ const OPEN_WARNING: Row = [
 
 /** What `plugboard start` tells the person who ran it, one line per thing: at once where the server is up at once, else in two pieces. */
 export class Banner {
-  readonly #composition: Composition;
+  readonly #server: Server;
   readonly #print: (text: string) => void;
   #hasFacts = false;
 
-  constructor(composition: Composition, print: (text: string) => void) {
-    this.#composition = composition;
+  constructor(server: Server, print: (text: string) => void) {
+    this.#server = server;
     this.#print = print;
   }
 
   /** To be shown when the start takes long: all that is known, and what is being waited for. */
   waiting(): void {
-    const starting = this.#composition.host.entries().filter(({ status }) => status === 'starting');
+    const starting = this.#server.host.entries().filter(({ status }) => status === 'starting');
     this.#facts();
     this.#print(`still starting: ${starting.map(({ entry }) => entry).join(', ')}\n`);
   }
@@ -34,7 +34,7 @@ export class Banner {
   /** To be shown when the server is up. */
   ready(): void {
     this.#facts();
-    const facts = factsOf(this.#composition);
+    const facts = serverInfo(this.#server);
     const addresses = facts.addresses.map((address): Row => ['address', address]);
     const [address] = facts.addresses;
     const links = facts.links.flatMap(({ label, target }): Row[] => {
@@ -48,7 +48,7 @@ export class Banner {
   #facts(): void {
     if (this.#hasFacts) return;
     this.#hasFacts = true;
-    const { agents, models, sessions, auth } = factsOf(this.#composition);
+    const { agents, models, sessions, auth } = serverInfo(this.#server);
     const rows: Row[] = [
       ['agents', agents.join(', ') || 'none: the server is not ready without one'],
       ['models', models.join(', ') || 'none: the server is not ready without one'],
@@ -65,7 +65,7 @@ export class Banner {
   }
 }
 
-function curl(address: string, { agents, models, auth }: ServerFacts): string {
+function curl(address: string, { agents, models, auth }: ServerInfo): string {
   const body = { model: agents[0] ?? models[0] ?? 'assistant', messages: [{ role: 'user', content: 'Hello' }] };
   const token = auth.length > 0 ? ' -H "authorization: Bearer $API_TOKEN"' : '';
   return `curl ${address}/v1/chat/completions${token} -H 'content-type: application/json' -d '${JSON.stringify(body)}'`;

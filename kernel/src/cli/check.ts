@@ -1,26 +1,26 @@
 import { relative } from 'node:path';
-import { compose } from '../host/kernel.js';
+import { compose } from '../host/compose.js';
 import { layout } from '../layout.js';
 import { table } from './arguments.js';
 import { CONFIG_OPTION, type CommandAction, configFile } from './command.js';
-import { factsOf } from './facts.js';
+import { serverInfo } from './server-info.js';
 
 /** Everything but the start: loads plugins, validates, registers, orders. Opens nothing. */
 export const check: CommandAction = {
   summary: 'Tells whether a configuration can be run, and everything that is wrong with it',
   options: { config: CONFIG_OPTION },
   async run(args) {
-    const composition = await compose({ file: configFile(args), layout });
-    const { agents, models, sessions, auth, withdrawn } = factsOf(composition);
+    const server = await compose({ file: configFile(args), layout });
+    const { agents, models, sessions, auth, disabled } = serverInfo(server);
     const rows: [string, string][] = [
-      ['plugins', [...new Set(composition.plugins.map(({ name, version }) => `${name} ${version}`))].join(', ')],
+      ['plugins', [...new Set(server.plugins.map(({ name, version }) => `${name} ${version}`))].join(', ')],
       ['agents', agents.join(', ') || 'none'],
       ['models', models.join(', ') || 'none'],
       ['sessions', sessions],
       ['access', auth.length > 0 ? `with a credential (${auth.join(', ')})` : 'open'],
-      ...withdrawn.map(({ entry, reason }): [string, string] => ['withdrawn', `${entry}: ${reason}`]),
+      ...disabled.map(({ entry, reason }): [string, string] => ['disabled', `${entry}: ${reason}`]),
     ];
-    process.stdout.write(`${relative(process.cwd(), composition.file)} can be run\n${table(rows)}\n`);
+    process.stdout.write(`${relative(process.cwd(), server.file)} can be run\n${table(rows)}\n`);
     return 0;
   },
 };

@@ -1,4 +1,4 @@
-import { defineExtensionPoint } from '../host/extension-point.js';
+import { defineExtensionPoint } from '../host/plugin/extension-point.js';
 
 /**
  * A subcommand of `plugboard`: one that does something itself, or a family of actions.

@@ -1,4 +1,4 @@
-import type { Composition } from '../host/composition.js';
+import type { Server } from '../host/server.js';
 
 /**
  * The kinds of description that the command line knows:
@@ -25,19 +25,19 @@ export interface LinkInfo {
   readonly target: string;
 }
 
-export function routesOf(composition: Composition): RouteInfo[] {
-  return ofKind(composition, 'route').map(({ label, text, plugin }) => ({ method: label, path: text, plugin }));
+export function routesOf(server: Server): RouteInfo[] {
+  return ofKind(server, 'route').map(({ label, text, plugin }) => ({ method: label, path: text, plugin }));
 }
 
-export function linksOf(composition: Composition): LinkInfo[] {
-  return ofKind(composition, 'link').map(({ label, text }) => ({ label, target: text }));
+export function linksOf(server: Server): LinkInfo[] {
+  return ofKind(server, 'link').map(({ label, text }) => ({ label, target: text }));
 }
 
 /** The lines about the contributions of an entry: `provider: openai`. */
-export function detailsOf(composition: Composition, entry: string): string[] {
-  return ofKind(composition, 'detail').flatMap((detail) => (detail.entry === entry ? [`${detail.label}: ${detail.text}`] : []));
+export function detailsOf(server: Server, entry: string): string[] {
+  return ofKind(server, 'detail').flatMap((detail) => (detail.entry === entry ? [`${detail.label}: ${detail.text}`] : []));
 }
 
-function ofKind(composition: Composition, kind: Kind) {
-  return composition.descriptions().filter((description) => description.kind === kind);
+function ofKind(server: Server, kind: Kind) {
+  return server.descriptions().filter((description) => description.kind === kind);
 }

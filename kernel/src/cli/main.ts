@@ -22,8 +22,8 @@
  *     78   the configuration cannot be run; nothing was started
  */
 
-import { ConfigError } from '../host/errors.js';
-import { KERNEL } from '../host/kernel-package.js';
+import { ConfigError } from '../host/base/errors.js';
+import { KERNEL } from '../host/base/kernel-package.js';
 import { helpOf, helpOfFamily, meant, peekArguments, readArguments, table } from './arguments.js';
 import {
   CONFIG_OPTION,
@@ -95,7 +95,7 @@ async function runAction(name: string, action: CommandAction, argv: readonly str
 
 /** Runs a command until the last line of its log is written. */
 async function toTheEnd(command: CommandAction, args: CommandArguments): Promise<number> {
-  const { logWritten } = await import('../host/log.js');
+  const { logWritten } = await import('../host/log/log.js');
   try {
     return await command.run(args, terminal);
   } finally {

@@ -1,5 +1,5 @@
-import { ConfigError } from '../host/errors.js';
-import { compose } from '../host/kernel.js';
+import { ConfigError } from '../host/base/errors.js';
+import { compose } from '../host/compose.js';
 import { layout } from '../layout.js';
 import { meant, peekArguments } from './arguments.js';
 import {
@@ -70,8 +70,8 @@ export async function pluginCommand(name: string, argv: readonly string[], own: 
 }
 
 async function contributed(file: string) {
-  const composition = await compose({ file, layout, partial: true });
-  return { commands: composition.extensions(Commands).all(), mistakes: composition.mistakes };
+  const server = await compose({ file, layout, partial: true });
+  return { commands: server.extensions(Commands).all(), mistakes: server.mistakes };
 }
 
 /** @param warning what whoever runs it is told first. */

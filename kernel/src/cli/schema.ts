@@ -1,4 +1,4 @@
-import { compose } from '../host/kernel.js';
+import { compose } from '../host/compose.js';
 import { layout } from '../layout.js';
 import { CONFIG_OPTION, type CommandAction, configFile } from './command.js';
 
@@ -7,8 +7,8 @@ export const schema: CommandAction = {
   summary: 'Prints the JSON Schema of the whole file for its plugins, for editors',
   options: { config: CONFIG_OPTION },
   async run(args) {
-    const composition = await compose({ file: configFile(args), layout });
-    process.stdout.write(`${JSON.stringify(await composition.schema(), undefined, 2)}\n`);
+    const server = await compose({ file: configFile(args), layout });
+    process.stdout.write(`${JSON.stringify(await server.schema(), undefined, 2)}\n`);
     return 0;
   },
 };

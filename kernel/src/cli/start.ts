@@ -1,10 +1,10 @@
-import { StartError } from '../host/errors.js';
-import { compose } from '../host/kernel.js';
-import { logWritten } from '../host/log.js';
+import { StartError } from '../host/base/errors.js';
+import { compose } from '../host/compose.js';
+import { logWritten } from '../host/log/log.js';
 import { layout } from '../layout.js';
 import { Banner } from './banner.js';
 import { CONFIG_OPTION, type CommandAction, configFile } from './command.js';
-import { Ending } from './ending.js';
+import { Shutdown } from './shutdown.js';
 
 /** Milliseconds of the process's life after which the banner tells what is being waited for. A little less than the second that it promises. */
 const PATIENCE = 800;
@@ -16,21 +16,21 @@ export const start: CommandAction = {
   async run(args) {
     // Timers of the host and of plugins keep no process alive; a server that waits for something is not at its end.
     setInterval(() => undefined, 2 ** 30);
-    const composition = await compose({ file: configFile(args), layout });
-    const ending = new Ending(composition);
-    const banner = new Banner(composition, (text) => process.stdout.write(text));
+    const server = await compose({ file: configFile(args), layout });
+    const shutdown = new Shutdown(server);
+    const banner = new Banner(server, (text) => process.stdout.write(text));
     const slow = setTimeout(() => banner.waiting(), Math.max(0, PATIENCE - performance.now()));
     try {
-      await composition.start();
+      await server.start();
     } catch (error) {
       if (!(error instanceof StartError)) throw error;
-      for (const failure of error.failures) composition.log.fatal({ err: failure.cause }, failure.message);
-      return ending.begun ? ending.code : 1;
+      for (const failure of error.failures) server.log.fatal({ err: failure.cause }, failure.message);
+      return shutdown.begun ? shutdown.code : 1;
     } finally {
       clearTimeout(slow);
     }
     await logWritten(); // what was logged of the start stands there before a person is told that it is over
     banner.ready();
-    return ending.code;
+    return shutdown.code;
   },
 };

@@ -1,4 +1,4 @@
-import { defineExtensionPoint } from '../host/extension-point.js';
+import { defineExtensionPoint } from '../host/plugin/extension-point.js';
 import type { Conversations } from './conversations.js';
 import type { AgentEvent, AgentEvents, Failure } from './event.js';
 import type { IdempotencyKey } from './idempotency-store.js';

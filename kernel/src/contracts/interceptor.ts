@@ -1,4 +1,4 @@
-import { defineExtensionPoint } from '../host/extension-point.js';
+import { defineExtensionPoint } from '../host/plugin/extension-point.js';
 import type { AgentEvents } from './event.js';
 import type { Turn } from './turn.js';
 

@@ -1,4 +1,4 @@
-import { type Description, defineExtensionPoint } from '../host/extension-point.js';
+import { type Description, defineExtensionPoint } from '../host/plugin/extension-point.js';
 import type { Message } from './message.js';
 import type { Usage } from './usage.js';
 

@@ -1,4 +1,4 @@
-import type { Clock } from '../host/ambient.js';
+import type { Clock } from '../host/base/ambient.js';
 import type { AgentEvent, AgentEvents, Failure } from './event.js';
 
 type Batch = readonly AgentEvent[];

@@ -1,4 +1,4 @@
-import { defineExtensionPoint } from '../host/extension-point.js';
+import { defineExtensionPoint } from '../host/plugin/extension-point.js';
 import type { ConversationStore } from './conversation-store.js';
 import type { IdempotencyStore } from './idempotency-store.js';
 import type { PendingToolCalls } from './pending-tool-calls.js';

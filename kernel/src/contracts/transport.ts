@@ -1,4 +1,4 @@
-import { defineExtensionPoint } from '../host/extension-point.js';
+import { defineExtensionPoint } from '../host/plugin/extension-point.js';
 
 /** Something that callers connect to. Its work is its plugin's; here it says where it can be reached. */
 export interface Transport {

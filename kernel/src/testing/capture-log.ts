@@ -1,5 +1,5 @@
-import type { Clock } from '../host/ambient.js';
-import { createLogger, type Logger, type LogSink } from '../host/log.js';
+import type { Clock } from '../host/base/ambient.js';
+import { createLogger, type Logger, type LogSink } from '../host/log/log.js';
 
 /** A line of the log, as it would be written. */
 export interface LogLine {

@@ -1,4 +1,4 @@
-import type { Clock, Timer } from '../host/ambient.js';
+import type { Clock, Timer } from '../host/base/ambient.js';
 
 /** When a manual clock starts, unless told otherwise. A Thursday. */
 const START = Date.UTC(2026, 0, 1);

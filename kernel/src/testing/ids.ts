@@ -1,4 +1,4 @@
-import type { IdSource } from '../host/ambient.js';
+import type { IdSource } from '../host/base/ambient.js';
 
 /** Ids that count from 1, and fractions that were written down beforehand. */
 export class SequentialIds implements IdSource {

@@ -1,8 +1,8 @@
 import { resolve } from 'node:path';
-import { formatPath } from '../host/errors.js';
-import type { CheckContext, PluginDefinition } from '../host/plugin.js';
-import { OptionSchema } from '../host/schema.js';
-import type { Infer, JsonSchema } from '../host/schema-types.js';
+import { formatPath } from '../host/base/errors.js';
+import { OptionSchema } from '../host/options/schema.js';
+import type { Infer, JsonSchema } from '../host/options/schema-types.js';
+import type { CheckContext, PluginDefinition } from '../host/plugin/plugin.js';
 
 export interface CheckedConfig<C> {
   /** With the defaults filled in, frozen. To be used only where there are no faults. */
@@ -23,14 +23,14 @@ export function checkOptions<S extends JsonSchema>(
 ): CheckedConfig<Infer<S>> {
   const { value, faults } = new OptionSchema(definition.configSchema).check(options ?? {});
   const config = value as Infer<S>; // which is what the schema has just been asked
-  const surroundings: CheckContext = { ...NOTHING_AROUND, ...around };
-  const found = faults.length > 0 ? faults : (definition.check?.(config, surroundings) ?? []);
+  const dependencies: CheckContext = { ...NOTHING_AROUND, ...around };
+  const found = faults.length > 0 ? faults : (definition.check?.(config, dependencies) ?? []);
   return { config, faults: found.map(({ path, message }) => (path.length > 0 ? `${formatPath(path)}: ${message}` : message)) };
 }
 
 const NOTHING_AROUND: CheckContext = {
   entries: () => [],
-  withdrawn: () => [],
+  disabled: () => [],
   literal: () => undefined,
   resolvePath: (path) => resolve(path),
 };

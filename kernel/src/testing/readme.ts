@@ -1,7 +1,7 @@
-import { ConfigFile } from '../host/config-file.js';
-import { type Entry, FileReader } from '../host/entries.js';
-import { packageName } from '../host/loader.js';
-import { Problems } from '../host/problems.js';
+import { ConfigFile } from '../host/configuration/config-file.js';
+import { type Entry, FileReader } from '../host/configuration/entries.js';
+import { Problems } from '../host/configuration/problems.js';
+import { packageName } from '../host/plugin/loader.js';
 import { layout } from '../layout.js';
 
 /** The sections that the README of every plugin has, in this order. There may be others besides. */

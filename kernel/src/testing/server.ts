@@ -1,9 +1,9 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { Transports } from '../contracts/transport.js';
-import type { Clock, IdSource } from '../host/ambient.js';
-import type { Composition } from '../host/composition.js';
-import { compose } from '../host/kernel.js';
+import type { Clock, IdSource } from '../host/base/ambient.js';
+import { compose } from '../host/compose.js';
+import type { Server } from '../host/server.js';
 import { layout } from '../layout.js';
 import { CapturedLog, type LogLine } from './capture-log.js';
 
@@ -23,7 +23,7 @@ export interface StartedServer {
   readonly logs: readonly LogLine[];
   /** The folder that the configuration stands in. */
   readonly folder: string;
-  readonly composition: Composition;
+  readonly server: Server;
   /** Stops the server and removes its folder. @throws AggregateError of what did not stop well. */
   stop(): Promise<void>;
 }
@@ -45,11 +45,11 @@ export async function startServer(yaml: string, options: StartServerOptions = {}
       await mkdir(dirname(join(folder, path)), { recursive: true });
       await writeFile(join(folder, path), text);
     }
-    const composition = await compose({ file: join(folder, 'plugboard.yaml'), layout, env, logTo: log, ...ambient });
-    await composition.start();
+    const server = await compose({ file: join(folder, 'plugboard.yaml'), layout, env, logTo: log, ...ambient });
+    await server.start();
     return {
       get url() {
-        const address = composition
+        const address = server
           .extensions(Transports)
           .all()
           .flatMap(({ value }) => value.address() ?? [])[0];
@@ -58,9 +58,9 @@ export async function startServer(yaml: string, options: StartServerOptions = {}
       },
       logs: log.lines,
       folder,
-      composition,
+      server,
       stop: async () => {
-        const failures = await composition.stop();
+        const failures = await server.stop();
         await rm(folder, { recursive: true, force: true });
         if (failures.length > 0) throw new AggregateError(failures, failures.map(({ message }) => message).join('\n'));
       },

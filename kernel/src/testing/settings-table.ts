@@ -1,4 +1,4 @@
-import type { JsonSchema } from '../host/schema-types.js';
+import type { JsonSchema } from '../host/options/schema-types.js';
 
 /** One option of a schema, wherever in it. */
 export interface Option {

@@ -1,7 +1,7 @@
 import { OPEN } from '../contracts/principal.js';
 import type { ToolCall } from '../contracts/tool-source.js';
 
-/** A tool call's surroundings, and what the tool told of its progress. */
+/** A tool call's dependencies, and what the tool told of its progress. */
 export interface TestToolCall extends ToolCall {
   readonly progressed: readonly { readonly message: string; readonly fraction: number | undefined }[];
 }

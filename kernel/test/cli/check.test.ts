@@ -12,7 +12,7 @@ t.test('a configuration that can be run is summed up, and nothing is started', a
   t.equal(stderr, '');
   t.match(
     stdout,
-    /^plugboard.yaml can be run\n {2}plugins +web 0.1.0, model 0.1.0, extra 0.1.0, @plugboard\/store-memory [\d.]+, @plugboard\/agent-runtime [\d.]+\n {2}agents +assistant, other\n {2}models +fast\n {2}sessions +memory\n {2}access +open\n {2}withdrawn +models.gone: the variable GONE is not set\n$/,
+    /^plugboard.yaml can be run\n {2}plugins +web 0.1.0, model 0.1.0, extra 0.1.0, @plugboard\/store-memory [\d.]+, @plugboard\/agent-runtime [\d.]+\n {2}agents +assistant, other\n {2}models +fast\n {2}sessions +memory\n {2}access +open\n {2}disabled +models.gone: the variable GONE is not set\n$/,
   );
   t.notOk(existsSync(join(cwd, 'started')));
 });

@@ -11,7 +11,7 @@ t.test('as JSON, for programs', async (t) => {
   const { plugins, routes, ...rest } = JSON.parse(stdout);
   t.same(rest, {});
   const [web, model, store, runtime] = plugins;
-  t.equal(plugins.length, 4, 'what is withdrawn is not loaded');
+  t.equal(plugins.length, 4, 'what is disabled is not loaded');
   t.match(runtime, { entry: 'runtime', provides: [{ point: 'agent.runtime', name: 'runtime' }] });
   t.same(web, {
     name: 'web',
@@ -45,6 +45,6 @@ t.test('as text, for people', async (t) => {
     stdout,
     `models.fast  model 0.1.0\n  ${join(cwd, 'model.js')}\n  provides agent.model-connector fast\n  provides test.routes fast\n  provider: none\n`,
   );
-  t.match(stdout, 'models.gone  withdrawn: the variable GONE is not set\n');
+  t.match(stdout, 'models.gone  disabled: the variable GONE is not set\n');
   t.match(stdout, 'routes\n  GET /v1/fast  model\n');
 });

@@ -18,7 +18,7 @@ t.test('the banner tells a person what there is and how to try it', async (t) =>
     `try         curl ${address}/v1/chat/completions -H 'content-type: application/json' -d '{"model":"assistant","messages":[`,
   );
   t.equal(await (await fetch(address ?? '')).text(), 'running');
-  t.match(program.log, [{ level: 'info', msg: 'models.gone is withdrawn: the variable GONE is not set', service: 'plugboard' }]);
+  t.match(program.log, [{ level: 'info', msg: 'models.gone is disabled: the variable GONE is not set', service: 'plugboard' }]);
   program.kill('SIGTERM');
   t.equal(await program.exit(), 0);
   await t.rejects(fetch(address ?? ''));
@@ -82,7 +82,7 @@ t.test('R-050 a plugin that throws in start ends the process with 1, and is name
 t.test('R-050 an optional one does not', async (t) => {
   const program = start(t, distributionWith('return { start() { throw new Error("no luck"); } };', ', optional: true'));
   await program.prints('curl ');
-  t.match(await program.logs('withdrawn: plugins.extra did not start: no luck'), { level: 'warn' });
+  t.match(await program.logs('disabled: plugins.extra did not start: no luck'), { level: 'warn' });
   program.kill('SIGTERM');
   t.equal(await program.exit(), 0);
 });

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { systemClock, systemIds } from '../../src/host/ambient.js';
+import { systemClock, systemIds } from '../../src/host/base/ambient.js';
 
 t.test('ids have the length and the digits that were asked for, and no two are alike', async (t) => {
   t.match(systemIds.base62(32), /^[0-9A-Za-z]{32}$/);

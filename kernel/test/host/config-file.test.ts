@@ -1,5 +1,5 @@
 import t from 'tap';
-import { ConfigFile } from '../../src/host/config-file.js';
+import { ConfigFile } from '../../src/host/configuration/config-file.js';
 
 const read = (text: string) => new ConfigFile('/etc/app/plugboard.yaml', 'plugboard.yaml', text);
 const at = (file: ConfigFile, path: (string | number)[], of: 'key' | 'value' = 'value') => {

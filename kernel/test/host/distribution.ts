@@ -1,8 +1,8 @@
 import type { Test } from 'tap';
-import type { Composition } from '../../src/host/composition.js';
-import { ConfigError } from '../../src/host/errors.js';
-import type { FileLayout } from '../../src/host/file-layout.js';
-import { type ComposeOptions, compose } from '../../src/host/kernel.js';
+import { ConfigError } from '../../src/host/base/errors.js';
+import { type ComposeOptions, compose } from '../../src/host/compose.js';
+import type { FileLayout } from '../../src/host/configuration/file-layout.js';
+import type { Server } from '../../src/host/server.js';
 import { layout } from '../../src/layout.js';
 import { CapturedLog } from '../../src/testing/capture-log.js';
 
@@ -23,17 +23,13 @@ export interface Files {
 }
 type Options = Partial<ComposeOptions>;
 
-/** A folder with these files, and the composition of its `plugboard.yaml`. It is stopped when the test ends. */
-export async function composed(
-  t: Test,
-  files: Files,
-  options: Options = {},
-): Promise<{ composition: Composition; log: CapturedLog }> {
+/** A folder with these files, and the server of its `plugboard.yaml`. It is stopped when the test ends. */
+export async function composed(t: Test, files: Files, options: Options = {}): Promise<{ server: Server; log: CapturedLog }> {
   const log = new CapturedLog();
   const dir = t.testdir({ ...files });
-  const composition = await compose({ file: 'plugboard.yaml', layout: bare, env: {}, cwd: dir, logTo: log, ...options });
-  t.teardown(() => composition.stop());
-  return { composition, log };
+  const server = await compose({ file: 'plugboard.yaml', layout: bare, env: {}, cwd: dir, logTo: log, ...options });
+  t.teardown(() => server.stop());
+  return { server, log };
 }
 
 /** What is wrong with a folder's `plugboard.yaml`, line by line. Fails where nothing is. */

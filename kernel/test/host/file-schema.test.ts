@@ -18,7 +18,7 @@ const properties = `{
 }`;
 
 t.test('the schema of the whole file accepts what the server does, and refuses what it does', async (t) => {
-  const { composition } = await composed(t, {
+  const { server } = await composed(t, {
     'plugboard.yaml': [
       'transports: { ./p.js: {} }',
       `models: { known: { use: ./p.js }, gone: { use: ./q.js, optional: true, text: "\${NONE}" }, lost: { use: nowhere, optional: true, text: "\${NONE}" } }`,
@@ -30,7 +30,7 @@ t.test('the schema of the whole file accepts what the server does, and refuses w
       schema: "{ type: 'object', properties: { q: { type: 'number' } }, required: ['q'] }",
     }),
   });
-  const validate = new Ajv({ allowUnionTypes: true }).compile(await composition.schema());
+  const validate = new Ajv({ allowUnionTypes: true }).compile(await server.schema());
   const accepts = (file: object, why?: string) =>
     t.ok(validate({ transports: {}, ...file }), why ?? JSON.stringify([file, validate.errors]));
   const refuses = (file: object, why?: string) => t.notOk(validate({ transports: {}, ...file }), why ?? JSON.stringify(file));
@@ -91,7 +91,7 @@ t.test('the schema of the whole file accepts what the server does, and refuses w
   accepts({ models: { any: { use: './p.js', optional: variable, unless: ['known'] } } });
   refuses({ models: { any: { use: './p.js', optional: 'x' } } });
   accepts({ models: { any: { use: './q.js', q: 1 } } });
-  refuses({ models: { any: { use: './q.js' } } }, 'the options of a withdrawn entry’s plugin are known too');
+  refuses({ models: { any: { use: './q.js' } } }, 'the options of a disabled entry’s plugin are known too');
   accepts({ models: { any: { use: 'nowhere', what: 'ever' }, other: { what: 'ever' } } }, 'what is not known is left open');
   accepts({ transports: { './p.js': { port: 1 } } });
   refuses({ transports: { './p.js': { port: 'x' } } }, 'an entry without use is served by the plugin of its name');

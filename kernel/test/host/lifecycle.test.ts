@@ -1,8 +1,8 @@
 import t from 'tap';
-import { StartError } from '../../src/host/errors.js';
-import { LifecycleRunner } from '../../src/host/lifecycle.js';
-import type { Lifecycle } from '../../src/host/plugin.js';
-import { StatusBoard } from '../../src/host/status-board.js';
+import { StartError } from '../../src/host/base/errors.js';
+import { LifecycleRunner } from '../../src/host/lifecycle/lifecycle.js';
+import { StatusBoard } from '../../src/host/lifecycle/status-board.js';
+import type { Lifecycle } from '../../src/host/plugin/plugin.js';
 import { CapturedLog } from '../../src/testing/capture-log.js';
 import { ManualClock } from '../../src/testing/clock.js';
 
@@ -16,15 +16,15 @@ function serverOf(parts: Readonly<Record<string, (seen: (what: string) => void) 
   const log = new CapturedLog();
   const status = new StatusBoard(new Map());
   const seen: string[] = [];
-  const withdrawn: string[] = [];
+  const disabled: string[] = [];
   const order = Object.entries(parts).map(([id, make]) => {
     status.add(id, 'registered');
     const { optional = false, ...lifecycle } = make((what) => seen.push(`${id} ${what}`));
     return { id, optional, lifecycle, plugin: { name: `plugin-${id}`, version: '1.2.3', path: `/plugins/${id}.js` } };
   });
-  const runner = new LifecycleRunner({ order, status, clock, log: log.logger(clock), withdraw: ({ id }) => withdrawn.push(id) });
+  const runner = new LifecycleRunner({ order, status, clock, log: log.logger(clock), disable: ({ id }) => disabled.push(id) });
   const statuses = () => status.entries().map(({ entry, status }) => `${entry} ${status}`);
-  return { runner, clock, log, status, seen, withdrawn, statuses };
+  return { runner, clock, log, status, seen, disabled, statuses };
 }
 
 const well = (seen: (what: string) => void): Part => ({ start: () => seen('start'), stop: () => seen('stop') });
@@ -158,8 +158,8 @@ t.test('R-065 a whole stop in a given time leaves every entry at least a moment'
   t.same(seen, ['a start', 'a stop']);
 });
 
-t.test('an optional entry that does not start is stopped and withdrawn, and the rest goes on', async (t) => {
-  const { runner, log, seen, withdrawn, statuses } = serverOf({
+t.test('an optional entry that does not start is stopped and disabled, and the rest goes on', async (t) => {
+  const { runner, log, seen, disabled, statuses } = serverOf({
     a: well,
     b: () => ({
       optional: true,
@@ -171,15 +171,15 @@ t.test('an optional entry that does not start is stopped and withdrawn, and the 
     c: well,
   });
   await runner.start();
-  t.same(withdrawn, ['b']);
+  t.same(disabled, ['b']);
   t.same(
     log.lines.map(({ msg }) => msg),
     [
-      'withdrawn: b did not start: no such server (plugin plugin-b 1.2.3, /plugins/b.js)',
+      'disabled: b did not start: no such server (plugin plugin-b 1.2.3, /plugins/b.js)',
       'b did not stop well: nothing to stop (plugin plugin-b 1.2.3, /plugins/b.js)',
     ],
   );
-  t.same(statuses(), ['a running', 'b withdrawn', 'c running']);
+  t.same(statuses(), ['a running', 'b disabled', 'c running']);
   t.same(await runner.stop(), [], 'it is no failure of the stop');
   t.same(seen, ['a start', 'c start', 'c stop', 'a stop']);
 });

@@ -1,7 +1,7 @@
 import t from 'tap';
-import { createLogger, type LogSink } from '../../src/host/log.js';
-import { readable } from '../../src/host/log-readable.js';
-import { redactor } from '../../src/host/redaction.js';
+import { createLogger, type LogSink } from '../../src/host/log/log.js';
+import { readable } from '../../src/host/log/log-readable.js';
+import { redactor } from '../../src/host/log/redactor.js';
 import { ManualClock } from '../../src/testing/clock.js';
 
 /** What a logger writes, as text. */

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { nearest, suggestion } from '../../src/host/nearest.js';
+import { nearest, suggestion } from '../../src/host/base/nearest.js';
 
 const options = ['model', 'baseUrl', 'apiKey', 'headers', 'idleTimeout'];
 

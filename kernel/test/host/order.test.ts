@@ -1,5 +1,5 @@
 import t from 'tap';
-import { startOrder } from '../../src/host/order.js';
+import { startOrder } from '../../src/host/lifecycle/order.js';
 
 const [a, b, c] = [Symbol('a'), Symbol('b'), Symbol('c')];
 

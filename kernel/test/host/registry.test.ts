@@ -1,6 +1,6 @@
 import t from 'tap';
-import { defineExtensionPoint } from '../../src/host/extension-point.js';
-import { Registry } from '../../src/host/registry.js';
+import { defineExtensionPoint } from '../../src/host/plugin/extension-point.js';
+import { Registry } from '../../src/host/registration/registry.js';
 
 const named = defineExtensionPoint<string>('test.named', { discipline: 'by-name' });
 const single = defineExtensionPoint<string>('test.single', { discipline: 'one' });
@@ -22,7 +22,7 @@ t.test('a view is empty until the registrations are sealed, and live from then o
     ['a', 'b'],
   );
   t.equal(view.get('b'), 'b of tools.b');
-  registry.withdraw('tools.a');
+  registry.disable('tools.a');
   t.same(
     view.all().map(({ name }) => name),
     ['b'],

@@ -8,7 +8,7 @@ import { bare, composed, installed, plugin, problemsOf, withRuntime } from './di
 const tells = (parts: Parameters<typeof plugin>[0] = {}) => plugin({ ...parts, register: 'ctx.contribute(point, ctx.config);' });
 
 t.test('rule 1: use names the plugin, by short name, package or path', async (t) => {
-  const { composition } = await composed(t, {
+  const { server } = await composed(t, {
     'plugboard.yaml': `
       transports: { one: {} }
       auth: { one: {} }
@@ -32,7 +32,7 @@ t.test('rule 1: use names the plugin, by short name, package or path', async (t)
     },
   });
   t.same(
-    composition.plugins.map(({ entry, name, version }) => `${entry} ${name} ${version}`),
+    server.plugins.map(({ entry, name, version }) => `${entry} ${name} ${version}`),
     [
       'transports.one @plugboard/transport-one 1.0.0',
       'auth.one @plugboard/auth-one 1.0.0',
@@ -48,7 +48,7 @@ t.test('rule 1: use names the plugin, by short name, package or path', async (t)
     ],
     'also where a package has an entry for import only; a module without a package of its own has the version of the package it is in',
   );
-  t.equal(composition.plugins.find(({ name }) => name === 'mine')?.path, join(t.testdirName, 'mine.js'));
+  t.equal(server.plugins.find(({ name }) => name === 'mine')?.path, join(t.testdirName, 'mine.js'));
 });
 
 t.test('rule 1: packages are found from the file’s folder, then the working folder, then the kernel’s own', async (t) => {
@@ -59,22 +59,22 @@ t.test('rule 1: packages are found from the file’s folder, then the working fo
     conf: { 'plugboard.yaml': yaml, ...own('1.0.0') },
     cwd: { node_modules: { '@acme': { ...own('2.0.0').node_modules['@acme'], ...only('3.0.0').node_modules['@acme'] } } },
   });
-  const { compose } = await import('../../src/host/kernel.js');
-  const composition = await compose({ file: '../conf/plugboard.yaml', layout: bare, env: {}, cwd: join(dir, 'cwd') });
+  const { compose } = await import('../../src/host/compose.js');
+  const server = await compose({ file: '../conf/plugboard.yaml', layout: bare, env: {}, cwd: join(dir, 'cwd') });
   t.same(
-    composition.plugins.map(({ entry, version }) => `${entry} ${version}`),
+    server.plugins.map(({ entry, version }) => `${entry} ${version}`),
     ['transports.a 1.0.0', 'transports.b 3.0.0', 'tools.clock 0.1.0'],
   );
 });
 
 t.test('rule 1: several entries of one plugin each have their own options, and nothing else is even imported', async (t) => {
-  const { composition } = await composed(t, {
+  const { server } = await composed(t, {
     'plugboard.yaml': 'transports: {}\nmodels: { a: { use: ./p.js, n: 1 }, b: { use: ./p.js, n: 2 } }\n',
     'p.js': `globalThis.imported = (globalThis.imported ?? 0) + 1; ${tells({ properties: '{ n: { type: "number" } }' })}`,
     'unused.js': 'globalThis.unused = true; throw new Error("imported");',
   });
   t.same(
-    composition.plugins.map(({ entry, provides }) => [entry, provides]),
+    server.plugins.map(({ entry, provides }) => [entry, provides]),
     [
       ['models.a', [{ point: 'test.point', name: 'a' }]],
       ['models.b', [{ point: 'test.point', name: 'b' }]],
@@ -142,7 +142,7 @@ t.test('rule 1: a plugin that cannot be used is told of, with what is missing', 
 t.test('rule 2: options are checked against the plugin’s schema, which fills in defaults', async (t) => {
   const properties = '{ model: { type: "string" }, maxTokens: { type: "integer", default: 9 } }';
   const register = 'ctx.contribute(point, ctx.config);';
-  const { composition } = await composed(t, {
+  const { server } = await composed(t, {
     'plugboard.yaml': 'transports: {}\nmodels: { fast: { use: ./p.js, model: gpt } }\n',
     'p.js': plugin({
       properties,
@@ -151,7 +151,7 @@ t.test('rule 2: options are checked against the plugin’s schema, which fills i
     }),
   });
   t.match(globalThis, { checked: { config: { model: 'gpt', maxTokens: 9 }, entries: ['fast'] } });
-  t.ok(composition);
+  t.ok(server);
   t.same(
     await problemsOf(t, {
       'plugboard.yaml':
@@ -167,7 +167,7 @@ t.test('rule 2: options are checked against the plugin’s schema, which fills i
 });
 
 t.test('rule 2: what a section’s entries share stands beside the plugin’s own options', async (t) => {
-  const { composition } = await composed(
+  const { server } = await composed(
     t,
     {
       'plugboard.yaml': `transports: {}\ntools: { a: { use: ./p.js, timeout: "\${T}" }, b: { use: ./p.js } }\n`,
@@ -177,7 +177,7 @@ t.test('rule 2: what a section’s entries share stands beside the plugin’s ow
   );
   const { defineExtensionPoint } = await import('@plugboard/kernel');
   const point = defineExtensionPoint<string>('test.point', { discipline: 'by-name' });
-  t.same(composition.extensions(point).all(), [
+  t.same(server.extensions(point).all(), [
     { name: 'a', value: 'value', entry: 'tools.a', shared: { timeout: '5s', resultLimit: '64kb' } },
     { name: 'b', value: 'value', entry: 'tools.b', shared: { timeout: '60s', resultLimit: '64kb' } },
   ]);
@@ -188,7 +188,7 @@ t.test('rule 2: what a section’s entries share stands beside the plugin’s ow
 });
 
 t.test('rule 3: variables come from the environment and from .env, which overrides nothing', async (t) => {
-  const { composition } = await composed(
+  const { server } = await composed(
     t,
     {
       'plugboard.yaml': `transports: {}\nmodels: { a: { use: "./\${FILE}.js", port: "\${PORT}", on: "\${ON:-true}", text: "$\${PORT} \${BOTH}" } }\n`,
@@ -200,7 +200,7 @@ t.test('rule 3: variables come from the environment and from .env, which overrid
     },
     { env: { FILE: 'p', BOTH: 'from outside' } },
   );
-  t.ok(composition);
+  t.ok(server);
   t.match(globalThis, { told: { port: 8080, on: true, text: `\${PORT} from outside` } });
 });
 
@@ -226,7 +226,7 @@ t.test('rule 3: an unset name without a default is an error that names the varia
 
 t.test('rule 3: what is secret never reaches the log', async (t) => {
   const env = { KEY: 'hush', LONG: 'a-long-value', HOST: 'a-long-host.example', SHORT: 'short' };
-  const { log, composition } = await composed(
+  const { log, server } = await composed(
     t,
     {
       'plugboard.yaml': `transports: {}\nmodels: { a: { use: ./p.js, key: written-down, other: "\${KEY}", url: "http://\${LONG}/v1", host: "\${HOST}", name: "\${SHORT}", set: "\${NONE:-a-long-default}" } }\n`,
@@ -238,7 +238,7 @@ t.test('rule 3: what is secret never reaches the log', async (t) => {
     },
     { env },
   );
-  await composition.start();
+  await server.start();
   t.same(JSON.parse(log.lines[0]?.msg ?? ''), [
     '[redacted]',
     '[redacted]',
@@ -252,7 +252,7 @@ t.test('rule 3: what is secret never reaches the log', async (t) => {
 
 t.test('rule 3: an entry may be called as an option is that holds no secret, and keeps its secrets', async (t) => {
   const env = { ONE: 'a-long-secret-of-one', TWO: 'a-long-secret-of-two', HOST: 'a-long-host.example' };
-  const { log, composition } = await composed(
+  const { log, server } = await composed(
     t,
     {
       'plugboard.yaml': `transports: {}\nmodels: { host: { use: ./p.js, address: "\${ONE}" }, system: { use: ./p.js, address: { host: "\${HOST}", login: "\${TWO}" } } }\n`,
@@ -263,7 +263,7 @@ t.test('rule 3: an entry may be called as an option is that holds no secret, and
     },
     { env },
   );
-  await composition.start();
+  await server.start();
   t.same(
     log.lines.map(({ msg }) => JSON.parse(msg)),
     ['[redacted]', { host: 'a-long-host.example', login: '[redacted]' }],
@@ -365,7 +365,7 @@ t.test('rule 5: relative paths are relative to the file', async (t) => {
       }),
     },
   });
-  const { compose } = await import('../../src/host/kernel.js');
+  const { compose } = await import('../../src/host/compose.js');
   await compose({ file: 'conf/plugboard.yaml', layout: bare, env: {}, cwd: dir });
   t.match(globalThis, { paths: [join(dir, 'conf/x'), join(dir, 'conf/x'), join(dir, 'x'), '/x'] });
 });
@@ -377,14 +377,14 @@ t.test('a plugin is told when it registers which keys stand in the rest of the f
       'plugboard.yaml': `
 transports: {}
 projects: { acme: {} }
-models: { withdrawn: { use: ./none.js, optional: true, key: "\${NONE}" } }
+models: { disabled: { use: ./none.js, optional: true, key: "\${NONE}" } }
 plugins: { a: { use: ./p.js } }
 `,
       'p.js': plugin({ register: "globalThis.keys = ['projects', 'models', 'agents'].map((section) => ctx.entries(section));" }),
     },
     { layout },
   );
-  t.match(globalThis, { keys: [['acme'], ['withdrawn'], []] });
+  t.match(globalThis, { keys: [['acme'], ['disabled'], []] });
 });
 
 t.test('rule 6: references that lead nowhere are errors, and every section but transports may be absent', async (t) => {
@@ -393,13 +393,13 @@ t.test('rule 6: references that lead nowhere are errors, and every section but t
     'import { CLOCK',
     "import { SessionStores as StoreOf } from '@plugboard/kernel'; import { CLOCK",
   );
-  const { composition } = await composed(
+  const { server } = await composed(
     t,
     { 'plugboard.yaml': 'transports: {}\nsessions: { use: ./store.js }\nagents:\nmodels:\n', 'store.js': store },
     full,
   );
   t.same(
-    composition.plugins.map(({ entry }) => entry),
+    server.plugins.map(({ entry }) => entry),
     ['sessions', 'runtime'],
   );
   t.match(
@@ -434,8 +434,8 @@ t.test('rule 6: references that lead nowhere are errors, and every section but t
   );
 });
 
-t.test('rule 7: an optional entry that names a variable without a value is withdrawn, with its name and the cause', async (t) => {
-  const { composition, log } = await composed(
+t.test('rule 7: an optional entry that names a variable without a value is disabled, with its name and the cause', async (t) => {
+  const { server, log } = await composed(
     t,
     {
       'plugboard.yaml': [
@@ -449,13 +449,13 @@ t.test('rule 7: an optional entry that names a variable without a value is withd
       ].join('\n'),
       'p.js': plugin({
         properties: '{ key: { type: "string" } }',
-        more: 'check: (_, check) => (globalThis.seen = [check.entries("models"), check.withdrawn("models")], []),',
+        more: 'check: (_, check) => (globalThis.seen = [check.entries("models"), check.disabled("models")], []),',
       }),
     },
     { env: { EMPTY: '', SET: 's', OPTIONAL: 'true' } },
   );
   t.same(
-    composition.plugins.map(({ entry }) => entry),
+    server.plugins.map(({ entry }) => entry),
     ['models.default', 'models.set', 'models.plain'],
   );
   t.match(globalThis, {
@@ -464,17 +464,17 @@ t.test('rule 7: an optional entry that names a variable without a value is withd
       ['unset', 'empty'],
     ],
   });
-  t.same(composition.keys('models'), ['unset', 'empty', 'default', 'set', 'plain']);
-  await composition.start();
+  t.same(server.keys('models'), ['unset', 'empty', 'default', 'set', 'plain']);
+  await server.start();
   t.same(
     log.lines.map(({ msg }) => msg),
-    ['models.unset is withdrawn: the variable UNSET is not set', 'models.empty is withdrawn: the variable EMPTY is empty'],
+    ['models.unset is disabled: the variable UNSET is not set', 'models.empty is disabled: the variable EMPTY is empty'],
   );
-  t.match(composition.host.entries()[0], { entry: 'models.unset', status: 'withdrawn', reason: 'the variable UNSET is not set' });
+  t.match(server.host.entries()[0], { entry: 'models.unset', status: 'disabled', reason: 'the variable UNSET is not set' });
 });
 
-t.test('rule 7: an optional entry that fails to start, or to register, is withdrawn', async (t) => {
-  const { composition, log } = await composed(t, {
+t.test('rule 7: an optional entry that fails to start, or to register, is disabled', async (t) => {
+  const { server, log } = await composed(t, {
     'plugboard.yaml':
       'transports: {}\ntools: { a: { use: ./starts-not.js, optional: true }, b: { use: ./registers-not.js, optional: true }, c: { use: ./p.js } }\n',
     'p.js': plugin({
@@ -487,17 +487,17 @@ t.test('rule 7: an optional entry that fails to start, or to register, is withdr
     }),
     'registers-not.js': plugin({ name: 'registers-not', register: 'ctx.contribute(point, 3); throw new Error("no wish");' }),
   });
-  await composition.start();
-  t.equal(composition.host.phase, 'running');
+  await server.start();
+  t.equal(server.host.phase, 'running');
   t.same(
     log.lines.map(({ msg }) => msg),
     [
-      'tools.b is withdrawn: it cannot be registered: no wish',
-      `withdrawn: tools.a did not start: no server (plugin starts-not 0.1.0, ${join(t.testdirName, 'starts-not.js')})`,
+      'tools.b is disabled: it cannot be registered: no wish',
+      `disabled: tools.a did not start: no server (plugin starts-not 0.1.0, ${join(t.testdirName, 'starts-not.js')})`,
     ],
   );
   t.same(
-    composition.plugins.map(({ entry }) => entry),
+    server.plugins.map(({ entry }) => entry),
     ['tools.c'],
     'what it contributed is gone with it',
   );
@@ -505,8 +505,8 @@ t.test('rule 7: an optional entry that fails to start, or to register, is withdr
 });
 
 t.test('rule 7: unless withdraws an entry when one that it names is there', async (t) => {
-  const withdrawn = async (env: Record<string, string>) => {
-    const { composition } = await composed(
+  const disabled = async (env: Record<string, string>) => {
+    const { server } = await composed(
       t,
       {
         'plugboard.yaml': [
@@ -521,21 +521,19 @@ t.test('rule 7: unless withdraws an entry when one that it names is there', asyn
       },
       { env },
     );
-    return composition.host
-      .entries()
-      .flatMap(({ entry, status, reason }) => (status === 'withdrawn' ? [`${entry}: ${reason}`] : []));
+    return server.host.entries().flatMap(({ entry, status, reason }) => (status === 'disabled' ? [`${entry}: ${reason}`] : []));
   };
-  t.same(await withdrawn({}), [
+  t.same(await disabled({}), [
     'models.last: models.demo is there',
     'models.a: the variable A is not set',
     'models.b: the variable B is not set',
   ]);
   t.same(
-    await withdrawn({ B: 'b' }),
+    await disabled({ B: 'b' }),
     ['models.demo: models.b is there', 'models.a: the variable A is not set'],
-    'one that is withdrawn itself is not there',
+    'one that is disabled itself is not there',
   );
-  t.same(await withdrawn({ A: 'a', B: 'b' }), ['models.last: models.a is there', 'models.demo: models.a is there']);
+  t.same(await disabled({ A: 'a', B: 'b' }), ['models.last: models.a is there', 'models.demo: models.a is there']);
 });
 
 t.test('rule 7: what cannot be optional, and what waits for itself', async (t) => {
@@ -555,9 +553,9 @@ t.test('rule 7: what cannot be optional, and what waits for itself', async (t) =
 
 t.test('absent auth is open, and so is the word for it; nothing under it is an error', async (t) => {
   const open = (auth: string) => composed(t, { 'plugboard.yaml': `transports: {}\n${auth}\n` }, { env: { AUTH: 'open' } });
-  t.equal((await open('')).composition.host.literal('auth'), undefined);
-  t.equal((await open('auth: open')).composition.host.literal('auth'), 'open');
-  t.equal((await open(`auth: "\${AUTH}"`)).composition.host.literal('auth'), 'open');
+  t.equal((await open('')).server.host.literal('auth'), undefined);
+  t.equal((await open('auth: open')).server.host.literal('auth'), 'open');
+  t.equal((await open(`auth: "\${AUTH}"`)).server.host.literal('auth'), 'open');
   const problem = async (auth: string) => problemsOf(t, { 'plugboard.yaml': `transports: {}\n${auth}\n` });
   const nothing = 'plugboard.yaml:2:1 auth: nothing stands under it; name a plugin, or write "open", or remove the key';
   t.same(await problem('auth:'), [nothing]);

@@ -1,7 +1,7 @@
 import t from 'tap';
-import { OptionSchema } from '../../src/host/schema.js';
-import type { JsonSchema } from '../../src/host/schema-types.js';
-import { interpolate } from '../../src/host/variables.js';
+import { OptionSchema } from '../../src/host/options/schema.js';
+import type { JsonSchema } from '../../src/host/options/schema-types.js';
+import { interpolate } from '../../src/host/options/variables.js';
 
 /** Each fault of some options as `path: message`. */
 function faults(properties: Record<string, JsonSchema>, options: unknown, more: Partial<JsonSchema> = {}): string[] {

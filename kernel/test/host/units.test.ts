@@ -1,6 +1,6 @@
 import t from 'tap';
-import { parseDuration } from '../../src/host/duration.js';
-import { parseSize } from '../../src/host/size.js';
+import { parseDuration } from '../../src/host/options/duration.js';
+import { parseSize } from '../../src/host/options/size.js';
 
 t.test('durations in milliseconds', async (t) => {
   t.strictSame(

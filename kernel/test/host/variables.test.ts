@@ -1,5 +1,5 @@
 import t from 'tap';
-import { interpolate, readEnvironment } from '../../src/host/variables.js';
+import { interpolate, readEnvironment } from '../../src/host/options/variables.js';
 
 const env = { NAME: 'value', EMPTY: '', NESTED: `\${NAME}`, PORT: '8080' };
 const text = (scalar: string) => interpolate(scalar, env).value;

@@ -45,11 +45,11 @@ const plugin = definePlugin({
     },
     additionalProperties: false,
   },
-  check: (config, { entries, withdrawn, literal, resolvePath }) =>
+  check: (config, { entries, disabled, literal, resolvePath }) =>
     config.word === 'bad'
       ? [
           { path: ['word'], message: `is bad in ${resolvePath('x').slice(-2)}` },
-          { path: [], message: [...entries('models'), ...withdrawn('models'), literal('auth')].join() },
+          { path: [], message: [...entries('models'), ...disabled('models'), literal('auth')].join() },
         ]
       : [],
   register(ctx) {
@@ -146,6 +146,6 @@ t.test('options that the plugin does not take are refused with everything that i
 t.test('options can be checked alone, also by what the plugin says of the rest of the file', async (t) => {
   t.same(checkOptions(plugin, undefined), { config: { word: 'hello' }, faults: [] });
   t.match(checkOptions(plugin, { word: 'bad' }).faults, ['word: is bad in /x', '']);
-  const around = { entries: () => ['fast'], withdrawn: () => ['slow'], literal: () => 'open' };
+  const around = { entries: () => ['fast'], disabled: () => ['slow'], literal: () => 'open' };
   t.equal(checkOptions(plugin, { word: 'bad' }, around).faults[1], 'fast,slow,open');
 });

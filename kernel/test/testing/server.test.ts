@@ -49,7 +49,7 @@ t.test('a whole server runs from the text of its configuration, and leaves nothi
     server.logs.filter(({ entry }) => entry === 'transports.web'),
     [{ msg: 'listening', port: 0, time: '2026-01-01T00:00:00.000Z' }],
   );
-  t.equal(server.composition.host.phase, 'running');
+  t.equal(server.server.host.phase, 'running');
   t.ok(existsSync(server.folder));
   await server.stop();
   t.throws(() => server.url, { message: 'no transport of this server has an address; is `http` among its transports?' });

@@ -16,7 +16,7 @@ function problems(
   if (faults.length > 0) throw new Error(faults.join('\n'));
   const context = {
     entries: (section: string) => sections[section] ?? [],
-    withdrawn: () => withdrawn,
+    disabled: () => withdrawn,
     resolvePath: (path: string) => join(folder, path),
     literal: () => undefined,
   } satisfies CheckContext;

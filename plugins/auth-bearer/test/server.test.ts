@@ -23,7 +23,7 @@ async function serve(t: Test, { files = {}, ...options }: StartServerOptions = {
   const server = await startServer(YAML, { clock, env: { OPS_TOKEN }, files, ...options });
   t.teardown(() => server.stop());
   const path = join(server.folder, 'data/tokens.json');
-  const family = server.composition.extensions(Commands).get('token') as CommandFamily;
+  const family = server.server.extensions(Commands).get('token') as CommandFamily;
   const run = async (action: string, options: Readonly<Record<string, string>>, ...positionals: string[]) => {
     let out = '';
     const args: CommandArguments = { positionals, text: (option) => options[option], has: (option) => option in options };
@@ -87,7 +87,7 @@ t.test(
 t.test('a token reaches what its project has', async (t) => {
   const { server, run } = await serve(t);
   const token = await run('create', { project: 'acme', name: 'ci' });
-  await server.composition.reload();
+  await server.server.reload();
   const names = async (token: string) => {
     const { data } = JSON.parse((await ask(server, `Bearer ${token}`)).body);
     return data.map(({ id }: { id: string }) => id);
@@ -100,7 +100,7 @@ t.test('a token expires, and a rotated one ends with its grace', async (t) => {
   const { server, run, status, clock } = await serve(t);
   const old = await run('create', { project: 'acme', name: 'ci', expires: '2h' });
   const renewed = await run('rotate', { grace: '1h' }, 'ci');
-  await server.composition.reload();
+  await server.server.reload();
   t.same([await status(old), await status(renewed)], [200, 200]);
   clock.advance(3_600_000);
   t.same([await status(old), await status(renewed)], [401, 200]);
@@ -114,7 +114,7 @@ t.test('C-141 whatever is wrong with a credential, the caller is told the same',
   const expired = await run('create', { project: 'acme', name: 'expired', expires: '1s' });
   const revoked = await run('create', { project: 'acme', name: 'revoked' });
   await run('revoke', {}, 'revoked');
-  await server.composition.reload();
+  await server.server.reload();
   clock.advance(1_000);
   const wrong: (readonly string[])[] = [
     [],
@@ -149,13 +149,13 @@ t.test('C-141 whatever is wrong with a credential, the caller is told the same',
 t.test('S-28 no token appears in a log, an answer or a file', async (t) => {
   const { server, run, path, clock } = await serve(t);
   const token = await run('create', { project: 'acme', name: 'ci' });
-  await server.composition.reload();
+  await server.server.reload();
   const answers: unknown[] = [];
   for (const text of [token, OPS_TOKEN, token.slice(0, -1), `${OPS_TOKEN}-mistyped`, `${token.slice(0, -1)}-`]) {
     answers.push(await ask(server, `Bearer ${text}`));
   }
   clock.advance(60_000);
-  await server.composition.stop();
+  await server.server.stop();
   const everything = JSON.stringify([answers, server.logs, readFileSync(path, 'utf8'), readFileSync(usesFile(path), 'utf8')]);
   for (const secret of [token, token.slice(5, 30), OPS_TOKEN, 'canary']) t.notMatch(everything, secret);
 });
@@ -163,7 +163,7 @@ t.test('S-28 no token appears in a log, an answer or a file', async (t) => {
 t.test('the first use of a token is audited once, and when it was last used is kept', async (t) => {
   const { server, run, status, clock, path } = await serve(t);
   const token = await run('create', { project: 'acme', name: 'ci' });
-  await server.composition.reload();
+  await server.server.reload();
   await status(token);
   clock.advance(5_000);
   await status(token);
@@ -176,7 +176,7 @@ t.test('the first use of a token is audited once, and when it was last used is k
       ['token_first_used', 'ops', 'default'],
     ],
   );
-  await server.composition.stop();
+  await server.server.stop();
   const { tokens } = JSON.parse(await run('list', { json: '' }));
   t.match(tokens, [{ name: 'ops' }, { name: 'ci', lastUsedAt: '2026-01-01T00:00:05.000Z' }]);
   t.equal(statSync(usesFile(path)).mode & 0o777, 0o600);
@@ -203,7 +203,7 @@ t.test('a damaged tokens file keeps the server from starting', async (t) => {
 t.test('an issued token whose project is not in the configuration any more is refused', async (t) => {
   const { server, path, status } = await serve(t);
   await writeAtomically(path, fileOf(record({ project: 'gone' })));
-  await server.composition.reload();
+  await server.server.reload();
   t.equal(await status(TOKEN), 401);
   await server.stop();
   t.match(
@@ -218,6 +218,6 @@ t.test('a token that stands in the file and in the configuration can still be re
   const { server, path, status } = await serve(t, { env: { OPS_TOKEN: TOKEN } });
   t.equal(await status(TOKEN), 200);
   await writeAtomically(path, fileOf(record({ revokedAt: '2026-01-01T00:00:00.000Z' })));
-  await server.composition.reload();
+  await server.server.reload();
   t.equal(await status(TOKEN), 401);
 });

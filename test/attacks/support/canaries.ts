@@ -103,7 +103,7 @@ export async function secretive(t: Test) {
   const issued = await tokenCommand(world, 'create', { project: 'default', name: 'ci' });
   const revoked = await tokenCommand(world, 'create', { project: 'default', name: 'revoked' });
   await tokenCommand(world, 'revoke', {}, 'revoked');
-  await world.server.composition.reload();
+  await world.server.server.reload();
 
   const good = await signed(key, claims);
   const valid = { 'a token of the file': VARIABLES.OPS_TOKEN, 'an issued token': issued, 'a JWT': good };

@@ -20,7 +20,7 @@ export const NOWHERE = `conv_${'0'.repeat(40)}`;
  * @param id what stands in the path where a route takes an id or a name, already encoded.
  */
 export function everyRoute(world: World, id = NOWHERE): readonly Call[] {
-  const routes = world.server.composition.extensions(HttpRoutes).all();
+  const routes = world.server.server.extensions(HttpRoutes).all();
   return routes.map(({ value: { method, path, access, body } }) => ({
     route: `${method} ${path}`,
     method,

@@ -1,9 +1,9 @@
 import { AgentRuntimes } from '../../contracts/agent-runtime.js';
 import type { AgentEvent } from '../../contracts/event.js';
 import { OPEN } from '../../contracts/principal.js';
-import { systemIds } from '../../host/ambient.js';
-import type { Composition } from '../../host/composition.js';
-import { compose } from '../../host/kernel.js';
+import { systemIds } from '../../host/base/ambient.js';
+import { compose } from '../../host/compose.js';
+import type { Server } from '../../host/server.js';
 import { layout } from '../../layout.js';
 import { ChatError, type Conversation, type Heard } from './conversation.js';
 
@@ -14,23 +14,23 @@ import { ChatError, type Conversation, type Heard } from './conversation.js';
  * @throws ConfigError where the file cannot be run, ChatError where nobody of that name is in it.
  */
 export async function talkInProcess(file: string, name: string | undefined): Promise<Conversation> {
-  const composition = await compose({
+  const server = await compose({
     file,
     layout,
     omit: ['transports', 'auth', 'log'],
     replace: { sessions: { use: 'memory' }, log: { level: 'error' } },
   });
-  await composition.start();
+  await server.start();
   try {
-    return conversationWith(composition, name);
+    return conversationWith(server, name);
   } catch (error) {
-    await composition.stop();
+    await server.stop();
     throw error;
   }
 }
 
-function conversationWith(composition: Composition, name: string | undefined): Conversation {
-  const runtime = composition.extensions(AgentRuntimes).one();
+function conversationWith(server: Server, name: string | undefined): Conversation {
+  const runtime = server.extensions(AgentRuntimes).one();
   const agents = runtime.list(OPEN).map((listing) => listing.name);
   const resolution = runtime.resolve(name ?? '', OPEN);
   const target = resolution.kind === 'target' ? resolution.target : undefined;
@@ -38,7 +38,7 @@ function conversationWith(composition: Composition, name: string | undefined): C
   if (wanted === undefined || !agents.includes(wanted)) {
     throw new ChatError(
       agents.length === 0
-        ? `there is nobody to talk to: nothing stands under agents or models in ${composition.file}`
+        ? `there is nobody to talk to: nothing stands under agents or models in ${server.file}`
         : `there is no agent "${wanted}"; there are: ${agents.join(', ')}`,
     );
   }
@@ -73,7 +73,7 @@ function conversationWith(composition: Composition, name: string | undefined): C
         }
       }
     },
-    close: () => composition.stop().then(() => {}),
+    close: () => server.stop().then(() => {}),
   };
 }
 

@@ -1,4 +1,4 @@
-import { systemIds } from '../../host/ambient.js';
+import { systemIds } from '../../host/base/ambient.js';
 import { ChatError, type Conversation, type Heard } from './conversation.js';
 
 /**

@@ -19,7 +19,7 @@ export function checkConfig(settings: RuntimeSettings, context: CheckContext): C
     if (!projects.has(agent.project)) {
       problems.push({ path: at('project'), message: unknown('project', agent.project, [...projects], 'projects') });
     }
-    problems.push(...checkModels(agent, models, context.withdrawn('models'), at));
+    problems.push(...checkModels(agent, models, context.disabled('models'), at));
     agent.tools.forEach((pattern, index) => {
       const entry = toolEntry(pattern);
       const known = context.entries('tools');

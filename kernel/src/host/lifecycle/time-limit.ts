@@ -1,4 +1,4 @@
-import type { Clock } from './ambient.js';
+import type { Clock } from '../base/ambient.js';
 
 /** Something took longer than it may. */
 export class TimeLimitError extends Error {

@@ -16,7 +16,7 @@ import {
   type YAMLError,
   type YAMLMap,
 } from 'yaml';
-import { ConfigError, type ConfigPath, type Position } from './errors.js';
+import { ConfigError, type ConfigPath, type Position } from '../base/errors.js';
 
 /** Something wrong with the text itself. */
 export interface TextFault {

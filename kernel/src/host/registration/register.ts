@@ -1,17 +1,17 @@
 import 'reflect-metadata';
 import { container, type DependencyContainer } from 'tsyringe';
-import type { Clock, IdSource } from './ambient.js';
-import type { Entry } from './entries.js';
-import type { ExtensionPoint, Extensions } from './extension-point.js';
-import type { LoadedPlugin } from './loader.js';
-import type { Logger } from './log.js';
-import type { Lifecycle, PluginContext } from './plugin.js';
+import type { Clock, IdSource } from '../base/ambient.js';
+import type { Entry } from '../configuration/entries.js';
+import type { HostView } from '../lifecycle/status.js';
+import type { Logger } from '../log/log.js';
+import type { ExtensionPoint, Extensions } from '../plugin/extension-point.js';
+import type { LoadedPlugin } from '../plugin/loader.js';
+import type { Lifecycle, PluginContext } from '../plugin/plugin.js';
+import { CLOCK, CONFIG, ENTRY, HOST, IDS, LOGGER } from './injection.js';
 import type { Registry } from './registry.js';
-import type { HostView } from './status.js';
-import { CLOCK, CONFIG, ENTRY, HOST, IDS, LOGGER } from './tokens.js';
 
-/** What every entry of a composition shares. */
-export interface Surroundings {
+/** What every entry of a server shares. */
+export interface RegistrationDependencies {
   readonly registry: Registry;
   readonly host: HostView;
   readonly log: Logger;
@@ -50,10 +50,10 @@ export function rootContainer({ clock, ids, host }: { clock: Clock; ids: IdSourc
  * Calls the plugin's `register` for an entry and records what it reads and contributes.
  * @throws what the plugin throws; whoever calls takes the entry's contributions away then.
  */
-export function registerEntry(entry: Entry, plugin: LoadedPlugin, surroundings: Surroundings): Registered {
-  const { registry, host, clock, ids } = surroundings;
+export function registerEntry(entry: Entry, plugin: LoadedPlugin, dependencies: RegistrationDependencies): Registered {
+  const { registry, host, clock, ids } = dependencies;
   const { id, name, config = {}, shared } = entry;
-  const log = surroundings.log.child({ plugin: plugin.name, entry: id }) as Logger;
+  const log = dependencies.log.child({ plugin: plugin.name, entry: id }) as Logger;
   const contributes = new Set<symbol>();
   const reads = new Set<symbol>();
   const looksAt = new Set<ExtensionPoint<unknown>>();
@@ -72,7 +72,7 @@ export function registerEntry(entry: Entry, plugin: LoadedPlugin, surroundings: 
     log,
     clock,
     ids,
-    container: surroundings.container
+    container: dependencies.container
       .createChildContainer()
       .register(CONFIG, { useValue: config })
       .register(ENTRY, { useValue: id })
@@ -93,8 +93,8 @@ export function registerEntry(entry: Entry, plugin: LoadedPlugin, surroundings: 
       looksAt.add(point as ExtensionPoint<unknown>);
       return registry.view(point, onceRunning);
     },
-    entries: surroundings.entries,
-    resolvePath: surroundings.resolvePath,
+    entries: dependencies.entries,
+    resolvePath: dependencies.resolvePath,
   });
 
   const returned: unknown = plugin.definition.register(ctx);

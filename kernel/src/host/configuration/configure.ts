@@ -1,11 +1,11 @@
+import { type ConfigPath, reasonOf } from '../base/errors.js';
+import type { OptionSchema } from '../options/schema.js';
+import type { Reference } from '../options/variables.js';
+import type { LoadedPlugin } from '../plugin/loader.js';
+import type { CheckContext } from '../plugin/plugin.js';
 import type { Entry } from './entries.js';
-import { type ConfigPath, reasonOf } from './errors.js';
 import type { FileLayout } from './file-layout.js';
-import type { LoadedPlugin } from './loader.js';
-import type { CheckContext } from './plugin.js';
 import type { Problems } from './problems.js';
-import type { OptionSchema } from './schema.js';
-import type { Reference } from './variables.js';
 
 type Options = Readonly<Record<string, unknown>>;
 

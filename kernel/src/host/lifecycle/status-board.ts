@@ -3,13 +3,13 @@ import type { EntryReport, EntryStatus, HostPhase, HostView } from './status.js'
 /** The states that may follow each. */
 const NEXT: Readonly<Record<EntryStatus, readonly EntryStatus[]>> = {
   registered: ['starting'],
-  withdrawn: [],
+  disabled: [],
   starting: ['running', 'failed', 'stopping'],
   running: ['degraded', 'stopping'],
   degraded: ['running', 'stopping'],
   stopping: ['stopped', 'failed'],
   stopped: [],
-  failed: ['withdrawn'],
+  failed: ['disabled'],
 };
 
 /** Where the server and each of its entries are. The host writes, everyone reads. */
@@ -43,7 +43,7 @@ export class StatusBoard implements HostView {
   }
 
   /** Puts a new entry on the board. */
-  add(entry: string, status: 'registered' | 'withdrawn', reason?: string): void {
+  add(entry: string, status: 'registered' | 'disabled', reason?: string): void {
     this.#reports.set(entry, { entry, status, reason });
   }
 

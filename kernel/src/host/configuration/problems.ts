@@ -1,5 +1,5 @@
+import { ConfigError, type ConfigPath, type PluginIdentity, type Problem } from '../base/errors.js';
 import type { ConfigFile } from './config-file.js';
-import { ConfigError, type ConfigPath, type PluginIdentity, type Problem } from './errors.js';
 
 /** Gathers everything that is wrong with a file, so that one look at it mends it all. */
 export class Problems {

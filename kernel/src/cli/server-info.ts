@@ -2,11 +2,11 @@ import { AuthProviders } from '../contracts/auth-provider.js';
 import { ModelConnectors } from '../contracts/model-connector.js';
 import { SessionStores } from '../contracts/session-store.js';
 import { Transports } from '../contracts/transport.js';
-import type { Composition } from '../host/composition.js';
+import type { Server } from '../host/server.js';
 import { type LinkInfo, linksOf } from './descriptions.js';
 
 /** What a person wants to know of a server, by the names in its file. */
-export interface ServerFacts {
+export interface ServerInfo {
   /** Of the transports that listen already. */
   readonly addresses: readonly string[];
   readonly agents: readonly string[];
@@ -18,25 +18,25 @@ export interface ServerFacts {
   /** Pages and other addresses for people. */
   readonly links: readonly LinkInfo[];
   /** Entries that do not take part, and why. */
-  readonly withdrawn: readonly { readonly entry: string; readonly reason: string }[];
+  readonly disabled: readonly { readonly entry: string; readonly reason: string }[];
 }
 
-export function factsOf(composition: Composition): ServerFacts {
-  const store = composition.extensions(SessionStores).all()[0]?.entry;
+export function serverInfo(server: Server): ServerInfo {
+  const store = server.extensions(SessionStores).all()[0]?.entry;
   return {
-    addresses: composition
+    addresses: server
       .extensions(Transports)
       .all()
       .map(({ value }) => value.address())
       .filter((address) => address !== undefined),
-    agents: composition.keys('agents'),
-    models: names(composition.extensions(ModelConnectors)),
-    sessions: shortName(composition.plugins.find(({ entry }) => entry === store)?.name ?? 'none'),
-    auth: names(composition.extensions(AuthProviders)),
-    links: linksOf(composition),
-    withdrawn: composition.host
+    agents: server.keys('agents'),
+    models: names(server.extensions(ModelConnectors)),
+    sessions: shortName(server.plugins.find(({ entry }) => entry === store)?.name ?? 'none'),
+    auth: names(server.extensions(AuthProviders)),
+    links: linksOf(server),
+    disabled: server.host
       .entries()
-      .flatMap(({ entry, status, reason = '' }) => (status === 'withdrawn' ? [{ entry, reason }] : [])),
+      .flatMap(({ entry, status, reason = '' }) => (status === 'disabled' ? [{ entry, reason }] : [])),
   };
 }
 

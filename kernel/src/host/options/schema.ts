@@ -1,6 +1,6 @@
 import { Ajv, type ValidateFunction } from 'ajv';
+import type { ConfigPath } from '../base/errors.js';
 import { DURATION_PATTERN } from './duration.js';
-import type { ConfigPath } from './errors.js';
 import { type OptionFault, sentences } from './schema-sentences.js';
 import type { JsonSchema } from './schema-types.js';
 import { SIZE_PATTERN } from './size.js';

@@ -1,21 +1,21 @@
 import { resolve } from 'node:path';
-import { type Clock, type IdSource, systemClock, systemIds } from './ambient.js';
-import { Composition } from './composition.js';
-import { ConfigFile } from './config-file.js';
-import { configure } from './configure.js';
-import { type Entry, type FileChanges, type FileContents, FileReader } from './entries.js';
-import { reasonOf } from './errors.js';
-import type { FileLayout } from './file-layout.js';
-import { LoadError, Loader } from './loader.js';
-import { createLogger, type LogSink } from './log.js';
-import { startOrder } from './order.js';
-import type { CheckContext } from './plugin.js';
-import { Problems } from './problems.js';
-import { type Registered, registerEntry, rootContainer, type Surroundings } from './register.js';
-import { Registry } from './registry.js';
-import { StatusBoard } from './status-board.js';
-import { type Environment, readEnvironment } from './variables.js';
-import { withdrawEntries } from './withdraw.js';
+import { type Clock, type IdSource, systemClock, systemIds } from './base/ambient.js';
+import { reasonOf } from './base/errors.js';
+import { ConfigFile } from './configuration/config-file.js';
+import { configure } from './configuration/configure.js';
+import { disableEntries } from './configuration/disable.js';
+import { type Entry, type FileChanges, type FileContents, FileReader } from './configuration/entries.js';
+import type { FileLayout } from './configuration/file-layout.js';
+import { Problems } from './configuration/problems.js';
+import { startOrder } from './lifecycle/order.js';
+import { StatusBoard } from './lifecycle/status-board.js';
+import { createLogger, type LogSink } from './log/log.js';
+import { type Environment, readEnvironment } from './options/variables.js';
+import { LoadError, Loader } from './plugin/loader.js';
+import type { CheckContext } from './plugin/plugin.js';
+import { type Registered, type RegistrationDependencies, registerEntry, rootContainer } from './registration/register.js';
+import { Registry } from './registration/registry.js';
+import { Server } from './server.js';
 
 export interface ComposeOptions extends FileChanges {
   /** The configuration file. */
@@ -38,7 +38,7 @@ export interface ComposeOptions extends FileChanges {
  *
  * | phase | what happens |
  * | --- | --- |
- * | read | the file and its `.env`; variables are replaced; entries that need not be there are withdrawn |
+ * | read | the file and its `.env`; variables are replaced; entries that need not be there are disabled |
  * | load | the plugins that are used are imported, and no other |
  * | configure | options are checked against the plugins' schemas, defaults filled in, and frozen; plugins check what schemas cannot |
  * | register | plugins contribute to extension points and say which they read |
@@ -48,7 +48,7 @@ export interface ComposeOptions extends FileChanges {
  *
  * @throws ConfigError with all that is wrong; where it is to be `partial`, only for a file that cannot be read.
  */
-export async function compose(options: ComposeOptions): Promise<Composition> {
+export async function compose(options: ComposeOptions): Promise<Server> {
   const { layout, clock = systemClock, ids = systemIds, cwd = process.cwd() } = options;
 
   const file = ConfigFile.read(options.file, cwd);
@@ -57,7 +57,7 @@ export async function compose(options: ComposeOptions): Promise<Composition> {
   const env = readEnvironment(file.folder, options.env ?? process.env);
   const reader = new FileReader(file, layout, options, env, problems);
   const contents = reader.read();
-  withdrawEntries(contents.entries, problems);
+  disableEntries(contents.entries, problems);
 
   const loader = new Loader(file.folder, cwd);
   await Promise.all(present(contents).map((entry) => load(entry, layout, loader, problems)));
@@ -71,7 +71,7 @@ export async function compose(options: ComposeOptions): Promise<Composition> {
   const registry = new Registry();
   const status = new StatusBoard(contents.literals);
   const log = createLogger({ level: contents.logLevel, secrets, clock, sink: options.logTo });
-  const surroundings = {
+  const dependencies = {
     registry,
     host: status,
     log,
@@ -81,19 +81,19 @@ export async function compose(options: ComposeOptions): Promise<Composition> {
     entries: check.entries,
     resolvePath,
   };
-  const registered = present(contents).flatMap((entry) => register(entry, surroundings, problems));
+  const registered = present(contents).flatMap((entry) => register(entry, dependencies, problems));
   registry.seal();
   if (!problems.any) reportUnprovided(registered, registry, problems);
 
   const order = inOrder(registered, registry, problems);
   if (!options.partial) problems.throwIfAny();
 
-  return new Composition({ file, layout, contents, loader, registry, status, log, clock, order, mistakes: problems.error });
+  return new Server({ file, layout, contents, loader, registry, status, log, clock, order, mistakes: problems.error });
 }
 
 /** The entries that take part. */
 function present(contents: FileContents): Entry[] {
-  return contents.entries.filter((entry) => entry.withdrawn === undefined);
+  return contents.entries.filter((entry) => entry.disabled === undefined);
 }
 
 async function load(entry: Entry, { sections }: FileLayout, loader: Loader, problems: Problems): Promise<void> {
@@ -112,20 +112,20 @@ function checkContext({ entries, literals, keys }: FileContents, resolvePath: (p
   const named = (section: string) => entries.filter((entry) => entry.section === section);
   return {
     entries: (section) => keys.get(section) ?? [],
-    withdrawn: (section) => named(section).flatMap(({ withdrawn, name }) => (withdrawn === undefined ? [] : [name])),
+    disabled: (section) => named(section).flatMap(({ disabled, name }) => (disabled === undefined ? [] : [name])),
     literal: (section) => literals.get(section),
     resolvePath,
   };
 }
 
-function register(entry: Entry, surroundings: Surroundings, problems: Problems): Registered[] {
+function register(entry: Entry, dependencies: RegistrationDependencies, problems: Problems): Registered[] {
   const { plugin } = entry;
   if (plugin === undefined || entry.faulty) return [];
   try {
-    return [registerEntry(entry, plugin, surroundings)];
+    return [registerEntry(entry, plugin, dependencies)];
   } catch (error) {
-    surroundings.registry.withdraw(entry.id);
-    if (entry.optional) entry.withdrawn = `it cannot be registered: ${reasonOf(error)}`;
+    dependencies.registry.disable(entry.id);
+    if (entry.optional) entry.disabled = `it cannot be registered: ${reasonOf(error)}`;
     else problems.add(entry.path, `cannot be registered: ${reasonOf(error)}`, 'key', plugin);
     return [];
   }

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
-import { ConfigError, type ConfigPath } from './errors.js';
+import { ConfigError, type ConfigPath } from '../base/errors.js';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 

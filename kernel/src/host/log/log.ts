@@ -1,8 +1,8 @@
 import { type DestinationStream, destination, type Logger as PinoLogger, pino, stdSerializers } from 'pino';
-import type { Clock } from './ambient.js';
-import { KERNEL } from './kernel-package.js';
+import type { Clock } from '../base/ambient.js';
+import { KERNEL } from '../base/kernel-package.js';
 import { readable } from './log-readable.js';
-import { redactor } from './redaction.js';
+import { redactor } from './redactor.js';
 
 /** pino's interface. `log.info({ session }, 'turn ended')`. */
 export type Logger = Pick<PinoLogger, 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'child' | 'isLevelEnabled'>;

@@ -1,12 +1,12 @@
+import { suggestion } from '../base/nearest.js';
 import { type Entry, reportUnset } from './entries.js';
-import { suggestion } from './nearest.js';
 import type { Problems } from './problems.js';
 
 /**
  * Withdraws the entries whose `unless` names one that is there; those that name a variable without a value have been already. Of what is left, tells
  * which variables are missing. An entry that only fails to start later was there: nothing comes in its place.
  */
-export function withdrawEntries(entries: readonly Entry[], problems: Problems): void {
+export function disableEntries(entries: readonly Entry[], problems: Problems): void {
   for (const entry of entries) {
     for (const [index, name] of entry.unless.entries()) {
       const others = entries.filter((other) => other.section === entry.section && other !== entry).map((other) => other.name);
@@ -22,7 +22,7 @@ export function withdrawEntries(entries: readonly Entry[], problems: Problems): 
   const decided = new Set<Entry>();
   for (const entry of entries) decide(entry, entries, decided, [], problems);
   for (const entry of entries) {
-    if (entry.withdrawn === undefined && reportUnset(entry, problems)) entry.faulty = true;
+    if (entry.disabled === undefined && reportUnset(entry, problems)) entry.faulty = true;
   }
 }
 
@@ -45,7 +45,7 @@ function decide(
     const other = entries.find((candidate) => candidate.section === entry.section && candidate.name === name);
     if (other === undefined || other === entry) continue;
     decide(other, entries, decided, [...asking, entry], problems);
-    if (other.withdrawn === undefined) entry.withdrawn ??= `${other.id} is there`;
+    if (other.disabled === undefined) entry.disabled ??= `${other.id} is there`;
   }
   decided.add(entry);
 }

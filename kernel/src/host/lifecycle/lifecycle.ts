@@ -1,7 +1,7 @@
-import type { Clock } from './ambient.js';
-import { PluginError, type PluginIdentity, reasonOf, StartError } from './errors.js';
-import type { Logger } from './log.js';
-import type { Lifecycle } from './plugin.js';
+import type { Clock } from '../base/ambient.js';
+import { PluginError, type PluginIdentity, reasonOf, StartError } from '../base/errors.js';
+import type { Logger } from '../log/log.js';
+import type { Lifecycle } from '../plugin/plugin.js';
 import type { EntryStatus } from './status.js';
 import type { StatusBoard } from './status-board.js';
 import { TimeLimitError, withinLimit } from './time-limit.js';
@@ -38,7 +38,7 @@ export interface Reloaded {
  * Starts and stops what was registered, and lets it read its files again in between.
  *
  * 1. `start` goes through the entries in their order, one by one, each under its time limit.
- * 2. An `optional` entry that does not start is withdrawn, and the rest goes on.
+ * 2. An `optional` entry that does not start is disabled, and the rest goes on.
  * 3. Any other that does not start ends the start: it and what had started before are stopped, in reverse.
  * 4. `stop` stops what has started, in reverse, and never stops early: what fails is told at the end. It also ends a start that is under way.
  */
@@ -47,7 +47,7 @@ export class LifecycleRunner {
   readonly #status: StatusBoard;
   readonly #clock: Clock;
   readonly #log: Logger;
-  readonly #withdraw: (entry: LivingEntry) => void;
+  readonly #disable: (entry: LivingEntry) => void;
   /** Aborted when the server is told to stop. */
   readonly #told = new AbortController();
   /** Whose `start` was called, and whose `stop` was not. */
@@ -66,13 +66,13 @@ export class LifecycleRunner {
     readonly clock: Clock;
     readonly log: Logger;
     /** Takes away what an entry contributed. */
-    readonly withdraw: (entry: LivingEntry) => void;
+    readonly disable: (entry: LivingEntry) => void;
   }) {
     this.#order = options.order;
     this.#status = options.status;
     this.#clock = options.clock;
     this.#log = options.log;
-    this.#withdraw = options.withdraw;
+    this.#disable = options.disable;
   }
 
   /** @throws StartError with every failure, the roll-back's included. */
@@ -118,7 +118,7 @@ export class LifecycleRunner {
       this.#begun.push(entry);
       const failure = await this.#startOne(entry);
       if (failure === undefined || this.#told.signal.aborted) continue;
-      if (entry.optional) await this.#withdrawOne(failure);
+      if (entry.optional) await this.#disableOne(failure);
       else failures.push(failure);
     }
     if (failures.length === 0 && !this.#told.signal.aborted) return this.#status.enter('running');
@@ -154,13 +154,13 @@ export class LifecycleRunner {
   }
 
   /** Withdraws the entry that has just failed. */
-  async #withdrawOne(failure: PluginError): Promise<void> {
+  async #disableOne(failure: PluginError): Promise<void> {
     const entry = this.#begun.pop();
     if (entry === undefined) return;
     const failedToStop = await this.#stopOne(entry);
-    this.#withdraw(entry);
-    this.#status.set(entry.id, 'withdrawn', failure.message);
-    this.#log.warn({ err: failure.cause }, `withdrawn: ${failure.message}`);
+    this.#disable(entry);
+    this.#status.set(entry.id, 'disabled', failure.message);
+    this.#log.warn({ err: failure.cause }, `disabled: ${failure.message}`);
     if (failedToStop !== undefined) this.#log.warn({ err: failedToStop.cause }, failedToStop.message);
   }
 

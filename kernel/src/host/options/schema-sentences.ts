@@ -1,6 +1,6 @@
 import type { ErrorObject } from 'ajv';
-import type { ConfigPath } from './errors.js';
-import { nearest, suggestion } from './nearest.js';
+import type { ConfigPath } from '../base/errors.js';
+import { nearest, suggestion } from '../base/nearest.js';
 import type { JsonSchema } from './schema-types.js';
 
 /** What is wrong with an option, in one sentence. */

@@ -1,9 +1,9 @@
-import { DURATION_PATTERN } from './duration.js';
+import { DURATION_PATTERN } from '../options/duration.js';
+import type { JsonSchema } from '../options/schema-types.js';
+import { SIZE_PATTERN } from '../options/size.js';
+import type { LoadedPlugin } from '../plugin/loader.js';
 import { commonSchema, type Entry, LOG_SCHEMA } from './entries.js';
 import type { FileLayout, SectionLayout } from './file-layout.js';
-import type { LoadedPlugin } from './loader.js';
-import type { JsonSchema } from './schema-types.js';
-import { SIZE_PATTERN } from './size.js';
 
 /** An entry of the file, and the plugin that it uses, where one was found. */
 export type DescribedEntry = Pick<Entry, 'name' | 'section' | 'use' | 'plugin'>;

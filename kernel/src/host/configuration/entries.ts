@@ -1,13 +1,13 @@
+import { type ConfigPath, formatPath } from '../base/errors.js';
+import { suggestion } from '../base/nearest.js';
+import { LOG_LEVELS } from '../log/log.js';
+import { OptionSchema } from '../options/schema.js';
+import type { JsonSchema } from '../options/schema-types.js';
+import { type Environment, interpolate, type Reference } from '../options/variables.js';
+import type { LoadedPlugin } from '../plugin/loader.js';
 import type { ConfigFile } from './config-file.js';
-import { type ConfigPath, formatPath } from './errors.js';
 import type { FileLayout, SectionLayout } from './file-layout.js';
-import type { LoadedPlugin } from './loader.js';
-import { LOG_LEVELS } from './log.js';
-import { suggestion } from './nearest.js';
 import type { Problems } from './problems.js';
-import { OptionSchema } from './schema.js';
-import type { JsonSchema } from './schema-types.js';
-import { type Environment, interpolate, type Reference } from './variables.js';
 
 type Options = Readonly<Record<string, unknown>>;
 
@@ -35,7 +35,7 @@ export interface Entry {
   /** Keys that may stand beside the plugin's own. */
   readonly commonKeys: readonly string[];
   /** Why it takes no part. */
-  withdrawn?: string;
+  disabled?: string;
   /** Something is wrong with it and was told; it is checked further, and not registered. */
   faulty: boolean;
   /** Set by the load phase. */
@@ -218,7 +218,7 @@ export class FileReader {
     };
     const missing = references.find(({ from }) => from === 'unset' || from === 'empty');
     if (entry.optional && missing !== undefined) {
-      entry.withdrawn = `the variable ${missing.name} is ${missing.from === 'unset' ? 'not set' : 'empty'}`;
+      entry.disabled = `the variable ${missing.name} is ${missing.from === 'unset' ? 'not set' : 'empty'}`;
     }
     this.#entries.push(entry);
   }

@@ -1,5 +1,5 @@
-import { audit } from '../host/audit.js';
-import type { Composition } from '../host/composition.js';
+import { audit } from '../host/log/audit.js';
+import type { Server } from '../host/server.js';
 
 /** Milliseconds that a broken server is given to end what it is at. */
 const AFTER_A_CRASH = 10_000;
@@ -17,15 +17,15 @@ const ECHO = 250;
  * 3. What nobody caught stops it too, in ten seconds at most, and the exit code is 1.
  * 4. SIGHUP ends nothing: plugins read their own files again, and the log says that what is changed in the configuration itself needs a restart.
  */
-export class Ending {
-  readonly #composition: Composition;
+export class Shutdown {
+  readonly #server: Server;
   readonly #code = Promise.withResolvers<number>();
   /** When it was told to stop, and by which signal. */
   #told: { readonly signal: string; readonly at: number } | undefined;
   #begun = false;
 
-  constructor(composition: Composition) {
-    this.#composition = composition;
+  constructor(server: Server) {
+    this.#server = server;
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => this.#tell(signal));
     process.on('SIGHUP', () => void this.#reload());
     process.on('uncaughtException', (error) => this.#broke(error));
@@ -47,20 +47,20 @@ export class Ending {
     if (isEcho) return;
     if (this.#begun) process.exit(1);
     this.#told = { signal, at: performance.now() };
-    this.#composition.log.info(`${signal}: stopping; a second one ends the process at once`);
+    this.#server.log.info(`${signal}: stopping; a second one ends the process at once`);
     void this.#stop().then((clean) => this.#code.resolve(clean ? 0 : 1));
   }
 
   async #reload(): Promise<void> {
-    const { log } = this.#composition;
-    const { entries, failures } = await this.#composition.reload();
+    const { log } = this.#server;
+    const { entries, failures } = await this.#server.reload();
     for (const failure of failures) log.error({ err: failure.cause }, failure.message);
     if (entries.length > 0) audit(log, 'configuration_reloaded', { entries }, 'entries have read their own files again');
     log.warn('SIGHUP: a changed configuration needs a restart');
   }
 
   #broke(error: unknown): void {
-    this.#composition.log.fatal({ err: error }, 'an error that nobody caught: stopping');
+    this.#server.log.fatal({ err: error }, 'an error that nobody caught: stopping');
     if (!this.#begun) void this.#stop(TO_STOP_AFTER_A_CRASH).then(() => this.#code.resolve(1));
     setTimeout(() => process.exit(1), AFTER_A_CRASH).unref();
   }
@@ -68,8 +68,8 @@ export class Ending {
   /** Whether all stopped well. */
   async #stop(within?: number): Promise<boolean> {
     this.#begun = true;
-    const failures = await this.#composition.stop({ within });
-    for (const failure of failures) this.#composition.log.error({ err: failure.cause }, failure.message);
+    const failures = await this.#server.stop({ within });
+    for (const failure of failures) this.#server.log.error({ err: failure.cause }, failure.message);
     return failures.length === 0;
   }
 }

@@ -1,4 +1,4 @@
-import type { Contribution, ExtensionPoint, Extensions } from './extension-point.js';
+import type { Contribution, ExtensionPoint, Extensions } from '../plugin/extension-point.js';
 
 type AnyPoint = ExtensionPoint<unknown>;
 type AnyContribution = Contribution<unknown>;
@@ -8,7 +8,7 @@ type AnyContribution = Contribution<unknown>;
  *
  * 1. While plugins register, contributions are collected; a name that is taken, or a second contribution to a point for one, is refused.
  * 2. `seal` ends that. Only now do views show anything.
- * 3. An entry that is withdrawn takes its contributions with it; whoever holds a view sees it at once, whoever holds an array does not.
+ * 3. An entry that is disabled takes its contributions with it; whoever holds a view sees it at once, whoever holds an array does not.
  */
 export class Registry {
   readonly #points = new Map<symbol, { readonly point: AnyPoint; contributions: readonly AnyContribution[] }>();
@@ -27,7 +27,7 @@ export class Registry {
     this.#sealed = true;
   }
 
-  withdraw(entry: string): void {
+  disable(entry: string): void {
     for (const known of this.#points.values()) {
       if (known.contributions.some((contribution) => contribution.entry === entry)) {
         known.contributions = Object.freeze(known.contributions.filter((contribution) => contribution.entry !== entry));

@@ -1,22 +1,22 @@
-import type { Clock } from './ambient.js';
-import type { ConfigFile } from './config-file.js';
-import type { FileContents } from './entries.js';
-import { type ConfigError, type PluginError, StartError } from './errors.js';
-import type { Description, ExtensionPoint, Extensions } from './extension-point.js';
-import type { FileLayout } from './file-layout.js';
-import { type DescribedEntry, fileSchema } from './file-schema.js';
-import { LifecycleRunner, type Reloaded, type StopOptions } from './lifecycle.js';
-import type { Loader } from './loader.js';
-import type { Logger } from './log.js';
-import { ConfigFault } from './plugin.js';
-import { Problems } from './problems.js';
-import type { Registered } from './register.js';
-import type { Registry } from './registry.js';
-import type { HostView } from './status.js';
-import type { StatusBoard } from './status-board.js';
+import type { Clock } from './base/ambient.js';
+import { type ConfigError, type PluginError, StartError } from './base/errors.js';
+import type { ConfigFile } from './configuration/config-file.js';
+import type { FileContents } from './configuration/entries.js';
+import type { FileLayout } from './configuration/file-layout.js';
+import { type DescribedEntry, fileSchema } from './configuration/file-schema.js';
+import { Problems } from './configuration/problems.js';
+import { LifecycleRunner, type Reloaded, type StopOptions } from './lifecycle/lifecycle.js';
+import type { HostView } from './lifecycle/status.js';
+import type { StatusBoard } from './lifecycle/status-board.js';
+import type { Logger } from './log/log.js';
+import type { Description, ExtensionPoint, Extensions } from './plugin/extension-point.js';
+import type { Loader } from './plugin/loader.js';
+import { ConfigFault } from './plugin/plugin.js';
+import type { Registered } from './registration/register.js';
+import type { Registry } from './registration/registry.js';
 
 /** What is loaded for one entry. */
-export interface PluginFact {
+export interface PluginInfo {
   /** The package. */
   readonly name: string;
   readonly version: string;
@@ -39,7 +39,7 @@ export interface ContributionDescription extends Description {
   readonly name: string;
 }
 
-interface Parts {
+interface ServerDependencies {
   readonly file: ConfigFile;
   readonly layout: FileLayout;
   readonly contents: FileContents;
@@ -53,40 +53,40 @@ interface Parts {
 }
 
 /** A server made of a configuration file: checked, registered, in order, and ready to be started. */
-export class Composition {
-  readonly #parts: Parts;
+export class Server {
+  readonly #dependencies: ServerDependencies;
   readonly #lifecycle: LifecycleRunner;
 
-  constructor(parts: Parts) {
+  constructor(parts: ServerDependencies) {
     const { contents, order, registry, status, clock, log } = parts;
-    this.#parts = parts;
-    for (const { id, withdrawn } of contents.entries) {
-      status.add(id, withdrawn === undefined ? 'registered' : 'withdrawn', withdrawn);
+    this.#dependencies = parts;
+    for (const { id, disabled } of contents.entries) {
+      status.add(id, disabled === undefined ? 'registered' : 'disabled', disabled);
     }
-    this.#lifecycle = new LifecycleRunner({ order, status, clock, log, withdraw: ({ id }) => registry.withdraw(id) });
+    this.#lifecycle = new LifecycleRunner({ order, status, clock, log, disable: ({ id }) => registry.disable(id) });
   }
 
   get host(): HostView {
-    return this.#parts.status;
+    return this.#dependencies.status;
   }
 
   get log(): Logger {
-    return this.#parts.log;
+    return this.#dependencies.log;
   }
 
   /** What is wrong with the file, where it is a part of one that cannot be run. */
   get mistakes(): ConfigError | undefined {
-    return this.#parts.mistakes;
+    return this.#dependencies.mistakes;
   }
 
   /** The absolute path of the configuration file. */
   get file(): string {
-    return this.#parts.file.path;
+    return this.#dependencies.file.path;
   }
 
   /** What is loaded, one for each entry that takes part, in the order of the file. */
-  get plugins(): readonly PluginFact[] {
-    const points = this.#parts.registry.points();
+  get plugins(): readonly PluginInfo[] {
+    const points = this.#dependencies.registry.points();
     return this.#taking().map(({ id, plugin }) => ({
       name: plugin.name,
       version: plugin.version,
@@ -101,7 +101,7 @@ export class Composition {
   /** What the extension points say about their contributions now. */
   descriptions(): readonly ContributionDescription[] {
     const packages = new Map(this.#taking().map(({ id, plugin }) => [id, plugin.name]));
-    return this.#parts.registry.points().flatMap(({ point, contributions }) =>
+    return this.#dependencies.registry.points().flatMap(({ point, contributions }) =>
       contributions.flatMap(({ value, entry, name }) =>
         (point.describe?.(value) ?? []).map(({ kind, label, text }) => ({
           kind,
@@ -116,21 +116,21 @@ export class Composition {
     );
   }
 
-  /** The keys under a section, or under another map of the file's top level; those of withdrawn entries included. */
+  /** The keys under a section, or under another map of the file's top level; those of disabled entries included. */
   keys(section: string): readonly string[] {
-    return this.#parts.contents.keys.get(section) ?? [];
+    return this.#dependencies.contents.keys.get(section) ?? [];
   }
 
   /** What is at an extension point now. */
   extensions<T>(point: ExtensionPoint<T>): Extensions<T> {
-    return this.#parts.registry.view(point);
+    return this.#dependencies.registry.view(point);
   }
 
   /** @throws ConfigError where the start showed that the file is wrong, else StartError with every failure; what had started was stopped again. */
   async start(): Promise<void> {
     if (this.mistakes) throw this.mistakes;
     for (const { entry, status, reason } of this.host.entries()) {
-      if (status === 'withdrawn') this.log.info(`${entry} is withdrawn: ${reason}`);
+      if (status === 'disabled') this.log.info(`${entry} is disabled: ${reason}`);
     }
     try {
       await this.#lifecycle.start();
@@ -142,7 +142,7 @@ export class Composition {
 
   /** @throws ConfigError where the file is what keeps the server from starting. */
   #blameFile(failures: readonly PluginError[]): void {
-    const { file, contents } = this.#parts;
+    const { file, contents } = this.#dependencies;
     const problems = new Problems(file);
     for (const { cause, entry, plugin } of failures) {
       if (!(cause instanceof ConfigFault)) continue;
@@ -163,11 +163,11 @@ export class Composition {
   }
 
   /**
-   * The JSON Schema of the whole file for the plugins that it uses, those of withdrawn entries included. A plugin that only a withdrawn
+   * The JSON Schema of the whole file for the plugins that it uses, those of disabled entries included. A plugin that only a disabled
    * entry uses need not be there: then its options are left open.
    */
   async schema(): Promise<Readonly<Record<string, unknown>>> {
-    const { layout, contents, loader } = this.#parts;
+    const { layout, contents, loader } = this.#dependencies;
     const described = contents.entries.map(async (entry): Promise<DescribedEntry> => {
       const { name, section, use, plugin } = entry;
       const prefix = layout.sections[section]?.prefix ?? '';
@@ -177,10 +177,10 @@ export class Composition {
   }
 
   #taking(): readonly Registered[] {
-    const withdrawn = new Set(this.host.entries().flatMap(({ entry, status }) => (status === 'withdrawn' ? [entry] : [])));
-    const place = new Map(this.#parts.contents.entries.map(({ id }, index) => [id, index]));
-    return this.#parts.order
-      .filter(({ id }) => !withdrawn.has(id))
+    const disabled = new Set(this.host.entries().flatMap(({ entry, status }) => (status === 'disabled' ? [entry] : [])));
+    const place = new Map(this.#dependencies.contents.entries.map(({ id }, index) => [id, index]));
+    return this.#dependencies.order
+      .filter(({ id }) => !disabled.has(id))
       .toSorted((a, b) => (place.get(a.id) ?? 0) - (place.get(b.id) ?? 0));
   }
 }

@@ -22,19 +22,19 @@ function entries(registers: Readonly<Record<string, string>>): Record<string, st
   };
 }
 
-t.test('register is given the entry’s surroundings, by argument and by token', async (t) => {
+t.test('register is given the entry’s dependencies, by argument and by token', async (t) => {
   const clock = new ManualClock();
   const ids = new SequentialIds();
   const files = entries({
     a: 'globalThis.ctx = ctx; globalThis.byToken = [CONFIG, ENTRY, LOGGER, CLOCK, HOST].map((token) => ctx.container.resolve(token));',
   });
-  const { composition, log } = await composed(t, files, { clock, ids });
+  const { server, log } = await composed(t, files, { clock, ids });
   const ctx = left<PluginContext>('ctx');
   t.match(ctx, { entry: 'plugins.a', name: 'a', config: {} });
   t.ok(Object.isFrozen(ctx.config));
   t.equal(ctx.clock, clock);
   t.equal(ctx.ids, ids);
-  t.strictSame(left('byToken'), [ctx.config, 'plugins.a', ctx.log, clock, composition.host]);
+  t.strictSame(left('byToken'), [ctx.config, 'plugins.a', ctx.log, clock, server.host]);
   ctx.log.info('hello');
   t.match(log.lines, [{ msg: 'hello', plugin: 'plugin-a', entry: 'plugins.a', time: new Date(clock.now()).toISOString() }]);
 });
@@ -52,7 +52,7 @@ t.test('two kernels in one process have nothing in common', async (t) => {
 });
 
 t.test('what is read is there once all is registered; a late read only once all is running', async (t) => {
-  const { composition } = await composed(
+  const { server } = await composed(
     t,
     entries({
       reader: `
@@ -67,9 +67,9 @@ t.test('what is read is there once all is registered; a late read only once all 
       giver: 'ctx.contribute(point, "one"); ctx.contribute(point, "two", "second");',
     }),
   );
-  await composition.start();
+  await server.start();
   t.same(
-    composition
+    server
       .extensions(point)
       .all()
       .map(({ name, value, entry }) => [name, value, entry]),
@@ -86,7 +86,7 @@ t.test('what is read is there once all is registered; a late read only once all 
     message: 'plugins.reader may say that it reads test.point only while its register() runs',
   });
   t.throws(() => ctx.late(point), { message: 'plugins.reader may say that it reads test.point only while its register() runs' });
-  await composition.stop();
+  await server.stop();
   const refused = 'plugins.reader may use what it reads with late() only once the server is running';
   t.same(left('seen'), { atRegister: [0, refused], atStart: [2, refused], atStop: [2, 2] });
 });
@@ -95,7 +95,7 @@ t.test('readers start after those who contribute, and stop before them', async (
   const life = (name: string) =>
     `return { start: () => void events.push('+${name}'), stop: () => void events.push('-${name}') };`;
   Object.assign(globalThis, { events: [] });
-  const { composition } = await composed(
+  const { server } = await composed(
     t,
     entries({
       listener: `ctx.extensions(list); ${life('listener')}`,
@@ -104,8 +104,8 @@ t.test('readers start after those who contribute, and stop before them', async (
       apart: life('apart'),
     }),
   );
-  await composition.start();
-  await composition.stop();
+  await server.start();
+  await server.stop();
   t.same(left('events'), ['+service', '+apart', '+route', '+listener', '-listener', '-route', '-apart', '-service']);
 });
 
@@ -156,14 +156,14 @@ t.test('register must be synchronous and return nothing but a lifecycle', async 
 });
 
 t.test('plugins are listed in the order of the file, with descriptions of their contributions', async (t) => {
-  const { composition } = await composed(
+  const { server } = await composed(
     t,
     entries({
       http: 'ctx.extensions(list);',
       chat: 'ctx.contribute(list, { facts: [{ kind: "link", label: "chat", text: "/chat", more: 1 }] }); ctx.contribute(list, {}, "none"); ctx.contribute(point, 1)',
     }),
   );
-  t.same(composition.plugins, [
+  t.same(server.plugins, [
     { name: 'plugin-http', version: '0.1.0', path: join(t.testdirName, 'http.js'), entry: 'plugins.http', provides: [] },
     {
       name: 'plugin-chat',
@@ -177,7 +177,7 @@ t.test('plugins are listed in the order of the file, with descriptions of their 
       ],
     },
   ]);
-  t.same(composition.descriptions(), [
+  t.same(server.descriptions(), [
     {
       kind: 'link',
       label: 'chat',
@@ -188,7 +188,7 @@ t.test('plugins are listed in the order of the file, with descriptions of their 
       name: 'chat',
     },
   ]);
-  t.equal(composition.file, join(t.testdirName, 'plugboard.yaml'));
+  t.equal(server.file, join(t.testdirName, 'plugboard.yaml'));
 });
 
 t.test('the agent runtime needs no entry, and its options are keys of the top level', async (t) => {
@@ -196,12 +196,12 @@ t.test('the agent runtime needs no entry, and its options are keys of the top le
     'plugboard.yaml': 'transports: {}\nsessions: { use: memory }\nagents: { a: { model: m } }\nmodels: { m: { use: ./m.js } }\n',
     'm.js': plugin(),
   };
-  const { composition } = await composed(t, files, { layout });
+  const { server } = await composed(t, files, { layout });
   t.match(
-    composition.plugins.find(({ entry }) => entry === 'runtime'),
+    server.plugins.find(({ entry }) => entry === 'runtime'),
     { name: '@plugboard/agent-runtime', provides: [{ point: 'agent.runtime', name: 'runtime' }] },
   );
-  t.same(composition.keys('agents'), ['a']);
+  t.same(server.keys('agents'), ['a']);
 });
 
 t.test('another runtime brings other keys of the top level, and takes no options beside `use`', async (t) => {
@@ -226,7 +226,7 @@ t.test('another runtime brings other keys of the top level, and takes no options
 
 t.test('sections can be left out, and replaced', async (t) => {
   const register = (name: string) => plugin({ name, register: 'ctx.contribute(point, ctx.name)' });
-  const { composition } = await composed(
+  const { server } = await composed(
     t,
     {
       'plugboard.yaml':
@@ -237,15 +237,15 @@ t.test('sections can be left out, and replaced', async (t) => {
     { omit: ['transports', 'auth'], replace: { sessions: { use: './store.js' } } },
   );
   t.same(
-    composition.plugins.map(({ entry, name }) => `${entry} ${name}`),
+    server.plugins.map(({ entry, name }) => `${entry} ${name}`),
     ['sessions store', 'tools.a a'],
   );
 });
 
 t.test('the level of the log is the file’s', async (t) => {
-  const { composition } = await composed(t, { 'plugboard.yaml': `transports: {}\nlog: { level: "\${LEVEL:-warn}" }\n` });
-  t.notOk(composition.log.isLevelEnabled('info'));
-  t.ok(composition.log.isLevelEnabled('warn'));
+  const { server } = await composed(t, { 'plugboard.yaml': `transports: {}\nlog: { level: "\${LEVEL:-warn}" }\n` });
+  t.notOk(server.log.isLevelEnabled('info'));
+  t.ok(server.log.isLevelEnabled('warn'));
 });
 
 t.test('a section may stand in for an absent one', async (t) => {
@@ -253,16 +253,16 @@ t.test('a section may stand in for an absent one', async (t) => {
     ...bare,
     sections: { ...bare.sections, sessions: { prefix: 'store', shape: 'single', fallback: { use: './store.js' } } },
   } as const;
-  const { composition } = await composed(
+  const { server } = await composed(
     t,
     { 'plugboard.yaml': 'transports: {}\nsessions:\n', 'store.js': plugin({ name: 'store' }) },
     { layout: fallback },
   );
-  t.match(composition.plugins, [{ entry: 'sessions', name: 'store' }]);
+  t.match(server.plugins, [{ entry: 'sessions', name: 'store' }]);
 });
 
 t.test('what only the start shows to be wrong with the file is told by its place in it, and nothing stays started', async (t) => {
-  const { composition } = await composed(t, {
+  const { server } = await composed(t, {
     'plugboard.yaml': 'transports: {}\nplugins:\n  a:\n    use: ./a.js\n',
     'a.js': plugin({
       register: `
@@ -272,7 +272,7 @@ t.test('what only the start shows to be wrong with the file is told by its place
         };`,
     }),
   });
-  await t.rejects(composition.start(), {
+  await t.rejects(server.start(), {
     name: 'ConfigError',
     message: [
       'plugboard.yaml:4:5 plugins.a: all wrong (plugin test-plugin 0.1.0)',
@@ -285,11 +285,11 @@ t.test('what only the start shows to be wrong with the file is told by its place
 t.test('a part of a file that cannot be run has what is well of it, says what is not, and cannot be started', async (t) => {
   const files = entries({ well: '' });
   files['plugboard.yaml'] += '  broken: { use: ./broken.js }\n';
-  const { composition } = await composed(t, files, { partial: true });
+  const { server } = await composed(t, files, { partial: true });
   t.strictSame(
-    composition.plugins.map(({ entry }) => entry),
+    server.plugins.map(({ entry }) => entry),
     ['plugins.well'],
   );
-  t.match(composition.mistakes?.message, /plugins\.broken/);
-  await t.rejects(composition.start(), /plugins\.broken/);
+  t.match(server.mistakes?.message, /plugins\.broken/);
+  await t.rejects(server.start(), /plugins\.broken/);
 });

@@ -1,4 +1,4 @@
-import type { JsonSchema } from './schema-types.js';
+import type { JsonSchema } from '../options/schema-types.js';
 
 /**
  * The sections of a configuration file. The host itself owns only `log`; the caller of `compose`

@@ -1,9 +1,9 @@
 import type { InjectionToken } from 'tsyringe';
-import type { Clock, IdSource } from './ambient.js';
-import type { Logger } from './log.js';
-import type { HostView } from './status.js';
+import type { Clock, IdSource } from '../base/ambient.js';
+import type { HostView } from '../lifecycle/status.js';
+import type { Logger } from '../log/log.js';
 
-/** The tokens under which every entry's container holds its surroundings: `constructor(@inject(CONFIG) config: Config)`. */
+/** The tokens under which every entry's container holds its dependencies: `constructor(@inject(CONFIG) config: Config)`. */
 export const CONFIG: InjectionToken<unknown> = Symbol.for('plugboard.config');
 export const ENTRY: InjectionToken<string> = Symbol.for('plugboard.entry');
 export const LOGGER: InjectionToken<Logger> = Symbol.for('plugboard.logger');

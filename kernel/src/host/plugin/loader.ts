@@ -2,9 +2,9 @@ import { readFileSync, statSync } from 'node:fs';
 import { findPackageJSON, registerHooks } from 'node:module';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { type PluginIdentity, reasonOf } from './errors.js';
+import { type PluginIdentity, reasonOf } from '../base/errors.js';
+import { OptionSchema } from '../options/schema.js';
 import { API_VERSION, type DefinedPlugin, PLUGIN_BRAND } from './plugin.js';
-import { OptionSchema } from './schema.js';
 
 /** A plugin on this machine, ready to be given options. */
 export interface LoadedPlugin extends PluginIdentity {

@@ -1,8 +1,8 @@
 import type { DependencyContainer } from 'tsyringe';
-import type { Clock, IdSource } from './ambient.js';
+import type { Clock, IdSource } from '../base/ambient.js';
+import type { Logger } from '../log/log.js';
+import type { Infer, JsonSchema } from '../options/schema-types.js';
 import type { ExtensionPoint, Extensions } from './extension-point.js';
-import type { Logger } from './log.js';
-import type { Infer, JsonSchema } from './schema-types.js';
 
 /** The version of the contract between kernel and plugins. It rises when a plugin written for the old one would break. */
 export const API_VERSION = 1;
@@ -63,10 +63,10 @@ export class ConfigFault extends Error {
 
 /** What `check` may look at besides its own options. */
 export interface CheckContext {
-  /** The keys of a section of the file, or of another map of its top level; withdrawn entries included: what a reference may name. */
+  /** The keys of a section of the file, or of another map of its top level; disabled entries included: what a reference may name. */
   entries(section: string): readonly string[];
-  /** The keys of a section of the file whose entries were withdrawn (`optional`, `unless`). */
-  withdrawn(section: string): readonly string[];
+  /** The keys of a section of the file whose entries were disabled (`optional`, `unless`). */
+  disabled(section: string): readonly string[];
   /** The word that stands in the file in place of a section's entries, for example `open` in `auth: open`. */
   literal(section: string): string | undefined;
   /** A path from the options, made absolute: relative ones are relative to the configuration file. */
@@ -92,7 +92,7 @@ export interface PluginContext<C = unknown> {
   extensions<T>(point: ExtensionPoint<T>): Extensions<T>;
   /** A read that orders nothing, and may be used only once all is running. */
   late<T>(point: ExtensionPoint<T>): Extensions<T>;
-  /** The keys of a section of the file, or of another map of its top level, such as `projects`; withdrawn entries included. */
+  /** The keys of a section of the file, or of another map of its top level, such as `projects`; disabled entries included. */
   entries(section: string): readonly string[];
   /** A path from the options, made absolute: relative ones are relative to the configuration file. */
   resolvePath(path: string): string;
