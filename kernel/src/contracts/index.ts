@@ -9,6 +9,7 @@ export * from './idempotency-store.js';
 export * from './interceptor.js';
 export * from './message.js';
 export * from './model-connector.js';
+export { parseJson } from './parse-json.js';
 export { type PeekResult, peek } from './peek.js';
 export * from './pending-tool-calls.js';
 export * from './principal.js';

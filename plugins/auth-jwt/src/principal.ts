@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { AuthResult } from '@plugboard/kernel';
+import { type AuthResult, parseJson } from '@plugboard/kernel';
 import type { JWTPayload } from 'jose';
 import type { JwtConfig } from './config.js';
 import { BAD_SUBJECT, TOO_DEEP } from './errors.js';
@@ -15,7 +15,7 @@ const DEEPEST = 16;
 /** Who a checked token stands for, or why for nobody here. */
 export function principalOf(payload: JWTPayload, { issuer, project: rule }: JwtConfig, projects: readonly string[]): AuthResult {
   if (!isShallow(payload, DEEPEST)) return { refused: TOO_DEEP };
-  const claims = plain(payload);
+  const claims = frozenCopy(payload);
   const found = projectOf(claims, rule, projects);
   if ('refused' in found) return found;
   const { sub: subject } = claims;
@@ -36,9 +36,15 @@ function isShallow(value: unknown, levels: number): boolean {
   return levels > 0 && Object.values(value).every((item) => isShallow(item, levels - 1));
 }
 
-/** A copy, frozen to the ground, without any key that would set a prototype wherever it is copied. */
-function plain(claims: JWTPayload): Readonly<Record<string, unknown>> {
-  return JSON.parse(JSON.stringify(claims), (key, value) => (key === '__proto__' ? undefined : Object.freeze(value)));
+/** Copies the claims without any key `__proto__`, and freezes the copy at every level. */
+function frozenCopy(claims: JWTPayload): Readonly<Record<string, unknown>> {
+  return deepFreeze(parseJson(JSON.stringify(claims)) as Record<string, unknown>);
+}
+
+function deepFreeze<T>(value: T): T {
+  if (typeof value !== 'object' || value === null) return value;
+  for (const inner of Object.values(value)) deepFreeze(inner);
+  return Object.freeze(value);
 }
 
 /** For people: a subject may be long, and hold characters that garble a terminal. */

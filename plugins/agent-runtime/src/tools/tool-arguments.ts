@@ -1,4 +1,4 @@
-import type { Tool } from '@plugboard/kernel';
+import { parseJson, type Tool } from '@plugboard/kernel';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 
 /** Schemas of tools come from anywhere: what this ajv does not know of them is passed over, not refused. */
@@ -22,7 +22,7 @@ export function argumentsValidator(tool: Tool): ArgumentsValidator {
 function check(text: string, validate: ValidateFunction): ArgumentsResult {
   let input: unknown;
   try {
-    input = text.trim() === '' ? {} : JSON.parse(text, dropProto);
+    input = text.trim() === '' ? {} : parseJson(text);
   } catch {
     return { fault: `The arguments are not valid JSON: ${text.slice(0, 200)}` };
   }
@@ -35,9 +35,4 @@ function check(text: string, validate: ValidateFunction): ArgumentsResult {
   }
   const faults = (validate.errors ?? []).slice(0, 5).map((error) => `${error.instancePath || 'arguments'} ${error.message}`);
   return { fault: `The arguments do not fit the tool's schema: ${faults.join('; ')}.` };
-}
-
-/** A key `__proto__` in arguments would set a prototype wherever a tool copies them. */
-function dropProto(this: unknown, key: string, value: unknown): unknown {
-  return key === '__proto__' ? undefined : value;
 }
