@@ -3,13 +3,13 @@ import { inspect } from 'node:util';
 import type { Script } from '@plugboard/kernel/testing';
 import t from 'tap';
 import { run } from '../../kernel/test/cli/plugboard.js';
+import { saying } from '../support/test-server.js';
 import { bearer } from '../support/tokens.js';
-import { saying } from '../support/world.js';
 import { Canaries, secretive, VARIABLES, written } from './support/canaries.js';
 import { everyRoute } from './support/every-route.js';
 import { type Pair, sent } from './support/sent.js';
 
-const { world, yaml, env, files, credentials, valid } = await secretive(t);
+const { app, yaml, env, files, credentials, valid } = await secretive(t);
 const canaries = new Canaries([...Object.values(VARIABLES), ...Object.values(credentials)]);
 /** All that callers were told. */
 const told: string[] = [];
@@ -25,7 +25,7 @@ t.teardown(() => CHANNELS.map((channel) => unsubscribe(channel, publish)));
 
 const OPS = bearer(VARIABLES.OPS_TOKEN);
 const chat = async (body: unknown, headers: Readonly<Record<string, string>> = OPS) => {
-  const reply = await world.chat(body, headers);
+  const reply = await app.chat(body, headers);
   told.push(reply.text, JSON.stringify([...reply.headers]));
   return reply;
 };
@@ -46,14 +46,14 @@ t.test('S-28 no credential comes back, whichever way it is sent, on any route', 
     ['sec-websocket-protocol', `bearer.${secret}`],
   ];
   for (const secret of Object.values(credentials)) {
-    for (const call of everyRoute(world)) {
+    for (const call of everyRoute(app)) {
       const path = `${call.path}?api_key=${encodeURIComponent(secret)}`;
       for (const headers of [
         everywhere(secret),
         everywhere(secret).slice(1),
         [...everywhere(secret), ['authorization', `Bearer ${secret}`] as const],
       ]) {
-        const { status, text, headers: answered } = await sent(world, { ...call, path }, headers);
+        const { status, text, headers: answered } = await sent(app, { ...call, path }, headers);
         t.ok(status < 500, `${call.route}: ${status}`);
         told.push(text, JSON.stringify(answered));
       }
@@ -94,8 +94,8 @@ t.test('S-28 nor does a model server that repeats what it was sent, in any of it
     (echo) => ({ raw: ['data: {"choices":[{"index":0,"delta":{"content":"Hi"}}]}\n\n', `data: ${echo}\n\n`] }),
     () => ({ hangUp: true }),
   ];
-  world.models.respond(({ headers, body }) => {
-    const echo = `Incorrect API key provided: ${headers.authorization} (${headers['x-key']}) for ${world.models.url}`;
+  app.models.respond(({ headers, body }) => {
+    const echo = `Incorrect API key provided: ${headers.authorization} (${headers['x-key']}) for ${app.models.url}`;
     return failures[Number(body.messages.at(-1)?.content)]?.(echo) ?? {};
   });
   // At once, for some of these are asked again after a pause.
@@ -104,12 +104,12 @@ t.test('S-28 nor does a model server that repeats what it was sent, in any of it
 });
 
 t.test('S-28 nor a turn that runs out of time, a tool that fails, or a plugin that crashes', async (t) => {
-  world.models.respond({ before: new Promise(() => {}) });
+  app.models.respond({ before: new Promise(() => {}) });
   t.equal((await chat(saying('Hi', { model: 'hurried', session_id: 'late' }))).status, 502);
 
-  world.models.respond(({ body }) => ({ text: JSON.stringify(body.messages) }));
+  app.models.respond(({ body }) => ({ text: JSON.stringify(body.messages) }));
   for (const name of ['desk', 'process__login']) {
-    world.models.enqueue({ toolCalls: [{ name, arguments: {} }] });
+    app.models.enqueue({ toolCalls: [{ name, arguments: {} }] });
     const reply = await chat(saying('Hi', { session_id: 'tools' }));
     t.equal(reply.status, 200);
     t.match(reply.text, /the desk is closed|no login for \[redacted\]/, 'what the model was told');
@@ -119,27 +119,27 @@ t.test('S-28 nor a turn that runs out of time, a tool that fails, or a plugin th
     t.equal(reply.status, 502);
     t.match(JSON.parse(reply.text), { error: { message: /^\S[^:]*$/, type: 'svc_error' } });
   }
-  world.models.respond(({ body }) => ({ text: String(body.messages.at(-1)?.content) }));
+  app.models.respond(({ body }) => ({ text: String(body.messages.at(-1)?.content) }));
 });
 
 t.test('S-28 after all of that no secret stands in an answer, the log, a file, or what was published', async (t) => {
   t.strictSame(canaries.in(told.join('\n')), [], 'answers');
-  t.strictSame(canaries.in(written(world)), [], 'files');
+  t.strictSame(canaries.in(written(app)), [], 'files');
   t.ok(published.length > 100);
   t.strictSame(canaries.in(published.join('\n')), [], 'diagnostics');
   const { MODEL_KEY: _, ...others } = VARIABLES;
-  const asked = JSON.stringify(world.models.requests.map(({ headers, body }) => ({ headers, body })));
+  const asked = JSON.stringify(app.models.requests.map(({ headers, body }) => ({ headers, body })));
   t.strictSame(new Canaries([...Object.values(others), ...Object.values(credentials)]).in(asked), [], 'what models are told');
   t.match(asked, `Bearer ${VARIABLES.MODEL_KEY}`);
 
-  await world.server.server.stop();
-  const log = world.server.logs;
-  t.ok(world.accessLog.length > 100);
+  await app.server.server.stop();
+  const log = app.server.logs;
+  t.ok(app.accessLog.length > 100);
   const levels = new Set(log.map(({ level }) => level));
   for (const level of ['debug', 'info', 'error']) t.ok(levels.has(level), `there are lines of the level ${level}`);
   t.strictSame(canaries.in(JSON.stringify(log)), [], 'log');
   t.match(JSON.stringify(log), /cannot use \[redacted\]/, 'the crash is told of');
-  t.strictSame(canaries.in(written(world)), [], 'files of a server that has stopped');
+  t.strictSame(canaries.in(written(app)), [], 'files of a server that has stopped');
 });
 
 t.test('S-28 nor in what the program prints', async (t) => {

@@ -3,8 +3,8 @@ import { besieged, TOKEN, tokenFor } from './support/besieged.js';
 import { everyRoute } from './support/every-route.js';
 import { decisionOf, type Pair, sent } from './support/sent.js';
 
-const world = await besieged(t);
-const routes = everyRoute(world);
+const app = await besieged(t);
+const routes = everyRoute(app);
 const bearer = (token: string): Pair => ['authorization', `Bearer ${token}`];
 
 /** Everywhere else that a token is sent to some server or other: as headers, or in the query. */
@@ -43,39 +43,39 @@ for (const call of routes) {
   const isPublic = call.access === 'public';
 
   t.test(`S-02 ${call.route}: a token counts as Authorization: Bearer, and nowhere else`, async (t) => {
-    const nobody = await sent(world, call);
+    const nobody = await sent(app, call);
     t.equal(decisionOf(nobody), isPublic ? 'let in' : 'unknown');
-    const allowed = await sent(world, call, [bearer(TOKEN)]);
+    const allowed = await sent(app, call, [bearer(TOKEN)]);
     t.equal(decisionOf(allowed), 'let in');
     for (const scheme of ['bearer', 'BEARER', 'Bearer ', ' Bearer']) {
-      t.same(await sent(world, call, [['authorization', `${scheme} ${TOKEN}`]]), allowed);
+      t.same(await sent(app, call, [['authorization', `${scheme} ${TOKEN}`]]), allowed);
     }
     for (const [way, carrying] of Object.entries(ELSEWHERE)) {
       const { headers, query = '' } = carrying(TOKEN);
-      t.same(await sent(world, { ...call, path: call.path + query }, headers), nobody, way);
+      t.same(await sent(app, { ...call, path: call.path + query }, headers), nobody, way);
     }
   });
 
   t.test(`S-02 ${call.route}: a second credential, of whatever kind, changes nothing about the first`, async (t) => {
     const weak = tokenFor('admin'); // it lacks what every route of today asks for
-    const alone = await sent(world, call, [bearer(weak)]);
+    const alone = await sent(app, call, [bearer(weak)]);
     t.equal(decisionOf(alone), isPublic ? 'let in' : 'forbidden');
-    const wrong = await sent(world, call, [bearer('not-a-token-of-anybody')]);
-    const allowed = await sent(world, call, [bearer(TOKEN)]);
+    const wrong = await sent(app, call, [bearer('not-a-token-of-anybody')]);
+    const allowed = await sent(app, call, [bearer(TOKEN)]);
     for (const [way, carrying] of Object.entries(ELSEWHERE)) {
       const { headers = [], query = '' } = carrying(TOKEN);
       if (headers.some(([name]) => name === 'authorization')) continue;
       const asked = { ...call, path: call.path + query };
-      t.same(await sent(world, asked, [bearer(weak), ...headers]), alone, `a token that may less, and ${way}`);
-      t.same(await sent(world, asked, [...headers, bearer('not-a-token-of-anybody')]), wrong, `a wrong token, and ${way}`);
+      t.same(await sent(app, asked, [bearer(weak), ...headers]), alone, `a token that may less, and ${way}`);
+      t.same(await sent(app, asked, [...headers, bearer('not-a-token-of-anybody')]), wrong, `a wrong token, and ${way}`);
       const { headers: odd = [], query: oddQuery = '' } = carrying('not-a-token-of-anybody');
-      const right = await sent(world, { ...call, path: call.path + oddQuery }, [...odd, bearer(TOKEN)]);
+      const right = await sent(app, { ...call, path: call.path + oddQuery }, [...odd, bearer(TOKEN)]);
       t.same({ ...right, headers: {} }, { ...allowed, headers: {} }, `the right token, and a wrong one as ${way}`);
     }
   });
 
   t.test(`S-02 ${call.route}: two Authorization headers are none, in any order, the same twice too`, async (t) => {
-    const nobody = await sent(world, call);
+    const nobody = await sent(app, call);
     for (const pair of [
       [bearer(TOKEN), bearer(TOKEN)],
       [bearer(TOKEN), bearer(tokenFor('admin'))],
@@ -83,9 +83,9 @@ for (const call of routes) {
       [bearer(TOKEN), ['Authorization', '']],
       [['AUTHORIZATION', `Basic ${TOKEN}`], bearer(TOKEN)],
     ] as const) {
-      t.same(await sent(world, call, pair), nobody);
+      t.same(await sent(app, call, pair), nobody);
     }
-    t.same(await sent(world, call, [['authorization', `Bearer ${TOKEN}, Bearer ${TOKEN}`]]), nobody);
+    t.same(await sent(app, call, [['authorization', `Bearer ${TOKEN}, Bearer ${TOKEN}`]]), nobody);
   });
 }
 
@@ -93,12 +93,12 @@ t.test('S-02 what is not there needs a token as well, by the same rule', async (
   for (const path of ['/v1', '/v1/', '/v1/nothing', '/v1/chat/completions/more', '/v1//models', '/v1/%6dodels']) {
     for (const method of ['GET', 'POST', 'PUT', 'DELETE', 'PATCH']) {
       const call = { method, path, takesJson: false };
-      const nobody = await sent(world, call);
+      const nobody = await sent(app, call);
       t.equal(decisionOf(nobody), 'unknown', `${method} ${path}`);
-      t.equal(decisionOf(await sent(world, call, [bearer(TOKEN)])), 'let in', `${method} ${path}`);
+      t.equal(decisionOf(await sent(app, call, [bearer(TOKEN)])), 'let in', `${method} ${path}`);
       for (const carrying of Object.values(ELSEWHERE)) {
         const { headers, query = '' } = carrying(TOKEN);
-        t.same(await sent(world, { ...call, path: path + query }, headers), nobody);
+        t.same(await sent(app, { ...call, path: path + query }, headers), nobody);
       }
     }
   }

@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { Caller } from '../support/conversing.js';
 import { EQUIPPED, equipment } from '../support/equipped.js';
+import { saying, type TestServer } from '../support/test-server.js';
 import { bearer } from '../support/tokens.js';
-import { saying, type World } from '../support/world.js';
 import { besieged, TOKEN } from './support/besieged.js';
 import { childrenOf } from './support/children.js';
 import { everyRoute } from './support/every-route.js';
@@ -39,7 +39,7 @@ async function listener(t: Test) {
 }
 
 /** Fields that some server or other takes for the name of a file, a module, a command or an address. */
-function foreignFields({ server: { folder } }: World, url: string): readonly object[] {
+function foreignFields({ server: { folder } }: TestServer, url: string): readonly object[] {
   const file = join(folder, 'secret.md');
   const evil = join(folder, 'evil.mjs');
   const started = join(folder, 'started');
@@ -94,8 +94,8 @@ function foreignFields({ server: { folder } }: World, url: string): readonly obj
 }
 
 async function withListener(t: Test, auth?: string) {
-  const world = await besieged(t, { ...equipment, files, more, ...(auth === undefined ? {} : { auth }) });
-  return { world, ...(await listener(t)) };
+  const app = await besieged(t, { ...equipment, files, more, ...(auth === undefined ? {} : { auth }) });
+  return { app, ...(await listener(t)) };
 }
 
 for (const [who, auth] of [
@@ -103,52 +103,52 @@ for (const [who, auth] of [
   ['a caller of an open server', ''],
 ] as const) {
   t.test(`S-16 S-20 no field of ${who} reads a file, starts a process, loads a module or calls anybody`, async (t) => {
-    const { world, url, calls } = await withListener(t, auth);
+    const { app, url, calls } = await withListener(t, auth);
     const headers = bearer(TOKEN);
-    const caller = new Caller(world, TOKEN);
+    const caller = new Caller(app, TOKEN);
     const before = {
-      tree: treeOf(world.server.folder, { but: OWN }),
+      tree: treeOf(app.server.folder, { but: OWN }),
       children: childrenOf(),
-      entries: world.server.server.host.entries(),
+      entries: app.server.server.host.entries(),
     };
     t.equal(before.children.length, 1, 'the MCP server of the configuration');
     const said: string[] = [];
     let ran = 0;
-    for (const fields of foreignFields(world, url)) {
+    for (const fields of foreignFields(app, url)) {
       for (const model of ['assistant', 'fast']) {
         for (const stream of [false, true]) {
-          const { status, text } = await world.chat(saying('Hi', { ...fields, model, stream }), headers);
+          const { status, text } = await app.chat(saying('Hi', { ...fields, model, stream }), headers);
           if (status !== 200 && status !== 400) t.fail(`${JSON.stringify(fields)}: ${status}: ${text}`);
           if (status === 200) ran++;
           said.push(text);
         }
       }
-      for (const { method, path, takesJson } of everyRoute(world)) {
+      for (const { method, path, takesJson } of everyRoute(app)) {
         if (!takesJson || !path.startsWith('/v1/conversations')) continue;
         const { status, text } = await caller.send(method, path.slice('/v1/conversations'.length), { ...fields, metadata: {} });
         t.ok([200, 400, 404].includes(status), `${path}: ${status}`);
         said.push(text);
       }
       const query = new URLSearchParams(Object.entries(fields).map(([name, value]): [string, string] => [name, String(value)]));
-      said.push((await world.get(`/v1/models?${query}`, headers)).text, (await world.get(`/health?${query}`)).text);
+      said.push((await app.get(`/v1/models?${query}`, headers)).text, (await app.get(`/health?${query}`)).text);
     }
     t.ok(ran > 150, `${ran} of them ran`);
     t.notMatch(said.join('\n'), SECRET);
-    t.notMatch(JSON.stringify(world.models.requests), SECRET);
+    t.notMatch(JSON.stringify(app.models.requests), SECRET);
     t.equal(calls(), 0);
-    t.notOk(existsSync(join(world.server.folder, 'started')));
+    t.notOk(existsSync(join(app.server.folder, 'started')));
     t.notOk('__loaded' in globalThis);
     t.same(childrenOf(), before.children);
-    t.same(treeOf(world.server.folder, { but: OWN }), before.tree);
-    t.same(world.server.server.host.entries(), before.entries);
-    t.ok(world.models.requests.every(({ body }) => !JSON.stringify(body.tools ?? []).includes('"mcp"')));
+    t.same(treeOf(app.server.folder, { but: OWN }), before.tree);
+    t.same(app.server.server.host.entries(), before.entries);
+    t.ok(app.models.requests.every(({ body }) => !JSON.stringify(body.tools ?? []).includes('"mcp"')));
   });
 }
 
 t.test('S-20 nor does a header', async (t) => {
-  const { world, url, calls } = await withListener(t);
+  const { app, url, calls } = await withListener(t);
   const children = childrenOf();
-  const file = join(world.server.folder, 'secret.md');
+  const file = join(app.server.folder, 'secret.md');
   for (const name of [
     'x-prompt-file',
     'x-config',
@@ -160,13 +160,13 @@ t.test('S-20 nor does a header', async (t) => {
     'x-original-url',
     'x-rewrite-url',
   ]) {
-    for (const value of [file, url, `touch ${join(world.server.folder, 'started')}`, JSON.stringify([{ command: 'touch' }])]) {
-      const reply = await world.chat(saying('Hi'), { ...bearer(TOKEN), [name]: value });
+    for (const value of [file, url, `touch ${join(app.server.folder, 'started')}`, JSON.stringify([{ command: 'touch' }])]) {
+      const reply = await app.chat(saying('Hi'), { ...bearer(TOKEN), [name]: value });
       t.equal(reply.status, 200, name);
       t.notMatch(reply.text, SECRET);
     }
   }
   t.equal(calls(), 0);
   t.same(childrenOf(), children);
-  t.notOk(existsSync(join(world.server.folder, 'started')));
+  t.notOk(existsSync(join(app.server.folder, 'started')));
 });

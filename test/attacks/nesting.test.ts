@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { RawClient, replyOf } from '../../plugins/transport-http/test/raw-client.js';
+import { answerOf, saying, type TestServer } from '../support/test-server.js';
 import { bearer } from '../support/tokens.js';
-import { answerOf, saying, type World } from '../support/world.js';
 import { besieged, TOKEN } from './support/besieged.js';
 import { everyRoute } from './support/every-route.js';
 
@@ -50,10 +50,10 @@ agents:
   assistant: { model: fast, tools: [clock, "deep/*"] }
 `;
 
-const world = await besieged(t, { more: MORE, files: { 'deep.mjs': DEEP_SERVER }, env: { NODE: process.execPath } });
+const app = await besieged(t, { more: MORE, files: { 'deep.mjs': DEEP_SERVER }, env: { NODE: process.execPath } });
 
-async function assertLives(t: Test, { logs }: World['server'] = world.server): Promise<void> {
-  t.equal(answerOf(await world.chat(saying('Still there?'), bearer(TOKEN))), 'Still there?');
+async function assertLives(t: Test, { logs }: TestServer['server'] = app.server): Promise<void> {
+  t.equal(answerOf(await app.chat(saying('Still there?'), bearer(TOKEN))), 'Still there?');
   t.strictSame(
     logs.filter(({ level }) => level === 'error' || level === 'fatal'),
     [],
@@ -72,10 +72,10 @@ t.test('S-24 a body that is nested 100,000 deep is a 400 on every route that tak
     `{"model":"assistant","messages":[{"role":"user","content":${arrays}}]}`,
     `{"agent":"assistant","items":${arrays},"metadata":{}}`,
   ];
-  for (const { route, method, path } of everyRoute(world).filter(({ takesJson }) => takesJson)) {
+  for (const { route, method, path } of everyRoute(app).filter(({ takesJson }) => takesJson)) {
     for (const body of bodies) {
       const headers = { ...bearer(TOKEN), 'content-type': 'application/json' };
-      const reply = await fetch(world.url + path, { method, headers, body });
+      const reply = await fetch(app.url + path, { method, headers, body });
       t.match(
         { status: reply.status, body: await reply.json() },
         { status: 400, body: { error: { type: 'invalid_request_error' } } },
@@ -87,7 +87,7 @@ t.test('S-24 a body that is nested 100,000 deep is a 400 on every route that tak
 });
 
 t.test('S-24 brackets in a text nest nothing', async (t) => {
-  const reply = await world.chat(saying(arrays), bearer(TOKEN));
+  const reply = await app.chat(saying(arrays), bearer(TOKEN));
   t.equal(reply.status, 200);
   t.equal(answerOf(reply), arrays);
 });
@@ -95,11 +95,11 @@ t.test('S-24 brackets in a text nest nothing', async (t) => {
 t.test('S-24 arguments that a model nests so deep are refused, and the turn goes on', async (t) => {
   for (const text of [`{"timeZone":${arrays}}`, `{"timeZone":${objects}}`, arrays, unclosed]) {
     for (const name of ['clock', 'deep__text']) {
-      world.models.enqueue({ toolCalls: [{ name, arguments: text }] }, { text: 'Well.' });
-      const reply = await world.chat(saying('Hi', { session_id: 'deep' }), bearer(TOKEN));
+      app.models.enqueue({ toolCalls: [{ name, arguments: text }] }, { text: 'Well.' });
+      const reply = await app.chat(saying('Hi', { session_id: 'deep' }), bearer(TOKEN));
       t.equal(reply.status, 200, name);
       t.equal(answerOf(reply), 'Well.');
-      t.match(world.asked.messages.at(-1), {
+      t.match(app.asked.messages.at(-1), {
         role: 'tool',
         content: /^The arguments (are not valid|do not fit|could not|must be)/,
       });
@@ -114,10 +114,10 @@ t.test('S-24 so are results of tools', async (t) => {
     ['block', /odd/],
     ['text', arrays],
   ] as const) {
-    world.models.enqueue({ toolCalls: [{ name: `deep__${name}`, arguments: {} }] }, { text: 'Well.' });
-    const reply = await world.chat(saying('Hi', { session_id: 'deep-results' }), bearer(TOKEN));
+    app.models.enqueue({ toolCalls: [{ name: `deep__${name}`, arguments: {} }] }, { text: 'Well.' });
+    const reply = await app.chat(saying('Hi', { session_id: 'deep-results' }), bearer(TOKEN));
     t.equal(reply.status, 200, name);
-    t.match(world.asked.messages.at(-1), { role: 'tool', content: told }, name);
+    t.match(app.asked.messages.at(-1), { role: 'tool', content: told }, name);
   }
   await assertLives(t);
 });
@@ -129,25 +129,25 @@ t.test('S-24 and answers of a model server', async (t) => {
     [`data: ${arrays}\n\n`],
   ]) {
     for (const stream of [true, false]) {
-      world.models.respond({ raw });
-      const { status } = await world.chat(saying('Hi', { stream }), bearer(TOKEN));
+      app.models.respond({ raw });
+      const { status } = await app.chat(saying('Hi', { stream }), bearer(TOKEN));
       t.ok([200, 502].includes(status), String(status));
     }
   }
   for (const body of [arrays, `{"error":{"message":${arrays}}}`, `{"error":${objects}}`]) {
-    world.models.respond({ status: 400, body });
-    t.equal((await world.chat(saying('Hi'), bearer(TOKEN))).status, 502);
+    app.models.respond({ status: 400, body });
+    t.equal((await app.chat(saying('Hi'), bearer(TOKEN))).status, 502);
   }
-  world.models.respond(({ body }) => ({ text: String(body.messages.at(-1)?.content) }));
+  app.models.respond(({ body }) => ({ text: String(body.messages.at(-1)?.content) }));
   await assertLives(t);
 });
 
 t.test('S-24 HTTP/2 is not spoken: its preface is bad HTTP, its upgrade is passed over, and the server lives', async (t) => {
-  const preface = await RawClient.open(world.port);
+  const preface = await RawClient.open(app.port);
   preface.send('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0');
   t.equal(replyOf(await preface.ended()).status, 400);
 
-  const upgrade = await RawClient.open(world.port);
+  const upgrade = await RawClient.open(app.port);
   upgrade.send(
     'GET /health HTTP/1.1',
     'Host: localhost',

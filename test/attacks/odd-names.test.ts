@@ -5,8 +5,8 @@ import { DatabaseSync } from 'node:sqlite';
 import t, { type Test } from 'tap';
 import { RawClient, replyOf } from '../../plugins/transport-http/test/raw-client.js';
 import { Caller, type Told, type ToldPage } from '../support/conversing.js';
+import { type Reply, saying, type TestServer } from '../support/test-server.js';
 import { bearer } from '../support/tokens.js';
-import { type Reply, saying, type World } from '../support/world.js';
 import { besieged, TOKEN } from './support/besieged.js';
 import { everyRoute } from './support/every-route.js';
 import { MARK, ODD_NAMES } from './support/odd-names.js';
@@ -19,13 +19,13 @@ const files = { 'canary/secret.txt': SECRET };
 const OWN = /^data(\/(sessions\.db(-wal|-shm|-journal)?|tokens\.json\.used))?$/;
 
 /** Where a relative name could have led to. */
-const folders = (world: World) => {
-  const { folder } = world.server;
+const folders = (app: TestServer) => {
+  const { folder } = app.server;
   return [process.cwd(), tmpdir(), folder, join(folder, 'data'), dirname(folder), dirname(process.cwd()), '/'];
 };
 
-function assertNoFile(t: Test, world: World): void {
-  for (const folder of folders(world)) {
+function assertNoFile(t: Test, app: TestServer): void {
+  for (const folder of folders(app)) {
     for (const name of ODD_NAMES.filter((name) => name.includes(MARK) && !name.includes('\0'))) {
       for (const path of [name, decodeURIComponent(name), name.replaceAll('\\', '/')]) {
         if (!path.includes('\0') && existsSync(resolve(folder, path))) t.fail(`there is ${resolve(folder, path)}`);
@@ -35,8 +35,8 @@ function assertNoFile(t: Test, world: World): void {
 }
 
 /** The names of the tables and indexes in the file that a server has let go of. */
-function schemaOf(world: World): readonly unknown[] {
-  const database = new DatabaseSync(join(world.server.folder, 'data/sessions.db'), { readOnly: true });
+function schemaOf(app: TestServer): readonly unknown[] {
+  const database = new DatabaseSync(join(app.server.folder, 'data/sessions.db'), { readOnly: true });
   try {
     return database.prepare('SELECT type, name, sql FROM sqlite_schema ORDER BY name').all();
   } finally {
@@ -67,17 +67,17 @@ const FIELDS: readonly ((name: string) => object)[] = [
 ];
 
 t.test('S-15 names in a request name no file, no table and no command, wherever they stand', async (t) => {
-  const world = await besieged(t, { files });
-  const caller = new Caller(world, TOKEN);
-  const before = treeOf(world.server.folder, { but: OWN });
+  const app = await besieged(t, { files });
+  const caller = new Caller(app, TOKEN);
+  const before = treeOf(app.server.folder, { but: OWN });
   const replies: Reply[] = [];
   for (const name of ODD_NAMES) {
-    for (const fields of FIELDS) replies.push(await world.chat(saying('Hi', fields(name)), bearer(TOKEN)));
+    for (const fields of FIELDS) replies.push(await app.chat(saying('Hi', fields(name)), bearer(TOKEN)));
     const encoded = encodeURIComponent(name.toWellFormed());
-    for (const { method, path, takesJson } of everyRoute(world, encoded)) {
+    for (const { method, path, takesJson } of everyRoute(app, encoded)) {
       if (path.startsWith('/v1/conversations'))
         replies.push(await caller.send(method, path.slice('/v1/conversations'.length), takesJson ? {} : undefined));
-      else replies.push(await world.request(method, path, bearer(TOKEN)));
+      else replies.push(await app.request(method, path, bearer(TOKEN)));
     }
     for (const query of ['user', 'after', 'order', 'limit']) replies.push(await caller.get(`?${query}=${encoded}`));
     const { id } = await caller.create({ items: [{ role: 'user', content: 'Hi' }] });
@@ -101,7 +101,7 @@ t.test('S-15 names in a request name no file, no table and no command, wherever 
     if (text.includes(SECRET) || text.includes('root:')) t.fail(`a file was read: ${text}`);
   }
   t.ok(replies.filter(({ status }) => status === 200).length > 200, `of ${replies.length} some went well`);
-  t.notMatch(JSON.stringify(world.models.requests), SECRET);
+  t.notMatch(JSON.stringify(app.models.requests), SECRET);
 
   const { data } = (await caller.get(`?user=${encodeURIComponent(`../${MARK}`)}`)).body as ToldPage<Told>;
   t.strictSame(
@@ -110,22 +110,22 @@ t.test('S-15 names in a request name no file, no table and no command, wherever 
     'a key is a text like any other',
   );
 
-  t.same(treeOf(world.server.folder, { but: OWN }), before);
-  assertNoFile(t, world);
-  await world.server.server.stop();
-  t.same(treeOf(world.server.folder, { but: OWN }), before);
-  t.same(schemaOf(world), await freshSchema(t));
+  t.same(treeOf(app.server.folder, { but: OWN }), before);
+  assertNoFile(t, app);
+  await app.server.server.stop();
+  t.same(treeOf(app.server.folder, { but: OWN }), before);
+  t.same(schemaOf(app), await freshSchema(t));
 });
 
 async function freshSchema(t: Test): Promise<readonly unknown[]> {
-  const world = await besieged(t);
-  await world.server.server.stop();
-  return schemaOf(world);
+  const app = await besieged(t);
+  await app.server.server.stop();
+  return schemaOf(app);
 }
 
 t.test('S-15 nor in a header, whatever its bytes', async (t) => {
-  const world = await besieged(t, { files });
-  const before = treeOf(world.server.folder, { but: OWN });
+  const app = await besieged(t, { files });
+  const before = treeOf(app.server.folder, { but: OWN });
   const body = JSON.stringify(saying('Hi'));
   const statuses = new Set<number>();
   for (const header of [
@@ -137,7 +137,7 @@ t.test('S-15 nor in a header, whatever its bytes', async (t) => {
     'Traceparent',
   ]) {
     for (const name of ODD_NAMES) {
-      const raw = await RawClient.open(world.port);
+      const raw = await RawClient.open(app.port);
       const value = Buffer.from(name.replaceAll(/[\r\n]/g, ' ')).toString('latin1');
       raw.send(
         'POST /v1/chat/completions HTTP/1.1',
@@ -160,6 +160,6 @@ t.test('S-15 nor in a header, whatever its bytes', async (t) => {
     }
   }
   t.same([...statuses].sort(), [200, 400, 404]);
-  t.same(treeOf(world.server.folder, { but: OWN }), before);
-  assertNoFile(t, world);
+  t.same(treeOf(app.server.folder, { but: OWN }), before);
+  assertNoFile(t, app);
 });

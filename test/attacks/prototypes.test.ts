@@ -1,14 +1,14 @@
 import fc from 'fast-check';
 import t from 'tap';
+import { saying } from '../support/test-server.js';
 import { bearer } from '../support/tokens.js';
-import { saying } from '../support/world.js';
 import { besieged, TOKEN } from './support/besieged.js';
 import { everyRoute } from './support/every-route.js';
 
 /** Bodies that are tried. `PLUGBOARD_CHAOS` asks for many. */
 const RUNS = process.env.PLUGBOARD_CHAOS ? 10_000 : 1_000;
 
-const world = await besieged(t, {
+const app = await besieged(t, {
   files: {
     // Does with its arguments what must not be done with a stranger's: copies them, deeply, into an object of its own.
     'merge.mjs': `
@@ -82,7 +82,7 @@ function assertClean(): void {
 
 const chat = (body: string, model: string) => {
   const start = JSON.stringify(saying('Hi', { model })).slice(0, -1);
-  return world.chat(`${start},${body}}`, bearer(TOKEN));
+  return app.chat(`${start},${body}}`, bearer(TOKEN));
 };
 
 t.test('S-29 no chat request changes a prototype, wherever in it the keys stand', async (t) => {
@@ -105,10 +105,10 @@ t.test('S-29 no chat request changes a prototype, wherever in it the keys stand'
 });
 
 t.test('S-29 nor does a request to any other route', async (t) => {
-  const routes = everyRoute(world).filter(({ takesJson, path }) => takesJson && path.startsWith('/v1/conversations'));
+  const routes = everyRoute(app).filter(({ takesJson, path }) => takesJson && path.startsWith('/v1/conversations'));
   const place = fc.constantFrom(...Object.keys(PLACES));
   const ask = (method: string, path: string, body: string) =>
-    fetch(world.url + path, { method, headers: { ...bearer(TOKEN), 'content-type': 'application/json' }, body });
+    fetch(app.url + path, { method, headers: { ...bearer(TOKEN), 'content-type': 'application/json' }, body });
   const made = await ask('POST', '/v1/conversations', '{"agent":"assistant"}');
   const { id } = (await made.json()) as { id: string };
   const seen = new Set<string>();
@@ -135,10 +135,10 @@ t.test('S-29 nor do arguments that a model writes, in a tool that copies them ca
   await fc.assert(
     fc.asyncProperty(json, async (value) => {
       const text = `{"__proto__":{"admin":true},"own":${value},"constructor":${value}}`;
-      world.models.enqueue({ toolCalls: [{ name: 'merge', arguments: text }] }, { text: 'Well.' });
-      const { status } = await world.chat(saying('Hi', { session_id: 'merged' }), bearer(TOKEN));
+      app.models.enqueue({ toolCalls: [{ name: 'merge', arguments: text }] }, { text: 'Well.' });
+      const { status } = await app.chat(saying('Hi', { session_id: 'merged' }), bearer(TOKEN));
       if (status !== 200) throw new Error(`${status}`);
-      const told = String(world.asked.messages.at(-1)?.content);
+      const told = String(app.asked.messages.at(-1)?.content);
       if (told.endsWith('true')) throw new Error(`the arguments had a prototype of their own: ${told}`);
     }),
     { numRuns: RUNS / 10 },
@@ -149,7 +149,7 @@ t.test('S-29 nor do arguments that a model writes, in a tool that copies them ca
 t.test('S-29 nor does what a model server or a query says', async (t) => {
   const odd = '"__proto__":{"admin":true,"content":"forged"},"constructor":{"prototype":{"admin":true}}';
   for (const stream of [false, true]) {
-    world.models.respond({
+    app.models.respond({
       raw: [
         `data: {"choices":[{"index":0,"delta":{"content":"Hi",${odd}},${odd}}],${odd}}\n\n`,
         `data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"__proto__","function":{"name":"__proto__","arguments":"{}"},${odd}}]}}]}\n\n`,
@@ -157,16 +157,16 @@ t.test('S-29 nor does what a model server or a query says', async (t) => {
         'data: [DONE]\n\n',
       ],
     });
-    const { status, text } = await world.chat(saying('Hi', { stream }), bearer(TOKEN));
+    const { status, text } = await app.chat(saying('Hi', { stream }), bearer(TOKEN));
     t.ok([200, 502].includes(status));
     t.notMatch(text, /forged/);
   }
   for (const path of ['/v1/models', '/v1/conversations']) {
-    await world.get(`${path}?__proto__[admin]=true&constructor[prototype][admin]=true&__proto__.admin=true`, bearer(TOKEN));
+    await app.get(`${path}?__proto__[admin]=true&constructor[prototype][admin]=true&__proto__.admin=true`, bearer(TOKEN));
   }
   assertClean();
   t.strictSame(
-    world.server.logs.filter(({ level }) => level === 'error' || level === 'fatal'),
+    app.server.logs.filter(({ level }) => level === 'error' || level === 'fatal'),
     [],
   );
 });

@@ -1,7 +1,7 @@
 import { ManualClock } from '@plugboard/kernel/testing';
 import t from 'tap';
 import { eventually } from '../support/eventually.js';
-import type { World } from '../support/world.js';
+import type { TestServer } from '../support/test-server.js';
 import { besieged } from './support/besieged.js';
 import { everyRoute } from './support/every-route.js';
 import { decisionOf, sent } from './support/sent.js';
@@ -17,33 +17,33 @@ async function tenSeconds(clock: ManualClock): Promise<void> {
 }
 
 /** What is decided about a token on each route that asks for one. */
-function decisions(world: World, value: string) {
-  const routes = everyRoute(world).filter(({ access }) => access !== 'public');
+function decisions(app: TestServer, value: string) {
+  const routes = everyRoute(app).filter(({ access }) => access !== 'public');
   return Promise.all(
     routes.map(async (call) => {
-      const told = await sent(world, call, [['authorization', `Bearer ${value}`]]);
+      const told = await sent(app, call, [['authorization', `Bearer ${value}`]]);
       return `${decisionOf(told)}: ${call.route}`;
     }),
   );
 }
 
 for (const [how, end] of [
-  ['revoked', (world: World) => tokenCommand(world, 'revoke', {}, 'ci')],
-  ['rotated without a grace', (world: World) => tokenCommand(world, 'rotate', { grace: '0s' }, 'ci')],
+  ['revoked', (app: TestServer) => tokenCommand(app, 'revoke', {}, 'ci')],
+  ['rotated without a grace', (app: TestServer) => tokenCommand(app, 'rotate', { grace: '0s' }, 'ci')],
 ] as const) {
   t.test(`S-12 a token that is ${how} is refused on every route within ten seconds, without a restart`, async (t) => {
     const clock = new ManualClock();
-    const world = await besieged(t, { clock });
-    const secret = await tokenCommand(world, 'create', { project: 'default', name: 'ci' });
+    const app = await besieged(t, { clock });
+    const secret = await tokenCommand(app, 'create', { project: 'default', name: 'ci' });
     await tenSeconds(clock);
-    const before = await decisions(world, secret);
+    const before = await decisions(app, secret);
     t.strictSame(
       before.filter((decision) => !decision.startsWith('let in')),
       [],
     );
-    await end(world);
+    await end(app);
     await tenSeconds(clock);
-    const after = await decisions(world, secret);
+    const after = await decisions(app, secret);
     t.strictSame(
       after.filter((decision) => !decision.startsWith('unknown')),
       [],
@@ -54,10 +54,10 @@ for (const [how, end] of [
 
 t.test('S-12 a token that expires is refused on every route from that moment on', async (t) => {
   const clock = new ManualClock();
-  const world = await besieged(t, { clock });
-  const secret = await tokenCommand(world, 'create', { project: 'default', name: 'ci', expires: '60s' });
+  const app = await besieged(t, { clock });
+  const secret = await tokenCommand(app, 'create', { project: 'default', name: 'ci', expires: '60s' });
   await tenSeconds(clock);
-  t.ok((await decisions(world, secret)).every((decision) => decision.startsWith('let in')));
+  t.ok((await decisions(app, secret)).every((decision) => decision.startsWith('let in')));
   clock.advance(50_000);
-  t.ok((await decisions(world, secret)).every((decision) => decision.startsWith('unknown')));
+  t.ok((await decisions(app, secret)).every((decision) => decision.startsWith('unknown')));
 });

@@ -53,10 +53,10 @@ const ADMINISTRATION = [
 ];
 
 t.test('S-10 these are all routes of the distribution: none of them changes the configuration', async (t) => {
-  const world = await besieged(t);
-  t.strictSame(Object.fromEntries(everyRoute(world).map(({ route, access }) => [route, access])), ROUTES);
+  const app = await besieged(t);
+  t.strictSame(Object.fromEntries(everyRoute(app).map(({ route, access }) => [route, access])), ROUTES);
   t.strictSame(
-    world.server.server
+    app.server.server
       .descriptions()
       .flatMap(({ kind, label, text }) => (kind === 'route' ? [`${label} ${text}`] : []))
       .sort(),
@@ -70,12 +70,12 @@ for (const [who, auth, headers] of [
   ['a caller of an open server', '', {}],
 ] as const) {
   t.test(`S-10 ${who} finds nothing that administers the server, and changes no file`, async (t) => {
-    const world = await besieged(t, auth === undefined ? {} : { auth });
-    const entries = world.server.server.host.entries();
-    const before = treeOf(world.server.folder, { but: /^data\// });
+    const app = await besieged(t, auth === undefined ? {} : { auth });
+    const entries = app.server.server.host.entries();
+    const before = treeOf(app.server.folder, { but: /^data\// });
     for (const path of ADMINISTRATION) {
       for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']) {
-        const reply = await fetch(world.url + path, {
+        const reply = await fetch(app.url + path, {
           method,
           headers: { ...headers, 'content-type': 'application/json' },
           ...(method === 'GET'
@@ -85,17 +85,17 @@ for (const [who, auth, headers] of [
         t.ok([403, 404, 405].includes(reply.status), `${method} ${path}: ${reply.status}`);
       }
     }
-    t.same(world.server.server.host.entries(), entries);
-    t.same(treeOf(world.server.folder, { but: /^data\// }), before);
+    t.same(app.server.server.host.entries(), entries);
+    t.same(treeOf(app.server.folder, { but: /^data\// }), before);
   });
 }
 
 t.test('S-14 a token of one scope is let in where a route asks for that one alone, and nowhere else', async (t) => {
-  const world = await besieged(t);
-  for (const call of everyRoute(world)) {
+  const app = await besieged(t);
+  for (const call of everyRoute(app)) {
     const wanted = ROUTES[call.route] ?? call.access;
     for (const scope of SCOPES) {
-      const told = await sent(world, call, [['authorization', `Bearer ${tokenFor(scope)}`]]);
+      const told = await sent(app, call, [['authorization', `Bearer ${tokenFor(scope)}`]]);
       const mayCall = wanted === 'public' || wanted.every((one) => one === scope);
       t.equal(decisionOf(told), mayCall ? 'let in' : 'forbidden', `${scope}: ${call.route}`);
       if (mayCall) continue;
@@ -104,22 +104,22 @@ t.test('S-14 a token of one scope is let in where a route asks for that one alon
         error: { message: `This API token lacks the scope \`${lacking}\`.`, type: 'svc_error' },
       });
     }
-    const usual = await sent(world, call, [['authorization', `Bearer ${TOKEN}`]]);
+    const usual = await sent(app, call, [['authorization', `Bearer ${TOKEN}`]]);
     t.equal(decisionOf(usual), 'let in', call.route);
   }
 });
 
 t.test('S-14 HEAD asks for what GET does, and an unusual method gets nobody in', async (t) => {
-  const world = await besieged(t);
-  for (const call of everyRoute(world).filter(({ access }) => access !== 'public')) {
+  const app = await besieged(t);
+  for (const call of everyRoute(app).filter(({ access }) => access !== 'public')) {
     for (const method of ['HEAD', 'PUT', 'PATCH', 'QUERY', 'PROPFIND', 'TRACE']) {
       const asked = { ...call, method, takesJson: false };
-      t.equal(decisionOf(await sent(world, asked)), 'unknown', `${method} ${call.path}`);
-      const weak = await sent(world, asked, [['authorization', `Bearer ${tokenFor('admin')}`]]);
-      const isRead = method === 'HEAD' && everyRoute(world).some(({ method, path }) => method === 'GET' && path === call.path);
+      t.equal(decisionOf(await sent(app, asked)), 'unknown', `${method} ${call.path}`);
+      const weak = await sent(app, asked, [['authorization', `Bearer ${tokenFor('admin')}`]]);
+      const isRead = method === 'HEAD' && everyRoute(app).some(({ method, path }) => method === 'GET' && path === call.path);
       t.equal(weak.status, isRead ? 403 : 405, `${method} ${call.path}`);
       for (const header of ['x-http-method', 'x-http-method-override', 'x-method-override']) {
-        t.same(await sent(world, asked, [[header, 'GET']]), await sent(world, asked), header);
+        t.same(await sent(app, asked, [[header, 'GET']]), await sent(app, asked), header);
       }
     }
   }

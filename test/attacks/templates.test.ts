@@ -2,8 +2,8 @@
 import { textOf } from '@plugboard/kernel/testing';
 import t from 'tap';
 import { Caller, type Told, type ToldPage } from '../support/conversing.js';
+import { answerOf, MODEL_KEY, saying } from '../support/test-server.js';
 import { bearer } from '../support/tokens.js';
-import { answerOf, MODEL_KEY, saying } from '../support/world.js';
 import { besieged, TOKEN } from './support/besieged.js';
 
 /** What some engine or other would replace, by something else or by a secret. */
@@ -30,7 +30,7 @@ const PAYLOADS = [
   '\\u0041 \\n \\x41 &lt; &#65; %41 \u0041\u0300',
 ];
 
-const world = await besieged(t, {
+const app = await besieged(t, {
   env: { PROMPT: PAYLOADS.join('\n') },
   files: {
     'prompt.md': PAYLOADS.join('\n'),
@@ -59,16 +59,16 @@ agents:
 defaultAgent: assistant
 `,
 });
-const caller = new Caller(world, TOKEN);
+const caller = new Caller(app, TOKEN);
 const OPS = bearer(TOKEN);
 
 const user = (content: unknown) => ({ role: 'user', content });
 
 t.test('S-30 what callers say reaches the model as it stands, in whatever role, and comes back so', async (t) => {
   for (const text of PAYLOADS) {
-    t.equal(answerOf(await world.chat(saying(text), OPS)), text);
-    t.equal((await world.stream(saying(text), OPS)).text, text);
-    t.strictSame(world.asked.messages, [user(text)]);
+    t.equal(answerOf(await app.chat(saying(text), OPS)), text);
+    t.equal((await app.stream(saying(text), OPS)).text, text);
+    t.strictSame(app.asked.messages, [user(text)]);
     const messages = [
       { role: 'system', content: text },
       user([{ type: 'text', text }]),
@@ -80,12 +80,12 @@ t.test('S-30 what callers say reaches the model as it stands, in whatever role, 
       { role: 'tool', tool_call_id: 'call_1', content: text },
       user(text),
     ];
-    await world.chat({ model: 'assistant', messages }, OPS);
+    await app.chat({ model: 'assistant', messages }, OPS);
     t.strictSame(
-      world.asked.messages.map(({ role, content }) => [role, textOf(content)]),
+      app.asked.messages.map(({ role, content }) => [role, textOf(content)]),
       messages.map(({ role }) => [role, text]),
     );
-    t.match(world.asked.messages[2], { tool_calls: [{ function: { arguments: text } }] });
+    t.match(app.asked.messages[2], { tool_calls: [{ function: { arguments: text } }] });
   }
 });
 
@@ -95,21 +95,21 @@ t.test('S-30 so do the results of tools, their failures, and what the model asks
       [false, text],
       [true, `The tool failed: ${text}`],
     ] as const) {
-      world.models.enqueue({ toolCalls: [{ name: 'say', arguments: { text, fail } }] }, { text });
-      t.equal(answerOf(await world.chat(saying('Say it', { session_id: 'tools' }), OPS)), text);
-      t.match(world.asked.messages.at(-1), { role: 'tool', content: told });
+      app.models.enqueue({ toolCalls: [{ name: 'say', arguments: { text, fail } }] }, { text });
+      t.equal(answerOf(await app.chat(saying('Say it', { session_id: 'tools' }), OPS)), text);
+      t.match(app.asked.messages.at(-1), { role: 'tool', content: told });
     }
   }
 });
 
 t.test('S-30 names of sessions, of models and of metadata are no templates', async (t) => {
   for (const text of PAYLOADS) {
-    const reply = await world.chat(saying('Hi', { model: text, metadata: { [text.slice(0, 64)]: text } }), OPS);
+    const reply = await app.chat(saying('Hi', { model: text, metadata: { [text.slice(0, 64)]: text } }), OPS);
     t.match(reply.body, { model: text });
     const made = (await caller.post('', { metadata: { note: text }, items: [user(text)] })).body as Told;
     t.strictSame([made.metadata, await caller.said(made.id)], [{ note: text }, [`user: ${text}`]]);
     if (/\p{Cc}/u.test(text)) continue; // no key may hold these
-    await world.chat(saying(text, { session_id: text, user: text }), OPS);
+    await app.chat(saying(text, { session_id: text, user: text }), OPS);
     const { data } = (await caller.get(`?user=${encodeURIComponent(text)}`)).body as ToldPage<Told>;
     t.strictSame(
       data.map(({ key }) => key),
@@ -120,18 +120,18 @@ t.test('S-30 names of sessions, of models and of metadata are no templates', asy
 
 t.test('S-30 a prompt is read once, from where the configuration says, and replaces nothing', async (t) => {
   for (const model of ['filed', 'given']) {
-    await world.chat(saying('Hi', { model }), OPS);
-    t.strictSame(world.asked.messages, [{ role: 'system', content: PAYLOADS.join('\n') }, user('Hi')], model);
+    await app.chat(saying('Hi', { model }), OPS);
+    t.strictSame(app.asked.messages, [{ role: 'system', content: PAYLOADS.join('\n') }, user('Hi')], model);
   }
-  await world.chat(saying('Hi', { model: 'written' }), OPS);
-  t.match(world.asked.messages[0], { content: 'one: ${MODEL_KEY} {{7*7}} %s {0}' });
+  await app.chat(saying('Hi', { model: 'written' }), OPS);
+  t.match(app.asked.messages[0], { content: 'one: ${MODEL_KEY} {{7*7}} %s {0}' });
 });
 
 t.test('S-30 a summary is asked for with what was said, as it was said', async (t) => {
   for (const [at, text] of PAYLOADS.entries()) {
-    const before = world.models.requests.length;
-    for (let turn = 0; turn < 3; turn++) await world.chat(saying(text, { model: 'forgetful', session_id: `long-${at}` }), OPS);
-    const asked = world.models.requests
+    const before = app.models.requests.length;
+    for (let turn = 0; turn < 3; turn++) await app.chat(saying(text, { model: 'forgetful', session_id: `long-${at}` }), OPS);
+    const asked = app.models.requests
       .slice(before)
       .map(({ body }) => body.messages.map(({ content }) => textOf(content)).join('\n'));
     const summaries = asked.filter((prompt) => prompt.includes('one JSON object a line'));
@@ -141,8 +141,8 @@ t.test('S-30 a summary is asked for with what was said, as it was said', async (
 });
 
 t.test('S-30 and nothing was ever put in the place of anything', async (t) => {
-  const said = JSON.stringify(world.models.requests.map(({ body }) => body));
+  const said = JSON.stringify(app.models.requests.map(({ body }) => body));
   t.notMatch(said, MODEL_KEY);
   t.notMatch(said, /\b49\b|NaN|\[object|undefined/);
-  t.notMatch(JSON.stringify(world.server.logs), MODEL_KEY);
+  t.notMatch(JSON.stringify(app.server.logs), MODEL_KEY);
 });

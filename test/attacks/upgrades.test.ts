@@ -27,16 +27,16 @@ const UPGRADES: Readonly<Record<string, readonly Pair[]>> = {
 const lines = (pairs: readonly Pair[]) => pairs.map(([name, value]) => `${name}: ${value}`);
 const websocket = lines(UPGRADES.websocket ?? []);
 
-const world = await besieged(t);
+const app = await besieged(t);
 const open = await besieged(t, { auth: '' });
 
 t.test('S-26 a request that asks for an upgrade is decided, and answered, like any other', async (t) => {
-  for (const call of everyRoute(world)) {
+  for (const call of everyRoute(app)) {
     for (const token of [undefined, tokenFor('admin'), TOKEN]) {
       const credential: readonly Pair[] = token === undefined ? [] : [['authorization', `Bearer ${token}`]];
-      const plain = await sent(world, call, credential);
+      const plain = await sent(app, call, credential);
       for (const [protocol, headers] of Object.entries(UPGRADES)) {
-        const upgraded = await sent(world, call, [...headers, ...credential]);
+        const upgraded = await sent(app, call, [...headers, ...credential]);
         t.same([upgraded.status, upgraded.text], [plain.status, plain.text], `${protocol}: ${call.route}`);
       }
     }
@@ -69,7 +69,7 @@ t.test('S-08 S-09 on an open server an upgrade from a foreign page, or under a f
 t.test('S-17 1,000 upgrades without a token are 401, one like the other', async (t) => {
   const statuses = new Map<number, number>();
   for (let hundred = 0; hundred < 10; hundred++) {
-    const clients = await Promise.all(Array.from({ length: 100 }, () => RawClient.open(world.port)));
+    const clients = await Promise.all(Array.from({ length: 100 }, () => RawClient.open(app.port)));
     const replies = clients.map((client) => {
       client.send('GET /v1/models HTTP/1.1', 'Host: localhost', ...websocket, '', '');
       return wholeReply(client);
@@ -88,15 +88,15 @@ t.test('S-22 an upgrade with thousands of headers, or a huge list of protocols, 
     [`Sec-WebSocket-Protocol: ${'a,'.repeat(50_000)}`],
     [`Sec-WebSocket-Extensions: ${'permessage-deflate; '.repeat(5_000)}`],
   ]) {
-    const reply = await rawExchange(world.port, 'GET /v1/models HTTP/1.1', 'Host: localhost', ...websocket, ...headers, '', '');
+    const reply = await rawExchange(app.port, 'GET /v1/models HTTP/1.1', 'Host: localhost', ...websocket, ...headers, '', '');
     t.match([reply.status, JSON.parse(reply.body).error.code], [431, 'headers_too_large']);
   }
   for (const value of [' \t,'.repeat(3_000), `${' '.repeat(100_000)}x`, `x${' '.repeat(15_000)}x`]) {
     const header = `Sec-WebSocket-Protocol: ${value}`;
-    const reply = await rawExchange(world.port, 'GET /v1/models HTTP/1.1', 'Host: localhost', ...websocket, header, '', '');
+    const reply = await rawExchange(app.port, 'GET /v1/models HTTP/1.1', 'Host: localhost', ...websocket, header, '', '');
     t.equal(reply.status, 401);
   }
-  t.match((await world.get('/health')).body, { ready: true });
+  t.match((await app.get('/health')).body, { ready: true });
 });
 
 t.test('S-25 nothing that ships opens a WebSocket as a client', async (t) => {

@@ -1,8 +1,8 @@
 import t, { type Test } from 'tap';
 import { readEventStream } from '../support/server-sent-events.js';
-import { saying, TRANSPORTS, World } from '../support/world.js';
+import { saying, TestServer, TRANSPORTS } from '../support/test-server.js';
 
-const world = await World.start(
+const app = await TestServer.start(
   t,
   `${TRANSPORTS}
 models:
@@ -29,7 +29,7 @@ async function ask(text: string, stream: boolean, session: string, busy?: string
     status,
     headers,
     text: body,
-  } = await world.chat(saying(text, { session_id: session, stream }), {
+  } = await app.chat(saying(text, { session_id: session, stream }), {
     ...(busy !== undefined && { 'x-session-busy': busy }),
   });
   if (stream && status === 200) {
@@ -42,23 +42,23 @@ async function ask(text: string, stream: boolean, session: string, busy?: string
 
 /** Waits until all that was sent so far has arrived at its session: a later request has gone the whole way by then. */
 async function arrived(): Promise<void> {
-  await world.chat(saying('And so on'));
+  await app.chat(saying('And so on'));
 }
 
 /** The model answers this turn when it is let, and all others at once, each with what was said. */
 async function running(t: Test, text: string, stream: boolean, session: string) {
   const gate = Promise.withResolvers<void>();
   t.teardown(() => gate.resolve());
-  const number = world.models.requests.length + 1;
-  world.models.enqueue({ text: ['One', gate.promise, ' moment'] });
+  const number = app.models.requests.length + 1;
+  app.models.enqueue({ text: ['One', gate.promise, ' moment'] });
   const got = ask(text, stream, session);
-  await world.models.received(number);
+  await app.models.received(number);
   return { got, finish: gate.resolve };
 }
 
 /** What was said in the session when the model was asked last. */
 function said(): readonly unknown[] {
-  return world.asked.messages.filter(({ role }) => role === 'user').map(({ content }) => content);
+  return app.asked.messages.filter(({ role }) => role === 'user').map(({ content }) => content);
 }
 
 t.test(
@@ -76,7 +76,7 @@ t.test(
     for (const { status, code, headers } of refused) {
       t.strictSame([status, code, headers.get('retry-after')], [409, 'session_busy', '1']);
     }
-    const asked = world.models.requests.length;
+    const asked = app.models.requests.length;
     first.finish();
     t.equal((await first.got).text, 'One moment');
     const order = Array.from({ length: 1 + QUEUE }, (_, i) => `turn ${i + 1}`);
@@ -85,7 +85,7 @@ t.test(
       order.slice(1),
       'each is answered to what it said',
     );
-    t.equal(world.models.requests.length, asked + QUEUE);
+    t.equal(app.models.requests.length, asked + QUEUE);
     t.strictSame(said(), order);
   },
 );

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { type SessionStore, SessionStores } from '@plugboard/kernel';
 import { ManualClock } from '@plugboard/kernel/testing';
 import t from 'tap';
-import { TRANSPORTS, World } from '../support/world.js';
+import { TestServer, TRANSPORTS } from '../support/test-server.js';
 import { type Attempt, check } from './checker.js';
 import { type Seen, type Send, send } from './client.js';
 import { FAULTS, type Fault, faults } from './faulty-store.js';
@@ -16,7 +16,7 @@ const PATIENCE = 5_000;
 
 const clock = new ManualClock();
 const FAULTY = new URL('./faulty-store.ts', import.meta.url);
-const world = await World.start(
+const app = await TestServer.start(
   t,
   `${TRANSPORTS}
 models:
@@ -29,11 +29,11 @@ sessions: { use: ./faulty.mjs, path: ${JSON.stringify(join(t.testdir(), 'session
 `,
   { clock, files: { 'faulty.mjs': `export { default } from ${JSON.stringify(FAULTY.href)};` } },
 );
-world.models.respond(({ body }) => modelOf(body, () => Promise.resolve()));
-const store: SessionStore = world.server.server.extensions(SessionStores).one();
+app.models.respond(({ body }) => modelOf(body, () => Promise.resolve()));
+const store: SessionStore = app.server.server.extensions(SessionStores).one();
 
 type Turn = Omit<Send, 'url' | 'agent' | 'stream'> & { readonly stream?: boolean };
-const run = (turn: Turn) => send({ stream: false, ...turn, url: world.url, agent: 'assistant' });
+const run = (turn: Turn) => send({ stream: false, ...turn, url: app.url, agent: 'assistant' });
 
 async function settled(): Promise<void> {
   for (let i = 0; i < 10; i++) await new Promise((resolve) => setImmediate(resolve));

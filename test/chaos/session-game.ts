@@ -7,18 +7,18 @@ import {
   call,
   collect,
   END,
-  type Line,
+  type ModelStep,
   request,
-  runtimeIn,
   ScriptedModel,
   single,
+  startRuntime,
   user,
 } from '../../plugins/agent-runtime/test/harness.js';
 import { type Attempt, check, type Kept, type Verdict } from './checker.js';
 import { answerTo, NOTE, roundsOf, textOfTurn } from './known-turns.js';
 import { type Life, MortalStore } from './mortal-store.js';
 
-const SETTLE = 5_000;
+const SETTLE_TIMEOUT = 5_000;
 const MINUTE = 60_000;
 /** After so many steps with nothing in the way, what has not ended never will. */
 const MOST_STEPS = 500;
@@ -59,7 +59,7 @@ export class SessionGame {
   /** Model and tool calls that wait to go on. */
   #gates: (() => void)[] = [];
   #life: Life = this.#store.live();
-  #world: Awaited<ReturnType<typeof runtimeIn>> | undefined;
+  #app: Awaited<ReturnType<typeof startRuntime>> | undefined;
   #count = 0;
 
   static async begin(): Promise<SessionGame> {
@@ -81,7 +81,7 @@ export class SessionGame {
       this.#store.isSlow = true;
     },
     release: () => this.#store.release(),
-    wait: async () => this.#clock.advance(SETTLE),
+    wait: async () => this.#clock.advance(SETTLE_TIMEOUT),
     /** Nobody uses a session for long enough that it leaves the memory. */
     evict: async () => {
       if (this.#open.size === 0) this.#clock.advance(16 * MINUTE);
@@ -160,7 +160,7 @@ export class SessionGame {
     const attempt: Attempt = { session: key, who: key, text: textOfTurn(key, ++this.#count, kind), saw: 'nothing' };
     this.#journal.push(attempt);
     const caller = new AbortController();
-    const target = this.#world?.target(this.#agent(key));
+    const target = this.#app?.target(this.#agent(key));
     if (!target) throw new Error('there is no server');
     const events = this.#runtime.run(
       request(target, { messages: [user(attempt.text)], session: { key, busy }, signal: caller.signal }),
@@ -189,7 +189,7 @@ export class SessionGame {
   }
 
   async #start(): Promise<void> {
-    this.#world = await runtimeIn({
+    this.#app = await startRuntime({
       agents: {
         assistant: { model: 'fast', tools: ['clock'] },
         keeper: { model: 'fast', tools: ['clock'], onRestart: 'keep-input' },
@@ -207,7 +207,7 @@ export class SessionGame {
     });
   }
 
-  #answer(messages: readonly Message[]): Line[] {
+  #answer(messages: readonly Message[]): ModelStep[] {
     const asked = messages.findLastIndex(({ role }) => role === 'user');
     const text = String(messages[asked]?.content);
     const round = messages.slice(asked).filter(({ role }) => role === 'tool').length;
@@ -230,7 +230,7 @@ export class SessionGame {
       await ticks();
       for (const goOn of this.#gates.splice(0)) goOn();
       await ticks();
-      if (this.#gates.length === 0 && this.#open.size > 0) this.#clock.advance(SETTLE);
+      if (this.#gates.length === 0 && this.#open.size > 0) this.#clock.advance(SETTLE_TIMEOUT);
     }
   }
 
@@ -250,7 +250,7 @@ export class SessionGame {
     await ticks();
     for (let i = 0; !isOver; i++) {
       if (i === MOST_STEPS) throw new Error('what was asked of a session does not end');
-      this.#clock.advance(SETTLE);
+      this.#clock.advance(SETTLE_TIMEOUT);
       await ticks();
     }
     await over;
@@ -264,8 +264,8 @@ export class SessionGame {
   }
 
   get #runtime() {
-    if (!this.#world) throw new Error('there is no server');
-    return this.#world.runtime;
+    if (!this.#app) throw new Error('there is no server');
+    return this.#app.runtime;
   }
 
   #session(which: number): string {

@@ -2,28 +2,28 @@ import { Agent, run, setDefaultOpenAIClient, setOpenAIAPI, setTracingDisabled } 
 import OpenAI from 'openai';
 import t from 'tap';
 import { EQUIPPED, equipment, readTreasure } from '../support/equipped.js';
-import { World } from '../support/world.js';
+import { TestServer } from '../support/test-server.js';
 
-const world = await World.start(t, EQUIPPED, equipment);
+const app = await TestServer.start(t, EQUIPPED, equipment);
 const prompt = 'Where is the treasure?';
 const hunt = [{ toolCalls: [readTreasure] }, { text: ['Under', ' the', ' oak.'] }];
 
 setTracingDisabled(true);
 setOpenAIAPI('chat_completions');
-setDefaultOpenAIClient(new OpenAI({ baseURL: `${world.url}/v1`, apiKey: 'any', maxRetries: 0 }));
+setDefaultOpenAIClient(new OpenAI({ baseURL: `${app.url}/v1`, apiKey: 'any', maxRetries: 0 }));
 
 const agent = new Agent({ name: 'Finder', instructions: 'Be brief.', model: 'assistant' });
 
 t.test('C-182 @openai/agents over chat completions: a run', async (t) => {
-  world.models.enqueue(...hunt);
+  app.models.enqueue(...hunt);
   const result = await run(agent, prompt);
   t.equal(result.finalOutput, 'Under the oak.');
   t.equal(result.newItems.length, 1, 'one message, and no call of a tool');
-  t.match(world.asked.messages, [{ role: 'system', content: 'Be brief.' }, { role: 'user' }]);
+  t.match(app.asked.messages, [{ role: 'system', content: 'Be brief.' }, { role: 'user' }]);
 });
 
 t.test('C-182 @openai/agents over chat completions: a stream', async (t) => {
-  world.models.enqueue(...hunt);
+  app.models.enqueue(...hunt);
   const result = await run(agent, prompt, { stream: true });
   const deltas: string[] = [];
   for await (const delta of result.toTextStream()) deltas.push(delta);
@@ -37,10 +37,10 @@ t.test('C-182 @openai/agents over chat completions: a conversation, and an error
   const second = await run(agent, [...first.history, { role: 'user', content: 'Two' }]);
   t.equal(second.finalOutput, 'Two');
   t.strictSame(
-    world.asked.messages.map(({ role }) => role),
+    app.asked.messages.map(({ role }) => role),
     ['system', 'user', 'assistant', 'user'],
   );
-  world.models.enqueue({ status: 400 }, { text: ['Half', ' of it'], cut: { afterEvents: 2 } });
+  app.models.enqueue({ status: 400 }, { text: ['Half', ' of it'], cut: { afterEvents: 2 } });
   await t.rejects(run(agent, prompt), /^502 The model connection failed/);
   const broken = await run(agent, prompt, { stream: true });
   await t.rejects(async () => {

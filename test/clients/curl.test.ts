@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { ManualClock } from '@plugboard/kernel/testing';
 import t from 'tap';
 import { EQUIPPED, equipment, readTreasure } from '../support/equipped.js';
-import { saying, World } from '../support/world.js';
+import { saying, TestServer } from '../support/test-server.js';
 
 /** The transcript that is on file. With `UPDATE_FIXTURES=1` in the environment it is replaced by what there is now. */
 function golden(name: string, now: string): string {
@@ -15,12 +15,12 @@ function golden(name: string, now: string): string {
 }
 
 /** What `curl -N -i` shows of a chat request, to the letter but for ids, the date, and the line ends of the head. */
-async function transcript(world: World, body: object): Promise<string> {
+async function transcript(app: TestServer, body: object): Promise<string> {
   const args = [
     '-sS',
     '-N',
     '-i',
-    `${world.url}/v1/chat/completions`,
+    `${app.url}/v1/chat/completions`,
     '-H',
     'content-type: application/json',
     '-d',
@@ -36,19 +36,19 @@ async function transcript(world: World, body: object): Promise<string> {
 }
 
 t.test('C-183 what curl shows of a stream is the golden file', async (t) => {
-  const world = await World.start(t, EQUIPPED, { ...equipment, clock: new ManualClock() });
-  world.models.enqueue(
+  const app = await TestServer.start(t, EQUIPPED, { ...equipment, clock: new ManualClock() });
+  app.models.enqueue(
     { text: 'Let me look.', toolCalls: [readTreasure], usage: { promptTokens: 30, completionTokens: 9 } },
     { text: ['Under ', 'the "oak" 🌳', '\n'], usage: { promptTokens: 50, completionTokens: 5 } },
   );
   const asked = saying('Where is the treasure?', { stream: true, stream_options: { include_usage: true } });
-  const shown = await transcript(world, asked);
+  const shown = await transcript(app, asked);
   t.equal(shown, golden('curl-stream.txt', shown));
 });
 
 t.test('C-183 what curl shows of a stream that fails is the golden file', async (t) => {
-  const world = await World.start(t, EQUIPPED, { ...equipment, clock: new ManualClock() });
-  world.models.enqueue({ text: ['Under ', 'the'], cut: { afterEvents: 2 } });
-  const shown = await transcript(world, saying('Where is the treasure?', { stream: true }));
+  const app = await TestServer.start(t, EQUIPPED, { ...equipment, clock: new ManualClock() });
+  app.models.enqueue({ text: ['Under ', 'the'], cut: { afterEvents: 2 } });
+  const shown = await transcript(app, saying('Where is the treasure?', { stream: true }));
   t.equal(shown, golden('curl-failure.txt', shown));
 });

@@ -2,14 +2,14 @@ import * as openai7 from 'openai';
 import * as openai6 from 'openai-6';
 import t from 'tap';
 import { EQUIPPED, equipment, readTreasure } from '../support/equipped.js';
+import { TestServer, TRANSPORTS } from '../support/test-server.js';
 import { TOKENS, tokens } from '../support/tokens.js';
-import { TRANSPORTS, World } from '../support/world.js';
 
 /** The two lines of the SDK that are in use; of the older one we use what the newer one has too. */
 const libraries = { 'openai 7': openai7, 'openai 6': openai6 as unknown as typeof openai7 };
 
-const world = await World.start(t, EQUIPPED, equipment);
-const closed = await World.start(
+const app = await TestServer.start(t, EQUIPPED, equipment);
+const closed = await TestServer.start(
   t,
   `${TRANSPORTS}
 models:
@@ -37,10 +37,10 @@ async function failure(asking: PromiseLike<unknown>): Promise<InstanceType<typeo
 }
 
 for (const [library, { OpenAI, ...sdk }] of Object.entries(libraries)) {
-  const client = new OpenAI({ baseURL: `${world.url}/v1`, apiKey: 'any' });
+  const client = new OpenAI({ baseURL: `${app.url}/v1`, apiKey: 'any' });
 
   t.test(`C-180 ${library}: create`, async (t) => {
-    world.models.enqueue(...hunt);
+    app.models.enqueue(...hunt);
     const completion = await client.chat.completions.create(request);
     t.equal(completion.choices[0]?.message.content, 'Under the oak.');
     t.equal(completion.choices[0]?.finish_reason, 'stop');
@@ -49,7 +49,7 @@ for (const [library, { OpenAI, ...sdk }] of Object.entries(libraries)) {
   });
 
   t.test(`C-180 ${library}: a stream, chunk by chunk`, async (t) => {
-    world.models.enqueue(...hunt);
+    app.models.enqueue(...hunt);
     const stream = await client.chat.completions.create({ ...request, stream: true, stream_options: { include_usage: true } });
     let text = '';
     let tokens = 0;
@@ -65,7 +65,7 @@ for (const [library, { OpenAI, ...sdk }] of Object.entries(libraries)) {
   });
 
   t.test(`C-180 ${library}: the helper .stream()`, async (t) => {
-    world.models.enqueue(...hunt);
+    app.models.enqueue(...hunt);
     const deltas: string[] = [];
     const stream = client.chat.completions.stream({ ...request, stream_options: { include_usage: true } });
     stream.on('content', (delta) => deltas.push(delta));
@@ -89,16 +89,16 @@ for (const [library, { OpenAI, ...sdk }] of Object.entries(libraries)) {
   t.test(`C-180 ${library}: abort`, async (t) => {
     const gate = Promise.withResolvers<void>();
     t.teardown(() => gate.resolve());
-    const number = world.models.requests.length + 1;
-    world.models.enqueue({ text: ['Once', gate.promise] });
+    const number = app.models.requests.length + 1;
+    app.models.enqueue({ text: ['Once', gate.promise] });
     const stream = await client.chat.completions.create({ ...request, stream: true });
     for await (const chunk of stream) if (chunk.choices[0]?.delta.content) stream.controller.abort();
-    t.equal(await (await world.models.received(number)).ended, 'aborted');
+    t.equal(await (await app.models.received(number)).ended, 'aborted');
 
-    world.models.enqueue({ before: gate.promise });
+    app.models.enqueue({ before: gate.promise });
     const abort = new AbortController();
     const asking = client.chat.completions.create(request, { signal: abort.signal });
-    const asked = await world.models.received(number + 1);
+    const asked = await app.models.received(number + 1);
     abort.abort();
     t.type(await failure(asking), sdk.APIUserAbortError);
     t.equal(await asked.ended, 'aborted');
@@ -112,7 +112,7 @@ for (const [library, { OpenAI, ...sdk }] of Object.entries(libraries)) {
     const stream = client.chat.completions.stream(say('Three'), { headers: { 'X-Session-Id': session } });
     t.equal(await stream.finalContent(), 'Three');
     t.strictSame(
-      world.asked.messages.map(({ content }) => content),
+      app.asked.messages.map(({ content }) => content),
       ['One', 'One', 'Two', 'Two', 'Three'],
     );
   });
@@ -162,9 +162,9 @@ for (const [library, { OpenAI, ...sdk }] of Object.entries(libraries)) {
   });
 
   t.test(`C-132 C-180 ${library}: a turn of a session that failed is not asked for again`, async (t) => {
-    const number = world.models.requests.length;
-    world.models.enqueue({ status: 400 });
+    const number = app.models.requests.length;
+    app.models.enqueue({ status: 400 });
     t.type(await failure(client.chat.completions.create({ ...request, user: library })), sdk.InternalServerError);
-    t.equal(world.models.requests.length, number + 1);
+    t.equal(app.models.requests.length, number + 1);
   });
 }

@@ -1,6 +1,6 @@
 import type { Test } from 'tap';
+import { ASSISTANT, type Reply, TestServer, TRANSPORTS } from './test-server.js';
 import { bearer } from './tokens.js';
-import { ASSISTANT, type Reply, TRANSPORTS, World } from './world.js';
 
 /** What a server of conversations serves. */
 export const CONVERSING = `${TRANSPORTS}  conversations: {}\n`;
@@ -37,11 +37,11 @@ export interface ToldPage<T> {
 
 /** Calls `/v1/conversations` and what is below, as one caller. */
 export class Caller {
-  readonly #world: World;
+  readonly #app: TestServer;
   readonly #headers: Readonly<Record<string, string>>;
 
-  constructor(world: World, token?: string) {
-    this.#world = world;
+  constructor(app: TestServer, token?: string) {
+    this.#app = app;
     this.#headers = bearer(token);
   }
 
@@ -59,7 +59,7 @@ export class Caller {
 
   /** A body is sent where there is one, a string as it stands. */
   send(method: string, path: string, body?: unknown): Promise<Reply> {
-    return this.#world.request(method, `/v1/conversations${path}`, this.#headers, body);
+    return this.#app.request(method, `/v1/conversations${path}`, this.#headers, body);
   }
 
   /** A new conversation. @throws Error where there is none. */
@@ -86,7 +86,7 @@ export function good<T>(reply: Reply): T {
 }
 
 /** A server of conversations with one agent, open to everybody. */
-export async function conversing(t: Test, yaml = CONVERSING + ASSISTANT, options: Parameters<typeof World.start>[2] = {}) {
-  const world = await World.start(t, yaml, options);
-  return { world, caller: new Caller(world) };
+export async function conversing(t: Test, yaml = CONVERSING + ASSISTANT, options: Parameters<typeof TestServer.start>[2] = {}) {
+  const app = await TestServer.start(t, yaml, options);
+  return { app, caller: new Caller(app) };
 }

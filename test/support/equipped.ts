@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import type { StartServerOptions } from '@plugboard/kernel/testing';
-import { TRANSPORTS } from './world.js';
+import { TRANSPORTS } from './test-server.js';
 
 /** An agent with real tools: the clock, and an MCP server that reads the files of a folder. */
 export const EQUIPPED = `${TRANSPORTS}

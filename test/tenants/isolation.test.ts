@@ -1,7 +1,7 @@
 import { textOf } from '@plugboard/kernel/testing';
 import fc from 'fast-check';
 import t from 'tap';
-import { TRANSPORTS, World } from '../support/world.js';
+import { TestServer, TRANSPORTS } from '../support/test-server.js';
 import { ACTIONS, type Step, Tenant } from './tenant.js';
 
 /** Runs, and steps of each tenant in one. `PLUGBOARD_CHAOS` asks for many. */
@@ -9,7 +9,7 @@ const [RUNS, STEPS] = process.env.PLUGBOARD_CHAOS ? [200, 60] : [15, 40];
 
 t.setTimeout(RUNS * 8_000);
 
-const world = await World.start(
+const app = await TestServer.start(
   t,
   `${TRANSPORTS}  conversations: {}
 sessions: { use: sqlite, path: ./sessions.db }
@@ -31,7 +31,7 @@ defaultAgent: assistant
 `,
 );
 // It says all that it was told: whatever reached it by mistake comes to light.
-world.models.respond(({ body }) => ({ text: body.messages.map(({ content }) => textOf(content)).join(' | ') }));
+app.models.respond(({ body }) => ({ text: body.messages.map(({ content }) => textOf(content)).join(' | ') }));
 
 const step: fc.Arbitrary<Step> = fc.record({
   action: fc.constantFrom(...ACTIONS),
@@ -48,7 +48,7 @@ t.test('S-01 S-03 S-04 two tenants that do whatever they like, side by side, see
   await fc.assert(
     fc.asyncProperty(steps, steps, async (ones, twos) => {
       const run = runs++;
-      const [one, two] = [new Tenant('one', run, world), new Tenant('two', run, world)];
+      const [one, two] = [new Tenant('one', run, app), new Tenant('two', run, app)];
       one.meet(two);
       two.meet(one);
       await Promise.all([one.play(ones), two.play(twos)]);
@@ -61,7 +61,7 @@ t.test('S-01 S-03 S-04 two tenants that do whatever they like, side by side, see
     }),
     { numRuns: RUNS, endOnFailure: true },
   );
-  for (const { body } of world.models.requests) {
+  for (const { body } of app.models.requests) {
     const told = JSON.stringify(body);
     if (told.includes('of-one') && told.includes('of-two')) t.fail(`a model was told of both: ${told}`);
   }

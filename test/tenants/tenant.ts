@@ -1,5 +1,5 @@
 import { conversationId } from '@plugboard/kernel';
-import type { World } from '../support/world.js';
+import type { TestServer } from '../support/test-server.js';
 
 /** One thing that a tenant does, with numbers that pick from what is there at the time. */
 export interface Step {
@@ -59,16 +59,16 @@ export class Tenant {
   /** Everything that was wrong, as sentences. */
   readonly faults: string[] = [];
   steps = 0;
-  readonly #world: World;
+  readonly #app: TestServer;
   /** Told apart from those of other runs. */
   readonly #run: number;
   #other: Tenant | undefined;
 
-  constructor(name: string, run: number, world: World) {
+  constructor(name: string, run: number, app: TestServer) {
     this.name = name;
     this.secret = `secret-of-${name}`;
     this.#run = run;
-    this.#world = world;
+    this.#app = app;
   }
 
   meet(other: Tenant): void {
@@ -209,7 +209,7 @@ export class Tenant {
 
   /** Whatever is asked, nothing of the other tenant may stand in the answer. */
   async #ask({ path, body, headers = {}, method = body ? 'POST' : 'GET' }: Asked): Promise<Answer> {
-    const response = await fetch(this.#world.url + path, {
+    const response = await fetch(this.#app.url + path, {
       method,
       headers: {
         authorization: `Bearer token-of-${this.name}-0123456789`,

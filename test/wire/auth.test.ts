@@ -5,8 +5,8 @@ import fc from 'fast-check';
 import t from 'tap';
 import { RawClient, replyOf } from '../../plugins/transport-http/test/raw-client.js';
 import { rawChat, rawExchange, wholeReply } from '../support/raw-exchange.js';
+import { answerOf, errorOf, saying, TestServer, TRANSPORTS } from '../support/test-server.js';
 import { bearer } from '../support/tokens.js';
-import { answerOf, errorOf, saying, TRANSPORTS, World } from '../support/world.js';
 
 const CHAT = '/v1/chat/completions';
 
@@ -33,8 +33,8 @@ auth:
       - { name: reader, project: acme, token: ${READER}, scopes: ["models:read"] }
 `;
 
-const open = await World.start(t, AGENTS);
-const closed = await World.start(t, AGENTS + TOKENS);
+const open = await TestServer.start(t, AGENTS);
+const closed = await TestServer.start(t, AGENTS + TOKENS);
 
 /** One request for each route that asks for a credential, and some that do not exist. */
 const ROUTES = [
@@ -49,10 +49,10 @@ const ROUTES = [
   ['OPTIONS', CHAT],
 ] as const;
 
-function ask(world: World, method: string, path: string, headers: Readonly<Record<string, string>>): Promise<Response> {
+function ask(app: TestServer, method: string, path: string, headers: Readonly<Record<string, string>>): Promise<Response> {
   const body = path.startsWith(CHAT) ? JSON.stringify(saying('Hi', { model: 'billing' })) : '{}';
   const type = { 'content-type': 'application/json' };
-  return fetch(world.url + path, { method, headers: { ...type, ...headers }, ...(method === 'POST' && { body }) });
+  return fetch(app.url + path, { method, headers: { ...type, ...headers }, ...(method === 'POST' && { body }) });
 }
 
 t.test('C-140 an open server takes whatever comes as a credential, and answers without one', async (t) => {
@@ -81,17 +81,17 @@ t.test('C-143 probes need no token, and name no agent and no model', async (t) =
 t.test(
   'C-144 C-145 a project’s token has its agents only; a token of default and an open server have all, and the models',
   async (t) => {
-    for (const [world, token, names] of [
+    for (const [app, token, names] of [
       [closed, ACME, ['billing']],
       [closed, DEFAULT, ['assistant', 'billing', 'fast']],
       [open, undefined, ['assistant', 'billing', 'fast']],
     ] as const) {
-      const { data } = (await world.get('/v1/models', bearer(token))).body as { data: { id: string }[] };
+      const { data } = (await app.get('/v1/models', bearer(token))).body as { data: { id: string }[] };
       t.strictSame(
         data.map(({ id }) => id),
         names,
       );
-      for (const model of names) t.equal((await world.chat(saying('Hi', { model }), bearer(token))).status, 200, model);
+      for (const model of names) t.equal((await app.chat(saying('Hi', { model }), bearer(token))).status, 200, model);
     }
     t.equal((await closed.chat(saying('Hi'), bearer(ACME))).status, 403);
     t.equal(closed.models.requests.length > 0, true);
@@ -174,19 +174,22 @@ t.test('S-05 whatever stands in the header is the one 401', async () => {
 
 t.test('C-146 tokens appear neither in the log nor in an answer', async (t) => {
   const canary = 'canary-token-0123456789';
-  const world = await World.start(t, `${AGENTS}auth: { bearer: { tokens: [{ name: ops, project: acme, token: ${canary} }] } }\n`);
+  const app = await TestServer.start(
+    t,
+    `${AGENTS}auth: { bearer: { tokens: [{ name: ops, project: acme, token: ${canary} }] } }\n`,
+  );
   const told: string[] = [];
   for (const token of [canary, `${canary}x`, ` ${canary} `]) {
     for (const [method, path] of ROUTES) {
-      const reply = await ask(world, method, path, { authorization: `Bearer ${token}`, 'x-api-key': canary });
+      const reply = await ask(app, method, path, { authorization: `Bearer ${token}`, 'x-api-key': canary });
       told.push(await reply.text(), JSON.stringify([...reply.headers]));
     }
   }
   t.match(told.join(), /chat\.completion/);
-  await world.stop();
+  await app.stop();
   t.notMatch(told.join(), canary);
-  t.notMatch(JSON.stringify(world.server.logs), canary);
-  t.notMatch(JSON.stringify(world.models.requests), canary);
+  t.notMatch(JSON.stringify(app.server.logs), canary);
+  t.notMatch(JSON.stringify(app.models.requests), canary);
 });
 
 t.test('S-06 addresses and keys in a request change no call to a model, and lead nowhere else', async (t) => {
@@ -226,8 +229,8 @@ t.test('S-06 addresses and keys in a request change no call to a model, and lead
 
 t.test('S-16 names of files in a request open none', async (t) => {
   const files = { 'secret.md': 'The treasure lies under the oak.' };
-  const world = await World.start(t, AGENTS, { files });
-  const file = `${world.server.folder}/secret.md`;
+  const app = await TestServer.start(t, AGENTS, { files });
+  const file = `${app.server.folder}/secret.md`;
   for (const name of [file, './secret.md', 'secret.md', `file://${file}`, '../'.repeat(20) + file]) {
     const fields = {
       promptFile: name,
@@ -238,15 +241,15 @@ t.test('S-16 names of files in a request open none', async (t) => {
       plugins: [name],
       instructions: name,
     };
-    const reply = await world.chat(saying('Hi', { ...fields, session_id: name }), { 'x-prompt-file': name });
+    const reply = await app.chat(saying('Hi', { ...fields, session_id: name }), { 'x-prompt-file': name });
     t.equal(reply.status, 200);
     t.equal(answerOf(reply), 'Hi');
-    t.match(world.asked.messages[0], { role: 'system', content: 'You are the assistant.' });
-    t.equal((await world.chat(saying('Hi', { model: name }))).status, 400);
-    t.equal((await world.get(`/v1/models/${encodeURIComponent(name)}`)).status, 404);
-    t.equal((await world.get(`/v1/conversations/${encodeURIComponent(name)}`)).status, 404);
+    t.match(app.asked.messages[0], { role: 'system', content: 'You are the assistant.' });
+    t.equal((await app.chat(saying('Hi', { model: name }))).status, 400);
+    t.equal((await app.get(`/v1/models/${encodeURIComponent(name)}`)).status, 404);
+    t.equal((await app.get(`/v1/conversations/${encodeURIComponent(name)}`)).status, 404);
   }
-  t.notMatch(JSON.stringify(world.models.requests), 'treasure');
+  t.notMatch(JSON.stringify(app.models.requests), 'treasure');
 });
 
 t.test('S-09 a foreign Host is refused on every route of an open server but those of probes', async (t) => {
@@ -334,7 +337,7 @@ t.test('S-21 what could grow without bound has a bound', async (t) => {
 });
 
 t.test('S-23 a Host that is none is a 400 everywhere', async (t) => {
-  for (const world of [open, closed]) {
+  for (const app of [open, closed]) {
     for (const path of ['/v1/models', '/health', '/nowhere']) {
       for (const host of [
         'a@evil.com',
@@ -344,7 +347,7 @@ t.test('S-23 a Host that is none is a 400 everywhere', async (t) => {
         '[::1',
         'localhost:x',
       ]) {
-        t.equal((await rawExchange(world.port, `GET ${path} HTTP/1.1`, `Host: ${host}`, '', '')).status, 400, `${path} ${host}`);
+        t.equal((await rawExchange(app.port, `GET ${path} HTTP/1.1`, `Host: ${host}`, '', '')).status, 400, `${path} ${host}`);
       }
     }
   }
@@ -376,7 +379,7 @@ t.test('S-29 no body reaches a prototype', async (t) => {
 });
 
 t.test('S-32 no text of a request begins a line of the log, or a header', async (t) => {
-  const world = await World.start(t, AGENTS);
+  const app = await TestServer.start(t, AGENTS);
   const forged = '\r\n{"level":"error","msg":"forged"}\r\nx-forged: 1\r\n\u2028\u0085';
   for (const body of [
     saying(forged, { model: forged }),
@@ -386,15 +389,15 @@ t.test('S-32 no text of a request begins a line of the log, or a header', async 
     saying(forged, { stream: true }),
     `${forged}{`,
   ]) {
-    const { status, headers } = await world.chat(body);
+    const { status, headers } = await app.chat(body);
     t.ok(status === 200 || status === 400, String(status));
     t.notOk(headers.has('x-forged'));
   }
-  t.equal((await world.get(`/v1/models/${encodeURIComponent(forged)}`)).status, 404);
-  const client = await RawClient.open(world.port);
+  t.equal((await app.get(`/v1/models/${encodeURIComponent(forged)}`)).status, 404);
+  const client = await RawClient.open(app.port);
   client.send('GET /v1/models HTTP/1.1', 'Host: localhost', 'X-Request-Id: a\nmsg: forged', 'Connection: close', '', '');
   t.ok([200, 400].includes(replyOf(await client.ended()).status));
-  await world.stop();
-  t.notOk(world.server.logs.some(({ msg }) => msg === 'forged'));
-  t.equal(world.accessLog.length, 8, 'one line each');
+  await app.stop();
+  t.notOk(app.server.logs.some(({ msg }) => msg === 'forged'));
+  t.equal(app.accessLog.length, 8, 'one line each');
 });

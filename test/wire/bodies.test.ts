@@ -1,7 +1,7 @@
 import t from 'tap';
-import { answerOf, errorOf, saying, World } from '../support/world.js';
+import { answerOf, errorOf, saying, TestServer } from '../support/test-server.js';
 
-const world = await World.start(t);
+const app = await TestServer.start(t);
 
 const user = (content: unknown) => ({ role: 'user', content });
 const messages = [user('Hi')];
@@ -159,7 +159,7 @@ for (const [statement, ...cases] of faults) {
       const asked = typeof body === 'object' ? { session_id: 'untouched', ...body } : body;
       const streams = typeof body === 'object' && body !== null && !('stream' in body) && !('stream_options' in body);
       for (const sent of streams ? [asked, { ...(asked as object), stream: true }] : [asked]) {
-        const reply = await world.chat(sent);
+        const reply = await app.chat(sent);
         t.equal(reply.status, 400, JSON.stringify(body));
         t.equal(reply.headers.get('content-type'), 'application/json; charset=utf-8');
         t.strictSame(Object.keys(errorOf(reply)), ['message', 'type', 'param', 'code']);
@@ -183,27 +183,27 @@ t.test('C-022 C-024 another content type, charset or content encoding: 400, and 
     { 'content-encoding': 'nonsense' },
   ];
   for (const headers of wrong) {
-    const reply = await world.chat(body, headers);
+    const reply = await app.chat(body, headers);
     t.equal(reply.status, 400, JSON.stringify(headers));
     t.match(errorOf(reply), { type: 'invalid_request_error', param: null, code: null });
   }
 });
 
 t.test('C-045 nothing of all this has asked a model or begun a session', async (t) => {
-  t.equal(world.models.requests.length, 0);
-  t.equal(answerOf(await world.chat(saying('First', { session_id: 'untouched' }))), 'First');
-  t.equal(world.asked.messages.filter(({ role }) => role !== 'system').length, 1);
+  t.equal(app.models.requests.length, 0);
+  t.equal(answerOf(await app.chat(saying('First', { session_id: 'untouched' }))), 'First');
+  t.equal(app.asked.messages.filter(({ role }) => role !== 'system').length, 1);
 });
 
 t.test('C-023 a charset of UTF-8 and a byte order mark are taken', async (t) => {
   const body = JSON.stringify(saying('é𝄞'));
   for (const type of ['application/json; charset=utf-8', 'Application/JSON;charset="UTF-8"'])
-    t.equal(answerOf(await world.chat(body, { 'content-type': type })), 'é𝄞');
-  t.equal(answerOf(await world.chat(`\ufeff${body}`)), 'é𝄞');
+    t.equal(answerOf(await app.chat(body, { 'content-type': type })), 'é𝄞');
+  t.equal(answerOf(await app.chat(`\ufeff${body}`)), 'é𝄞');
 });
 
 t.test('C-034 an empty content is taken', async (t) => {
-  for (const content of ['', []]) t.equal((await world.chat({ model, messages: [user(content)] })).status, 200);
+  for (const content of ['', []]) t.equal((await app.chat({ model, messages: [user(content)] })).status, 200);
 });
 
 t.test('C-042 C-043 C-044 one choice, nulls and unknown fields are taken', async (t) => {
@@ -214,11 +214,11 @@ t.test('C-042 C-043 C-044 one choice, nulls and unknown fields are taken', async
     ...['verbosity', 'modalities', 'audio', 'prediction', 'web_search_options', 'service_tier', 'store', 'metadata'],
     ...['safety_identifier', 'prompt_cache_key', 'prompt_cache_retention', 'prompt_cache_options', 'moderation'],
   ];
-  const nulls = await world.chat(saying('Hi', Object.fromEntries(optional.map((name) => [name, null]))));
+  const nulls = await app.chat(saying('Hi', Object.fromEntries(optional.map((name) => [name, null]))));
   t.equal(answerOf(nulls), 'Hi');
   t.notOk(nulls.headers.has('x-ignored-params'), 'null is as good as absent');
-  t.equal(answerOf(await world.chat(saying('Hi', { n: 1 }))), 'Hi');
-  const extras = await world.chat(saying('Hi', { chat_id: '1', top_k: 40, reasoning: {}, provider: [], 'a b': 1 }));
+  t.equal(answerOf(await app.chat(saying('Hi', { n: 1 }))), 'Hi');
+  const extras = await app.chat(saying('Hi', { chat_id: '1', top_k: 40, reasoning: {}, provider: [], 'a b': 1 }));
   t.equal(answerOf(extras), 'Hi');
   t.equal(extras.headers.get('x-ignored-params'), 'chat_id, top_k, reasoning, provider, ?', 'and are named');
 });
@@ -226,12 +226,12 @@ t.test('C-042 C-043 C-044 one choice, nulls and unknown fields are taken', async
 t.test('C-025 a body of the limit is taken, and one over it is refused', async (t) => {
   const limit = 20 * 2 ** 20;
   const half = 'x'.repeat(9 * 2 ** 20);
-  world.models.enqueue({ text: 'That was long.' });
+  app.models.enqueue({ text: 'That was long.' });
   const body = JSON.stringify({ model, messages: [user(half), user(half), user('')] });
   const padded = body + ' '.repeat(limit - body.length);
-  t.equal(answerOf(await world.chat(padded)), 'That was long.');
-  const reply = await world.chat(`${padded} `);
+  t.equal(answerOf(await app.chat(padded)), 'That was long.');
+  const reply = await app.chat(`${padded} `);
   t.equal(reply.status, 413);
   t.match(errorOf(reply), { type: 'invalid_request_error', param: null, code: 'request_too_large' });
-  t.equal((await world.get('/health')).status, 200);
+  t.equal((await app.get('/health')).status, 200);
 });

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { isCompletion } from '../../plugins/transport-chat-completions/test/support/reference-schema.js';
 import { EQUIPPED, equipment, readTreasure } from '../support/equipped.js';
-import { answerOf, saying, World } from '../support/world.js';
+import { answerOf, saying, TestServer } from '../support/test-server.js';
 
 interface Completion {
   readonly id: string;
@@ -11,10 +11,10 @@ interface Completion {
   readonly usage: Readonly<Record<'prompt_tokens' | 'completion_tokens' | 'total_tokens', number>>;
 }
 
-const world = await World.start(t, EQUIPPED, equipment);
+const app = await TestServer.start(t, EQUIPPED, equipment);
 
 async function completion(text: string, fields: object = {}): Promise<Completion> {
-  return (await world.chat(saying(text, fields))).body as Completion;
+  return (await app.chat(saying(text, fields))).body as Completion;
 }
 
 t.test('C-075 C-076 C-077 C-083 a completion has the fields that the service document and the reference name', async (t) => {
@@ -41,7 +41,7 @@ t.test('C-075 C-076 C-077 C-083 a completion has the fields that the service doc
 });
 
 t.test('C-078 usage is the sum over all model calls of the run', async (t) => {
-  world.models.enqueue(
+  app.models.enqueue(
     { toolCalls: [{ name: 'clock', arguments: {} }], usage: { promptTokens: 10, completionTokens: 3, cachedTokens: 4 } },
     { text: 'Late.', usage: { promptTokens: 20, completionTokens: 2, reasoningTokens: 1 } },
   );
@@ -57,7 +57,7 @@ t.test('C-078 usage is the sum over all model calls of the run', async (t) => {
       rejected_prediction_tokens: 0,
     },
   });
-  world.models.enqueue({ text: 'I do not count.', usage: null });
+  app.models.enqueue({ text: 'I do not count.', usage: null });
   t.match((await completion('Hi')).usage, { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 });
 });
 
@@ -65,26 +65,26 @@ t.test('C-079 an agent’s fingerprint stays the same, also over a start, and is
   const { system_fingerprint: own } = await completion('Hi');
   t.match(own, /^fp_\w+$/);
   t.equal((await completion('Bye')).system_fingerprint, own);
-  const streamed = await world.stream(saying('Hi'));
+  const streamed = await app.stream(saying('Hi'));
   t.ok(streamed.chunks.every((chunk) => 'system_fingerprint' in chunk && chunk.system_fingerprint === own));
   t.not((await completion('Hi', { model: 'bare' })).system_fingerprint, own);
-  const restarted = await World.start(t, EQUIPPED, equipment);
+  const restarted = await TestServer.start(t, EQUIPPED, equipment);
   t.match((await restarted.chat(saying('Hi'))).body, { system_fingerprint: own });
 });
 
 t.test('C-080 a run with tool calls is one answer with the last text only', async (t) => {
-  const before = world.models.requests.length;
-  world.models.enqueue(
+  const before = app.models.requests.length;
+  app.models.enqueue(
     { text: 'Let me look.', toolCalls: [readTreasure, { id: 'call_time', name: 'clock', arguments: { timeZone: 'UTC' } }] },
     { text: 'And once more.', toolCalls: [{ id: 'call_list', name: 'files__list_directory', arguments: { path: '.' } }] },
     { text: 'Under the oak.' },
   );
-  const reply = await world.chat(saying('Where is the treasure?'));
+  const reply = await app.chat(saying('Where is the treasure?'));
   t.equal(answerOf(reply), 'Under the oak.');
   t.notMatch(reply.text, /tool_calls|Let me look|once more/);
   t.match((reply.body as Completion).choices[0], { finish_reason: 'stop' });
 
-  const requests = world.models.requests.slice(before).map(({ body }) => body);
+  const requests = app.models.requests.slice(before).map(({ body }) => body);
   t.equal(requests.length, 3);
   const told = requests[2]?.messages ?? [];
   t.match(
@@ -98,7 +98,7 @@ t.test('C-080 a run with tool calls is one answer with the last text only', asyn
 });
 
 t.test('C-081 bodies are what the reference’s schema says', async (t) => {
-  world.models.enqueue(
+  app.models.enqueue(
     { text: 'plain' },
     { text: '', usage: null },
     { toolCalls: [readTreasure] },
@@ -111,22 +111,22 @@ t.test('C-081 bodies are what the reference’s schema says', async (t) => {
     t.ok(isCompletion(body), JSON.stringify({ body, errors: isCompletion.errors }));
   }
   const handedOut = { model: 'fast', tools: [{ type: 'function', function: { name: 'f' } }] };
-  world.models.enqueue({ toolCalls: [{ name: 'f', arguments: {} }] });
+  app.models.enqueue({ toolCalls: [{ name: 'f', arguments: {} }] });
   t.ok(isCompletion(await completion('Hi', handedOut)));
 });
 
 t.test('C-082 an answer cut by its length says so', async (t) => {
-  world.models.enqueue({ text: 'Once upon a', finishReason: 'length' });
+  app.models.enqueue({ text: 'Once upon a', finishReason: 'length' });
   t.match((await completion('Tell me')).choices[0], { message: { content: 'Once upon a' }, finish_reason: 'length' });
-  world.models.enqueue({ toolCalls: [{ name: 'clock', arguments: {} }] }, { text: 'It is', finishReason: 'length' });
+  app.models.enqueue({ toolCalls: [{ name: 'clock', arguments: {} }] }, { text: 'It is', finishReason: 'length' });
   t.match((await completion('What time is it?')).choices[0], { message: { content: 'It is' }, finish_reason: 'length' });
 });
 
 t.test('C-084 characters of every kind, and no text at all, survive', async (t) => {
   for (const text of ['😀 𝄞 𠮷', '\u2028\u2029\u0000\u007f\ufffd', '"\\/\b\f\n\r\t', 'e\u0301 ﷽ \u202e', '</script>', '']) {
-    world.models.enqueue({ text }, { text: [...text] });
-    t.equal(answerOf(await world.chat(saying(text))), text);
-    t.equal(world.asked.messages.at(-1)?.content, text, 'in both directions');
-    t.equal((await world.stream(saying(text))).text, text);
+    app.models.enqueue({ text }, { text: [...text] });
+    t.equal(answerOf(await app.chat(saying(text))), text);
+    t.equal(app.asked.messages.at(-1)?.content, text, 'in both directions');
+    t.equal((await app.stream(saying(text))).text, text);
   }
 });

@@ -2,8 +2,8 @@ import { readdirSync } from 'node:fs';
 import fc from 'fast-check';
 import t from 'tap';
 import { Caller, CONVERSING, good, type Told, type ToldPage } from '../support/conversing.js';
+import { errorOf, type Reply, TestServer } from '../support/test-server.js';
 import { bearer } from '../support/tokens.js';
-import { errorOf, type Reply, World } from '../support/world.js';
 
 /** Two tenants that may do everything, and a token for each way to lack something. */
 const PRINCIPALS = {
@@ -60,16 +60,16 @@ const routes = (id: string, item: string) =>
 
 for (const store of ['{ use: memory }', '{ use: sqlite, path: ./sessions.db }']) {
   t.test(`with sessions: ${store}`, async (t) => {
-    const world = await World.start(t, yaml(store), { files: { 'by-heart.mjs': TOKENS_BY_HEART } });
-    const [acme, beta, all] = [new Caller(world, 'acme'), new Caller(world, 'beta'), new Caller(world, 'default')];
+    const app = await TestServer.start(t, yaml(store), { files: { 'by-heart.mjs': TOKENS_BY_HEART } });
+    const [acme, beta, all] = [new Caller(app, 'acme'), new Caller(app, 'beta'), new Caller(app, 'default')];
     const listed = async (caller: Caller, query = '') =>
       good<ToldPage<Told>>(await caller.get(`?limit=100${query}`)).data.map(({ key, agent }) => `${agent}/${key}`);
     const chat = (token: string, model: string, fields: object, headers: Record<string, string> = {}): Promise<Reply> =>
-      world.chat(
+      app.chat(
         { model, messages: [{ role: 'user', content: 'What do you know?' }], ...fields },
         { ...bearer(token), ...headers },
       );
-    const heard = () => JSON.stringify(world.asked.messages);
+    const heard = () => JSON.stringify(app.asked.messages);
 
     t.test('S-01 S-03 an id of another project is no id at all, on every route and with the same body', async (t) => {
       const { id } = await acme.create({ id: 'shared', items });
@@ -128,7 +128,7 @@ for (const store of ['{ use: memory }', '{ use: sqlite, path: ./sessions.db }'])
     });
 
     t.test('S-04 a token for one agent sees that agent’s conversations only', async (t) => {
-      const one = new Caller(world, 'acme-desk');
+      const one = new Caller(app, 'acme-desk');
       const { id } = await acme.create({ agent: 'lab', id: 'experiment', items });
       t.ok((await listed(acme)).includes('lab/experiment'));
       t.notOk((await listed(one)).includes('lab/experiment'));
@@ -158,23 +158,23 @@ for (const store of ['{ use: memory }', '{ use: sqlite, path: ./sessions.db }'])
       for (const token of ['reader', 'writer', 'chatter', 'nobody'] as const) {
         for (const [method, path, body, enough] of routes(id, item)) {
           if ((enough as readonly string[]).includes(token)) continue;
-          const reply = await new Caller(world, token).send(method, path, body);
+          const reply = await new Caller(app, token).send(method, path, body);
           t.equal(reply.status, 403, `${token}: ${method} ${path}`);
           t.match(errorOf(reply), { type: 'svc_error', message: /lacks the scope `sessions:(read|write)`/ });
         }
       }
       for (const [method, path, body] of routes(id, item)) {
-        t.equal((await new Caller(world).send(method, path, body)).status, 401, `without a token: ${method} ${path}`);
+        t.equal((await new Caller(app).send(method, path, body)).status, 401, `without a token: ${method} ${path}`);
       }
       t.match(good(await acme.get(`/${id}`)), { turns: 1, metadata: {} });
       for (const [method, path, body, [token]] of routes(id, item)) {
-        const caller = new Caller(world, token ?? 'acme');
+        const caller = new Caller(app, token ?? 'acme');
         t.equal((await caller.send(method, path, body)).status, 200, `${token ?? 'both'}: ${method} ${path}`);
       }
     });
 
     t.test('S-15 odd ids lead nowhere, and into no file', async (t) => {
-      const before = readdirSync(world.server.folder).sort();
+      const before = readdirSync(app.server.folder).sort();
       const odd = [
         '../../etc/passwd',
         '..%2f..',
@@ -208,7 +208,7 @@ for (const store of ['{ use: memory }', '{ use: sqlite, path: ./sessions.db }'])
           t.equal((await acme.post('', { id: text })).status, 400);
         }
       }
-      t.strictSame(readdirSync(world.server.folder).sort(), before);
+      t.strictSame(readdirSync(app.server.folder).sort(), before);
     });
 
     t.test('S-18 no filter and no cursor gets more than it should, or breaks the store', async (t) => {

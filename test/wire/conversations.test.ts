@@ -1,7 +1,7 @@
 import t from 'tap';
 import { Caller, CONVERSING, conversing, good, type Told, type ToldItem, type ToldPage } from '../support/conversing.js';
 import { eventually } from '../support/eventually.js';
-import { answerOf, errorOf, saying } from '../support/world.js';
+import { answerOf, errorOf, saying } from '../support/test-server.js';
 
 const TWO_AGENTS = `${CONVERSING}
 models:
@@ -17,7 +17,7 @@ agents:
 defaultAgent: assistant
 `;
 
-const { world, caller } = await conversing(t, TWO_AGENTS);
+const { app, caller } = await conversing(t, TWO_AGENTS);
 
 const seed = [
   { role: 'user', content: 'I am Ann.' },
@@ -57,9 +57,9 @@ t.test('a conversation is created, shown, changed and deleted', async (t) => {
 t.test('a turn goes on with a conversation that was created with items', async (t) => {
   const made = await caller.create({ id: 'ann', items: seed });
   t.equal(made.turns, 1);
-  await world.chat(saying('Who am I?', { session_id: 'ann' }));
+  await app.chat(saying('Who am I?', { session_id: 'ann' }));
   t.strictSame(
-    world.asked.messages.map(({ role, content }) => [role, content]),
+    app.asked.messages.map(({ role, content }) => [role, content]),
     [
       ['user', 'I am Ann.'],
       ['assistant', 'Hello, Ann.'],
@@ -138,13 +138,13 @@ t.test('fields and parameters without effect are named', async (t) => {
 });
 
 t.test('conversations are listed by page in the order of their creation, also for one user', async (t) => {
-  const { caller, world } = await conversing(t);
+  const { caller, app } = await conversing(t);
   const empty = { object: 'list', data: [], first_id: null, last_id: null, has_more: false };
   t.strictSame(good(await caller.get()), empty);
   const keys = ['a', 'b', 'c', 'd', 'e'];
   for (const key of keys) await caller.create({ id: key, agent: 'assistant' });
-  await world.chat(saying('Hi', { session_id: 'b', user: 'ann' }));
-  await world.chat(saying('Hi', { user: 'ann' }));
+  await app.chat(saying('Hi', { session_id: 'b', user: 'ann' }));
+  await app.chat(saying('Hi', { user: 'ann' }));
 
   const page = async (query: string) => good<ToldPage<Told>>(await caller.get(query));
   const keysOf = ({ data }: ToldPage<Told>) => data.map(({ key }) => key);
@@ -196,8 +196,8 @@ t.test('what is wrong with a list’s query is a 400 that says where', async (t)
 
 t.test('items show the agent’s tool calls with their results', async (t) => {
   const { id } = await caller.create({ id: 'clocked' });
-  world.models.enqueue({ text: 'Let me look.', toolCalls: [clockCall] }, { text: 'It is late.' });
-  await world.chat(saying('What time is it?', { session_id: 'clocked' }));
+  app.models.enqueue({ text: 'Let me look.', toolCalls: [clockCall] }, { text: 'It is late.' });
+  await app.chat(saying('What time is it?', { session_id: 'clocked' }));
   const [asked, looking, call, said, ...others] = await caller.items(id);
   const digest = id.slice('conv_'.length);
   t.strictSame(asked, {
@@ -234,8 +234,8 @@ t.test('items show the agent’s tool calls with their results', async (t) => {
 t.test('items show of tools what the agent lets be seen', async (t) => {
   const seen = async (agent: string) => {
     const { id } = await caller.create({ agent, id: 'shy' });
-    world.models.enqueue({ toolCalls: [clockCall] }, { text: 'Late.' });
-    await world.chat({ model: agent, messages: [{ role: 'user', content: 'Time?' }], session_id: 'shy' });
+    app.models.enqueue({ toolCalls: [clockCall] }, { text: 'Late.' });
+    await app.chat({ model: agent, messages: [{ role: 'user', content: 'Time?' }], session_id: 'shy' });
     const page = await caller.get(`/${id}/items`);
     t.equal(page.text.includes('timeZone'), false, `${agent}: no arguments`);
     return good<ToldPage<ToldItem>>(page).data.map(({ type, output }) => [type, output]);
@@ -267,9 +267,9 @@ t.test('items can be added while nothing runs, and the model sees them', async (
   );
   t.strictSame(await caller.items(id), added.data);
   good(await caller.post(`/${id}/items`, { items: [{ role: 'user', content: 'One more thing.' }] }));
-  await world.chat(saying('And?', { session_id: 'grown' }));
+  await app.chat(saying('And?', { session_id: 'grown' }));
   t.strictSame(
-    world.asked.messages.map(({ role }) => role),
+    app.asked.messages.map(({ role }) => role),
     ['user', 'assistant', 'tool', 'assistant', 'user', 'user'],
   );
 
@@ -296,14 +296,14 @@ t.test('images can be added where the agent’s model sees them', async (t) => {
   ];
   const added = good<ToldPage<ToldItem>>(await caller.post(`/${id}/items`, { items: [{ role: 'user', content }] }));
   t.strictSame(added.data[0]?.content, content);
-  await world.chat({ model: 'seeing', messages: [{ role: 'user', content: 'What is it?' }], session_id: 'album' });
-  t.match(world.asked.messages[0], { content: [{ type: 'text' }, { type: 'image_url' }] });
+  await app.chat({ model: 'seeing', messages: [{ role: 'user', content: 'What is it?' }], session_id: 'album' });
+  t.match(app.asked.messages[0], { content: [{ type: 'text' }, { type: 'image_url' }] });
 });
 
 t.test('outputs of a caller’s tools can be added to the turn that waits for them', async (t) => {
   const { id } = await caller.create({ agent: 'seeing', id: 'waiting' });
-  world.models.enqueue({ toolCalls: [clockCall, { id: 'call_2', name: 'weather', arguments: {} }] });
-  await world.chat({ model: 'seeing', messages: [{ role: 'user', content: 'Rain?' }], tools: [weather], session_id: 'waiting' });
+  app.models.enqueue({ toolCalls: [clockCall, { id: 'call_2', name: 'weather', arguments: {} }] });
+  await app.chat({ model: 'seeing', messages: [{ role: 'user', content: 'Rain?' }], tools: [weather], session_id: 'waiting' });
   t.strictSame(
     (await caller.items(id)).map(({ type, call_id, status }) => [type, call_id, status]),
     [
@@ -338,8 +338,8 @@ t.test('C-005 single items cannot be deleted, and nothing else is opened', async
 
 t.test('a conversation is forked in whole turns', async (t) => {
   const { id } = await caller.create({ id: 'trunk', items: seed, metadata: { topic: 'x' } });
-  await world.chat(saying('Two', { session_id: 'trunk' }));
-  await world.chat(saying('Three', { session_id: 'trunk' }));
+  await app.chat(saying('Two', { session_id: 'trunk' }));
+  await app.chat(saying('Three', { session_id: 'trunk' }));
   const items = await caller.items(id);
   const all = await caller.said(id);
 
@@ -351,7 +351,7 @@ t.test('a conversation is forked in whole turns', async (t) => {
     t.equal(cut.turns, turns, `after item ${index}`);
     t.strictSame(await caller.said(cut.id), all.slice(0, turns * 2));
   }
-  await world.chat(saying('Elsewhere', { session_id: 'branch' }));
+  await app.chat(saying('Elsewhere', { session_id: 'branch' }));
   t.strictSame(await caller.said(id), all, 'the original stays as it was');
 
   t.equal(errorOf(await caller.post(`/${id}/fork`, { id: 'branch' })).code, 'conversation_exists');
@@ -370,11 +370,11 @@ t.test('what runs and what waits is cancelled, and told so', async (t) => {
   const { id } = await caller.create({ id: 'long' });
   const gate = Promise.withResolvers<void>();
   t.teardown(() => gate.resolve());
-  const number = world.models.requests.length + 1;
-  world.models.enqueue({ before: gate.promise, text: 'Never.' });
-  const running = world.chat(saying('Long', { session_id: 'long' }));
-  await world.models.received(number);
-  const waiting = world.chat(saying('Later', { session_id: 'long' }));
+  const number = app.models.requests.length + 1;
+  app.models.enqueue({ before: gate.promise, text: 'Never.' });
+  const running = app.chat(saying('Long', { session_id: 'long' }));
+  await app.models.received(number);
+  const waiting = app.chat(saying('Later', { session_id: 'long' }));
   t.equal(good<Told>(await caller.get(`/${id}`)).status, 'running');
   const busy = await caller.post(`/${id}/items`, { items: seed });
   t.equal(busy.status, 409);
@@ -387,57 +387,57 @@ t.test('what runs and what waits is cancelled, and told so', async (t) => {
     t.equal(ended.headers.get('x-should-retry'), 'false');
   }
   t.match(good(await caller.send('POST', `/${id}/cancel`)), { status: 'idle' }, 'also where nothing runs');
-  t.equal(answerOf(await world.chat(saying('Again', { session_id: 'long' }))), 'Again');
+  t.equal(answerOf(await app.chat(saying('Again', { session_id: 'long' }))), 'Again');
 });
 
 t.test('what runs in a conversation that is deleted is told so', async (t) => {
   const { id } = await caller.create({ id: 'doomed', items: seed });
   const gate = Promise.withResolvers<void>();
   t.teardown(() => gate.resolve());
-  const number = world.models.requests.length + 1;
-  world.models.enqueue({ before: gate.promise, text: 'Never.' });
-  const running = world.chat(saying('Long', { session_id: 'doomed' }));
-  await world.models.received(number);
+  const number = app.models.requests.length + 1;
+  app.models.enqueue({ before: gate.promise, text: 'Never.' });
+  const running = app.chat(saying('Long', { session_id: 'doomed' }));
+  await app.models.received(number);
   t.equal((await caller.delete(`/${id}`)).status, 200);
   t.equal(errorOf(await running).code, 'session_deleted');
   t.equal((await caller.get(`/${id}`)).status, 404);
-  await world.chat(saying('Anew', { session_id: 'doomed' }));
+  await app.chat(saying('Anew', { session_id: 'doomed' }));
   t.strictSame(await caller.said(id), ['user: Anew', 'assistant: Anew'], 'the key begins a new one, under the same id');
-  await eventually(() => world.server.logs.some(({ event }) => event === 'session_deleted'));
+  await eventually(() => app.server.logs.some(({ event }) => event === 'session_deleted'));
 });
 
 t.test('a chat completion goes on with the conversation that its session_id is the opaque id of', async (t) => {
   const { id } = await caller.create({ id: 'by-id', items: seed });
-  const reply = await world.chat(saying('Who am I?', { session_id: id, user: 'bob' }));
+  const reply = await app.chat(saying('Who am I?', { session_id: id, user: 'bob' }));
   t.equal(answerOf(reply), 'Who am I?');
   t.equal(reply.headers.get('x-ignored-params'), 'user');
-  t.equal(answerOf(await world.chat(saying('Really?'), { 'x-session-id': id })), 'Really?');
+  t.equal(answerOf(await app.chat(saying('Really?'), { 'x-session-id': id })), 'Really?');
   t.equal((await caller.said(id)).length, 6);
   t.strictSame(good<ToldPage<Told>>(await caller.get('?user=bob')).data, [], 'the user beside it says nothing');
 
   const unknown = await caller.get(`/conv_${'0'.repeat(40)}`);
-  const asked = world.models.requests.length;
+  const asked = app.models.requests.length;
   for (const session_id of [`conv_${'0'.repeat(40)}`, 'conv_', 'conv_x', `${id}0`, id.toUpperCase().replace('CONV', 'conv')]) {
-    const nowhere = await world.chat(saying('Hi', { session_id }));
+    const nowhere = await app.chat(saying('Hi', { session_id }));
     t.equal(nowhere.status, 404, session_id);
     t.equal(nowhere.text, unknown.text);
-    t.equal((await world.chat(saying('Hi', { stream: true, session_id }))).status, 404);
+    t.equal((await app.chat(saying('Hi', { stream: true, session_id }))).status, 404);
   }
-  const other = await world.chat({ ...saying('Hi', { session_id: id }), model: 'silent' });
+  const other = await app.chat({ ...saying('Hi', { session_id: id }), model: 'silent' });
   t.equal(other.status, 400);
   t.match(errorOf(other), { param: 'session_id', code: 'invalid_value', message: /'assistant'.*'silent'/ });
   t.equal(
-    answerOf(await world.chat({ ...saying('Hi', { session_id: id }), model: 'nobody' })),
+    answerOf(await app.chat({ ...saying('Hi', { session_id: id }), model: 'nobody' })),
     'Hi',
     'the default agent is its agent',
   );
-  t.equal(world.models.requests.length, asked + 1, 'C-045 nobody else was asked');
+  t.equal(app.models.requests.length, asked + 1, 'C-045 nobody else was asked');
 });
 
 t.test('a conversation is the same for everybody who has it under its key', async (t) => {
-  await world.chat(saying('Hi', { user: 'carol', session_id: 's' }));
-  const { data } = good<ToldPage<Told>>(await new Caller(world).get('?user=carol'));
+  await app.chat(saying('Hi', { user: 'carol', session_id: 's' }));
+  const { data } = good<ToldPage<Told>>(await new Caller(app).get('?user=carol'));
   t.match(data, [{ key: 'carol:s', agent: 'assistant', turns: 1 }]);
-  await world.chat(saying('Again', { session_id: 'carol:s' }));
+  await app.chat(saying('Again', { session_id: 'carol:s' }));
   t.match(good(await caller.get(`/${data[0]?.id}`)), { turns: 2 });
 });

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { rawExchange } from '../support/raw-exchange.js';
+import { ASSISTANT, saying, TestServer, TRANSPORTS } from '../support/test-server.js';
 import { bearer, TOKENS, tokens } from '../support/tokens.js';
-import { ASSISTANT, saying, TRANSPORTS, World } from '../support/world.js';
 
 const CHAT = '/v1/chat/completions';
 const ORIGIN = 'https://app.example.org';
@@ -13,12 +13,12 @@ const STAINLESS = ['lang', 'package-version', 'os', 'arch', 'runtime', 'runtime-
 );
 const ASKED = ['authorization', 'content-type', ...STAINLESS, 'x-session-id', 'idempotency-key'].join(',');
 
-const closed = await World.start(t, LISTED + ASSISTANT + TOKENS, { files: tokens });
+const closed = await TestServer.start(t, LISTED + ASSISTANT + TOKENS, { files: tokens });
 const page = { origin: ORIGIN, ...bearer('token-of-default') };
 
-function preflight(world: World, path: string, origin = ORIGIN) {
+function preflight(app: TestServer, path: string, origin = ORIGIN) {
   return rawExchange(
-    world.port,
+    app.port,
     `OPTIONS ${path} HTTP/1.1`,
     'Host: localhost',
     `Origin: ${origin}`,
@@ -63,15 +63,15 @@ t.test('C-148 a page of a listed site can read every answer, its stream and its 
 });
 
 t.test('C-149 no other site is told anything, open or not', async (t) => {
-  const open = await World.start(t, LISTED + ASSISTANT);
-  const silent = await World.start(t);
-  for (const [world, status] of [
+  const open = await TestServer.start(t, LISTED + ASSISTANT);
+  const silent = await TestServer.start(t);
+  for (const [app, status] of [
     [closed, 401],
     [open, 403],
     [silent, 403],
   ] as const) {
     for (const origin of ['https://evil.example', 'null', `${ORIGIN}:8443`, ORIGIN.replace('https', 'http')]) {
-      const { status: answered, headers } = await preflight(world, CHAT, origin);
+      const { status: answered, headers } = await preflight(app, CHAT, origin);
       t.equal(answered, status, origin);
       t.notOk(Object.keys(headers).some((name) => name.startsWith('access-control-')));
     }
@@ -83,7 +83,7 @@ t.test('C-149 no other site is told anything, open or not', async (t) => {
 });
 
 t.test('C-149 what a page can send without asking first starts no turn', async (t) => {
-  const open = await World.start(t);
+  const open = await TestServer.start(t);
   const body = JSON.stringify(saying('Hi'));
   for (const type of [
     'text/plain',

@@ -2,7 +2,7 @@ import { ManualClock } from '@plugboard/kernel/testing';
 import t from 'tap';
 import { EQUIPPED, equipment } from '../support/equipped.js';
 import { eventually } from '../support/eventually.js';
-import { answerOf, errorOf, type Reply, saying, TRANSPORTS, World } from '../support/world.js';
+import { answerOf, errorOf, type Reply, saying, TestServer, TRANSPORTS } from '../support/test-server.js';
 
 const FAST = `
 models:
@@ -41,42 +41,42 @@ const ENCODER = `
 
 t.test('C-167 C-168 a session store that fails is a 502, or an error frame in the place of the end', async (t) => {
   const yaml = `${TRANSPORTS}${FAST}agents: { assistant: { model: fast } }\nsessions: { use: ./store.mjs }\n`;
-  const world = await World.start(t, yaml, { files: { 'store.mjs': STORE } });
+  const app = await TestServer.start(t, yaml, { files: { 'store.mjs': STORE } });
   for (const session_id of ['load', 'begin', 'commit']) {
-    const whole = await world.chat(saying('Hi', { session_id }));
+    const whole = await app.chat(saying('Hi', { session_id }));
     t.equal(whole.status, 502);
     t.strictSame(whole.body, {
       error: { message: 'The session store failed; nothing of the request was kept.', type: 'svc_error' },
     });
     t.equal(whole.headers.get('x-should-retry'), 'false');
   }
-  t.equal((await world.chat(saying('Hi', { session_id: 'load', stream: true }))).status, 502);
-  const { text, errors, done, chunks } = await world.stream(saying('Hi', { session_id: 'commit' }));
+  t.equal((await app.chat(saying('Hi', { session_id: 'load', stream: true }))).status, 502);
+  const { text, errors, done, chunks } = await app.stream(saying('Hi', { session_id: 'commit' }));
   t.strictSame([text, errors.length, done], ['Hi', 1, true]);
   t.ok(
     chunks.every(({ choices }) => choices[0]?.finish_reason === null),
     'what was not kept did not end well',
   );
-  t.equal(answerOf(await world.chat(saying('Hi', { session_id: 'well' }))), 'Hi');
-  t.match(JSON.stringify(world.server.logs), 'disk /dev/secret is full', 'the operator is told why');
+  t.equal(answerOf(await app.chat(saying('Hi', { session_id: 'well' }))), 'Hi');
+  t.match(JSON.stringify(app.server.logs), 'disk /dev/secret is full', 'the operator is told why');
 });
 
 t.test('C-109 a stream that cannot even be told to have failed is broken off, never ended', async (t) => {
   const yaml = `${TRANSPORTS.replace('sse: {}', 'sse: { use: ./encoder.mjs }')}${FAST}agents: { assistant: { model: fast } }\n`;
-  const world = await World.start(t, yaml, { files: { 'encoder.mjs': ENCODER } });
+  const app = await TestServer.start(t, yaml, { files: { 'encoder.mjs': ENCODER } });
   const gate = Promise.withResolvers<void>();
-  world.models.enqueue({ text: ['Hi', gate.promise] });
-  const stream = await world.open(saying('Hi'));
+  app.models.enqueue({ text: ['Hi', gate.promise] });
+  const stream = await app.open(saying('Hi'));
   await stream.until('"content":"Hi"');
   gate.resolve();
   await t.rejects(stream.end(), { message: 'terminated' });
   t.notMatch(stream.received, /finish_reason":"stop"|\[DONE\]/);
-  t.equal(answerOf(await world.chat(saying('Hi'))), 'Hi', 'whole answers need no encoder');
+  t.equal(answerOf(await app.chat(saying('Hi'))), 'Hi', 'whole answers need no encoder');
 });
 
 t.test('C-167 a tool’s failure is told to the model, and a budget ends a turn well', async (t) => {
-  const world = await World.start(t, `${EQUIPPED}  brief: { model: fast, tools: [clock], maxSteps: 2 }\n`, equipment);
-  world.models.enqueue(
+  const app = await TestServer.start(t, `${EQUIPPED}  brief: { model: fast, tools: [clock], maxSteps: 2 }\n`, equipment);
+  app.models.enqueue(
     {
       toolCalls: [
         { id: 'a', name: 'files__read_text_file', arguments: { path: 'no-such-file.txt' } },
@@ -89,8 +89,8 @@ t.test('C-167 a tool’s failure is told to the model, and a budget ends a turn 
     },
     { text: 'I could not find it.' },
   );
-  t.equal(answerOf(await world.chat(saying('Read it'))), 'I could not find it.');
-  const results = world.asked.messages.filter(({ role }) => role === 'tool');
+  t.equal(answerOf(await app.chat(saying('Read it'))), 'I could not find it.');
+  const results = app.asked.messages.filter(({ role }) => role === 'tool');
   t.strictSame(
     results.map(({ tool_call_id }) => tool_call_id),
     ['a', 'b', 'c', 'd', 'e', 'f'],
@@ -102,12 +102,12 @@ t.test('C-167 a tool’s failure is told to the model, and a budget ends a turn 
 
   for (const said of [undefined, 'Let me see.']) {
     const step = { ...(said && { text: said }), toolCalls: [{ name: 'clock', arguments: {} }] };
-    world.models.enqueue(step, step, step, step);
-    const whole = await world.chat(saying('What time is it?', { model: 'brief' }));
+    app.models.enqueue(step, step, step, step);
+    const whole = await app.chat(saying('What time is it?', { model: 'brief' }));
     t.match(whole.body, {
       choices: [{ message: { content: said ?? /limit of 2 model calls/ }, finish_reason: 'length' }],
     });
-    const streamed = await world.stream(saying('What time is it?', { model: 'brief' }));
+    const streamed = await app.stream(saying('What time is it?', { model: 'brief' }));
     t.equal(streamed.chunks.at(-1)?.choices[0]?.finish_reason, 'length');
     t.match(streamed.text, said ?? /limit of 2 model calls/);
     t.ok(streamed.done);
@@ -115,19 +115,19 @@ t.test('C-167 a tool’s failure is told to the model, and a budget ends a turn 
 });
 
 t.test('C-166 whatever is wrong with a request is said in an object of four keys', async (t) => {
-  const world = await World.start(t, `${TRANSPORTS}${FAST}agents: { assistant: { model: fast } }\n`);
+  const app = await TestServer.start(t, `${TRANSPORTS}${FAST}agents: { assistant: { model: fast } }\n`);
   const replies: Reply[] = [
-    await world.chat('{'),
-    await world.chat(saying('Hi', { n: 2 })),
-    await world.chat(saying('Hi', { user: 'x'.repeat(513) })),
-    await world.chat(saying('Hi'), { 'x-session-id': 'ÿ' }),
-    await world.chat({ model: 'assistant', messages: [{ role: 'system', content: 'x' }], session_id: 'a' }),
-    await world.chat(saying('Hi'), { 'content-type': 'text/plain' }),
-    await world.get('/v1/nowhere'),
-    await world.get('/v1/models/nobody'),
-    await world.get('/v1/chat/completions'),
-    await world.chat('x'.repeat(20 * 2 ** 20 + 1)),
-    await world.chat(`{"a":${'['.repeat(100)}${']'.repeat(100)}}`),
+    await app.chat('{'),
+    await app.chat(saying('Hi', { n: 2 })),
+    await app.chat(saying('Hi', { user: 'x'.repeat(513) })),
+    await app.chat(saying('Hi'), { 'x-session-id': 'ÿ' }),
+    await app.chat({ model: 'assistant', messages: [{ role: 'system', content: 'x' }], session_id: 'a' }),
+    await app.chat(saying('Hi'), { 'content-type': 'text/plain' }),
+    await app.get('/v1/nowhere'),
+    await app.get('/v1/models/nobody'),
+    await app.get('/v1/chat/completions'),
+    await app.chat('x'.repeat(20 * 2 ** 20 + 1)),
+    await app.chat(`{"a":${'['.repeat(100)}${']'.repeat(100)}}`),
   ];
   t.strictSame(
     replies.map(({ status }) => status),
@@ -141,54 +141,54 @@ t.test('C-166 whatever is wrong with a request is said in an object of four keys
 
 t.test('C-169 limits that are reached say when to come back; where there are none, no header speaks of them', async (t) => {
   const limits = 'limits: { runningTurns: 2, queuedTurns: 0, queuedPerSession: 0 }\n';
-  const world = await World.start(t, `${TRANSPORTS}${FAST}agents: { assistant: { model: fast } }\n${limits}`);
+  const app = await TestServer.start(t, `${TRANSPORTS}${FAST}agents: { assistant: { model: fast } }\n${limits}`);
   const gate = Promise.withResolvers<void>();
-  world.models.enqueue({ before: gate.promise, text: 'One.' }, { before: gate.promise, text: 'Two.' });
-  const one = world.chat(saying('One', { session_id: 'busy' }));
-  await world.models.received(1);
+  app.models.enqueue({ before: gate.promise, text: 'One.' }, { before: gate.promise, text: 'Two.' });
+  const one = app.chat(saying('One', { session_id: 'busy' }));
+  await app.models.received(1);
 
   for (const stream of [false, true]) {
-    const reply = await world.chat(saying('More', { session_id: 'busy', stream }));
+    const reply = await app.chat(saying('More', { session_id: 'busy', stream }));
     t.equal(reply.status, 409);
     t.match(reply.headers.get('retry-after'), /^[1-9][0-9]?$/);
     t.match(errorOf(reply), { type: 'invalid_request_error', param: null, code: 'session_busy' });
   }
-  const two = world.chat(saying('Two'));
-  await world.models.received(2);
+  const two = app.chat(saying('Two'));
+  await app.models.received(2);
   for (const stream of [false, true]) {
-    const reply = await world.chat(saying('Three', { stream }));
+    const reply = await app.chat(saying('Three', { stream }));
     t.equal(reply.status, 503);
     t.match(reply.headers.get('retry-after'), /^[1-9][0-9]?$/);
     t.match(errorOf(reply), { type: 'server_error', param: null, code: 'overloaded' });
   }
   gate.resolve();
   t.strictSame([answerOf(await one), answerOf(await two)], ['One.', 'Two.']);
-  t.equal(world.models.requests.length, 2);
-  const { headers } = await world.chat(saying('And now?'));
+  t.equal(app.models.requests.length, 2);
+  const { headers } = await app.chat(saying('And now?'));
   t.notOk([...headers.keys()].some((name) => name.startsWith('x-ratelimit')));
 });
 
 t.test('C-170 a server that stops takes nothing new, and lets what runs come to its end', async (t) => {
-  const world = await World.start(t, `${TRANSPORTS}${FAST}agents: { assistant: { model: fast } }\n`);
-  const { url } = world;
+  const app = await TestServer.start(t, `${TRANSPORTS}${FAST}agents: { assistant: { model: fast } }\n`);
+  const { url } = app;
   const gate = Promise.withResolvers<void>();
-  world.models.enqueue({ text: ['Nearly', gate.promise, ' done.'] }, { before: gate.promise, text: 'Done.' });
-  const stream = await world.open(saying('Tell me'));
+  app.models.enqueue({ text: ['Nearly', gate.promise, ' done.'] }, { before: gate.promise, text: 'Done.' });
+  const stream = await app.open(saying('Tell me'));
   await stream.until('Nearly');
-  const whole = world.chat(saying('Tell me'));
-  await world.models.received(2);
+  const whole = app.chat(saying('Tell me'));
+  await app.models.received(2);
 
-  const stopping = world.stop();
-  await eventually(async () => (await world.get('/readyz')).status === 503);
-  t.match((await world.get('/health')).body, { status: 'ok', ready: false });
+  const stopping = app.stop();
+  await eventually(async () => (await app.get('/readyz')).status === 503);
+  t.match((await app.get('/health')).body, { status: 'ok', ready: false });
   for (const fields of [{}, { stream: true }]) {
-    const refused = await world.chat(saying('One more', fields));
+    const refused = await app.chat(saying('One more', fields));
     t.equal(refused.status, 503);
     t.match(refused.headers.get('retry-after'), /^[1-9][0-9]?$/);
     t.equal(refused.headers.get('connection'), 'close');
     t.match(errorOf(refused), { type: 'server_error', param: null, code: 'draining' });
   }
-  t.equal((await world.get('/v1/models')).status, 200);
+  t.equal((await app.get('/v1/models')).status, 200);
   gate.resolve();
   t.match(await stream.end(), { text: 'Nearly done.', done: true, errors: [] });
   t.equal(answerOf(await whole), 'Done.');
@@ -198,16 +198,16 @@ t.test('C-170 a server that stops takes nothing new, and lets what runs come to 
 
 t.test('C-170 what takes longer than `drain` is told that it was stopped', async (t) => {
   const clock = new ManualClock();
-  const world = await World.start(t, `${TRANSPORTS}${FAST}agents: { assistant: { model: fast } }\n`, { clock });
+  const app = await TestServer.start(t, `${TRANSPORTS}${FAST}agents: { assistant: { model: fast } }\n`, { clock });
   const gate = Promise.withResolvers<void>();
   t.teardown(() => gate.resolve());
-  world.models.enqueue({ text: ['Endless', gate.promise] }, { before: gate.promise });
-  const stream = await world.open(saying('Tell me'));
+  app.models.enqueue({ text: ['Endless', gate.promise] }, { before: gate.promise });
+  const stream = await app.open(saying('Tell me'));
   await stream.until('Endless');
-  const whole = world.chat(saying('Tell me'));
-  await world.models.received(2);
-  const stopping = world.stop();
-  await eventually(async () => (await world.get('/readyz')).status === 503);
+  const whole = app.chat(saying('Tell me'));
+  await app.models.received(2);
+  const stopping = app.stop();
+  await eventually(async () => (await app.get('/readyz')).status === 503);
   clock.advance(30_000);
   t.match(await stream.end(), {
     text: 'Endless',

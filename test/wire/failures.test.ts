@@ -2,7 +2,7 @@ import { createServer } from 'node:net';
 import { ModelServer, type Script } from '@plugboard/kernel/testing';
 import t from 'tap';
 import { readEventStream } from '../support/server-sent-events.js';
-import { answerOf, errorOf, MODEL_KEY, type Reply, saying, TRANSPORTS, World } from '../support/world.js';
+import { answerOf, errorOf, MODEL_KEY, type Reply, saying, TestServer, TRANSPORTS } from '../support/test-server.js';
 
 /** Throws where the user asks for it: before the turn, or when the model has begun to speak. */
 const SABOTEUR = `
@@ -27,7 +27,7 @@ await new Promise<void>((resolve) => babbler.listen(0, '127.0.0.1', resolve));
 t.teardown(() => babbler.close());
 const babblePort = (babbler.address() as { port: number }).port;
 
-const world = await World.start(
+const app = await TestServer.start(
   t,
   `${TRANSPORTS}
 models:
@@ -139,7 +139,7 @@ const late: Readonly<Record<string, Mishap>> = {
   'out of time in the middle': { model: 'hurried', script: { raw: [half, never.promise] }, says: /did not finish/ },
 };
 
-world.models.respond(({ body }) => {
+app.models.respond(({ body }) => {
   const text = String(body.messages.findLast(({ role }) => role === 'user')?.content);
   return early[text]?.script ?? late[text]?.script ?? { text };
 });
@@ -148,8 +148,8 @@ world.models.respond(({ body }) => {
 async function meet(mishaps: Readonly<Record<string, Mishap>>) {
   const met = Object.entries(mishaps).map(async ([name, { model = 'assistant' }]) => {
     const [whole, streamed] = await Promise.all([
-      world.chat(saying(name, { model })),
-      world.chat(saying(name, { model, stream: true })),
+      app.chat(saying(name, { model })),
+      app.chat(saying(name, { model, stream: true })),
     ]);
     return [name, { whole, streamed }] as const;
   });
@@ -175,7 +175,7 @@ for (const [name, mishap] of Object.entries(early)) {
       t.match(message, mishap.says ?? /^The model connection failed: ./);
       t.notMatch(reply.text, INSIDE);
     }
-    const asked = world.models.requests.filter(({ body }) => body.messages.some(({ content }) => content === name));
+    const asked = app.models.requests.filter(({ body }) => body.messages.some(({ content }) => content === name));
     t.equal(asked.length, 2 * (mishap.asked ?? 1), 'the model server is asked again only where that may help');
   });
 }
@@ -204,22 +204,20 @@ for (const [name, { says }] of Object.entries(late)) {
       'nothing that looks like success',
     );
     t.notMatch(whole.text + error.message, INSIDE);
-    const asked = world.models.requests.filter(
-      ({ body }) => body.stream && body.messages.some(({ content }) => content === name),
-    );
+    const asked = app.models.requests.filter(({ body }) => body.stream && body.messages.some(({ content }) => content === name));
     t.equal(asked.length, 1, 'what was streamed is not asked for again');
   });
 }
 
 t.test('after all of that the server is well', async (t) => {
-  t.match((await world.get('/health')).body, { ready: true });
-  t.equal(answerOf(await world.chat(saying('Still there?'))), 'Still there?');
-  t.equal((await world.stream(saying('Still there?'))).text, 'Still there?');
+  t.match((await app.get('/health')).body, { ready: true });
+  t.equal(answerOf(await app.chat(saying('Still there?'))), 'Still there?');
+  t.equal((await app.stream(saying('Still there?'))).text, 'Still there?');
   t.strictSame(
-    world.server.logs.filter(({ level, msg }) => level === 'fatal' || (level === 'error' && msg !== 'a turn crashed')),
+    app.server.logs.filter(({ level, msg }) => level === 'fatal' || (level === 'error' && msg !== 'a turn crashed')),
     [],
   );
-  const crashes = world.server.logs.filter(({ msg }) => msg === 'a turn crashed');
+  const crashes = app.server.logs.filter(({ msg }) => msg === 'a turn crashed');
   t.match(
     crashes.find(({ err }) => (err as Error).message.startsWith('secret')),
     { request_id: /^req_/ },

@@ -2,9 +2,9 @@ import fc from 'fast-check';
 import t from 'tap';
 import { RawClient, replyOf } from '../../plugins/transport-http/test/raw-client.js';
 import { readEventStream } from '../support/server-sent-events.js';
-import { answerOf, type Reply, saying, TRANSPORTS, World } from '../support/world.js';
+import { answerOf, type Reply, saying, TestServer, TRANSPORTS } from '../support/test-server.js';
 
-const world = await World.start(
+const app = await TestServer.start(
   t,
   `${TRANSPORTS.replace('port: 0', 'port: 0, headersTimeout: 2s, bodyTimeout: 2s')}
 models:
@@ -87,7 +87,7 @@ t.test('R-091 C-006 any body is answered by a correct run, or by the error of th
   );
   await fc.assert(
     fc.asyncProperty(anything, async (sent) => {
-      const reply = await world.chat(sent);
+      const reply = await app.chat(sent);
       if (reply.status === 200) ran++;
       else refused++;
       return isProper(reply);
@@ -150,7 +150,7 @@ t.test('R-090 C-006 any bytes on a connection are answered by whole HTTP, and by
   const statuses = new Map<number, number>();
   await fc.assert(
     fc.asyncProperty(request, async (sent) => {
-      const raw = await RawClient.open(world.port);
+      const raw = await RawClient.open(app.port);
       raw.send(sent);
       const received = await raw.ended();
       const { status, headers, body } = replyOf(received.replace(/^HTTP\/1\.1 100 Continue\r\n\r\n/, ''));
@@ -170,10 +170,10 @@ t.test('R-090 C-006 any bytes on a connection are answered by whole HTTP, and by
 });
 
 t.test('after all of that the server is well, and nothing broke inside', async (t) => {
-  t.match((await world.get('/health')).body, { ready: true });
-  t.equal(answerOf(await world.chat(saying('Still there?'))), 'Still there?');
+  t.match((await app.get('/health')).body, { ready: true });
+  t.equal(answerOf(await app.chat(saying('Still there?'))), 'Still there?');
   t.strictSame(
-    world.server.logs.filter(({ level }) => level === 'error' || level === 'fatal'),
+    app.server.logs.filter(({ level }) => level === 'error' || level === 'fatal'),
     [],
   );
 });

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import t from 'tap';
 import { eventually } from '../support/eventually.js';
-import { answerOf, errorOf, type Reply, saying, TRANSPORTS, World } from '../support/world.js';
+import { answerOf, errorOf, type Reply, saying, TestServer, TRANSPORTS } from '../support/test-server.js';
 
 const yaml = (path: string) => `${TRANSPORTS}
 models:
@@ -13,7 +13,7 @@ agents:
 sessions: { use: sqlite, path: ${JSON.stringify(path)} }
 `;
 const path = join(t.testdir(), 'sessions.db');
-const world = await World.start(t, yaml(path));
+const app = await TestServer.start(t, yaml(path));
 const once = (key: string) => ({ 'Idempotency-Key': key });
 
 for (const [kind, fields] of [
@@ -21,11 +21,11 @@ for (const [kind, fields] of [
   ['a request of a session', { session_id: 's' }],
 ] as const) {
   t.test(`${kind} that comes twenty times at once with one key runs once`, async (t) => {
-    const asked = world.models.requests.length;
+    const asked = app.models.requests.length;
     const open = Promise.withResolvers<void>();
-    world.models.enqueue({ before: open.promise, text: 'Only once' });
+    app.models.enqueue({ before: open.promise, text: 'Only once' });
     const replies: Reply[] = [];
-    const all = Array.from({ length: 20 }, async () => replies.push(await world.chat(saying('Hi', fields), once(kind))));
+    const all = Array.from({ length: 20 }, async () => replies.push(await app.chat(saying('Hi', fields), once(kind))));
     await eventually(() => replies.length === 19);
     for (const reply of replies) {
       t.equal(reply.status, 409);
@@ -38,44 +38,44 @@ for (const [kind, fields] of [
     t.equal(answerOf(first), 'Only once');
     t.notOk(first.headers.has('idempotent-replayed'));
 
-    const again = await world.chat(saying('Hi', fields), once(kind));
+    const again = await app.chat(saying('Hi', fields), once(kind));
     t.strictSame([again.status, again.text], [200, first.text]);
     t.equal(again.headers.get('idempotent-replayed'), 'true');
-    t.equal(world.models.requests.length, asked + 1, 'the model was asked once');
+    t.equal(app.models.requests.length, asked + 1, 'the model was asked once');
 
-    const other = await world.chat(saying('Hello', fields), once(kind));
+    const other = await app.chat(saying('Hello', fields), once(kind));
     t.strictSame([other.status, errorOf(other).code], [422, 'idempotency_mismatch']);
   });
 }
 
 t.test('what was answered before the run takes no key', async (t) => {
-  t.equal((await world.chat({ model: 'assistant', messages: [] }, once('early'))).status, 400);
-  t.equal(answerOf(await world.chat(saying('Now it is right'), once('early'))), 'Now it is right');
-  t.equal(errorOf(await world.chat(saying('Hi'), once('x'.repeat(256)))).param, 'Idempotency-Key');
+  t.equal((await app.chat({ model: 'assistant', messages: [] }, once('early'))).status, 400);
+  t.equal(answerOf(await app.chat(saying('Now it is right'), once('early'))), 'Now it is right');
+  t.equal(errorOf(await app.chat(saying('Hi'), once('x'.repeat(256)))).param, 'Idempotency-Key');
 });
 
 t.test('a failure before any tool began frees the key; after one it is the answer', async (t) => {
   const refusing = { status: 400, body: { error: { message: 'no' } } };
-  world.models.enqueue(refusing);
-  t.equal((await world.chat(saying('Hi'), once('free'))).status, 502);
-  t.equal(answerOf(await world.chat(saying('Hi'), once('free'))), 'Hi');
+  app.models.enqueue(refusing);
+  t.equal((await app.chat(saying('Hi'), once('free'))).status, 502);
+  t.equal(answerOf(await app.chat(saying('Hi'), once('free'))), 'Hi');
 
-  world.models.enqueue({ toolCalls: [{ name: 'clock', arguments: {} }] }, refusing);
-  const failed = await world.chat(saying('What time is it?'), once('taken'));
-  const asked = world.models.requests.length;
-  const again = await world.chat(saying('What time is it?'), once('taken'));
+  app.models.enqueue({ toolCalls: [{ name: 'clock', arguments: {} }] }, refusing);
+  const failed = await app.chat(saying('What time is it?'), once('taken'));
+  const asked = app.models.requests.length;
+  const again = await app.chat(saying('What time is it?'), once('taken'));
   t.strictSame([failed.status, again.status, again.text], [502, 502, failed.text]);
   t.equal(again.headers.get('idempotent-replayed'), 'true');
   t.equal(again.headers.get('x-should-retry'), 'false');
-  t.equal(world.models.requests.length, asked);
+  t.equal(app.models.requests.length, asked);
 });
 
 t.test('answers outlive the server, plain and streamed', async (t) => {
   const fields = { stream_options: { include_usage: true }, session_id: 'streamed' };
-  const streamed = await world.stream(saying('A stream', fields), once('stream'));
-  const plain = await world.chat(saying('Plain'), once('plain'));
-  await world.stop();
-  const next = await World.start(t, yaml(path));
+  const streamed = await app.stream(saying('A stream', fields), once('stream'));
+  const plain = await app.chat(saying('Plain'), once('plain'));
+  await app.stop();
+  const next = await TestServer.start(t, yaml(path));
   const again = await next.stream(saying('A stream', fields), once('stream'));
   t.equal(again.headers.get('idempotent-replayed'), 'true');
   t.strictSame([again.text, again.done, again.chunks.at(-1)], ['A stream', true, streamed.chunks.at(-1)]);

@@ -1,8 +1,8 @@
 import { ManualClock } from '@plugboard/kernel/testing';
 import OpenAI from 'openai';
 import t from 'tap';
+import { ASSISTANT, errorOf, saying, TestServer, TRANSPORTS } from '../support/test-server.js';
 import { bearer } from '../support/tokens.js';
-import { ASSISTANT, errorOf, saying, TRANSPORTS, World } from '../support/world.js';
 
 const CI = 'token-of-ci-0123456789';
 const OPS = 'token-of-ops-0123456789';
@@ -23,10 +23,10 @@ t.test(
   'C-169 a token that has sent its requests of a minute is told when there is room again, and the others are not',
   async (t) => {
     const clock = new ManualClock();
-    const world = await World.start(t, TRANSPORTS + ASSISTANT + tokens('requestsPerMinute: 3'), { clock });
+    const app = await TestServer.start(t, TRANSPORTS + ASSISTANT + tokens('requestsPerMinute: 3'), { clock });
     const seen: unknown[] = [];
     for (const body of [saying('Hi'), saying('Hi', { stream: true }), '{']) {
-      const { status, headers } = await world.chat(body, bearer(CI));
+      const { status, headers } = await app.chat(body, bearer(CI));
       seen.push([status, ...['limit', 'remaining', 'reset'].map((what) => headers.get(`x-ratelimit-${what}-requests`))]);
     }
     t.strictSame(seen, [
@@ -34,20 +34,20 @@ t.test(
       [200, '3', '1', '40s'],
       [400, '3', '0', '1m0s'],
     ]);
-    const asked = world.models.requests.length;
-    const refused = await world.chat(saying('Hi'), bearer(CI));
+    const asked = app.models.requests.length;
+    const refused = await app.chat(saying('Hi'), bearer(CI));
     t.equal(refused.status, 429);
     t.match(errorOf(refused), { ...REFUSED, message: /\S/ });
     t.equal(refused.headers.get('retry-after'), '20');
     t.equal(refused.headers.get('retry-after-ms'), '20000');
-    t.equal(world.models.requests.length, asked);
+    t.equal(app.models.requests.length, asked);
 
-    const other = await world.chat(saying('Hi'), bearer(OPS));
+    const other = await app.chat(saying('Hi'), bearer(OPS));
     t.equal(other.status, 200);
     t.notOk(other.headers.has('x-ratelimit-limit-requests'));
-    t.notOk((await world.get('/health', bearer(CI))).headers.has('x-ratelimit-limit-requests'), 'a probe counts nothing');
+    t.notOk((await app.get('/health', bearer(CI))).headers.has('x-ratelimit-limit-requests'), 'a probe counts nothing');
 
-    const client = new OpenAI({ baseURL: `${world.url}/v1`, apiKey: CI, maxRetries: 0 });
+    const client = new OpenAI({ baseURL: `${app.url}/v1`, apiKey: CI, maxRetries: 0 });
     await t.rejects(client.models.list(), {
       constructor: OpenAI.RateLimitError,
       status: 429,
@@ -55,25 +55,25 @@ t.test(
       type: 'requests',
     });
     clock.advance(20_000);
-    t.equal((await world.chat(saying('Hi'), bearer(CI))).status, 200);
+    t.equal((await app.chat(saying('Hi'), bearer(CI))).status, 200);
   },
 );
 
 t.test('C-169 a token runs so many turns at once as it may', async (t) => {
-  const world = await World.start(t, TRANSPORTS + ASSISTANT + tokens('runningTurns: 1'));
+  const app = await TestServer.start(t, TRANSPORTS + ASSISTANT + tokens('runningTurns: 1'));
   const gate = Promise.withResolvers<void>();
-  world.models.enqueue({ before: gate.promise, text: 'At last.' });
-  const first = world.chat(saying('Take your time'), bearer(CI));
-  await world.models.received(1);
+  app.models.enqueue({ before: gate.promise, text: 'At last.' });
+  const first = app.chat(saying('Take your time'), bearer(CI));
+  await app.models.received(1);
   for (const stream of [false, true]) {
-    const refused = await world.chat(saying('Hi', { stream }), bearer(CI));
+    const refused = await app.chat(saying('Hi', { stream }), bearer(CI));
     t.equal(refused.status, 429);
     t.match(errorOf(refused), REFUSED);
     t.equal(refused.headers.get('retry-after'), '1');
     t.equal(refused.headers.get('retry-after-ms'), '1000');
   }
-  t.equal((await world.chat(saying('Hi'), bearer(OPS))).status, 200);
+  t.equal((await app.chat(saying('Hi'), bearer(OPS))).status, 200);
   gate.resolve();
   t.equal((await first).status, 200);
-  t.equal((await world.chat(saying('Hi'), bearer(CI))).status, 200);
+  t.equal((await app.chat(saying('Hi'), bearer(CI))).status, 200);
 });

@@ -1,6 +1,6 @@
 import t from 'tap';
+import { errorOf, saying, TestServer, TRANSPORTS } from '../support/test-server.js';
 import { bearer, TOKENS, tokens } from '../support/tokens.js';
-import { errorOf, saying, TRANSPORTS, World } from '../support/world.js';
 
 const AGENTS = `
 models:
@@ -18,16 +18,16 @@ projects:
   beta: {}
 `;
 
-const open = await World.start(t, `${TRANSPORTS}${AGENTS}defaultAgent: assistant\n`);
-const closed = await World.start(t, `${TRANSPORTS}${AGENTS}${TOKENS}`, { files: tokens });
+const open = await TestServer.start(t, `${TRANSPORTS}${AGENTS}defaultAgent: assistant\n`);
+const closed = await TestServer.start(t, `${TRANSPORTS}${AGENTS}${TOKENS}`, { files: tokens });
 
 /** What a caller with this token is answered under a name; without one, in the open scope. */
 function ask(model: string, token?: string, fields: object = {}) {
-  const world = token === undefined ? open : closed;
-  return world.chat(saying('Hi', { model, ...fields }), bearer(token));
+  const app = token === undefined ? open : closed;
+  return app.chat(saying('Hi', { model, ...fields }), bearer(token));
 }
 
-const promptOf = ({ asked }: World) => asked.messages.find(({ role }) => role === 'system')?.content;
+const promptOf = ({ asked }: TestServer) => asked.messages.find(({ role }) => role === 'system')?.content;
 
 t.test('C-065 the name of an agent is that agent, in every scope that reaches it', async (t) => {
   t.match((await ask('assistant')).body, { model: 'assistant' });
@@ -46,22 +46,22 @@ t.test('C-065 the name of an agent is that agent, in every scope that reaches it
 });
 
 t.test('C-066 the name of a raw model is one call of it, in the open and the default scope', async (t) => {
-  for (const [world, token] of [
+  for (const [app, token] of [
     [open, undefined],
     [closed, 'token-of-default'],
   ] as const) {
-    const before = world.models.requests.length;
-    world.models.enqueue({ toolCalls: [{ id: 'call_1', name: 'f', arguments: '{}' }] });
+    const before = app.models.requests.length;
+    app.models.enqueue({ toolCalls: [{ id: 'call_1', name: 'f', arguments: '{}' }] });
     const reply = await ask('fast', token, { tools: [{ type: 'function', function: { name: 'f' } }] });
     t.match(reply.body, {
       model: 'fast',
       choices: [{ message: { tool_calls: [{ id: 'call_1' }] }, finish_reason: 'tool_calls' }],
     });
-    t.equal(world.models.requests.length, before + 1);
-    t.match(world.asked, { model: 'big-1', messages: [{ role: 'user', content: 'Hi' }], tools: [{ function: { name: 'f' } }] });
-    t.equal(world.asked.messages.length, 1);
+    t.equal(app.models.requests.length, before + 1);
+    t.match(app.asked, { model: 'big-1', messages: [{ role: 'user', content: 'Hi' }], tools: [{ function: { name: 'f' } }] });
+    t.equal(app.asked.messages.length, 1);
     await ask('fast', token);
-    t.notOk('tools' in world.asked);
+    t.notOk('tools' in app.asked);
   }
 });
 
@@ -189,13 +189,13 @@ t.test('C-160 health tells that the server lives, and whether it could answer, t
     'an agent': `${TRANSPORTS}models: { fast: { use: openai, baseUrl: "\${MODEL_URL}", model: big-1 } }\n`,
   };
   for (const [what, yaml] of Object.entries(without)) {
-    const world = await World.start(t, yaml);
+    const app = await TestServer.start(t, yaml);
     for (const path of ['/health', '/healthz']) {
-      const reply = await world.get(path);
+      const reply = await app.get(path);
       t.equal(reply.status, 200);
       t.strictSame(reply.body, { ...healthy, ready: false }, `not ready without ${what}`);
     }
-    t.equal((await world.get('/readyz')).status, 503);
+    t.equal((await app.get('/readyz')).status, 503);
   }
 });
 

@@ -2,8 +2,8 @@ import { readdirSync } from 'node:fs';
 import { AgentRuntimes } from '@plugboard/kernel';
 import t from 'tap';
 import { eventually } from '../support/eventually.js';
+import { answerOf, errorOf, saying, TestServer, TRANSPORTS } from '../support/test-server.js';
 import { bearer, TOKENS, tokens } from '../support/tokens.js';
-import { answerOf, errorOf, saying, TRANSPORTS, World } from '../support/world.js';
 
 const AGENT = `
 models:
@@ -13,14 +13,14 @@ agents:
 `;
 
 /** What the model was told that the user has said, in its last call. */
-const heard = ({ asked }: World) => asked.messages.filter(({ role }) => role === 'user').map(({ content }) => content);
+const heard = ({ asked }: TestServer) => asked.messages.filter(({ role }) => role === 'user').map(({ content }) => content);
 
 t.test('C-128 one key under two projects is two sessions', async (t) => {
   const agents = `${AGENT}  billing: { model: fast, project: acme }\nprojects: { acme: { defaultAgent: billing }, beta: {} }\n`;
-  const world = await World.start(t, `${TRANSPORTS}${agents}${TOKENS}`, { files: tokens });
+  const app = await TestServer.start(t, `${TRANSPORTS}${agents}${TOKENS}`, { files: tokens });
   const say = async (text: string, token: string, model: string) => {
-    await world.chat({ ...saying(text, { session_id: 's' }), model }, bearer(token));
-    return heard(world);
+    await app.chat({ ...saying(text, { session_id: 's' }), model }, bearer(token));
+    return heard(app);
   };
   await say('mine', 'token-of-acme', 'billing');
   t.strictSame(await say('theirs', 'token-of-default', 'billing'), ['theirs'], 'the same agent, called from the default project');
@@ -28,8 +28,8 @@ t.test('C-128 one key under two projects is two sessions', async (t) => {
 });
 
 t.test('C-133 a retry that comes while the first attempt runs joins it, as JSON and as a stream', async (t) => {
-  const world = await World.start(t, TRANSPORTS + AGENT);
-  const runtime = world.server.server.extensions(AgentRuntimes).one();
+  const app = await TestServer.start(t, TRANSPORTS + AGENT);
+  const runtime = app.server.server.extensions(AgentRuntimes).one();
   const run = runtime.run.bind(runtime);
   let attempts = 0;
   runtime.run = (request) => {
@@ -38,20 +38,20 @@ t.test('C-133 a retry that comes while the first attempt runs joins it, as JSON 
   };
   for (const stream of [false, true]) {
     const fields = { session_id: `stream: ${stream}` };
-    const before = world.models.requests.length;
+    const before = app.models.requests.length;
     const gate = Promise.withResolvers<void>();
-    world.models.enqueue({ text: ['Hello', gate.promise, ' there'] });
+    app.models.enqueue({ text: ['Hello', gate.promise, ' there'] });
     const body = saying('Hi', fields);
     const send = async (headers: Readonly<Record<string, string>>) =>
-      stream ? (await world.stream(body, headers)).text : answerOf(await world.chat(body, headers));
+      stream ? (await app.stream(body, headers)).text : answerOf(await app.chat(body, headers));
     const texts = [send({}), send({ 'x-stainless-retry-count': '1' })];
-    await world.models.received(before + 1);
+    await app.models.received(before + 1);
     await eventually(() => attempts % 3 === 2); // both have arrived; a third request follows below
     gate.resolve();
     t.strictSame(await Promise.all(texts), ['Hello there', 'Hello there']);
-    t.equal(world.models.requests.length, before + 1, 'one turn for both');
-    await world.chat(saying('And?', fields));
-    t.strictSame(heard(world), ['Hi', 'And?'], 'one turn in the history');
+    t.equal(app.models.requests.length, before + 1, 'one turn for both');
+    await app.chat(saying('And?', fields));
+    t.strictSame(heard(app), ['Hi', 'And?'], 'one turn in the history');
   }
 });
 
@@ -67,23 +67,23 @@ t.test('C-134 a session that crashes takes neither another session nor the serve
     });
   `;
   const yaml = `${TRANSPORTS}${AGENT}plugins:\n  defect: { use: ./defect.mjs }\n`;
-  const world = await World.start(t, yaml, { files: { 'defect.mjs': DEFECT } });
-  const well = await world.chat(saying('one', { session_id: 'well' }));
+  const app = await TestServer.start(t, yaml, { files: { 'defect.mjs': DEFECT } });
+  const well = await app.chat(saying('one', { session_id: 'well' }));
   t.equal(well.status, 200);
   for (let crash = 1; crash <= 4; crash++) {
-    const broken = await world.chat(saying('x', { session_id: 'broken' }));
+    const broken = await app.chat(saying('x', { session_id: 'broken' }));
     t.equal(broken.status, 502);
     t.equal(broken.headers.get('x-should-retry'), 'false');
     t.match(errorOf(broken).message, crash <= 3 ? /error/i : /closed for a minute/);
-    t.equal(answerOf(await world.chat(saying(`two ${crash}`, { session_id: 'well' }))), `two ${crash}`);
+    t.equal(answerOf(await app.chat(saying(`two ${crash}`, { session_id: 'well' }))), `two ${crash}`);
   }
-  t.match((await world.get('/health')).body, { status: 'ok', ready: true });
+  t.match((await app.get('/health')).body, { status: 'ok', ready: true });
 });
 
 t.test(
   'C-135 a session id is any text of up to 512 bytes but for control characters and lone surrogates, and never a path',
   async (t) => {
-    const world = await World.start(t, `${TRANSPORTS}${AGENT}sessions: { use: sqlite, path: ./sessions.db }\n`);
+    const app = await TestServer.start(t, `${TRANSPORTS}${AGENT}sessions: { use: sqlite, path: ./sessions.db }\n`);
     const odd = [
       '../../etc/passwd',
       '..\\..\\x',
@@ -97,18 +97,18 @@ t.test(
       'é'.repeat(256),
     ];
     for (const id of odd) {
-      await world.chat(saying('one', { session_id: id }));
-      t.equal((await world.chat(saying('two', { session_id: id }))).status, 200);
-      t.strictSame(heard(world), ['one', 'two'], id);
+      await app.chat(saying('one', { session_id: id }));
+      t.equal((await app.chat(saying('two', { session_id: id }))).status, 200);
+      t.strictSame(heard(app), ['one', 'two'], id);
     }
     for (const id of ['é'.repeat(257), 'x'.repeat(513), 'a\u0000b', 'a\nb', 'a\u007fb', '\ud800', 'x\udc00y']) {
-      const reply = await world.chat(JSON.stringify(saying('x', { session_id: id })));
+      const reply = await app.chat(JSON.stringify(saying('x', { session_id: id })));
       t.equal(reply.status, 400, JSON.stringify(id.slice(0, 8)));
       t.equal(errorOf(reply).param, 'session_id');
     }
-    const files = readdirSync(world.server.folder).filter((name) => !name.startsWith('sessions.db'));
+    const files = readdirSync(app.server.folder).filter((name) => !name.startsWith('sessions.db'));
     t.strictSame(files, ['plugboard.yaml'], 'nothing was written by such a name');
-    const lines = world.accessLog.map((line) => JSON.stringify(line));
+    const lines = app.accessLog.map((line) => JSON.stringify(line));
     t.notOk(
       lines.some((line) => odd.some((id) => id.length > 3 && line.includes(JSON.stringify(id).slice(1, -1)))),
       'the log shows no key',
@@ -118,18 +118,18 @@ t.test(
 
 t.test('C-136 what sessionFrom does not name makes no key', async (t) => {
   const transports = (from: string) => TRANSPORTS.replace('chat-completions: {}', `chat-completions: { sessionFrom: ${from} }`);
-  const ask = async (world: World, fields: object, headers: Readonly<Record<string, string>>) => {
-    await world.chat(saying('one', fields), headers);
-    const reply = await world.chat(saying('two', fields), headers);
+  const ask = async (app: TestServer, fields: object, headers: Readonly<Record<string, string>>) => {
+    await app.chat(saying('one', fields), headers);
+    const reply = await app.chat(saying('two', fields), headers);
     t.equal(reply.status, 200);
-    return { kept: heard(world).length === 2, ignored: reply.headers.get('x-ignored-params') };
+    return { kept: heard(app).length === 2, ignored: reply.headers.get('x-ignored-params') };
   };
   const header = { 'x-session-id': 'h' };
-  const only = await World.start(t, transports('[session_id]') + AGENT);
+  const only = await TestServer.start(t, transports('[session_id]') + AGENT);
   t.strictSame(await ask(only, { user: 'ann' }, {}), { kept: false, ignored: 'user' });
   t.strictSame(await ask(only, {}, header), { kept: false, ignored: null });
   t.match(await ask(only, { user: 'ann', session_id: 's' }, header), { kept: true, ignored: 'user' });
-  const users = await World.start(t, transports('[user]') + AGENT);
+  const users = await TestServer.start(t, transports('[user]') + AGENT);
   t.match(await ask(users, { user: 'ann' }, header), { kept: true });
   t.match(await ask(users, { session_id: 's' }, {}), { kept: false, ignored: 'session_id' });
   await eventually(() => users.accessLog.length === 4);

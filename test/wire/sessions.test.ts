@@ -1,6 +1,6 @@
 import t from 'tap';
 import { eventually } from '../support/eventually.js';
-import { answerOf, errorOf, saying, TRANSPORTS, World } from '../support/world.js';
+import { answerOf, errorOf, saying, TestServer, TRANSPORTS } from '../support/test-server.js';
 
 /** Logs which session each turn belongs to. */
 const WITNESS = `
@@ -14,7 +14,7 @@ const WITNESS = `
   });
 `;
 
-const world = await World.start(
+const app = await TestServer.start(
   t,
   `${TRANSPORTS}
 models:
@@ -30,18 +30,18 @@ plugins:
 
 /** Says something, which the model repeats, and gives what the model saw of what the user has said so far. */
 async function say(text: string, fields: object = {}, headers: Readonly<Record<string, string>> = {}): Promise<unknown[]> {
-  const answer = answerOf(await world.chat(saying(text, fields), headers));
+  const answer = answerOf(await app.chat(saying(text, fields), headers));
   if (answer !== text) throw new Error(`the answer to "${text}" is "${answer}"`);
   return heard();
 }
 
 function heard(): unknown[] {
-  return world.asked.messages.filter(({ role }) => role === 'user').map(({ content }) => content);
+  return app.asked.messages.filter(({ role }) => role === 'user').map(({ content }) => content);
 }
 
 /** The name of the session that the last turn belonged to. */
 function session(): unknown {
-  return world.server.logs.findLast(({ msg }) => msg === 'turn')?.session;
+  return app.server.logs.findLast(({ msg }) => msg === 'turn')?.session;
 }
 
 t.test('C-120 C-125 without a key, or with a blank one, calls do not see each other', async (t) => {
@@ -59,7 +59,7 @@ t.test('C-120 C-125 without a key, or with a blank one, calls do not see each ot
 t.test('C-121 C-127 the user alone is the key', async (t) => {
   await say('First', { user: 'ann' });
   t.strictSame(await say('Second', { user: 'ann' }), ['First', 'Second']);
-  t.strictSame(world.asked.messages, [
+  t.strictSame(app.asked.messages, [
     { role: 'user', content: 'First' },
     { role: 'assistant', content: 'First' },
     { role: 'user', content: 'Second' },
@@ -124,31 +124,31 @@ t.test('C-127 C-128 one key at two agents is two sessions', async (t) => {
 t.test('C-129 a caller that sends the whole conversation each time does not double it', async (t) => {
   const key = { session_id: 'resent' };
   const conversation = [{ role: 'user', content: 'One' }];
-  await world.chat({ model: 'assistant', messages: conversation, ...key });
+  await app.chat({ model: 'assistant', messages: conversation, ...key });
   conversation.push({ role: 'assistant', content: 'One' }, { role: 'user', content: 'Two' });
-  await world.chat({ model: 'assistant', messages: [{ role: 'system', content: 'Be brief.' }, ...conversation], ...key });
-  t.strictSame(world.asked.messages, [{ role: 'system', content: 'Be brief.' }, ...conversation]);
+  await app.chat({ model: 'assistant', messages: [{ role: 'system', content: 'Be brief.' }, ...conversation], ...key });
+  t.strictSame(app.asked.messages, [{ role: 'system', content: 'Be brief.' }, ...conversation]);
   t.strictSame(await say('Three', key), ['One', 'Two', 'Three']);
-  t.equal(world.asked.messages[0]?.role, 'user', 'a system message is not kept');
+  t.equal(app.asked.messages[0]?.role, 'user', 'a system message is not kept');
 
   const seed = [
     { role: 'user', content: 'Earlier' },
     { role: 'assistant', content: 'Much earlier' },
     { role: 'user', content: 'Now' },
   ];
-  await world.chat({ model: 'assistant', messages: seed, session_id: 'seeded' });
+  await app.chat({ model: 'assistant', messages: seed, session_id: 'seeded' });
   t.strictSame(await say('Later', { session_id: 'seeded' }), ['Earlier', 'Now', 'Later'], 'a new session is seeded');
 });
 
 t.test('C-130 turns of one session wait for each other, those of two do not', async (t) => {
   const gate = Promise.withResolvers<void>();
-  const number = world.models.requests.length + 1;
-  world.models.enqueue({ before: gate.promise, text: 'One.' });
-  const first = world.chat(saying('One', { session_id: 'busy' }));
-  await world.models.received(number);
-  const second = world.stream(saying('Two', { session_id: 'busy' }));
-  t.equal(answerOf(await world.chat(saying('Meanwhile', { session_id: 'idle' }))), 'Meanwhile');
-  t.equal(world.models.requests.length, number + 1, 'the second turn has not begun');
+  const number = app.models.requests.length + 1;
+  app.models.enqueue({ before: gate.promise, text: 'One.' });
+  const first = app.chat(saying('One', { session_id: 'busy' }));
+  await app.models.received(number);
+  const second = app.stream(saying('Two', { session_id: 'busy' }));
+  t.equal(answerOf(await app.chat(saying('Meanwhile', { session_id: 'idle' }))), 'Meanwhile');
+  t.equal(app.models.requests.length, number + 1, 'the second turn has not begun');
   gate.resolve();
   t.equal(answerOf(await first), 'One.');
   t.equal((await second).text, 'Two');
@@ -161,24 +161,24 @@ t.test(
     const key = { session_id: 'unlucky' };
     const failing = { status: 500, headers: { 'x-should-retry': 'false' } };
     await say('First', key);
-    world.models.enqueue(failing, failing, { text: ['Half'], cut: { afterEvents: 2 } });
-    const failed = await world.chat(saying('Second', key));
+    app.models.enqueue(failing, failing, { text: ['Half'], cut: { afterEvents: 2 } });
+    const failed = await app.chat(saying('Second', key));
     t.equal(failed.status, 502);
     t.equal(failed.headers.get('x-should-retry'), 'false');
     t.equal(errorOf(failed).type, 'svc_error');
-    const stateless = await world.chat(saying('Second'));
+    const stateless = await app.chat(saying('Second'));
     t.equal(stateless.status, 502);
     t.notOk(stateless.headers.has('x-should-retry'), 'where nothing can happen twice, it may be asked again');
-    t.equal((await world.stream(saying('Second', key))).errors.length, 1);
+    t.equal((await app.stream(saying('Second', key))).errors.length, 1);
 
     const gate = Promise.withResolvers<void>();
     t.teardown(() => gate.resolve());
-    world.models.enqueue({ text: ['Half', gate.promise] });
-    const left = await world.open(saying('Second', key));
+    app.models.enqueue({ text: ['Half', gate.promise] });
+    const left = await app.open(saying('Second', key));
     await left.until('Half');
     left.leave();
-    await eventually(() => world.accessLog.at(-1)?.outcome === 'cancelled_by_client');
+    await eventually(() => app.accessLog.at(-1)?.outcome === 'cancelled_by_client');
     t.strictSame(await say('Second', key), ['First', 'Second']);
-    t.equal(world.asked.messages.length, 3);
+    t.equal(app.asked.messages.length, 3);
   },
 );

@@ -5,16 +5,16 @@ import { RawClient } from '../../plugins/transport-http/test/raw-client.js';
 import { EQUIPPED, equipment, readTreasure } from '../support/equipped.js';
 import { eventually } from '../support/eventually.js';
 import { rawChat } from '../support/raw-exchange.js';
-import { answerOf, saying, World } from '../support/world.js';
+import { answerOf, saying, TestServer } from '../support/test-server.js';
 
-const world = await World.start(t, EQUIPPED, equipment);
+const app = await TestServer.start(t, EQUIPPED, equipment);
 
 /** A turn that looks into a file before it answers. */
 const treasureHunt = [{ toolCalls: [readTreasure] }, { text: ['Under', ' the', ' oak.'] }];
 
 /** The bytes of a whole stream, as they came over the wire, with the framing of HTTP taken off. */
 async function rawStream(body: object): Promise<{ head: string; body: Buffer }> {
-  const raw = await RawClient.open(world.port);
+  const raw = await RawClient.open(app.port);
   raw.send(...rawChat({ stream: true, ...body }));
   const received = Buffer.from(await raw.until(/\r\n0\r\n\r\n/), 'latin1');
   raw.socket.destroy();
@@ -44,7 +44,7 @@ t.test('C-090 C-105 a stream is announced as one that nobody may keep or hold ba
 });
 
 t.test('C-091 C-100 the bytes are data lines with a blank line behind each, the last of them [DONE]', async (t) => {
-  world.models.enqueue(...treasureHunt);
+  app.models.enqueue(...treasureHunt);
   const { body } = await rawStream(saying('Where is it?', { stream_options: { include_usage: true } }));
   const text = body.toString();
   t.match(text, /^(data: \{[^\r\n]+\}\n\n){5,}data: \[DONE\]\n\n$/);
@@ -52,8 +52,8 @@ t.test('C-091 C-100 the bytes are data lines with a blank line behind each, the 
 });
 
 t.test('C-092 C-093 C-094 C-096 C-103 the chunks of a run with tools are a role, texts and one finish reason', async (t) => {
-  world.models.enqueue(...treasureHunt);
-  const { chunks, done, text, errors } = await world.stream(saying('Where is it?'));
+  app.models.enqueue(...treasureHunt);
+  const { chunks, done, text, errors } = await app.stream(saying('Where is it?'));
   const [first] = chunks;
   t.equal(text, 'Under the oak.');
   t.strictSame([done, errors], [true, []]);
@@ -76,16 +76,14 @@ t.test('C-092 C-093 C-094 C-096 C-103 the chunks of a run with tools are a role,
 
 t.test('C-095 the deltas are together the answer that is given whole', async (t) => {
   const asked = saying('a b  c\nd 😀 "e" \\ \u2028 f');
-  t.equal((await world.stream(asked)).text, answerOf(await world.chat(asked)));
-  world.models.enqueue(...treasureHunt, ...treasureHunt);
-  t.equal((await world.stream(asked)).text, answerOf(await world.chat(asked)));
+  t.equal((await app.stream(asked)).text, answerOf(await app.chat(asked)));
+  app.models.enqueue(...treasureHunt, ...treasureHunt);
+  t.equal((await app.stream(asked)).text, answerOf(await app.chat(asked)));
 });
 
 t.test('C-097 C-098 usage comes where it is asked for, in a chunk of its own behind all others', async (t) => {
-  world.models.enqueue({ text: 'Hi', usage: { promptTokens: 7, completionTokens: 1 } });
-  const { chunks, done } = await world.stream(
-    saying('Hi', { stream_options: { include_usage: true, include_obfuscation: true } }),
-  );
+  app.models.enqueue({ text: 'Hi', usage: { promptTokens: 7, completionTokens: 1 } });
+  const { chunks, done } = await app.stream(saying('Hi', { stream_options: { include_usage: true, include_obfuscation: true } }));
   const last = chunks.at(-1);
   t.ok(done);
   t.strictSame(last?.choices, []);
@@ -97,19 +95,19 @@ t.test('C-097 C-098 usage comes where it is asked for, in a chunk of its own beh
     completion_tokens_details: {},
   });
   t.ok(chunks.slice(0, -1).every(({ usage, choices }) => usage === null && choices.length === 1));
-  const without = await world.stream(saying('Hi', { stream_options: { include_usage: false, include_obfuscation: false } }));
+  const without = await app.stream(saying('Hi', { stream_options: { include_usage: false, include_obfuscation: false } }));
   t.notOk(without.chunks.some((chunk) => 'usage' in chunk || 'obfuscation' in chunk));
 });
 
 t.test('C-099 C-102 every chunk is what the reference’s schema says, and none has an error', async (t) => {
   const handedOut = { model: 'fast', tools: [{ type: 'function', function: { name: 'f' } }] };
-  world.models.enqueue(
+  app.models.enqueue(
     ...treasureHunt,
     { toolCalls: [{ name: 'f', arguments: ['{"a"', ':1}'] }] },
     { text: ['x'], finishReason: 'length', reasoning: 'Hm.' },
   );
   for (const fields of [{}, handedOut, {}]) {
-    const { chunks } = await world.stream(saying('Hi', { stream_options: { include_usage: true }, ...fields }));
+    const { chunks } = await app.stream(saying('Hi', { stream_options: { include_usage: true }, ...fields }));
     t.ok(chunks.length > 3);
     for (const chunk of chunks) {
       t.ok(isChunk(chunk), JSON.stringify({ chunk, errors: isChunk.errors }));
@@ -120,10 +118,10 @@ t.test('C-099 C-102 every chunk is what the reference’s schema says, and none 
 
 t.test('C-104 a token is with the caller before the model has written the next', async (t) => {
   const gates = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-  world.models.enqueue({
+  app.models.enqueue({
     text: ['One', ...gates.map(({ promise }) => promise).flatMap((gate, i) => [gate, [' two', ' three'][i] ?? ''])],
   });
-  const raw = await RawClient.open(world.port);
+  const raw = await RawClient.open(app.port);
   raw.send(...rawChat(saying('Count', { stream: true })));
   await raw.until(/"content":"One"/);
   t.notMatch(raw.received, 'two');
@@ -136,16 +134,16 @@ t.test('C-104 a token is with the caller before the model has written the next',
 });
 
 t.test('text that a step says before it calls tools is streamed, a blank line before the next', async (t) => {
-  world.models.enqueue({ text: ['Let me', ' look.'], toolCalls: [readTreasure] }, { text: 'Under the oak.' });
-  t.equal((await world.stream(saying('Where is it?'))).text, 'Let me look.\n\nUnder the oak.');
+  app.models.enqueue({ text: ['Let me', ' look.'], toolCalls: [readTreasure] }, { text: 'Under the oak.' });
+  t.equal((await app.stream(saying('Where is it?'))).text, 'Let me look.\n\nUnder the oak.');
 });
 
 t.test('C-106 with a session the text that was streamed is the text that is kept', async (t) => {
   const session = { session_id: 'streamed' };
-  world.models.enqueue(...treasureHunt);
-  const { text } = await world.stream(saying('Where is it?', session));
-  await world.stream(saying('Sure?', session));
-  t.match(world.asked.messages.slice(1), [
+  app.models.enqueue(...treasureHunt);
+  const { text } = await app.stream(saying('Where is it?', session));
+  await app.stream(saying('Sure?', session));
+  t.match(app.asked.messages.slice(1), [
     { role: 'user', content: 'Where is it?' },
     { role: 'assistant', tool_calls: [{ id: 'call_read' }] },
     { role: 'tool', tool_call_id: 'call_read' },
@@ -157,21 +155,21 @@ t.test('C-106 with a session the text that was streamed is the text that is kept
 t.test('C-110 a reader that stops holds up its own model, and nobody else', async (t) => {
   const piece = 'x'.repeat(2 ** 16);
   const pieces = 2 ** 11; // 128 MiB, far more than all sockets in between can hold
-  const number = world.models.requests.length + 1;
-  world.models.enqueue({
+  const number = app.models.requests.length + 1;
+  app.models.enqueue({
     text: (function* () {
       for (let i = 0; i < pieces; i++) yield piece;
     })(),
   });
-  const raw = await RawClient.open(world.port);
+  const raw = await RawClient.open(app.port);
   raw.send(...rawChat(saying('Talk', { stream: true })));
   await raw.until(/xxx/);
   raw.socket.pause();
-  const held = await world.models.received(number);
+  const held = await app.models.received(number);
   let sent = -1;
   for (let unchanged = 0; unchanged < 20; unchanged = held.sent === sent ? unchanged + 1 : 0) {
     sent = held.sent;
-    t.equal((await world.stream(saying('Hi'))).text, 'Hi', 'others are served meanwhile');
+    t.equal((await app.stream(saying('Hi'))).text, 'Hi', 'others are served meanwhile');
   }
   t.equal(held.state, 'open');
   t.ok(held.sent < pieces, `${held.sent} of ${pieces} pieces were read`);
@@ -184,7 +182,7 @@ t.test('C-111 no character is torn apart, however the model server’s bytes com
   const event = (delta: object, finish_reason: string | null = null) =>
     `data: ${JSON.stringify({ id: 'x', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [{ index: 0, delta, finish_reason }] })}\n\n`;
   const bytes = Buffer.from(`${event({ content: text })}${event({ content: text })}${event({}, 'stop')}data: [DONE]\n\n`);
-  world.models.enqueue({ raw: Array.from(bytes, (byte) => Uint8Array.of(byte)) });
+  app.models.enqueue({ raw: Array.from(bytes, (byte) => Uint8Array.of(byte)) });
   const { body } = await rawStream(saying('Hi'));
   let said = '';
   for (let at = 0, end = body.indexOf('\n\n'); end >= 0; at = end + 2, end = body.indexOf('\n\n', at)) {
@@ -198,7 +196,7 @@ t.test('C-111 no character is torn apart, however the model server’s bytes com
 });
 
 t.test('C-112 a fault of the request is a plain JSON error, also where a stream was asked for', async (t) => {
-  const reply = await world.chat(saying('Hi', { stream: true, temperature: 3 }));
+  const reply = await app.chat(saying('Hi', { stream: true, temperature: 3 }));
   t.equal(reply.status, 400);
   t.match(reply.headers.get('content-type'), /^application\/json/);
   t.match(reply.body, { error: { param: 'temperature' } });
@@ -206,7 +204,7 @@ t.test('C-112 a fault of the request is a plain JSON error, also where a stream 
 
 t.test('C-101 a silent stream has its head after 5 s, and a comment every 15 s', async (t) => {
   const clock = new ManualClock();
-  const patient = await World.start(t, EQUIPPED, { ...equipment, clock });
+  const patient = await TestServer.start(t, EQUIPPED, { ...equipment, clock });
   const gate = Promise.withResolvers<void>();
   patient.models.enqueue({ toolCalls: [{ name: 'clock', arguments: {} }] }, { before: gate.promise, text: 'At last.' });
   const opening = patient.open(saying('Take your time'));
@@ -232,7 +230,7 @@ t.test('C-101 a silent stream has its head after 5 s, and a comment every 15 s',
 
 t.test('C-130 a stream whose turn waits for an earlier one of its session says so, once its head is sent', async (t) => {
   const clock = new ManualClock();
-  const patient = await World.start(t, EQUIPPED, { ...equipment, clock });
+  const patient = await TestServer.start(t, EQUIPPED, { ...equipment, clock });
   const gate = Promise.withResolvers<void>();
   patient.models.enqueue({ before: gate.promise, text: 'First.' }, { text: 'Second.' });
   const first = patient.stream(saying('one', { session_id: 's' }));

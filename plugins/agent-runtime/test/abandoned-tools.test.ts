@@ -2,7 +2,18 @@ import type { Interceptor, ToolCall } from '@plugboard/kernel';
 import { ManualClock } from '@plugboard/kernel/testing';
 import t from 'tap';
 import { notices } from '../src/diagnostics/channels.js';
-import { calls, collect, endOf, request, runtimeIn, ScriptedModel, says, single, textOfEvents, user } from './harness.js';
+import {
+  answerWith,
+  callTools,
+  collect,
+  endOf,
+  request,
+  ScriptedModel,
+  single,
+  startRuntime,
+  textOfEvents,
+  user,
+} from './harness.js';
 
 const ticks = () => new Promise((resolve) => setImmediate(resolve));
 
@@ -17,10 +28,10 @@ function deaf() {
   return { source, begun: begun.promise, end: () => ended.resolve('too late') };
 }
 
-async function worldWith(tool: ReturnType<typeof deaf>, more: { interceptors?: Interceptor[]; shared?: object } = {}) {
+async function idempotentClient(tool: ReturnType<typeof deaf>, more: { interceptors?: Interceptor[]; shared?: object } = {}) {
   const clock = new ManualClock();
-  const model = new ScriptedModel([calls(['deaf', {}]), says('and on'), says('again')]);
-  const world = await runtimeIn({
+  const model = new ScriptedModel([callTools(['deaf', {}]), answerWith('and on'), answerWith('again')]);
+  const app = await startRuntime({
     agents: { assistant: { model: 'fast', tools: ['deaf'] } },
     models: { fast: model },
     tools: { deaf: tool.source },
@@ -28,10 +39,10 @@ async function worldWith(tool: ReturnType<typeof deaf>, more: { interceptors?: I
     ...more,
     shared: { deaf: { ...more.shared } },
   });
-  const abandoned = () => world.lines.filter(({ msg }) => msg.startsWith('tool_abandoned'));
+  const abandoned = () => app.lines.filter(({ msg }) => msg.startsWith('tool_abandoned'));
   const send = (signal = new AbortController().signal, text = 'Hello') =>
-    collect(world.runtime.run(request(world.target(), { signal, messages: [user(text)], session: { key: 's' } })));
-  return { ...world, clock, model, abandoned, send };
+    collect(app.runtime.run(request(app.target(), { signal, messages: [user(text)], session: { key: 's' } })));
+  return { ...app, clock, model, abandoned, send };
 }
 
 t.test('R-022 a tool that ignores its signal is left behind after five seconds, and counted once', async (t) => {
@@ -40,7 +51,7 @@ t.test('R-022 a tool that ignores its signal is left behind after five seconds, 
   notices.toolAbandoned.subscribe(count);
   t.teardown(() => notices.toolAbandoned.unsubscribe(count));
   const tool = deaf();
-  const { runtime, target, clock, abandoned } = await worldWith(tool);
+  const { runtime, target, clock, abandoned } = await idempotentClient(tool);
   const caller = new AbortController();
   const turn = collect(runtime.run(request(target(), { signal: caller.signal })));
   const { signal, turnId } = await tool.begun;
@@ -61,7 +72,7 @@ t.test('R-022 a tool that ignores its signal is left behind after five seconds, 
 
 t.test('R-022 a tool that ends within five seconds is not counted', async (t) => {
   const tool = deaf();
-  const { runtime, target, clock, abandoned } = await worldWith(tool);
+  const { runtime, target, clock, abandoned } = await idempotentClient(tool);
   const caller = new AbortController();
   const turn = collect(runtime.run(request(target(), { signal: caller.signal })));
   await tool.begun;
@@ -77,7 +88,7 @@ t.test('R-022 a tool that ends within five seconds is not counted', async (t) =>
 t.test('the next turn of a session begins when the tools of the one before have ended, or were left behind', async (t) => {
   for (const ends of [true, false]) {
     const tool = deaf();
-    const { store, clock, model, send } = await worldWith(tool);
+    const { store, clock, model, send } = await idempotentClient(tool);
     const caller = new AbortController();
     const first = send(caller.signal);
     await tool.begun;
@@ -100,7 +111,7 @@ t.test('the next turn of a session begins when the tools of the one before have 
 
 t.test('a turn that waits for the tools of the one before can be ended, and other sessions do not wait', async (t) => {
   const tool = deaf();
-  const { runtime, target, clock, send } = await worldWith(tool);
+  const { runtime, target, clock, send } = await idempotentClient(tool);
   const first = new AbortController();
   const turn = send(first.signal);
   await tool.begun;
@@ -119,7 +130,7 @@ t.test('a turn that waits for the tools of the one before can be ended, and othe
 
 t.test('R-043 a tool that outlives its own time by five seconds is counted as well, while the turn goes on', async (t) => {
   const tool = deaf();
-  const { runtime, target, clock, abandoned } = await worldWith(tool, { shared: { timeout: '60s' } });
+  const { runtime, target, clock, abandoned } = await idempotentClient(tool, { shared: { timeout: '60s' } });
   const turn = collect(runtime.run(request(target())));
   const { signal, progress } = await tool.begun;
   clock.advance(60_000);
@@ -148,7 +159,7 @@ t.test('tools are told to end with a turn that breaks, too', async (t) => {
       yield batch;
     }
   };
-  const { runtime, target, clock, abandoned } = await worldWith(tool, { interceptors: [breaks] });
+  const { runtime, target, clock, abandoned } = await idempotentClient(tool, { interceptors: [breaks] });
   const turn = collect(runtime.run(request(target())));
   const { signal, progress } = await tool.begun;
   t.notOk(signal.aborted);
@@ -162,9 +173,9 @@ t.test('tools are told to end with a turn that breaks, too', async (t) => {
 t.test('a call whose turn has ended before it could begin is not begun', async (t) => {
   const caller = new AbortController();
   const ran: string[] = [];
-  const { runtime, target } = await runtimeIn({
+  const { runtime, target } = await startRuntime({
     agents: { assistant: { model: 'fast', tools: ['ends', 'never'] } },
-    models: { fast: new ScriptedModel([calls(['ends', {}], ['never', {}])]) },
+    models: { fast: new ScriptedModel([callTools(['ends', {}], ['never', {}])]) },
     tools: {
       ends: single(() => {
         ran.push('ends');

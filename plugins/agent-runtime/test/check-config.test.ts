@@ -4,7 +4,7 @@ import { checkOptions } from '@plugboard/kernel/testing';
 import t from 'tap';
 import { checkConfig } from '../src/directory/check-config.js';
 import definition from '../src/index.js';
-import { collect, request, runtimeIn, ScriptedModel, says, single, tool } from './harness.js';
+import { answerWith, collect, request, ScriptedModel, single, startRuntime, tool } from './harness.js';
 
 function problems(
   options: object,
@@ -76,8 +76,8 @@ t.test('a prompt in a file is read from beside the configuration, and one that c
   t.match(problems({ agents: { a: { model: 'fast', system: { file: './none.md' } } } }, { models: ['fast'] }, [], folder), [
     /agents\.a\.system\.file: cannot read the prompt .*none\.md: ENOENT/,
   ]);
-  const model = new ScriptedModel([says('x')]);
-  const { runtime, target } = await runtimeIn({
+  const model = new ScriptedModel([answerWith('x')]);
+  const { runtime, target } = await startRuntime({
     agents: { a: agents.a },
     models: { fast: model },
     resolvePath: (path) => join(folder, path),
@@ -88,8 +88,8 @@ t.test('a prompt in a file is read from beside the configuration, and one that c
 
 t.test('what is wrong with tools and shows only when they are listed is a fault of the file, by its place', async (t) => {
   const two = { single: false, tools: () => [tool('b c', () => ''), tool('b_c', () => '')] };
-  const world = { models: { fast: new ScriptedModel([]) }, tools: { a: two, clock: single(() => '') } };
-  const start = runtimeIn({ ...world, agents: { x: { model: 'fast', tools: ['clock', 'a', 'a/nothing'] } } });
+  const app = { models: { fast: new ScriptedModel([]) }, tools: { a: two, clock: single(() => '') } };
+  const start = startRuntime({ ...app, agents: { x: { model: 'fast', tools: ['clock', 'a', 'a/nothing'] } } });
   const fault = await start.then(
     () => t.fail('it started'),
     (error: unknown) => error,
@@ -108,8 +108,8 @@ t.test(
   'a tool that shows up later under a name that is taken, or with a schema that is none, is left out with a line',
   async (t) => {
     let listed = [tool('a', () => '')];
-    const model = new ScriptedModel(() => says('x'));
-    const { runtime, target, lines } = await runtimeIn({
+    const model = new ScriptedModel(() => answerWith('x'));
+    const { runtime, target, lines } = await startRuntime({
       agents: { x: { model: 'fast', tools: ['e'] } },
       models: { fast: model },
       tools: { e: { single: false, tools: () => listed } },

@@ -2,7 +2,7 @@ import type { Message, SessionStore } from '@plugboard/kernel';
 import { conversationId, OPEN, type Principal, TurnError } from '@plugboard/kernel';
 import { ManualClock } from '@plugboard/kernel/testing';
 import t from 'tap';
-import { endOf, gated, runtimeIn, ScriptedModel, says, sender, textOfEvents, tool, user } from './harness.js';
+import { answerWith, endOf, gated, ScriptedModel, sender, startRuntime, textOfEvents, tool, user } from './harness.js';
 
 const ASSISTANT: Message = { role: 'assistant', content: 'Hi.' };
 /** It waits for a result. */
@@ -20,8 +20,8 @@ const code = (promise: Promise<unknown>) =>
     (error) => (error instanceof TurnError ? error.code : String(error)),
   );
 
-async function conversing(world: Parameters<typeof runtimeIn>[0] = {}) {
-  const inner = await runtimeIn({ models: { fast: new ScriptedModel(() => says('ok')) }, ...world });
+async function conversing(app: Parameters<typeof startRuntime>[0] = {}) {
+  const inner = await startRuntime({ models: { fast: new ScriptedModel(() => answerWith('ok')) }, ...app });
   return { ...inner, conversations: inner.runtime.conversations, send: sender(inner) };
 }
 
@@ -43,7 +43,7 @@ t.test('a session that a turn made is a conversation with an opaque id', async (
 });
 
 t.test('a conversation that is created with messages goes on from them', async (t) => {
-  const model = new ScriptedModel(() => says('ok'));
+  const model = new ScriptedModel(() => answerWith('ok'));
   const { conversations, send, target } = await conversing({ models: { fast: model } });
   const made = await conversations.create(
     target(),
@@ -101,7 +101,7 @@ t.test('nothing is appended beside a turn', async (t) => {
 });
 
 t.test('a turn that comes while something is appended waits for it, and sees it', async (t) => {
-  const model = new ScriptedModel(() => says('ok'));
+  const model = new ScriptedModel(() => answerWith('ok'));
   const { conversations, send, store } = await conversing({ models: { fast: model } });
   await store.create(S, { metadata: {}, messages: [] });
   const gate = Promise.withResolvers<void>();
@@ -140,8 +140,8 @@ t.test('cancel ends what waits and what runs, and the session takes the next tur
 
 t.test('R-078 deleting a session during its turn ends the turn, and nothing of it comes back', async (t) => {
   const { model, call } = gated();
-  const world = await conversing({ models: { fast: model } });
-  const { conversations, send } = world;
+  const app = await conversing({ models: { fast: model } });
+  const { conversations, send } = app;
   const first = send('one');
   (await call(1)).answer('kept');
   await first;
@@ -153,7 +153,7 @@ t.test('R-078 deleting a session during its turn ends the turn, and nothing of i
   t.equal(await code(conversations.get(ID, OPEN)), 'conversation_not_found');
   t.equal(await code(conversations.delete(ID, OPEN)), 'conversation_not_found');
   t.match(
-    world.lines.filter(({ log }) => log === 'audit'),
+    app.lines.filter(({ log }) => log === 'audit'),
     [{ event: 'session_deleted', conversation: ID, project: 'default' }],
   );
   const again = send('four');
@@ -164,7 +164,7 @@ t.test('R-078 deleting a session during its turn ends the turn, and nothing of i
 });
 
 t.test('R-078 a turn that comes while its session is being deleted waits, and begins anew', async (t) => {
-  const model = new ScriptedModel(() => says('ok'));
+  const model = new ScriptedModel(() => answerWith('ok'));
   const { conversations, send, store } = await conversing({ models: { fast: model } });
   await send('one');
   const gate = Promise.withResolvers<void>();
@@ -183,7 +183,7 @@ t.test('R-078 a turn that comes while its session is being deleted waits, and be
 });
 
 t.test('a fork holds the turns up to the one it is cut at, and goes its own way', async (t) => {
-  const model = new ScriptedModel(() => says('ok'));
+  const model = new ScriptedModel(() => answerWith('ok'));
   const { conversations, send } = await conversing({ models: { fast: model } });
   await send('one');
   await send('two');
@@ -286,14 +286,14 @@ t.test('a store that fails is said to have failed, and the session goes on', asy
 t.test('C-169 a token runs so many turns at once as it may, on all its sessions together', async (t) => {
   const { model, call } = gated();
   const limited: Principal = { ...OPEN, token: 'ci', tokenId: 'tok_1', limits: { runningTurns: 2 } };
-  const world = await conversing({ models: { fast: model } });
-  const send = sender(world, limited);
+  const app = await conversing({ models: { fast: model } });
+  const send = sender(app, limited);
   const [one, two] = [send('x', { key: 'a' }), send('x', { key: 'b' })];
   const first = await call(1);
   const second = await call(2);
   const refused = { failure: { code: 'rate_limited', retryAfter: 1 } };
   t.match(endOf(await send('x', { key: 'c' })), refused);
-  const others = sender(world, { ...limited, tokenId: 'tok_2' })('x', { key: 'd' });
+  const others = sender(app, { ...limited, tokenId: 'tok_2' })('x', { key: 'd' });
   (await call(3)).answer('of another token');
   t.match(endOf(await others), { type: 'finished' });
   first.answer('ok');

@@ -113,7 +113,7 @@ t.test('R-084 whatever the room, a view is valid, within it, and ends with the n
     fc.tuple(text, text).map(([said, answer]) => [user(said), asks('1'), result('1'), asks('2'), result('2'), assistant(answer)]),
     text.map((said) => [user(said), user('and'), asks('1'), result('1'), user('images'), assistant('')]),
   );
-  const world = fc.record({
+  const inputs = fc.record({
     turns: fc.array(turn, { maxLength: 12 }),
     covered: fc.option(fc.nat({ max: 12 })),
     summary: text,
@@ -125,7 +125,7 @@ t.test('R-084 whatever the room, a view is valid, within it, and ends with the n
   let made = 0;
   t.doesNotThrow(() =>
     fc.assert(
-      fc.property(world, ({ turns, covered, summary, answers, tokens, messages, reply }) => {
+      fc.property(inputs, ({ turns, covered, summary, answers, tokens, messages, reply }) => {
         const tail = answers ? [user('call'), asks('open')] : [];
         const added = answers ? [result('open'), user('so?')] : NEW;
         const room = { tokens, messages };

@@ -25,7 +25,7 @@ import definition from '../src/index.js';
 import { Runtime } from '../src/runtime.js';
 
 /** What a model says in one call: batches to yield, or something to throw or to wait for on the way. */
-export type Line = ModelEvent | Error | Promise<unknown>;
+export type ModelStep = ModelEvent | Error | Promise<unknown>;
 
 /** A model connection that says what it is told to, call by call, and remembers what it was asked. */
 export class ScriptedModel implements ModelConnector {
@@ -34,10 +34,10 @@ export class ScriptedModel implements ModelConnector {
   readonly input: readonly ('text' | 'image')[];
   readonly asked: ModelRequest[] = [];
   readonly signals: AbortSignal[] = [];
-  readonly #script: ((request: ModelRequest, call: number) => readonly Line[]) | readonly (readonly Line[])[];
+  readonly #script: ((request: ModelRequest, call: number) => readonly ModelStep[]) | readonly (readonly ModelStep[])[];
 
   constructor(
-    script: ((request: ModelRequest, call: number) => readonly Line[]) | readonly (readonly Line[])[],
+    script: ((request: ModelRequest, call: number) => readonly ModelStep[]) | readonly (readonly ModelStep[])[],
     input: readonly ('text' | 'image')[] = ['text', 'image'],
   ) {
     this.#script = script;
@@ -54,7 +54,7 @@ export class ScriptedModel implements ModelConnector {
     const call = this.asked.push(request);
     this.signals.push(signal);
     const lines =
-      typeof this.#script === 'function' ? this.#script(request, call) : (this.#script[call - 1] ?? says('no more lines'));
+      typeof this.#script === 'function' ? this.#script(request, call) : (this.#script[call - 1] ?? answerWith('no more lines'));
     for (const line of lines) {
       if (line instanceof Error) throw line;
       if (line instanceof Promise) await Promise.race([line, aborted(signal)]);
@@ -72,11 +72,11 @@ function aborted(signal: AbortSignal): Promise<never> {
 
 export const END: ModelEvent = { type: 'end', reason: 'stop' };
 
-export function says(text: string, reason: 'stop' | 'length' | 'content_filter' = 'stop'): Line[] {
+export function answerWith(text: string, reason: 'stop' | 'length' | 'content_filter' = 'stop'): ModelStep[] {
   return [{ type: 'text', text }, usage(10, 2), { type: 'end', reason }];
 }
 
-export function calls(...wanted: readonly [name: string, input: unknown][]): Line[] {
+export function callTools(...wanted: readonly [name: string, input: unknown][]): ModelStep[] {
   return [
     ...wanted.map(([name, input], index) => call(`call_${name}_${index}`, name, input)),
     usage(10, 3),
@@ -107,7 +107,7 @@ export function single(run: Tool['run'], properties?: Record<string, unknown>, r
   return { single: true, tools: () => only };
 }
 
-export interface World {
+export interface TestRuntimeOptions {
   readonly agents?: Record<string, object>;
   readonly settings?: object;
   readonly models?: Record<string, ModelConnector>;
@@ -121,17 +121,17 @@ export interface World {
   readonly resolvePath?: (path: string) => string;
 }
 
-/** A started runtime over plain contributions, with an agent `assistant` on the model `fast` unless the world says otherwise. */
-export async function runtimeIn(world: World) {
-  const clock = world.clock ?? new ManualClock();
+/** A started runtime over plain contributions, with an agent `assistant` on the model `fast` unless the options say otherwise. */
+export async function startRuntime(options: TestRuntimeOptions) {
+  const clock = options.clock ?? new ManualClock();
   const captured = new CapturedLog();
   const log = captured.logger(clock);
   const host: { phase: HostPhase } = { phase: 'running' };
-  const options = { agents: world.agents ?? { assistant: { model: 'fast' } }, ...world.settings };
-  const { config: settings, faults } = checkOptions({ ...definition, check: undefined }, options);
+  const config = { agents: options.agents ?? { assistant: { model: 'fast' } }, ...options.settings };
+  const { config: settings, faults } = checkOptions({ ...definition, check: undefined }, config);
   if (faults.length > 0) throw new Error(faults.join('\n'));
-  const ids = world.ids ?? new SequentialIds();
-  const store = world.store ?? memoryStore(clock);
+  const ids = options.ids ?? new SequentialIds();
+  const store = options.store ?? memoryStore(clock);
   const runtime = new Runtime({
     settings,
     log,
@@ -144,11 +144,11 @@ export async function runtimeIn(world: World) {
       entries: () => [],
       literal: () => undefined,
     },
-    models: extensions(world.models ?? {}),
-    tools: extensions(world.tools ?? {}, world.shared),
+    models: extensions(options.models ?? {}),
+    tools: extensions(options.tools ?? {}, options.shared),
     stores: extensions({ store }),
-    interceptors: extensions(Object.fromEntries((world.interceptors ?? []).map((value, index) => [`i${index}`, value]))),
-    resolvePath: world.resolvePath ?? ((path) => path),
+    interceptors: extensions(Object.fromEntries((options.interceptors ?? []).map((value, index) => [`i${index}`, value]))),
+    resolvePath: options.resolvePath ?? ((path) => path),
   });
   await runtime.start(new AbortController().signal);
   return {
@@ -236,7 +236,7 @@ export function endOf(events: readonly AgentEvent[]) {
 export function gated() {
   const begun: { request: ModelRequest; answer: (text: string) => void }[] = [];
   const waiting: (() => void)[] = [];
-  const model = new ScriptedModel((asked): Line[] => {
+  const model = new ScriptedModel((asked): ModelStep[] => {
     const gate = Promise.withResolvers<void>();
     let said = '';
     begun.push({
@@ -269,11 +269,9 @@ export function gated() {
 }
 
 /** Sends what a user says to the agent `assistant`, in the session `s` unless told otherwise, and reads the turn to its end. */
-export function sender(world: Pick<Awaited<ReturnType<typeof runtimeIn>>, 'runtime' | 'target'>, principal: Principal = OPEN) {
+export function sender(app: Pick<Awaited<ReturnType<typeof startRuntime>>, 'runtime' | 'target'>, principal: Principal = OPEN) {
   return (text: string, session: Partial<SessionRequest> = {}, signal = new AbortController().signal) =>
     collect(
-      world.runtime.run(
-        request(world.target(), { principal, messages: [user(text)], session: { key: 's', ...session }, signal }),
-      ),
+      app.runtime.run(request(app.target(), { principal, messages: [user(text)], session: { key: 's', ...session }, signal })),
     );
 }

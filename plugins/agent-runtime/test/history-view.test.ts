@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import t from 'tap';
 import { type HistoryBudget, type HistoryOptions, historyBudget, historyView } from '../src/history/history-view.js';
 import { tokensOf } from '../src/history/message-size.js';
-import { collect, endOf, request, runtimeIn, ScriptedModel, says, user } from './harness.js';
+import { answerWith, collect, endOf, request, ScriptedModel, startRuntime, user } from './harness.js';
 
 const assistant = (content: string): Message => ({ role: 'assistant', content });
 const asks = (id: string): Message => ({
@@ -88,28 +88,28 @@ t.test('R-084 whatever the room, a view is the end of the conversation, in whole
 t.test(
   'R-084 the model is given what fits into its window beside the prompt, the tools and the answer, and the rest stays kept',
   async (t) => {
-    const model = new ScriptedModel(() => says('a'.repeat(400)));
+    const model = new ScriptedModel(() => answerWith('a'.repeat(400)));
     Object.assign(model, { contextWindow: 1000 });
-    const world = await runtimeIn({ agents: { assistant: { model: 'fast', system: 'Be brief.' } }, models: { fast: model } });
+    const app = await startRuntime({ agents: { assistant: { model: 'fast', system: 'Be brief.' } }, models: { fast: model } });
     const say = () =>
-      collect(world.runtime.run(request(world.target(), { session: { key: 's' }, messages: [user('q'.repeat(400))] })));
+      collect(app.runtime.run(request(app.target(), { session: { key: 's' }, messages: [user('q'.repeat(400))] })));
     for (let n = 0; n < 8; n++) t.match(endOf(await say()), { type: 'finished' });
     const sent = model.asked.at(-1)?.messages ?? [];
     t.equal(sent.length, 6, 'the prompt, two turns, and the new message');
     t.match(sent[0], { role: 'system' });
     t.ok(size(sent) <= 750);
-    t.equal((await world.store.load({ project: 'default', agent: 'assistant', key: 's' })).messages.length, 16);
+    t.equal((await app.store.load({ project: 'default', agent: 'assistant', key: 's' })).messages.length, 16);
   },
 );
 
 t.test('history: error refuses a turn whose conversation does not fit, and keeps nothing of it', async (t) => {
-  const world = await runtimeIn({
+  const app = await startRuntime({
     agents: { assistant: { model: 'fast', history: { policy: 'error', maxMessages: 2 } } },
-    models: { fast: new ScriptedModel(() => says('x')) },
+    models: { fast: new ScriptedModel(() => answerWith('x')) },
   });
-  const say = () => collect(world.runtime.run(request(world.target(), { session: { key: 's' } })));
+  const say = () => collect(app.runtime.run(request(app.target(), { session: { key: 's' } })));
   await say();
   t.match(endOf(await say()), { type: 'finished' });
   t.match(await say(), [{ type: 'failed', failure: { code: 'context_length_exceeded' } }]);
-  t.equal((await world.store.load({ project: 'default', agent: 'assistant', key: 's' })).version, 2);
+  t.equal((await app.store.load({ project: 'default', agent: 'assistant', key: 's' })).version, 2);
 });

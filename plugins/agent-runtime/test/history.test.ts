@@ -1,7 +1,7 @@
 import type { Message, TurnCommit } from '@plugboard/kernel';
 import { ManualClock } from '@plugboard/kernel/testing';
 import t from 'tap';
-import { collect, endOf, memoryStore, request, runtimeIn, ScriptedModel, says, user } from './harness.js';
+import { answerWith, collect, endOf, memoryStore, request, ScriptedModel, startRuntime, user } from './harness.js';
 
 const ID = { project: 'default', agent: 'assistant', key: 's' };
 const assistant = (content: string): Message => ({ role: 'assistant', content });
@@ -20,11 +20,11 @@ async function heldWorld() {
   };
   const model = new ScriptedModel(({ messages }) => {
     reached.model.resolve();
-    return [...(gates.model ? [gates.model] : []), ...says(`${messages.length}`)];
+    return [...(gates.model ? [gates.model] : []), ...answerWith(`${messages.length}`)];
   });
-  const world = await runtimeIn({ models: { fast: model }, clock, store });
+  const app = await startRuntime({ models: { fast: model }, clock, store });
   const send = (text: string, busy: 'enqueue' | 'interrupt' = 'enqueue') =>
-    collect(world.runtime.run(request(world.target(), { messages: [user(text)], session: { key: 's', busy } })));
+    collect(app.runtime.run(request(app.target(), { messages: [user(text)], session: { key: 's', busy } })));
   return { clock, store, commit, gates, reached, send };
 }
 

@@ -9,7 +9,18 @@ import type {
 } from '@plugboard/kernel';
 import { ManualClock } from '@plugboard/kernel/testing';
 import t from 'tap';
-import { calls, collect, endOf, type Line, request, runtimeIn, ScriptedModel, says, single, type World } from './harness.js';
+import {
+  answerWith,
+  callTools,
+  collect,
+  endOf,
+  type ModelStep,
+  request,
+  ScriptedModel,
+  single,
+  startRuntime,
+  type TestRuntimeOptions,
+} from './harness.js';
 
 const KEY: IdempotencyKey = { project: 'default', route: '/v1/chat/completions', key: 'once' };
 const SESSION = { project: 'default', agent: 'assistant', key: 's' };
@@ -29,9 +40,9 @@ class Recorder implements AnswerRecorder {
   }
 }
 
-/** A world, and a client that sends requests with keys to it. */
-async function worldWith(world: World) {
-  const { runtime, store, target, lines } = await runtimeIn(world);
+/** A runtime, and a client that sends it requests with idempotency keys. */
+async function idempotentClient(options: TestRuntimeOptions) {
+  const { runtime, store, target, lines } = await startRuntime(options);
   /** Claims the key, and runs the turn if it may. */
   const send = async (more: Partial<TurnRequest> = {}, key = KEY, fingerprint = 'f1'): Promise<ClaimResult | AgentEvent[]> => {
     const claimed = await runtime.claim(key, fingerprint);
@@ -63,10 +74,10 @@ function gate() {
 }
 
 /** An agent that calls its one tool and then does as it is told. */
-function withTool(tool: () => Promise<string>, then: readonly Line[]): World {
+function withTool(tool: () => Promise<string>, then: readonly ModelStep[]): TestRuntimeOptions {
   return {
     agents: { assistant: { model: 'fast', tools: ['only'] } },
-    models: { fast: new ScriptedModel((_, call) => (call === 1 ? calls(['only', {}]) : then)) },
+    models: { fast: new ScriptedModel((_, call) => (call === 1 ? callTools(['only', {}]) : then)) },
     tools: { only: single(tool) },
   };
 }
@@ -77,8 +88,8 @@ for (const [kind, more] of [
 ] as const) {
   t.test(`a turn ${kind} runs once, however often and however fast its request comes`, async (t) => {
     const held = gate();
-    const model = new ScriptedModel(() => [held.pass(), ...says('hello')]);
-    const { send, store } = await worldWith({ models: { fast: model } });
+    const model = new ScriptedModel(() => [held.pass(), ...answerWith('hello')]);
+    const { send, store } = await idempotentClient({ models: { fast: model } });
     const requests = Array.from({ length: 20 }, () => send(more));
     await held.reached;
     t.strictSame(await send(more, KEY, 'f2'), { kind: 'mismatch' }, 'the key is taken while the turn runs');
@@ -100,11 +111,11 @@ for (const [kind, more] of [
 
   t.test(`a turn ${kind} that fails before any tool began leaves its key free`, async (t) => {
     const held = gate();
-    const model = new ScriptedModel((_, call): readonly Line[] => {
+    const model = new ScriptedModel((_, call): readonly ModelStep[] => {
       if (call === 1) return [new Error('a defect')];
-      return call === 2 ? [held.pass(), ...says('too late')] : says('hello');
+      return call === 2 ? [held.pass(), ...answerWith('too late')] : answerWith('hello');
     });
-    const { run, send } = await worldWith({ models: { fast: model } });
+    const { run, send } = await idempotentClient({ models: { fast: model } });
     t.match(endOf(await run(more)), { failure: { code: 'crashed', toolsRan: false } });
     const leaves = new AbortController();
     const left = run({ ...more, signal: leaves.signal });
@@ -118,7 +129,7 @@ for (const [kind, more] of [
 
   t.test(`a turn ${kind} that fails after a tool began is not run again: its failure is the answer`, async (t) => {
     let ran = 0;
-    const { run, send, store } = await worldWith(withTool(async () => String(++ran), [new Error('a defect')]));
+    const { run, send, store } = await idempotentClient(withTool(async () => String(++ran), [new Error('a defect')]));
     t.match(endOf(await run(more)), { failure: { code: 'crashed', toolsRan: true } });
     t.strictSame(await send(more), { kind: 'replay', text: 'failed: crashed' });
     t.equal(ran, 1);
@@ -130,14 +141,14 @@ t.test(
   'that tools are to run is written down before the first of them does, whatever interceptors do with the events',
   async (t) => {
     const seen: (IdempotencyRecord | undefined)[] = [];
-    const world = withTool(async () => {
+    const app = withTool(async () => {
       seen.push(await store.idempotency.get(KEY));
       return 'done';
-    }, says('hello'));
+    }, answerWith('hello'));
     const hides: Interceptor = async function* (turn, next) {
       for await (const batch of next(turn)) yield batch.filter(({ type }) => type !== 'tool-call');
     };
-    const { run, send, store } = await worldWith({ ...world, interceptors: [hides] });
+    const { run, send, store } = await idempotentClient({ ...app, interceptors: [hides] });
     await run();
     t.strictSame(seen, [{ key: KEY, fingerprint: 'f1', result: 'began' }]);
     t.strictSame(await send(), { kind: 'replay', text: 'hello' });
@@ -145,7 +156,7 @@ t.test(
 );
 
 t.test('after a crash a key is free where no tool had begun, and else says that nobody knows what happened', async (t) => {
-  const { send, store } = await worldWith({ models: { fast: new ScriptedModel(() => says('hello')) } });
+  const { send, store } = await idempotentClient({ models: { fast: new ScriptedModel(() => answerWith('hello')) } });
   await store.idempotency.put({ key: KEY, fingerprint: 'f1', result: 'began' });
   t.strictSame(await send(), { kind: 'interrupted' });
   t.strictSame(await send({}, KEY, 'f2'), { kind: 'mismatch' });
@@ -154,8 +165,8 @@ t.test('after a crash a key is free where no tool had begun, and else says that 
 t.test('a turn of a session that ends without having run leaves its key free', async (t) => {
   const held = gate();
   const clock = new ManualClock();
-  const { run, send } = await worldWith({
-    models: { fast: new ScriptedModel((_, call) => (call === 1 ? [held.pass(), ...says('first')] : says('hello'))) },
+  const { run, send } = await idempotentClient({
+    models: { fast: new ScriptedModel((_, call) => (call === 1 ? [held.pass(), ...answerWith('first')] : answerWith('hello'))) },
     clock,
   });
   const session = { key: 's' };
@@ -181,7 +192,7 @@ t.test('a session that is closed for a while leaves keys free', async (t) => {
   const crashes: Interceptor = () => {
     throw new Error('a defect');
   };
-  const { run } = await worldWith({ models: { fast: new ScriptedModel([]) }, interceptors: [crashes] });
+  const { run } = await idempotentClient({ models: { fast: new ScriptedModel([]) }, interceptors: [crashes] });
   for (const code of ['crashed', 'crashed', 'crashed', 'session_quarantined', 'session_quarantined']) {
     t.match(endOf(await run({ session: { key: 's' } })), { failure: { code } });
   }
@@ -197,8 +208,10 @@ t.test('a turn that is left behind leaves its key free, unless tools had begun',
         if (batch.some(({ type }) => type === (hasTool ? 'tool-result' : 'step'))) await held.pass();
       }
     };
-    const base = hasTool ? withTool(async () => 'done', says('x')) : { models: { fast: new ScriptedModel([says('x')]) } };
-    const { run, send, runtime, store } = await worldWith({ ...base, interceptors: [stubborn], clock });
+    const base = hasTool
+      ? withTool(async () => 'done', answerWith('x'))
+      : { models: { fast: new ScriptedModel([answerWith('x')]) } };
+    const { run, send, runtime, store } = await idempotentClient({ ...base, interceptors: [stubborn], clock });
     const turn = run({ session: { key: 's' } });
     await held.reached;
     const stopped = runtime.stop(new AbortController().signal);
@@ -218,7 +231,10 @@ t.test('a turn that is left behind leaves its key free, unless tools had begun',
 t.test('a turn that is left behind while its answer is being kept has the answer that was kept', async (t) => {
   const clock = new ManualClock();
   const held = gate();
-  const { run, send, runtime, store } = await worldWith({ models: { fast: new ScriptedModel([says('hello')]) }, clock });
+  const { run, send, runtime, store } = await idempotentClient({
+    models: { fast: new ScriptedModel([answerWith('hello')]) },
+    clock,
+  });
   const commit = store.commit.bind(store);
   store.commit = async (...turn) => {
     await held.pass();
@@ -241,27 +257,27 @@ t.test('a session store that fails', async (t) => {
     throw new Error('disk full');
   };
   t.test('at the look: nothing is run, and the operator is told', async (t) => {
-    const { runtime, store, lines } = await worldWith({ models: { fast: new ScriptedModel([]) } });
+    const { runtime, store, lines } = await idempotentClient({ models: { fast: new ScriptedModel([]) } });
     store.idempotency.get = broken;
     t.match(await runtime.claim(KEY, 'f1'), { kind: 'failed', failure: { code: 'store_failed', toolsRan: false } });
     t.match(lines.at(-1), { level: 'warn', msg: /^a request was not run/ });
   });
 
   t.test('when tools are to run: they do not', async (t) => {
-    const { run, store } = await worldWith(withTool(() => t.fail('the tool ran') as never, says('hello')));
+    const { run, store } = await idempotentClient(withTool(() => t.fail('the tool ran') as never, answerWith('hello')));
     store.idempotency.put = broken;
     t.match(endOf(await run()), { failure: { code: 'store_failed' } });
   });
 
   t.test('at the end: the turn has failed, and what is known of its tools stays', async (t) => {
-    const { run, send, store } = await worldWith(withTool(async () => 'done', says('hello')));
+    const { run, send, store } = await idempotentClient(withTool(async () => 'done', answerWith('hello')));
     store.commit = broken;
     t.match(endOf(await run({ session: { key: 's' } })), { failure: { code: 'store_failed', toolsRan: true } });
     t.strictSame(await send(), { kind: 'interrupted' });
   });
 
   t.test('at a failure: what is known of its tools stays, and the operator is told', async (t) => {
-    const { run, send, store, lines } = await worldWith(
+    const { run, send, store, lines } = await idempotentClient(
       withTool(async () => {
         store.idempotency.put = broken;
         return 'done';

@@ -1,7 +1,7 @@
 import type { Interceptor } from '@plugboard/kernel';
 import { ManualClock } from '@plugboard/kernel/testing';
 import t from 'tap';
-import { collect, endOf, memoryStore, request, runtimeIn, ScriptedModel, says, textOfEvents } from './harness.js';
+import { answerWith, collect, endOf, memoryStore, request, ScriptedModel, startRuntime, textOfEvents } from './harness.js';
 
 const agents = { assistant: { model: 'fast', timeout: '1m' } };
 const ticks = () => new Promise((resolve) => setImmediate(resolve));
@@ -13,14 +13,14 @@ t.test('a stateless turn that does not end when its time is over is left behind 
     await stuck.promise;
     yield* next(turn);
   };
-  const world = await runtimeIn({
+  const app = await startRuntime({
     agents,
-    models: { fast: new ScriptedModel(() => says('x')) },
+    models: { fast: new ScriptedModel(() => answerWith('x')) },
     interceptors: [stubborn],
     clock,
   });
   let events: unknown;
-  const turn = collect(world.runtime.run(request(world.target()))).then((all) => {
+  const turn = collect(app.runtime.run(request(app.target()))).then((all) => {
     events = all;
     return all;
   });
@@ -30,7 +30,7 @@ t.test('a stateless turn that does not end when its time is over is left behind 
   t.equal(events, undefined);
   clock.advance(1);
   t.match(endOf(await turn), { failure: { code: 'timed_out' } });
-  await world.runtime.stop(new AbortController().signal);
+  await app.runtime.stop(new AbortController().signal);
   stuck.resolve();
   await ticks();
   t.equal(clock.pending, 0);
@@ -39,8 +39,8 @@ t.test('a stateless turn that does not end when its time is over is left behind 
 t.test('a stateless turn that ends in time when it is told to leaves no timer', async (t) => {
   const clock = new ManualClock();
   const never = new Promise<void>(() => {});
-  const world = await runtimeIn({ agents, models: { fast: new ScriptedModel([[never]]) }, clock });
-  const turn = collect(world.runtime.run(request(world.target())));
+  const app = await startRuntime({ agents, models: { fast: new ScriptedModel([[never]]) }, clock });
+  const turn = collect(app.runtime.run(request(app.target())));
   await ticks();
   clock.advance(60_000);
   t.match(endOf(await turn), { failure: { code: 'timed_out' } });
@@ -53,17 +53,17 @@ t.test('a store that does not say whether an idempotency key is free is waited f
   const store = memoryStore(clock);
   const get = store.idempotency.get.bind(store.idempotency);
   store.idempotency.get = () => new Promise(() => {});
-  const world = await runtimeIn({ agents, models: { fast: new ScriptedModel(() => says('x')) }, store, clock });
+  const app = await startRuntime({ agents, models: { fast: new ScriptedModel(() => answerWith('x')) }, store, clock });
   const key = { project: 'default', route: '/', key: 'k' };
-  const first = world.runtime.claim(key, 'a');
-  const second = world.runtime.claim(key, 'a');
+  const first = app.runtime.claim(key, 'a');
+  const second = app.runtime.claim(key, 'a');
   clock.advance(30_000);
   store.idempotency.get = get;
   t.match(await first, { kind: 'failed', failure: { code: 'store_failed' } });
   t.match(await second, { kind: 'new' }, 'whoever waited behind it asks again');
-  t.match(world.lines, [{ err: { cause: { message: 'it has not answered for 30 s' } } }]);
+  t.match(app.lines, [{ err: { cause: { message: 'it has not answered for 30 s' } } }]);
   t.equal(clock.pending, 0);
-  const free = await collect(world.runtime.run(request(world.target())));
+  const free = await collect(app.runtime.run(request(app.target())));
   t.equal(textOfEvents(free), 'x');
 });
 
@@ -72,37 +72,37 @@ t.test('a commit that is never answered gives back the place of its turn, and it
   const store = memoryStore(clock);
   const commit = store.commit.bind(store);
   store.commit = () => new Promise(() => {});
-  const world = await runtimeIn({
+  const app = await startRuntime({
     agents,
     settings: { limits: { runningTurns: 1 } },
-    models: { fast: new ScriptedModel(() => says('x')) },
+    models: { fast: new ScriptedModel(() => answerWith('x')) },
     store,
     clock,
   });
   const key = { project: 'default', route: '/', key: 'k' };
-  const claimed = await world.runtime.claim(key, 'a');
+  const claimed = await app.runtime.claim(key, 'a');
   if (claimed.kind !== 'new') throw new Error(claimed.kind);
   const recorder = { add() {}, text: () => '' };
   const turn = collect(
-    world.runtime.run(request(world.target(), { session: { key: 's' }, idempotency: { claim: claimed.claim, recorder } })),
+    app.runtime.run(request(app.target(), { session: { key: 's' }, idempotency: { claim: claimed.claim, recorder } })),
   );
   await ticks();
   clock.advance(30_000);
   t.match(endOf(await turn), { failure: { code: 'store_failed' } });
   store.commit = commit;
-  t.match(await world.runtime.claim(key, 'b'), { kind: 'new' }, 'the key is free');
-  t.match(endOf(await collect(world.runtime.run(request(world.target(), { session: { key: 's' } })))), { type: 'finished' });
+  t.match(await app.runtime.claim(key, 'b'), { kind: 'new' }, 'the key is free');
+  t.match(endOf(await collect(app.runtime.run(request(app.target(), { session: { key: 's' } })))), { type: 'finished' });
 });
 
 t.test('a store that does not say how it is, or that breaks when it is asked, makes the server not ready', async (t) => {
   const clock = new ManualClock();
   const store = memoryStore(clock);
-  const world = await runtimeIn({ agents, models: { fast: new ScriptedModel(() => says('x')) }, store, clock });
-  t.equal(await world.runtime.ready(), true);
+  const app = await startRuntime({ agents, models: { fast: new ScriptedModel(() => answerWith('x')) }, store, clock });
+  t.equal(await app.runtime.ready(), true);
   store.health = () => new Promise(() => {});
-  const ready = world.runtime.ready();
+  const ready = app.runtime.ready();
   clock.advance(2_000);
   t.equal(await ready, false);
   store.health = () => Promise.reject(new Error('gone'));
-  t.equal(await world.runtime.ready(), false);
+  t.equal(await app.runtime.ready(), false);
 });

@@ -2,17 +2,17 @@ import type { ToolDeclaration } from '@plugboard/kernel';
 import { ManualClock } from '@plugboard/kernel/testing';
 import t from 'tap';
 import {
+  answerWith,
   call,
-  calls,
+  callTools,
   collect,
   END,
   endOf,
-  type Line,
+  type ModelStep,
   request,
-  runtimeIn,
   ScriptedModel,
-  says,
   single,
+  startRuntime,
   textOfEvents,
   tool,
   usage,
@@ -22,7 +22,7 @@ import {
 const weather: ToolDeclaration = { name: 'weather', description: 'By the caller', inputSchema: { type: 'object' } };
 
 t.test('a turn is started, step, text, usage, finished, with the usage of the whole turn', async (t) => {
-  const { runtime, target } = await runtimeIn({ models: { fast: new ScriptedModel([says('Hi')]) } });
+  const { runtime, target } = await startRuntime({ models: { fast: new ScriptedModel([answerWith('Hi')]) } });
   const events = await collect(runtime.run(request(target())));
   t.match(
     events.map(({ type }) => type),
@@ -37,8 +37,8 @@ t.test('a turn is started, step, text, usage, finished, with the usage of the wh
 });
 
 t.test('C-053 C-054 the agent’s prompt comes first, and a caller’s system message takes its place', async (t) => {
-  const model = new ScriptedModel([says('a'), says('b')]);
-  const { runtime, target } = await runtimeIn({
+  const model = new ScriptedModel([answerWith('a'), answerWith('b')]);
+  const { runtime, target } = await startRuntime({
     agents: { assistant: { model: 'fast', system: 'Be brief.' } },
     models: { fast: model },
   });
@@ -49,12 +49,15 @@ t.test('C-053 C-054 the agent’s prompt comes first, and a caller’s system me
 });
 
 t.test('tools run, and the model is told what they said, step after step', async (t) => {
-  const model = new ScriptedModel([[{ type: 'text', text: 'Let me see.' }, ...calls(['add', { a: 1, b: 2 }])], says('It is 3.')]);
+  const model = new ScriptedModel([
+    [{ type: 'text', text: 'Let me see.' }, ...callTools(['add', { a: 1, b: 2 }])],
+    answerWith('It is 3.'),
+  ]);
   const add = single((input) => String(Number(input.a) + Number(input.b)), { a: { type: 'number' }, b: { type: 'number' } }, [
     'a',
     'b',
   ]);
-  const { runtime, target } = await runtimeIn({
+  const { runtime, target } = await startRuntime({
     agents: { assistant: { model: 'fast', tools: ['add'] } },
     models: { fast: model },
     tools: { add },
@@ -100,8 +103,8 @@ t.test('R-047 calls of one step run side by side, and their results keep the ord
       return 'quick result';
     }),
   };
-  const model = new ScriptedModel([calls(['slow', {}], ['quick', {}]), says('done')]);
-  const { runtime, target } = await runtimeIn({
+  const model = new ScriptedModel([callTools(['slow', {}], ['quick', {}]), answerWith('done')]);
+  const { runtime, target } = await startRuntime({
     agents: { assistant: { model: 'fast', tools: ['slow', 'quick'] } },
     models: { fast: model },
     tools,
@@ -125,11 +128,11 @@ t.test('a call knows its place in the turn, so that with the turn’s id a tool 
     return '';
   });
   const model = new ScriptedModel([
-    calls(['own', { n: 1 }], ['own', { n: 2 }]),
-    calls(['own', { n: 3 }]),
-    calls(['theirs', {}], ['own', { n: 4 }]),
+    callTools(['own', { n: 1 }], ['own', { n: 2 }]),
+    callTools(['own', { n: 3 }]),
+    callTools(['theirs', {}], ['own', { n: 4 }]),
   ]);
-  const { runtime, target } = await runtimeIn({
+  const { runtime, target } = await startRuntime({
     agents: { assistant: { model: 'fast', tools: ['own'], clientTools: 'passthrough' } },
     models: { fast: model },
     tools: { own },
@@ -166,9 +169,9 @@ t.test('R-040 R-042 whatever a tool or its arguments do wrong is told to the mod
       call('10', 'broken', {}),
       END,
     ],
-    says('sorry'),
+    answerWith('sorry'),
   ]);
-  const { runtime, target } = await runtimeIn({
+  const { runtime, target } = await startRuntime({
     agents: { assistant: { model: 'fast', tools: Object.keys(tools) } },
     models: { fast: model },
     tools,
@@ -199,9 +202,9 @@ t.test('R-043 a tool that hangs is stopped when its entry’s time is over', asy
     begun.resolve(signal);
     return new Promise(() => {});
   });
-  const { runtime, target } = await runtimeIn({
+  const { runtime, target } = await startRuntime({
     agents: { assistant: { model: 'fast', tools: ['hang'] } },
-    models: { fast: new ScriptedModel([calls(['hang', {}]), says('moving on')]) },
+    models: { fast: new ScriptedModel([callTools(['hang', {}]), answerWith('moving on')]) },
     tools: { hang },
     shared: { hang: { timeout: '5s' } },
     clock,
@@ -221,9 +224,9 @@ t.test('R-043 a tool that hangs is stopped when its entry’s time is over', asy
 });
 
 t.test('R-044 a result longer than the entry’s limit is cut to it, the note included', async (t) => {
-  const { runtime, target } = await runtimeIn({
+  const { runtime, target } = await startRuntime({
     agents: { assistant: { model: 'fast', tools: ['big', 'fits'] } },
-    models: { fast: new ScriptedModel([calls(['big', {}], ['fits', {}]), says('ok')]) },
+    models: { fast: new ScriptedModel([callTools(['big', {}], ['fits', {}]), answerWith('ok')]) },
     tools: { big: single(() => 'ä'.repeat(5000)), fits: single(() => 'x'.repeat(1024)) },
     shared: { big: { resultLimit: '1kb' }, fits: { resultLimit: '1kb' } },
   });
@@ -243,15 +246,15 @@ t.test('parts of a result become text, images go to a model that sees, and what 
       { type: 'other', kind: 'audio/wav', bytes: 12 },
     ],
   }));
-  const world = (model: ScriptedModel) => ({
+  const app = (model: ScriptedModel) => ({
     agents: { assistant: { model: 'fast', tools: ['camera'] } },
     models: { fast: model },
     tools: { camera },
   });
-  const seeing = new ScriptedModel([calls(['camera', {}]), says('a cat')]);
-  const blind = new ScriptedModel([calls(['camera', {}]), says('a cat?')], ['text']);
+  const seeing = new ScriptedModel([callTools(['camera', {}]), answerWith('a cat')]);
+  const blind = new ScriptedModel([callTools(['camera', {}]), answerWith('a cat?')], ['text']);
   for (const model of [seeing, blind]) {
-    const { runtime, target } = await runtimeIn(world(model));
+    const { runtime, target } = await startRuntime(app(model));
     await collect(runtime.run(request(target())));
   }
   t.match(seeing.asked[1]?.messages.slice(-2), [
@@ -267,35 +270,35 @@ t.test('parts of a result become text, images go to a model that sees, and what 
 t.test('R-045 R-046 budgets end a turn well, and a call repeated three times in a row is not run again', async (t) => {
   let ran = 0;
   const tools = { again: single(() => `run ${++ran}`) };
-  const endless = () => new ScriptedModel(() => calls(['again', {}]));
-  const world = (agent: object, model = endless()) => ({
+  const endless = () => new ScriptedModel(() => callTools(['again', {}]));
+  const app = (agent: object, model = endless()) => ({
     agents: { assistant: { model: 'fast', tools: ['again'], ...agent } },
     models: { fast: model },
     tools,
   });
 
-  const steps = await runtimeIn(world({ maxSteps: 5 }));
+  const steps = await startRuntime(app({ maxSteps: 5 }));
   const events = await collect(steps.runtime.run(request(steps.target())));
   t.match(endOf(events), { type: 'finished', reason: 'length', limit: 'max_steps', usage: { promptTokens: 50 } });
   t.equal(textOfEvents(events), 'The agent reached its limit of 5 model calls before it had an answer.');
   t.equal(ran, 2, 'the third and fourth call were answered by an error');
   t.equal(events.filter(({ type }) => type === 'tool-call').length, 4, 'the call of the last step is not run');
 
-  const toolCalls = await runtimeIn(world({ maxToolCalls: 1 }));
+  const toolCalls = await startRuntime(app({ maxToolCalls: 1 }));
   t.match(endOf(await collect(toolCalls.runtime.run(request(toolCalls.target())))), {
     reason: 'length',
     limit: 'max_tool_calls',
   });
 
-  const tokens = await runtimeIn(world({ maxTokens: 26 }));
+  const tokens = await startRuntime(app({ maxTokens: 26 }));
   t.match(endOf(await collect(tokens.runtime.run(request(tokens.target())))), {
     reason: 'length',
     limit: 'max_tokens',
     usage: { promptTokens: 20 },
   });
 
-  const spoke = await runtimeIn(
-    world({ maxSteps: 1 }, new ScriptedModel([[{ type: 'text', text: 'So far.' }, ...calls(['again', {}])]])),
+  const spoke = await startRuntime(
+    app({ maxSteps: 1 }, new ScriptedModel([[{ type: 'text', text: 'So far.' }, ...callTools(['again', {}])]])),
   );
   t.equal(
     textOfEvents(await collect(spoke.runtime.run(request(spoke.target())))),
@@ -307,7 +310,7 @@ t.test('R-045 R-046 budgets end a turn well, and a call repeated three times in 
 t.test('C-082 an answer cut by its length or by a filter ends the turn, and half a tool call in it is dropped', async (t) => {
   for (const reason of ['length', 'content_filter'] as const) {
     const model = new ScriptedModel([[{ type: 'text', text: 'Once upon' }, call('1', 'x', '{"a'), { type: 'end', reason }]]);
-    const { runtime, target } = await runtimeIn({ models: { fast: model } });
+    const { runtime, target } = await startRuntime({ models: { fast: model } });
     const events = await collect(runtime.run(request(target())));
     t.match(endOf(events), { type: 'finished', reason });
     t.notOk(events.some(({ type }) => type === 'tool-call'));
@@ -317,8 +320,8 @@ t.test('C-082 an answer cut by its length or by a filter ends the turn, and half
 t.test(
   'C-061 the agent’s params win over the caller’s, and the rest reaches the model where the connection takes it',
   async (t) => {
-    const model = new ScriptedModel([says('a')]);
-    const { runtime, target } = await runtimeIn({
+    const model = new ScriptedModel([answerWith('a')]);
+    const { runtime, target } = await startRuntime({
       agents: { assistant: { model: 'fast', params: { temperature: 0.2, max_completion_tokens: 50 } } },
       models: { fast: model },
     });
@@ -334,15 +337,15 @@ t.test(
 );
 
 t.test('of a caller’s two names for one parameter the newer counts', async (t) => {
-  const model = new ScriptedModel([says('a')]);
-  const { runtime, target } = await runtimeIn({ models: { fast: model } });
+  const model = new ScriptedModel([answerWith('a')]);
+  const { runtime, target } = await startRuntime({ models: { fast: model } });
   await collect(runtime.run(request(target(), { params: { max_tokens: 9, max_completion_tokens: 7 } })));
   t.strictSame(model.asked[0]?.params, { max_completion_tokens: 7 });
 });
 
 t.test('a raw model makes one call, passes the caller’s tools on and hands every call out', async (t) => {
-  const model = new ScriptedModel([calls(['weather', { city: 'Rome' }])]);
-  const { runtime, target } = await runtimeIn({ models: { fast: model } });
+  const model = new ScriptedModel([callTools(['weather', { city: 'Rome' }])]);
+  const { runtime, target } = await startRuntime({ models: { fast: model } });
   const events = await collect(
     runtime.run(request(target('fast'), { clientTools: [weather], params: { tool_choice: 'required' } })),
   );
@@ -355,8 +358,8 @@ t.test('a raw model makes one call, passes the caller’s tools on and hands eve
 });
 
 t.test('an agent ignores the caller’s tools unless it passes them through', async (t) => {
-  const model = new ScriptedModel([says('a')]);
-  const { runtime, target } = await runtimeIn({ models: { fast: model } });
+  const model = new ScriptedModel([answerWith('a')]);
+  const { runtime, target } = await startRuntime({ models: { fast: model } });
   await collect(runtime.run(request(target(), { clientTools: [weather], params: { tool_choice: 'auto' } })));
   t.match(model.asked[0], { tools: [] });
   t.strictSame(model.asked[0]?.params, {});
@@ -366,8 +369,12 @@ t.test(
   'passthrough: own tools run inside, the caller’s are handed out, and what was run is there when the caller comes back',
   async (t) => {
     let ran = 0;
-    const model = new ScriptedModel([calls(['own', {}]), calls(['own', { again: true }], ['weather', {}]), says('Sunny.')]);
-    const { runtime, target } = await runtimeIn({
+    const model = new ScriptedModel([
+      callTools(['own', {}]),
+      callTools(['own', { again: true }], ['weather', {}]),
+      answerWith('Sunny.'),
+    ]);
+    const { runtime, target } = await startRuntime({
       agents: { assistant: { model: 'fast', tools: ['own'], clientTools: 'passthrough' } },
       models: { fast: model },
       tools: { own: single(() => `own ${++ran}`) },
@@ -406,7 +413,7 @@ t.test(
 );
 
 t.test('a tool of the caller’s with the name of an own one is refused by its place', async (t) => {
-  const { runtime, target } = await runtimeIn({
+  const { runtime, target } = await startRuntime({
     agents: { assistant: { model: 'fast', tools: ['weather'], clientTools: 'passthrough' } },
     models: { fast: new ScriptedModel([]) },
     tools: { weather: single(() => '') },
@@ -416,9 +423,9 @@ t.test('a tool of the caller’s with the name of an own one is refused by its p
 });
 
 t.test('a model stream that breaks off or never ends properly fails the turn, whatever had been said', async (t) => {
-  const scripts: Line[][] = [[{ type: 'text', text: 'Half' }], [{ type: 'text', text: 'Half' }, new Error('a defect')]];
+  const scripts: ModelStep[][] = [[{ type: 'text', text: 'Half' }], [{ type: 'text', text: 'Half' }, new Error('a defect')]];
   for (const script of scripts) {
-    const { runtime, target } = await runtimeIn({ models: { fast: new ScriptedModel([script]) } });
+    const { runtime, target } = await startRuntime({ models: { fast: new ScriptedModel([script]) } });
     const events = await collect(runtime.run(request(target())));
     t.equal(textOfEvents(events), 'Half');
     t.equal(endOf(events).type, 'failed');
@@ -428,10 +435,10 @@ t.test('a model stream that breaks off or never ends properly fails the turn, wh
 
 t.test('reasoning is passed on, and is no part of what the model is told later', async (t) => {
   const model = new ScriptedModel([
-    [{ type: 'reasoning', text: 'Hmm' }, ...calls(['own', {}])],
+    [{ type: 'reasoning', text: 'Hmm' }, ...callTools(['own', {}])],
     [usage(1, 1), { type: 'text', text: 'x' }, END],
   ]);
-  const { runtime, target } = await runtimeIn({
+  const { runtime, target } = await startRuntime({
     agents: { assistant: { model: 'fast', tools: ['own'] } },
     models: { fast: model },
     tools: { own: single(() => 'r') },
@@ -444,9 +451,9 @@ t.test('reasoning is passed on, and is no part of what the model is told later',
 t.test('tools of an entry that may offer several are told apart by entry and name, and patterns choose among them', async (t) => {
   const files = { single: false, tools: () => listed };
   const listed = [tool('read', () => 'r'), tool('write', () => 'w')];
-  const model = new ScriptedModel(() => says('x'));
+  const model = new ScriptedModel(() => answerWith('x'));
   const names = async (patterns: string[]) => {
-    const { runtime, target } = await runtimeIn({
+    const { runtime, target } = await startRuntime({
       agents: { assistant: { model: 'fast', tools: patterns } },
       models: { fast: model },
       tools: { files },

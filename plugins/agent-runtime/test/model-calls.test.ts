@@ -1,18 +1,18 @@
 import { ModelError } from '@plugboard/kernel';
 import { ManualClock, SequentialIds } from '@plugboard/kernel/testing';
 import t from 'tap';
-import { collect, endOf, type Line, request, runtimeIn, ScriptedModel, says, textOfEvents } from './harness.js';
+import { answerWith, collect, endOf, type ModelStep, request, ScriptedModel, startRuntime, textOfEvents } from './harness.js';
 
 const again = (retryAfter?: number) => new ModelError('it answered 503.', { retryable: true, retryAfter });
 const never = new ModelError('it answered 401.', { retryable: false });
 
 /** Runs a turn, moving the clock to each wait as it comes, and tells what was waited. */
 async function run(models: Record<string, ScriptedModel>, names: string | string[] = 'fast', clock = new ManualClock()) {
-  const world = await runtimeIn({ agents: { assistant: { model: names } }, models, clock, ids: new SequentialIds([0.5]) });
+  const app = await startRuntime({ agents: { assistant: { model: names } }, models, clock, ids: new SequentialIds([0.5]) });
   const turn = async () => {
     const waits: number[] = [];
     let ended = false;
-    const events = collect(world.runtime.run(request(world.target()))).finally(() => {
+    const events = collect(app.runtime.run(request(app.target()))).finally(() => {
       ended = true;
     });
     while (!ended) {
@@ -24,11 +24,11 @@ async function run(models: Record<string, ScriptedModel>, names: string | string
     }
     return { events: await events, waits };
   };
-  return { ...world, turn };
+  return { ...app, turn };
 }
 
 t.test('R-030 R-032 what may pass is tried twice more, after half a second to one and one to two', async (t) => {
-  const model = new ScriptedModel([[again()], [again()], says('at last')]);
+  const model = new ScriptedModel([[again()], [again()], answerWith('at last')]);
   const { turn } = await run({ fast: model });
   const { events, waits } = await turn();
   t.equal(textOfEvents(events), 'at last');
@@ -41,7 +41,7 @@ t.test('R-030 R-032 what may pass is tried twice more, after half a second to on
 });
 
 t.test('R-031 a wait that the model server asks for is kept, unless it is too long to wait for', async (t) => {
-  const short = await (await run({ fast: new ScriptedModel([[again(2000)], says('ok')]) })).turn();
+  const short = await (await run({ fast: new ScriptedModel([[again(2000)], answerWith('ok')]) })).turn();
   t.strictSame(short.waits, [2500]);
   const model = new ScriptedModel(() => [again(3_600_000)]);
   const long = await (await run({ fast: model })).turn();
@@ -51,7 +51,7 @@ t.test('R-031 a wait that the model server asks for is kept, unless it is too lo
 });
 
 t.test('R-032 nothing is asked again once something was streamed, nor what cannot pass, nor a defect', async (t) => {
-  const scripts: Line[][] = [[{ type: 'text', text: 'Hal' }, again()], [never], [new Error('defect')], []];
+  const scripts: ModelStep[][] = [[{ type: 'text', text: 'Hal' }, again()], [never], [new Error('defect')], []];
   for (const [index, script] of scripts.entries()) {
     const model = new ScriptedModel(() => script);
     const { events } = await (await run({ fast: model })).turn();
@@ -62,7 +62,7 @@ t.test('R-032 nothing is asked again once something was streamed, nor what canno
 
 t.test('R-038 the next connection of a list answers when the first one’s attempts are spent', async (t) => {
   const first = new ScriptedModel(() => [again()]);
-  const second = new ScriptedModel(() => says('from b'));
+  const second = new ScriptedModel(() => answerWith('from b'));
   const { turn } = await run({ a: first, b: second }, ['a', 'b']);
   const { events } = await turn();
   t.match(events[1], { type: 'step', connection: 'b' });
@@ -73,7 +73,7 @@ t.test('R-038 the next connection of a list answers when the first one’s attem
 t.test('R-038 one that failed three times in a row is passed over for 30 s, unless it stands alone', async (t) => {
   const clock = new ManualClock();
   const first = new ScriptedModel(() => [never]);
-  const { turn } = await run({ a: first, b: new ScriptedModel(() => says('b')) }, ['a', 'b'], clock);
+  const { turn } = await run({ a: first, b: new ScriptedModel(() => answerWith('b')) }, ['a', 'b'], clock);
   for (let i = 0; i < 5; i++) await turn();
   t.equal(first.asked.length, 3);
   clock.advance(30_000);
@@ -94,7 +94,7 @@ t.test('R-038 one that failed three times in a row is passed over for 30 s, unle
 t.test('a caller who goes while a repetition is waited for ends the turn', async (t) => {
   const caller = new AbortController();
   const model = new ScriptedModel(() => [again()]);
-  const { runtime, target } = await runtimeIn({ models: { fast: model } });
+  const { runtime, target } = await startRuntime({ models: { fast: model } });
   const turn = collect(runtime.run(request(target(), { signal: caller.signal })));
   await new Promise((resolve) => setImmediate(resolve));
   caller.abort();
@@ -103,7 +103,7 @@ t.test('a caller who goes while a repetition is waited for ends the turn', async
 });
 
 t.test('an agent none of whose connections runs says so', async (t) => {
-  const { runtime, target } = await runtimeIn({ models: {} });
+  const { runtime, target } = await startRuntime({ models: {} });
   t.match(endOf(await collect(runtime.run(request(target())))), {
     failure: { code: 'model_failed', message: 'The agent has no model connection that is running.' },
   });

@@ -1,6 +1,6 @@
 import type { Message } from '@plugboard/kernel';
 import t from 'tap';
-import { runtimeIn, ScriptedModel, storeWith, user } from './harness.js';
+import { ScriptedModel, startRuntime, storeWith, user } from './harness.js';
 
 const ID = { project: 'default', agent: 'assistant', key: 's' };
 const NOTE: Message = { role: 'assistant', content: 'The previous answer was interrupted.' };
@@ -15,7 +15,7 @@ const result: Message = { role: 'tool', tool_call_id: 'call_1', content: 'done' 
 async function recovered(kept: readonly Message[], input: readonly Message[]) {
   const store = storeWith({ recover: async () => [{ id: ID, turnId: 'turn_cut', input }] });
   if (kept.length > 0) await store.commit(ID, { expected: 0, messages: kept });
-  const { lines } = await runtimeIn({
+  const { lines } = await startRuntime({
     agents: { assistant: { model: 'fast', onRestart: 'keep-input' } },
     models: { fast: new ScriptedModel([]) },
     store,

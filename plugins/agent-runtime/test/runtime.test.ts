@@ -4,14 +4,14 @@ import { ManualClock } from '@plugboard/kernel/testing';
 import t from 'tap';
 import { channels } from '../src/diagnostics/channels.js';
 import {
-  calls,
+  answerWith,
+  callTools,
   collect,
   endOf,
   request,
-  runtimeIn,
   ScriptedModel,
-  says,
   single,
+  startRuntime,
   storeWith,
   textOfEvents,
   user,
@@ -20,7 +20,7 @@ import {
 const acme: Principal = { project: 'acme', token: 'ci', scopes: ['chat'] };
 
 t.test('directory', async (t) => {
-  const { runtime } = await runtimeIn({
+  const { runtime } = await startRuntime({
     agents: {
       helper: { model: 'fast' },
       billing: { model: 'fast', project: 'acme', description: 'Sends bills' },
@@ -53,7 +53,7 @@ t.test('directory', async (t) => {
 
 t.test('C-079 the fingerprint changes with the agent and with nothing else', async (t) => {
   const one = { models: { fast: new ScriptedModel([]) }, agents: { assistant: { model: 'fast', system: 'a' } } };
-  const print = async (world: Parameters<typeof runtimeIn>[0]) => (await runtimeIn(world)).target().fingerprint;
+  const print = async (app: Parameters<typeof startRuntime>[0]) => (await startRuntime(app)).target().fingerprint;
   t.match(await print(one), /^[0-9a-f]{12}$/);
   t.equal(await print(one), await print({ ...one, settings: { defaultAgent: 'assistant' } }));
   t.not(await print(one), await print({ ...one, agents: { assistant: { model: 'fast', system: 'b' } } }));
@@ -61,10 +61,10 @@ t.test('C-079 the fingerprint changes with the agent and with nothing else', asy
 
 t.test('ready needs an agent, a model, a store that works and a server that is not stopping', async (t) => {
   const models = { fast: new ScriptedModel([]) };
-  t.equal(await (await runtimeIn({ models })).runtime.ready(), true);
-  t.equal(await (await runtimeIn({ agents: {}, models })).runtime.ready(), false);
-  t.equal(await (await runtimeIn({ models: {} })).runtime.ready(), false);
-  const stopping = await runtimeIn({ models });
+  t.equal(await (await startRuntime({ models })).runtime.ready(), true);
+  t.equal(await (await startRuntime({ agents: {}, models })).runtime.ready(), false);
+  t.equal(await (await startRuntime({ models: {} })).runtime.ready(), false);
+  const stopping = await startRuntime({ models });
   stopping.host.phase = 'stopping';
   t.equal(await stopping.runtime.ready(), false);
   t.match(await collect(stopping.runtime.run(request(stopping.target()))), [
@@ -75,11 +75,11 @@ t.test('ready needs an agent, a model, a store that works and a server that is n
 t.test('sessions', async (t) => {
   const echo = () =>
     new ScriptedModel(({ messages }) =>
-      says(messages.map(({ role, content }) => `${role[0]}:${typeof content === 'string' ? content : ''}`).join(' ')),
+      answerWith(messages.map(({ role, content }) => `${role[0]}:${typeof content === 'string' ? content : ''}`).join(' ')),
     );
 
   t.test('C-120 C-121 a key keeps the conversation, and without one nothing is kept', async (t) => {
-    const { runtime, target } = await runtimeIn({ models: { fast: echo() } });
+    const { runtime, target } = await startRuntime({ models: { fast: echo() } });
     const say = async (text: string, session?: string) =>
       textOfEvents(
         await collect(
@@ -96,7 +96,7 @@ t.test('sessions', async (t) => {
   });
 
   t.test('C-127 C-128 the same key at another agent or in another project is another session', async (t) => {
-    const { runtime, target } = await runtimeIn({
+    const { runtime, target } = await startRuntime({
       agents: { assistant: { model: 'fast' }, other: { model: 'fast', project: 'acme' } },
       settings: { projects: { acme: {} } },
       models: { fast: echo() },
@@ -121,7 +121,7 @@ t.test('sessions', async (t) => {
   });
 
   t.test('C-129 a body that holds the whole conversation adds only what follows its last assistant message', async (t) => {
-    const { runtime, target, store } = await runtimeIn({ models: { fast: echo() } });
+    const { runtime, target, store } = await startRuntime({ models: { fast: echo() } });
     await collect(runtime.run(request(target(), { session: { key: 's' }, messages: [user('a')] })));
     await collect(
       runtime.run(
@@ -147,9 +147,9 @@ t.test('sessions', async (t) => {
       const gates = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
       const model = new ScriptedModel((_, call) => [
         ...(gates[call - 1] ? [gates[call - 1]?.promise as Promise<void>] : []),
-        ...says(`answer ${call}`),
+        ...answerWith(`answer ${call}`),
       ]);
-      const { runtime, target } = await runtimeIn({ models: { fast: model } });
+      const { runtime, target } = await startRuntime({ models: { fast: model } });
       const order: string[] = [];
       const send = async (text: string, session: string) => {
         const answer = textOfEvents(
@@ -176,8 +176,8 @@ t.test('sessions', async (t) => {
   );
 
   t.test('C-131 a turn that failed leaves the session as it was', async (t) => {
-    const model = new ScriptedModel([[new Error('boom')], says('fine')]);
-    const { runtime, target, store } = await runtimeIn({ models: { fast: model } });
+    const model = new ScriptedModel([[new Error('boom')], answerWith('fine')]);
+    const { runtime, target, store } = await startRuntime({ models: { fast: model } });
     const say = () => collect(runtime.run(request(target(), { session: { key: 's' }, messages: [user('x')] })));
     t.match(endOf(await say()), { type: 'failed', failure: { code: 'crashed' } });
     t.equal((await store.load({ project: 'default', agent: 'assistant', key: 's' })).version, 0);
@@ -188,8 +188,8 @@ t.test('sessions', async (t) => {
   t.test('the end of a turn is told only once it is kept, and never where it is not', async (t) => {
     const commit = Promise.withResolvers<void>();
     const began = Promise.withResolvers<void>();
-    const slow = await runtimeIn({
-      models: { fast: new ScriptedModel([says('hi')]) },
+    const slow = await startRuntime({
+      models: { fast: new ScriptedModel([answerWith('hi')]) },
       store: storeWith({
         commit: () => {
           began.resolve();
@@ -207,8 +207,8 @@ t.test('sessions', async (t) => {
     await reading;
     t.equal(events.at(-1)?.type, 'finished');
 
-    const lost = await runtimeIn({
-      models: { fast: new ScriptedModel([says('hi')]) },
+    const lost = await startRuntime({
+      models: { fast: new ScriptedModel([answerWith('hi')]) },
       store: storeWith({ commit: () => Promise.reject(new VersionConflict(3, 4)) }),
     });
     const failed = await collect(lost.runtime.run(request(lost.target(), { session: { key: 's' } })));
@@ -222,9 +222,9 @@ t.test('sessions', async (t) => {
   t.test('a queue that is full and a wait that is too long are refused as busy', async (t) => {
     const clock = new ManualClock();
     const gate = Promise.withResolvers<void>();
-    const { runtime, target } = await runtimeIn({
+    const { runtime, target } = await startRuntime({
       settings: { limits: { queuedPerSession: 1 } },
-      models: { fast: new ScriptedModel(() => [gate.promise, ...says('x')]) },
+      models: { fast: new ScriptedModel(() => [gate.promise, ...answerWith('x')]) },
       clock,
     });
     const send = () => collect(runtime.run(request(target(), { session: { key: 's' } })));
@@ -241,9 +241,9 @@ t.test('sessions', async (t) => {
 
 t.test('limits of the process: so many turns run, so many wait, the rest is refused', async (t) => {
   const gate = Promise.withResolvers<void>();
-  const { runtime, target } = await runtimeIn({
+  const { runtime, target } = await startRuntime({
     settings: { limits: { runningTurns: 1, queuedTurns: 1 } },
-    models: { fast: new ScriptedModel(() => [gate.promise, ...says('x')]) },
+    models: { fast: new ScriptedModel(() => [gate.promise, ...answerWith('x')]) },
   });
   const leave = new AbortController();
   const first = collect(runtime.run(request(target())));
@@ -261,7 +261,7 @@ t.test('limits of the process: so many turns run, so many wait, the rest is refu
 t.test('C-167 a turn that exceeds the agent’s time fails, and its model is let go', async (t) => {
   const clock = new ManualClock();
   const model = new ScriptedModel([[{ type: 'text', text: 'Hm' }, new Promise(() => {})]]);
-  const { runtime, target } = await runtimeIn({
+  const { runtime, target } = await startRuntime({
     agents: { assistant: { model: 'fast', timeout: '3s' } },
     models: { fast: model },
     clock,
@@ -283,8 +283,8 @@ t.test(
       begun.resolve(signal);
       return new Promise(() => {});
     });
-    const model = new ScriptedModel([calls(['hang', {}])]);
-    const { runtime, target } = await runtimeIn({
+    const model = new ScriptedModel([callTools(['hang', {}])]);
+    const { runtime, target } = await startRuntime({
       agents: { assistant: { model: 'fast', tools: ['hang'] } },
       models: { fast: model },
       tools: { hang },
@@ -314,7 +314,7 @@ t.test('a reader that leaves ends the turn, and one that stops reading holds up 
     for (; !signal.aborted; pulled++) yield [{ type: 'text', text: 'x' }];
     throw signal.reason;
   };
-  const { runtime, target } = await runtimeIn({ models: { fast: model } });
+  const { runtime, target } = await startRuntime({ models: { fast: model } });
   const reader = runtime.run(request(target()))[Symbol.asyncIterator]();
   await reader.next();
   for (let turns = 0; turns < 100; turns++) await new Promise((resolve) => setImmediate(resolve));
@@ -324,7 +324,7 @@ t.test('a reader that leaves ends the turn, and one that stops reading holds up 
 });
 
 t.test('the server stops: turns that run fail with a reason, and are waited for', async (t) => {
-  const { runtime, target } = await runtimeIn({ models: { fast: new ScriptedModel([[new Promise(() => {})]]) } });
+  const { runtime, target } = await startRuntime({ models: { fast: new ScriptedModel([[new Promise(() => {})]]) } });
   const turn = collect(runtime.run(request(target())));
   await new Promise((resolve) => setImmediate(resolve));
   await runtime.stop(new AbortController().signal);
@@ -341,8 +341,8 @@ t.test('interceptors stand around the turn like an onion, in file order from the
     for await (const batch of next(turn))
       yield batch.map((event) => (event.type === 'text' ? { type: 'text', text: `<${event.text}>` } : event));
   };
-  const model = new ScriptedModel([says('quiet')]);
-  const { runtime, target, store } = await runtimeIn({ models: { fast: model }, interceptors: [wrap, shout] });
+  const model = new ScriptedModel([answerWith('quiet')]);
+  const { runtime, target, store } = await startRuntime({ models: { fast: model }, interceptors: [wrap, shout] });
   t.equal(textOfEvents(await collect(runtime.run(request(target(), { session: { key: 's' } })))), '<QUIET>');
   t.equal(model.asked[0]?.messages.length, 2);
   const { messages } = await store.load({ project: 'default', agent: 'assistant', key: 's' });
@@ -359,8 +359,8 @@ t.test(
       for await (const batch of next(turn)) yield batch.filter(({ type }) => type !== 'finished');
     };
     for (const interceptor of [throws, swallows]) {
-      const { runtime, target, lines } = await runtimeIn({
-        models: { fast: new ScriptedModel([says('x')]) },
+      const { runtime, target, lines } = await startRuntime({
+        models: { fast: new ScriptedModel([answerWith('x')]) },
         interceptors: [interceptor],
       });
       const end = endOf(await collect(runtime.run(request(target()))));
@@ -390,8 +390,8 @@ t.test('turn, step, tool and store are told to whoever listens, with headers tha
     t.teardown(() => channels[name].unsubscribe(handlers));
   };
   for (const name of ['turn', 'step', 'tool', 'store'] as const) listen(name);
-  const model = new ScriptedModel([calls(['own', {}]), [new Error('x')]]);
-  const { runtime, target } = await runtimeIn({
+  const model = new ScriptedModel([callTools(['own', {}]), [new Error('x')]]);
+  const { runtime, target } = await startRuntime({
     agents: { assistant: { model: 'fast', tools: ['own'] } },
     models: { fast: model },
     tools: { own: single(() => '') },
@@ -417,6 +417,6 @@ t.test('turn, step, tool and store are told to whoever listens, with headers tha
 });
 
 t.test('a target that the runtime did not give is a defect', async (t) => {
-  const { runtime, target } = await runtimeIn({ models: { fast: new ScriptedModel([]) } });
+  const { runtime, target } = await startRuntime({ models: { fast: new ScriptedModel([]) } });
   t.match(endOf(await collect(runtime.run(request({ ...target() })))), { failure: { code: 'crashed' } });
 });

@@ -1,16 +1,16 @@
 import type { StoredSession, TurnCommit } from '@plugboard/kernel';
 import t from 'tap';
-import { collect, endOf, request, runtimeIn, ScriptedModel, says, storeWith, user } from './harness.js';
+import { answerWith, collect, endOf, request, ScriptedModel, startRuntime, storeWith, user } from './harness.js';
 
-async function worldWith(loaded: Partial<StoredSession>) {
+async function idempotentClient(loaded: Partial<StoredSession>) {
   const begun: unknown[] = [];
   const store = storeWith({
     load: async () => ({ version: 1, messages: [user('x'), { role: 'assistant', content: 'y' }], bytes: 100, ...loaded }),
     begin: async (_, turn) => void begun.push(turn),
     commit: async () => {},
   });
-  const model = new ScriptedModel(() => says('fine'));
-  const { runtime, target } = await runtimeIn({ models: { fast: model }, store });
+  const model = new ScriptedModel(() => answerWith('fine'));
+  const { runtime, target } = await startRuntime({ models: { fast: model }, store });
   const send = () => collect(runtime.run(request(target(), { session: { key: 's' } })));
   return { send, begun, model };
 }
@@ -18,7 +18,7 @@ async function worldWith(loaded: Partial<StoredSession>) {
 t.test('a session that holds 64 MiB or 50,000 messages takes no further turn, and its caller is told what to do', async (t) => {
   const messages = Array.from({ length: 50_000 }, () => user('x'));
   for (const full of [{ bytes: 64 * 1024 * 1024 }, { messages }]) {
-    const { send, begun, model } = await worldWith(full);
+    const { send, begun, model } = await idempotentClient(full);
     t.match(await send(), [
       { type: 'failed', failure: { code: 'session_full', message: /begin a new one, or fork this one/, toolsRan: false } },
     ]);
@@ -27,7 +27,10 @@ t.test('a session that holds 64 MiB or 50,000 messages takes no further turn, an
 });
 
 t.test('a session that holds a little less takes one', async (t) => {
-  const { send } = await worldWith({ bytes: 64 * 1024 * 1024 - 1, messages: [user('x'), { role: 'assistant', content: 'y' }] });
+  const { send } = await idempotentClient({
+    bytes: 64 * 1024 * 1024 - 1,
+    messages: [user('x'), { role: 'assistant', content: 'y' }],
+  });
   t.match(endOf(await send()), { type: 'finished' });
 });
 
@@ -42,8 +45,8 @@ t.test('a session is full as soon as its own turns have filled it, without being
     version: async () => 1 + commits.length,
     commit: async (_, turn) => void commits.push(turn),
   });
-  const model = new ScriptedModel(() => says('ä'.repeat(5)));
-  const { runtime, target } = await runtimeIn({ models: { fast: model }, store });
+  const model = new ScriptedModel(() => answerWith('ä'.repeat(5)));
+  const { runtime, target } = await startRuntime({ models: { fast: model }, store });
   const send = (user?: string) => collect(runtime.run(request(target(), { session: { key: 's', user } })));
   t.match(endOf(await send('ada')), { type: 'finished' });
   const bytes = commits.flatMap(({ messages }) => messages).reduce((sum, one) => sum + Buffer.byteLength(JSON.stringify(one)), 0);

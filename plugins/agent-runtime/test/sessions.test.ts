@@ -1,12 +1,23 @@
 import type { AgentEvent, Interceptor, InterruptedTurn, TurnCommit } from '@plugboard/kernel';
 import { ManualClock } from '@plugboard/kernel/testing';
 import t from 'tap';
-import { endOf, gated, request, runtimeIn, ScriptedModel, says, sender, storeWith, textOfEvents, user } from './harness.js';
+import {
+  answerWith,
+  endOf,
+  gated,
+  request,
+  ScriptedModel,
+  sender,
+  startRuntime,
+  storeWith,
+  textOfEvents,
+  user,
+} from './harness.js';
 
 t.test('C-133 a retry of a turn that runs, or waits, joins it: it gets what was sent so far, and goes on live', async (t) => {
   const { model, call } = gated();
-  const world = await runtimeIn({ models: { fast: model } });
-  const send = sender(world);
+  const app = await startRuntime({ models: { fast: model } });
+  const send = sender(app);
   const first = send('one', { fingerprint: 'a' });
   const { answer } = await call(1);
   const retry = send('one', { fingerprint: 'a' });
@@ -15,32 +26,32 @@ t.test('C-133 a retry of a turn that runs, or waits, joins it: it gets what was 
   answer('hello');
   t.equal(textOfEvents(await first), 'hello');
   t.strictSame(await retry, await first);
-  (await call(2)).answer('world');
+  (await call(2)).answer('app');
   t.strictSame(await retryOfWaiting, await waiting);
   t.equal(model.asked.length, 2, 'two turns, not four');
-  t.equal((await world.store.load({ project: 'default', agent: 'assistant', key: 's' })).version, 2);
+  t.equal((await app.store.load({ project: 'default', agent: 'assistant', key: 's' })).version, 2);
 });
 
 t.test('C-133 a turn of which too much was sent cannot be joined any more', async (t) => {
   const gate = Promise.withResolvers<void>();
   const spoke = Promise.withResolvers<void>();
-  const model = new ScriptedModel([[{ type: 'text', text: 'x'.repeat(1024 * 1024 + 1) }, gate.promise, ...says('end')]]);
-  const world = await runtimeIn({ models: { fast: model } });
+  const model = new ScriptedModel([[{ type: 'text', text: 'x'.repeat(1024 * 1024 + 1) }, gate.promise, ...answerWith('end')]]);
+  const app = await startRuntime({ models: { fast: model } });
   const turn = (async () => {
-    for await (const batch of world.runtime.run(request(world.target(), { session: { key: 's', fingerprint: 'a' } }))) {
+    for await (const batch of app.runtime.run(request(app.target(), { session: { key: 's', fingerprint: 'a' } }))) {
       if (batch.some(({ type }) => type === 'text')) spoke.resolve();
     }
   })();
   await spoke.promise;
-  t.match(await sender(world)('x', { fingerprint: 'a' }), [{ type: 'failed', failure: { code: 'session_busy', retryAfter: 1 } }]);
+  t.match(await sender(app)('x', { fingerprint: 'a' }), [{ type: 'failed', failure: { code: 'session_busy', retryAfter: 1 } }]);
   gate.resolve();
   await turn;
 });
 
 t.test('the turn ends when its last reader has gone, not before', async (t) => {
   const { model, call } = gated();
-  const world = await runtimeIn({ models: { fast: model } });
-  const send = sender(world);
+  const app = await startRuntime({ models: { fast: model } });
+  const send = sender(app);
   const [one, two] = [new AbortController(), new AbortController()];
   const first = send('x', { fingerprint: 'a' }, one.signal);
   await call(1);
@@ -60,14 +71,14 @@ t.test('the turn ends when its last reader has gone, not before', async (t) => {
 
 t.test('onDisconnect: continue runs a turn to its end, and keeps it, when its caller has gone', async (t) => {
   const { model, call } = gated();
-  const world = await runtimeIn({ agents: { assistant: { model: 'fast', onDisconnect: 'continue' } }, models: { fast: model } });
+  const app = await startRuntime({ agents: { assistant: { model: 'fast', onDisconnect: 'continue' } }, models: { fast: model } });
   const caller = new AbortController();
-  const first = sender(world)('x', {}, caller.signal);
+  const first = sender(app)('x', {}, caller.signal);
   const { answer } = await call(1);
   caller.abort();
   t.match(endOf(await first), { failure: { code: 'abandoned' } });
   answer('kept');
-  const second = sender(world)('y');
+  const second = sender(app)('y');
   (await call(2)).answer('z');
   await second;
   t.strictSame(model.asked[1]?.messages, [user('x'), { role: 'assistant', content: 'kept' }, user('y')]);
@@ -75,8 +86,8 @@ t.test('onDisconnect: continue runs a turn to its end, and keeps it, when its ca
 
 t.test('R-081 reject: a turn of a busy session is refused at once, by the agent’s rule or the request’s', async (t) => {
   const { model, call } = gated();
-  const world = await runtimeIn({ agents: { assistant: { model: 'fast', onBusy: 'reject' } }, models: { fast: model } });
-  const send = sender(world);
+  const app = await startRuntime({ agents: { assistant: { model: 'fast', onBusy: 'reject' } }, models: { fast: model } });
+  const send = sender(app);
   const first = send('one');
   const { answer } = await call(1);
   t.match(await send('two'), [{ type: 'failed', failure: { code: 'session_busy' } }]);
@@ -90,8 +101,8 @@ t.test('R-081 reject: a turn of a busy session is refused at once, by the agent�
 
 t.test('R-081 interrupt: what waits and what runs is told so, leaves nothing behind, and the newer turn begins', async (t) => {
   const { model, call } = gated();
-  const world = await runtimeIn({ models: { fast: model } });
-  const send = sender(world);
+  const app = await startRuntime({ models: { fast: model } });
+  const send = sender(app);
   const first = send('one');
   await call(1);
   const second = send('two');
@@ -116,8 +127,8 @@ t.test('a turn that does not end when it is told to is left behind after five se
     }
     yield* next(turn);
   };
-  const world = await runtimeIn({ models: { fast: new ScriptedModel(() => says('x')) }, interceptors: [stubborn], clock });
-  const send = sender(world);
+  const app = await startRuntime({ models: { fast: new ScriptedModel(() => answerWith('x')) }, interceptors: [stubborn], clock });
+  const send = sender(app);
   const first = send('one');
   await entered.promise;
   const second = send('two', { busy: 'interrupt' });
@@ -128,7 +139,7 @@ t.test('a turn that does not end when it is told to is left behind after five se
   t.equal(textOfEvents(await second), 'x');
   stuck.resolve();
   await new Promise((resolve) => setImmediate(resolve));
-  const { messages } = await world.store.load({ project: 'default', agent: 'assistant', key: 's' });
+  const { messages } = await app.store.load({ project: 'default', agent: 'assistant', key: 's' });
   t.strictSame(messages, [user('two'), { role: 'assistant', content: 'x' }]);
 });
 
@@ -138,8 +149,12 @@ t.test('C-134 R-085 a session that crashes takes no other along; after three cra
     if (turn.messages.at(-1)?.content === 'crash') throw new Error('a defect');
     return next(turn);
   };
-  const world = await runtimeIn({ models: { fast: new ScriptedModel(() => says('fine')) }, interceptors: [crashes], clock });
-  const send = sender(world);
+  const app = await startRuntime({
+    models: { fast: new ScriptedModel(() => answerWith('fine')) },
+    interceptors: [crashes],
+    clock,
+  });
+  const send = sender(app);
   await send('before');
   for (let n = 0; n < 3; n++) t.match(endOf(await send('crash')), { failure: { code: 'crashed' } });
   t.match(await send('hello'), [{ type: 'failed', failure: { code: 'session_quarantined' } }]);
@@ -149,7 +164,7 @@ t.test('C-134 R-085 a session that crashes takes no other along; after three cra
   clock.advance(1);
   t.match(endOf(await send('hello')), { type: 'finished' });
   t.equal(
-    (await world.store.load({ project: 'default', agent: 'assistant', key: 's' })).version,
+    (await app.store.load({ project: 'default', agent: 'assistant', key: 's' })).version,
     2,
     'what was kept before is there',
   );
@@ -166,9 +181,9 @@ t.test('what waited behind a crash goes on, in its order', async (t) => {
     }
     yield* next(turn);
   };
-  const model = new ScriptedModel(({ messages }) => says(`${messages.length}`));
-  const world = await runtimeIn({ models: { fast: model }, interceptors: [crashes] });
-  const send = sender(world);
+  const model = new ScriptedModel(({ messages }) => answerWith(`${messages.length}`));
+  const app = await startRuntime({ models: { fast: model }, interceptors: [crashes] });
+  const send = sender(app);
   const crash = send('crash');
   await entered.promise;
   const second = send('two');
@@ -185,27 +200,30 @@ t.test('what waited behind a crash goes on, in its order', async (t) => {
 
 t.test('many crashes of all sessions together make the process not ready', async (t) => {
   const clock = new ManualClock();
-  const world = await runtimeIn({
+  const app = await startRuntime({
     models: { fast: new ScriptedModel(() => [new Error('a defect')]) },
     clock,
   });
-  for (let n = 0; n < 51; n++) await sender(world)('x', { key: `${n}` });
-  t.equal(await world.runtime.ready(), false);
-  t.ok(world.lines.some(({ msg }) => msg.startsWith('supervisor_overrun')));
+  for (let n = 0; n < 51; n++) await sender(app)('x', { key: `${n}` });
+  t.equal(await app.runtime.ready(), false);
+  t.ok(app.lines.some(({ msg }) => msg.startsWith('supervisor_overrun')));
   clock.advance(60_000);
-  t.equal(await world.runtime.ready(), true);
+  t.equal(await app.runtime.ready(), true);
 });
 
 t.test('R-082 a session that hibernated answers as one that did not, from what is kept', async (t) => {
   const clock = new ManualClock();
   let loads = 0;
-  const world = await runtimeIn({ models: { fast: new ScriptedModel(({ messages }) => says(`${messages.length}`)) }, clock });
-  const load = world.store.load.bind(world.store);
-  world.store.load = (id) => {
+  const app = await startRuntime({
+    models: { fast: new ScriptedModel(({ messages }) => answerWith(`${messages.length}`)) },
+    clock,
+  });
+  const load = app.store.load.bind(app.store);
+  app.store.load = (id) => {
     loads++;
     return load(id);
   };
-  const send = sender(world);
+  const send = sender(app);
   await send('one');
   await send('two');
   t.equal(loads, 1, 'an active session is not read again');
@@ -215,11 +233,11 @@ t.test('R-082 a session that hibernated answers as one that did not, from what i
 });
 
 t.test('a version that has moved on without the session makes it read again', async (t) => {
-  const world = await runtimeIn({ models: { fast: new ScriptedModel(({ messages }) => says(`${messages.length}`)) } });
-  const send = sender(world);
+  const app = await startRuntime({ models: { fast: new ScriptedModel(({ messages }) => answerWith(`${messages.length}`)) } });
+  const send = sender(app);
   await send('one');
   const id = { project: 'default', agent: 'assistant', key: 's' };
-  await world.store.commit(id, { expected: 1, messages: [user('from elsewhere'), { role: 'assistant', content: 'ok' }] });
+  await app.store.commit(id, { expected: 1, messages: [user('from elsewhere'), { role: 'assistant', content: 'ok' }] });
   t.equal(textOfEvents(await send('two')), '5');
 });
 
@@ -235,7 +253,7 @@ t.test('at the start, turns that a dead process left are told of, and the input 
     commit: async ({ key }, turn) => void commits.push({ key, turn }),
     recover: async () => ['rolls', 'keeps', 'gone'].map(left),
   });
-  const { lines } = await runtimeIn({
+  const { lines } = await startRuntime({
     agents: { rolls: { model: 'fast' }, keeps: { model: 'fast', onRestart: 'keep-input' } },
     models: { fast: new ScriptedModel([]) },
     store,
@@ -258,13 +276,13 @@ t.test('at the start, turns that a dead process left are told of, and the input 
 
 t.test('the server stops: turns of sessions end with a reason, for all their readers', async (t) => {
   const { model, call } = gated();
-  const world = await runtimeIn({ models: { fast: model } });
+  const app = await startRuntime({ models: { fast: model } });
   const turns: Promise<AgentEvent[]>[] = [
-    sender(world)('x', { fingerprint: 'a' }),
-    sender(world)('x', { fingerprint: 'a' }),
-    sender(world)('y'),
+    sender(app)('x', { fingerprint: 'a' }),
+    sender(app)('x', { fingerprint: 'a' }),
+    sender(app)('y'),
   ];
   await call(1);
-  await world.runtime.stop(new AbortController().signal);
+  await app.runtime.stop(new AbortController().signal);
   for (const turn of turns) t.match(endOf(await turn), { failure: { code: 'stopped' } });
 });

@@ -5,17 +5,17 @@ import t from 'tap';
 import { channels } from '../src/diagnostics/channels.js';
 import { tokensOf } from '../src/history/message-size.js';
 import {
+  answerWith,
   call,
-  calls,
+  callTools,
   collect,
   END,
   endOf,
-  type Line,
+  type ModelStep,
   request,
-  runtimeIn,
   ScriptedModel,
-  says,
   sender,
+  startRuntime,
   storeWith,
   textOfEvents,
   usage,
@@ -34,8 +34,8 @@ interface Scene {
   readonly history?: object | string;
   readonly agent?: object;
   /** What the model says when it is asked for its nth summary. */
-  readonly summary?: (n: number, request: ModelRequest) => readonly Line[];
-  readonly answer?: (text: string) => readonly Line[];
+  readonly summary?: (n: number, request: ModelRequest) => readonly ModelStep[];
+  readonly answer?: (text: string) => readonly ModelStep[];
   readonly store?: SessionStore;
   readonly contextWindow?: number;
 }
@@ -44,25 +44,25 @@ interface Scene {
 async function sceneOf({ history = TWO_TURNS, agent, summary, answer, store, contextWindow }: Scene) {
   let summaries = 0;
   const model = new ScriptedModel((asked) => {
-    if (isForSummary(asked)) return summary?.(++summaries, asked) ?? says(`summary ${++summaries}`);
+    if (isForSummary(asked)) return summary?.(++summaries, asked) ?? answerWith(`summary ${++summaries}`);
     const said = String(asked.messages.findLast(({ role }) => role === 'user')?.content).replace(
       /^<summary>.*<\/summary>\n\n/s,
       '',
     );
-    return answer?.(said) ?? says(`re: ${said}`);
+    return answer?.(said) ?? answerWith(`re: ${said}`);
   });
   Object.assign(model, { contextWindow: contextWindow ?? 128_000 });
   const clock = new ManualClock();
-  const world = await runtimeIn({
+  const app = await startRuntime({
     agents: { assistant: { model: 'fast', history, ...agent } },
     models: { fast: model },
     clock,
     ...(store && { store }),
   });
-  const warnings = () => world.lines.filter(({ level }) => level === 'warn');
+  const warnings = () => app.lines.filter(({ level }) => level === 'warn');
   const asked = () => model.asked.filter((one) => !isForSummary(one)).map(({ messages }) => messages);
   const forSummaries = () => model.asked.filter(isForSummary);
-  return { ...world, clock, model, warnings, asked, forSummaries, send: sender(world) };
+  return { ...app, clock, model, warnings, asked, forSummaries, send: sender(app) };
 }
 
 t.test('the oldest turns are summarized by the agent’s model before the turn, and stay kept', async (t) => {
@@ -128,7 +128,7 @@ t.test('a summary is used as long as it suffices, also by who reads it from the 
   for (const text of ['1', '2', '3', '4', '5']) await first.send(text);
   t.match(await first.store.load(ID), { summary: { messages: 4 } });
 
-  const scene = await sceneOf({ history, store: first.store, summary: () => says('  all of it \n') });
+  const scene = await sceneOf({ history, store: first.store, summary: () => answerWith('  all of it \n') });
   await scene.send('6');
   t.equal(scene.forSummaries().length, 0);
   t.strictSame(scene.asked()[0]?.[0], behind('summary 1', '3'));
@@ -162,8 +162,8 @@ t.test('R-084 a long session stays within the window of the model, whatever is s
     history: 'summarize',
     contextWindow: 2000,
     agent: { system: 'Be brief.' },
-    summary: () => says('s'.repeat(600)),
-    answer: () => says('a'.repeat(400)),
+    summary: () => answerWith('s'.repeat(600)),
+    answer: () => answerWith('a'.repeat(400)),
   });
   for (let n = 0; n < 40; n++) t.match(endOf(await scene.send(`${n} ${'q'.repeat((n * 97) % 900)}`)), { type: 'finished' });
   for (const { messages } of scene.model.asked) t.ok(size(messages) <= 1500, `${size(messages)} tokens`);
@@ -174,13 +174,13 @@ t.test('R-084 a long session stays within the window of the model, whatever is s
 });
 
 t.test('where there is no summary the oldest turns are left out, with one line in the log, and the turn goes on', async (t) => {
-  const failures: Record<string, { lines: readonly Line[]; told: RegExp; spent: number; warnings?: number }> = {
+  const failures: Record<string, { lines: readonly ModelStep[]; told: RegExp; spent: number; warnings?: number }> = {
     refused: { lines: [new ModelError('it is gone.', { retryable: false })], told: /it is gone/, spent: 10, warnings: 2 },
     broken: { lines: [new Error('a defect')], told: /a defect/, spent: 10 },
     cut: { lines: [{ type: 'text', text: 'half' }], told: /cut off/, spent: 10 },
-    empty: { lines: says(' \n'), told: /empty/, spent: 20 },
-    'too long': { lines: says('x'.repeat(17_000)), told: /too long/, spent: 10 },
-    stopped: { lines: says('half', 'length'), told: /ended with "length"/, spent: 20 },
+    empty: { lines: answerWith(' \n'), told: /empty/, spent: 20 },
+    'too long': { lines: answerWith('x'.repeat(17_000)), told: /too long/, spent: 10 },
+    stopped: { lines: answerWith('half', 'length'), told: /ended with "length"/, spent: 20 },
     'a call': {
       lines: [call('1', 'f', {}), usage(10, 2), { type: 'end', reason: 'tool_calls' }],
       told: /"tool_calls"/,
@@ -206,7 +206,7 @@ t.test('where there is no summary the oldest turns are left out, with one line i
 });
 
 t.test('after a summary that could not be made, the next four turns do without one', async (t) => {
-  const scene = await sceneOf({ summary: () => says('') });
+  const scene = await sceneOf({ summary: () => answerWith('') });
   const askedAfter: number[] = [];
   for (let turn = 1; turn <= 9; turn++) {
     await scene.send(`turn ${turn}`);
@@ -216,7 +216,7 @@ t.test('after a summary that could not be made, the next four turns do without o
 });
 
 t.test('where a further summary fails, the newest turns are given behind the one before', async (t) => {
-  const scene = await sceneOf({ summary: (n) => (n === 1 ? says('first') : says('')) });
+  const scene = await sceneOf({ summary: (n) => (n === 1 ? answerWith('first') : answerWith('')) });
   for (const text of ['1', '2', '3', '4', '5']) await scene.send(text);
   t.strictSame(scene.asked()[4], [behind('first', '3'), ...[assistant('re: 3'), user('4'), assistant('re: 4'), user('5')]]);
 });
@@ -267,7 +267,7 @@ t.test('another policy passes over a summary that was made before', async (t) =>
 t.test('a turn that waits for the caller’s results stays whole behind a summary', async (t) => {
   const scene = await sceneOf({
     agent: { clientTools: 'passthrough' },
-    answer: (text) => (text === 'look' ? calls(['theirs', {}]) : says(`re: ${text}`)),
+    answer: (text) => (text === 'look' ? callTools(['theirs', {}]) : answerWith(`re: ${text}`)),
   });
   const clientTools = [{ name: 'theirs', description: '', inputSchema: { type: 'object' } }];
   const send = (...messages: Message[]) =>
@@ -297,7 +297,7 @@ t.test('what a summary used is told, and counts in none of the agent’s budgets
   const scene = await sceneOf({
     agent: { maxTokens: 50, maxSteps: 2, clientTools: 'passthrough' },
     summary: () => [{ type: 'text', text: 'short' }, usage(1000, 10), END],
-    answer: (text) => (text === 'three' ? calls(['theirs', {}]) : says(`re: ${text}`)),
+    answer: (text) => (text === 'three' ? callTools(['theirs', {}]) : answerWith(`re: ${text}`)),
   });
   await scene.send('one');
   await scene.send('two');
@@ -320,7 +320,7 @@ t.test('the making of a summary is told to whoever listens, who may add headers 
   };
   channels.summary.subscribe(listener);
   t.teardown(() => channels.summary.unsubscribe(listener));
-  const scene = await sceneOf({ summary: (n) => (n === 1 ? says('') : says('fine')) });
+  const scene = await sceneOf({ summary: (n) => (n === 1 ? answerWith('') : answerWith('fine')) });
   for (const text of ['1', '2', '3', '4', '5', '6', '7', '8']) await scene.send(text);
   t.match(heard, [
     { session: ID, connections: ['fast'], error: { message: 'the summary is empty' } },

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { SCOPES, type Scope } from '@plugboard/kernel';
 import type { StartServerOptions } from '@plugboard/kernel/testing';
 import type { Test } from 'tap';
-import { World } from '../../support/world.js';
+import { TestServer } from '../../support/test-server.js';
 
 const DISTRIBUTION = readFileSync(join(import.meta.dirname, '../../../plugboard.yaml'), 'utf8');
 
@@ -43,6 +43,6 @@ defaultAgent: assistant
 export function besieged(
   t: Test,
   { auth = BEARER, more = AGENTS, env, ...options }: StartServerOptions & { readonly auth?: string; readonly more?: string } = {},
-): Promise<World> {
-  return World.start(t, TRANSPORTS + STORE + auth + more, { env: { PORT: '0', ...env }, ...options });
+): Promise<TestServer> {
+  return TestServer.start(t, TRANSPORTS + STORE + auth + more, { env: { PORT: '0', ...env }, ...options });
 }

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Test } from 'tap';
 import { AUDIENCE, newKey, signed, TestIssuer } from '../../../plugins/auth-jwt/test/support/issuer.js';
-import { World } from '../../support/world.js';
+import { TestServer } from '../../support/test-server.js';
 import { STORE, TRANSPORTS } from './besieged.js';
 import { tokenCommand } from './token-command.js';
 
@@ -96,14 +96,14 @@ export async function secretive(t: Test) {
   const key = await newKey('one');
   const issuer = await TestIssuer.start(t, key);
   const env = { ...VARIABLES, ISSUER: issuer.url, NODE: process.execPath, PORT: '0' };
-  const world = await World.start(t, YAML, { env, files: FILES });
+  const app = await TestServer.start(t, YAML, { env, files: FILES });
 
   const now = Math.floor(Date.now() / 1000);
   const claims = { iss: issuer.url, aud: AUDIENCE, sub: 'somebody', org: 'one', iat: now, exp: now + 600 };
-  const issued = await tokenCommand(world, 'create', { project: 'default', name: 'ci' });
-  const revoked = await tokenCommand(world, 'create', { project: 'default', name: 'revoked' });
-  await tokenCommand(world, 'revoke', {}, 'revoked');
-  await world.server.server.reload();
+  const issued = await tokenCommand(app, 'create', { project: 'default', name: 'ci' });
+  const revoked = await tokenCommand(app, 'create', { project: 'default', name: 'revoked' });
+  await tokenCommand(app, 'revoke', {}, 'revoked');
+  await app.server.server.reload();
 
   const good = await signed(key, claims);
   const valid = { 'a token of the file': VARIABLES.OPS_TOKEN, 'an issued token': issued, 'a JWT': good };
@@ -117,9 +117,9 @@ export async function secretive(t: Test) {
     'a JWT that is cut': good.slice(0, -20),
   };
   return {
-    world,
+    app,
     yaml: YAML,
-    env: { ...env, MODEL_URL: world.models.url },
+    env: { ...env, MODEL_URL: app.models.url },
     files: FILES,
     credentials: { ...valid, ...invalid },
     valid,
@@ -150,8 +150,8 @@ export class Canaries {
 }
 
 /** The bytes of all files that a server has written below its folder, a character each. */
-export function written(world: World): string {
-  const data = join(world.server.folder, 'data');
+export function written(app: TestServer): string {
+  const data = join(app.server.folder, 'data');
   return readdirSync(data)
     .map((name) => readFileSync(join(data, name), 'latin1'))
     .join('\n');

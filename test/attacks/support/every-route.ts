@@ -1,5 +1,5 @@
 import { HttpRoutes } from '@plugboard/transport-http';
-import type { World } from '../../support/world.js';
+import type { TestServer } from '../../support/test-server.js';
 
 /** A request for one of the server's routes. */
 export interface Call {
@@ -19,8 +19,8 @@ export const NOWHERE = `conv_${'0'.repeat(40)}`;
  *
  * @param id what stands in the path where a route takes an id or a name, already encoded.
  */
-export function everyRoute(world: World, id = NOWHERE): readonly Call[] {
-  const routes = world.server.server.extensions(HttpRoutes).all();
+export function everyRoute(app: TestServer, id = NOWHERE): readonly Call[] {
+  const routes = app.server.server.extensions(HttpRoutes).all();
   return routes.map(({ value: { method, path, access, body } }) => ({
     route: `${method} ${path}`,
     method,

@@ -1,6 +1,6 @@
 import { request } from 'node:http';
 import { text } from 'node:stream/consumers';
-import type { World } from '../../support/world.js';
+import type { TestServer } from '../../support/test-server.js';
 import { type Call, NO_BODY } from './every-route.js';
 
 export type Pair = readonly [name: string, value: string];
@@ -14,7 +14,7 @@ export interface Told {
 
 /** Sends a request with these headers as they stand, the same name twice among them, which `fetch` would join. */
 export function sent(
-  world: World,
+  app: TestServer,
   { method, path, takesJson }: Pick<Call, 'method' | 'path' | 'takesJson'>,
   headers: readonly Pair[] = [],
   body = NO_BODY,
@@ -27,7 +27,7 @@ export function sent(
     ...headers,
   ];
   return new Promise((resolve, reject) => {
-    const asked = request(world.url + path, { method, headers: all.flat() }, async (response) => {
+    const asked = request(app.url + path, { method, headers: all.flat() }, async (response) => {
       const { 'x-request-id': _, date, ...rest } = response.headers;
       resolve({ status: response.statusCode ?? 0, headers: rest, text: await text(response) });
     });

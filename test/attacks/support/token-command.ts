@@ -1,14 +1,14 @@
 import { type CommandFamily, Commands } from '@plugboard/kernel';
-import type { World } from '../../support/world.js';
+import type { TestServer } from '../../support/test-server.js';
 
 /** `plugboard token …` beside a server that runs, and what it prints. */
 export async function tokenCommand(
-  world: World,
+  app: TestServer,
   action: string,
   options: Readonly<Record<string, string>>,
   ...positionals: readonly string[]
 ): Promise<string> {
-  const family = world.server.server.extensions(Commands).get('token') as CommandFamily;
+  const family = app.server.server.extensions(Commands).get('token') as CommandFamily;
   let printed = '';
   const print = (text: string) => {
     printed += text;

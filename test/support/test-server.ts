@@ -45,7 +45,7 @@ interface StreamReply extends Streamed {
 }
 
 /** A whole server, and the scripted model server that its agents ask, until the test is over. */
-export class World {
+export class TestServer {
   #stopped: Promise<void> | undefined;
 
   private constructor(
@@ -58,13 +58,13 @@ export class World {
     t: Test,
     yaml: string = TRANSPORTS + ASSISTANT,
     { env, ...options }: StartServerOptions = {},
-  ): Promise<World> {
+  ): Promise<TestServer> {
     const models = await ModelServer.start();
     t.teardown(() => models.close());
     const server = await startServer(yaml, { env: { MODEL_URL: models.url, MODEL_KEY, ...env }, ...options });
-    const world = new World(server, models);
-    t.teardown(() => (world.#stopped ? undefined : world.stop()));
-    return world;
+    const app = new TestServer(server, models);
+    t.teardown(() => (app.#stopped ? undefined : app.stop()));
+    return app;
   }
 
   /** Stops the server before the test is over. @throws as the server does. */
