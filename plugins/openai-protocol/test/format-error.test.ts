@@ -2,7 +2,7 @@ import { HttpError } from '@plugboard/transport-http';
 import t from 'tap';
 import { formatError } from '../src/index.js';
 
-t.test('a refusal by the server gets the error object that the protocol has for its status', async (t) => {
+t.test('an HttpError is formatted with the error type of its status', async (t) => {
   const type = (status: number, code?: string) => formatError(new HttpError(status, 'm', { code })).error;
   t.same(type(404), { message: 'm', type: 'invalid_request_error', param: null, code: null });
   t.same(type(401, 'invalid_api_key'), {

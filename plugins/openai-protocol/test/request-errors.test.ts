@@ -1,7 +1,7 @@
 import t from 'tap';
 import * as protocol from '../src/index.js';
 
-t.test('every fault of a request says its place and code, in the words of the reference protocol', async (t) => {
+t.test("request errors have the reference protocol's message, param and code", async (t) => {
   const { ProtocolError, ...faults } = protocol;
   const cases: readonly [fault: protocol.ProtocolError, code: string, message: string][] = [
     [faults.missingParameter('p'), 'missing_required_parameter', "Missing required parameter: 'p'."],
@@ -65,7 +65,7 @@ t.test('every fault of a request says its place and code, in the words of the re
   }
 });
 
-t.test('what came instead of what was expected is named by its kind', async (t) => {
+t.test('a type error names the type of the value', async (t) => {
   const kinds: readonly [value: unknown, kind: string][] = [
     [null, 'null'],
     [[], 'an array'],
@@ -77,7 +77,7 @@ t.test('what came instead of what was expected is named by its kind', async (t) 
   for (const [value, kind] of kinds) t.match(protocol.wrongType('p', 'x', value).message, `but got ${kind} instead`);
 });
 
-t.test('of a long value only the beginning is sent back', async (t) => {
+t.test('a long value is truncated in messages', async (t) => {
   t.match(protocol.wrongValue('p', 'x'.repeat(64), []).message, `'${'x'.repeat(64)}'`);
   t.match(protocol.wrongValue('p', 'x'.repeat(65), []).message, `'${'x'.repeat(61)}...'`);
 });

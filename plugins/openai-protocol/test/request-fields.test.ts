@@ -25,7 +25,7 @@ function refusal(work: () => unknown) {
   throw new Error('nothing was refused');
 }
 
-t.test('a field is what it should be, or a fault that names its place', async (t) => {
+t.test('field checks return the value or throw an error with its path', async (t) => {
   const object = { a: 1 };
   t.equal(objectAt(object, 'p'), object);
   for (const value of [null, [], 'x'])
@@ -51,7 +51,7 @@ t.test('a field is what it should be, or a fault that names its place', async (t
   );
 });
 
-t.test('C-039 metadata is 16 pairs, names of 64 and values of 512 characters', async (t) => {
+t.test('C-039 metadata has at most 16 pairs, names of 64 and values of 512 characters', async (t) => {
   const most = Object.fromEntries(Array.from({ length: 16 }, (_, i) => [`${'😀'.repeat(62)}${i + 10}`, '😀'.repeat(512)]));
   t.strictSame(metadataOf(most), most);
   t.strictSame(metadataOf(null), {});
@@ -77,7 +77,7 @@ t.test('C-039 metadata is 16 pairs, names of 64 and values of 512 characters', a
   );
 });
 
-t.test('a word that names a session may be blank, and must be one that a session can have', async (t) => {
+t.test('a session key may be blank and must be valid', async (t) => {
   t.equal(sessionWord('ann', 'user'), 'ann');
   t.equal(sessionWord(undefined, 'user'), undefined);
   t.equal(sessionWord(' \n', 'user'), undefined);
@@ -98,7 +98,7 @@ t.test('a word that names a session may be blank, and must be one that a session
   );
 });
 
-t.test('an agent is found by its name, or the caller told of the field that holds it', async (t) => {
+t.test('an agent is resolved by name, or the error names the field', async (t) => {
   const finding = (resolution: TargetResolution) =>
     resolveAgent({ resolve: () => resolution } as Partial<AgentRuntime> as AgentRuntime, 'x', 'model', OPEN);
   const target = { name: 'x' } as Target;
@@ -126,7 +126,7 @@ t.test('an agent is found by its name, or the caller told of the field that hold
   );
 });
 
-t.test('what was asked for in vain is named in a header, 32 names at most', async (t) => {
+t.test('ignored parameters are named in a header, 32 at most', async (t) => {
   t.strictSame(ignoredHeader([]), {});
   t.strictSame(ignoredHeader(['top_k', 'a\r\nb', 'ä', 'x'.repeat(65)].map(headerSafe)), { 'x-ignored-params': 'top_k, ?, ?, ?' });
   const names = Array.from({ length: 40 }, (_, i) => `f${i}`);

@@ -9,7 +9,7 @@ const failure = (code: FailureCode, more: Partial<Failure> = {}): Failure => ({
   ...more,
 });
 
-t.test('C-165 C-167 a turn that failed is a 502 with two keys', async (t) => {
+t.test('C-165 C-167 a failed turn gets 502 with message and type only', async (t) => {
   for (const code of [
     'model_failed',
     'timed_out',
@@ -26,12 +26,12 @@ t.test('C-165 C-167 a turn that failed is a 502 with two keys', async (t) => {
   }
 });
 
-t.test('C-132 clients are told not to ask again once a tool ran, or in a session', async (t) => {
+t.test('C-132 retries are discouraged once a tool ran, or in a session', async (t) => {
   t.same(httpErrorOf(failure('model_failed', { toolsRan: true }), false).headers, { 'x-should-retry': 'false' });
   t.same(httpErrorOf(failure('model_failed'), true).headers, { 'x-should-retry': 'false' });
 });
 
-t.test('C-170 a server that takes no more says when to ask again', async (t) => {
+t.test('C-170 an overloaded server gets 503 with Retry-After', async (t) => {
   for (const code of ['overloaded', 'draining'] as const) {
     const error = httpErrorOf(failure(code, { retryAfter: 2.5 }), true);
     t.equal(error.status, 503);
@@ -40,7 +40,7 @@ t.test('C-170 a server that takes no more says when to ask again', async (t) => 
   }
 });
 
-t.test('C-166 a busy session is a 409 with all four keys', async (t) => {
+t.test('C-166 a busy session gets 409 with all four keys', async (t) => {
   const error = httpErrorOf(failure('session_busy'), true);
   t.equal(error.status, 409);
   t.same(error.body, { error: { message: 'Why.', type: 'invalid_request_error', param: null, code: 'session_busy' } });
@@ -48,7 +48,7 @@ t.test('C-166 a busy session is a 409 with all four keys', async (t) => {
   t.same(httpErrorOf(failure('session_busy', { retryAfter: 0 }), true).headers, { 'retry-after': '1' });
 });
 
-t.test("C-166 the caller's own fault is a 400 that names the field", async (t) => {
+t.test("C-166 an invalid request gets 400 with the field", async (t) => {
   const error = httpErrorOf(failure('invalid_request', { param: 'messages[2]' }), true);
   t.equal(error.status, 400);
   t.same(error.body, { error: { message: 'Why.', type: 'invalid_request_error', param: 'messages[2]', code: null } });
@@ -67,7 +67,7 @@ t.test(
   },
 );
 
-t.test('a session that is full, and a key that is taken, are a 409 that no client repeats', async (t) => {
+t.test('a full session and an existing key get a 409 without retry', async (t) => {
   for (const code of ['session_full', 'conversation_exists'] as const) {
     const error = httpErrorOf(failure(code), true);
     t.equal(error.status, 409);
@@ -76,20 +76,20 @@ t.test('a session that is full, and a key that is taken, are a 409 that no clien
   }
 });
 
-t.test('a session that is not there is a 404', async (t) => {
+t.test('a missing session gets 404', async (t) => {
   const error = httpErrorOf(failure('conversation_not_found'), true);
   t.equal(error.status, 404);
   t.equal(error.body.error.code, 'conversation_not_found');
 });
 
-t.test('C-169 a token that has used up what it may use is a 429 that says when to ask again', async (t) => {
+t.test('C-169 a rate limit gets 429 with Retry-After', async (t) => {
   const error = httpErrorOf(failure('rate_limited', { retryAfter: 1 }), false);
   t.equal(error.status, 429);
   t.same(error.body, { error: { message: 'Why.', type: 'requests', param: null, code: 'rate_limit_exceeded' } });
   t.same(error.headers, { 'retry-after': '1', 'retry-after-ms': '1000' });
 });
 
-t.test('a conversation that is too long is a 400 that says so', async (t) => {
+t.test('a conversation that is too long gets 400', async (t) => {
   const error = httpErrorOf(failure('context_length_exceeded'), true);
   t.equal(error.status, 400);
   t.same(error.body, {

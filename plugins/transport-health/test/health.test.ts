@@ -17,7 +17,7 @@ async function serve(t: Test, ready: () => Promise<boolean>) {
   return { url: String(server.contributed(Transports).address()), logs: health.logs };
 }
 
-t.test('keeps to the contract of plugins', async (t) => {
+t.test('fulfils the plugin contract', async (t) => {
   for (const c of pluginContract(plugin, { packageDir: new URL('..', import.meta.url) })) t.test(c.name, c.run);
 });
 
@@ -38,7 +38,7 @@ t.test(
   },
 );
 
-t.test('C-160 a runtime that cannot tell is not ready, and the process lives all the same', async (t) => {
+t.test('C-160 a runtime that fails to report readiness is not ready', async (t) => {
   const { url, logs } = await serve(t, () => Promise.reject(new Error('the store is out of its mind')));
   const reply = await fetch(`${url}/health`);
   t.equal(reply.status, 200);

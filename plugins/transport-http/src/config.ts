@@ -7,14 +7,14 @@ export const configSchema = {
       type: 'string',
       minLength: 1,
       description:
-        'The address to listen on. `0.0.0.0` or `::` lets other machines in: then there must be a provider under `auth`, or `auth: open`.',
+        'The address to listen on. `0.0.0.0` or `::` accepts connections from other machines and requires a provider under `auth`, or `auth: open`.',
       default: '127.0.0.1',
     },
     port: {
       type: 'integer',
       minimum: 0,
       maximum: 65535,
-      description: 'The port to listen on; 0 takes any free one.',
+      description: 'The port to listen on. 0 picks a free one.',
       default: 8080,
     },
     hosts: {
@@ -23,7 +23,7 @@ export const configSchema = {
       uniqueItems: true,
       default: [],
       description:
-        'Names, each perhaps with a port, under which a server that asks for no credential answers, beside the loopback ones. On another address than loopback every name is taken as long as this is empty.',
+        'Host names, with or without a port, that an open server accepts besides loopback names. If empty, a server that listens on another address than loopback accepts every name.',
     },
     origins: {
       type: 'array',
@@ -31,36 +31,36 @@ export const configSchema = {
       uniqueItems: true,
       default: [],
       description:
-        'Sites whose pages may call this server from a browser (CORS), as `https://app.example.org`. `*` is every site, and needs a provider under `auth`.',
+        'Sites whose pages may call this server from a browser (CORS), such as `https://app.example.org`. `*` allows every site and requires a provider under `auth`.',
     },
     bodyLimit: {
       type: 'string',
       format: 'size',
-      description: 'The largest request body; beyond it the answer is 413.',
+      description: 'The maximum size of a request body. Larger ones get 413.',
       default: '20mb',
     },
     headersTimeout: {
       type: 'string',
       format: 'duration',
-      description: 'How long the head of a request may take to arrive; then the answer is 408.',
+      description: 'The time limit for receiving the head of a request. Later ones get 408.',
       default: '10s',
     },
     bodyTimeout: {
       type: 'string',
       format: 'duration',
-      description: 'How long the body may take to arrive after the head; then the answer is 408.',
+      description: 'The time limit for receiving the body after the head. Later ones get 408.',
       default: '30s',
     },
     keepAlive: {
       type: 'string',
       format: 'duration',
-      description: 'How long an idle connection is kept open. Longer than any load balancer in front keeps its own.',
+      description: 'How long an idle connection stays open. Set it longer than the idle timeout of a load balancer in front.',
       default: '72s',
     },
     drain: {
       type: 'string',
       format: 'duration',
-      description: 'How long running replies may go on once the server is told to stop; then they are cut.',
+      description: 'How long running replies may continue when the server stops. Then they are aborted.',
       default: '30s',
     },
   },

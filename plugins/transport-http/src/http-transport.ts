@@ -19,19 +19,19 @@ import { HttpApplication } from './application/application.js';
 import type { HttpConfig } from './config.js';
 import { Exchanges } from './exchange/exchanges.js';
 import { Authentication } from './gate/authentication.js';
-import { Unreadable } from './server/client-error-handler.js';
+import { ClientErrorHandler } from './server/client-error-handler.js';
 import { listenError } from './server/listen-error.js';
 import { createNodeServer } from './server/node-server.js';
 
-/** What replies have left to say how they end, once the drain limit is over. */
-const LAST_WORDS = 4_000;
+/** Milliseconds that aborted replies have to send an error, once the drain time is over. */
+const ABORT_GRACE = 4_000;
 
 /**
  * The HTTP server of an entry.
  *
- * 1. It starts after everything that opens routes on it and everyone who tells who calls, and stops before them.
- * 2. Told to stop, it takes no new work, but goes on listening so that callers are told so, until the last running reply has ended.
- * 3. Where that takes longer than `drain`, whoever works for a reply is told to come to an end; what is left four seconds later is cut.
+ * 1. It starts after the plugins that contribute routes and auth providers, and stops before them.
+ * 2. While it stops, it refuses new work with 503 but keeps listening until the last reply has ended.
+ * 3. After `drain` it aborts the requests that still run. Four seconds later it closes their connections.
  */
 @injectable()
 export class HttpTransport implements Transport, Lifecycle {
@@ -43,7 +43,7 @@ export class HttpTransport implements Transport, Lifecycle {
   readonly #application: HttpApplication;
   readonly #authentication: Authentication;
   readonly #exchanges: Exchanges;
-  readonly #unreadable: Unreadable;
+  readonly #clientErrors: ClientErrorHandler;
   readonly #drain: number;
   #server: Server | undefined;
   #stopped: Promise<void> | undefined;
@@ -56,7 +56,7 @@ export class HttpTransport implements Transport, Lifecycle {
     @inject(HttpApplication) application: HttpApplication,
     @inject(Authentication) authentication: Authentication,
     @inject(Exchanges) exchanges: Exchanges,
-    @inject(Unreadable) unreadable: Unreadable,
+    @inject(ClientErrorHandler) clientErrors: ClientErrorHandler,
   ) {
     this.#config = config;
     this.#entry = entry;
@@ -65,19 +65,19 @@ export class HttpTransport implements Transport, Lifecycle {
     this.#application = application;
     this.#authentication = authentication;
     this.#exchanges = exchanges;
-    this.#unreadable = unreadable;
+    this.#clientErrors = clientErrors;
     this.#drain = parseDuration(config.drain);
-    this.stopLimit = this.#drain + LAST_WORDS + 1_000;
+    this.stopLimit = this.#drain + ABORT_GRACE + 1_000;
   }
 
   /**
-   * @throws Error where the port is not to be had, two entries open the same route, or `auth` has entries of which none tells
-   * who calls.
+   * @throws Error if the port is not available, two entries serve the same route, or no entry under
+   * `auth` provides authentication.
    */
   async start(signal: AbortSignal): Promise<void> {
     const { host, port } = this.#config;
     if (this.#authentication.open) this.#checkOpen();
-    const server = createNodeServer(this.#config, this.#application.listener(), this.#unreadable);
+    const server = createNodeServer(this.#config, this.#application.listener(), this.#clientErrors);
     try {
       await once(server.listen({ host, port }), 'listening');
     } catch (error) {
@@ -87,11 +87,11 @@ export class HttpTransport implements Transport, Lifecycle {
       server.close();
       throw signal.reason;
     }
-    server.on('error', (error) => this.#log.error({ err: error }, 'a connection could not be taken'));
+    server.on('error', (error) => this.#log.error({ err: error }, 'the server failed to accept a connection'));
     this.#server = server;
     this.#log.info({ address: this.address() }, 'listening');
     if (this.#authentication.open)
-      audit(this.#log, 'open_start', { address: this.address() }, 'the server asks nobody for a credential');
+      audit(this.#log, 'open_start', { address: this.address() }, 'the server requires no credentials');
   }
 
   address(): string | undefined {
@@ -100,7 +100,7 @@ export class HttpTransport implements Transport, Lifecycle {
     return `http://${reachable(this.#config.host)}:${address.port}`;
   }
 
-  /** @throws Error where replies had to be cut. */
+  /** @throws Error if replies had to be aborted. */
   stop(signal: AbortSignal): Promise<void> {
     this.#stopped ??= this.#stop(signal);
     return this.#stopped;
@@ -113,38 +113,40 @@ export class HttpTransport implements Transport, Lifecycle {
     exchanges.drain(() => server.closeIdleConnections());
     server.closeIdleConnections();
     await exchanges.idle(this.#drain, signal);
-    const late = exchanges.size;
-    if (late > 0) {
-      exchanges.abandon(new TurnError('stopped', 'The server stopped before the answer was complete.'));
-      await exchanges.idle(LAST_WORDS, signal);
-      exchanges.cut('draining');
+    const aborted = exchanges.size;
+    if (aborted > 0) {
+      exchanges.cancel(new TurnError('stopped', 'The server stopped before the answer was complete.'));
+      await exchanges.idle(ABORT_GRACE, signal);
+      exchanges.destroy('draining');
     }
     const closed = once(server, 'close');
     server.close();
     server.closeAllConnections();
     await closed;
     this.#server = undefined;
-    this.#log.info({ hang_ups: exchanges.hangUps, unlogged: exchanges.unlogged, cut: late }, 'stopped');
-    if (late > 0) {
-      const replies = late === 1 ? '1 reply was' : `${late} replies were`;
-      throw new Error(`${replies} still running after ${this.#config.drain} (\`drain\` of ${this.#entry}) and had to be cut`);
+    this.#log.info({ disconnects: exchanges.disconnects, suppressed_lines: exchanges.suppressedLines, aborted }, 'stopped');
+    if (aborted > 0) {
+      const replies = aborted === 1 ? '1 reply was' : `${aborted} replies were`;
+      throw new Error(`${replies} still running after ${this.#config.drain} (\`drain\` of ${this.#entry}) and had to be aborted`);
     }
   }
 
-  /** A server that was meant to ask for credentials must not stand open because of a plugin that asks for none. */
+  /** Refuses to start an open server when `auth` has entries but none of them provides authentication. */
   #checkOpen(): void {
     const entries = this.#host.entries().filter(({ entry }) => entry.startsWith('auth.'));
     if (entries.length > 0) {
       const names = entries.map(({ entry }) => entry).join(', ');
       throw new Error(
-        `${names}: nothing under \`auth\` can tell who calls, so the server would be open; use an auth plugin there, such as bearer`,
+        `${names}: no entry under \`auth\` provides authentication, so the server would be open; use an auth plugin there, such as bearer`,
       );
     }
-    this.#log.warn('the server is open: whoever reaches it may use every agent and model; a provider under `auth` changes that');
+    this.#log.warn(
+      'the server is open: every caller can use every agent and model; configure a provider under `auth` to require credentials',
+    );
   }
 }
 
-/** An address under which this machine reaches what listens on `host`. */
+/** The host to put into a URL for a server that listens on `host`. */
 function reachable(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1';
   if (host === '::') return '[::1]';

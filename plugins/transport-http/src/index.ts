@@ -15,7 +15,7 @@ export * from './routing/routes.js';
 export default definePlugin({
   name: '@plugboard/transport-http',
   apiVersion: 1,
-  summary: 'The HTTP server that other transports open their routes on',
+  summary: 'Serves HTTP: the server on which other transports register their routes',
   configSchema,
   check: checkConfig,
   register(ctx) {

@@ -1,7 +1,7 @@
 import type { AuthProvider } from '@plugboard/kernel';
 import { ManualClock } from '@plugboard/kernel/testing';
 import t from 'tap';
-import { LineLimit } from '../src/exchange/log-throttle.js';
+import { LogThrottle } from '../src/exchange/log-throttle.js';
 import { ask } from './ask.js';
 import { get } from './routes.js';
 import { serve } from './serve.js';
@@ -11,7 +11,7 @@ const knows: AuthProvider = {
 };
 const routes = [get('/v1/thing', () => ({ status: 200, body: {} }))];
 
-t.test('R-101 of wrong tokens from one address the log has a line a second, which counts those before it', async (t) => {
+t.test('R-101 wrong tokens from one address are logged once a second, with the number left out', async (t) => {
   const clock = new ManualClock();
   const served = await serve(t, { routes, providers: [knows], clock });
   const wrong = async (times: number) => {
@@ -33,10 +33,10 @@ t.test('R-101 of wrong tokens from one address the log has a line a second, whic
     { ...refused, left_out: 6 },
     { ...refused, left_out: 2 },
   ]);
-  t.match(served.logs.at(-1), { msg: 'stopped', unlogged: 8 });
+  t.match(served.logs.at(-1), { msg: 'stopped', suppressed_lines: 8 });
 });
 
-t.test('R-101 requests that are refused by their Host or Origin fill neither log', async (t) => {
+t.test('R-101 requests refused for their Host or Origin are throttled in the access and audit logs', async (t) => {
   const served = await serve(t, { routes });
   for (let n = 0; n < 5; n++) await ask(`${served.url}/v1/thing`, { headers: { origin: 'https://evil.example' } });
   await served.stop();
@@ -44,25 +44,25 @@ t.test('R-101 requests that are refused by their Host or Origin fill neither log
   t.equal(served.logs.filter(({ event }) => event === 'forbidden').length, 1);
 });
 
-t.test('R-101 sources have their lines apart', async (t) => {
+t.test('R-101 each source is throttled separately', async (t) => {
   const clock = new ManualClock();
-  const limit = new LineLimit(clock);
+  const limit = new LogThrottle(clock);
   t.equal(limit.admit('a'), 0);
   t.equal(limit.admit('b'), 0);
   t.equal(limit.admit('a'), undefined);
   clock.advance(1_000);
   t.equal(limit.admit('b'), 0);
   t.equal(limit.admit('a'), 1);
-  t.equal(limit.leftOut, 1);
+  t.equal(limit.suppressed, 1);
 });
 
-t.test('R-101 however many sources there are, a few hundred lines a second are all', async (t) => {
+t.test('R-101 all sources together log at most 256 lines a second', async (t) => {
   const clock = new ManualClock();
-  const limit = new LineLimit(clock);
+  const limit = new LogThrottle(clock);
   const lines = (from: number) =>
-    Array.from({ length: 10_000 }, (_, n) => limit.admit(`source ${from + n}`)).filter((leftOut) => leftOut !== undefined).length;
+    Array.from({ length: 10_000 }, (_, n) => limit.admit(`source ${from + n}`)).filter((suppressed) => suppressed !== undefined).length;
   t.equal(lines(0), 256);
-  t.equal(limit.leftOut, 10_000 - 256);
+  t.equal(limit.suppressed, 10_000 - 256);
   t.equal(lines(0), 0, 'neither the ones that had a line nor the others');
   clock.advance(1_000);
   t.equal(lines(20_000), 256, 'which take the places of those');

@@ -31,7 +31,7 @@ class OneToken implements AuthProvider {
   }
 }
 
-t.test('C-140 where nobody is asked for a credential, whatever comes as one is ignored', async (t) => {
+t.test('C-140 an open server ignores credentials', async (t) => {
   const { url } = await serve(t, { routes: [whoami] });
   for (const authorization of [undefined, 'Bearer sk-test', 'Bearer', 'Basic eDp5', 'x'.repeat(10_000)]) {
     const reply = await fetch(`${url}/v1/whoami`, { headers: authorization === undefined ? {} : { authorization } });
@@ -40,7 +40,7 @@ t.test('C-140 where nobody is asked for a credential, whatever comes as one is i
   }
 });
 
-t.test('C-141 a credential that is missing, malformed, nobody’s or refused is the one 401', async (t) => {
+t.test('C-141 a missing, malformed, unknown or refused credential gets the same 401', async (t) => {
   const refusing: AuthProvider = {
     authenticate: ({ bearer }) => (bearer.startsWith('svc') ? { refused: 'expired' } : undefined),
   };
@@ -75,7 +75,7 @@ t.test('C-141 a credential that is missing, malformed, nobody’s or refused is 
       'a malformed credential',
       'a malformed credential',
       'a malformed credential',
-      'no provider knows the credential',
+      'no auth provider recognises the credential',
       'a malformed credential',
       'expired',
       'the credential is too long',
@@ -83,7 +83,7 @@ t.test('C-141 a credential that is missing, malformed, nobody’s or refused is 
   );
 });
 
-t.test('C-141 two Authorization headers are a 401, also when one of them is right', async (t) => {
+t.test('C-141 two Authorization headers get 401 even if one of them is valid', async (t) => {
   const provider = new OneToken('good');
   const { port } = await serve(t, { routes: [whoami], providers: [provider] });
   const client = await RawClient.open(port);
@@ -102,7 +102,7 @@ t.test('C-141 two Authorization headers are a 401, also when one of them is righ
   t.same(provider.asked, []);
 });
 
-t.test('C-142 the scheme is taken in any case, with spaces around', async (t) => {
+t.test('C-142 the scheme is case-insensitive, and spaces are allowed', async (t) => {
   const { url } = await serve(t, { routes: [whoami], providers: [new OneToken('good')] });
   for (const authorization of ['Bearer good', 'bearer good', 'BEARER    good  ']) {
     const reply = await fetch(`${url}/v1/whoami`, { headers: { authorization } });
@@ -110,7 +110,7 @@ t.test('C-142 the scheme is taken in any case, with spaces around', async (t) =>
   }
 });
 
-t.test('C-142 a credential is asked for before anything else of a request is looked at', async (t) => {
+t.test('C-142 authentication comes before any other check of a request', async (t) => {
   const { url, port } = await serve(t, {
     routes: [echo(), whoami],
     providers: [new OneToken('good')],
@@ -130,7 +130,7 @@ t.test('C-142 a credential is asked for before anything else of a request is loo
   t.equal(replyOf(await client.ended()).status, 401);
 });
 
-t.test('providers are asked in the order of the file, until one answers', async (t) => {
+t.test('auth providers are asked in file order until one answers', async (t) => {
   const first = new OneToken('one');
   const second = new OneToken('two');
   const { url } = await serve(t, { routes: [whoami], providers: [first, { authenticate: async () => undefined }, second] });
@@ -139,7 +139,7 @@ t.test('providers are asked in the order of the file, until one answers', async 
   t.same(second.asked, [{ bearer: 'two' }]);
 });
 
-t.test('a provider that breaks lets nobody in: 503, and the log says which', async (t) => {
+t.test('a failing auth provider gives 503, and the log names it', async (t) => {
   const broken: AuthProvider = { authenticate: () => Promise.reject(new Error('keys out of reach')) };
   const served = await serve(t, { routes: [whoami], providers: [broken, new OneToken('good')] });
   const reply = await fetch(`${served.url}/v1/whoami`, { headers: { authorization: 'Bearer good' } });
@@ -155,7 +155,7 @@ t.test('a provider that breaks lets nobody in: 503, and the log says which', asy
   t.notMatch(JSON.stringify(served.logs), 'good');
 });
 
-t.test('C-143 a route outside /v1 that asks for no credential serves everybody, as nobody', async (t) => {
+t.test('C-143 a public route outside /v1 is served without a credential', async (t) => {
   const probe = get('/probe', ({ principal }) => ({ status: 200, body: principal }), 'public');
   const served = await serve(t, {
     routes: [probe, get('/inside', () => ({ status: 200, body: {} }))],
@@ -166,7 +166,7 @@ t.test('C-143 a route outside /v1 that asks for no credential serves everybody, 
   t.equal((await fetch(`${served.url}/inside`)).status, 401);
 });
 
-t.test('C-146 a credential appears neither in the log nor in an answer', async (t) => {
+t.test('C-146 a credential appears in no log line and no response', async (t) => {
   const served = await serve(t, { routes: [whoami], providers: [new OneToken('canary-token-good')] });
   const answers: string[] = [];
   for (const token of ['canary-token-good', 'canary-token-bad', 'canary token']) {

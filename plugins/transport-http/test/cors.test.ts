@@ -28,7 +28,7 @@ function preflight(headers: Readonly<Record<string, string>> = {}): Asked {
   return { method: 'OPTIONS', headers: { origin: ORIGIN, 'access-control-request-method': 'POST', ...headers } };
 }
 
-t.test('C-147 a preflight of a listed origin needs no token, and is told what it may', async (t) => {
+t.test('C-147 a preflight of a listed origin needs no token', async (t) => {
   const { url } = await serve(t, { routes, providers: [knows], config: { origins: [ORIGIN] } });
   const asked = 'authorization,content-type,x-stainless-lang, X-Session-Id';
   for (const path of ['/v1/echo', '/v1/thing', '/v1/nowhere', '/v1', '/probe']) {
@@ -46,7 +46,7 @@ t.test('C-147 a preflight of a listed origin needs no token, and is told what it
   }
 });
 
-t.test('C-147 a preflight is told only of what is the name of a header, and of no more than a request may have', async (t) => {
+t.test('C-147 a preflight echoes valid header names only, 100 at most', async (t) => {
   const { url } = await serve(t, { routes, config: { origins: [ORIGIN] } });
   const allowed = async (asked: string) =>
     (await ask(`${url}/v1/echo`, preflight({ 'access-control-request-headers': asked }))).headers['access-control-allow-headers'];
@@ -58,7 +58,7 @@ t.test('C-147 a preflight is told only of what is the name of a header, and of n
   t.notOk('access-control-allow-headers' in (await ask(`${url}/v1/echo`, preflight())).headers);
 });
 
-t.test('C-147 OPTIONS that is no preflight is answered as ever', async (t) => {
+t.test('C-147 OPTIONS without preflight headers is answered as before', async (t) => {
   const { url } = await serve(t, { routes, providers: [knows], config: { origins: [ORIGIN] } });
   t.equal((await ask(`${url}/v1/echo`, { method: 'OPTIONS', headers: { origin: ORIGIN } })).status, 401);
   t.equal((await ask(`${url}/v1/echo`, preflight({ origin: 'https://evil.example' }))).status, 401);
@@ -68,7 +68,7 @@ t.test('C-147 OPTIONS that is no preflight is answered as ever', async (t) => {
   t.equal(plain.headers.allow, 'POST, OPTIONS');
 });
 
-t.test('C-148 every answer can be read by a page of a listed origin', async (t) => {
+t.test('C-148 a page of a listed origin can read every response', async (t) => {
   const { url } = await serve(t, {
     routes,
     providers: [knows],
@@ -104,7 +104,7 @@ t.test('C-148 every answer can be read by a page of a listed origin', async (t) 
   }
 });
 
-t.test('C-148 caches are told that the answer depends on the Origin, also where it is not listed', async (t) => {
+t.test('C-148 Vary: Origin is set for unlisted origins too', async (t) => {
   const { url } = await serve(t, { routes, providers: [knows], config: { origins: [ORIGIN] } });
   const { authorization } = PAGE;
   const elsewhere = { origin: 'https://evil.example' };
@@ -116,7 +116,7 @@ t.test('C-148 caches are told that the answer depends on the Origin, also where 
   }
 });
 
-t.test('C-149 every site may be listed, where a token is asked for', async (t) => {
+t.test('C-149 origins may be * if credentials are required', async (t) => {
   const { url } = await serve(t, { routes, providers: [knows], config: { origins: ['*'] } });
   for (const origin of ['https://any.example', 'null', 'app://one']) {
     t.match(await ask(`${url}/v1/thing`, { headers: { ...PAGE, origin } }), {

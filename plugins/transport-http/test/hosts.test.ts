@@ -11,7 +11,7 @@ const nobody: AuthProvider = { authenticate: () => undefined };
 
 const REFUSAL = { code: 'host_not_allowed' };
 
-t.test('S-23 a Host is a name or an address, and perhaps a port', async (t) => {
+t.test('S-23 a Host is a name or address with an optional port', async (t) => {
   for (const [header, name, port] of [
     ['localhost', 'localhost', ''],
     ['LocalHost:8080', 'localhost', '8080'],
@@ -44,7 +44,7 @@ t.test('S-23 a Host is a name or an address, and perhaps a port', async (t) => {
     t.equal(parseHost(header), undefined, header);
 });
 
-t.test('S-23 a Host that is none is a 400, on every route and whoever asks', async (t) => {
+t.test('S-23 a malformed Host gets 400 on every route', async (t) => {
   for (const providers of [[], [nobody]]) {
     const { url } = await serve(t, { routes, providers });
     for (const path of ['/v1/thing', '/probe', '/nowhere']) {
@@ -55,14 +55,14 @@ t.test('S-23 a Host that is none is a 400, on every route and whoever asks', asy
   }
 });
 
-t.test('two Host headers are a 400, also where both are allowed', async (t) => {
+t.test('two Host headers get 400 even if both are allowed', async (t) => {
   const { port } = await serve(t, { routes });
   const client = await RawClient.open(port);
   client.send('GET /v1/thing HTTP/1.1', 'Host: localhost', 'host: localhost', 'Connection: close', '', '');
   t.equal(replyOf(await client.ended()).status, 400);
 });
 
-t.test('S-09 an open server on loopback answers under loopback names and those listed', async (t) => {
+t.test('S-09 an open server on loopback accepts loopback names and listed hosts', async (t) => {
   const config = { hosts: ['Agents.Example', 'one.example:8080', '[fd00::1]'] };
   const { url } = await serve(t, { routes, config });
   const allowed = ['localhost', 'localhost:1234', 'LOCALHOST', '127.0.0.1', '127.0.0.1:9', '127.1.2.3', '[::1]', '[::1]:99'];
@@ -85,7 +85,7 @@ t.test('S-09 an open server on loopback answers under loopback names and those l
   }
 });
 
-t.test('S-09 an empty Host is an unknown one; HTTP/1.0 may come without, as no browser does', async (t) => {
+t.test('S-09 an empty Host is refused; HTTP/1.0 may omit it', async (t) => {
   const { port } = await serve(t, { routes });
   for (const [status, lines] of [
     [403, ['Host:']],
@@ -98,7 +98,7 @@ t.test('S-09 an empty Host is an unknown one; HTTP/1.0 may come without, as no b
   }
 });
 
-t.test('S-09 an unknown Host is refused whatever is asked for, but for probes', async (t) => {
+t.test('S-09 an unknown Host is refused on every route except probes', async (t) => {
   const { url } = await serve(t, { routes });
   const headers = { host: 'evil.example' };
   for (const [path, method] of [
@@ -113,7 +113,7 @@ t.test('S-09 an unknown Host is refused whatever is asked for, but for probes', 
   t.equal((await ask(`${url}/probe`, { headers })).status, 200);
 });
 
-t.test('the log names the Host that was refused, and the audit log has a line', async (t) => {
+t.test('a refused Host is named in the access and audit logs', async (t) => {
   const { url, logs, stop } = await serve(t, { routes });
   await ask(`${url}/v1/thing`, { headers: { host: 'evil.example' } });
   await stop();
@@ -128,7 +128,7 @@ t.test('the log names the Host that was refused, and the audit log has a line', 
   );
 });
 
-t.test('an open server beyond loopback takes every Host, unless it is told which', async (t) => {
+t.test('an open server on another address accepts every Host unless hosts is set', async (t) => {
   const any = await serve(t, { routes, config: { host: '0.0.0.0' } });
   t.equal((await ask(`${any.url}/v1/thing`, { headers: { host: 'whatever.example' } })).status, 200);
   const some = await serve(t, { routes, config: { host: '0.0.0.0', hosts: ['agents.example'] } });
@@ -141,7 +141,7 @@ t.test('an open server beyond loopback takes every Host, unless it is told which
   }
 });
 
-t.test('a server that asks for credentials takes every Host', async (t) => {
+t.test('a server that requires credentials accepts every Host', async (t) => {
   const { url } = await serve(t, { routes, providers: [nobody], config: { hosts: ['agents.example'] } });
   t.equal((await ask(`${url}/v1/thing`, { headers: { host: 'whatever.example' } })).status, 401);
 });

@@ -12,7 +12,7 @@ const routes = [
 ];
 const all: AuthProvider = { authenticate: () => ({ principal: { project: 'acme', scopes: [] } }) };
 
-t.test('an origin has one form, as browsers send it', async (t) => {
+t.test('origins are normalised to the form that browsers send', async (t) => {
   for (const [text, form] of [
     ['https://app.example.org', 'https://app.example.org'],
     ['HTTPS://App.Example.org:443', 'https://app.example.org'],
@@ -41,7 +41,7 @@ t.test('an origin has one form, as browsers send it', async (t) => {
   }
 });
 
-t.test('a page is of the same origin where its scheme, name and port are those that it calls', async (t) => {
+t.test('a page has the same origin if scheme, name and port match', async (t) => {
   t.ok(isSameOrigin('http://localhost:8080', 'localhost:8080'));
   t.ok(isSameOrigin('http://localhost', 'localhost'));
   t.ok(isSameOrigin('http://localhost', 'localhost:80'));
@@ -52,7 +52,7 @@ t.test('a page is of the same origin where its scheme, name and port are those t
   t.notOk(isSameOrigin('http://localhost', ''));
 });
 
-t.test('S-08 an open server refuses pages of other sites, and of none', async (t) => {
+t.test('S-08 an open server refuses foreign and null origins', async (t) => {
   const { url, port } = await serve(t, { routes });
   const foreign = [
     'https://evil.example',
@@ -80,14 +80,14 @@ t.test('S-08 an open server refuses pages of other sites, and of none', async (t
   t.notOk('access-control-allow-origin' in own.headers, 'which its own pages do not need');
 });
 
-t.test('an open server serves pages of the sites that are listed', async (t) => {
+t.test('an open server accepts listed origins', async (t) => {
   const origin = 'https://app.example.org';
   const { url } = await serve(t, { routes, config: { origins: [origin] } });
   t.equal((await ask(`${url}/v1/thing`, { headers: { origin } })).status, 200);
   t.equal((await ask(`${url}/v1/thing`, { headers: { origin: 'https://other.example.org' } })).status, 403);
 });
 
-t.test('C-149 a form or a text that a page sends without asking first starts nothing', async (t) => {
+t.test('C-149 a form or text sent without a preflight starts nothing', async (t) => {
   const ran: unknown[] = [];
   const work = { ...echo('/v1/work'), handle: () => ({ status: 200, body: { ran: ran.push(1) } }) };
   const send = (url: string, headers: Readonly<Record<string, string>>) =>
@@ -106,7 +106,7 @@ t.test('C-149 a form or a text that a page sends without asking first starts not
   t.strictSame(ran, []);
 });
 
-t.test('a server that asks for credentials serves every Origin', async (t) => {
+t.test('a server that requires credentials accepts every Origin', async (t) => {
   const { url } = await serve(t, { routes, providers: [all] });
   for (const origin of ['https://evil.example', 'null']) {
     const { status, headers } = await ask(`${url}/v1/thing`, { headers: { origin, authorization: 'Bearer x' } });
@@ -116,7 +116,7 @@ t.test('a server that asks for credentials serves every Origin', async (t) => {
   }
 });
 
-t.test('the log names the Origin that was refused', async (t) => {
+t.test('a refused Origin is named in the log', async (t) => {
   const served = await serve(t, { routes });
   await ask(`${served.url}/v1/thing`, { headers: { origin: `https://${'x'.repeat(300)}` } });
   await served.stop();

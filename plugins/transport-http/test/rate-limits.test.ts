@@ -25,7 +25,7 @@ function take(limits: RateLimits, principal: Principal) {
   }
 }
 
-t.test('C-169 a token may send as many requests as its limit at once, and then as they come back, evenly', async (t) => {
+t.test('C-169 a token may spend its limit at once, then gets requests back evenly', async (t) => {
   const clock = new ManualClock();
   const limits = new RateLimits(clock);
   const ask = () => take(limits, limited('a', 60));
@@ -40,7 +40,7 @@ t.test('C-169 a token may send as many requests as its limit at once, and then a
   t.match(ask(), { passed: true, 'x-ratelimit-remaining-requests': '59' });
 });
 
-t.test('C-169 the wait is named in whole seconds, a minute at most', async (t) => {
+t.test('C-169 Retry-After is in whole seconds, at most a minute', async (t) => {
   const clock = new ManualClock();
   const limits = new RateLimits(clock);
   const ask = () => take(limits, limited('a', 1));
@@ -53,7 +53,7 @@ t.test('C-169 the wait is named in whole seconds, a minute at most', async (t) =
   t.match(take(limits, limited('none', 0.5)), { passed: false, 'retry-after': '60' });
 });
 
-t.test('each token has a limit of its own, by its id', async (t) => {
+t.test('each token is counted separately by its id', async (t) => {
   const limits = new RateLimits(new ManualClock());
   t.match(take(limits, limited('a', 1)), { passed: true });
   t.match(take(limits, limited('b', 1)), { passed: true });
@@ -64,13 +64,13 @@ t.test('each token has a limit of its own, by its id', async (t) => {
   t.match(take(limits, { ...nameless, project: 'beta' }), { passed: true });
 });
 
-t.test('a limit that was lowered holds at once', async (t) => {
+t.test('a lowered limit takes effect at once', async (t) => {
   const limits = new RateLimits(new ManualClock());
   t.match(take(limits, limited('a', 100)), { 'x-ratelimit-remaining-requests': '99' });
   t.match(take(limits, limited('a', 10)), { 'x-ratelimit-remaining-requests': '8' });
 });
 
-t.test('no more tokens are remembered than were used within a minute', async (t) => {
+t.test('only tokens used within the last minute are kept', async (t) => {
   const clock = new ManualClock();
   const limits = new RateLimits(clock);
   for (let n = 0; n < 1_000; n++) take(limits, limited(`early ${n}`, 5));
@@ -89,7 +89,7 @@ t.test('a principal without a limit is not counted', async (t) => {
   t.equal(limits.size, 0);
 });
 
-t.test('C-169 beyond its limit a token gets 429, and every answer says how much is left', async (t) => {
+t.test('C-169 a token over its limit gets 429, and every response has the remaining requests', async (t) => {
   const clock = new ManualClock();
   const provider: AuthProvider = {
     authenticate: ({ bearer }) => (bearer === 'ci' ? { principal: limited('tok_1', 4) } : undefined),
@@ -122,7 +122,7 @@ t.test('C-169 beyond its limit a token gets 429, and every answer says how much 
   t.equal(refused.headers.get('retry-after'), '15');
   t.equal(refused.headers.get('retry-after-ms'), '15000');
   t.strictSame(await errorOf(refused), {
-    message: 'This API token has sent as many requests as it may in a minute. Try again later.',
+    message: 'This API token has reached its limit of requests per minute. Try again later.',
 
     code: 'rate_limit_exceeded',
   });

@@ -9,7 +9,7 @@ async function* nothing(): AsyncGenerator<string> {}
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-t.test('an object is sent as JSON, a string as it stands, nothing as nothing', async (t) => {
+t.test('an object is sent as JSON, a string as it is, undefined as an empty body', async (t) => {
   const { url } = await serve(t, {
     routes: [
       get('/v1/object', () => ({ status: 200, body: { text: 'é𝄞' } })),
@@ -32,7 +32,7 @@ t.test('an object is sent as JSON, a string as it stands, nothing as nothing', a
   t.same(await ask('none'), [204, null, null, '']);
 });
 
-t.test('a string of a JSON type is sent as it stands', async (t) => {
+t.test('a string with a JSON content type is sent as it is', async (t) => {
   const { url } = await serve(t, {
     routes: [
       get('/v1/x', () => ({ status: 200, headers: { 'content-type': 'application/json; charset=utf-8' }, body: '{"a": 1}' })),
@@ -43,7 +43,7 @@ t.test('a string of a JSON type is sent as it stands', async (t) => {
   t.equal(await reply.text(), '{"a": 1}');
 });
 
-t.test('C-166 what a route throws as an HttpError is answered as it says', async (t) => {
+t.test('C-166 an HttpError thrown by a route is sent as it is', async (t) => {
   const errors: Record<string, HttpError> = {
     plain: new HttpError(400, 'no'),
     coded: new HttpError(503, 'full', { code: 'overloaded', headers: { 'retry-after': '2' } }),
@@ -72,7 +72,7 @@ t.test('C-166 what a route throws as an HttpError is answered as it says', async
   ]);
 });
 
-t.test('C-168 whatever else a route throws is a 500 that tells nothing, and a log line that tells all', async (t) => {
+t.test('C-168 any other error thrown by a route is a generic 500 with the details in the log', async (t) => {
   const throws: Record<string, unknown> = {
     error: new Error('password at /etc/secret'),
     text: 'just a text',
@@ -99,7 +99,7 @@ t.test('C-168 whatever else a route throws is a 500 that tells nothing, and a lo
     t.equal(reply.status, 500, path);
     t.same(await reply.json(), {
       error: {
-        message: 'The server had an error while it processed your request; its log tells more.',
+        message: 'The server had an error while processing your request. The server log has the details.',
 
         code: 'internal_error',
       },
@@ -114,7 +114,7 @@ t.test('C-168 whatever else a route throws is a 500 that tells nothing, and a lo
   });
 });
 
-t.test('R-012 a whole reply that nobody reads is cut after 30 seconds too', async (t) => {
+t.test('R-012 the connection of an unread complete reply is destroyed after 30 seconds', async (t) => {
   const clock = new ManualClock();
   const served = await serve(t, { routes: [get('/v1/large', () => ({ status: 200, body: 'x'.repeat(30_000_000) }))], clock });
   const client = await RawClient.open(served.port);
@@ -133,7 +133,7 @@ t.test('a small reply sets no timer', async (t) => {
   t.equal(clock.pending, 0);
 });
 
-t.test('a GET that comes with a body is answered without it', async (t) => {
+t.test('the body of a GET is ignored', async (t) => {
   const { port } = await serve(t, { routes: [get('/v1/x', ({ rawBody }) => ({ status: 200, body: { rawBody } }))] });
   const client = await RawClient.open(port);
   client.send('GET /v1/x HTTP/1.1', 'Host: 127.0.0.1', 'Content-Length: 100', '', 'abc');
@@ -143,7 +143,7 @@ t.test('a GET that comes with a body is answered without it', async (t) => {
   t.equal(headers.connection, 'close');
 });
 
-t.test('a reply without a body reaches a caller that is still sending one', async (t) => {
+t.test('a reply without a body reaches a caller that is still sending', async (t) => {
   const { port } = await serve(t, { routes: [get('/v1/x', () => ({ status: 200, body: { a: 1 } }))] });
   for (const [method, status] of [
     ['HEAD', 200],
@@ -157,7 +157,7 @@ t.test('a reply without a body reaches a caller that is still sending one', asyn
   }
 });
 
-t.test('the access log has one line for each request, with what its route noted', async (t) => {
+t.test('the access log has one line per request, with the fields added by its route', async (t) => {
   const clock = new ManualClock();
   const served = await serve(t, {
     clock,
@@ -200,7 +200,7 @@ t.test('the access log has one line for each request, with what its route noted'
   t.notMatch(JSON.stringify(served.logs), /secret/);
 });
 
-t.test('the first error formatter makes the body of every refusal that has none of its own', async (t) => {
+t.test('the first error formatter formats every error without a body of its own', async (t) => {
   const { url, port } = await serve(t, {
     formatters: [({ status, code, message }) => ({ status, code, message }), () => ({ second: true })],
     routes: [
@@ -213,5 +213,5 @@ t.test('the first error formatter makes the body of every refusal that has none 
   t.same(await (await fetch(`${url}/own`)).json(), { own: true });
   const raw = await RawClient.open(port);
   raw.send('no http at all', '', '');
-  t.match(JSON.parse(replyOf(await raw.ended()).body), { status: 400, message: /could not be read as HTTP/ });
+  t.match(JSON.parse(replyOf(await raw.ended()).body), { status: 400, message: /is not valid HTTP/ });
 });

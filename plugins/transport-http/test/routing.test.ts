@@ -5,7 +5,7 @@ import { serve } from './serve.js';
 
 const ok = () => ({ status: 200, body: { ok: true } });
 
-t.test('C-002 every answer carries an x-request-id of its own, which the log has too', async (t) => {
+t.test('C-002 every response has a unique x-request-id that is logged', async (t) => {
   const broken = get('/v1/broken', () => {
     throw new Error('no');
   });
@@ -33,7 +33,7 @@ t.test('C-002 every answer carries an x-request-id of its own, which the log has
   );
 });
 
-t.test('C-003 an unknown path is a 404 that names method and path, whatever the method', async (t) => {
+t.test('C-003 an unknown path gets 404 with method and path', async (t) => {
   const { url } = await serve(t);
   for (const method of ['GET', 'POST', 'PUT', 'OPTIONS', 'PROPFIND']) {
     const reply = await fetch(`${url}/v1/xyz?secret=1`, { method });
@@ -45,14 +45,14 @@ t.test('C-003 an unknown path is a 404 that names method and path, whatever the 
   }
 });
 
-t.test('C-004 a path that no plugin serves is a 404 in JSON, its body unread', async (t) => {
+t.test('C-004 a path that no plugin serves gets a JSON 404 before the body is read', async (t) => {
   const { url } = await serve(t, { routes: [echo('/v1/chat/completions')] });
   const reply = await postJson(`${url}/v1/responses`, JSON.stringify({ input: 'x'.repeat(1_000_000) }));
   t.equal(reply.status, 404);
   t.equal((await errorOf(reply)).message, 'Invalid URL (POST /v1/responses)');
 });
 
-t.test('C-005 another method on a path that exists is a 405 that says which are accepted', async (t) => {
+t.test('C-005 an unsupported method gets 405 with the allowed methods', async (t) => {
   const { url } = await serve(t, {
     routes: [
       post('/v1/chat/completions', ok),
@@ -82,7 +82,7 @@ t.test('C-005 another method on a path that exists is a 405 that says which are 
   t.equal((await errorOf(both)).message, 'Only GET and DELETE requests are accepted.');
 });
 
-t.test('OPTIONS on a path that exists says which methods it takes', async (t) => {
+t.test('OPTIONS lists the methods of a path', async (t) => {
   const { url } = await serve(t, { routes: [post('/v1/chat/completions', ok)] });
   const reply = await fetch(`${url}/v1/chat/completions`, { method: 'OPTIONS' });
   t.equal(reply.status, 204);
@@ -91,7 +91,7 @@ t.test('OPTIONS on a path that exists says which methods it takes', async (t) =>
   t.equal(await reply.text(), '');
 });
 
-t.test('C-007 unknown request headers do no harm', async (t) => {
+t.test('C-007 unknown request headers are ignored', async (t) => {
   const { url } = await serve(t, { routes: [echo()] });
   const reply = await postJson(`${url}/v1/echo`, '{"a":1}', {
     'x-stainless-retry-count': '0',
@@ -105,7 +105,7 @@ t.test('C-007 unknown request headers do no harm', async (t) => {
   t.same(await reply.json(), { a: 1 });
 });
 
-t.test('C-008 what a caller calls its request is logged and never sent back', async (t) => {
+t.test("C-008 a caller's own request id is logged and not returned", async (t) => {
   const served = await serve(t, { routes: [get('/v1/x', ok)] });
   for (const name of ['x-client-request-id', 'x-request-id']) {
     const reply = await fetch(`${served.url}/v1/x`, { headers: { [name]: `mine\tby ${name}` } });
@@ -118,14 +118,14 @@ t.test('C-008 what a caller calls its request is logged and never sent back', as
   );
 });
 
-t.test('C-009 an idle connection is kept for 72 seconds, unless told otherwise', async (t) => {
+t.test('C-009 an idle connection is kept for 72 seconds by default', async (t) => {
   const { url } = await serve(t, { routes: [get('/v1/x', ok)] });
   t.equal((await fetch(`${url}/v1/x`)).headers.get('keep-alive'), 'timeout=72');
   const short = await serve(t, { routes: [get('/v1/x', ok)], config: { keepAlive: '5s' } });
   t.equal((await fetch(`${short.url}/v1/x`)).headers.get('keep-alive'), 'timeout=5');
 });
 
-t.test('C-012 a reply is sent as it is, whatever encodings the caller would take', async (t) => {
+t.test('C-012 a reply is not compressed, whatever Accept-Encoding says', async (t) => {
   const { url } = await serve(t, { routes: [echo()] });
   const reply = await postJson(`${url}/v1/echo`, JSON.stringify({ a: 'x'.repeat(5000) }), {
     'accept-encoding': 'gzip, deflate, br',
@@ -134,7 +134,7 @@ t.test('C-012 a reply is sent as it is, whatever encodings the caller would take
   t.equal((await reply.text()).length, 5008);
 });
 
-t.test('C-014 Expect: 100-continue is answered once the body is wanted, and not before', async (t) => {
+t.test('C-014 Expect: 100-continue is answered when the body is read, not before', async (t) => {
   const principal = { project: 'acme', scopes: ['chat'] } as const;
   const { port } = await serve(t, {
     routes: [echo()],
@@ -163,7 +163,7 @@ t.test('C-014 Expect: 100-continue is answered once the body is wanted, and not 
   t.equal(replyOf(await (await ask('good', 2000)).ended()).status, 413);
 });
 
-t.test('an expectation that nobody knows is passed over', async (t) => {
+t.test('an unknown expectation is ignored', async (t) => {
   const { url } = await serve(t, { routes: [echo()] });
   const client = await RawClient.open(Number(new URL(url).port));
   client.send(
@@ -178,7 +178,7 @@ t.test('an expectation that nobody knows is passed over', async (t) => {
   t.equal(replyOf(await client.until(/\{\}$/)).status, 200);
 });
 
-t.test('C-013 nothing is sent before the reply to a caller that did not ask for it', async (t) => {
+t.test('C-013 no interim response is sent unless requested', async (t) => {
   const { port } = await serve(t, { routes: [echo()] });
   const client = await RawClient.open(port);
   client.send('POST /v1/echo HTTP/1.1', 'Host: 127.0.0.1', 'Content-Type: application/json', 'Content-Length: 2', '', '{}');
@@ -201,7 +201,7 @@ t.test('C-015 HEAD is answered like GET, without the body', async (t) => {
   t.equal(missing.status, 404);
 });
 
-t.test('a route is given the request as it was sent, its parameters decoded once', async (t) => {
+t.test('a route receives the request as sent, with decoded path parameters', async (t) => {
   const { url } = await serve(t, {
     routes: [
       get('/v1/things/*id', ({ method, path, params, query, requestId, rawBody, body, principal, acceptedAt, signal }) => ({
@@ -233,7 +233,7 @@ t.test('a route is given the request as it was sent, its parameters decoded once
   });
 });
 
-t.test('a whole URL is taken as a request target, as proxies send it', async (t) => {
+t.test('a request target may be a whole URL', async (t) => {
   const { port } = await serve(t, {
     routes: [get('/v1/x', ({ path, query }) => ({ status: 200, body: { path, q: query.get('q') } }))],
   });
@@ -247,14 +247,14 @@ t.test('a whole URL is taken as a request target, as proxies send it', async (t)
   }
 });
 
-t.test('paths are matched as they are written: in their case, and undecoded', async (t) => {
+t.test('paths are case-sensitive and matched without decoding', async (t) => {
   const { url } = await serve(t, { routes: [get('/v1/models', ok)] });
   t.equal((await fetch(`${url}/v1/Models`)).status, 404);
   t.equal((await fetch(`${url}/v1/%6Dodels`)).status, 404);
   t.equal((await fetch(`${url}/v1/models/`)).status, 200);
 });
 
-t.test('pipelined requests of one connection are worked on one after the other', async (t) => {
+t.test('pipelined requests of a connection run one after the other', async (t) => {
   const running: string[] = [];
   let most = 0;
   const { port } = await serve(t, {
@@ -277,7 +277,7 @@ t.test('pipelined requests of one connection are worked on one after the other',
   t.equal(most, 1);
 });
 
-t.test('a connection on which too many requests wait is closed', async (t) => {
+t.test('a connection with too many pipelined requests is closed', async (t) => {
   const { route, asked } = mute();
   const served = await serve(t, { routes: [route] });
   const client = await RawClient.open(served.port);
@@ -291,7 +291,7 @@ t.test('a connection on which too many requests wait is closed', async (t) => {
   t.match(served.requests(), [{ status: 499 }]);
 });
 
-t.test('a connection that closes takes the requests that wait on it along', async (t) => {
+t.test('closing a connection drops its waiting pipelined requests', async (t) => {
   const seen: string[] = [];
   let gone: () => void = () => {};
   const left = new Promise<void>((resolve) => {

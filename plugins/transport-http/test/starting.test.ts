@@ -8,11 +8,11 @@ import { serve } from './serve.js';
 
 const start = new AbortController().signal;
 
-t.test('keeps to the contract of plugins', async (t) => {
+t.test('fulfils the plugin contract', async (t) => {
   for (const c of pluginContract(plugin, { packageDir: new URL('..', import.meta.url) })) t.test(c.name, c.run);
 });
 
-t.test('says where it can be reached while it runs', async (t) => {
+t.test('reports its address while it runs', async (t) => {
   const ctx = testContext(plugin, { config: { port: 0 } });
   const transport = ctx.contributed(Transports);
   t.equal(transport.address(), undefined);
@@ -22,7 +22,7 @@ t.test('says where it can be reached while it runs', async (t) => {
   t.equal(transport.address(), undefined);
 });
 
-t.test('names an address that works, whatever it listens on', async (t) => {
+t.test('reports an address that this machine can connect to', async (t) => {
   for (const [host, address] of [
     ['localhost', /^http:\/\/localhost:/],
     ['0.0.0.0', /^http:\/\/127\.0\.0\.1:/],
@@ -35,38 +35,38 @@ t.test('names an address that works, whatever it listens on', async (t) => {
   }
 });
 
-t.test('a port that is taken is named, with the entry and the cure', async (t) => {
+t.test('a port in use is named with the entry and the cure', async (t) => {
   const { port } = await serve(t);
   const ctx = testContext(plugin, { config: { port }, entry: 'transports.http' });
   await t.rejects(async () => ctx.lifecycle.start?.(start), {
-    message: `port ${port} of 127.0.0.1 is in use by another program: stop that one, or give transports.http another \`port\` (0 takes any free one)`,
+    message: `port ${port} of 127.0.0.1 is in use by another program: stop that program, or set another \`port\` for transports.http (0 picks a free one)`,
     cause: { code: 'EADDRINUSE' },
   });
   await ctx.lifecycle.stop?.(start);
 });
 
-t.test('an address that is not this machine’s is named, with the entry and the cure', async (t) => {
+t.test('a foreign address is named with the entry and the cure', async (t) => {
   for (const host of ['192.0.2.1', 'no-such-host.invalid']) {
     const ctx = testContext(plugin, { config: { host, port: 0 }, entry: 'transports.http', check: { literal: () => 'open' } });
     await t.rejects(async () => ctx.lifecycle.start?.(start), {
-      message: `${host} is no address of this machine: give transports.http another \`host\`, such as 127.0.0.1 or 0.0.0.0`,
+      message: `${host} is not an address of this machine: set another \`host\` for transports.http, such as 127.0.0.1 or 0.0.0.0`,
     });
   }
 });
 
-t.test('two entries that open the same route are both named', async (t) => {
+t.test('two entries with the same route are both named', async (t) => {
   const ctx = testContext(plugin, { config: { port: 0 } });
   const route = get('/health', () => ({ status: 200 }));
   ctx.provide(HttpRoutes, route, 'one');
   ctx.provide(HttpRoutes, route, 'two');
   await t.rejects(async () => ctx.lifecycle.start?.(start), {
-    message: 'test.one and test.two both open GET /health: take one of them out of the configuration',
+    message: 'test.one and test.two both serve GET /health: remove one of them from the configuration',
   });
 });
 
-t.test('an open server beyond loopback is refused, with both ways out', async (t) => {
+t.test('an open server on another address than loopback is refused with both cures', async (t) => {
   const refusal =
-    /^host: "0\.0\.0\.0" lets other machines in .* a provider under `auth`, such as `bearer`, or write `auth: open`/;
+    /^host: "0\.0\.0\.0" accepts connections from other machines.* a provider under `auth`, such as `bearer`, or set `auth: open`/;
   t.match(checkOptions(plugin, { host: '0.0.0.0' }).faults, [refusal]);
   t.match(checkOptions(plugin, { host: '192.168.0.1' }).faults.length, 1);
   t.same(
@@ -77,33 +77,33 @@ t.test('an open server beyond loopback is refused, with both ways out', async (t
   for (const host of ['127.0.0.1', '127.1.2.3', '::1', 'localhost']) t.same(checkOptions(plugin, { host }).faults, []);
 });
 
-t.test('hosts are names with perhaps a port; origins have a scheme and nothing behind the port', async (t) => {
+t.test('malformed hosts and origins are configuration errors', async (t) => {
   const auth = { entries: () => ['bearer'] };
   t.same(checkOptions(plugin, { hosts: ['a.example', 'a.example:80', '[::1]:80'], origins: ['https://a.example'] }).faults, []);
   t.same(
     checkOptions(plugin, { hosts: ['a@b', '', ':80', 'http://a'], origins: ['https://a/', 'a.example', 'null'] }, auth).faults,
     [
-      'hosts[0]: "a@b" is no name of a host, such as agents.example.org or agents.example.org:8080',
-      'hosts[1]: "" is no name of a host, such as agents.example.org or agents.example.org:8080',
-      'hosts[2]: ":80" is no name of a host, such as agents.example.org or agents.example.org:8080',
-      'hosts[3]: "http://a" is no name of a host, such as agents.example.org or agents.example.org:8080',
+      'hosts[0]: "a@b" is not a valid host name; use the form agents.example.org or agents.example.org:8080',
+      'hosts[1]: "" is not a valid host name; use the form agents.example.org or agents.example.org:8080',
+      'hosts[2]: ":80" is not a valid host name; use the form agents.example.org or agents.example.org:8080',
+      'hosts[3]: "http://a" is not a valid host name; use the form agents.example.org or agents.example.org:8080',
       ...['https://a/', 'a.example', 'null'].map(
         (text, at) =>
-          `origins[${at}]: "${text}" is no origin: a scheme and a host, perhaps a port, and nothing behind them, such as https://app.example.org`,
+          `origins[${at}]: "${text}" is not a valid origin: use a scheme, a host and optionally a port, such as https://app.example.org`,
       ),
     ],
   );
 });
 
-t.test('C-149 every site may call only where somebody is asked for a credential', async (t) => {
+t.test('C-149 the origin * requires an auth provider', async (t) => {
   t.same(checkOptions(plugin, { origins: ['*'] }, { entries: () => ['bearer'] }).faults, []);
   for (const auth of ['open', undefined] as const) {
     const { faults } = checkOptions(plugin, { origins: ['*'] }, { literal: () => auth });
-    t.match(faults, [/^origins\[0\]: "\*" would let every page .* list the sites, or configure a provider/]);
+    t.match(faults, [/^origins\[0\]: "\*" lets any web page .* list the sites, or configure a provider/]);
   }
 });
 
-t.test('an open server says so in the log; one that asks for credentials does not', async (t) => {
+t.test('only an open server logs a warning and an audit event at start', async (t) => {
   const open = await serve(t);
   t.match(
     open.logs.filter(({ level }) => level === 'warn'),
@@ -118,11 +118,11 @@ t.test('an open server says so in the log; one that asks for credentials does no
   );
 });
 
-t.test('other reasons not to listen are told as they are', async (t) => {
+t.test('other listen errors keep their message', async (t) => {
   const failed = (code: string) => Object.assign(new Error(`listen ${code}`), { code });
   const config = checkOptions(plugin, { port: 80 }).config;
   t.match(listenError(failed('EACCES'), 'transports.http', config), {
-    message: 'port 80 of 127.0.0.1 is reserved by the system: give transports.http a `port` from 1024 up',
+    message: 'port 80 of 127.0.0.1 is reserved by the system: set a `port` of 1024 or higher for transports.http',
   });
   t.match(listenError(failed('EMFILE'), 'transports.http', config), {
     message: 'transports.http cannot listen on port 80 of 127.0.0.1: listen EMFILE',
@@ -130,14 +130,14 @@ t.test('other reasons not to listen are told as they are', async (t) => {
   });
 });
 
-t.test('a start that was called off leaves nothing open', async (t) => {
+t.test('an aborted start leaves nothing open', async (t) => {
   const ctx = testContext(plugin, { config: { port: 0 } });
   await t.rejects(async () => ctx.lifecycle.start?.(AbortSignal.abort(new Error('called off'))), { message: 'called off' });
   t.equal(ctx.contributed(Transports).address(), undefined);
   await ctx.lifecycle.stop?.(start);
 });
 
-t.test('S-13 entries under auth of which none tells who calls do not leave the server open', async (t) => {
+t.test('S-13 entries under auth without an auth provider do not leave the server open', async (t) => {
   const host: HostView = {
     phase: 'starting',
     entries: () => [{ entry: 'auth.metrics', status: 'running' }],
@@ -145,6 +145,6 @@ t.test('S-13 entries under auth of which none tells who calls do not leave the s
   };
   const ctx = testContext(plugin, { config: { port: 0 }, host });
   await t.rejects(async () => ctx.lifecycle.start?.(start), {
-    message: /^auth\.metrics: nothing under `auth` can tell who calls/,
+    message: /^auth\.metrics: no entry under `auth` provides authentication/,
   });
 });

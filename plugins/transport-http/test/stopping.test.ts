@@ -36,7 +36,7 @@ t.test(
     t.equal(refused.headers.get('connection'), 'close');
     t.equal(refused.headers.get('retry-after'), '5');
     t.same(await errorOf(refused), {
-      message: 'The server is about to stop and takes no new work. Try again in a few seconds.',
+      message: 'The server is shutting down and accepts no new requests. Try again in a few seconds.',
 
       code: 'draining',
     });
@@ -52,7 +52,7 @@ t.test(
   },
 );
 
-t.test('a server that is told to stop refuses work before it asks who calls', async (t) => {
+t.test('a stopping server refuses new work before authentication', async (t) => {
   const { route, finish } = scripted();
   const served = await serve(t, {
     routes: [{ ...route, access: 'public', path: '/stream' }, echo()],
@@ -67,7 +67,7 @@ t.test('a server that is told to stop refuses work before it asks who calls', as
   await stopped;
 });
 
-t.test('R-062 connections that idle are closed at once, those that work as soon as they are done', async (t) => {
+t.test('R-062 idle connections are closed at once, busy ones after their reply', async (t) => {
   const { route, finish } = scripted();
   const served = await serve(t, { routes: [route, echo()] });
   const idle = await RawClient.open(served.port);
@@ -87,7 +87,7 @@ t.test('R-062 connections that idle are closed at once, those that work as soon 
   await stopped;
 });
 
-t.test('R-061 what is not done when the drain limit is over is told, and can still say how it ends', async (t) => {
+t.test('R-061 requests still running after the drain time are cancelled and may send an error', async (t) => {
   const clock = new ManualClock();
   let reason: unknown;
   const route = get('/v1/stream', ({ signal }) => {
@@ -102,7 +102,7 @@ t.test('R-061 what is not done when the drain limit is over is told, and can sti
   const served = await serve(t, { routes: [route], clock, config: { drain: '20s' } });
   const running = await fetch(`${served.url}/v1/stream`);
   const stopped = t.rejects(served.stop(), {
-    message: '1 reply was still running after 20s (`drain` of transports.http) and had to be cut',
+    message: '1 reply was still running after 20s (`drain` of transports.http) and had to be aborted',
   });
   clock.advance(19_999);
   await turn();
@@ -114,7 +114,7 @@ t.test('R-061 what is not done when the drain limit is over is told, and can sti
   t.match(served.requests(), [{ status: 200, outcome: 'ok' }]);
 });
 
-t.test('R-061 what does not end even then is cut four seconds later', async (t) => {
+t.test('R-061 requests that ignore the cancellation are aborted four seconds later', async (t) => {
   const clock = new ManualClock();
   const { route, asked } = mute();
   async function* body() {
@@ -131,7 +131,7 @@ t.test('R-061 what does not end even then is cut four seconds later', async (t) 
   client.send('GET /v1/mute HTTP/1.1', 'Host: 127.0.0.1', '', '');
   await asked;
   const stopped = t.rejects(served.stop(), {
-    message: '2 replies were still running after 30s (`drain` of transports.http) and had to be cut',
+    message: '2 replies were still running after 30s (`drain` of transports.http) and had to be aborted',
   });
   clock.advance(30_000);
   await turn();
@@ -148,7 +148,7 @@ t.test('R-061 what does not end even then is cut four seconds later', async (t) 
   );
 });
 
-t.test('a stop whose own time is over cuts at once', async (t) => {
+t.test('a stop whose time is over aborts at once', async (t) => {
   const { route, asked } = mute();
   const served = await serve(t, { routes: [route] });
   const client = await RawClient.open(served.port);
@@ -162,7 +162,7 @@ t.test('a stop whose own time is over cuts at once', async (t) => {
   await client.ended();
 });
 
-t.test('a stop does not wait for a body that is thrown away', async (t) => {
+t.test('a stop does not wait for a body that is being discarded', async (t) => {
   const served = await serve(t, { routes: [echo()], config: { bodyLimit: '1kb' } });
   const client = await RawClient.open(served.port);
   client.send('POST /v1/echo HTTP/1.1', 'Host: 127.0.0.1', 'Content-Type: application/json', 'Content-Length: 1000000', '', '{');
@@ -171,7 +171,7 @@ t.test('a stop does not wait for a body that is thrown away', async (t) => {
   t.equal(replyOf(client.received).status, 413);
 });
 
-t.test('stopping twice is stopping once, and hang-ups were counted', async (t) => {
+t.test('stop is idempotent and logs the number of disconnects', async (t) => {
   const { route, asked } = mute();
   const served = await serve(t, { routes: [route] });
   const client = connect(served.port, '127.0.0.1');
@@ -184,7 +184,7 @@ t.test('stopping twice is stopping once, and hang-ups were counted', async (t) =
   await served.stop();
   t.match(
     served.logs.filter(({ msg }) => msg === 'stopped'),
-    [{ hang_ups: 1, cut: 0 }],
+    [{ disconnects: 1, aborted: 0 }],
   );
   t.equal(served.logs.filter(({ level }) => level === 'error').length, 0);
 });

@@ -45,7 +45,7 @@ class Script implements AsyncIterableIterator<string> {
 
 const EVENTS = { 'content-type': 'text/event-stream; charset=utf-8' };
 
-t.test('a streamed body goes out as it comes, with the head before its first item', async (t) => {
+t.test('a streamed body is sent item by item, the head first', async (t) => {
   const script = new Script();
   const { port } = await serve(t, { routes: [get('/v1/stream', () => ({ status: 200, headers: EVENTS, body: script }))] });
   const client = await RawClient.open(port);
@@ -68,7 +68,7 @@ t.test('a streamed body goes out as it comes, with the head before its first ite
   t.equal(script.left, true);
 });
 
-t.test('a head whose first item is there at once leaves together with it', async (t) => {
+t.test('the head is sent together with an item that is available at once', async (t) => {
   async function* body() {
     yield 'first';
     await new Promise(() => {});
@@ -80,7 +80,7 @@ t.test('a head whose first item is there at once leaves together with it', async
   t.match(client.received, /\r\n\r\n5\r\nfirst\r\n$/);
 });
 
-t.test('an old caller gets a stream that ends with the connection', async (t) => {
+t.test('an HTTP/1.0 caller gets a stream that ends with the connection', async (t) => {
   async function* body() {
     yield 'one ';
     yield 'two';
@@ -91,7 +91,7 @@ t.test('an old caller gets a stream that ends with the connection', async (t) =>
   t.equal(replyOf(await client.ended()).body, 'one two');
 });
 
-t.test('C-101 a stream that is silent writes its keep-alive text, and nothing while there is something to say', async (t) => {
+t.test('C-101 keep-alive text is written only while a stream is silent', async (t) => {
   const clock = new ManualClock();
   const script = new Script();
   const keepAlive = { every: 15_000, text: ': waiting\n\n' };
@@ -116,7 +116,7 @@ t.test('C-101 a stream that is silent writes its keep-alive text, and nothing wh
   t.equal(clock.pending, 0);
 });
 
-t.test('C-109 a stream that breaks is cut off: the caller sees that it is not whole', async (t) => {
+t.test('C-109 a failing stream destroys the connection, so the caller sees that it is incomplete', async (t) => {
   const script = new Script();
   const served = await serve(t, { routes: [get('/v1/stream', () => ({ status: 200, body: script }))] });
   const reply = await fetch(`${served.url}/v1/stream`);
@@ -127,11 +127,11 @@ t.test('C-109 a stream that breaks is cut off: the caller sees that it is not wh
   t.match(served.requests(), [{ status: 200, outcome: 'agent_error' }]);
   t.match(
     served.logs.find(({ level }) => level === 'error'),
-    { err: { message: 'the model broke' }, msg: 'the body of a reply broke off', request_id: /^req_/ },
+    { err: { message: 'the model broke' }, msg: 'a streamed reply failed', request_id: /^req_/ },
   );
 });
 
-t.test('C-010 a caller that leaves aborts the work, and leaves its stream', async (t) => {
+t.test('C-010 a disconnect aborts the signal and returns the iterator', async (t) => {
   const script = new Script();
   let signal: AbortSignal | undefined;
   const served = await serve(t, {
@@ -149,14 +149,14 @@ t.test('C-010 a caller that leaves aborts the work, and leaves its stream', asyn
   t.equal(signal?.aborted, false);
   client.socket.destroy();
   await once(signal as AbortSignal, 'abort');
-  t.equal(signal?.reason.message, 'the caller has gone');
+  t.equal(signal?.reason.message, 'the caller disconnected');
   while (!script.left) await turn();
   await served.stop();
   t.match(served.requests(), [{ status: 499, outcome: 'cancelled_by_client', route: '/v1/stream' }]);
   t.equal(served.logs.filter(({ level }) => level === 'error').length, 0);
 });
 
-t.test('C-010 the same before there is a reply, whole or streamed, which is then dropped', async (t) => {
+t.test('C-010 a disconnect before the reply aborts the signal and drops the reply', async (t) => {
   const script = new Script();
   const replies: Record<string, object> = { whole: { text: 'late' }, streamed: script };
   const served = await serve(t, {
@@ -179,7 +179,7 @@ t.test('C-010 the same before there is a reply, whole or streamed, which is then
   t.match(served.requests(), [{ outcome: 'cancelled_by_client' }, { outcome: 'cancelled_by_client' }]);
 });
 
-t.test('what breaks because the caller has gone is no error', async (t) => {
+t.test('errors after a disconnect are not logged as errors', async (t) => {
   const served = await serve(t, {
     routes: [
       get('/v1/stream', ({ signal }) => {
@@ -205,11 +205,11 @@ t.test('what breaks because the caller has gone is no error', async (t) => {
   );
   t.match(
     served.logs.find(({ level }) => level === 'debug'),
-    { msg: 'the body of a reply broke off' },
+    { msg: 'a streamed reply failed' },
   );
 });
 
-t.test('C-011 a caller that closes right after the end has not left', async (t) => {
+t.test('C-011 a caller that closes right after the end is not counted as disconnected', async (t) => {
   let signal: AbortSignal | undefined;
   const served = await serve(t, {
     routes: [
@@ -235,7 +235,7 @@ t.test('C-011 a caller that closes right after the end has not left', async (t) 
   t.same(new Set(served.requests().map(({ status, outcome }) => `${status} ${outcome}`)), new Set(['200 ok']));
 });
 
-t.test('R-010 a reader that stops reading stops the source, and is cut after 30 seconds', async (t) => {
+t.test('R-010 a stalled reader stops the source and is disconnected after 30 seconds', async (t) => {
   const clock = new ManualClock();
   let written = 0;
   let left = false;
@@ -268,7 +268,7 @@ t.test('R-010 a reader that stops reading stops the source, and is cut after 30 
   t.equal(clock.pending, 0);
 });
 
-t.test('R-010 a reader that reads again gets all of it', async (t) => {
+t.test('R-010 a reader that resumes gets the whole stream', async (t) => {
   const clock = new ManualClock();
   async function* large() {
     for (let n = 0; n < 200; n++) yield String(n % 10).repeat(65_536);

@@ -52,11 +52,11 @@ async function serve(t: Test, providers: readonly AuthProvider[] = []): Promise<
   return `${server.contributed(Transports).address()}/v1/models`;
 }
 
-t.test('keeps to the contract of plugins', async (t) => {
+t.test('fulfils the plugin contract', async (t) => {
   for (const c of pluginContract(plugin, { packageDir: new URL('..', import.meta.url) })) t.test(c.name, c.run);
 });
 
-t.test('C-155 C-156 the list has exactly the shape of the service document, agents first', async (t) => {
+t.test('C-155 C-156 the list has the shape of the service document, agents first', async (t) => {
   const reply = await fetch(await serve(t));
   t.equal(reply.status, 200);
   t.equal(reply.headers.get('content-type'), 'application/json; charset=utf-8');
@@ -70,7 +70,7 @@ t.test('C-155 C-156 the list has exactly the shape of the service document, agen
   });
 });
 
-t.test('C-158 one of the list is found by its name, encoded or with its slashes as they are', async (t) => {
+t.test('C-158 a model is retrieved by its name, with slashes encoded or not', async (t) => {
   const url = await serve(t);
   for (const [path, id] of [
     ['assistant', 'assistant'],
@@ -90,7 +90,7 @@ t.test('C-158 one of the list is found by its name, encoded or with its slashes 
   }
 });
 
-t.test('C-158 a name that nobody has is a 404, and so is one out of the callerâ€™s reach', async (t) => {
+t.test('C-158 an unknown name gets 404, and so does one out of scope', async (t) => {
   const open = await serve(t);
   const closed = await serve(t, [tokens]);
   for (const [url, id] of [
@@ -113,7 +113,7 @@ t.test('C-158 a name that nobody has is a 404, and so is one out of the callerâ€
   }
 });
 
-t.test('C-144 C-145 a caller sees what is in its reach, and nothing without a token where one is asked for', async (t) => {
+t.test('C-144 C-145 the list contains what the caller may use', async (t) => {
   const url = await serve(t, [tokens]);
   t.equal((await fetch(url)).status, 401);
   const { data } = (await (await fetch(url, { headers: { authorization: 'Bearer acme' } })).json()) as ModelList;
@@ -123,7 +123,7 @@ t.test('C-144 C-145 a caller sees what is in its reach, and nothing without a to
   );
 });
 
-t.test('S-14 a token without the scope models:read is refused, for the list and for one of it', async (t) => {
+t.test('S-14 a token without the scope models:read gets 403', async (t) => {
   const url = await serve(t, [tokens]);
   for (const path of ['', '/assistant']) {
     const reply = await fetch(`${url}${path}`, { headers: { authorization: 'Bearer chatty' } });
@@ -134,7 +134,7 @@ t.test('S-14 a token without the scope models:read is refused, for the list and 
   }
 });
 
-t.test('C-005 C-015 the list takes GET and HEAD only', async (t) => {
+t.test('C-005 C-015 the list accepts GET and HEAD only', async (t) => {
   const url = await serve(t);
   const head = await fetch(url, { method: 'HEAD' });
   t.equal(head.status, 200);

@@ -9,11 +9,11 @@ function encoder(config = {}): StreamEncoder {
   return testContext(plugin, { config, entry: 'transports.stream' }).contributed(StreamEncoders, 'sse');
 }
 
-t.test('keeps to the contract of plugins', async (t) => {
+t.test('fulfils the plugin contract', async (t) => {
   for (const c of pluginContract(plugin, { packageDir: new URL('..', import.meta.url) })) t.test(c.name, c.run);
 });
 
-t.test('C-090 C-105 the headers keep a stream a stream on its way', async (t) => {
+t.test('C-090 C-105 the headers prevent buffering and caching', async (t) => {
   t.same(encoder().headers, {
     'content-type': 'text/event-stream; charset=utf-8',
     'cache-control': 'no-cache, no-transform',
@@ -21,22 +21,22 @@ t.test('C-090 C-105 the headers keep a stream a stream on its way', async (t) =>
   });
 });
 
-t.test('C-091 a frame is one data line and a blank one', async (t) => {
+t.test('C-091 a frame is one data line and a blank line', async (t) => {
   const { before, after, done } = encoder();
   t.equal(`${before}{}${after}`, 'data: {}\n\n');
   t.equal(done, 'data: [DONE]\n\n');
 });
 
-t.test('C-101 a comment is a line that no reader takes for data', async (t) => {
+t.test('C-101 a comment is a line that readers ignore', async (t) => {
   t.equal(encoder().comment('keep-alive'), ': keep-alive\n\n');
 });
 
-t.test('C-101 silence is broken every 15 s, or as the settings say', async (t) => {
+t.test('C-101 the keep-alive interval is 15 s by default', async (t) => {
   t.equal(encoder().keepAliveEvery, 15_000);
   t.equal(encoder({ keepAlive: '2m' }).keepAliveEvery, 120_000);
 });
 
-t.test('refuses settings that would write to every stream all the time', async (t) => {
+t.test('refuses a keep-alive interval under one second', async (t) => {
   t.match(checkOptions(plugin, { keepAlive: '0s' }).faults, [/^keepAlive: "0s" is too short/]);
   t.match(checkOptions(plugin, { keepAlive: '999ms' }).faults, [/^keepAlive: "999ms" is too short/]);
   t.same(checkOptions(plugin, { keepAlive: '1s' }).faults, []);

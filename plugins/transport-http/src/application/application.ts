@@ -5,26 +5,26 @@ import { JsonBodies } from '../body/json-body.js';
 import { draining, headersTooLarge, methodNotAllowed, missingHost, notFound, outOfScope } from '../errors/refusals.js';
 import type { Exchange } from '../exchange/exchange.js';
 import { Exchanges } from '../exchange/exchanges.js';
-import { Authentication, NOBODY } from '../gate/authentication.js';
+import { ANONYMOUS, Authentication } from '../gate/authentication.js';
 import { Gate } from '../gate/gate.js';
 import { RateLimits } from '../gate/rate-limits.js';
 import { RouteTable } from '../routing/route-table.js';
 import type { HttpReply, HttpRoute } from '../routing/routes.js';
 import { RouteRequest } from './route-request.js';
 
-/** Where the plugin's `register` leaves its reads for the class below. */
+/** Token of the routes, registered by the plugin's `register`. */
 export const ROUTES = Symbol('transport-http.routes');
 
 const HEADER_COUNT_LIMIT = 100;
 
-/** What the middleware hands down. */
+/** What the middleware passes on. */
 interface State {
   exchange: Exchange;
 }
 
 type HttpContext = Context & { state: State };
 
-/** The Koa application: what happens to a request, in this order. */
+/** The Koa application: the steps of a request, in order. */
 @injectable()
 export class HttpApplication {
   readonly #routes: Extensions<HttpRoute>;
@@ -50,11 +50,11 @@ export class HttpApplication {
     this.#exchanges = exchanges;
   }
 
-  /** For Node's server, once the routes are there. @throws Error where two entries open the same route. */
+  /** Creates the listener for Node's server. Call it after all routes are contributed. @throws Error if two entries serve the same route. */
   listener(): RequestListener {
     const table = new RouteTable(this.#routes.all());
     const koa = new Koa<State>();
-    koa.on('error', (error) => this.#exchanges.lost(error));
+    koa.on('error', (error) => this.#exchanges.onConnectionError(error));
     koa.use((ctx: HttpContext, next) => this.#answer(ctx, next));
     koa.use((ctx: HttpContext, next) => this.#checkHead(ctx, next));
     koa.use((ctx: HttpContext, next) => this.#find(table, ctx, next));
@@ -66,7 +66,7 @@ export class HttpApplication {
     return koa.callback();
   }
 
-  /** Opens the exchange, and answers with whatever is thrown further in. */
+  /** Begins the exchange, and sends what the following steps throw as an error reply. */
   async #answer(ctx: HttpContext, next: Next): Promise<void> {
     ctx.respond = false;
     const exchange = this.#exchanges.begin(ctx.req, ctx.res);
@@ -74,13 +74,13 @@ export class HttpApplication {
     try {
       await next();
     } catch (error) {
-      // Node hands a request over before it reads what came together with its head; a moment later it knows whether the body is whole.
+      // Node emits a request before it parses bytes received with its head. After this tick `complete` is up to date.
       await null;
-      exchange.refuse(error);
+      exchange.fail(error);
     }
   }
 
-  /** What Node would refuse by itself, and what it would pass over in silence. */
+  /** Checks what Node would answer without a body, or would ignore. */
   #checkHead(ctx: HttpContext, next: Next): Promise<void> {
     const { headers, rawHeaders, httpVersionMinor } = ctx.req;
     if (headers.host === undefined && httpVersionMinor === 1) throw missingHost();
@@ -93,7 +93,7 @@ export class HttpApplication {
     return next();
   }
 
-  /** Behind what finds the route, because probes may come under any Host. */
+  /** Runs after routing, because public routes accept any Host. */
   #passGate({ state: { exchange } }: HttpContext, next: Next): Promise<void> {
     const preflight = this.#gate.pass(exchange);
     return preflight ? exchange.reply(preflight) : next();
@@ -104,17 +104,17 @@ export class HttpApplication {
     return next();
   }
 
-  /** Under `/v1` everything asks for a credential, also what is not there: who has none learns nothing. */
+  /** Every path under `/v1` requires a credential, even unknown ones, so that a 404 reveals nothing to unauthenticated callers. */
   async #authenticate({ state: { exchange } }: HttpContext, next: Next): Promise<void> {
-    const asks = isForCallers(exchange);
-    exchange.principal = asks ? await this.#authentication.principal(exchange) : NOBODY;
+    const required = requiresCredential(exchange);
+    exchange.principal = required ? await this.#authentication.principal(exchange) : ANONYMOUS;
     this.#rates.take(exchange.principal, exchange.headers);
-    return next(); // not awaited, as below: a stream would hold each call open that waits for it
+    return next(); // not awaited here and below: each awaiting frame would stay on the heap for the whole stream
   }
 
-  /** The one place where scopes are asked for, so that no route can forget to. */
+  /** The only place that checks scopes, so that no route can omit it. */
   #checkScopes({ state: { exchange } }: HttpContext, next: Next): Promise<void> {
-    const { match, principal = NOBODY } = exchange;
+    const { match, principal = ANONYMOUS } = exchange;
     const access = match?.route.access ?? 'public';
     const missing = access === 'public' ? undefined : missingScope(principal, access);
     if (missing === undefined) return next();
@@ -124,18 +124,18 @@ export class HttpApplication {
 
   async #handle(table: RouteTable, ctx: HttpContext): Promise<void> {
     const { exchange } = ctx.state;
-    const { match, method, path, principal = NOBODY } = exchange;
+    const { match, method, path, principal = ANONYMOUS } = exchange;
     if (!match) return exchange.reply(unrouted(method, path, table.allowed(path)));
     const body = match.route.body === 'json' ? await this.#bodies.read(ctx) : undefined;
     return exchange.reply(await match.route.handle(new RouteRequest(exchange, match.params, principal, body)));
   }
 }
 
-function isForCallers({ match, path }: Exchange): boolean {
+function requiresCredential({ match, path }: Exchange): boolean {
   return (match !== undefined && match.route.access !== 'public') || path === '/v1' || path.startsWith('/v1/');
 }
 
-/** @throws HttpError but for OPTIONS. */
+/** Answers a request without a route: OPTIONS with 204. @throws HttpError 404 or 405 for any other method. */
 function unrouted(method: string, path: string, allowed: readonly string[]): HttpReply {
   if (allowed.length === 0) throw notFound(method, path);
   if (method !== 'OPTIONS') throw methodNotAllowed(allowed);

@@ -1,9 +1,9 @@
 import type { Principal } from '@plugboard/kernel';
 import type { JsonBody } from '../body/json-body.js';
-import type { Exchange, Facts } from '../exchange/exchange.js';
+import type { Exchange, LogFields } from '../exchange/exchange.js';
 import type { HttpRequest } from '../routing/routes.js';
 
-/** An exchange as its route sees it. */
+/** The view of an exchange that its route receives. */
 export class RouteRequest implements HttpRequest {
   readonly method: string;
   readonly path: string;
@@ -39,7 +39,7 @@ export class RouteRequest implements HttpRequest {
     return this.#query;
   }
 
-  note(facts: Facts): void {
-    this.#exchange.note(facts);
+  note(fields: LogFields): void {
+    this.#exchange.note(fields);
   }
 }

@@ -1,11 +1,11 @@
 export interface ContentType {
-  /** In lower case, without parameters: `application/json`. */
+  /** Lower case, without parameters: `application/json`. */
   readonly mediaType: string;
-  /** In lower case, every one that is given. */
+  /** Lower case, all of them. */
   readonly charsets: readonly string[];
 }
 
-/** What a Content-Type header says (RFC 9110, 8.3.1), or undefined where a parameter has no value. */
+/** Parses a Content-Type header (RFC 9110, 8.3.1). Returns undefined if a parameter has no value. */
 export function parseContentType(header: string): ContentType | undefined {
   const [mediaType = '', ...parameters] = header.split(';');
   const charsets: string[] = [];

@@ -14,7 +14,7 @@ import {
 import { parseContentType } from './content-type.js';
 import { nestsDeeperThan } from './nesting.js';
 
-/** Arrays and objects in one another. */
+/** Levels of arrays and objects. */
 const NESTING_LIMIT = 64;
 
 export interface JsonBody {
@@ -22,16 +22,13 @@ export interface JsonBody {
   readonly value: Readonly<Record<string, unknown>>;
 }
 
-/**
- * Takes the JSON body off a request, in the order in which things are checked: the head, the length, the bytes, the nesting, the
- * JSON.
- */
+/** Reads JSON bodies. Checks, in this order: headers, length, bytes, nesting, JSON. */
 @injectable()
 export class JsonBodies {
   readonly #limit: number;
   readonly #timeout: number;
   readonly #clock: Clock;
-  /** Only collects text: in its own JSON mode it takes what is no object, inflates, and answers by itself. */
+  /** Collects text only. Its own JSON mode accepts arrays, inflates, and writes error responses. */
   readonly #collect: Middleware;
 
   constructor(@inject(CONFIG) config: HttpConfig, @inject(CLOCK) clock: Clock) {
@@ -45,7 +42,7 @@ export class JsonBodies {
     });
   }
 
-  /** @throws HttpError where there is no JSON object in UTF-8 within the limits of size, time and nesting. */
+  /** @throws HttpError if the body is not a JSON object in UTF-8, or exceeds a limit of size, time or nesting. */
   async read(ctx: Context): Promise<JsonBody> {
     const { headers } = ctx.req;
     checkType(headers['content-type']);
@@ -76,7 +73,7 @@ export class JsonBodies {
 
 async function done(): Promise<void> {}
 
-/** Strict, because what browsers send to foreign servers without asking is a form or plain text (C-022). */
+/** Strict: without a preflight, browsers send forms and plain text to foreign servers (C-022). */
 function checkType(header: string | undefined): void {
   if (header === 'application/json') return;
   const type = parseContentType(header ?? '');
@@ -84,12 +81,12 @@ function checkType(header: string | undefined): void {
   if (!type.charsets.every((charset) => charset === 'utf-8' || charset === 'utf8')) throw unsupportedCharset();
 }
 
-/** Whether a key could be `__proto__`, escapes included. Looked at first, because leaving keys out makes parsing several times slower. */
+/** Matches every text that can contain a key `__proto__`, escaped or not. Tested first because a reviver makes parsing several times slower. */
 const MAY_NAME_PROTO = /proto|\\u00/;
 
 /**
- * A key `__proto__` would set a prototype wherever its object is copied, so below the top level, where values are handed on as they are, it is left
- * out. At the top it stays a field like any other, for the route to say what becomes of it.
+ * Removes keys `__proto__` below the top level, where values are passed on as they are: copying such
+ * an object would set its prototype. At the top level the key is an unknown field like any other.
  */
 function withoutProto(key: string, value: unknown): unknown {
   if (key !== '' && typeof value === 'object' && value !== null && Object.hasOwn(value, '__proto__')) {

@@ -2,9 +2,9 @@ const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
 /**
- * Whether a JSON text nests arrays and objects deeper than `limit`. Looked at before the text is parsed, because what works on
- * the parsed value, `JSON.stringify` above all, runs out of stack thousands of levels before `JSON.parse` does. A text that is
- * no JSON may get either answer.
+ * Whether a JSON text nests arrays and objects deeper than `limit`. Checked before parsing:
+ * `JSON.stringify` overflows the stack on values that `JSON.parse` accepts. For invalid JSON the
+ * result is unspecified.
  */
 export function nestsDeeperThan(limit: number, json: string): boolean {
   let depth = 0;
@@ -26,10 +26,7 @@ export function nestsDeeperThan(limit: number, json: string): boolean {
   return false;
 }
 
-/**
- * Where the string that opens at `open` closes; -1 where it does not. Most of a body is strings: `indexOf` passes over them far
- * faster than a loop.
- */
+/** Returns the index of the closing quote, or -1. Most of a body is strings, and `indexOf` skips them far faster than a loop. */
 function endOfString(json: string, open: number): number {
   let close = open;
   let escaped: boolean;

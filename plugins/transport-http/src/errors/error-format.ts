@@ -2,8 +2,8 @@ import { defineExtensionPoint, type Extensions, inject, injectable } from '@plug
 import type { HttpError } from './http-error.js';
 
 /**
- * Makes the body of a refusal. Discipline: the first one in file order is used for every refusal of
- * the server that has no body of its own; without one the body is `{"error":{"message","code"}}`.
+ * Formats the body of an error response. Discipline: the first one in file order formats every
+ * `HttpError` without a body of its own; without any the body is `{"error":{"message","code"}}`.
  */
 export type ErrorFormatter = (error: HttpError) => object;
 
@@ -11,10 +11,10 @@ export const ErrorFormatters = defineExtensionPoint<ErrorFormatter>('transport-h
   discipline: 'in-order',
 });
 
-/** The plugin's `register` registers its reads under this token. */
+/** Token of the error formatters, registered by the plugin's `register`. */
 export const ERROR_FORMATTERS = Symbol('transport-http.error-formatters');
 
-/** The bodies of refusals, as text. */
+/** Formats error responses. */
 @injectable()
 export class ErrorBodies {
   readonly #formatters: Extensions<ErrorFormatter>;
@@ -23,7 +23,8 @@ export class ErrorBodies {
     this.#formatters = formatters;
   }
 
-  of(error: HttpError): string {
+  /** The body of an error response, as JSON text. */
+  format(error: HttpError): string {
     const [first] = this.#formatters.all();
     return JSON.stringify(error.body ?? (first?.value ?? plain)(error));
   }

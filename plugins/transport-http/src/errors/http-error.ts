@@ -1,13 +1,13 @@
-/** What an `HttpError` carries besides its status and message. */
+/** Options of an `HttpError`. */
 export interface HttpErrorOptions {
-  /** A word for programs and for the log, for example `request_too_large`. */
+  /** A machine-readable code for callers and the log, for example `request_too_large`. */
   readonly code?: string | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** The body, as JSON. Without one, the error formatter of the server makes it. */
+  /** The body, sent as JSON. By default the server's error formatter creates it. */
   readonly body?: object | undefined;
 }
 
-/** A refusal: thrown by a route or by the transport, answered with its status. */
+/** An error response. Throw it from a route; the server sends it with its status. */
 export class HttpError extends Error {
   override readonly name: string = 'HttpError';
   readonly code: string | undefined;
@@ -27,9 +27,9 @@ export class HttpError extends Error {
 }
 
 /**
- * The headers that tell a client when to try again.
+ * Returns the headers `retry-after` and `retry-after-ms`.
  *
- * @param wait milliseconds. Clients are told a minute at most: beyond that they choose their own time.
+ * @param wait milliseconds, limited to one minute: clients ignore longer waits.
  */
 export function retryAfterHeaders(wait: number): Readonly<Record<string, string>> {
   const ms = Math.min(Math.max(Math.ceil(wait), 1), 60_000);

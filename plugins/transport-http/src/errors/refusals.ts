@@ -1,10 +1,10 @@
 import type { Scope } from '@plugboard/kernel';
 import { HttpError, retryAfterHeaders } from './http-error.js';
 
-/** Seconds after which a caller may ask again a server that stops: its successor should be there by then. */
+/** Seconds until a caller should retry when the server stops. Its successor should be running by then. */
 const RETRY_AFTER_DRAINING = '5';
 
-/** The one text of every 401 (service document, Errors), whatever was wrong with the credential. Made once, because whoever likes can have any number of them (R-101). */
+/** The same text for every 401, whatever was wrong with the credential. Created once, because unauthenticated callers can cause any number of them (R-101). */
 const UNAUTHORIZED = new HttpError(401, 'The API token is invalid or missing. Send it as "Authorization: Bearer <API_TOKEN>".', {
   code: 'invalid_api_key',
   headers: { 'www-authenticate': 'Bearer' },
@@ -26,7 +26,7 @@ export function outOfScope(missing: Scope): HttpError {
 }
 
 export function draining(): HttpError {
-  return new HttpError(503, 'The server is about to stop and takes no new work. Try again in a few seconds.', {
+  return new HttpError(503, 'The server is shutting down and accepts no new requests. Try again in a few seconds.', {
     code: 'draining',
     headers: { 'retry-after': RETRY_AFTER_DRAINING },
   });
@@ -37,13 +37,13 @@ export function missingHost(): HttpError {
 }
 
 export function malformedHost(): HttpError {
-  return new HttpError(400, 'The Host header of the request is not one name with perhaps a port.');
+  return new HttpError(400, 'The Host header is malformed: it must be one host name, optionally with a port.');
 }
 
 export function hostNotAllowed(): HttpError {
   return new HttpError(
     403,
-    'This server does not answer under the name in the Host header of the request. Its operator can allow that name: `hosts`, beside `port` in the configuration.',
+    'The host name in the Host header is not allowed. The operator can add it to the option `hosts` of the HTTP transport.',
     { code: 'host_not_allowed' },
   );
 }
@@ -51,14 +51,14 @@ export function hostNotAllowed(): HttpError {
 export function originNotAllowed(): HttpError {
   return new HttpError(
     403,
-    'This server does not answer pages of the site that the request comes from. Its operator can allow that site: `origins`, beside `port` in the configuration.',
+    'Requests from pages of this origin are not allowed. The operator can add it to the option `origins` of the HTTP transport.',
     { code: 'origin_not_allowed' },
   );
 }
 
-/** @param wait milliseconds until there is room for one more. */
+/** @param wait milliseconds until the next request is allowed. */
 export function tooManyRequests(wait: number): HttpError {
-  return new HttpError(429, 'This API token has sent as many requests as it may in a minute. Try again later.', {
+  return new HttpError(429, 'This API token has reached its limit of requests per minute. Try again later.', {
     code: 'rate_limit_exceeded',
     headers: retryAfterHeaders(wait),
   });
@@ -74,7 +74,7 @@ export function notFound(method: string, path: string): HttpError {
   return new HttpError(404, `Invalid URL (${method} ${path})`);
 }
 
-/** @param allowed as the `Allow` header names them, HEAD and OPTIONS included. */
+/** @param allowed all methods for the `Allow` header, including HEAD and OPTIONS. */
 export function methodNotAllowed(allowed: readonly string[]): HttpError {
   const own = allowed.filter((method) => method !== 'HEAD' && method !== 'OPTIONS');
   return new HttpError(405, `Only ${own.join(' and ')} requests are accepted.`, {
@@ -88,19 +88,16 @@ export function unsupportedContentType(): HttpError {
 }
 
 export function unsupportedCharset(): HttpError {
-  return new HttpError(
-    400,
-    'The request body must be UTF-8: leave "charset" out of the Content-Type header, or make it "utf-8".',
-  );
+  return new HttpError(400, 'The request body must be UTF-8: omit "charset" from the Content-Type header, or set it to "utf-8".');
 }
 
 export function unsupportedEncoding(): HttpError {
-  return new HttpError(400, 'The request body must be sent as it is: this server takes no Content-Encoding.');
+  return new HttpError(400, 'Compressed request bodies are not supported: send the body without Content-Encoding.');
 }
 
-/** @param limit in bytes. */
+/** @param limit bytes. */
 export function bodyTooLarge(limit: number): HttpError {
-  return new HttpError(413, `The request body is larger than the ${limit} bytes that this server takes.`, {
+  return new HttpError(413, `The request body is larger than the limit of ${limit} bytes.`, {
     code: 'request_too_large',
   });
 }
@@ -109,29 +106,29 @@ export function requestTimeout(): HttpError {
   return new HttpError(408, 'The request did not arrive in time.', { code: 'request_timeout' });
 }
 
-/** The text begins as that of the reference protocol does: clients look for it. */
+/** The text begins like that of the reference protocol; clients match on it. */
 export function notJson(): HttpError {
   return new HttpError(
     400,
-    'We could not parse the JSON body of your request. (HINT: The body must be one JSON object in UTF-8, sent as it is; ' +
-      'check what your HTTP library makes of it.)',
+    'We could not parse the JSON body of your request. (HINT: The body must be one JSON object in UTF-8, ' +
+      'without compression; check what your HTTP library sends.)',
   );
 }
 
 export function nestedTooDeep(limit: number): HttpError {
   return new HttpError(
     400,
-    `The JSON body of the request is nested too deep: at most ${limit} levels of arrays and objects are taken.`,
+    `The JSON body of the request is nested too deeply: the limit is ${limit} levels of arrays and objects.`,
   );
 }
 
-/** @param reason the parser's own words: constants, nothing of the request. */
+/** @param reason the parser's message: a constant, nothing from the request. */
 export function notHttp(reason: string | undefined): HttpError {
-  return new HttpError(400, `The request could not be read as HTTP${reason ? ` (${reason})` : ''}.`);
+  return new HttpError(400, `The request is not valid HTTP${reason ? ` (${reason})` : ''}.`);
 }
 
 export function internalError(): HttpError {
-  return new HttpError(500, 'The server had an error while it processed your request; its log tells more.', {
+  return new HttpError(500, 'The server had an error while processing your request. The server log has the details.', {
     code: 'internal_error',
   });
 }

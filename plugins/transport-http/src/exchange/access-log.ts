@@ -1,51 +1,51 @@
 import type { IncomingMessage } from 'node:http';
 import { audit, CLOCK, type Clock, inject, injectable, LOGGER, type Logger } from '@plugboard/kernel';
 import type { Exchange } from './exchange.js';
-import { LineLimit } from './log-throttle.js';
+import { LogThrottle } from './log-throttle.js';
 
-/** Nginx's word for a caller that left; it stands in the log only. */
+/** Nginx's status for a caller that disconnected. It appears in the log only. */
 const CLIENT_CLOSED_REQUEST = 499;
 
-/** Characters of what a caller chose that a line repeats. */
+/** Characters of a value from the request that are logged. */
 const QUOTE_LIMIT = 512;
 
 /**
- * Tells the log of every exchange that is over, in one line; and the audit log of what was forbidden. Of callers that were refused before anybody
- * knew who they are there is one line a second for each address, which says how many were left out before it.
+ * Logs one line per request, and an audit event per 403. For unauthenticated callers it logs at most
+ * one line per second and address, with the number of lines left out before it.
  */
 @injectable()
 export class AccessLog {
   readonly #log: Logger;
   readonly #clock: Clock;
-  readonly #strangers: LineLimit;
+  readonly #throttle: LogThrottle;
 
-  constructor(@inject(LOGGER) log: Logger, @inject(CLOCK) clock: Clock, @inject(LineLimit) strangers: LineLimit) {
+  constructor(@inject(LOGGER) log: Logger, @inject(CLOCK) clock: Clock, @inject(LogThrottle) throttle: LogThrottle) {
     this.#log = log;
     this.#clock = clock;
-    this.#strangers = strangers;
+    this.#throttle = throttle;
   }
 
-  /** Requests that have no line. */
-  get leftOut(): number {
-    return this.#strangers.leftOut;
+  /** The number of suppressed lines. */
+  get suppressed(): number {
+    return this.#throttle.suppressed;
   }
 
   write(exchange: Exchange): void {
     if (!this.#log.isLevelEnabled('info')) return;
-    const refusal = isStranger(exchange) ? this.#refusal(exchange.address) : {};
+    const refusal = isUnauthenticated(exchange) ? this.#refusal(exchange.address) : {};
     if (!refusal) return;
     this.#log.info({ ...accessLine(exchange, this.#clock.monotonic()), ...refusal }, 'request');
     if (exchange.status === 403) audit(this.#log, 'forbidden', forbidden(exchange), 'a request was forbidden');
   }
 
   #refusal(address = ''): Readonly<Record<string, unknown>> | undefined {
-    const leftOut = this.#strangers.admit(address);
-    return leftOut === undefined ? undefined : { address, left_out: leftOut === 0 ? undefined : leftOut };
+    const suppressed = this.#throttle.admit(address);
+    return suppressed === undefined ? undefined : { address, left_out: suppressed === 0 ? undefined : suppressed };
   }
 }
 
-/** Whether the caller was refused without a credential that says who it is. */
-function isStranger({ principal, status }: Exchange): boolean {
+/** Whether the request was refused before authentication succeeded. */
+function isUnauthenticated({ principal, status }: Exchange): boolean {
   return principal === undefined && (status === 401 || status === 403);
 }
 
@@ -55,7 +55,7 @@ function forbidden({
   match,
   path,
   errorCode,
-  facts,
+  logFields,
   address,
 }: Exchange): Readonly<Record<string, unknown>> {
   return {
@@ -65,24 +65,24 @@ function forbidden({
     token_name: principal?.token,
     route: match?.route.path,
     path: match ? undefined : path.slice(0, QUOTE_LIMIT),
-    scope: facts.scope,
-    refused: facts.refused,
+    scope: logFields.scope,
+    refused: logFields.refused,
     error_code: errorCode,
     address,
   };
 }
 
-/** What the log says of an exchange that is over, with the facts that the route noted. */
+/** The fields of an access log line, including those that the route added. */
 function accessLine(exchange: Exchange, now: number): Readonly<Record<string, unknown>> {
-  const { match, principal, headAt, facts, acceptedAt } = exchange;
-  const gone = exchange.ending === 'cancelled_by_client';
+  const { match, principal, headAt, logFields, acceptedAt } = exchange;
+  const disconnected = exchange.outcome === 'cancelled_by_client';
   return {
     request_id: exchange.requestId,
     client_request_id: clientRequestId(exchange.req),
     method: exchange.method,
     route: match?.route.path,
     path: match ? undefined : exchange.path.slice(0, QUOTE_LIMIT),
-    status: gone ? CLIENT_CLOSED_REQUEST : exchange.status,
+    status: disconnected ? CLIENT_CLOSED_REQUEST : exchange.status,
     error_code: exchange.errorCode,
     duration_ms: rounded(now - acceptedAt),
     ttfb_ms: headAt === undefined ? undefined : rounded(headAt - acceptedAt),
@@ -90,8 +90,8 @@ function accessLine(exchange: Exchange, now: number): Readonly<Record<string, un
     project: principal?.project,
     token_id: principal?.tokenId,
     token_name: principal?.token,
-    ...facts,
-    outcome: exchange.ending ?? facts.outcome ?? outcomeOf(exchange.status, exchange.errorCode),
+    ...logFields,
+    outcome: exchange.outcome ?? logFields.outcome ?? outcomeOf(exchange.status, exchange.errorCode),
   };
 }
 
@@ -102,13 +102,13 @@ export function outcomeOf(status: number, errorCode: string | undefined): string
   return status >= 400 ? 'client_error' : 'ok';
 }
 
-/** What the caller itself calls the request. */
+/** The request id that the caller sent. */
 function clientRequestId({ headers }: IncomingMessage): string | undefined {
   const id = headers['x-client-request-id'] ?? headers['x-request-id'];
   return typeof id === 'string' ? id.slice(0, QUOTE_LIMIT) : undefined;
 }
 
-/** Milliseconds, to the hundredth: what is finer is noise. */
+/** Rounds milliseconds to hundredths. */
 function rounded(ms: number): number {
   return Math.round(ms * 100) / 100;
 }

@@ -7,111 +7,112 @@ import { internalError } from '../errors/refusals.js';
 import { splitTarget } from '../routing/request-target.js';
 import type { RouteMatch } from '../routing/route-table.js';
 import type { HttpReply } from '../routing/routes.js';
-import { type Ending, type ReplyWatcher, ResponseWriter } from './response-writer.js';
+import { type ReplyObserver, type ReplyOutcome, ResponseWriter } from './response-writer.js';
 
-export type Facts = Readonly<Record<string, string | number | boolean | undefined>>;
+/** Fields of a line of the access log. */
+export type LogFields = Readonly<Record<string, string | number | boolean | undefined>>;
 
-/** What an exchange stands in. */
-export interface Surroundings {
+/** What an exchange needs from the server. */
+export interface ExchangeDependencies {
   readonly clock: Clock;
   readonly log: Logger;
   readonly errors: ErrorBodies;
-  /** Whether connections are to be closed after their reply. */
+  /** Whether connections are closed after their reply. */
   readonly draining: boolean;
-  /** Called once, when the connection has taken the reply or is gone. */
-  over(exchange: Exchange): void;
+  /** Called once, when the reply has been sent or the connection is closed. */
+  onEnd(exchange: Exchange): void;
 }
 
-const CALLER_GONE = new Error('the caller has gone');
+const DISCONNECTED = new Error('the caller disconnected');
 const JSON_TYPE = 'application/json; charset=utf-8';
 const TEXT_TYPE = 'text/plain; charset=utf-8';
 
 /**
- * One request and its one reply.
+ * One request and its reply.
  *
- * 1. It begins when Node hands the request over; nothing of the body has been read then.
- * 2. The middleware finds the route and the principal, and notes them here.
- * 3. `reply` or `refuse` answers. Only the first answer counts.
- * 4. It is over when the connection has taken the reply, or is gone.
+ * 1. It begins when Node emits the request, before the body is read.
+ * 2. The middleware sets the route and the principal.
+ * 3. `reply` or `fail` answers. Only the first answer is sent.
+ * 4. It ends when the reply has been sent or the connection is closed.
  */
-export class Exchange implements ReplyWatcher {
+export class Exchange implements ReplyObserver {
   readonly req: IncomingMessage;
   readonly requestId: string;
   /** On the clock's monotonic scale. */
   readonly acceptedAt: number;
   readonly method: string;
-  /** As it was sent, without the query. */
+  /** As sent, without the query. */
   readonly path: string;
-  /** Without its question mark. */
+  /** Without the question mark. */
   readonly query: string;
-  /** What the reply carries whatever it is, a refusal too. Middleware adds to it before there is one. */
+  /** Headers of every reply, error replies too. Middleware may add to them before the reply. */
   readonly headers: Record<string, string>;
   match: RouteMatch | undefined;
   principal: Principal | undefined;
 
   readonly #socket: Socket;
   readonly #bytesBefore: number;
-  readonly #surroundings: Surroundings;
+  readonly #dependencies: ExchangeDependencies;
   readonly #writer: ResponseWriter;
-  readonly #caller = new AbortController();
-  #facts: Facts = {};
+  readonly #abort = new AbortController();
+  #logFields: LogFields = {};
   #status = 0;
   #address: string | undefined;
   #errorCode: string | undefined;
 
-  constructor(req: IncomingMessage, res: ServerResponse, requestId: string, surroundings: Surroundings) {
+  constructor(req: IncomingMessage, res: ServerResponse, requestId: string, dependencies: ExchangeDependencies) {
     this.req = req;
     this.requestId = requestId;
-    this.acceptedAt = surroundings.clock.monotonic();
+    this.acceptedAt = dependencies.clock.monotonic();
     this.method = req.method ?? '';
     [this.path, this.query] = splitTarget(req.url ?? '');
     this.headers = { 'x-request-id': requestId, 'x-content-type-options': 'nosniff' };
     this.#socket = req.socket;
     this.#bytesBefore = req.socket.bytesWritten;
-    this.#surroundings = surroundings;
-    this.#writer = new ResponseWriter(req, res, surroundings.clock, this);
+    this.#dependencies = dependencies;
+    this.#writer = new ResponseWriter(req, res, dependencies.clock, this);
   }
 
-  /** Aborted when the caller has gone before its reply was whole, or the server can wait for it no longer. */
+  /** Aborted when the caller disconnects before the reply is complete, or when the server must stop. */
   get signal(): AbortSignal {
-    return this.#caller.signal;
+    return this.#abort.signal;
   }
 
-  /** Facts for the access log. */
-  note(facts: Facts): void {
-    this.#facts = { ...this.#facts, ...facts };
+  /** Adds fields to the access log line. */
+  note(fields: LogFields): void {
+    this.#logFields = { ...this.#logFields, ...fields };
   }
 
-  get facts(): Facts {
-    return this.#facts;
+  get logFields(): LogFields {
+    return this.#logFields;
   }
 
-  /** 0 where there was no reply. */
+  /** 0 if there was no reply. */
   get status(): number {
     return this.#status;
   }
 
-  /** Where the request came from, for one that was answered with an error: a proxy's address, where there is one between. */
+  /** The remote address, set for error replies only. Behind a proxy it is the proxy's. */
   get address(): string | undefined {
     return this.#address;
   }
 
-  /** The code of the error that was answered with, where it has one. */
+  /** The code of the error reply, if it has one. */
   get errorCode(): string | undefined {
     return this.#errorCode;
   }
 
-  /** How it ended, where the status does not tell. */
-  get ending(): Ending | undefined {
-    return this.#writer.ending;
+  /** How the reply ended, if not normally. */
+  get outcome(): ReplyOutcome | undefined {
+    return this.#writer.outcome;
   }
 
-  /** When the head of the reply was sent, on the clock's monotonic scale. */
+  /** When the head of the reply was written, on the clock's monotonic scale. */
   get headAt(): number | undefined {
     return this.#writer.headAt;
   }
 
-  /** Head included. */
+  /** Bytes sent, including the head. */
   get bytesOut(): number {
     return this.#socket.bytesWritten - this.#bytesBefore;
   }
@@ -121,8 +122,9 @@ export class Exchange implements ReplyWatcher {
   }
 
   /**
-   * Answers; ends when the reply was handed over whole, or the caller has gone. @throws Error where it cannot be sent, with
-   * nothing sent yet: a header with a line break, an object that is no JSON.
+   * Sends the reply; resolves when it has been written, or when the caller disconnects.
+   *
+   * @throws Error, with nothing sent, for an invalid header or a body that cannot be serialised.
    */
   async reply({ status, headers, body, keepAlive }: HttpReply): Promise<void> {
     if (body === undefined) return this.#send(status, headers, '');
@@ -130,75 +132,75 @@ export class Exchange implements ReplyWatcher {
     if (!(Symbol.asyncIterator in body)) {
       return this.#send(status, { 'content-type': JSON_TYPE, ...headers }, JSON.stringify(body));
     }
-    if (this.#writer.waiting) this.#status = status;
+    if (this.#writer.pending) this.#status = status;
     try {
       await this.#writer.stream(status, this.#merged(headers), body, keepAlive);
     } catch (error) {
-      if (this.#writer.waiting) throw error;
-      this.#defect(error, 'the body of a reply broke off');
-      this.cut('agent_error');
+      if (this.#writer.pending) throw error;
+      this.#logError(error, 'a streamed reply failed');
+      this.destroy('agent_error');
     }
   }
 
-  /** Answers with what was thrown: an `HttpError` as it says, anything else as a 500 that leaves the telling to the log. */
-  refuse(error: unknown): void {
-    if (!(error instanceof HttpError)) this.#defect(error, 'a request failed with what is no HttpError');
+  /** Sends an error reply: an `HttpError` as it is, any other error as a generic 500. The details of the latter are logged. */
+  fail(error: unknown): void {
+    if (!(error instanceof HttpError)) this.#logError(error, 'a request failed with an unexpected error');
     try {
       this.#sendError(error instanceof HttpError ? error : internalError());
     } catch (fault) {
-      this.#defect(fault, 'a route threw an HttpError with headers that cannot be sent');
+      this.#logError(fault, 'a route threw an HttpError with invalid headers');
       this.#sendError(internalError());
     }
   }
 
-  /** What came on the connection cannot be read, or did not come in time: says so while that is possible, and ends the work. */
-  break(error: HttpError): void {
-    this.abandon(error);
+  /** Ends the exchange because its connection is unusable: sends the error if no reply was started, else destroys the connection. */
+  abort(error: HttpError): void {
+    this.cancel(error);
     this.headers.connection = 'close';
-    if (this.#writer.waiting) this.refuse(error);
-    else this.cut('cancelled_by_client');
+    if (this.#writer.pending) this.fail(error);
+    else this.destroy('cancelled_by_client');
   }
 
-  /** Tells whoever works for this exchange to come to an end. An answer can still be sent. */
-  abandon(reason: Error): void {
-    this.#caller.abort(reason);
+  /** Aborts the work for this exchange. A reply can still be sent. */
+  cancel(reason: Error): void {
+    this.#abort.abort(reason);
   }
 
-  /** For the writer. */
-  gone(): void {
-    this.abandon(CALLER_GONE);
+  /** Called by the writer. */
+  onDisconnect(): void {
+    this.cancel(DISCONNECTED);
   }
 
-  /** For the writer. */
-  over(): void {
-    this.#surroundings.over(this);
+  /** Called by the writer. */
+  onEnd(): void {
+    this.#dependencies.onEnd(this);
   }
 
   /** Destroys the connection. */
-  cut(ending: Ending): void {
-    this.#writer.cut(ending);
+  destroy(outcome: ReplyOutcome): void {
+    this.#writer.destroy(outcome);
   }
 
   #sendError(error: HttpError): void {
     const { status, headers, code } = error;
-    if (this.#writer.waiting) this.#errorCode = code;
-    this.#address = this.#socket.remoteAddress; // a connection that is gone does not tell any more
-    this.#send(status, { 'content-type': JSON_TYPE, ...headers }, this.#surroundings.errors.of(error));
+    if (this.#writer.pending) this.#errorCode = code;
+    this.#address = this.#socket.remoteAddress; // unknown once the connection is closed
+    this.#send(status, { 'content-type': JSON_TYPE, ...headers }, this.#dependencies.errors.format(error));
   }
 
   #send(status: number, headers: HttpReply['headers'], body: string): void {
-    if (!this.#writer.waiting) return;
+    if (!this.#writer.pending) return;
     this.#status = status;
-    this.#writer.whole(status, this.#merged(headers), body);
+    this.#writer.send(status, this.#merged(headers), body);
   }
 
   #merged(headers: HttpReply['headers']): Readonly<Record<string, string>> {
-    return { ...this.headers, ...headers, ...(this.#surroundings.draining && { connection: 'close' }) };
+    return { ...this.headers, ...headers, ...(this.#dependencies.draining && { connection: 'close' }) };
   }
 
-  /** What happens because the caller has gone is no news. */
-  #defect(error: unknown, message: string): void {
+  /** Errors after a disconnect are expected, and logged at debug only. */
+  #logError(error: unknown, message: string): void {
     const level = this.signal.aborted ? 'debug' : 'error';
-    this.#surroundings.log[level]({ err: error, request_id: this.requestId, route: this.match?.route.path }, message);
+    this.#dependencies.log[level]({ err: error, request_id: this.requestId, route: this.match?.route.path }, message);
   }
 }

@@ -2,12 +2,12 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { CLOCK, type Clock, IDS, type IdSource, inject, injectable, LOGGER, type Logger } from '@plugboard/kernel';
 import { ErrorBodies } from '../errors/error-format.js';
 import { AccessLog } from './access-log.js';
-import { Exchange, type Surroundings } from './exchange.js';
-import type { Ending } from './response-writer.js';
+import { Exchange, type ExchangeDependencies } from './exchange.js';
+import type { ReplyOutcome } from './response-writer.js';
 
-/** The exchanges that are not over yet. */
+/** The exchanges in progress. */
 @injectable()
-export class Exchanges implements Surroundings {
+export class Exchanges implements ExchangeDependencies {
   readonly clock: Clock;
   readonly log: Logger;
   readonly errors: ErrorBodies;
@@ -15,8 +15,8 @@ export class Exchanges implements Surroundings {
   readonly #accessLog: AccessLog;
   readonly #open = new Set<Exchange>();
   #draining = false;
-  #hangUps = 0;
-  #onOver: () => void = () => {};
+  #disconnects = 0;
+  #onExchangeEnd: () => void = () => {};
   #onIdle: () => void = () => {};
 
   constructor(
@@ -33,19 +33,19 @@ export class Exchanges implements Surroundings {
     this.#accessLog = accessLog;
   }
 
-  /** Whether the server is about to stop: it takes no new work. */
+  /** Whether the server is shutting down and accepts no new work. */
   get draining(): boolean {
     return this.#draining;
   }
 
-  /** Connections that a caller broke off. */
-  get hangUps(): number {
-    return this.#hangUps;
+  /** The number of connections reset by callers. */
+  get disconnects(): number {
+    return this.#disconnects;
   }
 
-  /** Requests that the log was spared. */
-  get unlogged(): number {
-    return this.#accessLog.leftOut;
+  /** The number of suppressed log lines. */
+  get suppressedLines(): number {
+    return this.#accessLog.suppressed;
   }
 
   get size(): number {
@@ -62,32 +62,32 @@ export class Exchanges implements Surroundings {
     return exchange;
   }
 
-  /** The exchange that a connection is busy with. */
-  on(socket: unknown): Exchange | undefined {
+  /** The exchange in progress on a connection. */
+  find(socket: unknown): Exchange | undefined {
     for (const exchange of this.#open) if (exchange.isOn(socket)) return exchange;
     return undefined;
   }
 
-  over(exchange: Exchange): void {
+  onEnd(exchange: Exchange): void {
     this.#open.delete(exchange);
     this.#accessLog.write(exchange);
-    this.#onOver();
+    this.#onExchangeEnd();
     if (this.#open.size === 0) this.#onIdle();
   }
 
-  /** A connection failed. That callers hang up is nothing to look into: it is counted. */
-  lost(error: unknown): void {
-    if (isHangUp(error)) this.#hangUps++;
+  /** Counts a connection reset by a caller; logs any other connection error. */
+  onConnectionError(error: unknown): void {
+    if (isDisconnect(error)) this.#disconnects++;
     else this.log.error({ err: error }, 'a connection failed');
   }
 
-  /** From now on there is no new work. @param onOver called whenever an exchange is over. */
-  drain(onOver: () => void): void {
+  /** Stops accepting new work. @param onExchangeEnd called whenever an exchange ends. */
+  drain(onExchangeEnd: () => void): void {
     this.#draining = true;
-    this.#onOver = onOver;
+    this.#onExchangeEnd = onExchangeEnd;
   }
 
-  /** Ends when no exchange is left, the limit in milliseconds is over, or the signal is aborted. */
+  /** Resolves when no exchange is left, after `limit` milliseconds, or when the signal is aborted. */
   async idle(limit: number, signal: AbortSignal): Promise<void> {
     if (this.#open.size === 0 || signal.aborted) return;
     await new Promise<void>((resolve) => {
@@ -100,16 +100,19 @@ export class Exchanges implements Surroundings {
     });
   }
 
-  abandon(reason: Error): void {
-    for (const exchange of this.#open) exchange.abandon(reason);
+  /** Aborts the work of all exchanges. */
+  cancel(reason: Error): void {
+    for (const exchange of this.#open) exchange.cancel(reason);
   }
 
-  cut(ending: Ending): void {
-    for (const exchange of this.#open) exchange.cut(ending);
+  /** Destroys the connections of all exchanges. */
+  destroy(outcome: ReplyOutcome): void {
+    for (const exchange of this.#open) exchange.destroy(outcome);
   }
 }
 
-export function isHangUp(error: unknown): boolean {
+/** Whether a connection error means that the caller closed or reset the connection. */
+export function isDisconnect(error: unknown): boolean {
   return (
     error instanceof Error &&
     'code' in error &&

@@ -1,58 +1,63 @@
 import { CLOCK, type Clock, inject, injectable } from '@plugboard/kernel';
 
-/** Milliseconds between two lines about one source. */
-const EVERY = 1_000;
+/** Milliseconds between two log lines about one source. */
+const INTERVAL = 1_000;
 
-/** Sources that are told apart; there are no more lines than that in a second, however many sources there are. */
-const SOURCES = 256;
+/** Sources tracked at the same time. Also the maximum number of lines per second for all sources. */
+const MAX_SOURCES = 256;
 
 interface Source {
-  /** When its last line was written, on the clock's monotonic scale. */
+  /** When its last line was logged, on the clock's monotonic scale. */
   readonly at: number;
-  /** How many were left out since then. */
-  leftOut: number;
+  /** Lines suppressed since then. */
+  suppressed: number;
 }
 
-/** Keeps whoever can be refused for nothing, and as often as they like, from filling the log. */
+/** Limits log lines to one per second and source, so that unauthenticated callers cannot flood the log. */
 @injectable()
-export class LineLimit {
+export class LogThrottle {
   readonly #clock: Clock;
-  /** In the order of their last lines. */
+  /** In order of their last lines. */
   readonly #sources = new Map<string, Source>();
-  #leftOut = 0;
+  #suppressed = 0;
 
   constructor(@inject(CLOCK) clock: Clock) {
     this.#clock = clock;
   }
 
-  /** Lines left out in all. */
-  get leftOut(): number {
-    return this.#leftOut;
+  /** The number of lines suppressed so far, for all sources. */
+  get suppressed(): number {
+    return this.#suppressed;
   }
 
-  /** Whether a line about the source is to be written now, and then how many were left out before it; undefined where it is to be left out too. */
+  /**
+   * Asks to log a line about a source.
+   *
+   * @returns undefined if the line must be suppressed; else the number of lines suppressed since the
+   * last one.
+   */
   admit(name: string): number | undefined {
     const now = this.#clock.monotonic();
-    const source = this.#sources.get(name) ?? this.#stranger(now);
-    if (!source || now - source.at < EVERY) {
-      this.#leftOut++;
-      if (source) source.leftOut++;
+    const source = this.#sources.get(name) ?? this.#newSource(now);
+    if (!source || now - source.at < INTERVAL) {
+      this.#suppressed++;
+      if (source) source.suppressed++;
       return undefined;
     }
     this.#sources.delete(name);
-    this.#sources.set(name, { at: now, leftOut: 0 });
-    return source.leftOut;
+    this.#sources.set(name, { at: now, suppressed: 0 });
+    return source.suppressed;
   }
 
-  /** Undefined where every place is taken by one that had a line just now. */
-  #stranger(now: number): Source | undefined {
-    if (this.#sources.size >= SOURCES) {
-      const [[name, { at }] = ['', NEVER]] = this.#sources;
-      if (now - at < EVERY) return undefined;
+  /** Returns undefined if the table is full of sources that logged a line within the interval. */
+  #newSource(now: number): Source | undefined {
+    if (this.#sources.size >= MAX_SOURCES) {
+      const [[name, { at }] = ['', NEW_SOURCE]] = this.#sources;
+      if (now - at < INTERVAL) return undefined;
       this.#sources.delete(name);
     }
-    return NEVER;
+    return NEW_SOURCE;
   }
 }
 
-const NEVER: Source = { at: Number.NEGATIVE_INFINITY, leftOut: 0 };
+const NEW_SOURCE: Source = { at: Number.NEGATIVE_INFINITY, suppressed: 0 };

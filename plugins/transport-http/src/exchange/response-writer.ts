@@ -4,70 +4,70 @@ import type { HttpReply } from '../routing/routes.js';
 import { STALL_LIMIT, StreamedBody } from './streamed-body.js';
 
 /**
- * How long the rest of a body that nobody wants is thrown away once its reply was sent. A connection closed with bytes unread is
- * reset, and the reset can overtake the reply (RFC 9112, 9.6).
+ * Milliseconds for which the rest of a refused body is read and discarded after the reply. Closing a
+ * connection with unread bytes resets it, and the reset can overtake the reply (RFC 9112, 9.6).
  */
 export const LINGER = 5_000;
 
-/** How a reply ended, where its status does not tell. */
-export type Ending = 'cancelled_by_client' | 'timeout' | 'agent_error' | 'draining';
+/** How a reply ended, if not normally. */
+export type ReplyOutcome = 'cancelled_by_client' | 'timeout' | 'agent_error' | 'draining';
 
-export interface ReplyWatcher {
-  /** The caller has gone before its reply was whole. */
-  gone(): void;
-  /** The connection has taken the reply, or is gone. Called once. */
-  over(): void;
+export interface ReplyObserver {
+  /** Called when the caller disconnects before the reply is complete. */
+  onDisconnect(): void;
+  /** Called once, when the reply has been sent or the connection is closed. */
+  onEnd(): void;
 }
 
 /**
- * Writes the one reply of a request, and minds the connection meanwhile. Whatever is given after the first reply, or after the
- * caller has gone, is dropped.
+ * Writes the single reply of a request and watches its connection. Replies after the first one, or
+ * after a disconnect, are ignored.
  */
 export class ResponseWriter {
   readonly #req: IncomingMessage;
   readonly #res: ServerResponse;
   readonly #clock: Clock;
-  readonly #watcher: ReplyWatcher;
-  #phase: 'waiting' | 'begun' | 'whole' | 'gone' = 'waiting';
-  #ending: Ending | undefined;
+  readonly #observer: ReplyObserver;
+  #phase: 'pending' | 'started' | 'complete' | 'disconnected' = 'pending';
+  #outcome: ReplyOutcome | undefined;
   #headAt: number | undefined;
-  #patience: Timer | undefined;
-  #over = false;
+  #timer: Timer | undefined;
+  #ended = false;
 
-  constructor(req: IncomingMessage, res: ServerResponse, clock: Clock, watcher: ReplyWatcher) {
+  constructor(req: IncomingMessage, res: ServerResponse, clock: Clock, observer: ReplyObserver) {
     this.#req = req;
     this.#res = res;
     this.#clock = clock;
-    this.#watcher = watcher;
+    this.#observer = observer;
     res.once('close', () => this.#onClose());
   }
 
-  /** Whether a reply can still be given. */
-  get waiting(): boolean {
-    return this.#phase === 'waiting';
+  /** Whether no reply has been started and the caller is still connected. */
+  get pending(): boolean {
+    return this.#phase === 'pending';
   }
 
-  get ending(): Ending | undefined {
-    return this.#ending;
+  get outcome(): ReplyOutcome | undefined {
+    return this.#outcome;
   }
 
-  /** When the head was sent, on the clock's monotonic scale. */
+  /** When the head was written, on the clock's monotonic scale. */
   get headAt(): number | undefined {
     return this.#headAt;
   }
 
-  /** @throws Error, with nothing sent, where a header cannot be sent. */
-  whole(status: number, headers: Readonly<Record<string, string>>, body: string): void {
-    if (!this.waiting) return;
+  /** Sends a complete reply. @throws Error, with nothing sent, if a header is invalid. */
+  send(status: number, headers: Readonly<Record<string, string>>, body: string): void {
+    if (!this.pending) return;
     const length = status === 204 ? undefined : { 'content-length': String(Buffer.byteLength(body)) };
     const unread = isUnread(this.#req);
-    this.#head(status, { ...headers, ...length, ...(unread && CLOSE) });
-    this.#phase = 'whole';
+    this.#writeHead(status, { ...headers, ...length, ...(unread && CLOSE) });
+    this.#phase = 'complete';
     if (unread) this.#sendAndLinger(body);
     else this.#end(body);
   }
 
-  /** Ends when the body has, or the caller is gone. @throws what the body throws, and as `whole` does. */
+  /** Sends a streamed reply; resolves at its end or when the caller disconnects. @throws what the body throws, and as `send` does. */
   async stream(
     status: number,
     headers: Readonly<Record<string, string>>,
@@ -76,13 +76,13 @@ export class ResponseWriter {
   ): Promise<void> {
     const iterator = body[Symbol.asyncIterator]();
     try {
-      if (!this.waiting) return;
-      this.#head(status, isUnread(this.#req) ? { ...headers, ...CLOSE } : headers);
+      if (!this.pending) return;
+      this.#writeHead(status, isUnread(this.#req) ? { ...headers, ...CLOSE } : headers);
       if (this.#req.method !== 'HEAD') {
-        await new StreamedBody(this.#res, iterator, this.#clock, () => this.cut('timeout')).send(keepAlive);
+        await new StreamedBody(this.#res, iterator, this.#clock, () => this.destroy('timeout')).send(keepAlive);
       }
-      if (this.#phase === 'begun') {
-        this.#phase = 'whole';
+      if (this.#phase === 'started') {
+        this.#phase = 'complete';
         this.#end('');
       }
     } finally {
@@ -90,24 +90,24 @@ export class ResponseWriter {
     }
   }
 
-  /** Destroys the connection, so that the caller cannot take what it got for the whole. */
-  cut(ending: Ending): void {
-    this.#ending ??= ending;
+  /** Destroys the connection, so that the caller does not take a partial reply for a complete one. */
+  destroy(outcome: ReplyOutcome): void {
+    this.#outcome ??= outcome;
     this.#res.destroy();
   }
 
-  #head(status: number, headers: Readonly<Record<string, string>>): void {
+  #writeHead(status: number, headers: Readonly<Record<string, string>>): void {
     this.#res.writeHead(status, headers);
-    this.#phase = 'begun';
+    this.#phase = 'started';
     this.#headAt = this.#clock.monotonic();
   }
 
   #end(last: string): void {
     this.#res.end(last);
-    if (this.#res.socket?.writableLength) this.#patience = this.#clock.after(STALL_LIMIT, () => this.cut('timeout'));
+    if (this.#res.socket?.writableLength) this.#timer = this.#clock.after(STALL_LIMIT, () => this.destroy('timeout'));
   }
 
-  /** The reply is whole by its length: the caller need not wait for the connection's end to know it. */
+  /** Closes the connection gracefully while bytes of the request still arrive. The `content-length` tells the caller where the reply ends. */
   #sendAndLinger(body: string): void {
     const { socket } = this.#res;
     socket?.cork();
@@ -116,30 +116,30 @@ export class ResponseWriter {
     socket?.end();
     this.#req.once('end', () => socket?.destroy());
     this.#req.resume();
-    this.#patience = this.#clock.after(LINGER, () => socket?.destroy());
+    this.#timer = this.#clock.after(LINGER, () => socket?.destroy());
     this.#finish();
   }
 
   #onClose(): void {
-    this.#patience?.cancel();
-    if (this.#phase !== 'whole') {
-      this.#phase = 'gone';
-      this.#ending ??= 'cancelled_by_client';
-      this.#watcher.gone();
+    this.#timer?.cancel();
+    if (this.#phase !== 'complete') {
+      this.#phase = 'disconnected';
+      this.#outcome ??= 'cancelled_by_client';
+      this.#observer.onDisconnect();
     }
     this.#finish();
   }
 
   #finish(): void {
-    if (this.#over) return;
-    this.#over = true;
-    this.#watcher.over();
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#observer.onEnd();
   }
 }
 
 const CLOSE = { connection: 'close' };
 
-/** Whether some of the request's body is yet to come. */
+/** Whether part of the request body has not arrived yet. */
 function isUnread({ complete, headers }: IncomingMessage): boolean {
   return !complete && (headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0);
 }

@@ -2,22 +2,22 @@ import type { ServerResponse } from 'node:http';
 import type { Clock, Timer } from '@plugboard/kernel';
 import type { HttpReply } from '../routing/routes.js';
 
-/** How long a caller may take nothing of its reply before the connection is cut (R-012). */
+/** Milliseconds after which the connection of a caller that reads nothing is destroyed (R-012). */
 export const STALL_LIMIT = 30_000;
 
 /**
- * Carries a streamed body to the caller. It pulls: the next item is asked for when the connection has room, so that a slow reader
- * slows its source and fills no memory.
+ * Writes a streamed body with backpressure: pulls the next item only when the socket has room, so
+ * that a slow reader slows its source down instead of filling memory.
  */
 export class StreamedBody {
   readonly #res: ServerResponse;
   readonly #iterator: AsyncIterator<string>;
   readonly #clock: Clock;
   readonly #onStall: () => void;
-  /** Ends the wait for room. */
+  /** Resolves the wait for `drain`. */
   #wake: (() => void) | undefined;
-  /** The iterator's answer to being left before its end. */
-  #left: Promise<unknown> | undefined;
+  /** The result of the iterator's `return`, called when the caller disconnects. */
+  #returned: Promise<unknown> | undefined;
 
   constructor(res: ServerResponse, iterator: AsyncIterator<string>, clock: Clock, onStall: () => void) {
     this.#res = res;
@@ -26,32 +26,32 @@ export class StreamedBody {
     this.#onStall = onStall;
   }
 
-  /** Ends when the iterator has, or the caller is gone, which leaves the iterator. @throws what the iterator throws. */
+  /** Resolves when the iterator ends, or when the caller disconnects and the iterator has returned. @throws what the iterator throws. */
   async send(keepAlive: HttpReply['keepAlive']): Promise<void> {
     const res = this.#res;
-    const leave = () => this.#leave();
-    res.once('close', leave);
-    const quiet: Timer | undefined =
+    const onClose = () => this.#onClose();
+    res.once('close', onClose);
+    const idle: Timer | undefined =
       keepAlive &&
       this.#clock.after(keepAlive.every, () => {
         if (!res.writableNeedDrain) res.write(keepAlive.text);
-        quiet?.refresh();
+        idle?.refresh();
       });
     try {
-      res.write(''); // the head leaves at the end of this tick, together with what is there by then
+      res.write(''); // sends the head at the end of this tick, with the first item if it is there
       for (let next = await this.#iterator.next(); !next.done && !res.destroyed; next = await this.#iterator.next()) {
-        if (!res.write(next.value)) await this.#room();
-        quiet?.refresh();
+        if (!res.write(next.value)) await this.#drained();
+        idle?.refresh();
       }
-      await this.#left;
+      await this.#returned;
     } finally {
-      quiet?.cancel();
-      res.off('close', leave);
+      idle?.cancel();
+      res.off('close', onClose);
     }
   }
 
-  /** Until what was written has left for the caller, or the caller is gone. */
-  async #room(): Promise<void> {
+  /** Resolves when the socket has room again, or the caller has disconnected. */
+  async #drained(): Promise<void> {
     const stall = this.#clock.after(STALL_LIMIT, this.#onStall);
     await new Promise<void>((resolve) => {
       this.#wake = resolve;
@@ -60,9 +60,9 @@ export class StreamedBody {
     stall.cancel();
   }
 
-  #leave(): void {
-    this.#left = this.#iterator.return?.();
-    this.#left?.catch(() => {}); // `send` throws it, once the iterator has let go of what it was doing
+  #onClose(): void {
+    this.#returned = this.#iterator.return?.();
+    this.#returned?.catch(() => {}); // `send` awaits and throws it
     this.#wake?.();
   }
 }

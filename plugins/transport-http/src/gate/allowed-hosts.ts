@@ -4,8 +4,9 @@ import { type HostName, parseHost } from './host-name.js';
 import { isLoopback } from './loopback.js';
 
 /**
- * The names that a server without credentials may be called by. A web page can make a browser call this machine under a name of its own
- * (DNS rebinding), and the browser then takes both for the same site; only the name in the Host header gives it away.
+ * The host names that an open server accepts. With DNS rebinding, a web page makes a browser call
+ * this machine under the page's own name, so that the browser treats both as one site. Only the Host
+ * header reveals it (S-09).
  */
 @injectable()
 export class AllowedHosts {
@@ -17,13 +18,13 @@ export class AllowedHosts {
     this.#checks = isLoopback(host) || hosts.length > 0;
   }
 
-  /** No page can be served from a loopback name but by this machine, so those are allowed always, with any port. */
+  /** Loopback names are always allowed, with any port: only this machine can serve pages from them. */
   allow(host: HostName): boolean {
     return !this.#checks || isLoopback(host.name) || this.#named.has(host.name) || this.#named.has(`${host.name} ${host.port}`);
   }
 }
 
-/** A name alone stands for every port. */
+/** A name without a port allows every port. */
 function keyOf(host: HostName | undefined): string | undefined {
   return host && (host.port === '' ? host.name : `${host.name} ${host.port}`);
 }

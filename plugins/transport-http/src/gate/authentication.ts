@@ -13,16 +13,16 @@ import {
 import { authUnavailable, unauthorized } from '../errors/refusals.js';
 import type { Exchange } from '../exchange/exchange.js';
 
-/** Where the plugin's `register` leaves its reads for the class below. */
+/** Token of the auth providers, registered by the plugin's `register`. */
 export const AUTH_PROVIDERS = Symbol('transport-http.auth-providers');
 
-/** Whoever calls a route that asks for no credential: may nothing. */
-export const NOBODY: Principal = Object.freeze({ project: DEFAULT_PROJECT, scopes: Object.freeze([]) });
+/** The principal of requests to public routes. It has no scopes. */
+export const ANONYMOUS: Principal = Object.freeze({ project: DEFAULT_PROJECT, scopes: Object.freeze([]) });
 
-/** Bytes of a credential; a provider may take less. */
+/** Bytes of an Authorization header. Providers may have a lower limit. */
 const CREDENTIAL_LIMIT = 8192;
 
-/** Tells who calls, by the one way there is to say it: `Authorization: Bearer`. */
+/** Identifies callers by the `Authorization: Bearer` header, the only way to send a credential. */
 @injectable()
 export class Authentication {
   readonly #providers: Extensions<AuthProvider>;
@@ -33,15 +33,12 @@ export class Authentication {
     this.#log = log;
   }
 
-  /**
-   * Whether nobody is asked for a credential. Whatever comes as one is ignored then: clients of this protocol always send some
-   * key.
-   */
+  /** Whether no auth provider is configured. Credentials are then ignored: clients always send some key. */
   get open(): boolean {
     return this.#providers.all().length === 0;
   }
 
-  /** @throws HttpError: 401 where there is no valid credential, 503 where a provider cannot tell. */
+  /** @throws HttpError 401 without a valid credential, 503 if a provider fails. */
   async principal(exchange: Exchange): Promise<Principal> {
     if (this.open) return OPEN;
     const answer = await this.#answer(exchange);
@@ -57,10 +54,10 @@ export class Authentication {
       const answer = await this.#ask(provider, entry, bearer, exchange);
       if (answer) return answer;
     }
-    return { refused: 'no provider knows the credential' };
+    return { refused: 'no auth provider recognises the credential' };
   }
 
-  /** A provider that breaks has not said that the caller is known: nobody is let in. */
+  /** Fails closed: if a provider throws, the request is refused. */
   async #ask(provider: AuthProvider, entry: string, bearer: string, exchange: Exchange): Promise<AuthResult | undefined> {
     try {
       return await provider.authenticate({ bearer }, exchange.signal);
@@ -71,7 +68,7 @@ export class Authentication {
   }
 }
 
-/** The credential, or why there is none. Node hides a second Authorization header; only the raw headers show it. */
+/** Returns the bearer token, or why it cannot be used. Node hides a second Authorization header; the raw headers show it. */
 function bearerOf(rawHeaders: readonly string[]): string | { readonly refused: string } {
   let header: string | undefined;
   for (let at = 0; at < rawHeaders.length; at += 2) {

@@ -4,7 +4,7 @@ import type { Exchange } from '../exchange/exchange.js';
 import type { HttpReply } from '../routing/routes.js';
 import { normalOrigin } from './origin.js';
 
-/** What pages may read of an answer's head: what clients of this protocol look at. */
+/** Response headers that pages may read: those that clients of this server use. */
 const EXPOSED = [
   'x-request-id',
   'x-ignored-params',
@@ -18,21 +18,18 @@ const EXPOSED = [
   'x-ratelimit-reset-requests',
 ].join(', ');
 
-/** The same for every path: who has no token learns nothing of what is there, and who has one can read its 404 and 405. */
+/** The same for every path, so that a preflight does not reveal which routes exist. */
 const METHODS = 'GET, HEAD, POST, DELETE';
 
-/** Seconds for which browsers remember a preflight's answer. */
+/** Seconds for which browsers cache a preflight. */
 const MAX_AGE = '600';
 
 const HEADER_NAME = /^[a-z0-9!#$%&'*+.^_`|~-]{1,64}$/;
 
-/** How many headers a page may ask for: as many as a request may have. */
+/** Header names per preflight: as many as a request may have. */
 const ASKED_LIMIT = 100;
 
-/**
- * Lets pages of the listed origins call, and read what they are answered (Fetch, 3.2). Never with cookies: there are none, a token is sent in
- * `Authorization`.
- */
+/** Adds CORS headers for the configured origins (Fetch, 3.2). Never allows cookies: tokens are sent in `Authorization`. */
 @injectable()
 export class Cors {
   readonly #origins: ReadonlySet<string>;
@@ -43,25 +40,25 @@ export class Cors {
     this.#any = origins.includes('*');
   }
 
-  lists(origin: string): boolean {
+  allows(origin: string): boolean {
     const normal = normalOrigin(origin);
     return this.#any || (normal !== undefined && this.#origins.has(normal));
   }
 
-  /** Adds what every answer to the request carries, a refusal too. Caches are told even where the origin is not listed. */
-  mark({ req, headers }: Exchange): void {
+  /** Adds the CORS headers that every response carries, errors too. `Vary` is set for unlisted origins as well. */
+  addHeaders({ req, headers }: Exchange): void {
     if (!this.#any && this.#origins.size === 0) return;
     headers.vary = 'Origin';
     const { origin } = req.headers;
-    if (origin === undefined || !this.lists(origin)) return;
+    if (origin === undefined || !this.allows(origin)) return;
     headers['access-control-allow-origin'] = this.#any ? '*' : origin;
     headers['access-control-expose-headers'] = EXPOSED;
   }
 
-  /** The answer to a browser that asks whether a page may do what it is about to; undefined for any other request. It needs no token. */
+  /** Returns the reply to a preflight request, which needs no token; undefined for any other request. */
   preflight({ req, method }: Exchange): HttpReply | undefined {
     const { origin, 'access-control-request-method': wanted, 'access-control-request-headers': asked } = req.headers;
-    if (method !== 'OPTIONS' || wanted === undefined || origin === undefined || !this.lists(origin)) return undefined;
+    if (method !== 'OPTIONS' || wanted === undefined || origin === undefined || !this.allows(origin)) return undefined;
     const named = headerNames(asked);
     return {
       status: 204,
@@ -74,7 +71,7 @@ export class Cors {
   }
 }
 
-/** Echoed, because clients send headers of their own that no list knows, and `*` does not cover `Authorization`. What is no name is left out. */
+/** Echoes the requested header names, without invalid ones. `*` would not cover `Authorization`, and clients send headers of their own. */
 function headerNames(asked = ''): string {
   const names = asked.split(',', ASKED_LIMIT).map((name) => name.trim().toLowerCase());
   return names.filter((name) => HEADER_NAME.test(name)).join(', ');

@@ -8,12 +8,13 @@ import { Cors } from './cors.js';
 import { parseHost } from './host-name.js';
 import { isSameOrigin, normalOrigin } from './origin.js';
 
-/** Characters of a refused name that the log repeats. */
+/** Characters of a refused name that are logged. */
 const QUOTE_LIMIT = 256;
 
 /**
- * Looks at where a request comes from, before anybody is asked for a credential. A server that asks for none is reached by every page that a
- * browser of this machine has open: there, Host and Origin decide. With credentials they need not, since no page can know one.
+ * Checks Host and Origin before authentication. Any web page open in a browser on this machine can
+ * reach an open server, so an open server accepts known hosts and origins only. With credentials
+ * required the check is unnecessary: a foreign page has none.
  */
 @injectable()
 export class Gate {
@@ -31,11 +32,14 @@ export class Gate {
     this.#cors = cors;
   }
 
-  /** @returns the whole answer, for a preflight. @throws HttpError: 400 for a Host that is none, 403 for a Host or an Origin that is not allowed. */
+  /**
+   * @returns the reply to a CORS preflight; undefined for any other request.
+   * @throws HttpError 400 for a malformed Host, 403 for a Host or Origin that is not allowed.
+   */
   pass(exchange: Exchange): HttpReply | undefined {
-    this.#cors.mark(exchange);
+    this.#cors.addHeaders(exchange);
     const { host, origin } = exchange.req.headers;
-    if (host !== undefined) this.#checkHost(exchange, host); // without one, in HTTP/1.0, it is no browser
+    if (host !== undefined) this.#checkHost(exchange, host); // HTTP/1.0 may omit it; browsers never do
     if (this.#authentication.open && origin !== undefined) this.#checkOrigin(exchange, origin, host ?? '');
     return this.#cors.preflight(exchange);
   }
@@ -51,13 +55,13 @@ export class Gate {
 
   #checkOrigin(exchange: Exchange, header: string, host: string): void {
     const origin = normalOrigin(header);
-    if (this.#cors.lists(header) || (origin !== undefined && isSameOrigin(origin, host.toLowerCase()))) return;
+    if (this.#cors.allows(header) || (origin !== undefined && isSameOrigin(origin, host.toLowerCase()))) return;
     exchange.note({ refused: `the Origin ${header.slice(0, QUOTE_LIMIT)}` });
     throw originNotAllowed();
   }
 }
 
-/** Node takes the first, and a proxy may have looked at the other. */
+/** Node uses the first Host header; a proxy in front may have used the other. */
 function hasTwoHosts(rawHeaders: readonly string[]): boolean {
   return rawHeaders.filter((name, at) => at % 2 === 0 && name.length === 4 && name.toLowerCase() === 'host').length > 1;
 }

@@ -1,18 +1,18 @@
 import { isIPv6 } from 'node:net';
 
-/** What a Host header says. */
+/** A parsed Host header. */
 export interface HostName {
-  /** In lower case; an IPv6 address without its brackets. Empty where the header is. */
+  /** Lower case; an IPv6 address without brackets. Empty if the header is empty. */
   readonly name: string;
-  /** As it was written; empty where there is none. */
+  /** As written; empty if absent. */
   readonly port: string;
 }
 
 const FORM = /^(?:\[([0-9a-f:.]+)\]|([a-z0-9._-]*))(?::(\d{0,5}))?$/;
 
 /**
- * Takes a Host header apart, or undefined where it is none. Stricter than a URL's parser, which finds a host in `a@evil.example` (S-23) and undoes
- * percent signs: what is let through here is compared and logged as it stands.
+ * Parses a Host header; returns undefined if it is malformed. Stricter than a URL parser, which
+ * accepts `a@evil.example` (S-23) and decodes percent signs.
  */
 export function parseHost(header: string): HostName | undefined {
   const [, address, name = address, port = ''] = FORM.exec(header.toLowerCase()) ?? [];

@@ -3,8 +3,8 @@ const FORM = /^([a-z][a-z0-9+.-]*):\/\/((?:\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1
 const DEFAULT_PORTS: Readonly<Record<string, string>> = { http: ':80', https: ':443' };
 
 /**
- * An origin in its one form, as browsers send it: `https://example.org:8443`, in lower case, without the scheme's own port. Undefined for what is
- * none: `null`, two origins, a path behind it.
+ * Normalises an origin to the form that browsers send: `https://example.org:8443`, lower case,
+ * without the default port. Returns undefined for anything else: `null`, two origins, a path.
  */
 export function normalOrigin(text: string): string | undefined {
   const [, scheme = '', authority] = FORM.exec(text.toLowerCase()) ?? [];
@@ -14,8 +14,8 @@ export function normalOrigin(text: string): string | undefined {
 }
 
 /**
- * Whether a page of this origin came from the server that it calls by this Host header. The scheme is the page's: behind a proxy that speaks TLS
- * the server does not know it.
+ * Whether a page of this origin was served by the host in the Host header. Uses the page's scheme:
+ * behind a TLS proxy the server does not know its own.
  */
 export function isSameOrigin(origin: string, host: string): boolean {
   const [scheme] = /^https?:\/\//.exec(origin) ?? [];

@@ -1,6 +1,6 @@
 /**
- * The path of a request target as it was sent, and its query without the question mark. A proxy may send a whole URL (RFC 9112,
- * 3.2.2).
+ * Splits a request target into its path, as sent, and its query without the question mark. A proxy
+ * may send a whole URL (RFC 9112, 3.2.2).
  */
 export function splitTarget(target: string): readonly [path: string, query: string] {
   const start = target.startsWith('/') ? 0 : afterAuthority(target);

@@ -4,29 +4,26 @@ import type { HttpRoute } from './routes.js';
 
 export interface RouteMatch {
   readonly route: HttpRoute;
-  /** The path's parameters, decoded once. */
+  /** Path parameters, percent-decoded. */
   readonly params: Readonly<Record<string, string>>;
 }
 
 const NO_PARAMS = Object.freeze({});
 
-/**
- * Finds the route of a request. Paths are matched as they were sent; where several routes match, the one that stands first in
- * the configuration wins.
- */
+/** Finds the route of a request. Paths are matched as sent; the first matching route in file order wins. */
 export class RouteTable {
   readonly #router = new Router({ sensitive: true });
   readonly #routes = new Map<unknown, HttpRoute>();
 
-  /** @throws Error where two entries open the same route. */
+  /** @throws Error if two entries contribute the same route. */
   constructor(routes: readonly Contribution<HttpRoute>[]) {
     const owners = new Map<string, string>();
     for (const { value: route, entry } of routes) {
       const name = `${route.method} ${route.path}`;
       const owner = owners.get(name);
-      if (owner) throw new Error(`${owner} and ${entry} both open ${name}: take one of them out of the configuration`);
+      if (owner) throw new Error(`${owner} and ${entry} both serve ${name}: remove one of them from the configuration`);
       owners.set(name, entry);
-      this.#routes.set(this.#router.register(route.path, [route.method], matchedOnly), route);
+      this.#routes.set(this.#router.register(route.path, [route.method], noHandler), route);
     }
   }
 
@@ -37,7 +34,7 @@ export class RouteTable {
     return { route, params: layer.paramNames.length === 0 ? NO_PARAMS : layer.params(path, layer.captures(path)) };
   }
 
-  /** The methods that a path takes, as an `Allow` header names them; empty where no route has the path. */
+  /** The methods of a path, for the `Allow` header; empty if no route has the path. */
   allowed(path: string): readonly string[] {
     const own = this.#router.match(path, '').path.flatMap((layer) => layer.methods);
     const methods = ['GET', 'HEAD', 'POST', 'DELETE'].filter((method) => own.includes(method));
@@ -45,5 +42,5 @@ export class RouteTable {
   }
 }
 
-/** The router only matches: what runs, and when, is the application's. */
-function matchedOnly(): void {}
+/** The router only matches paths; application.ts runs the route. */
+function noHandler(): void {}

@@ -4,18 +4,18 @@ import { CLOCK, type Clock, inject, injectable, LOGGER, type Logger } from '@plu
 import type { HttpError } from '../errors/http-error.js';
 import { headersTooLarge, notFound, notHttp, requestTimeout } from '../errors/refusals.js';
 import { outcomeOf } from '../exchange/access-log.js';
-import { Exchanges, isHangUp } from '../exchange/exchanges.js';
+import { Exchanges, isDisconnect } from '../exchange/exchanges.js';
 import { LINGER } from '../exchange/response-writer.js';
 
-/** What `clientError` brings: a fault of the parser, a limit of Node's, or of the connection. */
-export type WireFault = Error & { readonly code?: string; readonly reason?: string };
+/** The error of a `clientError` event: a parse error, an exceeded limit of Node's, or a failed connection. */
+export type ClientError = Error & { readonly code?: string; readonly reason?: string };
 
 /**
- * Answers what never becomes a request. Node would do it without a body; callers of this protocol expect its error object in
- * every answer, and a request id that they find in the log.
+ * Answers requests that Node cannot parse. Node would answer them without a body; clients of this
+ * server expect an error object and a request id in every response.
  */
 @injectable()
-export class Unreadable {
+export class ClientErrorHandler {
   readonly #exchanges: Exchanges;
   readonly #clock: Clock;
   readonly #log: Logger;
@@ -26,20 +26,20 @@ export class Unreadable {
     this.#log = log;
   }
 
-  /** For `clientError`: a connection on which something cannot be read, or does not come in time. */
-  onFault(fault: WireFault, socket: Duplex): void {
-    const exchange = this.#exchanges.on(socket);
-    if (isHangUp(fault)) {
-      if (!exchange) this.#exchanges.lost(fault); // else Koa reports it
+  /** Handles `clientError`: the connection failed, or a request on it is malformed or late. */
+  onClientError(error: ClientError, socket: Duplex): void {
+    const exchange = this.#exchanges.find(socket);
+    if (isDisconnect(error)) {
+      if (!exchange) this.#exchanges.onConnectionError(error); // else Koa reports it
       socket.destroy();
     } else if (exchange) {
-      exchange.break(refusalOf(fault));
+      exchange.abort(httpErrorOf(error));
     } else if (socket.writable) {
-      this.#answer(refusalOf(fault), socket);
+      this.#answer(httpErrorOf(error), socket);
     }
   }
 
-  /** For `connect`: this is no proxy. */
+  /** Handles `connect`: the server is not a proxy, so the answer is 404. */
   onConnect(target: string, socket: Duplex): void {
     this.#answer(notFound('CONNECT', target), socket);
   }
@@ -47,7 +47,7 @@ export class Unreadable {
   #answer(error: HttpError, socket: Duplex): void {
     const { status, code, headers } = error;
     const requestId = this.#exchanges.requestId();
-    const text = this.#exchanges.errors.of(error);
+    const text = this.#exchanges.errors.format(error);
     const head = {
       'x-request-id': requestId,
       'x-content-type-options': 'nosniff',
@@ -64,7 +64,7 @@ export class Unreadable {
   }
 }
 
-function refusalOf({ code, reason }: WireFault): HttpError {
+function httpErrorOf({ code, reason }: ClientError): HttpError {
   if (code === 'HPE_HEADER_OVERFLOW') return headersTooLarge();
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return requestTimeout();
   return notHttp(reason);

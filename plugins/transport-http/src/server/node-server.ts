@@ -1,27 +1,27 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { parseDuration } from '@plugboard/kernel';
 import type { HttpConfig } from '../config.js';
-import type { Unreadable } from './client-error-handler.js';
-import { inTurn } from './serialize-pipelining.js';
+import type { ClientErrorHandler } from './client-error-handler.js';
+import { serializePipelining } from './serialize-pipelining.js';
 
-/** Bytes of a request's head. Node's own default, written down because reliability.md 7.2 promises it. */
+/** Bytes of a request head. Equal to Node's default; explicit because it is documented. */
 const HEAD_LIMIT = 16 * 1024;
 
-/** Node's HTTP server with our limits, and with nothing left that it would answer by itself. */
-export function createNodeServer(config: HttpConfig, listener: RequestListener, unreadable: Unreadable): Server {
+/** Creates Node's HTTP server with our limits. Every answer of Node's own is replaced by one of ours. */
+export function createNodeServer(config: HttpConfig, listener: RequestListener, clientErrors: ClientErrorHandler): Server {
   const server = createServer({
     maxHeaderSize: HEAD_LIMIT,
     headersTimeout: parseDuration(config.headersTimeout),
-    requestTimeout: 0, // would count the head's time to the body's; json-body.ts has the limit
+    requestTimeout: 0, // would include the time of the head; json-body.ts limits the time of the body
     keepAliveTimeout: parseDuration(config.keepAlive),
-    connectionsCheckingInterval: 1_000, // how late a limit may be noticed
-    requireHostHeader: false, // would be answered without a body; application.ts requires it
+    connectionsCheckingInterval: 1_000, // the precision of the time limits above
+    requireHostHeader: false, // Node would answer without a body; application.ts checks it
   });
-  const serve = inTurn(listener);
+  const serve = serializePipelining(listener);
   server.on('request', serve);
-  server.on('checkContinue', serve); // json-body.ts says 100 once it wants the body
-  server.on('checkExpectation', serve); // an expectation that we do not know is no reason to refuse
-  server.on('clientError', (error, socket) => unreadable.onFault(error, socket));
-  server.on('connect', (req, socket) => unreadable.onConnect(req.url ?? '', socket));
+  server.on('checkContinue', serve); // json-body.ts sends 100 when it reads the body
+  server.on('checkExpectation', serve); // unknown expectations are ignored
+  server.on('clientError', (error, socket) => clientErrors.onClientError(error, socket));
+  server.on('connect', (req, socket) => clientErrors.onConnect(req.url ?? '', socket));
   return server;
 }

@@ -10,7 +10,7 @@ async function send(port: number, ...lines: string[]) {
   return replyOf(await client.ended());
 }
 
-t.test('C-006 what is no HTTP is a 400 in JSON, with a request id that the log has', async (t) => {
+t.test('C-006 malformed HTTP gets a JSON 400 with a logged request id', async (t) => {
   const served = await serve(t);
   for (const text of [
     'hello\r\n\r\n',
@@ -24,13 +24,13 @@ t.test('C-006 what is no HTTP is a 400 in JSON, with a request id that the log h
     t.equal(headers['content-type'], 'application/json; charset=utf-8');
     t.equal(headers['x-content-type-options'], 'nosniff');
     t.match(JSON.parse(body), {
-      error: { message: /^The request could not be read as HTTP/, code: null },
+      error: { message: /^The request is not valid HTTP/, code: null },
     });
     t.match(served.requests().at(-1), { request_id: headers['x-request-id'], status: 400, outcome: 'client_error' });
   }
 });
 
-t.test('a length that lies is a 400', async (t) => {
+t.test('a wrong Content-Length gets 400', async (t) => {
   const { port } = await serve(t, { routes: [echo()] });
   const head = ['POST /v1/echo HTTP/1.1', 'Host: 127.0.0.1', 'Content-Type: application/json'];
   for (const lines of [
@@ -42,11 +42,11 @@ t.test('a length that lies is a 400', async (t) => {
   ]) {
     const { status, body } = await send(port, ...head, ...lines);
     t.equal(status, 400, lines.join());
-    t.match(JSON.parse(body).error, { message: /could not be read as HTTP/ });
+    t.match(JSON.parse(body).error, { message: /is not valid HTTP/ });
   }
 });
 
-t.test('a head that is too large is a 431', async (t) => {
+t.test('a head that is too large gets 431', async (t) => {
   const { port } = await serve(t, { routes: [get('/v1/x', () => ({ status: 200 }))] });
   const large = await send(port, 'GET /v1/x HTTP/1.1', 'Host: 127.0.0.1', `X: ${'x'.repeat(17_000)}`, '', '');
   t.equal(large.status, 431);
@@ -58,7 +58,7 @@ t.test('a head that is too large is a 431', async (t) => {
   t.equal((await send(port, 'GET /v1/x HTTP/1.1', 'Host: 127.0.0.1', 'Connection: close', ...headers(98), '', '')).status, 200);
 });
 
-t.test('a request without Host is a 400 in HTTP/1.1, and served in HTTP/1.0', async (t) => {
+t.test('a request without Host gets 400 in HTTP/1.1 and is served in HTTP/1.0', async (t) => {
   const { port } = await serve(t, { routes: [get('/v1/x', () => ({ status: 200, body: {} }))] });
   const { status, body } = await send(port, 'GET /v1/x HTTP/1.1', 'Connection: close', '', '');
   t.equal(status, 400);
@@ -66,7 +66,7 @@ t.test('a request without Host is a 400 in HTTP/1.1, and served in HTTP/1.0', as
   t.equal((await send(port, 'GET /v1/x HTTP/1.0', '', '')).status, 200);
 });
 
-t.test('a head that does not arrive in time is a 408 in JSON', async (t) => {
+t.test('a head that does not arrive in time gets a JSON 408', async (t) => {
   const { port } = await serve(t, { config: { headersTimeout: '100ms' } });
   const { status, headers, body } = await send(port, 'GET /v1/x HTTP/1.1', 'Host: 127.0.0.1', '');
   t.equal(status, 408);
@@ -74,21 +74,21 @@ t.test('a head that does not arrive in time is a 408 in JSON', async (t) => {
   t.match(headers['x-request-id'], /^req_/);
 });
 
-t.test('CONNECT is a 404 in JSON: this is no proxy', async (t) => {
+t.test('CONNECT gets a JSON 404', async (t) => {
   const { port } = await serve(t);
   const { status, body } = await send(port, 'CONNECT example.com:443 HTTP/1.1', 'Host: example.com', '', '');
   t.equal(status, 404);
   t.equal(JSON.parse(body).error.message, 'Invalid URL (CONNECT example.com:443)');
 });
 
-t.test('an upgrade that nobody serves is answered as the plain request that it also is', async (t) => {
+t.test('an upgrade without a handler is answered like a plain request', async (t) => {
   const { port } = await serve(t, { routes: [get('/v1/x', () => ({ status: 200, body: {} }))] });
   const client = await RawClient.open(port);
   client.send('GET /v1/x HTTP/1.1', 'Host: 127.0.0.1', 'Connection: Upgrade', 'Upgrade: websocket', '', '');
   t.equal(replyOf(await client.until(/\{\}$/)).status, 200);
 });
 
-t.test('what cannot be read behind a request ends its work, and is the answer while there is none', async (t) => {
+t.test('malformed bytes after a request abort it with an error', async (t) => {
   const { route, asked } = mute();
   const served = await serve(t, { routes: [route] });
   const client = await RawClient.open(served.port);
@@ -97,7 +97,7 @@ t.test('what cannot be read behind a request ends its work, and is the answer wh
   t.equal((await asked).signal.aborted, true);
 });
 
-t.test('what cannot be read behind a request whose stream runs cuts it', async (t) => {
+t.test('malformed bytes after a request whose reply is streaming destroy the connection', async (t) => {
   async function* body() {
     yield 'some';
     await new Promise(() => {});
@@ -112,7 +112,7 @@ t.test('what cannot be read behind a request whose stream runs cuts it', async (
   t.match(served.requests(), [{ outcome: 'cancelled_by_client' }]);
 });
 
-t.test('a connection that is reset without a request leaves no trace but a count', async (t) => {
+t.test('a connection reset before a request is only counted', async (t) => {
   const served = await serve(t);
   const client = await RawClient.open(served.port);
   client.send('GET /v1/x HT');
@@ -120,7 +120,7 @@ t.test('a connection that is reset without a request leaves no trace but a count
   client.socket.resetAndDestroy();
   await new Promise((resolve) => setTimeout(resolve, 20));
   await served.stop();
-  t.match(served.logs.at(-1), { msg: 'stopped', hang_ups: 1 });
+  t.match(served.logs.at(-1), { msg: 'stopped', disconnects: 1 });
   t.same(served.requests(), []);
 });
 
