@@ -48,7 +48,7 @@ t.test('C-166 a busy session gets 409 with all four keys', async (t) => {
   t.same(httpErrorOf(failure('session_busy', { retryAfter: 0 }), true).headers, { 'retry-after': '1' });
 });
 
-t.test("C-166 an invalid request gets 400 with the field", async (t) => {
+t.test('C-166 an invalid request gets 400 with the field', async (t) => {
   const error = httpErrorOf(failure('invalid_request', { param: 'messages[2]' }), true);
   t.equal(error.status, 400);
   t.same(error.body, { error: { message: 'Why.', type: 'invalid_request_error', param: 'messages[2]', code: null } });

@@ -60,7 +60,8 @@ t.test('R-101 all sources together log at most 256 lines a second', async (t) =>
   const clock = new ManualClock();
   const limit = new LogThrottle(clock);
   const lines = (from: number) =>
-    Array.from({ length: 10_000 }, (_, n) => limit.admit(`source ${from + n}`)).filter((suppressed) => suppressed !== undefined).length;
+    Array.from({ length: 10_000 }, (_, n) => limit.admit(`source ${from + n}`)).filter((suppressed) => suppressed !== undefined)
+      .length;
   t.equal(lines(0), 256);
   t.equal(limit.suppressed, 10_000 - 256);
   t.equal(lines(0), 0, 'neither the ones that had a line nor the others');
