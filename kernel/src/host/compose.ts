@@ -10,6 +10,7 @@ import { Problems } from './configuration/problems.js';
 import { startOrder } from './lifecycle/order.js';
 import { StatusBoard } from './lifecycle/status-board.js';
 import { createLogger, type LogSink } from './log/log.js';
+import type { CredentialShapes } from './log/redactor.js';
 import { type Environment, readEnvironment } from './options/variables.js';
 import { LoadError, Loader } from './plugin/loader.js';
 import type { CheckContext } from './plugin/plugin.js';
@@ -70,7 +71,13 @@ export async function compose(options: ComposeOptions): Promise<Server> {
 
   const registry = new Registry();
   const status = new StatusBoard(contents.literals);
-  const log = createLogger({ level: contents.logLevel, secrets, clock, sink: options.logTo });
+  const log = createLogger({
+    level: contents.logLevel,
+    secrets,
+    credentials: credentialsOf(contents),
+    clock,
+    sink: options.logTo,
+  });
   const dependencies = {
     registry,
     host: status,
@@ -94,6 +101,11 @@ export async function compose(options: ComposeOptions): Promise<Server> {
 /** The entries that take part. */
 function present(contents: FileContents): Entry[] {
   return contents.entries.filter((entry) => entry.disabled === undefined);
+}
+
+/** What the credentials of the loaded plugins look like. */
+function credentialsOf(contents: FileContents): Set<CredentialShapes> {
+  return new Set(contents.entries.flatMap(({ plugin }) => plugin?.definition.credentials ?? []));
 }
 
 async function load(entry: Entry, { sections }: FileLayout, loader: Loader, problems: Problems): Promise<void> {

@@ -10,6 +10,7 @@ export default definePlugin({
   apiVersion: 1,
   summary: 'Tells callers by their API tokens, and issues and revokes these',
   configSchema,
+  credentials: { patterns: [/svc[pae]_[0-9A-Za-z]{38}/] },
   check: checkConfig,
   register({ config, clock, ids, log, contribute, resolvePath, entries }) {
     const path = resolvePath(config.tokensFile);

@@ -1,5 +1,7 @@
+import { createRedactor } from '@plugboard/kernel';
 import { SequentialIds } from '@plugboard/kernel/testing';
 import t from 'tap';
+import plugin from '../src/index.js';
 import { faultOfPlain } from '../src/plain-token.js';
 import { faultOfForm, hintOf, newToken } from '../src/token-format.js';
 import { TOKEN } from './issued.js';
@@ -54,4 +56,9 @@ t.test('what is wrong with a token that somebody wrote down is said without repe
     t.match(fault, message);
     if (bad.length > 2) t.notOk(fault.includes(bad));
   }
+});
+
+t.test('the plugin declares the form of its tokens, so that no log line shows one', async (t) => {
+  const redact = createRedactor(plugin.credentials ?? {});
+  for (const kind of ['p', 'a', 'e'] as const) t.equal(redact(`got ${newToken(kind, new SequentialIds())}.`), 'got [redacted].');
 });

@@ -7,6 +7,7 @@ export default definePlugin({
   apiVersion: 1,
   summary: 'Connects to any model server that speaks chat completions',
   configSchema,
+  credentials: { patterns: [/sk-[A-Za-z0-9_-]{20,}/] },
   check: problemsOf,
   register(ctx) {
     const connector = ctx.container.resolve(OpenAiConnector);

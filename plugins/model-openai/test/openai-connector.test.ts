@@ -426,7 +426,10 @@ t.test('an error keeps the server’s message, redacted and shortened', async (t
     { status: 500, body: 'z'.repeat(100_000) },
     { raw: ['half an', ' error'], status: 500, contentType: 'text/plain', ending: 'cut' },
   );
-  t.equal((await readError(connection)).message, 'the model server answered 400: Key *** and *** of *** on ***/v1 fail.');
+  t.equal(
+    (await readError(connection)).message,
+    'the model server answered 400: Key [redacted] and [redacted] of [redacted] on [redacted]/v1 fail.',
+  );
   t.equal((await readError(connection)).message, 'the model server answered 500.');
   t.equal((await readError(connection)).message, `the model server answered 500: ${'y'.repeat(499)}…`);
   t.equal((await readError(connection)).message, `the model server answered 500: ${'z'.repeat(499)}…`);
@@ -530,7 +533,7 @@ t.test('an error object in place of an answer is an error', async (t) => {
     stream('Just text.'),
   );
   t.match(await readError(connection), {
-    message: 'the model server reported an error: Overloaded ***.',
+    message: 'the model server reported an error: Overloaded [redacted].',
     retryable: true,
     text: 'so',
   });

@@ -2,13 +2,12 @@ import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import type { Readable, Writable } from 'node:stream';
 import { stripVTControlCharacters } from 'node:util';
 import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
-import type { Clock, Logger } from '@plugboard/kernel';
+import { type Clock, createRedactor, type Logger } from '@plugboard/kernel';
 import { cannotRun } from './errors.js';
 import { environmentOf, type Launch } from './launch.js';
 import { LineSplitter } from './line-splitter.js';
 import { messageIn } from './message-in.js';
 import { endAtExit, forget, OWN_GROUP, signalGroup } from './process-group.js';
-import { redactor } from './redact.js';
 import type { Wire } from './wire.js';
 
 /** Bytes of one message. A tool may answer with a large file; the runtime shortens what the model is told. */
@@ -21,6 +20,9 @@ const LINES_KEPT = 10;
 const MOST_NOISE = 1000;
 /** Milliseconds that a child has to end after the end of its input, and after SIGTERM; and that its pipes may stay open after its end. */
 const GRACE = { endOfInput: 1000, terminate: 2000, pipes: 1000 };
+
+/** Shorter values of `env`, such as `1` or `true`, are not secrets. */
+const MIN_SECRET = 6;
 
 type Child = ChildProcessByStdio<Writable, Readable, Readable>;
 
@@ -53,7 +55,7 @@ export class ChildProcessWire implements Wire {
 
   constructor(launch: Launch, clock: Clock, log: Logger) {
     this.peer = `"${launch.command}"`;
-    this.redact = redactor(Object.values(launch.env));
+    this.redact = createRedactor({ values: Object.values(launch.env), minLength: MIN_SECRET });
     this.#launch = launch;
     this.#clock = clock;
     this.#log = log;

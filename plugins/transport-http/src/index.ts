@@ -17,6 +17,11 @@ export default definePlugin({
   apiVersion: 1,
   summary: 'Serves HTTP: the server on which other transports register their routes',
   configSchema,
+  credentials: {
+    // Not the name of the entry `auth.bearer`.
+    patterns: [/(?<!auth\.)[Bb]earer\s+[^\s"\\]+/],
+    fields: ['authorization', 'cookie', 'sec-websocket-protocol'],
+  },
   check: checkConfig,
   register(ctx) {
     ctx.container.register(ROUTES, { useValue: ctx.extensions(HttpRoutes) });

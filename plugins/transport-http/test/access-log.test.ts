@@ -1,7 +1,8 @@
-import type { AuthProvider } from '@plugboard/kernel';
+import { type AuthProvider, createRedactor } from '@plugboard/kernel';
 import { ManualClock } from '@plugboard/kernel/testing';
 import t from 'tap';
 import { LogThrottle } from '../src/exchange/log-throttle.js';
+import plugin from '../src/index.js';
 import { ask } from './ask.js';
 import { get } from './routes.js';
 import { serve } from './serve.js';
@@ -67,4 +68,11 @@ t.test('R-101 all sources together log at most 256 lines a second', async (t) =>
   t.equal(lines(0), 0, 'neither the ones that had a line nor the others');
   clock.advance(1_000);
   t.equal(lines(20_000), 256, 'which take the places of those');
+});
+
+t.test('the plugin declares what credentials in headers look like, so that no log line shows one', async (t) => {
+  const redact = createRedactor(plugin.credentials ?? {});
+  t.equal(redact('refused: bearer   abc.def, Bearer x'), 'refused: [redacted] [redacted]');
+  t.equal(redact('auth.bearer did not start'), 'auth.bearer did not start', 'the name of an entry is not a credential');
+  t.equal(redact('{"authorization":"Basic x","cookie":["a","b"]}'), '{"authorization":"[redacted]","cookie":"[redacted]"}');
 });

@@ -2,13 +2,10 @@ import type { Clock } from '../base/ambient.js';
 import { PluginError, type PluginIdentity, reasonOf, StartError } from '../base/errors.js';
 import type { Logger } from '../log/log.js';
 import type { Lifecycle } from '../plugin/plugin.js';
-import type { EntryStatus } from './status.js';
 import type { StatusBoard } from './status-board.js';
 import { TimeLimitError, withinLimit } from './time-limit.js';
 
 const DEFAULT_LIMIT = 10_000;
-/** The states of an entry that is at work. */
-const RUNS: ReadonlySet<EntryStatus | undefined> = new Set(['running', 'degraded']);
 /** How often a slow start is mentioned in the log. */
 const REMINDER = 5_000;
 /** What every entry is given to stop, however little is left of the whole time. */
@@ -99,7 +96,7 @@ export class LifecycleRunner {
     const failures: PluginError[] = [];
     for (const { id, plugin, lifecycle } of this.#order) {
       const { startLimit = DEFAULT_LIMIT } = lifecycle;
-      if (lifecycle.reload === undefined || !RUNS.has(this.#status.get(id))) continue;
+      if (lifecycle.reload === undefined || this.#status.get(id) !== 'running') continue;
       try {
         await withinLimit((signal) => lifecycle.reload?.(signal), startLimit, this.#clock, this.#told.signal);
         entries.push(id);

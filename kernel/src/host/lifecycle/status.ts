@@ -1,5 +1,5 @@
 /** Where an entry is in its life. Driven by the host alone. */
-export type EntryStatus = 'registered' | 'disabled' | 'starting' | 'running' | 'degraded' | 'stopping' | 'stopped' | 'failed';
+export type EntryStatus = 'registered' | 'disabled' | 'starting' | 'running' | 'stopping' | 'stopped' | 'failed';
 
 /** Where the whole server is in its life. */
 export type HostPhase = 'starting' | 'running' | 'stopping' | 'stopped';
@@ -7,7 +7,7 @@ export type HostPhase = 'starting' | 'running' | 'stopping' | 'stopped';
 export interface EntryReport {
   readonly entry: string;
   readonly status: EntryStatus;
-  /** Why it is `disabled`, `degraded` or `failed`. */
+  /** Why it is `disabled` or `failed`. */
   readonly reason?: string | undefined;
 }
 

@@ -2,7 +2,7 @@ import { type DestinationStream, destination, type Logger as PinoLogger, pino, s
 import type { Clock } from '../base/ambient.js';
 import { KERNEL } from '../base/kernel-package.js';
 import { readable } from './log-readable.js';
-import { redactor } from './redactor.js';
+import { type CredentialShapes, createRedactor } from './redactor.js';
 
 /** pino's interface. `log.info({ session }, 'turn ended')`. */
 export type Logger = Pick<PinoLogger, 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'child' | 'isLevelEnabled'>;
@@ -14,21 +14,28 @@ export interface LogSink {
   write(line: string): void;
 }
 
-/** Where a request's credentials stand. What is secret by its name or its text is taken out by redaction.ts. */
-const SECRET_PATHS = ['req.headers.authorization', 'req.headers.cookie', 'req.headers["sec-websocket-protocol"]'];
+/** Fields that hold a secret, whichever plugin logs them. */
+const SECRET_FIELDS = ['apiKey', 'api_key', 'password', 'token'];
 
 /**
- * The logger of one server: JSON lines, without anything secret.
- * @param secrets values that never appear in a line, wherever they come from.
+ * Creates the logger of one server: JSON lines without secrets.
+ * @param options.secrets values that never appear in a line.
+ * @param options.credentials what the credentials of the loaded plugins look like.
  */
 export function createLogger(options: {
   readonly level: string;
   readonly secrets: Iterable<string>;
+  readonly credentials?: Iterable<CredentialShapes>;
   readonly clock: Clock;
   readonly sink?: LogSink | undefined;
 }): Logger {
   const sink = options.sink ?? standardError();
-  const redact = redactor(options.secrets);
+  const credentials = [...(options.credentials ?? [])];
+  const redact = createRedactor({
+    values: options.secrets,
+    patterns: credentials.flatMap(({ patterns = [] }) => patterns),
+    fields: [...new Set([...SECRET_FIELDS, ...credentials.flatMap(({ fields = [] }) => fields)])],
+  });
   const redacting: DestinationStream = { write: (line) => sink.write(redact(line)) };
   return pino(
     {
@@ -37,7 +44,6 @@ export function createLogger(options: {
       timestamp: stamps(options.clock),
       formatters: { level: (label) => ({ level: label }) },
       serializers: { err: stdSerializers.errWithCause },
-      redact: { paths: SECRET_PATHS, censor: '[redacted]' },
     },
     redacting,
   );

@@ -1,28 +1,63 @@
-const CENSORED = '[redacted]';
+const REDACTED = '[redacted]';
 
-/** A field that is secret by its name, at any depth. pino's own wildcards would cost several times what the rest of a line does. */
-const NAMED = String.raw`("(?:apiKey|api_key|token|password)":)"(?:[^"\\]|\\.)*"`;
+/** Shorter values, such as `1` or `on`, protect nothing, and their removal would make a text unreadable. */
+const MIN_LENGTH = 4;
 
-/** What a credential looks like, whoever's it is: a token of ours, a key of a model provider, an authorization header, but not the name of the entry `auth.bearer`. */
-const CREDENTIALS = String.raw`svc[pae]_[0-9A-Za-z]{38}|sk-[A-Za-z0-9_-]{20,}|(?<!auth\.)[Bb]earer\s+[^\s"\\]+`;
-
-/** Shorter ones would take ordinary words with them. */
-const SHORTEST_SECRET = 4;
-
-/**
- * A filter for log lines of JSON, in one pass over the text: takes out what is secret by its name, what looks like a credential, and the
- * secrets given, wherever they stand.
- */
-export function redactor(secrets: Iterable<string>): (line: string) => string {
-  const asInJson = [...secrets]
-    .filter(({ length }) => length >= SHORTEST_SECRET)
-    .map((secret) => JSON.stringify(secret).slice(1, -1));
-  const longestFirst = [...new Set(asInJson)].sort((a, b) => b.length - a.length).map(escaped);
-  const pattern = new RegExp([NAMED, ...longestFirst, CREDENTIALS].join('|'), 'g');
-  return (line) =>
-    line.replace(pattern, (_, name: string | undefined) => (name === undefined ? CENSORED : `${name}"${CENSORED}"`));
+/** How credentials look in a text. A plugin declares those that it knows in its definition. */
+export interface CredentialShapes {
+  /**
+   * Patterns that match a whole credential: `/sk-[A-Za-z0-9_-]{20,}/`. They are joined into one expression, so flags and
+   * back references have no effect.
+   */
+  readonly patterns?: readonly RegExp[];
+  /** Names of fields in JSON text whose strings are credentials, at any depth: `apiKey`. */
+  readonly fields?: readonly string[];
 }
 
-function escaped(text: string): string {
+export interface RedactorOptions extends CredentialShapes {
+  /** Secrets to remove wherever they occur. Of a value with several lines, each line is also a secret. */
+  readonly values?: Iterable<string>;
+  /** Characters below which a value, or a line of one, is not a secret. 4 by default. */
+  readonly minLength?: number;
+}
+
+/**
+ * Creates a function that replaces secrets in a text with `[redacted]`, in one pass. It takes plain text and JSON text: values
+ * are also found in their JSON spelling, and JSON stays valid.
+ *
+ * ```ts
+ * const redact = createRedactor({ values: [config.apiKey], patterns: [/sk-[A-Za-z0-9_-]{20,}/] });
+ * throw new ModelError(`the model server reported: ${redact(message)}`, { retryable: false });
+ * ```
+ */
+export function createRedactor(options: RedactorOptions): (text: string) => string {
+  const { values = [], patterns = [], fields = [], minLength = MIN_LENGTH } = options;
+  const parts = [...fieldPatterns(fields), ...valuePatterns(values, minLength), ...patterns.map(({ source }) => source)];
+  const pattern = new RegExp([...new Set(parts)].join('|'), 'g');
+  return (text) => text.replace(pattern, replacement);
+}
+
+/** A field keeps its name: the first group of the pattern. */
+function replacement(_match: string, field: unknown): string {
+  return typeof field === 'string' ? `${field}"${REDACTED}"` : REDACTED;
+}
+
+function fieldPatterns(fields: readonly string[]): string[] {
+  // The group is there even without fields, so that it is always the first.
+  const names = fields.length > 0 ? fields.map((field) => escapeRegExp(field)).join('|') : '(?!)';
+  const text = String.raw`"(?:[^"\\]|\\.)*"`;
+  return [String.raw`("(?:${names})":)(?:${text}|\[(?:${text},?)*\])`];
+}
+
+/** Longest first: one secret may be the beginning of another. */
+function valuePatterns(values: Iterable<string>, minLength: number): string[] {
+  const secrets = [...values]
+    .flatMap((value) => [value, ...value.split(/\p{Cc}+/u)])
+    .filter(({ length }) => length >= minLength)
+    .flatMap((secret) => [secret, JSON.stringify(secret).slice(1, -1)]);
+  return [...new Set(secrets)].sort((a, b) => b.length - a.length).map((secret) => escapeRegExp(secret));
+}
+
+function escapeRegExp(text: string): string {
   return text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&');
 }

@@ -1,6 +1,7 @@
 import type { DependencyContainer } from 'tsyringe';
 import type { Clock, IdSource } from '../base/ambient.js';
 import type { Logger } from '../log/log.js';
+import type { CredentialShapes } from '../log/redactor.js';
 import type { Infer, JsonSchema } from '../options/schema-types.js';
 import type { ExtensionPoint, Extensions } from './extension-point.js';
 
@@ -28,6 +29,8 @@ export interface PluginDefinition<S extends JsonSchema = JsonSchema> {
   readonly summary: string;
   /** An object schema. `{ type: 'object', properties: {}, additionalProperties: false }` where there are no options. */
   readonly configSchema: S;
+  /** What the plugin's credentials look like. No log line of the server shows them. */
+  readonly credentials?: CredentialShapes;
   /** Everything wrong with the options that the schema cannot say. No side effects but reading files. */
   check?(config: Infer<S>, check: CheckContext): readonly ConfigProblem[];
   register(ctx: PluginContext<Infer<S>>): Lifecycle | undefined | void;

@@ -1,25 +1,22 @@
+import { createRedactor } from '@plugboard/kernel';
+
 /** How many characters of a model server's message are passed on. */
 const MAX_LENGTH = 500;
-/** A shorter value is not a secret, and would match inside ordinary words. */
-const MIN_VALUE = 4;
+/** A shorter word of a header's value, such as `Bearer`, is not a secret. */
 const MIN_WORD = 8;
 
 /** Removes configured secrets from a model server's messages and shortens them. */
 export class Redactor {
-  readonly #secrets: readonly string[];
+  readonly #redact: (text: string) => string;
 
   /** @param values keys, header values, the server's address. Long words of a value, as in `Bearer …`, are removed on their own too. */
   constructor(values: readonly string[]) {
     const words = values.flatMap((value) => value.split(/\s+/)).filter((word) => word.length >= MIN_WORD);
-    const secrets = new Set([...values.filter((value) => value.length >= MIN_VALUE), ...words]);
-    // Longest first: a shorter secret may be part of a longer one.
-    this.#secrets = [...secrets].sort((a, b) => b.length - a.length);
+    this.#redact = createRedactor({ values: [...values, ...words] });
   }
 
   clean(text: string): string {
-    let clean = text;
-    for (const secret of this.#secrets) clean = clean.replaceAll(secret, '***');
-    clean = clean.replaceAll(/\s+/g, ' ').trim();
+    const clean = this.#redact(text).replaceAll(/\s+/g, ' ').trim();
     return clean.length > MAX_LENGTH ? `${clean.slice(0, MAX_LENGTH - 1)}…` : clean;
   }
 }
