@@ -26,7 +26,11 @@ export class MortalStore {
   #held: Held[] = [];
 
   constructor(clock: ManualClock) {
-    this.kept = new MemoryStore({ ttl: '24h', maxSessions: 1000, maxBytes: '64mb' }, clock, new CapturedLog().logger(clock));
+    this.kept = new MemoryStore(
+      { ttl: 24 * 60 * 60_000, maxSessions: 1000, maxBytes: 64 * 1024 * 1024 },
+      clock,
+      new CapturedLog().logger(clock),
+    );
   }
 
   /** What users said in turns that have begun, and of whose end the store was told nothing. */

@@ -12,13 +12,13 @@ export const configSchema = {
     maxSessions: {
       type: 'integer',
       minimum: 1,
-      description: 'How many sessions are kept. One more, and the session whose last turn is longest ago is lost.',
+      description: 'Maximum number of sessions. Beyond it, the session whose last turn is the oldest is evicted.',
       default: 1000,
     },
     maxBytes: {
       type: 'string',
       format: 'size',
-      description: 'How much is kept in all, counted as JSON. With more, sessions are lost in the same order.',
+      description: 'Maximum size of everything stored, measured as JSON. Beyond it, the oldest is evicted.',
       default: '64mb',
     },
   },

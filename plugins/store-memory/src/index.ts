@@ -1,15 +1,17 @@
-import { definePlugin, SessionStores } from '@plugboard/kernel';
+import { definePlugin, parseDuration, parseSize, SessionStores } from '@plugboard/kernel';
 import { configSchema } from './config.js';
 import { MemoryStore } from './memory-store.js';
 
 export default definePlugin({
   name: '@plugboard/store-memory',
   apiVersion: 1,
-  summary: 'Keeps sessions in memory, for as long as the server runs',
+  summary: 'Keeps sessions in memory until the server stops',
   configSchema,
-  register(ctx) {
-    const store = ctx.container.resolve(MemoryStore);
-    ctx.contribute(SessionStores, store);
-    return { stop: () => store.stop() };
+  register({ config, clock, log, contribute }) {
+    const { ttl, maxSessions, maxBytes } = config;
+    const limits = { ttl: parseDuration(ttl), maxSessions, maxBytes: parseSize(maxBytes) };
+    const store = new MemoryStore(limits, clock, log);
+    contribute(SessionStores, store);
+    return { stop: () => store.clear() };
   },
 });

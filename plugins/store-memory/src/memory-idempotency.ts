@@ -1,41 +1,40 @@
 import type { Clock, IdempotencyKey, IdempotencyRecord, IdempotencyStore } from '@plugboard/kernel';
-import { Shelf } from './shelf.js';
+import { ExpiringMap } from './expiring-map.js';
 
 const DAY = 24 * 60 * 60_000;
-/** As the contract of all stores says. */
-export const MOST_KEYS = 100_000;
+/** Set by the contract of `IdempotencyStore`. */
+export const MAX_RECORDS = 100_000;
 
-/** What was answered under idempotency keys. Its room is the store's: whoever puts something here makes room for it first, and evicts. */
+/** Idempotency records. They share the store's memory budget. */
 export class MemoryIdempotency implements IdempotencyStore {
-  readonly shelf: Shelf<IdempotencyRecord>;
+  readonly records: ExpiringMap<IdempotencyRecord>;
   readonly #put: (record: IdempotencyRecord) => void;
 
-  /** @param put puts a record in with `keep`, within the limits of the whole store. */
+  /** @param put adds a record with `add` and applies the limits of the store. */
   constructor(clock: Clock, put: (record: IdempotencyRecord) => void) {
-    this.shelf = new Shelf(DAY, clock, () => {});
+    this.records = new ExpiringMap(DAY, clock);
     this.#put = put;
   }
 
   async get(key: IdempotencyKey): Promise<IdempotencyRecord | undefined> {
-    return this.shelf.get(nameOf(key))?.value;
+    return this.records.get(mapKey(key))?.value;
   }
 
   async put(record: IdempotencyRecord): Promise<void> {
     this.#put(record);
   }
 
-  keep(record: IdempotencyRecord): void {
-    this.shelf.put(nameOf(record.key), copyOf(record), sizeOf(record));
+  add(record: IdempotencyRecord): void {
+    this.records.set(mapKey(record.key), frozenCopy(record), recordBytes(record));
   }
 }
 
-/** What a record counts against the limit, in bytes of JSON. */
-export function sizeOf(record: IdempotencyRecord | undefined): number {
+/** Size of a record as JSON; 0 for none. */
+export function recordBytes(record: IdempotencyRecord | undefined): number {
   return record ? Buffer.byteLength(JSON.stringify(record)) : 0;
 }
 
-/** A record that nobody else holds and nobody can change. */
-function copyOf({ key: { project, route, key }, fingerprint, result }: IdempotencyRecord): IdempotencyRecord {
+function frozenCopy({ key: { project, route, key }, fingerprint, result }: IdempotencyRecord): IdempotencyRecord {
   return Object.freeze({
     key: Object.freeze({ project, route, key }),
     fingerprint,
@@ -43,6 +42,6 @@ function copyOf({ key: { project, route, key }, fingerprint, result }: Idempoten
   });
 }
 
-function nameOf({ project, route, key }: IdempotencyKey): string {
+function mapKey({ project, route, key }: IdempotencyKey): string {
   return JSON.stringify([project, route, key]);
 }

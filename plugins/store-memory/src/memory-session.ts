@@ -9,56 +9,56 @@ import {
   type Summary,
   type TurnPage,
 } from '@plugboard/kernel';
-import type { Copy } from './copy.js';
+import type { FrozenCopy } from './frozen-copy.js';
 
-/** What a session begins with. */
-export interface Beginning {
-  /** The version at which it begins: its first turn is the one after it. */
+/** Where a session starts. */
+export interface Origin {
+  /** The version before its first turn: 0, or more if a session with the same id was deleted before. */
   readonly base: number;
   readonly createdAt: number;
-  /** Its place among those that were created in the same millisecond. */
-  readonly number: number;
+  /** Orders sessions that were created in the same millisecond. */
+  readonly sequence: number;
 }
 
-/** What is kept of a session besides its messages. */
+/** What a session holds besides its messages. */
 interface Extras {
-  readonly metadata?: Copy<Metadata>;
-  readonly summary?: Copy<Summary> | undefined;
+  readonly metadata?: FrozenCopy<Metadata>;
+  readonly summary?: FrozenCopy<Summary> | undefined;
 }
 
-/** One conversation. Messages and metadata are frozen copies, so that handing them out needs no further copy. */
+/** One session. Its messages and metadata are frozen, so they are returned without another copy. */
 export class MemorySession {
   readonly id: SessionId;
   readonly conversation: string;
-  readonly beginning: Beginning;
+  readonly origin: Origin;
   #updatedAt: number;
   #user: string | undefined;
-  #metadata: Copy<Metadata> = { value: Object.freeze({}), bytes: 0 };
-  #summary: Copy<Summary> | undefined;
-  readonly #turns: Copy<readonly Message[]>[] = [];
+  #metadata: FrozenCopy<Metadata> = { value: Object.freeze({}), bytes: 0 };
+  #summary: FrozenCopy<Summary> | undefined;
+  readonly #turns: FrozenCopy<readonly Message[]>[] = [];
   #messageBytes = 0;
 
-  constructor({ project, agent, key }: SessionId, beginning: Beginning) {
+  constructor({ project, agent, key }: SessionId, origin: Origin) {
     this.id = Object.freeze({ project, agent, key });
     this.conversation = conversationId(this.id);
-    this.beginning = beginning;
-    this.#updatedAt = beginning.createdAt;
+    this.origin = origin;
+    this.#updatedAt = origin.createdAt;
   }
 
   get version(): number {
-    return this.beginning.base + this.#turns.length;
+    return this.origin.base + this.#turns.length;
   }
 
   get turnCount(): number {
     return this.#turns.length;
   }
 
-  /** Of all that is kept of it, as JSON. */
+  /** Size of everything it holds, as JSON. */
   get bytes(): number {
     return this.bytesWith({});
   }
 
-  /** The same with another metadata or another summary. */
+  /** Its size if it had other metadata or another summary. */
   bytesWith({ metadata = this.#metadata, summary = this.#summary }: Extras): number {
     return this.#messageBytes + metadata.bytes + (summary?.bytes ?? 0);
   }
@@ -67,7 +67,7 @@ export class MemorySession {
     return {
       id: this.id,
       conversation: this.conversation,
-      createdAt: this.beginning.createdAt,
+      createdAt: this.origin.createdAt,
       updatedAt: this.#updatedAt,
       turns: this.turnCount,
       ...(this.#user !== undefined && { user: this.#user }),
@@ -75,20 +75,20 @@ export class MemorySession {
     };
   }
 
-  /** @param now of the wall clock. */
-  add(turn: Copy<readonly Message[]>, now: number, user?: string): void {
+  /** Appends a turn. @param now milliseconds since the epoch. */
+  add(turn: FrozenCopy<readonly Message[]>, now: number, user?: string): void {
     this.#turns.push(turn);
     this.#messageBytes += turn.bytes;
     this.#updatedAt = now;
     this.#user = user ?? this.#user;
   }
 
-  setMetadata(metadata: Copy<Metadata>, now: number): void {
+  setMetadata(metadata: FrozenCopy<Metadata>, now: number): void {
     this.#metadata = metadata;
     this.#updatedAt = now;
   }
 
-  setSummary(summary: Copy<Summary>): void {
+  setSummary(summary: FrozenCopy<Summary>): void {
     this.#summary = summary;
   }
 
@@ -105,15 +105,15 @@ export class MemorySession {
   turns({ limit, order, after }: TurnPage): readonly StoredTurn[] {
     const turns = this.#turns.map(({ value }, i) => ({ turn: i + 1, messages: value.slice() }));
     if (order === 'desc') turns.reverse();
-    const isLater = ({ turn }: StoredTurn) => after === undefined || (order === 'asc' ? turn > after : turn < after);
-    return turns.filter(isLater).slice(0, limit);
+    const follows = ({ turn }: StoredTurn) => after === undefined || (order === 'asc' ? turn > after : turn < after);
+    return turns.filter(follows).slice(0, limit);
   }
 
-  /** Its first turns, metadata, user, and its summary where that covers no more, as another session. */
-  copy(id: SessionId, turns: number, beginning: Beginning): MemorySession {
-    const copy = new MemorySession(id, beginning);
+  /** Copies its first turns, metadata and user to a new session, and its summary if the copied turns include all it covers. */
+  fork(id: SessionId, turns: number, origin: Origin): MemorySession {
+    const copy = new MemorySession(id, origin);
     const copied = this.#turns.slice(0, turns);
-    for (const turn of copied) copy.add(turn, beginning.createdAt, this.#user);
+    for (const turn of copied) copy.add(turn, origin.createdAt, this.#user);
     copy.#user = this.#user;
     copy.#metadata = this.#metadata;
     const messages = copied.reduce((sum, { value }) => sum + value.length, 0);

@@ -1,20 +1,13 @@
 import {
-  CLOCK,
   type Clock,
-  CONFIG,
   conversationId,
   type InterruptedTurn,
-  inject,
-  injectable,
-  LOGGER,
   type Logger,
   type Message,
   type Metadata,
   type NewSession,
   type PendingToolCalls,
   type PendingToolCallsOwner,
-  parseDuration,
-  parseSize,
   SessionExists,
   type SessionId,
   type SessionInfo,
@@ -27,22 +20,22 @@ import {
   type TurnPage,
   VersionConflict,
 } from '@plugboard/kernel';
-import type { MemoryConfig } from './config.js';
-import { copyOfMessages, copyOfMetadata, copyOfSummary } from './copy.js';
-import { MemoryIdempotency, sizeOf } from './memory-idempotency.js';
-import { type Beginning, MemorySession } from './memory-session.js';
-import { pageOf } from './page.js';
-import { Room } from './room.js';
-import { Shelf } from './shelf.js';
+import { ExpiringMap } from './expiring-map.js';
+import { copyMessages, copyMetadata, copySummary } from './frozen-copy.js';
+import { MemoryBudget, type MemoryLimits } from './memory-budget.js';
+import { MemoryIdempotency, recordBytes } from './memory-idempotency.js';
+import { MemorySession, type Origin } from './memory-session.js';
+import { sessionPage } from './session-page.js';
 
 const HOUR = 60 * 60_000;
 const DAY = 24 * HOUR;
 
-/**
- * Keeps sessions as long as the process lives and there is room. Every method works in one go between two ticks: two commits at the same time are
- * one after the other.
- */
-@injectable()
+export interface MemoryStoreOptions extends MemoryLimits {
+  /** Milliseconds from a session's last turn to its expiry. */
+  readonly ttl: number;
+}
+
+/** Keeps sessions in memory. No method awaits anything between reading and writing, so concurrent calls are serialized. */
 export class MemoryStore implements SessionStore {
   readonly pendingToolCalls: PendingToolCalls = {
     save: async (owner, keys, messages) => this.#savePendingCalls(owner, keys, messages),
@@ -51,45 +44,44 @@ export class MemoryStore implements SessionStore {
   readonly idempotency: MemoryIdempotency;
   readonly #clock: Clock;
   /** By opaque id. */
-  readonly #sessions: Shelf<MemorySession>;
-  /** By the same: the version that a deleted session had at the end. */
-  readonly #tombstones: Shelf<number>;
-  /** By owner and call. */
-  readonly #pendingCalls: Shelf<readonly Message[]>;
-  readonly #room: Room;
+  readonly #sessions: ExpiringMap<MemorySession>;
+  /** The last version of deleted sessions, by opaque id. */
+  readonly #tombstones: ExpiringMap<number>;
+  readonly #pendingCalls: ExpiringMap<readonly Message[]>;
+  readonly #budget: MemoryBudget;
   #created = 0;
 
-  constructor(@inject(CONFIG) config: MemoryConfig, @inject(CLOCK) clock: Clock, @inject(LOGGER) log: Logger) {
+  constructor({ ttl, ...limits }: MemoryStoreOptions, clock: Clock, log: Logger) {
     this.#clock = clock;
-    this.#sessions = new Shelf(parseDuration(config.ttl), clock, (item) => this.#room.logLoss(item, 'ttl'));
-    this.#tombstones = new Shelf(30 * DAY, clock, () => {});
-    this.#pendingCalls = new Shelf(HOUR, clock, () => {});
+    this.#sessions = new ExpiringMap(ttl, clock, (entry) => this.#budget.logSessionLoss(entry, 'ttl'));
+    this.#tombstones = new ExpiringMap(30 * DAY, clock);
+    this.#pendingCalls = new ExpiringMap(HOUR, clock);
     this.idempotency = new MemoryIdempotency(clock, (record) => {
-      this.#room.assertFits(sizeOf(record), 'the answer to a request with an Idempotency-Key');
-      this.idempotency.keep(record);
-      this.#room.make();
+      this.#budget.assertFits(recordBytes(record), 'the answer to a request with an Idempotency-Key');
+      this.idempotency.add(record);
+      this.#budget.evict();
     });
-    const shelves = {
+    const contents = {
       sessions: this.#sessions,
-      tombstones: this.#tombstones,
       pendingCalls: this.#pendingCalls,
-      answers: this.idempotency.shelf,
+      records: this.idempotency.records,
+      tombstones: this.#tombstones,
     };
-    this.#room = new Room({ maxSessions: config.maxSessions, maxBytes: parseSize(config.maxBytes) }, shelves, log);
+    this.#budget = new MemoryBudget(limits, contents, log);
   }
 
   async load(id: SessionId): Promise<StoredSession> {
     const session = this.#find(id);
-    if (!session) return { version: this.#buried(id), messages: [], bytes: 0 };
-    this.#keep(session); // a turn begins: this session is not the one to evict while it runs
+    if (!session) return { version: this.#initialVersion(id), messages: [], bytes: 0 };
+    this.#touch(session); // a turn begins
     return session.load();
   }
 
   async version(id: SessionId): Promise<number> {
-    return this.#find(id)?.version ?? this.#buried(id);
+    return this.#find(id)?.version ?? this.#initialVersion(id);
   }
 
-  /** What begins here and never ends is gone with the process: there is nothing to write down, nor to recover. */
+  /** Does nothing: a turn that never ends is gone with the process. */
   async begin(): Promise<void> {}
 
   async abandon(): Promise<void> {}
@@ -99,21 +91,21 @@ export class MemoryStore implements SessionStore {
   }
 
   async commit(id: SessionId, { expected, messages, user, idempotency }: TurnCommit): Promise<void> {
-    const session = this.#find(id) ?? new MemorySession(id, this.#beginning(id));
+    const session = this.#find(id) ?? new MemorySession(id, this.#origin(id));
     if (session.version !== expected) throw new VersionConflict(expected, session.version);
-    const turn = copyOfMessages(messages);
-    this.#room.assertFits(session.bytes + turn.bytes + sizeOf(idempotency), 'the session');
+    const turn = copyMessages(messages);
+    this.#budget.assertFits(session.bytes + turn.bytes + recordBytes(idempotency), 'the session');
     session.add(turn, this.#now(), user);
-    this.#keep(session);
-    if (idempotency) this.idempotency.keep(idempotency);
-    this.#room.make();
+    this.#touch(session);
+    if (idempotency) this.idempotency.add(idempotency);
+    this.#budget.evict();
   }
 
   async create(id: SessionId, { metadata, messages }: NewSession): Promise<void> {
     if (this.#find(id)) throw new SessionExists();
-    const session = new MemorySession(id, this.#beginning(id));
-    session.setMetadata(copyOfMetadata(metadata), session.beginning.createdAt);
-    if (messages.length > 0) session.add(copyOfMessages(messages), session.beginning.createdAt);
+    const session = new MemorySession(id, this.#origin(id));
+    session.setMetadata(copyMetadata(metadata), session.origin.createdAt);
+    if (messages.length > 0) session.add(copyMessages(messages), session.origin.createdAt);
     this.#addNew(session);
   }
 
@@ -122,21 +114,21 @@ export class MemoryStore implements SessionStore {
   }
 
   async find(project: string, conversation: string): Promise<SessionInfo | undefined> {
-    const found = this.#sessions.get(conversation)?.value.info;
-    return found?.id.project === project ? found : undefined;
+    const info = this.#sessions.get(conversation)?.value.info;
+    return info?.id.project === project ? info : undefined;
   }
 
   async list(project: string, page: SessionPage): Promise<readonly SessionInfo[]> {
-    return pageOf(this.#sessions.values(), project, page);
+    return sessionPage(this.#sessions.values(), project, page);
   }
 
   async setMetadata(id: SessionId, metadata: Metadata): Promise<void> {
     const session = this.#find(id);
     if (!session) return;
-    const copy = copyOfMetadata(metadata);
-    this.#room.assertFits(session.bytesWith({ metadata: copy }), 'the session');
+    const copy = copyMetadata(metadata);
+    this.#budget.assertFits(session.bytesWith({ metadata: copy }), 'the session');
     session.setMetadata(copy, this.#now());
-    this.#resized(session);
+    this.#resize(session);
   }
 
   async turns(id: SessionId, page: TurnPage): Promise<readonly StoredTurn[]> {
@@ -146,25 +138,25 @@ export class MemoryStore implements SessionStore {
   async putSummary(id: SessionId, version: number, summary: Summary): Promise<void> {
     const session = this.#find(id);
     if (session?.version !== version) return;
-    const copy = copyOfSummary(summary);
-    this.#room.assertFits(session.bytesWith({ summary: copy }), 'the session');
+    const copy = copySummary(summary);
+    this.#budget.assertFits(session.bytesWith({ summary: copy }), 'the session');
     session.setSummary(copy);
-    this.#resized(session);
+    this.#resize(session);
   }
 
   async fork(id: SessionId, key: string, turns: number): Promise<void> {
-    const copy = { ...id, key };
-    if (this.#find(copy)) throw new SessionExists();
+    const copyId = { ...id, key };
+    if (this.#find(copyId)) throw new SessionExists();
     const session = this.#find(id);
-    if (session) this.#addNew(session.copy(copy, turns, this.#beginning(copy)));
+    if (session) this.#addNew(session.fork(copyId, turns, this.#origin(copyId)));
   }
 
   async delete(id: SessionId): Promise<boolean> {
     const session = this.#find(id);
     if (!session) return false;
-    this.#sessions.take(session.conversation);
-    this.#tombstones.put(session.conversation, session.version + 1, 0);
-    this.#room.make();
+    this.#sessions.delete(session.conversation);
+    this.#tombstones.set(session.conversation, session.version + 1, 0);
+    this.#budget.evict();
     return true;
   }
 
@@ -172,56 +164,55 @@ export class MemoryStore implements SessionStore {
     return { ok: true };
   }
 
-  /** Forgets everything. */
-  stop(): void {
-    for (const shelf of [this.#sessions, this.#tombstones, this.#pendingCalls, this.idempotency.shelf]) shelf.clear();
+  clear(): void {
+    for (const map of [this.#sessions, this.#tombstones, this.#pendingCalls, this.idempotency.records]) map.clear();
   }
 
   #find(id: SessionId): MemorySession | undefined {
     return this.#sessions.get(conversationId(id))?.value;
   }
 
-  /** The version at which a session begins that is not there. */
-  #buried(id: SessionId): number {
+  /** The version of a session that does not exist: the one its predecessor left behind, or 0. */
+  #initialVersion(id: SessionId): number {
     return this.#tombstones.get(conversationId(id))?.value ?? 0;
   }
 
-  #beginning(id: SessionId): Beginning {
-    return { base: this.#buried(id), createdAt: this.#now(), number: this.#created++ };
+  #origin(id: SessionId): Origin {
+    return { base: this.#initialVersion(id), createdAt: this.#now(), sequence: this.#created++ };
   }
 
   #addNew(session: MemorySession): void {
-    this.#room.assertFits(session.bytes, 'the session');
-    this.#keep(session);
-    this.#room.make();
+    this.#budget.assertFits(session.bytes, 'the session');
+    this.#touch(session);
+    this.#budget.evict();
   }
 
-  /** Puts a session in its place, as the one that was used last. */
-  #keep(session: MemorySession): void {
-    this.#sessions.put(session.conversation, session, session.bytes);
+  /** Makes a session the most recently used one. */
+  #touch(session: MemorySession): void {
+    this.#sessions.set(session.conversation, session, session.bytes);
   }
 
-  /** What changes besides turns is no use of a session. */
-  #resized(session: MemorySession): void {
+  /** Only turns count as use of a session; other changes do not. */
+  #resize(session: MemorySession): void {
     this.#sessions.resize(session.conversation, session.bytes);
-    this.#room.make();
+    this.#budget.evict();
   }
 
   #savePendingCalls(owner: PendingToolCallsOwner, keys: readonly string[], messages: readonly Message[]): void {
-    const copy = copyOfMessages(messages);
-    this.#room.assertFits(copy.bytes, 'a turn with pending tool calls');
+    const copy = copyMessages(messages);
+    this.#budget.assertFits(copy.bytes, 'a turn with pending tool calls');
     const share = Math.ceil(copy.bytes / keys.length); // all keys share one copy
-    for (const key of keys) this.#pendingCalls.put(pendingCallKey(owner, key), copy.value, share);
-    this.#room.make();
+    for (const key of keys) this.#pendingCalls.set(pendingCallKey(owner, key), copy.value, share);
+    this.#budget.evict();
   }
 
-  /** Stamps are whole numbers, which a clock need not give. */
+  /** Timestamps are integers, which a clock need not return. */
   #now(): number {
     return Math.floor(this.#clock.now());
   }
 }
 
-/** One text for three values that no three others have: a separator alone could stand in a key too. */
+/** JSON, because a plain separator could occur in a key. */
 function pendingCallKey({ project, agent }: PendingToolCallsOwner, key: string): string {
   return JSON.stringify([project, agent, key]);
 }

@@ -1,13 +1,14 @@
 import type { Message, Metadata, Summary } from '@plugboard/kernel';
 
-/** A copy that nobody else holds and nobody can change, and its size as JSON. */
-export interface Copy<T> {
+/** A frozen copy that shares nothing with its source. */
+export interface FrozenCopy<T> {
   readonly value: T;
+  /** Size as JSON. */
   readonly bytes: number;
 }
 
-/** The bytes are those of the messages, without what makes a list of them. */
-export function copyOfMessages(messages: readonly Message[]): Copy<readonly Message[]> {
+/** The size is that of the messages alone, without the brackets and commas of a list. */
+export function copyMessages(messages: readonly Message[]): FrozenCopy<readonly Message[]> {
   const texts = messages.map((message) => JSON.stringify(message));
   return {
     value: Object.freeze(texts.map((text) => JSON.parse(text, (_, value) => Object.freeze(value)))),
@@ -15,12 +16,12 @@ export function copyOfMessages(messages: readonly Message[]): Copy<readonly Mess
   };
 }
 
-/** None takes no room. */
-export function copyOfMetadata(metadata: Metadata): Copy<Metadata> {
+/** Empty metadata has size 0. */
+export function copyMetadata(metadata: Metadata): FrozenCopy<Metadata> {
   const value = Object.freeze({ ...metadata });
   return { value, bytes: Object.keys(value).length > 0 ? Buffer.byteLength(JSON.stringify(value)) : 0 };
 }
 
-export function copyOfSummary({ messages, text }: Summary): Copy<Summary> {
+export function copySummary({ messages, text }: Summary): FrozenCopy<Summary> {
   return { value: Object.freeze({ messages, text }), bytes: Buffer.byteLength(JSON.stringify(text)) };
 }
