@@ -45,13 +45,13 @@ export function sessionStoreContract(
       name,
       run: async () => {
         let opened = await open();
-        const again = async () => {
+        const reopenStore = async () => {
           opened = (await reopen?.(opened)) ?? opened;
           return opened.store;
         };
         try {
           assertMembers(opened.store);
-          await soon(name, check(opened.store, again));
+          await soon(name, check(opened.store, reopenStore));
         } finally {
           await opened.close?.();
         }

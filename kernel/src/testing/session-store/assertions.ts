@@ -11,7 +11,7 @@ export const DAY = 24 * HOUR;
 export const OWNER = { project: 'acme', agent: 'helper' };
 export const SESSION: SessionId = { ...OWNER, key: 'anna' };
 
-/** A turn that says which one it is. */
+/** A turn of two messages that contain its number. */
 export function turn(n: number): readonly Message[] {
   return [
     { role: 'user', content: `question ${n}` },
@@ -23,17 +23,17 @@ export async function commitTurns(store: SessionStore, id: SessionId, count: num
   for (let n = 1; n <= count; n++) await store.commit(id, { expected: n - 1, messages: turn(n) });
 }
 
-/** Each id is its own session: what is said in one is in no other. */
-export async function assertApart(store: SessionStore, ids: readonly SessionId[]): Promise<void> {
+/** Asserts that each id is a session of its own. */
+export async function assertSeparate(store: SessionStore, ids: readonly SessionId[]): Promise<void> {
   for (const [n, id] of ids.entries()) await store.commit(id, { expected: 0, messages: turn(n) });
   for (const [n, id] of ids.entries()) {
     await assertLoaded(store, id, { version: 1, messages: turn(n) }, `the session ${JSON.stringify(id)}`);
   }
 }
 
-/** Changes what it can. A store may as well hand out what is frozen: that throws here, and is as good. */
-export function tryToSpoil(messages: readonly Message[]): void {
-  for (const message of messages) attempt(() => Object.assign(message, { content: 'spoilt' }));
+/** Tries to change messages. A store may also return frozen messages: then the change throws. */
+export function tryToMutate(messages: readonly Message[]): void {
+  for (const message of messages) attempt(() => Object.assign(message, { content: 'mutated' }));
   attempt(() => (messages as Message[]).splice(0));
 }
 
@@ -45,7 +45,7 @@ function attempt(change: () => void): void {
   }
 }
 
-/** What is loaded is just that, and the bytes are those of the messages. */
+/** Asserts what a session loads, and that `bytes` is the size of the messages. */
 export async function assertLoaded(
   store: SessionStore,
   id: SessionId,
@@ -61,7 +61,7 @@ function bytesOf(messages: readonly Message[]): number {
   return messages.reduce((sum, message) => sum + Buffer.byteLength(JSON.stringify(message)), 0);
 }
 
-/** What is known of a session is just that, and its id. @returns all of it. */
+/** Asserts what `info` returns. @returns it. */
 export async function assertInfo(
   store: SessionStore,
   id: SessionId,

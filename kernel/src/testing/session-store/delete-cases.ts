@@ -5,16 +5,16 @@ import type { SessionStore } from '../../contracts/session-store.js';
 import { assertInfo, assertLoaded, commitTurns, DAY, HOUR, OWNER, SESSION, turn } from './assertions.js';
 import type { Suite } from './suite.js';
 
-/** Sessions that are deleted, and those that begin anew in their place. */
+/** Deleted sessions, and sessions that replace them. */
 export function deleteCases({ add, clock, canReopen }: Suite): void {
-  add('deletes a session with all that came of it', async (store) => {
+  add('deletes a session completely', async (store) => {
     await deletedSession(store);
     await assertGone(store, 3);
     assert.equal(await store.delete(SESSION), false, 'a second time');
     await assertGone(store, 3);
   });
 
-  add('deletes that session and no other', async (store) => {
+  add('deletes no other session', async (store) => {
     const others = [
       { ...SESSION, key: 'ben' },
       { ...SESSION, agent: 'billing' },
@@ -31,14 +31,14 @@ export function deleteCases({ add, clock, canReopen }: Suite): void {
     }
   });
 
-  add('refuses a commit by whoever loaded the session before it was deleted', async (store) => {
+  add('refuses commits that loaded the session before its deletion', async (store) => {
     await deletedSession(store);
     for (const expected of [0, 1, 2, 4])
       await assert.rejects(store.commit(SESSION, { expected, messages: turn(9) }), VersionConflict, `expected: ${expected}`);
     await assertGone(store, 3);
   });
 
-  add('begins anew with a turn where a session was deleted', async (store) => {
+  add('starts a new session over a deleted one by a turn', async (store) => {
     await deletedSession(store);
     await store.commit(SESSION, { expected: 3, messages: turn(7) });
     await assertLoaded(store, SESSION, { version: 4, messages: turn(7) });
@@ -50,7 +50,7 @@ export function deleteCases({ add, clock, canReopen }: Suite): void {
     await assertGone(store, 6);
   });
 
-  add('begins anew without a turn where a session was deleted', async (store) => {
+  add('starts a new session over a deleted one without a turn', async (store) => {
     await deletedSession(store);
     await store.create(SESSION, { metadata: { topic: 'snow' }, messages: [] });
     await assertLoaded(store, SESSION, { version: 3, messages: [] });
@@ -64,7 +64,7 @@ export function deleteCases({ add, clock, canReopen }: Suite): void {
     await assertInfo(store, SESSION, { turns: 1, metadata: {} });
   });
 
-  add('leaves no message behind where a session is deleted while a turn is committed to it', async (store) => {
+  add('leaves no message behind when a session is deleted during a commit', async (store) => {
     await commitTurns(store, SESSION, 1);
     await Promise.allSettled([
       store.commit(SESSION, { expected: 1, messages: turn(2) }),
@@ -74,7 +74,7 @@ export function deleteCases({ add, clock, canReopen }: Suite): void {
     await assertGone(store, await store.version(SESSION));
   });
 
-  add('knows what was answered in a session that was deleted', async (store) => {
+  add('keeps idempotency records of a deleted session', async (store) => {
     const key = { project: SESSION.project, route: '/v1/chat/completions', key: 'once' };
     const idempotency = { key, fingerprint: 'f1', result: { text: 'answer' } };
     await store.commit(SESSION, { expected: 0, messages: turn(1), idempotency });
@@ -83,7 +83,7 @@ export function deleteCases({ add, clock, canReopen }: Suite): void {
   });
 
   if (clock) {
-    add('remembers the version of a deleted session for 30 days and no longer', async (store) => {
+    add('keeps the version of a deleted session for 30 days', async (store) => {
       await deletedSession(store);
       clock.advance(30 * DAY - HOUR);
       await assertGone(store, 3);
@@ -93,7 +93,7 @@ export function deleteCases({ add, clock, canReopen }: Suite): void {
       await assertLoaded(store, SESSION, { version: 1, messages: turn(1) });
     });
 
-    add('takes a session that begins anew for another than the deleted one', async (store) => {
+    add('dates a session that replaces a deleted one from its own creation', async (store) => {
       await deletedSession(store);
       const between = { ...OWNER, key: 'between' };
       await commitTurns(store, between, 1);
@@ -109,10 +109,10 @@ export function deleteCases({ add, clock, canReopen }: Suite): void {
   }
 
   if (canReopen) {
-    add('has deleted what it deleted when it is opened again, and has no turn of it to recover', async (store, again) => {
+    add('keeps deletions across a restart and recovers no turn of a deleted session', async (store, reopen) => {
       await store.begin({ ...OWNER, key: 'ben' }, { turnId: 'turn_7', input: turn(7) });
       await deletedSession(store);
-      const second = await again();
+      const second = await reopen();
       await assertGone(second, 3);
       assert.deepEqual(
         (await second.recover()).map(({ turnId }) => turnId),
@@ -120,18 +120,18 @@ export function deleteCases({ add, clock, canReopen }: Suite): void {
       );
       await assert.rejects(second.commit(SESSION, { expected: 2, messages: turn(3) }), VersionConflict);
       await second.commit(SESSION, { expected: 3, messages: turn(1) });
-      await assertLoaded(await again(), SESSION, { version: 4, messages: turn(1) });
+      await assertLoaded(await reopen(), SESSION, { version: 4, messages: turn(1) });
     });
 
-    add('tells of turns that began after the deletion as of any other', async (store, again) => {
+    add('recovers turns that began after a deletion', async (store, reopen) => {
       await deletedSession(store);
       await store.begin(SESSION, { turnId: 'turn_4', input: turn(4) });
-      assert.deepEqual(await (await again()).recover(), [{ id: SESSION, turnId: 'turn_4', input: turn(4) }]);
+      assert.deepEqual(await (await reopen()).recover(), [{ id: SESSION, turnId: 'turn_4', input: turn(4) }]);
     });
   }
 }
 
-/** A session of two turns, with everything that a session can have, and then deleted: its version is 3. */
+/** Creates a session of two turns with metadata, user and summary, and deletes it: its version is 3. */
 async function deletedSession(store: SessionStore): Promise<void> {
   await store.create(SESSION, { metadata: { topic: 'rain' }, messages: turn(1) });
   await store.commit(SESSION, { expected: 1, messages: turn(2), user: 'anna' });

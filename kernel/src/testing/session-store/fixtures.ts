@@ -1,6 +1,6 @@
 import type { Message } from '../../contracts/message.js';
 
-export const ODD_TEXTS = [
+export const UNUSUAL_TEXTS = [
   '',
   ' ',
   '\u0000 and \u0001',
@@ -11,7 +11,7 @@ export const ODD_TEXTS = [
   "'); DROP TABLE session; --",
 ];
 
-export const ODD_KEYS = [
+export const UNUSUAL_KEYS = [
   'a',
   'A',
   'a ',
@@ -43,8 +43,8 @@ export const ODD_KEYS = [
   `${'x'.repeat(511)}y`,
 ];
 
-/** Values that end up in a statement where one is put together from texts. */
-export const HOSTILE = [
+/** Values that break statements built by concatenation. */
+export const INJECTIONS = [
   "' OR '1'='1",
   "x' UNION SELECT * FROM session --",
   '"; DELETE FROM message; --',
@@ -62,7 +62,7 @@ export const HOSTILE = [
   'a_c',
 ];
 
-/** Every form that message.ts knows, every optional field of it once. */
+/** Every kind of message in message.ts, with every optional field once. */
 export const EVERY_FORM: readonly Message[] = [
   { role: 'system', content: 'You are a helpful assistant.', name: 'operator' },
   { role: 'system', content: [{ type: 'text', text: 'in parts' }] },

@@ -5,9 +5,9 @@ import type { Suite } from './suite.js';
 
 const COPY = { ...OWNER, key: 'copy' };
 
-/** Summaries, and copies of sessions. */
+/** Summaries and forks. */
 export function forkCases({ add, clock }: Suite): void {
-  add('keeps a summary beside the messages, in the place of the one before', async (store) => {
+  add('replaces the summary', async (store) => {
     await commitTurns(store, SESSION, 2);
     await store.putSummary(SESSION, 2, { messages: 2, text: 'one question' });
     const messages = [...turn(1), ...turn(2)];
@@ -19,7 +19,7 @@ export function forkCases({ add, clock }: Suite): void {
     await assertLoaded(store, SESSION, { version: 3, messages, summary: { messages: 4, text: "two questions'; --" } });
   });
 
-  add('keeps no summary of another version than the one that is there', async (store) => {
+  add('ignores a summary of another version', async (store) => {
     await commitTurns(store, SESSION, 2);
     for (const version of [0, 1, 3]) await store.putSummary(SESSION, version, { messages: 1, text: 'stale' });
     await store.putSummary(COPY, 0, { messages: 0, text: 'of nothing' });
@@ -27,7 +27,7 @@ export function forkCases({ add, clock }: Suite): void {
     await assertLoaded(store, COPY, { version: 0, messages: [] });
   });
 
-  add('copies a session up to a turn, and both go their own way', async (store) => {
+  add('forks a session at a turn; both continue independently', async (store) => {
     await store.create(SESSION, { metadata: { topic: 'rain' }, messages: turn(1) });
     await store.commit(SESSION, { expected: 1, messages: turn(2), user: 'anna' });
     await store.commit(SESSION, { expected: 2, messages: turn(3) });
@@ -48,7 +48,7 @@ export function forkCases({ add, clock }: Suite): void {
     );
   });
 
-  add('copies no turn, and all turns, where so many are asked for', async (store) => {
+  add('forks with no turn and with all turns', async (store) => {
     await commitTurns(store, SESSION, 2);
     await store.fork(SESSION, 'none', 0);
     await assertLoaded(store, { ...OWNER, key: 'none' }, { version: 0, messages: [] });
@@ -57,7 +57,7 @@ export function forkCases({ add, clock }: Suite): void {
     await assertLoaded(store, { ...OWNER, key: 'all' }, { version: 2, messages: [...turn(1), ...turn(2)] });
   });
 
-  add('copies no session over another, nor over itself', async (store) => {
+  add('refuses to fork over an existing session', async (store) => {
     await commitTurns(store, SESSION, 2);
     await store.create(COPY, { metadata: {}, messages: turn(7) });
     await assert.rejects(store.fork(SESSION, COPY.key, 1), SessionExists);
@@ -66,7 +66,7 @@ export function forkCases({ add, clock }: Suite): void {
     await assertLoaded(store, SESSION, { version: 2, messages: [...turn(1), ...turn(2)] });
   });
 
-  add('copies from and to where a session was deleted', async (store) => {
+  add('forks to the key of a deleted session, and not from one', async (store) => {
     for (const id of [SESSION, COPY, COPY]) {
       const version = await store.version(id);
       await store.commit(id, { expected: version, messages: turn(9) });
@@ -74,7 +74,7 @@ export function forkCases({ add, clock }: Suite): void {
     }
     await store.fork(SESSION, COPY.key, 1);
     await assertLoaded(store, COPY, { version: 4, messages: [] });
-    assert.equal(await store.info(COPY), undefined, 'a deleted session has no copies');
+    assert.equal(await store.info(COPY), undefined, 'no fork of a deleted session');
     for (const n of [1, 2, 3]) await store.commit(SESSION, { expected: n + 1, messages: turn(n) });
     await store.fork(SESSION, COPY.key, 2);
     await assertLoaded(store, COPY, { version: 6, messages: [...turn(1), ...turn(2)] });
@@ -83,7 +83,7 @@ export function forkCases({ add, clock }: Suite): void {
     await assertInfo(store, COPY, { turns: 3, metadata: {} });
   });
 
-  add('copies a summary where all that it covers is copied', async (store) => {
+  add('copies the summary to a fork only if all it covers is copied', async (store) => {
     await commitTurns(store, SESSION, 3);
     const summary = { messages: 4, text: 'two questions' };
     await store.putSummary(SESSION, 3, summary);
@@ -97,7 +97,7 @@ export function forkCases({ add, clock }: Suite): void {
   });
 
   if (clock) {
-    add('takes a copy for a session that was made when it was copied', async (store) => {
+    add('dates a fork from the time of the fork', async (store) => {
       await commitTurns(store, SESSION, 1);
       clock.advance(HOUR);
       await store.fork(SESSION, COPY.key, 1);

@@ -2,27 +2,27 @@ import assert from 'node:assert/strict';
 import { VersionConflict } from '../../contracts/conversation-store.js';
 import type { IdempotencyKey, IdempotencyRecord } from '../../contracts/idempotency-store.js';
 import { assertLoaded, HOUR, MINUTE, SESSION, turn } from './assertions.js';
-import { ODD_KEYS, ODD_TEXTS } from './fixtures.js';
+import { UNUSUAL_KEYS, UNUSUAL_TEXTS } from './fixtures.js';
 import type { Suite } from './suite.js';
 
-/** What was answered to requests that may be repeated. */
+/** Idempotency records. */
 export function idempotencyCases({ add, clock, canReopen }: Suite): void {
-  add('knows nothing of an idempotency key that nobody used', async ({ idempotency }) => {
+  add('has no record of an unused idempotency key', async ({ idempotency }) => {
     assert.equal(await idempotency.get(KEY), undefined);
   });
 
-  add('keeps that tools began under an idempotency key, and in its place what was answered', async ({ idempotency }) => {
+  add('replaces an idempotency record', async ({ idempotency }) => {
     await idempotency.put(record({ result: 'began' }));
     assert.deepEqual(await idempotency.get(KEY), record({ result: 'began' }));
-    for (const text of ODD_TEXTS.filter((odd) => odd.isWellFormed())) {
+    for (const text of UNUSUAL_TEXTS.filter((odd) => odd.isWellFormed())) {
       await idempotency.put(record({ result: { text } }));
       assert.deepEqual(await idempotency.get(KEY), record({ result: { text } }));
     }
   });
 
-  add('takes idempotency keys for data, and tells them apart by project, route and key', async ({ idempotency }) => {
+  add('treats idempotency keys as data and separates them by project, route and key', async ({ idempotency }) => {
     const keys: IdempotencyKey[] = [
-      ...ODD_KEYS.map((key) => ({ ...KEY, key })),
+      ...UNUSUAL_KEYS.map((key) => ({ ...KEY, key })),
       { ...KEY, project: 'other' },
       { ...KEY, route: '/elsewhere' },
       { project: 'a:b', route: 'c', key: 'd' },
@@ -36,7 +36,7 @@ export function idempotencyCases({ add, clock, canReopen }: Suite): void {
     }
   });
 
-  add('keeps an answer together with its turn, or not at all', async (store) => {
+  add('stores an idempotency record together with its turn, or not at all', async (store) => {
     await store.idempotency.put(record({ result: 'began' }));
     const idempotency = record({ result: { text: 'answer' } });
     await assert.rejects(store.commit(SESSION, { expected: 1, messages: turn(1), idempotency }), VersionConflict);
@@ -46,7 +46,7 @@ export function idempotencyCases({ add, clock, canReopen }: Suite): void {
     await assertLoaded(store, SESSION, { version: 1, messages: turn(1) });
   });
 
-  add('does not change with the answer that it was given', async ({ idempotency }) => {
+  add('shares no idempotency record with its callers', async ({ idempotency }) => {
     const result = { text: 'before' };
     const key = { ...KEY };
     await idempotency.put(record({ key, result }));
@@ -56,7 +56,7 @@ export function idempotencyCases({ add, clock, canReopen }: Suite): void {
   });
 
   if (clock) {
-    add('holds what was answered for 24 hours and no longer', async ({ idempotency }) => {
+    add('keeps an idempotency record for 24 hours', async ({ idempotency }) => {
       await idempotency.put(record({ result: 'began' }));
       clock.advance(HOUR);
       await idempotency.put(record({ result: { text: 'answer' } }));
@@ -70,12 +70,12 @@ export function idempotencyCases({ add, clock, canReopen }: Suite): void {
   }
 
   if (canReopen) {
-    add('knows its idempotency keys when it is opened again', async (store, again) => {
+    add('keeps idempotency records across a restart', async (store, reopen) => {
       const other = { ...KEY, key: 'other' };
       await store.idempotency.put(record({ result: 'began' }));
       const idempotency = record({ key: other, result: { text: 'answer' } });
       await store.commit(SESSION, { expected: 0, messages: turn(1), idempotency });
-      const second = await again();
+      const second = await reopen();
       assert.deepEqual(await second.idempotency.get(KEY), record({ result: 'began' }));
       assert.deepEqual(await second.idempotency.get(other), idempotency);
     });

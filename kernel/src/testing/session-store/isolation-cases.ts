@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
-import { assertApart, commitTurns, OWNER, SESSION, tryToSpoil, turn } from './assertions.js';
-import { EVERY_FORM, ODD_KEYS } from './fixtures.js';
+import { assertSeparate, commitTurns, OWNER, SESSION, tryToMutate, turn } from './assertions.js';
+import { EVERY_FORM, UNUSUAL_KEYS } from './fixtures.js';
 import type { Suite } from './suite.js';
 
-/** Sessions are told apart by three values, and nothing is shared with callers. */
+/** Sessions are separate, and no data is shared with callers. */
 export function isolationCases({ add }: Suite): void {
-  add('holds the same key of another project or another agent for another session', async (store) => {
-    await assertApart(store, [
+  add('separates sessions by project, agent and key', async (store) => {
+    await assertSeparate(store, [
       { project: 'acme', agent: 'helper', key: 'k' },
       { project: 'other', agent: 'helper', key: 'k' },
       { project: 'acme', agent: 'billing', key: 'k' },
@@ -14,9 +14,9 @@ export function isolationCases({ add }: Suite): void {
   });
 
   for (const separator of [':', '/', '|', ',', '-', ' ', '","', '\u001f']) {
-    add(`does not mix up sessions whose names hold ${JSON.stringify(separator)}`, async (store) => {
+    add(`separates sessions whose names contain ${JSON.stringify(separator)}`, async (store) => {
       const [ab, bc] = [`a${separator}b`, `b${separator}c`];
-      await assertApart(store, [
+      await assertSeparate(store, [
         { project: ab, agent: 'c', key: 'd' },
         { project: 'a', agent: bc, key: 'd' },
         { project: 'a', agent: 'b', key: `c${separator}d` },
@@ -25,14 +25,14 @@ export function isolationCases({ add }: Suite): void {
     });
   }
 
-  add('takes keys for data: neither paths nor SQL nor patterns, and compared byte for byte', async (store) => {
-    await assertApart(
+  add('treats keys as data, compared byte by byte', async (store) => {
+    await assertSeparate(
       store,
-      ODD_KEYS.map((key) => ({ ...SESSION, key })),
+      UNUSUAL_KEYS.map((key) => ({ ...SESSION, key })),
     );
   });
 
-  add('does not change with the messages that it was given', async (store) => {
+  add('is not affected by later changes to messages it was given', async (store) => {
     const messages = [{ role: 'user' as const, content: [{ type: 'text' as const, text: 'before' }] }];
     await store.commit(SESSION, { expected: 0, messages });
     for (const part of messages[0]?.content ?? []) part.text = 'after';
@@ -40,16 +40,16 @@ export function isolationCases({ add }: Suite): void {
     assert.deepEqual((await store.load(SESSION)).messages, [{ role: 'user', content: [{ type: 'text', text: 'before' }] }]);
   });
 
-  add('does not change with the messages that it gave', async (store) => {
+  add('is not affected by changes to messages it returned', async (store) => {
     await store.commit(SESSION, { expected: 0, messages: EVERY_FORM });
     await store.pendingToolCalls.save(OWNER, ['call_1'], EVERY_FORM);
-    tryToSpoil((await store.load(SESSION)).messages);
-    tryToSpoil((await store.pendingToolCalls.load(OWNER, 'call_1')) ?? []);
+    tryToMutate((await store.load(SESSION)).messages);
+    tryToMutate((await store.pendingToolCalls.load(OWNER, 'call_1')) ?? []);
     assert.deepEqual((await store.load(SESSION)).messages, EVERY_FORM);
     assert.deepEqual(await store.pendingToolCalls.load(OWNER, 'call_1'), EVERY_FORM);
   });
 
-  add('leaves what was loaded as it was when another turn is added', async (store) => {
+  add('does not change a loaded conversation when a turn is added', async (store) => {
     await commitTurns(store, SESSION, 1);
     const before = await store.load(SESSION);
     await store.commit(SESSION, { expected: 1, messages: turn(2) });

@@ -3,14 +3,14 @@ import { conversationId } from '../../contracts/conversation-id.js';
 import type { SessionId, SessionInfo, SessionPage } from '../../contracts/conversation-store.js';
 import type { SessionStore } from '../../contracts/session-store.js';
 import { HOUR, OWNER, turn } from './assertions.js';
-import { HOSTILE, ODD_KEYS } from './fixtures.js';
+import { INJECTIONS, UNUSUAL_KEYS } from './fixtures.js';
 import type { Suite } from './suite.js';
 
 const PROJECT = OWNER.project;
 
 /** Lists of sessions. */
 export function listCases({ add, clock }: Suite): void {
-  /** Makes sessions one after the other; some of them in the same millisecond. */
+  /** Creates sessions one by one, some in the same millisecond. */
   const make = async (store: SessionStore, ids: readonly SessionId[]) => {
     for (const [n, id] of ids.entries()) {
       await store.create(id, { metadata: {}, messages: [] });
@@ -18,7 +18,7 @@ export function listCases({ add, clock }: Suite): void {
     }
   };
 
-  add('lists the sessions of one project in the order in which they were made', async (store) => {
+  add('lists the sessions of a project in the order of creation', async (store) => {
     const ids = named(['d', 'a', 'c', 'b', 'e']);
     await make(store, [...ids, { ...OWNER, project: 'other', key: 'x' }]);
     await store.commit(of('a'), { expected: 0, messages: turn(1), user: 'anna' });
@@ -27,10 +27,10 @@ export function listCases({ add, clock }: Suite): void {
     for (const info of found) assert.deepEqual(info, await store.info(info.id));
     assert.deepEqual(keysOf(await store.list(PROJECT, { limit: 10, order: 'desc' })), ['e', 'b', 'c', 'a', 'd']);
     assert.deepEqual(keysOf(await store.list('other', { limit: 10, order: 'desc' })), ['x']);
-    assert.deepEqual(await store.list('nobody', { limit: 10, order: 'desc' }), []);
+    assert.deepEqual(await store.list('unknown', { limit: 10, order: 'desc' }), []);
   });
 
-  add('lists page after page, each session once, whatever happens to it meanwhile', async (store) => {
+  add('lists each session on exactly one page, even if sessions change meanwhile', async (store) => {
     await make(store, named(['a', 'b', 'c', 'd', 'e', 'f', 'g']));
     for (const order of ['asc', 'desc'] as const) {
       const pages = await walk(store, { limit: 2, order }, async (last) => {
@@ -47,7 +47,7 @@ export function listCases({ add, clock }: Suite): void {
     }
   });
 
-  add('lists the sessions of one user, and those of some agents', async (store) => {
+  add('filters lists by user and by agents', async (store) => {
     const ids = ['helper', 'billing', 'search'].flatMap((agent) => named(['a', 'b', 'c'], agent));
     await make(store, ids);
     for (const id of ids.filter(({ key }) => key !== 'c')) {
@@ -58,28 +58,28 @@ export function listCases({ add, clock }: Suite): void {
       (await store.list(PROJECT, { limit: 10, order: 'asc', ...page })).map(({ id }) => `${id.agent} ${id.key}`);
     assert.deepEqual(await list({ user: 'anna' }), ['helper a', 'billing a', 'search a']);
     assert.deepEqual(await list({ user: 'anna', order: 'desc', limit: 2 }), ['search a', 'billing a']);
-    assert.deepEqual(await list({ user: 'nobody' }), []);
+    assert.deepEqual(await list({ user: 'unknown' }), []);
     assert.deepEqual(await list({ agents: ['search'] }), ['search a', 'search b', 'search c']);
-    assert.deepEqual(await list({ agents: ['search', 'helper', 'nobody'], user: 'ben' }), ['helper b', 'search b']);
+    assert.deepEqual(await list({ agents: ['search', 'helper', 'unknown'], user: 'ben' }), ['helper b', 'search b']);
     assert.deepEqual(await list({ agents: [] }), []);
-    assert.deepEqual(await list({ agents: ['nobody'] }), []);
+    assert.deepEqual(await list({ agents: ['unknown'] }), []);
 
     const only = { user: 'ben', agents: ['helper', 'search'] };
     assert.deepEqual(await walk(store, { limit: 1, order: 'desc', ...only }), [['b'], ['b']]);
     const after = conversationId({ project: PROJECT, agent: 'helper', key: 'a' });
     assert.deepEqual(await list({ ...only, after }), ['helper b', 'search b'], 'after a session of another user');
     await store.commit({ project: PROJECT, agent: 'helper', key: 'b' }, { expected: 1, messages: turn(2), user: 'anna' });
-    assert.deepEqual(await list(only), ['search b'], 'the newest turn tells the user');
+    assert.deepEqual(await list(only), ['search b'], 'the latest turn names the user');
   });
 
-  add('lists nothing after a session that is not there', async (store) => {
+  add('lists nothing after an unknown session', async (store) => {
     await make(store, named(['a', 'b', 'c']));
     const elsewhere = { ...OWNER, project: 'other', key: 'a' };
     const another = { ...OWNER, agent: 'billing', key: 'a' };
     await make(store, [elsewhere, another]);
     await store.delete(of('b'));
     for (const order of ['asc', 'desc'] as const) {
-      for (const after of [of('b'), of('nobody'), elsewhere].map(conversationId))
+      for (const after of [of('b'), of('unknown'), elsewhere].map(conversationId))
         assert.deepEqual(await store.list(PROJECT, { limit: 10, order, after }), []);
       const agents = [OWNER.agent];
       assert.deepEqual(await store.list(PROJECT, { limit: 10, order, after: conversationId(another), agents }), []);
@@ -87,8 +87,8 @@ export function listCases({ add, clock }: Suite): void {
     assert.deepEqual(keysOf(await store.list(PROJECT, { limit: 10, order: 'asc', after: conversationId(of('c')) })), ['a']);
   });
 
-  add('S-18 takes every value of a filter for data', async (store) => {
-    const values = [...HOSTILE, ...ODD_KEYS];
+  add('S-18 treats every filter value as data', async (store) => {
+    const values = [...INJECTIONS, ...UNUSUAL_KEYS];
     for (const value of values) {
       await store.commit({ project: PROJECT, agent: value, key: 'k' }, { expected: 0, messages: turn(1), user: value });
       await store.commit({ project: value, agent: 'helper', key: 'k' }, { expected: 0, messages: turn(1), user: 'anna' });
@@ -127,7 +127,7 @@ function keysOf(found: readonly SessionInfo[]): readonly string[] {
   return found.map(({ id }) => id.key);
 }
 
-/** The keys of all pages, one after the other. */
+/** Returns the keys of each page. */
 async function walk(store: SessionStore, page: SessionPage, between?: (last: SessionId) => Promise<void>) {
   const pages: (readonly string[])[] = [];
   let after: string | undefined;

@@ -2,38 +2,38 @@ import assert from 'node:assert/strict';
 import { VersionConflict } from '../../contracts/conversation-store.js';
 import type { Message } from '../../contracts/message.js';
 import { assertLoaded, commitTurns, SESSION, turn } from './assertions.js';
-import { EVERY_FORM, ODD_TEXTS } from './fixtures.js';
+import { EVERY_FORM, UNUSUAL_TEXTS } from './fixtures.js';
 import type { Suite } from './suite.js';
 
-/** Turns: what is loaded is what was committed, all or nothing. */
+/** Turns: begin, commit, abandon, recover. */
 export function turnCases({ add, canReopen }: Suite): void {
-  add('has version 0 and no messages for a session that nobody has used', async (store) => {
+  add('loads version 0 and no messages for an unknown session', async (store) => {
     await assertLoaded(store, SESSION, { version: 0, messages: [] });
   });
 
-  add('keeps messages of every form as they are', async (store) => {
+  add('keeps every kind of message unchanged', async (store) => {
     await store.commit(SESSION, { expected: 0, messages: EVERY_FORM });
     await assertLoaded(store, SESSION, { version: 1, messages: EVERY_FORM });
   });
 
-  add('keeps text that databases and encodings stumble over', async (store) => {
-    const messages: Message[] = ODD_TEXTS.map((content) => ({ role: 'user', content }));
+  add('keeps text that is difficult for databases and encodings', async (store) => {
+    const messages: Message[] = UNUSUAL_TEXTS.map((content) => ({ role: 'user', content }));
     await store.commit(SESSION, { expected: 0, messages });
     assert.deepEqual((await store.load(SESSION)).messages, messages);
   });
 
-  add('adds turn after turn, and counts them', async (store) => {
+  add('appends turns and counts them', async (store) => {
     await commitTurns(store, SESSION, 3);
     await assertLoaded(store, SESSION, { version: 3, messages: [...turn(1), ...turn(2), ...turn(3)] });
   });
 
-  add('keeps a long turn whole', async (store) => {
+  add('keeps a long turn', async (store) => {
     const messages: Message[] = Array.from({ length: 500 }, (_, i) => ({ role: 'user', content: `${i} ${'x'.repeat(2000)}` }));
     await store.commit(SESSION, { expected: 0, messages });
     assert.deepEqual((await store.load(SESSION)).messages, messages);
   });
 
-  add('refuses a commit to another version than the loaded one, and keeps what was there', async (store) => {
+  add('refuses a commit to another version and changes nothing', async (store) => {
     await commitTurns(store, SESSION, 2);
     for (const expected of [0, 1, 3]) {
       await assert.rejects(store.commit(SESSION, { expected, messages: turn(9) }), VersionConflict, `expected: ${expected}`);
@@ -41,12 +41,12 @@ export function turnCases({ add, canReopen }: Suite): void {
     await assertLoaded(store, SESSION, { version: 2, messages: [...turn(1), ...turn(2)] });
   });
 
-  add('refuses a commit to a later version of a session that nobody has used', async (store) => {
+  add('refuses a commit to a later version of an unknown session', async (store) => {
     await assert.rejects(store.commit(SESSION, { expected: 1, messages: turn(9) }), VersionConflict);
     await assertLoaded(store, SESSION, { version: 0, messages: [] });
   });
 
-  add('shows nothing of a turn that has begun, until it is committed', async (store) => {
+  add('shows nothing of a turn before its commit', async (store) => {
     await commitTurns(store, SESSION, 1);
     await store.begin(SESSION, { turnId: 'turn_2', input: [{ role: 'user', content: 'question 2' }] });
     await assertLoaded(store, SESSION, { version: 1, messages: turn(1) });
@@ -54,17 +54,17 @@ export function turnCases({ add, canReopen }: Suite): void {
     await assertLoaded(store, SESSION, { version: 2, messages: [...turn(1), ...turn(2)] });
   });
 
-  add('leaves the conversation as it was when a turn is taken back', async (store) => {
+  add('leaves the conversation unchanged when a turn is abandoned', async (store) => {
     await commitTurns(store, SESSION, 1);
     await store.begin(SESSION, { turnId: 'turn_2', input: turn(2) });
     await store.abandon(SESSION, 'turn_2');
     await store.abandon(SESSION, 'turn_2');
-    await store.abandon({ ...SESSION, key: 'nobody' }, 'turn_3');
+    await store.abandon({ ...SESSION, key: 'unknown' }, 'turn_3');
     await assertLoaded(store, SESSION, { version: 1, messages: turn(1) });
     await store.commit(SESSION, { expected: 1, messages: turn(3) });
   });
 
-  add('has nothing to recover of turns that ended, and tells of none that runs now', async (store) => {
+  add('recovers neither ended nor running turns', async (store) => {
     await store.begin(SESSION, { turnId: 'turn_1', input: turn(1) });
     await store.commit(SESSION, { turnId: 'turn_1', expected: 0, messages: turn(1) });
     await store.begin(SESSION, { turnId: 'turn_2', input: turn(2) });
@@ -72,13 +72,13 @@ export function turnCases({ add, canReopen }: Suite): void {
     assert.deepEqual(await store.recover(), []);
   });
 
-  add('tells the version alone', async (store) => {
+  add('returns the version', async (store) => {
     assert.equal(await store.version(SESSION), 0);
     await commitTurns(store, SESSION, 2);
     assert.equal(await store.version(SESSION), 2);
   });
 
-  add('lets exactly one of several commits at the same time win', async (store) => {
+  add('accepts exactly one of several concurrent commits', async (store) => {
     const attempts = Array.from({ length: 8 }, (_, i) => store.commit(SESSION, { expected: 0, messages: turn(i) }));
     const results = await Promise.allSettled(attempts);
     const winner = results.findIndex((result) => result.status === 'fulfilled');
@@ -90,18 +90,18 @@ export function turnCases({ add, canReopen }: Suite): void {
   });
 
   if (canReopen) {
-    add('has what was committed when it is opened again, and goes on from there', async (store, again) => {
+    add('keeps committed turns across a restart', async (store, reopen) => {
       await store.commit(SESSION, { expected: 0, messages: EVERY_FORM });
       await commitTurns(store, { ...SESSION, key: 'ben' }, 2);
-      const second = await again();
+      const second = await reopen();
       assert.equal(await second.version(SESSION), 1);
       await assertLoaded(second, SESSION, { version: 1, messages: EVERY_FORM });
       assert.equal(await second.version({ ...SESSION, key: 'ben' }), 2);
       await second.commit(SESSION, { expected: 1, messages: turn(2) });
-      await assertLoaded(await again(), SESSION, { version: 2, messages: [...EVERY_FORM, ...turn(2)] });
+      await assertLoaded(await reopen(), SESSION, { version: 2, messages: [...EVERY_FORM, ...turn(2)] });
     });
 
-    add('tells once of turns that only began before it was opened again, with what the caller had said', async (store, again) => {
+    add('recovers interrupted turns with their input, each once', async (store, reopen) => {
       const elsewhere = { project: 'other', agent: 'billing', key: 'new' };
       await commitTurns(store, SESSION, 1);
       await store.begin(SESSION, { turnId: 'turn_2', input: EVERY_FORM });
@@ -110,18 +110,18 @@ export function turnCases({ add, canReopen }: Suite): void {
       await store.commit(SESSION, { turnId: 'turn_4', expected: 1, messages: turn(4) });
       await store.abandon(SESSION, 'turn_5');
 
-      const second = await again();
+      const second = await reopen();
       await second.begin(SESSION, { turnId: 'turn_6', input: turn(6) });
       const interrupted = [...(await second.recover())].sort((a, b) => a.turnId.localeCompare(b.turnId));
       assert.deepEqual(interrupted, [
         { id: SESSION, turnId: 'turn_2', input: EVERY_FORM },
         { id: elsewhere, turnId: 'turn_3', input: turn(3) },
       ]);
-      assert.deepEqual(await second.recover(), [], 'told a second time');
+      assert.deepEqual(await second.recover(), [], 'recovered twice');
       await assertLoaded(second, SESSION, { version: 2, messages: [...turn(1), ...turn(4)] });
       assert.equal(await second.version(elsewhere), 0);
       await second.commit(SESSION, { turnId: 'turn_6', expected: 2, messages: turn(6) });
-      assert.deepEqual(await (await again()).recover(), [], 'told after another start');
+      assert.deepEqual(await (await reopen()).recover(), [], 'recovered after another restart');
     });
   }
 }

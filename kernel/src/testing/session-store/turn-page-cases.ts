@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import type { TurnPage } from '../../contracts/conversation-store.js';
-import { commitTurns, SESSION, tryToSpoil, turn } from './assertions.js';
+import { commitTurns, SESSION, tryToMutate, turn } from './assertions.js';
 import { EVERY_FORM } from './fixtures.js';
 import type { Suite } from './suite.js';
 
-/** Messages turn by turn. */
+/** Pages of turns. */
 export function turnPageCases({ add }: Suite): void {
   const pages: readonly (readonly [page: TurnPage, turns: readonly number[]])[] = [
     [{ limit: 10, order: 'asc' }, [1, 2, 3, 4, 5]],
@@ -23,7 +23,7 @@ export function turnPageCases({ add }: Suite): void {
     [{ limit: 2, order: 'desc', after: 0 }, []],
   ];
 
-  add('gives the messages turn by turn, in pages of whole turns', async (store) => {
+  add('returns messages in pages of whole turns', async (store) => {
     await commitTurns(store, SESSION, 5);
     for (const [page, turns] of pages) {
       const expected = turns.map((n) => ({ turn: n, messages: turn(n) }));
@@ -31,7 +31,7 @@ export function turnPageCases({ add }: Suite): void {
     }
   });
 
-  add('gives the turns of a session that began anew under the same numbers as those of any other', async (store) => {
+  add('numbers the turns of a session that replaces a deleted one from 1', async (store) => {
     await commitTurns(store, SESSION, 2);
     await store.delete(SESSION);
     for (let n = 1; n <= 5; n++) await store.commit(SESSION, { expected: n + 2, messages: turn(n) });
@@ -41,7 +41,7 @@ export function turnPageCases({ add }: Suite): void {
     }
   });
 
-  add('gives long turns, and turns without messages, as they were committed', async (store) => {
+  add('returns long turns and turns without messages unchanged', async (store) => {
     const turns = [turn(1), [], [...EVERY_FORM, ...EVERY_FORM], turn(4)];
     for (const [expected, messages] of turns.entries()) await store.commit(SESSION, { expected, messages });
     const found = await store.turns(SESSION, { limit: 10, order: 'asc' });
@@ -49,7 +49,7 @@ export function turnPageCases({ add }: Suite): void {
       found,
       turns.map((messages, i) => ({ turn: i + 1, messages })),
     );
-    for (const { messages } of found) tryToSpoil(messages);
+    for (const { messages } of found) tryToMutate(messages);
     assert.deepEqual(await store.turns(SESSION, { limit: 1, order: 'asc' }), [{ turn: 1, messages: turn(1) }]);
   });
 }

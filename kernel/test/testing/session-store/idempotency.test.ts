@@ -2,9 +2,9 @@ import t from 'tap';
 import type { IdempotencyKey, IdempotencyRecord, SessionId, TurnCommit } from '../../../src/index.js';
 import { broken, PlainStore } from './plain-store.js';
 
-t.test('idempotency keys that are told apart too little, kept too long, or kept without their turn', async (t) => {
-  const apart = 'takes idempotency keys for data, and tells them apart by project, route and key';
-  const together = 'keeps an answer together with its turn, or not at all';
+t.test('finds faulty idempotency records', async (t) => {
+  const apart = 'treats idempotency keys as data and separates them by project, route and key';
+  const together = 'stores an idempotency record together with its turn, or not at all';
   class NoTenants extends PlainStore {
     override answerKeyOf({ route, key }: IdempotencyKey) {
       return JSON.stringify([route, key]);
@@ -39,7 +39,7 @@ t.test('idempotency keys that are told apart too little, kept too long, or kept 
       this.kept.answers.set(this.answerKeyOf(record.key), { record: structuredClone(record), until: Number.POSITIVE_INFINITY });
     }
   }
-  t.same(await broken(Forever), ['holds what was answered for 24 hours and no longer']);
+  t.same(await broken(Forever), ['keeps an idempotency record for 24 hours']);
 
   class Shares extends PlainStore {
     override putAnswer(record: IdempotencyRecord) {
@@ -47,14 +47,12 @@ t.test('idempotency keys that are told apart too little, kept too long, or kept 
       this.kept.answers.set(this.answerKeyOf(record.key), { record, until: this.clock.monotonic() + 24 * 3_600_000 });
     }
   }
-  t.same(await broken(Shares), ['does not change with the answer that it was given']);
+  t.same(await broken(Shares), ['shares no idempotency record with its callers']);
 
   class FirstStays extends PlainStore {
     override putAnswer(record: IdempotencyRecord) {
       if (!this.kept.answers.has(this.answerKeyOf(record.key))) super.putAnswer(record);
     }
   }
-  t.ok(
-    (await broken(FirstStays)).includes('keeps that tools began under an idempotency key, and in its place what was answered'),
-  );
+  t.ok((await broken(FirstStays)).includes('replaces an idempotency record'));
 });

@@ -2,29 +2,29 @@ import t from 'tap';
 import type { Message, SessionId, TurnCommit } from '../../../src/index.js';
 import { broken, PlainStore } from './plain-store.js';
 
-t.test('sessions that are told apart too little or too much', async (t) => {
+t.test('finds sessions that are not separate', async (t) => {
   class NoTenants extends PlainStore {
     override keyOf({ key }: SessionId) {
       return key;
     }
   }
-  t.ok((await broken(NoTenants)).includes('holds the same key of another project or another agent for another session'));
+  t.ok((await broken(NoTenants)).includes('separates sessions by project, agent and key'));
 
   class Joined extends PlainStore {
     override keyOf({ project, agent, key }: SessionId) {
       return `${project}:${agent}:${key}`;
     }
   }
-  t.same(await broken(Joined), ['does not mix up sessions whose names hold ":"']);
+  t.same(await broken(Joined), ['separates sessions whose names contain ":"']);
 
   class Quoted extends PlainStore {
     override keyOf({ project, agent, key }: SessionId) {
       return `["${project}","${agent}","${key}"]`;
     }
   }
-  t.same(await broken(Quoted), ['does not mix up sessions whose names hold "\\",\\""']);
+  t.same(await broken(Quoted), ['separates sessions whose names contain "\\",\\""']);
 
-  const odd = 'takes keys for data: neither paths nor SQL nor patterns, and compared byte for byte';
+  const odd = 'treats keys as data, compared byte by byte';
   const foldings: ((key: string) => string)[] = [
     (key) => key.toLowerCase(),
     (key) => key.trim(),
@@ -42,21 +42,21 @@ t.test('sessions that are told apart too little or too much', async (t) => {
   }
 });
 
-t.test('data that is shared with callers', async (t) => {
+t.test('finds data shared with callers', async (t) => {
   class SharesIn extends PlainStore {
     override async commit(id: SessionId, turn: TurnCommit) {
       await super.commit(id, turn);
       this.sessions.get(this.keyOf(id))?.turns.splice(-1, 1, turn.messages);
     }
   }
-  t.ok((await broken(SharesIn)).includes('does not change with the messages that it was given'));
+  t.ok((await broken(SharesIn)).includes('is not affected by later changes to messages it was given'));
 
   class SharesOut extends PlainStore {
     override async load(id: SessionId) {
       return this.loaded(id);
     }
   }
-  t.same(await broken(SharesOut), ['does not change with the messages that it gave']);
+  t.same(await broken(SharesOut), ['is not affected by changes to messages it returned']);
 
   class Growing extends PlainStore {
     readonly lent = new Map<string, Message[]>();
@@ -71,7 +71,7 @@ t.test('data that is shared with callers', async (t) => {
       this.lent.get(this.keyOf(id))?.push(...turn.messages);
     }
   }
-  t.ok((await broken(Growing)).includes('leaves what was loaded as it was when another turn is added'));
+  t.ok((await broken(Growing)).includes('does not change a loaded conversation when a turn is added'));
 
   class Frozen extends PlainStore {
     override async load(id: SessionId) {

@@ -2,7 +2,7 @@ import t from 'tap';
 import type { Message, PendingToolCallsOwner } from '../../../src/index.js';
 import { broken, PlainStore } from './plain-store.js';
 
-t.test('faulty pending tool calls', async (t) => {
+t.test('finds faulty pending tool calls', async (t) => {
   class OneOwner extends PlainStore {
     override async loadCalls(owner: PendingToolCallsOwner, callId: string) {
       for (const key of this.calls.keys()) if (key.endsWith(`,${JSON.stringify(callId)}]`)) return this.calls.get(key)?.messages;

@@ -2,13 +2,13 @@ import t from 'tap';
 import type { Metadata, NewSession, SessionId, SessionPage, Summary, TurnCommit, TurnPage } from '../../../src/index.js';
 import { caught, type Kept, PlainStore } from './plain-store.js';
 
-t.test('sessions that are made badly, or known badly', async (t) => {
+t.test('finds faulty creation and metadata of sessions', async (t) => {
   class Over extends PlainStore {
     override async create(id: SessionId, { metadata, messages }: NewSession) {
       this.add(id, { metadata, turns: messages.length > 0 ? [messages] : [] });
     }
   }
-  t.ok(await caught(Over, 'makes no session where there is one'));
+  t.ok(await caught(Over, 'creates no session over an existing one'));
 
   class Seeds extends PlainStore {
     override async create(id: SessionId, { metadata, messages }: NewSession) {
@@ -16,14 +16,14 @@ t.test('sessions that are made badly, or known badly', async (t) => {
       this.sessions.get(this.keyOf(id))?.turns.push(messages);
     }
   }
-  t.ok(await caught(Seeds, 'makes a session before its first turn'), 'no messages are no turn');
+  t.ok(await caught(Seeds, 'creates a session before its first turn'), 'no messages are no turn');
 
   class Bare extends PlainStore {
     override async create(id: SessionId, { messages }: NewSession) {
       await super.create(id, { metadata: {}, messages });
     }
   }
-  t.ok(await caught(Bare, 'makes a session before its first turn'));
+  t.ok(await caught(Bare, 'creates a session before its first turn'));
 
   class Makes extends PlainStore {
     override async setMetadata(id: SessionId, metadata: Metadata) {
@@ -31,7 +31,7 @@ t.test('sessions that are made badly, or known badly', async (t) => {
       await super.setMetadata(id, metadata);
     }
   }
-  t.ok(await caught(Makes, 'knows nothing of a session that nobody has used, and does nothing to it'));
+  t.ok(await caught(Makes, 'ignores changes to a session that does not exist'));
 
   class Everywhere extends PlainStore {
     override async find(_: string, conversation: string) {
@@ -43,14 +43,14 @@ t.test('sessions that are made badly, or known badly', async (t) => {
       return undefined;
     }
   }
-  t.ok(await caught(Everywhere, 'knows a session by its three values, and by its opaque id in its project alone'));
+  t.ok(await caught(Everywhere, 'finds a session by its id, and by its opaque id within its project only'));
 
   class Merges extends PlainStore {
     override async setMetadata(id: SessionId, metadata: Metadata) {
       await super.setMetadata(id, { ...(await this.info(id))?.metadata, ...metadata });
     }
   }
-  t.ok(await caught(Merges, 'keeps what was attached, in the place of what was attached before'));
+  t.ok(await caught(Merges, 'replaces metadata'));
 
   class Poisoned extends PlainStore {
     override async setMetadata(id: SessionId, metadata: Metadata) {
@@ -59,14 +59,14 @@ t.test('sessions that are made badly, or known badly', async (t) => {
       await super.setMetadata(id, copy);
     }
   }
-  t.ok(await caught(Poisoned, 'S-19 refuses metadata with a __proto__, or keeps it as data'));
+  t.ok(await caught(Poisoned, 'S-19 refuses metadata with a key __proto__, or keeps it as data'));
 
   class Shares extends PlainStore {
     override async setMetadata(id: SessionId, metadata: Metadata) {
       Object.assign(this.sessions.get(this.keyOf(id)) ?? {}, { metadata });
     }
   }
-  t.ok(await caught(Shares, 'does not change with the metadata that it was given, nor with what it gave'));
+  t.ok(await caught(Shares, 'shares no metadata with its callers'));
 
   class Forgets extends PlainStore {
     override async commit(id: SessionId, turn: TurnCommit) {
@@ -74,7 +74,7 @@ t.test('sessions that are made badly, or known badly', async (t) => {
       Object.assign(this.sessions.get(this.keyOf(id)) ?? {}, { user: turn.user });
     }
   }
-  t.ok(await caught(Forgets, 'keeps who is talking, as the newest turn says that says it'));
+  t.ok(await caught(Forgets, 'keeps the user of the latest turn that names one'));
 
   class Touches extends PlainStore {
     override async load(id: SessionId) {
@@ -82,7 +82,7 @@ t.test('sessions that are made badly, or known badly', async (t) => {
       return super.load(id);
     }
   }
-  t.ok(await caught(Touches, 'keeps when a session was made, and when it was changed'));
+  t.ok(await caught(Touches, 'keeps the times of creation and of the last change'));
 
   class Forgetful extends PlainStore {
     constructor(clock: PlainStore['clock'], kept: Kept) {
@@ -90,11 +90,11 @@ t.test('sessions that are made badly, or known badly', async (t) => {
       for (const session of kept.sessions.values()) Object.assign(session, { metadata: {} });
     }
   }
-  t.ok(await caught(Forgetful, 'knows what it knew of its sessions when it is opened again'));
+  t.ok(await caught(Forgetful, 'keeps sessions across a restart'));
 });
 
-t.test('turns that are paged badly', async (t) => {
-  const pages = 'gives the messages turn by turn, in pages of whole turns';
+t.test('finds faulty pages of turns', async (t) => {
+  const pages = 'returns messages in pages of whole turns';
   class Messages extends PlainStore {
     override async turns(id: SessionId, page: TurnPage) {
       const turns = await super.turns(id, { ...page, limit: 100 });
@@ -119,20 +119,20 @@ t.test('turns that are paged badly', async (t) => {
       return (await super.turns(id, page)).map(({ turn, messages }) => ({ turn: base + turn, messages }));
     }
   }
-  t.ok(await caught(Versions, 'gives the turns of a session that began anew under the same numbers as those of any other'));
+  t.ok(await caught(Versions, 'numbers the turns of a session that replaces a deleted one from 1'));
 
   class NoEmpty extends PlainStore {
     override async turns(id: SessionId, page: TurnPage) {
       return (await super.turns(id, page)).filter(({ messages }) => messages.length > 0);
     }
   }
-  t.ok(await caught(NoEmpty, 'gives long turns, and turns without messages, as they were committed'));
+  t.ok(await caught(NoEmpty, 'returns long turns and turns without messages unchanged'));
 });
 
-t.test('lists that show too much, too little, or in another order', async (t) => {
-  const order = 'lists the sessions of one project in the order in which they were made';
-  const pages = 'lists page after page, each session once, whatever happens to it meanwhile';
-  const filters = 'lists the sessions of one user, and those of some agents';
+t.test('finds faulty lists', async (t) => {
+  const order = 'lists the sessions of a project in the order of creation';
+  const pages = 'lists each session on exactly one page, even if sessions change meanwhile';
+  const filters = 'filters lists by user and by agents';
   class NoTenants extends PlainStore {
     override async list(_: string, page: SessionPage) {
       const projects = new Set([...this.sessions.values()].map(({ id }) => id.project));
@@ -160,7 +160,7 @@ t.test('lists that show too much, too little, or in another order', async (t) =>
       return all.slice(Math.max(last, 0)).slice(0, page.limit);
     }
   }
-  t.ok(await caught(Repeats, 'lists nothing after a session that is not there'));
+  t.ok(await caught(Repeats, 'lists nothing after an unknown session'));
 
   class LimitsFirst extends PlainStore {
     override async list(project: string, { user, ...page }: SessionPage) {
@@ -189,7 +189,7 @@ t.test('lists that show too much, too little, or in another order', async (t) =>
       return all.filter((info) => user === undefined || pattern.test(info.user ?? ''));
     }
   }
-  t.ok(await caught(Patterns, 'S-18 takes every value of a filter for data'));
+  t.ok(await caught(Patterns, 'S-18 treats every filter value as data'));
 
   class Trims extends PlainStore {
     override async list(project: string, { agents, ...page }: SessionPage) {
@@ -199,23 +199,23 @@ t.test('lists that show too much, too little, or in another order', async (t) =>
       );
     }
   }
-  t.ok(await caught(Trims, 'S-18 takes every value of a filter for data'));
+  t.ok(await caught(Trims, 'S-18 treats every filter value as data'));
 });
 
-t.test('summaries and copies that are wrong', async (t) => {
+t.test('finds faulty summaries and forks', async (t) => {
   class Stale extends PlainStore {
     override async putSummary(id: SessionId, _: number, summary: Summary) {
       await super.putSummary(id, this.versionOf(id), summary);
     }
   }
-  t.ok(await caught(Stale, 'keeps no summary of another version than the one that is there'));
+  t.ok(await caught(Stale, 'ignores a summary of another version'));
 
   class First extends PlainStore {
     override async putSummary(id: SessionId, version: number, summary: Summary) {
       if (!this.sessions.get(this.keyOf(id))?.summary) await super.putSummary(id, version, summary);
     }
   }
-  t.ok(await caught(First, 'keeps a summary beside the messages, in the place of the one before'));
+  t.ok(await caught(First, 'replaces the summary'));
 
   class Drops extends PlainStore {
     override async commit(id: SessionId, turn: TurnCommit) {
@@ -223,7 +223,7 @@ t.test('summaries and copies that are wrong', async (t) => {
       Object.assign(this.sessions.get(this.keyOf(id)) ?? {}, { summary: undefined });
     }
   }
-  t.ok(await caught(Drops, 'keeps a summary beside the messages, in the place of the one before'));
+  t.ok(await caught(Drops, 'replaces the summary'));
 
   class Aliases extends PlainStore {
     override async fork(id: SessionId, key: string, turns: number) {
@@ -235,7 +235,7 @@ t.test('summaries and copies that are wrong', async (t) => {
       }
     }
   }
-  t.ok(await caught(Aliases, 'copies a session up to a turn, and both go their own way'));
+  t.ok(await caught(Aliases, 'forks a session at a turn; both continue independently'));
 
   class Onto extends PlainStore {
     override async fork(id: SessionId, key: string, turns: number) {
@@ -243,7 +243,7 @@ t.test('summaries and copies that are wrong', async (t) => {
       await super.fork(id, key, turns);
     }
   }
-  t.ok(await caught(Onto, 'copies no session over another, nor over itself'));
+  t.ok(await caught(Onto, 'refuses to fork over an existing session'));
 
   class Anew extends PlainStore {
     override async fork(id: SessionId, key: string, turns: number) {
@@ -251,7 +251,7 @@ t.test('summaries and copies that are wrong', async (t) => {
       await super.fork(id, key, turns);
     }
   }
-  t.ok(await caught(Anew, 'copies from and to where a session was deleted'));
+  t.ok(await caught(Anew, 'forks to the key of a deleted session, and not from one'));
 
   class WholeSummary extends PlainStore {
     override async fork(id: SessionId, key: string, turns: number) {
@@ -260,7 +260,7 @@ t.test('summaries and copies that are wrong', async (t) => {
       Object.assign(this.sessions.get(this.keyOf({ ...id, key })) ?? {}, { summary });
     }
   }
-  t.ok(await caught(WholeSummary, 'copies a summary where all that it covers is copied'));
+  t.ok(await caught(WholeSummary, 'copies the summary to a fork only if all it covers is copied'));
 
   class Backdated extends PlainStore {
     override async fork(id: SessionId, key: string, turns: number) {
@@ -269,12 +269,12 @@ t.test('summaries and copies that are wrong', async (t) => {
       Object.assign(this.sessions.get(this.keyOf({ ...id, key })) ?? {}, { createdAt });
     }
   }
-  t.ok(await caught(Backdated, 'takes a copy for a session that was made when it was copied'));
+  t.ok(await caught(Backdated, 'dates a fork from the time of the fork'));
 });
 
-t.test('deletions that leave something, or take too much', async (t) => {
-  const all = 'deletes a session with all that came of it';
-  const conflict = 'refuses a commit by whoever loaded the session before it was deleted';
+t.test('finds incomplete and excessive deletions', async (t) => {
+  const all = 'deletes a session completely';
+  const conflict = 'refuses commits that loaded the session before its deletion';
   class NoTombstone extends PlainStore {
     override async delete(id: SessionId) {
       const wasThere = await super.delete(id);
@@ -312,7 +312,7 @@ t.test('deletions that leave something, or take too much', async (t) => {
       return super.delete(id);
     }
   }
-  t.ok(await caught(ByKey, 'deletes that session and no other'));
+  t.ok(await caught(ByKey, 'deletes no other session'));
 
   class KeepsMetadata extends PlainStore {
     readonly old = new Map<string, Metadata>();
@@ -324,7 +324,7 @@ t.test('deletions that leave something, or take too much', async (t) => {
       return super.add(id, { metadata: this.old.get(this.keyOf(id)) ?? {}, ...more });
     }
   }
-  t.ok(await caught(KeepsMetadata, 'begins anew with a turn where a session was deleted'));
+  t.ok(await caught(KeepsMetadata, 'starts a new session over a deleted one by a turn'));
 
   class FromZero extends PlainStore {
     override async create(id: SessionId, session: NewSession) {
@@ -332,7 +332,7 @@ t.test('deletions that leave something, or take too much', async (t) => {
       await super.create(id, session);
     }
   }
-  t.ok(await caught(FromZero, 'begins anew without a turn where a session was deleted'));
+  t.ok(await caught(FromZero, 'starts a new session over a deleted one without a turn'));
 
   class TakesAnswers extends PlainStore {
     override async delete(id: SessionId) {
@@ -340,14 +340,14 @@ t.test('deletions that leave something, or take too much', async (t) => {
       return super.delete(id);
     }
   }
-  t.ok(await caught(TakesAnswers, 'knows what was answered in a session that was deleted'));
+  t.ok(await caught(TakesAnswers, 'keeps idempotency records of a deleted session'));
 
   class Forever extends PlainStore {
     override buried(id: SessionId) {
       return this.kept.tombstones.get(this.keyOf(id))?.version ?? 0;
     }
   }
-  t.ok(await caught(Forever, 'remembers the version of a deleted session for 30 days and no longer'));
+  t.ok(await caught(Forever, 'keeps the version of a deleted session for 30 days'));
 
   class InPlace extends PlainStore {
     readonly created = new Map<string, number>();
@@ -357,7 +357,7 @@ t.test('deletions that leave something, or take too much', async (t) => {
       return session;
     }
   }
-  t.ok(await caught(InPlace, 'takes a session that begins anew for another than the deleted one'));
+  t.ok(await caught(InPlace, 'dates a session that replaces a deleted one from its own creation'));
 
   class LeavesTurns extends PlainStore {
     override async delete(id: SessionId) {
@@ -367,14 +367,14 @@ t.test('deletions that leave something, or take too much', async (t) => {
       return wasThere;
     }
   }
-  t.ok(await caught(LeavesTurns, 'has deleted what it deleted when it is opened again, and has no turn of it to recover'));
+  t.ok(await caught(LeavesTurns, 'keeps deletions across a restart and recovers no turn of a deleted session'));
 
   class NoMoreTurns extends PlainStore {
     override async recover() {
       return (await super.recover()).filter(({ id }) => !this.kept.tombstones.has(this.keyOf(id)));
     }
   }
-  t.ok(await caught(NoMoreTurns, 'tells of turns that began after the deletion as of any other'));
+  t.ok(await caught(NoMoreTurns, 'recovers turns that began after a deletion'));
 
   class Late extends PlainStore {
     override async delete(id: SessionId) {
@@ -384,5 +384,5 @@ t.test('deletions that leave something, or take too much', async (t) => {
       return wasThere;
     }
   }
-  t.ok(await caught(Late, 'leaves no message behind where a session is deleted while a turn is committed to it'));
+  t.ok(await caught(Late, 'leaves no message behind when a session is deleted during a commit'));
 });

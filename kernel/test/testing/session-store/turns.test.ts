@@ -3,22 +3,22 @@ import { type Message, type SessionId, type TurnCommit, VersionConflict } from '
 import type { ManualClock } from '../../../src/testing/index.js';
 import { broken, PlainStore } from './plain-store.js';
 
-t.test('commits that lose or overwrite', async (t) => {
+t.test('finds commits that lose or overwrite turns', async (t) => {
   class LastWins extends PlainStore {
     override async commit(id: SessionId, turn: TurnCommit) {
       await super.commit(id, { ...turn, expected: this.versionOf(id) });
     }
   }
   t.same(await broken(LastWins), [
-    'refuses a commit to another version than the loaded one, and keeps what was there',
-    'refuses a commit to a later version of a session that nobody has used',
-    'lets exactly one of several commits at the same time win',
-    'makes a session with messages, which are turn 1 of it',
-    'refuses a commit by whoever loaded the session before it was deleted',
-    'begins anew without a turn where a session was deleted',
-    'leaves no message behind where a session is deleted while a turn is committed to it',
-    'has deleted what it deleted when it is opened again, and has no turn of it to recover',
-    'keeps an answer together with its turn, or not at all',
+    'refuses a commit to another version and changes nothing',
+    'refuses a commit to a later version of an unknown session',
+    'accepts exactly one of several concurrent commits',
+    'creates a session with messages, which become turn 1',
+    'refuses commits that loaded the session before its deletion',
+    'starts a new session over a deleted one without a turn',
+    'leaves no message behind when a session is deleted during a commit',
+    'keeps deletions across a restart and recovers no turn of a deleted session',
+    'stores an idempotency record together with its turn, or not at all',
   ]);
 
   class Racy extends PlainStore {
@@ -29,8 +29,8 @@ t.test('commits that lose or overwrite', async (t) => {
     }
   }
   t.same(await broken(Racy), [
-    'lets exactly one of several commits at the same time win',
-    'leaves no message behind where a session is deleted while a turn is committed to it',
+    'accepts exactly one of several concurrent commits',
+    'leaves no message behind when a session is deleted during a commit',
   ]);
 
   class OnlyLast extends PlainStore {
@@ -39,12 +39,12 @@ t.test('commits that lose or overwrite', async (t) => {
       this.sessions.get(this.keyOf(id))?.turns.fill([], 0, -1);
     }
   }
-  t.ok((await broken(OnlyLast)).includes('adds turn after turn, and counts them'));
+  t.ok((await broken(OnlyLast)).includes('appends turns and counts them'));
 });
 
-t.test('messages that come back otherwise than they went in', async (t) => {
-  const forms = 'keeps messages of every form as they are';
-  const texts = 'keeps text that databases and encodings stumble over';
+t.test('finds changed messages', async (t) => {
+  const forms = 'keeps every kind of message unchanged';
+  const texts = 'keeps text that is difficult for databases and encodings';
   class Textual extends PlainStore {
     override async commit(id: SessionId, { expected, messages }: TurnCommit) {
       await super.commit(id, { expected, messages: messages.map(({ role, content }) => ({ role, content })) as Message[] });
@@ -63,20 +63,20 @@ t.test('messages that come back otherwise than they went in', async (t) => {
   t.same(await broken(Utf8), [texts]);
 });
 
-t.test('a version that lags behind', async (t) => {
+t.test('finds an outdated version', async (t) => {
   class Lags extends PlainStore {
     override async version(id: SessionId) {
       return Math.min(await super.version(id), 1);
     }
   }
-  t.ok((await broken(Lags)).includes('tells the version alone'));
+  t.ok((await broken(Lags)).includes('returns the version'));
 });
 
-t.test('what is lost when a store is opened again, and what is told of it', async (t) => {
-  const committed = 'has what was committed when it is opened again, and goes on from there';
-  const told = 'tells once of turns that only began before it was opened again, with what the caller had said';
-  const deleted = 'has deleted what it deleted when it is opened again, and has no turn of it to recover';
-  const afterwards = 'tells of turns that began after the deletion as of any other';
+t.test('finds faults after a restart', async (t) => {
+  const committed = 'keeps committed turns across a restart';
+  const recovered = 'recovers interrupted turns with their input, each once';
+  const deleted = 'keeps deletions across a restart and recovers no turn of a deleted session';
+  const afterwards = 'recovers turns that began after a deletion';
   class Forgetful extends PlainStore {
     constructor(clock: ManualClock) {
       super(clock);
@@ -84,44 +84,44 @@ t.test('what is lost when a store is opened again, and what is told of it', asyn
   }
   t.same(await broken(Forgetful), [
     committed,
-    told,
-    'knows what it knew of its sessions when it is opened again',
+    recovered,
+    'keeps sessions across a restart',
     deleted,
     afterwards,
     'loads a pending turn after a restart',
-    'knows its idempotency keys when it is opened again',
+    'keeps idempotency records across a restart',
   ]);
 
-  class TellsAlways extends PlainStore {
+  class RecoversAlways extends PlainStore {
     override async recover() {
       return [...this.begun.values()];
     }
   }
-  t.same(await broken(TellsAlways), [told]);
+  t.same(await broken(RecoversAlways), [recovered]);
 
-  class TellsNothing extends PlainStore {
+  class RecoversNothing extends PlainStore {
     override async recover() {
       return [];
     }
   }
-  t.same(await broken(TellsNothing), [told, deleted, afterwards]);
+  t.same(await broken(RecoversNothing), [recovered, deleted, afterwards]);
 
-  class TellsOfEnded extends PlainStore {
+  class RecoversEnded extends PlainStore {
     override async commit(id: SessionId, turn: TurnCommit) {
       await super.commit(id, { ...turn, turnId: undefined });
     }
   }
-  t.same(await broken(TellsOfEnded), [told]);
+  t.same(await broken(RecoversEnded), [recovered]);
 
-  class TellsOfTakenBack extends PlainStore {
+  class RecoversAbandoned extends PlainStore {
     override async abandon() {}
   }
-  t.same(await broken(TellsOfTakenBack), [told]);
+  t.same(await broken(RecoversAbandoned), [recovered]);
 
-  class TellsWithoutInput extends PlainStore {
+  class RecoversWithoutInput extends PlainStore {
     override async recover() {
       return (await super.recover()).map((turn) => ({ ...turn, input: [] }));
     }
   }
-  t.same(await broken(TellsWithoutInput), [told, afterwards]);
+  t.same(await broken(RecoversWithoutInput), [recovered, afterwards]);
 });
