@@ -166,7 +166,7 @@ const INSIDE = new RegExp(
 const metEarly = await meet(early);
 const metLate = await meet(late);
 for (const [name, mishap] of Object.entries(early)) {
-  t.test(`C-107 C-165 C-167 C-168 ${name}: 502 in JSON, streamed or not`, async (t) => {
+  t.test(`C-107 C-165 C-167 C-168 R-052 ${name}: 502 in JSON, streamed or not`, async (t) => {
     for (const reply of Object.values(metEarly[name] as { whole: Reply; streamed: Reply })) {
       t.equal(reply.status, 502);
       t.equal(reply.headers.get('content-type'), 'application/json; charset=utf-8');
@@ -181,7 +181,7 @@ for (const [name, mishap] of Object.entries(early)) {
 }
 
 for (const [name, { says }] of Object.entries(late)) {
-  t.test(`C-108 C-109 C-167 C-168 ${name}: one error frame and [DONE], or 502 where the answer was to be whole`, async (t) => {
+  t.test(`C-108 C-109 C-167 C-168 R-037 ${name}: one error frame and [DONE], or a 502 for a whole answer`, async (t) => {
     const { whole, streamed } = metLate[name] as { whole: Reply; streamed: Reply };
     t.equal(whole.status, 502);
     t.strictSame(Object.keys(errorOf(whole)), ['message', 'type']);

@@ -89,7 +89,7 @@ t.test('C-024 content encodings and other charsets get 400', async (t) => {
   }
 });
 
-t.test('C-025 a body over the limit gets 413 before the body is read', async (t) => {
+t.test('C-025 R-092 a body over the limit gets 413 before the body is read', async (t) => {
   const { port, url } = await serve(t, { routes: [echo()], config: { bodyLimit: '1kb' } });
   const client = await RawClient.open(port);
   client.send(
@@ -115,7 +115,7 @@ t.test('C-025 a body over the limit gets 413 before the body is read', async (t)
   t.equal((await postJson(`${url}/v1/echo`, `${exact} `)).status, 413);
 });
 
-t.test('C-025 a chunked body gets 413 as soon as it exceeds the limit', async (t) => {
+t.test('C-025 R-092 a chunked body gets 413 as soon as it exceeds the limit', async (t) => {
   const { port } = await serve(t, { routes: [echo()], config: { bodyLimit: '1kb' } });
   const client = await RawClient.open(port);
   client.send(
@@ -161,7 +161,7 @@ t.test('the rest of a refused body is discarded for five seconds, then the conne
   t.match(client.failure, { code: /ECONNRESET|EPIPE/ });
 });
 
-t.test('a body that does not arrive in time gets a JSON 408', async (t) => {
+t.test('R-013 a body that does not arrive in time gets a JSON 408', async (t) => {
   const clock = new ManualClock();
   const served = await serve(t, { routes: [echo()], clock });
   const client = await RawClient.open(served.port);

@@ -72,7 +72,7 @@ t.test('C-166 an HttpError thrown by a route is sent as it is', async (t) => {
   ]);
 });
 
-t.test('C-168 any other error thrown by a route is a generic 500 with the details in the log', async (t) => {
+t.test('C-168 R-052 any other error thrown by a route is a generic 500 with the details in the log', async (t) => {
   const throws: Record<string, unknown> = {
     error: new Error('password at /etc/secret'),
     text: 'just a text',
