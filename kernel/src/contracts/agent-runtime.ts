@@ -57,9 +57,14 @@ export interface TurnRequest {
   readonly messages: readonly Message[];
   /** The session that the turn belongs to; absent where the caller keeps the conversation. */
   readonly session?: SessionRequest | undefined;
+  /** Tools that the caller runs itself; passed to the model unless the agent says `clientTools: ignore`. */
   readonly clientTools: readonly ToolDeclaration[];
   /** The caller's sampling parameters by their names on the wire; those that the target does not honour may be among them. */
   readonly params: Readonly<Record<string, unknown>>;
+  /** Ends the turn after fewer tool calls than the agent allows. */
+  readonly maxToolCalls?: number | undefined;
+  /** Fail with `context_length_exceeded` if the session no longer fits the model, whatever the agent's `history` says. */
+  readonly wholeHistory?: boolean | undefined;
   readonly incremental: boolean;
   readonly requestId: string;
   readonly metadata: Readonly<Record<string, string>>;

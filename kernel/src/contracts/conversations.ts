@@ -21,6 +21,15 @@ export interface Conversations {
   append(id: string, messages: readonly Message[], principal: Principal): Promise<ConversationTurns>;
   /** Copies a session up to a turn, all of it where none is given. @throws TurnError `conversation_exists`; `invalid_request`. */
   fork(id: string, copy: ForkRequest, principal: Principal): Promise<Conversation>;
+  /**
+   * Keeps a text with a session for as long as the session is kept, under a name that is unique within the project. Transports store under it what they must find again by an id
+   * that they gave out, for example a response.
+   */
+  putDocument(id: string, name: string, text: string, principal: Principal): Promise<void>;
+  /** The text under a name; undefined if there is none that the principal reaches. */
+  document(name: string, principal: Principal): Promise<ConversationDocument | undefined>;
+  /** Deletes a text. @returns whether there was one. */
+  deleteDocument(name: string, principal: Principal): Promise<boolean>;
   /** Ends what waits and what runs in it; ends when that has settled. */
   cancel(id: string, principal: Principal): Promise<Conversation>;
   /** Ends what waits and what runs in it, and deletes it. */
@@ -38,6 +47,14 @@ export interface ConversationTurns {
   readonly toolVisibility: Target['toolVisibility'];
   /** What a tool of the agent is called outside the model; undefined for a tool that the caller brought, and for one that is gone. */
   toolOf(nameAtModel: string): { readonly entry: string; readonly name: string } | undefined;
+}
+
+export interface ConversationDocument {
+  /** The opaque id of the session that it belongs to. */
+  readonly conversation: string;
+  /** The agent of that session. */
+  readonly agent: string;
+  readonly text: string;
 }
 
 export interface NewConversation {

@@ -1,22 +1,25 @@
 import { defineExtensionPoint } from '../host/plugin/extension-point.js';
 import type { ConversationStore } from './conversation-store.js';
+import type { DocumentStore } from './document-store.js';
 import type { IdempotencyStore } from './idempotency-store.js';
 import type { PendingToolCalls } from './pending-tool-calls.js';
 
 /**
  * Where the server keeps its state. Discipline: exactly one.
  *
- * A store plugin implements three interfaces, each documented in its own file:
+ * A store plugin implements four interfaces, each documented in its own file:
  *
  * - the members inherited from `ConversationStore`: sessions and their turns;
  * - `pendingToolCalls`: turns that wait for the results of the caller's own tools;
+ * - `documents`: texts that are kept with sessions, for example responses;
  * - `idempotency`: answers to requests with an idempotency key.
  *
- * `sessionStoreContract` of `@plugboard/kernel/testing` tests all three. Everything that comes from a request is data to a
+ * `sessionStoreContract` of `@plugboard/kernel/testing` tests all four. Everything that comes from a request is data to a
  * store: it never becomes part of a path or of a statement.
  */
 export interface SessionStore extends ConversationStore {
   readonly pendingToolCalls: PendingToolCalls;
+  readonly documents: DocumentStore;
   readonly idempotency: IdempotencyStore;
   /** Reports whether the store works at the moment; `reason` says what is wrong and what to do. */
   health(): Promise<{ readonly ok: boolean; readonly reason?: string }>;

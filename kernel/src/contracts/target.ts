@@ -4,8 +4,8 @@ export interface Target {
   /** Its own name, which differs from the requested one where the default agent stands in. */
   readonly name: string;
   readonly project: string;
-  /** What becomes of tools that a caller brings. */
-  readonly clientTools: 'ignore' | 'passthrough';
+  /** What becomes of tools that a caller brings. Undefined: each protocol has its own default. */
+  readonly clientTools: 'ignore' | 'passthrough' | undefined;
   /** Changes when the agent's configuration does; 12 hexadecimal digits. */
   readonly fingerprint: string;
   /** What user messages may hold. */

@@ -4,6 +4,7 @@ import type { ManualClock } from './clock.js';
 import { type ContractCase, soon } from './contract.js';
 import { conversationCases } from './session-store/conversation-cases.js';
 import { deleteCases } from './session-store/delete-cases.js';
+import { documentCases } from './session-store/document-cases.js';
 import { forkCases } from './session-store/fork-cases.js';
 import { idempotencyCases } from './session-store/idempotency-cases.js';
 import { isolationCases } from './session-store/isolation-cases.js';
@@ -59,7 +60,7 @@ export function sessionStoreContract(
     });
   };
 
-  add('has every method of its three interfaces', async () => {}); // asserted before each case
+  add('has every method of its four interfaces', async () => {}); // asserted before each case
   add('reports that it works', async (store) => {
     assert.deepEqual(await store.health(), { ok: true });
   });
@@ -71,6 +72,7 @@ export function sessionStoreContract(
   listCases(suite);
   forkCases(suite);
   deleteCases(suite);
+  documentCases(suite);
   pendingToolCallCases(suite);
   idempotencyCases(suite);
   return cases;

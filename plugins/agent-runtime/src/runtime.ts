@@ -33,7 +33,7 @@ import {
 } from '@plugboard/kernel';
 import type { RuntimeSettings } from './config.js';
 import { startSpan } from './diagnostics/channels.js';
-import { agentOf } from './directory/agent.js';
+import { agentFor } from './directory/agent.js';
 import { Directory } from './directory/directory.js';
 import { SessionConversations } from './sessions/conversations.js';
 import { recoverTurns } from './sessions/recovery.js';
@@ -263,7 +263,7 @@ export class Runtime implements AgentRuntime {
     abort.signal.throwIfAborted();
     const release = this.#tokens.acquire(request.principal);
     try {
-      yield* runTurn(agentOf(request.target), request, history, idempotent, abort, this.#turnDeps);
+      yield* runTurn(agentFor(request), request, history, idempotent, abort, this.#turnDeps);
     } finally {
       release();
     }

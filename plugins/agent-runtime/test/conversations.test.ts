@@ -321,3 +321,24 @@ t.test('a session that was closed after crashes says so', async (t) => {
   clock.advance(60_000);
   t.equal((await conversations.get(ID, OPEN)).status, 'idle');
 });
+
+t.test('a document is kept with its session, for the same project and agents', async (t) => {
+  const { conversations, send } = await conversing();
+  await send('Hello');
+  await conversations.putDocument(ID, 'resp_1', '{"a":1}', OPEN);
+  t.strictSame(await conversations.document('resp_1', OPEN), { conversation: ID, agent: 'assistant', text: '{"a":1}' });
+  const others: Principal[] = [
+    { ...OPEN, project: 'other' },
+    { ...OPEN, agents: ['billing'] },
+  ];
+  for (const principal of others) {
+    t.equal(await conversations.document('resp_1', principal), undefined);
+    t.equal(await conversations.deleteDocument('resp_1', principal), false);
+    t.equal(await code(conversations.putDocument(ID, 'resp_1', '', principal)), 'conversation_not_found');
+  }
+  t.equal(await conversations.deleteDocument('resp_1', OPEN), true);
+  t.equal(await conversations.document('resp_1', OPEN), undefined);
+  await conversations.putDocument(ID, 'resp_2', '', OPEN);
+  await conversations.delete(ID, OPEN);
+  t.equal(await conversations.document('resp_2', OPEN), undefined);
+});

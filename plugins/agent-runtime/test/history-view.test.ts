@@ -113,3 +113,15 @@ t.test('history: error refuses a turn whose conversation does not fit, and keeps
   t.match(await say(), [{ type: 'failed', failure: { code: 'context_length_exceeded' } }]);
   t.equal((await app.store.load({ project: 'default', agent: 'assistant', key: 's' })).version, 2);
 });
+
+t.test('a request may want the whole history or a failure, whatever its agent does with what does not fit', async (t) => {
+  const world = await startRuntime({
+    agents: { assistant: { model: 'fast', history: { policy: 'truncate', maxMessages: 2 } } },
+    models: { fast: new ScriptedModel(() => answerWith('x')) },
+  });
+  const say = (wholeHistory: boolean) =>
+    collect(world.runtime.run(request(world.target(), { session: { key: 's' }, wholeHistory })));
+  for (let n = 0; n < 2; n++) t.match(endOf(await say(true)), { type: 'finished' });
+  t.match(await say(true), [{ type: 'failed', failure: { code: 'context_length_exceeded' } }]);
+  t.match(endOf(await say(false)), { type: 'finished' });
+});

@@ -290,6 +290,13 @@ t.test('R-045 R-046 budgets end a turn well, and a call repeated three times in 
     limit: 'max_tool_calls',
   });
 
+  const asked = await startRuntime(app({ maxToolCalls: 3 }));
+  const within = await collect(asked.runtime.run(request(asked.target(), { maxToolCalls: 2 })));
+  t.match(endOf(within), { reason: 'length', limit: 'max_tool_calls' });
+  t.equal(within.filter(({ type }) => type === 'tool-call').length, 2, 'a request allows fewer than its agent');
+  const beyond = await collect(asked.runtime.run(request(asked.target(), { maxToolCalls: 9 })));
+  t.equal(beyond.filter(({ type }) => type === 'tool-call').length, 3, 'and never more');
+
   const tokens = await startRuntime(app({ maxTokens: 26 }));
   t.match(endOf(await collect(tokens.runtime.run(request(tokens.target())))), {
     reason: 'length',
@@ -357,12 +364,24 @@ t.test('a raw model makes one call, passes the caller’s tools on and hands eve
   t.match(endOf(events), { type: 'finished', reason: 'tool_calls' });
 });
 
-t.test('an agent ignores the caller’s tools unless it passes them through', async (t) => {
+t.test('an agent that ignores the caller’s tools shows the model none of them', async (t) => {
   const model = new ScriptedModel([answerWith('a')]);
-  const { runtime, target } = await startRuntime({ models: { fast: model } });
+  const { runtime, target } = await startRuntime({
+    agents: { assistant: { model: 'fast', clientTools: 'ignore' } },
+    models: { fast: model },
+  });
   await collect(runtime.run(request(target(), { clientTools: [weather], params: { tool_choice: 'auto' } })));
   t.match(model.asked[0], { tools: [] });
   t.strictSame(model.asked[0]?.params, {});
+});
+
+t.test('an agent that says nothing about the caller’s tools passes on those that the transport brings', async (t) => {
+  const model = new ScriptedModel([callTools(['weather', {}])]);
+  const { runtime, target } = await startRuntime({ models: { fast: model } });
+  t.equal(target().clientTools, undefined);
+  const events = await collect(runtime.run(request(target(), { clientTools: [weather] })));
+  t.match(model.asked[0]?.tools, [{ name: 'weather' }]);
+  t.match(endOf(events), { type: 'finished', reason: 'tool_calls' });
 });
 
 t.test(

@@ -1,9 +1,8 @@
-import { type AgentEvent, type AgentEvents, NO_USAGE, peek, sealed, TurnError, textOf } from '@plugboard/kernel';
+import { type AgentEvent, type AgentEvents, NO_USAGE, peek, sealed, Transcript, TurnError, textOf } from '@plugboard/kernel';
 import { ManualClock } from '@plugboard/kernel/testing';
 import t from 'tap';
 import { Channel } from '../src/streams/channel.js';
 import { nameAtModel } from '../src/tools/tool-names.js';
-import { Transcript } from '../src/turn/transcript.js';
 import { collect } from './harness.js';
 
 const started: AgentEvent = { type: 'started', turnId: 't', agent: 'a' };

@@ -37,6 +37,9 @@ export class MemorySession {
   #summary: FrozenCopy<Summary> | undefined;
   readonly #turns: FrozenCopy<readonly Message[]>[] = [];
   #messageBytes = 0;
+  /** Texts by their names. */
+  readonly #documents = new Map<string, string>();
+  #documentBytes = 0;
 
   constructor({ project, agent, key }: SessionId, origin: Origin) {
     this.id = Object.freeze({ project, agent, key });
@@ -60,7 +63,7 @@ export class MemorySession {
 
   /** Its size if it had other metadata or another summary. */
   bytesWith({ metadata = this.#metadata, summary = this.#summary }: Extras): number {
-    return this.#messageBytes + metadata.bytes + (summary?.bytes ?? 0);
+    return this.#messageBytes + this.#documentBytes + metadata.bytes + (summary?.bytes ?? 0);
   }
 
   get info(): SessionInfo {
@@ -90,6 +93,23 @@ export class MemorySession {
 
   setSummary(summary: FrozenCopy<Summary>): void {
     this.#summary = summary;
+  }
+
+  document(name: string): string | undefined {
+    return this.#documents.get(name);
+  }
+
+  setDocument(name: string, text: string): void {
+    this.deleteDocument(name);
+    this.#documents.set(name, text);
+    this.#documentBytes += Buffer.byteLength(text);
+  }
+
+  deleteDocument(name: string): void {
+    const text = this.#documents.get(name);
+    if (text === undefined) return;
+    this.#documents.delete(name);
+    this.#documentBytes -= Buffer.byteLength(text);
   }
 
   load(): StoredSession {

@@ -1,6 +1,7 @@
 import {
   type Clock,
   conversationId,
+  type DocumentStore,
   type InterruptedTurn,
   type Logger,
   type Message,
@@ -13,6 +14,7 @@ import {
   type SessionInfo,
   type SessionPage,
   type SessionStore,
+  type StoredDocument,
   type StoredSession,
   type StoredTurn,
   type Summary,
@@ -40,6 +42,11 @@ export class MemoryStore implements SessionStore {
   readonly pendingToolCalls: PendingToolCalls = {
     save: async (owner, keys, messages) => this.#savePendingCalls(owner, keys, messages),
     load: async (owner, key) => this.#pendingCalls.get(pendingCallKey(owner, key))?.value,
+  };
+  readonly documents: DocumentStore = {
+    put: async (id, name, text) => this.#putDocument(id, name, text),
+    get: async (project, name) => this.#document(project, name),
+    delete: async (project, name) => this.#deleteDocument(project, name),
   };
   readonly idempotency: MemoryIdempotency;
   readonly #clock: Clock;
@@ -151,6 +158,30 @@ export class MemoryStore implements SessionStore {
     if (session) this.#addNew(session.fork(copyId, turns, this.#origin(copyId)));
   }
 
+  #putDocument(id: SessionId, name: string, text: string): void {
+    const session = this.#find(id);
+    if (!session) return;
+    this.#budget.assertFits(session.bytes + Buffer.byteLength(text), 'the session');
+    const before = this.#documentOwner(id.project, name);
+    before?.deleteDocument(name);
+    if (before) this.#resize(before);
+    session.setDocument(name, text);
+    this.#resize(session);
+  }
+
+  #document(project: string, name: string): StoredDocument | undefined {
+    const owner = this.#documentOwner(project, name);
+    const text = owner?.document(name);
+    return owner && text !== undefined ? { id: owner.id, text } : undefined;
+  }
+
+  #deleteDocument(project: string, name: string): boolean {
+    const owner = this.#documentOwner(project, name);
+    owner?.deleteDocument(name);
+    if (owner) this.#resize(owner);
+    return owner !== undefined;
+  }
+
   async delete(id: SessionId): Promise<boolean> {
     const session = this.#find(id);
     if (!session) return false;
@@ -166,6 +197,14 @@ export class MemoryStore implements SessionStore {
 
   clear(): void {
     for (const map of [this.#sessions, this.#tombstones, this.#pendingCalls, this.idempotency.records]) map.clear();
+  }
+
+  /** There are few sessions in memory, so that an index would cost more than it saves. */
+  #documentOwner(project: string, name: string): MemorySession | undefined {
+    for (const session of this.#sessions.values()) {
+      if (session.id.project === project && session.document(name) !== undefined) return session;
+    }
+    return undefined;
   }
 
   #find(id: SessionId): MemorySession | undefined {

@@ -86,6 +86,18 @@ export const STEPS: readonly Step[] = [
   CREATE INDEX idempotency_by_expiry ON idempotency (expires_at);
   `,
   addConversations,
+  `
+  -- Texts that are kept with sessions, for example responses under their ids.
+  CREATE TABLE document (
+    id INTEGER PRIMARY KEY,
+    session INTEGER NOT NULL REFERENCES session (id) ON DELETE CASCADE,
+    project TEXT NOT NULL,
+    name TEXT NOT NULL,
+    body TEXT NOT NULL,
+    UNIQUE (project, name)
+  ) STRICT;
+  CREATE INDEX document_by_session ON document (session);
+  `,
 ];
 
 /** The third step. Of a session that was there before it, only its last use is known: so it counts as created and changed then. */

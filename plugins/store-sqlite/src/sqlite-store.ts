@@ -1,5 +1,6 @@
 import type {
   Clock,
+  DocumentStore,
   IdempotencyStore,
   InterruptedTurn,
   Lifecycle,
@@ -60,6 +61,11 @@ export class SqliteStore implements SessionStore, Lifecycle {
       await this.#write(true, ({ pendingCalls }) => pendingCalls.save(owner, keys, text));
     },
     load: async (owner, key) => this.#read(({ pendingCalls }) => pendingCalls.load(owner, key)),
+  };
+  readonly documents: DocumentStore = {
+    put: (id, name, text) => this.#write(true, ({ documents }) => documents.put(id, name, text)),
+    get: async (project, name) => this.#read(({ documents }) => documents.get(project, name)),
+    delete: (project, name) => this.#write(true, ({ documents }) => documents.delete(project, name)),
   };
   readonly idempotency: IdempotencyStore = {
     get: async (key) => this.#read(({ answers }) => answers.get(key)),

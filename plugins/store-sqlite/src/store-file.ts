@@ -1,5 +1,6 @@
 import type { Clock } from '@plugboard/kernel';
 import { BegunFile } from './begun-file.js';
+import { DocumentTable } from './document-table.js';
 import { ExpiredFile } from './expired-file.js';
 import { FactFile } from './fact-file.js';
 import { IdempotencyFile } from './idempotency-file.js';
@@ -14,6 +15,7 @@ export class StoreFile {
   readonly begun: BegunFile;
   readonly pendingCalls: PendingToolCallTable;
   readonly answers: IdempotencyFile;
+  readonly documents: DocumentTable;
   readonly #expired: ExpiredFile;
 
   constructor(path: string, opened: OpenedFile, clock: Clock) {
@@ -22,6 +24,7 @@ export class StoreFile {
     this.begun = new BegunFile(path, opened, clock);
     this.pendingCalls = new PendingToolCallTable(path, opened.database, clock);
     this.answers = new IdempotencyFile(opened.database, clock);
+    this.documents = new DocumentTable(opened.database);
     this.#expired = new ExpiredFile(opened.database, clock);
   }
 

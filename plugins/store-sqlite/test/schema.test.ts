@@ -20,13 +20,13 @@ function oldFile(folder: string, schema: number): void {
   database.close();
 }
 
-for (const schema of [1, 2]) {
+for (const schema of [1, 2, 3]) {
   t.test(`goes on with a file of schema ${schema}, and with all that it holds`, async (t) => {
     const folder = t.testdir();
     oldFile(folder, schema);
     const { store, database, close } = openStore(folder, { clock: new ManualClock(LATER) });
     t.teardown(close);
-    t.same(database.prepare('PRAGMA user_version').get(), { user_version: 3 });
+    t.same(database.prepare('PRAGMA user_version').get(), { user_version: 4 });
     t.same(await kept(store, ANNA), { version: 2, messages: [...turn(1), ...turn(2)] });
     t.same(await store.turns(ANNA, { limit: 1, order: 'desc' }), [{ turn: 2, messages: turn(2) }]);
     t.same(await kept(store, OTHER), { version: 1, messages: [{ role: 'user', content: '漢字' }] });
@@ -48,7 +48,10 @@ for (const schema of [1, 2]) {
     await store.commit(ANNA, { expected: 2, messages: turn(3), user: 'anna', idempotency: answer });
     await store.create({ ...OWNER, key: 'new' }, { metadata: { topic: 'rain' }, messages: [] });
     t.match(await store.info(ANNA), { turns: 3, user: 'anna', createdAt: ANNA_USED, updatedAt: LATER });
+    await store.documents.put(OTHER, 'resp_1', 'text');
+    t.match(await store.documents.get('other', 'resp_1'), { id: OTHER, text: 'text' });
     t.equal(await store.delete(OTHER), true);
+    t.equal(await store.documents.get('other', 'resp_1'), undefined);
     t.match(await store.list('acme', { limit: 10, order: 'desc' }), [{ id: { key: 'new' } }, { id: ANNA }]);
     t.same(database.prepare('PRAGMA integrity_check').all(), [{ integrity_check: 'ok' }]);
     t.same(database.prepare('PRAGMA foreign_key_check').all(), []);

@@ -3,8 +3,8 @@ import type { SessionStore } from '../../contracts/session-store.js';
 
 type Methods<T> = { readonly [K in keyof T]: true };
 
-/** Every method of the three interfaces. The compiler keeps the lists complete. */
-const STORE: Methods<Omit<SessionStore, 'pendingToolCalls' | 'idempotency'>> = {
+/** Every method of the four interfaces. The compiler keeps the lists complete. */
+const STORE: Methods<Omit<SessionStore, 'pendingToolCalls' | 'documents' | 'idempotency'>> = {
   load: true,
   version: true,
   begin: true,
@@ -23,6 +23,7 @@ const STORE: Methods<Omit<SessionStore, 'pendingToolCalls' | 'idempotency'>> = {
   health: true,
 };
 const PENDING_TOOL_CALLS: Methods<SessionStore['pendingToolCalls']> = { save: true, load: true };
+const DOCUMENTS: Methods<SessionStore['documents']> = { put: true, get: true, delete: true };
 const IDEMPOTENCY: Methods<SessionStore['idempotency']> = { get: true, put: true };
 
 /** Fails with the names of all missing methods, so that a store author sees them at once and not one `TypeError` at a time. */
@@ -30,6 +31,7 @@ export function assertMembers(store: SessionStore): void {
   const missing = [
     ...missingFrom('', store, STORE),
     ...missingFrom('pendingToolCalls.', store.pendingToolCalls, PENDING_TOOL_CALLS),
+    ...missingFrom('documents.', store.documents, DOCUMENTS),
     ...missingFrom('idempotency.', store.idempotency, IDEMPOTENCY),
   ];
   assert.ok(missing.length === 0, `the session store lacks these methods: ${missing.join(', ')}`);

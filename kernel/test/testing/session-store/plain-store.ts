@@ -1,5 +1,6 @@
 import {
   conversationId,
+  type DocumentStore,
   type IdempotencyKey,
   type IdempotencyRecord,
   type InterruptedTurn,
@@ -13,6 +14,7 @@ import {
   type SessionInfo,
   type SessionPage,
   type SessionStore,
+  type StoredDocument,
   type StoredSession,
   type StoredTurn,
   type Summary,
@@ -45,6 +47,7 @@ export class Kept {
   readonly tombstones = new Map<string, { version: number; until: number }>();
   readonly calls = new Map<string, { messages: readonly Message[]; until: number }>();
   readonly begun = new Map<string, InterruptedTurn>();
+  readonly documents = new Map<string, StoredDocument>();
   readonly answers = new Map<string, { record: IdempotencyRecord; until: number }>();
 }
 
@@ -143,6 +146,12 @@ export class PlainStore implements SessionStore {
     return turns;
   }
 
+  readonly documents: DocumentStore = {
+    put: (id, name, text) => this.putDocument(id, name, text),
+    get: (project, name) => this.document(project, name),
+    delete: (project, name) => this.deleteDocument(project, name),
+  };
+
   readonly pendingToolCalls: PendingToolCalls = {
     save: (owner, keys, messages) => this.saveCalls(owner, keys, messages),
     load: (owner, key) => this.loadCalls(owner, key),
@@ -218,11 +227,31 @@ export class PlainStore implements SessionStore {
     this.add(copy, { metadata, user, turns: copied, summary: covers ? summary : undefined });
   }
 
+  async putDocument(id: SessionId, name: string, text: string): Promise<void> {
+    if (this.sessions.has(this.keyOf(id))) this.kept.documents.set(this.nameOf(id.project, name), { id: { ...id }, text });
+  }
+
+  async document(project: string, name: string): Promise<StoredDocument | undefined> {
+    const found = this.kept.documents.get(this.nameOf(project, name));
+    return found && this.sessions.has(this.keyOf(found.id)) ? structuredClone(found) : undefined;
+  }
+
+  async deleteDocument(project: string, name: string): Promise<boolean> {
+    return this.kept.documents.delete(this.nameOf(project, name));
+  }
+
+  nameOf(project: string, name: string): string {
+    return JSON.stringify([project, name]);
+  }
+
   async delete(id: SessionId): Promise<boolean> {
     if (!this.sessions.has(this.keyOf(id))) return false;
     const tombstone = { version: this.versionOf(id) + 1, until: this.clock.monotonic() + 30 * DAY };
     this.kept.tombstones.set(this.keyOf(id), tombstone);
     this.sessions.delete(this.keyOf(id));
+    for (const [name, document] of this.kept.documents) {
+      if (this.keyOf(document.id) === this.keyOf(id)) this.kept.documents.delete(name);
+    }
     for (const turn of this.begun.values()) if (this.keyOf(turn.id) === this.keyOf(id)) this.begun.delete(turn.turnId);
     return true;
   }

@@ -88,6 +88,7 @@ t.test('finds faults after a restart', async (t) => {
     'keeps sessions across a restart',
     deleted,
     afterwards,
+    'returns documents after a restart',
     'loads a pending turn after a restart',
     'keeps idempotency records across a restart',
   ]);

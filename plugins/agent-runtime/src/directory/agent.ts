@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Extensions, ModelConnector, Target } from '@plugboard/kernel';
+import type { Extensions, ModelConnector, Target, TurnRequest } from '@plugboard/kernel';
 import { DEFAULT_PROJECT, parseDuration } from '@plugboard/kernel';
 import type { AgentSettings } from '../config.js';
 import type { HistoryOptions } from '../history/history-view.js';
@@ -41,6 +41,18 @@ const agents = new WeakSet<Target>();
 export function agentOf(target: Target): Agent {
   if (!agents.has(target)) throw new TypeError(`"${target.name}" is no target that the runtime's resolve() gave`);
   return target as Agent;
+}
+
+/** The agent as one request runs it: within the limits that the request adds, and with the caller's tools unless the agent ignores them. */
+export function agentFor({ target, clientTools, maxToolCalls, wholeHistory }: TurnRequest): Agent {
+  const agent = agentOf(target);
+  const { budget, history } = agent;
+  return {
+    ...agent,
+    clientTools: agent.clientTools ?? (clientTools.length > 0 ? 'passthrough' : 'ignore'),
+    budget: { ...budget, toolCalls: Math.min(budget.toolCalls, maxToolCalls ?? budget.toolCalls) },
+    history: wholeHistory ? { ...history, policy: 'error' } : history,
+  };
 }
 
 function register(agent: Agent): Agent {

@@ -1,5 +1,6 @@
 import type {
   Conversation,
+  ConversationDocument,
   Conversations,
   ConversationTurns,
   Extensions,
@@ -13,6 +14,7 @@ import type {
 } from '@plugboard/kernel';
 import {
   audit,
+  conversationId,
   isConversationId,
   type Metadata,
   SessionExists,
@@ -104,6 +106,22 @@ export class SessionConversations implements Conversations {
       this.#insert(() => this.#store.fork(id, copy.key, Math.min(turns ?? all, all)), 'fork', copy),
     );
     return this.#created(copy);
+  }
+
+  async putDocument(conversation: string, name: string, text: string, principal: Principal): Promise<void> {
+    const { id } = await this.#require(conversation, principal);
+    await this.#storeCall(() => this.#store.documents.put(id, name, text), 'documents.put', id);
+  }
+
+  async document(name: string, { project, agents }: Principal): Promise<ConversationDocument | undefined> {
+    const found = await this.#storeCall(() => this.#store.documents.get(project, name), 'documents.get');
+    if (!found || agents?.includes(found.id.agent) === false) return undefined;
+    return { conversation: conversationId(found.id), agent: found.id.agent, text: found.text };
+  }
+
+  async deleteDocument(name: string, principal: Principal): Promise<boolean> {
+    if (!(await this.document(name, principal))) return false;
+    return this.#storeCall(() => this.#store.documents.delete(principal.project, name), 'documents.delete');
   }
 
   async cancel(conversation: string, principal: Principal): Promise<Conversation> {

@@ -8,6 +8,7 @@ import {
   type ModelToolCall,
   NO_USAGE,
   type ToolDeclaration,
+  Transcript,
   TurnError,
   type TurnFinished,
   type TurnToolCall,
@@ -20,7 +21,6 @@ import type { ToolBatches } from '../tools/tool-batches.js';
 import type { Toolbox, Toolboxes } from '../tools/toolbox.js';
 import { type ModelCalls, modelFailed } from './model-calls.js';
 import { StepReader } from './step-reader.js';
-import { Transcript } from './transcript.js';
 
 export interface LoopDependencies {
   readonly models: ModelCalls;

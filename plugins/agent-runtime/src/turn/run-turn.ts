@@ -9,7 +9,7 @@ import type {
   Turn,
   TurnRequest,
 } from '@plugboard/kernel';
-import { type AgentEvent, type AgentEvents, addUsage, TurnError, type Usage } from '@plugboard/kernel';
+import { type AgentEvent, type AgentEvents, addUsage, Transcript, TurnError, type Usage } from '@plugboard/kernel';
 import type { Agent } from '../directory/agent.js';
 import { mergeParams } from '../directory/parameters.js';
 import { historyBudget, historyView } from '../history/history-view.js';
@@ -24,7 +24,6 @@ import type { IdempotentTurn } from './idempotency.js';
 import { type LoopDependencies, runLoop } from './loop.js';
 import { expandPendingCalls, pendingCallIds, savePendingCalls } from './pending-tool-calls.js';
 import { summarize } from './summarize.js';
-import { Transcript } from './transcript.js';
 
 export interface TurnDependencies extends LoopDependencies {
   readonly clock: Clock;

@@ -47,7 +47,7 @@ function isForced(choice: ToolChoice | undefined): boolean {
 function cannotForce(target: Target) {
   return unsupportedValue(
     'tool_choice',
-    target.clientTools === 'ignore'
+    target.clientTools !== 'passthrough'
       ? "Unsupported value: 'tool_choice' cannot force a tool call: this agent runs its own tools and ignores those of a request. Only 'auto' and 'none' are supported."
       : "Unsupported value: 'tool_choice' cannot force a tool call: the request brings no tools, or the model connection does not take 'tool_choice'.",
   );

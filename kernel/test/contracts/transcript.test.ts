@@ -1,6 +1,5 @@
-import { isToolImagesMessage } from '@plugboard/kernel';
+import { isToolImagesMessage, Transcript } from '@plugboard/kernel';
 import t from 'tap';
-import { Transcript } from '../src/turn/transcript.js';
 
 t.test('the text of a step is put together in order, whichever of it came as it is written in JSON', async (t) => {
   const transcript = new Transcript();

@@ -1,9 +1,10 @@
-import type { AgentEvent, TurnText, TurnToolCall, TurnToolResult } from '@plugboard/kernel';
-import { type AssistantMessage, type Message, toolImagesMessage } from '@plugboard/kernel';
+import type { AgentEvent, TurnText, TurnToolCall, TurnToolResult } from './event.js';
+import type { AssistantMessage, Message } from './message.js';
+import { toolImagesMessage } from './tool-images.js';
 
 /**
- * The messages that a turn adds to its conversation, folded from its events: for each step what the model said and called, then what the tools answered. Text is gathered as it
- * came: what came as it is written in JSON is not decoded unless somebody needs the whole.
+ * Folds the events of a turn into the messages that it adds to its conversation: for each step what the model said and called, then what the tools answered. Text that came
+ * escaped for JSON is decoded only when the messages are read.
  */
 export class Transcript {
   readonly #messages: Message[] = [];
