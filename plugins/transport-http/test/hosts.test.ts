@@ -145,3 +145,14 @@ t.test('a server that requires credentials accepts every Host', async (t) => {
   const { url } = await serve(t, { routes, providers: [nobody], config: { hosts: ['agents.example'] } });
   t.equal((await ask(`${url}/v1/thing`, { headers: { host: 'whatever.example' } })).status, 401);
 });
+
+t.test('S-09 a page needs no credential, but its Host is checked where the server is open', async (t) => {
+  const page = get('/page', () => ({ status: 200, body: {} }), 'page');
+  const open = await serve(t, { routes: [page] });
+  const foreign = { headers: { host: 'evil.example' } };
+  t.equal((await ask(`${open.url}/page`)).status, 200);
+  const refused = await ask(`${open.url}/page`, foreign);
+  t.equal(refused.status, 403);
+  const closed = await serve(t, { routes: [page], providers: [nobody] });
+  t.equal((await ask(`${closed.url}/page`, foreign)).status, 200);
+});

@@ -9,7 +9,7 @@ async function* nothing(): AsyncGenerator<string> {}
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-t.test('an object is sent as JSON, a string as it is, undefined as an empty body', async (t) => {
+t.test('an object is sent as JSON, a string or bytes as they are, undefined as an empty body', async (t) => {
   const { url } = await serve(t, {
     routes: [
       get('/v1/object', () => ({ status: 200, body: { text: 'é𝄞' } })),
@@ -18,6 +18,9 @@ t.test('an object is sent as JSON, a string as it is, undefined as an empty body
       get('/v1/plain', () => ({ status: 200, body: 'é' })),
       get('/v1/nothing', () => ({ status: 200 })),
       get('/v1/none', () => ({ status: 204 })),
+      get('/v1/bytes', () => ({ status: 200, body: new Uint8Array([0xc3, 0xa9]) })),
+      get('/v1/image', () => ({ status: 200, headers: { 'content-type': 'image/svg+xml' }, body: Buffer.from('<svg/>') })),
+      get('/v1/unchanged', () => ({ status: 304, headers: { etag: '"1"' } })),
     ],
   });
   const ask = async (path: string) => {
@@ -30,6 +33,9 @@ t.test('an object is sent as JSON, a string as it is, undefined as an empty body
   t.same(await ask('plain'), [200, 'text/plain; charset=utf-8', '2', 'é']);
   t.same(await ask('nothing'), [200, null, '0', '']);
   t.same(await ask('none'), [204, null, null, '']);
+  t.same(await ask('bytes'), [200, 'application/octet-stream', '2', 'é']);
+  t.same(await ask('image'), [200, 'image/svg+xml', '6', '<svg/>']);
+  t.same(await ask('unchanged'), [304, null, null, '']);
 });
 
 t.test('a string with a JSON content type is sent as it is', async (t) => {

@@ -116,7 +116,7 @@ export class HttpApplication {
   #checkScopes({ state: { exchange } }: HttpContext, next: Next): Promise<void> {
     const { match, principal = ANONYMOUS } = exchange;
     const access = match?.route.access ?? 'public';
-    const missing = access === 'public' ? undefined : missingScope(principal, access);
+    const missing = typeof access === 'string' ? undefined : missingScope(principal, access);
     if (missing === undefined) return next();
     exchange.note({ scope: missing });
     throw outOfScope(missing);
@@ -132,7 +132,7 @@ export class HttpApplication {
 }
 
 function requiresCredential({ match, path }: Exchange): boolean {
-  return (match !== undefined && match.route.access !== 'public') || path === '/v1' || path.startsWith('/v1/');
+  return (match !== undefined && typeof match.route.access !== 'string') || path === '/v1' || path.startsWith('/v1/');
 }
 
 /** Answers a request without a route: OPTIONS with 204. @throws HttpError 404 or 405 for any other method. */

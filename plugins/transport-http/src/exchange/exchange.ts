@@ -26,6 +26,7 @@ export interface ExchangeDependencies {
 const DISCONNECTED = new Error('the caller disconnected');
 const JSON_TYPE = 'application/json; charset=utf-8';
 const TEXT_TYPE = 'text/plain; charset=utf-8';
+const BINARY_TYPE = 'application/octet-stream';
 
 /**
  * One request and its reply.
@@ -129,6 +130,7 @@ export class Exchange implements ReplyObserver {
   async reply({ status, headers, body, keepAlive }: HttpReply): Promise<void> {
     if (body === undefined) return this.#send(status, headers, '');
     if (typeof body === 'string') return this.#send(status, { 'content-type': TEXT_TYPE, ...headers }, body);
+    if (body instanceof Uint8Array) return this.#send(status, { 'content-type': BINARY_TYPE, ...headers }, body);
     if (!(Symbol.asyncIterator in body)) {
       return this.#send(status, { 'content-type': JSON_TYPE, ...headers }, JSON.stringify(body));
     }
@@ -188,7 +190,7 @@ export class Exchange implements ReplyObserver {
     this.#send(status, { 'content-type': JSON_TYPE, ...headers }, this.#dependencies.errors.format(error));
   }
 
-  #send(status: number, headers: HttpReply['headers'], body: string): void {
+  #send(status: number, headers: HttpReply['headers'], body: string | Uint8Array): void {
     if (!this.#writer.pending) return;
     this.#status = status;
     this.#writer.send(status, this.#merged(headers), body);

@@ -57,9 +57,9 @@ export class ResponseWriter {
   }
 
   /** Sends a complete reply. @throws Error, with nothing sent, if a header is invalid. */
-  send(status: number, headers: Readonly<Record<string, string>>, body: string): void {
+  send(status: number, headers: Readonly<Record<string, string>>, body: string | Uint8Array): void {
     if (!this.pending) return;
-    const length = status === 204 ? undefined : { 'content-length': String(Buffer.byteLength(body)) };
+    const length = status === 204 || status === 304 ? undefined : { 'content-length': String(Buffer.byteLength(body)) };
     const unread = isUnread(this.#req);
     this.#writeHead(status, { ...headers, ...length, ...(unread && CLOSE) });
     this.#phase = 'complete';
@@ -102,13 +102,13 @@ export class ResponseWriter {
     this.#headAt = this.#clock.monotonic();
   }
 
-  #end(last: string): void {
+  #end(last: string | Uint8Array): void {
     this.#res.end(last);
     if (this.#res.socket?.writableLength) this.#timer = this.#clock.after(STALL_LIMIT, () => this.destroy('timeout'));
   }
 
   /** Closes the connection gracefully while bytes of the request still arrive. The `content-length` tells the caller where the reply ends. */
-  #sendAndLinger(body: string): void {
+  #sendAndLinger(body: string | Uint8Array): void {
     const { socket } = this.#res;
     socket?.cork();
     this.#res.flushHeaders();

@@ -18,15 +18,19 @@ export interface HttpRoute {
   /**
    * Who may call. A list: callers whose credential has all of these scopes, for example `['chat']`.
    * Others get 403 before the body is read, and an audit event is logged. `public`: anyone, under
-   * any Host; meant for probes. Under `/v1` public routes require a credential too.
+   * any Host; meant for probes. `page`: anyone, under an allowed Host; meant for files that a
+   * browser loads. Under `/v1` all routes require a credential.
    */
-  readonly access: 'public' | readonly Scope[];
+  readonly access: Access;
   /** `json`: requires `application/json`, and `request.body` is the parsed value. `none`: the body is not read. */
   readonly body: 'json' | 'none';
   /** Whether the route starts work. Such routes answer 503 while the server shuts down. */
   readonly startsWork: boolean;
   handle(request: HttpRequest): Promise<HttpReply> | HttpReply;
 }
+
+/** Who may call a route: see `HttpRoute.access`. */
+export type Access = 'public' | 'page' | readonly Scope[];
 
 export const HttpRoutes = defineExtensionPoint<HttpRoute>('transport-http.routes', {
   discipline: 'in-order',
@@ -69,11 +73,11 @@ export interface HttpReply {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;
   /**
-   * An object is sent as JSON; a string as it is, with the content type from `headers`. An iterable
+   * An object is sent as JSON; a string or bytes as they are, with the content type from `headers`. An iterable
    * is streamed: each item is one write, pulled only when the socket has room. If it throws, the
    * socket is destroyed, so that the caller does not take a partial stream for a complete one.
    */
-  readonly body?: object | string | AsyncIterable<string>;
+  readonly body?: object | string | Uint8Array | AsyncIterable<string>;
   /** For a streamed body: `text` is written after `every` milliseconds of silence, to keep proxies from closing the connection. */
   readonly keepAlive?: { readonly every: number; readonly text: string };
 }
