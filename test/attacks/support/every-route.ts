@@ -1,4 +1,4 @@
-import { HttpRoutes } from '@plugboard/transport-http';
+import { type Access, HttpRoutes } from '@plugboard/transport-http';
 import type { TestServer } from '../../support/test-server.js';
 
 /** A request for one of the server's routes. */
@@ -7,7 +7,7 @@ export interface Call {
   readonly route: string;
   readonly method: string;
   readonly path: string;
-  readonly access: 'public' | readonly string[];
+  readonly access: Access;
   readonly takesJson: boolean;
 }
 

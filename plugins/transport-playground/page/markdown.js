@@ -1,0 +1,65 @@
+import DOMPurify from 'dompurify';
+import { Marked } from 'marked';
+
+/** Only what text needs: no forms, no media, no styles, no ids. */
+const TAGS =
+  'a b blockquote br code del em h1 h2 h3 h4 h5 h6 hr i img li ol p pre s strong sub sup table tbody td th thead tr ul'.split(
+    ' ',
+  );
+const ATTRIBUTES = ['alt', 'class', 'href', 'src', 'start', 'title'];
+
+const WEB = /^(?:https?|mailto):/i;
+const IMAGE = /^data:image\/(?:png|jpeg|gif|webp);base64,/i;
+
+const marked = new Marked({
+  gfm: true,
+  breaks: false,
+  renderer: {
+    /** Markup in a text is shown, not run. */
+    html({ text }) {
+      return escapeMarkup(text);
+    },
+    /** A remote image would tell its server what is read here: it becomes a link. */
+    image({ href, text, title }) {
+      if (IMAGE.test(href)) return `<img src="${escapeMarkup(href)}" alt="${escapeMarkup(text)}">`;
+      return `<a href="${escapeMarkup(href)}" title="${escapeMarkup(title ?? 'Image, not loaded')}">🖼 ${escapeMarkup(text || href)}</a>`;
+    },
+  },
+});
+
+DOMPurify.addHook('afterSanitizeAttributes', (node) => {
+  if (node.nodeName === 'A') {
+    if (WEB.test(node.getAttribute('href') ?? '')) {
+      node.setAttribute('target', '_blank');
+      node.setAttribute('rel', 'noopener noreferrer');
+    } else node.removeAttribute('href');
+  }
+  if (node.nodeName === 'IMG' && !IMAGE.test(node.getAttribute('src') ?? '')) node.remove();
+  const name = node.getAttribute('class');
+  if (name !== null && !(node.nodeName === 'CODE' && /^language-[\w+#.-]+$/.test(name))) node.removeAttribute('class');
+});
+
+/** The top-level blocks of a Markdown text, as sources that can be rendered one by one. @param {string} text */
+export function blocksOf(text) {
+  const tokens = marked.lexer(text);
+  return tokens
+    .filter(({ type }) => type !== 'space' && type !== 'def')
+    .map((token) => ({ source: token.raw, token, links: tokens.links }));
+}
+
+/** One block as nodes that cannot run anything (S-27). @param {ReturnType<typeof blocksOf>[number]} block @returns {DocumentFragment} */
+export function renderBlock({ token, links }) {
+  const markup = marked.parser(Object.assign([token], { links }));
+  return DOMPurify.sanitize(markup, {
+    ALLOWED_TAGS: TAGS,
+    ALLOWED_ATTR: ATTRIBUTES,
+    ALLOW_DATA_ATTR: false,
+    ALLOW_ARIA_ATTR: false,
+    RETURN_DOM_FRAGMENT: true,
+  });
+}
+
+/** @param {string} text */
+function escapeMarkup(text) {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
+}

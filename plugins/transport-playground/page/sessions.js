@@ -1,0 +1,110 @@
+/**
+ * @typedef {object} Session a conversation, as the API shows it
+ * @property {string} id
+ * @property {string} key
+ * @property {string} agent
+ * @property {number} updated_at seconds since 1970
+ * @property {number} turns
+ * @property {'idle' | 'running' | 'quarantined'} status
+ * @property {Record<string, string>} metadata
+ */
+
+const PAGE = 30;
+
+/** What a session is called: the title it was given, else its key. @param {Session} session */
+export function sessionTitle({ metadata, key }) {
+  return metadata.title || key;
+}
+
+/** The caller's sessions, newest first. */
+export class Sessions {
+  /** @type {Session[]} */
+  list = [];
+  hasMore = false;
+  /** @type {'off' | 'loading' | 'ready' | 'failed'} */
+  status = 'off';
+  error = '';
+  #api;
+
+  /** @param {import('./api.js').Api} api */
+  constructor(api) {
+    this.#api = api;
+  }
+
+  /** Reads the newest ones. */
+  async load() {
+    if (this.status !== 'ready') this.status = 'loading';
+    try {
+      const { data, has_more } = await this.#api.get(`v1/conversations?limit=${PAGE}`);
+      this.list = data;
+      this.hasMore = has_more;
+      this.status = 'ready';
+    } catch (error) {
+      this.list = [];
+      this.hasMore = false;
+      this.status = 'failed';
+      this.error = /** @type {Error} */ (error).message;
+    }
+  }
+
+  async more() {
+    const last = this.list.at(-1);
+    if (!last) return;
+    const { data, has_more } = await this.#api.get(`v1/conversations?limit=${PAGE}&after=${encodeURIComponent(last.id)}`);
+    this.list = [...this.list, ...data];
+    this.hasMore = has_more;
+  }
+
+  /** @param {string} id @returns {Promise<Session>} */
+  get(id) {
+    return this.#api.get(`v1/conversations/${encodeURIComponent(id)}`);
+  }
+
+  /**
+   * The newest items of a session, oldest first.
+   * @param {string} id @param {string} [before] an item: those older than it
+   * @returns {Promise<{ items: Record<string, any>[], hasMore: boolean }>}
+   */
+  async items(id, before) {
+    const after = before === undefined ? '' : `&after=${encodeURIComponent(before)}`;
+    const { data, has_more } = await this.#api.get(
+      `v1/conversations/${encodeURIComponent(id)}/items?order=desc&limit=100${after}`,
+    );
+    return { items: data.reverse(), hasMore: has_more };
+  }
+
+  /** @param {{ agent: string, id: string, metadata: Record<string, string> }} fields @returns {Promise<Session>} */
+  async create(fields) {
+    const session = await this.#api.post('v1/conversations', fields);
+    this.list = [session, ...this.list];
+    return session;
+  }
+
+  /** @param {Session} session @param {string} title */
+  async rename(session, title) {
+    const { metadata } = await this.get(session.id); // the other entries may have changed meanwhile, and all are replaced
+    const changed = await this.#api.post(`v1/conversations/${encodeURIComponent(session.id)}`, {
+      metadata: { ...metadata, title },
+    });
+    this.list = this.list.map((one) => (one.id === session.id ? changed : one));
+  }
+
+  /** @param {Session} session @param {string} [after_item] the last item to copy @returns {Promise<Session>} */
+  async fork({ id }, after_item) {
+    const copy = await this.#api.post(`v1/conversations/${encodeURIComponent(id)}/fork`, { after_item });
+    this.list = [copy, ...this.list];
+    return copy;
+  }
+
+  /** @param {Session} session */
+  async remove({ id }) {
+    await this.#api.delete(`v1/conversations/${encodeURIComponent(id)}`);
+    this.list = this.list.filter((one) => one.id !== id);
+  }
+}
+
+/** The first line of a message, as the title of a session. @param {string} text */
+export function titleOf(text) {
+  const line = text.trim().split('\n', 1)[0] ?? '';
+  return line.length > 60 ? `${line.slice(0, 59).trimEnd()}…` : line;
+}

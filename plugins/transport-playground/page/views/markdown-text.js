@@ -1,0 +1,109 @@
+/** @type {Promise<typeof import('../markdown.js')> | undefined} */
+let loading;
+/** @type {typeof import('../markdown.js') | undefined} */
+let renderer;
+
+/**
+ * A text of a model, as Markdown. Blocks that have not changed keep their nodes, so that a text that grows stays cheap, and a selection in it
+ * stays. Until the renderer has been loaded, and without one, the text is shown as it is.
+ */
+class MarkdownText extends HTMLElement {
+  #text = '';
+  /** @type {string[]} */
+  #sources = [];
+  #isPending = false;
+
+  /** @param {string} text */
+  set text(text) {
+    if (text === this.#text && this.hasChildNodes()) return;
+    this.#text = text;
+    if (renderer) {
+      this.#soon();
+      return;
+    }
+    if (this.#sources.length === 0) this.#showPlain();
+    loading ??= import('../markdown.js');
+    loading.then(
+      (module) => {
+        renderer = module;
+        this.#render();
+      },
+      () => undefined,
+    );
+  }
+
+  get text() {
+    return this.#text;
+  }
+
+  #soon() {
+    if (this.#isPending) return;
+    this.#isPending = true;
+    requestAnimationFrame(() => {
+      this.#isPending = false;
+      this.#render();
+    });
+  }
+
+  #showPlain() {
+    const paragraph = document.createElement('p');
+    paragraph.className = 'plain';
+    paragraph.textContent = this.#text;
+    this.replaceChildren(paragraph);
+  }
+
+  #render() {
+    if (!renderer) return;
+    const blocks = renderer.blocksOf(this.#text);
+    if (this.#sources.length === 0) this.replaceChildren();
+    blocks.forEach((block, at) => {
+      if (this.#sources[at] === block.source) return;
+      this.#sources[at] = block.source;
+      const wrapper = document.createElement('div');
+      wrapper.className = 'block';
+      wrapper.append(/** @type {typeof import('../markdown.js')} */ (renderer).renderBlock(block));
+      for (const pre of wrapper.querySelectorAll('pre')) addFrame(pre);
+      for (const table of wrapper.querySelectorAll('table')) addScroller(table);
+      const old = this.children[at];
+      if (old) old.replaceWith(wrapper);
+      else this.append(wrapper);
+    });
+    this.#sources.length = blocks.length;
+    while (this.children.length > blocks.length) this.lastElementChild?.remove();
+  }
+}
+
+/** A line above a block of code with its language and a button that copies it. @param {HTMLPreElement} pre */
+function addFrame(pre) {
+  const frame = document.createElement('div');
+  frame.className = 'code-frame';
+  const bar = document.createElement('div');
+  bar.className = 'code-bar';
+  const language = /language-(\S+)/.exec(pre.querySelector('code')?.className ?? '')?.[1] ?? 'text';
+  const label = document.createElement('span');
+  label.textContent = language;
+  const button = document.createElement('button');
+  button.type = 'button';
+  button.className = 'copy-code';
+  button.textContent = 'Copy';
+  button.dataset.action = 'copy-code';
+  bar.append(label, button);
+  pre.tabIndex = 0; // to be scrolled with the keyboard
+  pre.setAttribute('aria-label', `Code, ${language}`);
+  pre.setAttribute('role', 'region');
+  pre.replaceWith(frame);
+  frame.append(bar, pre);
+}
+
+/** @param {HTMLTableElement} table */
+function addScroller(table) {
+  const scroller = document.createElement('div');
+  scroller.className = 'table-scroller';
+  scroller.tabIndex = 0;
+  scroller.setAttribute('role', 'region');
+  scroller.setAttribute('aria-label', 'Table');
+  table.replaceWith(scroller);
+  scroller.append(table);
+}
+
+customElements.define('markdown-text', MarkdownText);

@@ -1,0 +1,26 @@
+import { createRequire } from 'node:module';
+import { AuthProviders, definePlugin } from '@plugboard/kernel';
+import { HttpRoutes } from '@plugboard/transport-http';
+import { checkConfig, configSchema } from './config.js';
+import { Playground } from './playground.js';
+
+const { version } = createRequire(import.meta.url)('../package.json') as { version: string };
+
+export default definePlugin({
+  name: '@plugboard/transport-playground',
+  apiVersion: 1,
+  summary: 'A page in the browser to talk to agents and watch them work',
+  configSchema,
+  check: checkConfig,
+  register(ctx) {
+    const routes = ctx.late(HttpRoutes);
+    const playground = new Playground({
+      config: ctx.config,
+      version,
+      paths: () => routes.all().map(({ value }) => value.path),
+      authProviders: ctx.extensions(AuthProviders),
+    });
+    for (const route of playground.routes) ctx.contribute(HttpRoutes, route, route.path);
+    return playground;
+  },
+});

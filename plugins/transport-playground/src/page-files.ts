@@ -1,0 +1,110 @@
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { findPackageJSON } from 'node:module';
+import { dirname, extname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+import { type ImportMap, resolveImports } from './import-map.js';
+
+/** A file of the page, as it is sent. */
+export interface PageFile {
+  readonly type: string;
+  readonly bytes: Uint8Array;
+  readonly gzipped: Uint8Array;
+  /** Strong, in quotes. */
+  readonly etag: string;
+}
+
+/** The page's own files, below `page/` of this package. `index.html` is the page itself. */
+const OWN = [
+  'index.html',
+  'style.css',
+  'icon.svg',
+  'api.js',
+  'markdown.js',
+  'playground.js',
+  'sessions.js',
+  'snippets.js',
+  'turn.js',
+  'views/app.js',
+  'views/conversation.js',
+  'views/inspector.js',
+  'views/markdown-text.js',
+  'views/parts.js',
+  'views/sidebar.js',
+] as const;
+
+interface VendorFile {
+  readonly package: string;
+  readonly file: string;
+  /** What is added behind the last line. */
+  readonly suffix?: string;
+}
+
+/** Files of libraries, by their path below the page. They are served as published, but for the names in their imports. */
+const VENDOR: Readonly<Record<string, VendorFile>> = {
+  'vendor/lit-html.js': { package: 'lit-html', file: 'lit-html.js' },
+  'vendor/marked.js': { package: 'marked', file: 'lib/marked.esm.js' },
+  // the smallest file that is published is a script, which leaves its value in a global
+  'vendor/dompurify.js': { package: 'dompurify', file: 'dist/purify.min.js', suffix: 'export default globalThis.DOMPurify;\n' },
+};
+
+const IMPORTS: ImportMap = {
+  'lit/html.js': 'vendor/lit-html.js',
+  marked: 'vendor/marked.js',
+  dompurify: 'vendor/dompurify.js',
+};
+
+const TYPES: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.svg': 'image/svg+xml',
+};
+
+/** A doc comment, with its line where it has one for itself; or a comment of a style sheet. */
+const COMMENT = /^[ \t]*\/\*.*?\*\/\n|\/\*\*.*?\*\/ ?/gms;
+
+const compress = promisify(gzip);
+
+/**
+ * Reads every file that the page consists of, by its path below the page. The list is fixed: nothing is ever looked up on disk for a request.
+ *
+ * @throws Error where a file is missing, for example of a library that was not installed.
+ */
+export async function readPageFiles(): Promise<ReadonlyMap<string, PageFile>> {
+  const own = OWN.map(async (path) => [path, await pageFile(path, await readOwn(path))] as const);
+  const vendor = Object.entries(VENDOR).map(
+    async ([path, source]) => [path, await pageFile(path, await readVendor(source))] as const,
+  );
+  return new Map(await Promise.all([...own, ...vendor]));
+}
+
+/** Comments and indentation are for readers of the source: browsers need not load them. Templates of the page depend on neither. */
+async function readOwn(path: string): Promise<string> {
+  const text = await readFile(join(import.meta.dirname, '../page', path), 'utf8');
+  const dense = text.replaceAll(COMMENT, '').replaceAll(/^[ \t]+/gm, '');
+  return path.endsWith('.css')
+    ? dense.replaceAll(/\s*([{};,>])\s*/g, '$1').replaceAll(/: |;(?=})/g, (found) => (found[0] === ':' ? ':' : ''))
+    : dense;
+}
+
+async function readVendor({ package: name, file, suffix = '' }: VendorFile): Promise<string> {
+  const text = await readFile(join(packageFolder(name), file), 'utf8');
+  return text.replace(/^\/\/# sourceMappingURL=.*\n?/m, '') + suffix;
+}
+
+/** `lit-html` is a dependency of `lit`, so it is resolved from there. */
+function packageFolder(name: string): string {
+  const from = name === 'lit-html' ? join(packageFolder('lit'), 'package.json') : import.meta.filename;
+  const manifest = findPackageJSON(name, from);
+  if (manifest === undefined) throw new Error(`the package ${name} is not installed: run npm install`);
+  return dirname(manifest);
+}
+
+async function pageFile(path: string, text: string): Promise<PageFile> {
+  const type = TYPES[extname(path)] ?? 'application/octet-stream';
+  const bytes = Buffer.from(path.endsWith('.js') ? resolveImports(text, path, IMPORTS) : text);
+  const hash = createHash('sha256').update(bytes).digest('base64url').slice(0, 27);
+  return { type, bytes, gzipped: await compress(bytes, { level: 9, memLevel: 9 }), etag: `"${hash}"` };
+}

@@ -1,0 +1,152 @@
+import { gunzipSync } from 'node:zlib';
+import { AuthProviders, Transports } from '@plugboard/kernel';
+import { pluginContract, testContext } from '@plugboard/kernel/testing';
+import http, { HttpRoutes } from '@plugboard/transport-http';
+import t, { type Test } from 'tap';
+import plugin from '../src/index.js';
+import { readPageFiles } from '../src/page-files.js';
+
+const POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; base-uri 'none'; " +
+  "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types lit-html dompurify";
+
+/** The budget of the page with everything it may load, in bytes after gzip. */
+const BUDGET = 60 * 1024;
+
+async function serve(t: Test, { config, auth = false }: { config?: object; auth?: boolean } = {}) {
+  const page = testContext(plugin, { entry: 'transports.playground', config });
+  const server = testContext(http, { entry: 'transports.http', config: { port: 0 } });
+  if (auth) {
+    for (const ctx of [page, server]) ctx.provide(AuthProviders, { authenticate: () => ({ refused: 'everyone' }) });
+  }
+  const routes = page.contributions().filter(({ point }) => point === HttpRoutes.id);
+  for (const { name } of routes) server.provide(HttpRoutes, page.contributed(HttpRoutes, name), name);
+  const live = page.contributed(HttpRoutes, '/playground');
+  page.provide(HttpRoutes, { ...live, path: '/v1/conversations' }, 'conversations');
+  await page.lifecycle.start?.(new AbortController().signal);
+  await server.lifecycle.start?.(new AbortController().signal);
+  t.teardown(() => server.lifecycle.stop?.(AbortSignal.abort()));
+  const url = String(server.contributed(Transports).address());
+  const get = (path: string, headers: Record<string, string> = {}) => fetch(url + path, { headers, redirect: 'manual' });
+  return { url, get, page };
+}
+
+t.test('keeps to the contract of plugins', async (t) => {
+  for (const c of pluginContract(plugin, { packageDir: new URL('..', import.meta.url) })) t.test(c.name, c.run);
+});
+
+t.test('the page and its files need no token and carry the security headers', async (t) => {
+  const { get, page } = await serve(t, { auth: true });
+  t.equal(page.contributed(HttpRoutes, '/playground').link, 'playground', 'shown by the start banner');
+  for (const [path, type] of [
+    ['/playground', 'text/html; charset=utf-8'],
+    ['/playground/views/app.js', 'text/javascript; charset=utf-8'],
+    ['/playground/vendor/marked.js', 'text/javascript; charset=utf-8'],
+    ['/playground/style.css', 'text/css; charset=utf-8'],
+    ['/playground/icon.svg', 'image/svg+xml'],
+  ] as const) {
+    const reply = await get(path);
+    t.equal(reply.status, 200, path);
+    t.equal(reply.headers.get('content-type'), type);
+    t.equal(reply.headers.get('content-security-policy'), POLICY);
+    t.equal(reply.headers.get('x-content-type-options'), 'nosniff');
+    t.equal(reply.headers.get('referrer-policy'), 'no-referrer');
+    t.equal(reply.headers.get('cross-origin-opener-policy'), 'same-origin');
+    t.equal(reply.headers.get('set-cookie'), null);
+  }
+});
+
+t.test('S-16 only listed files are served, whatever the path looks like', async (t) => {
+  const { get } = await serve(t);
+  for (const path of [
+    'package.json',
+    '..%2fpackage.json',
+    '../package.json',
+    '%2e%2e/src/index.ts',
+    'views',
+    'views/',
+    'constructor',
+    '__proto__',
+    'api.js/',
+    'api.js%00',
+  ]) {
+    t.equal((await get(`/playground/${path}`)).status, 404, path);
+  }
+});
+
+t.test('a browser that has a file gets a 304, and gzip is used only where it is accepted', async (t) => {
+  const { get } = await serve(t);
+  const first = await get('/playground/style.css', { 'accept-encoding': 'gzip;q=0, br' });
+  t.equal(first.headers.get('content-encoding'), null);
+  t.equal(first.headers.get('vary'), 'accept-encoding');
+  const tag = String(first.headers.get('etag'));
+  for (const sent of [tag, `W/${tag}`, `"other", ${tag}`]) {
+    const again = await get('/playground/style.css', { 'if-none-match': sent });
+    t.equal(again.status, 304, sent);
+    t.equal(again.headers.get('etag'), tag);
+  }
+  t.equal((await get('/playground/style.css', { 'if-none-match': '"other"' })).status, 200);
+  const zipped = await get('/playground/style.css', { 'accept-encoding': 'br, gzip' });
+  t.equal(zipped.headers.get('content-encoding'), 'gzip');
+  t.equal(await zipped.text(), await first.text());
+});
+
+t.test('the settings say what the page needs before there is a token', async (t) => {
+  const open = await serve(t);
+  const reply = await open.get('/playground/settings.json');
+  t.equal(reply.headers.get('cache-control'), 'no-store');
+  t.match(await reply.json(), {
+    title: 'Plugboard',
+    version: /^\d+\.\d+\.\d+$/,
+    docs: null,
+    token: false,
+    routes: ['/v1/conversations'],
+  });
+  const config = { title: 'Support', docs: 'https://docs.example/agents', suggestions: ['Where is my order?'] };
+  const closed = await serve(t, { config, auth: true });
+  t.match(await (await closed.get('/playground/settings.json')).json(), { ...config, token: true });
+});
+
+t.test('a browser that opens / is led to the page, other clients are told that nothing is there', async (t) => {
+  const { get } = await serve(t);
+  const browser = await get('/', { accept: 'text/html,application/xhtml+xml' });
+  t.equal(browser.status, 303);
+  t.equal(browser.headers.get('location'), 'playground');
+  t.equal((await get('/', { accept: '*/*' })).status, 404);
+  const { get: getOther } = await serve(t, { config: { home: false } });
+  t.equal((await getOther('/', { accept: 'text/html' })).status, 404);
+});
+
+t.test('a link to documentation must be a web address', async (t) => {
+  t.throws(() => testContext(plugin, { config: { docs: 'javascript:alert(1)' } }), /docs.*not a URL that begins with http/);
+  t.throws(() => testContext(plugin, { config: { docs: 'docs.example' } }), /docs/);
+});
+
+t.test('every import of a served module leads to a served file', async (t) => {
+  const files = await readPageFiles();
+  for (const [path, { bytes }] of files) {
+    if (!path.endsWith('.js')) continue;
+    const imports = Buffer.from(bytes)
+      .toString()
+      .matchAll(
+        /(?:^|[;}\s])(?:import|export)\b[^;'"()]*?\bfrom\s*["']([^"']+)["']|\bimport\(\s*["']([^"']+)["']|(?:^|;)import\s*["']([^"']+)["']/gm,
+      );
+    for (const [, from, dynamic, bare] of imports) {
+      const target = new URL(from ?? dynamic ?? bare ?? '', `http://page/${path}`).pathname.slice(1);
+      t.ok(files.has(target), `${path} imports ${from ?? dynamic ?? bare}`);
+    }
+    t.notMatch(Buffer.from(bytes).toString(), /sourceMappingURL/, `${path} names no source map`);
+  }
+  const page = Buffer.from(files.get('index.html')?.bytes ?? []).toString();
+  for (const [, target = ''] of page.matchAll(/(?:href|src)="playground\/([^"]+)"/g)) t.ok(files.has(target), target);
+  t.notMatch(page, /<script(?![^>]*\bsrc=)|<style|\bstyle=|\bon\w+=/, 'nothing is inline');
+});
+
+t.test('the whole page stays within its budget', async (t) => {
+  const sizes = Array.from(await readPageFiles(), ([path, { gzipped, bytes }]) => {
+    t.equal(gunzipSync(gzipped).compare(bytes), 0, path);
+    return gzipped.length;
+  });
+  const total = sizes.reduce((sum, size) => sum + size, 0);
+  t.ok(total <= BUDGET, `${total} bytes`);
+});
