@@ -1,14 +1,14 @@
 /**
  * Runs the snippets of the guides and of the root README. Mark a code block like this:
  *
- * - A file has its name in a comment in the first line (`# plugboard.yaml`, `// dice.ts`), or after the language
- *   (JSON has no comments). All files of a page are written to one folder.
- * - `yaml` without a name is part of a `plugboard.yaml`. Missing sections are added (`COMPLETION`), and the result
- *   must be valid.
+ * - A file has its name in a comment in the first line (`# plugboard.yaml`, `// dice.ts`), or
+ *   after the language (JSON has no comments). All files of a page are written to one folder.
+ * - `yaml` without a name is part of a `plugboard.yaml`. Missing sections are added
+ *   (`COMPLETION`), and the result must be valid.
  * - `yaml wrong` is a file with mistakes.
  * - `ts` is always a file. All are compiled together by the `tsc` command of the page.
- * - `console` has commands after `$`, run in order, and their output, where `…` stands for any text. A number after
- *   the word is the exit code. Commands of npm are not run.
+ * - `console` has commands after `$`, run in order, and their output, where `…` is any text. A
+ *   number after the word is the exit code. Commands of npm are not run.
  * - `json`, `ini` and `nginx` are examples for the reader. JSON is parsed.
  */
 import { existsSync, globSync, readFileSync } from 'node:fs';
@@ -50,7 +50,9 @@ const VARIABLES = {
   OPS_TOKEN: 'token-of-operations',
 };
 
-/** Overrides the accounts that a `.env` of the repository may name: no test talks to a real model. */
+/**
+ * Overrides the accounts that a `.env` of the repository may name: no test talks to a real model.
+ */
 const NO_ACCOUNTS = { OPENAI_API_KEY: '', ANTHROPIC_API_KEY: '', GEMINI_API_KEY: '', OLLAMA_HOST: '' };
 
 /** Commands that need a registry, or create the folder that the test has created. */
@@ -339,7 +341,10 @@ function commandsOf({ text }: Block): readonly { readonly command: string; reado
   return pieces.map((piece) => ({ command: piece.split('\n', 1).join(), output: piece.slice(piece.indexOf('\n') + 1) }));
 }
 
-/** Runs a page's commands in order. A server that one of them starts runs until the end of the page; the page shows it on port 8080. */
+/**
+ * Runs a page's commands in order. A server that one of them starts runs until the end of the page;
+ * the page shows it on port 8080.
+ */
 async function tryCommands(t: Test, page: Page, env: Readonly<Record<string, string>> = {}): Promise<void> {
   const shell = new Shell(t, await folderOf(t, page), { PORT: '0', ...env });
   let server: Running | undefined;
@@ -395,7 +400,10 @@ function chat(
   });
 }
 
-/** The model server of writing-plugins.md, which answers with lines of JSON. It repeats the last message. */
+/**
+ * The model server of writing-plugins.md, which answers with lines of JSON. It repeats the last
+ * message.
+ */
 async function lineServer(t: Test): Promise<string> {
   const server = createServer(async (request, response) => {
     const { model, messages } = JSON.parse(await text(request));

@@ -2,7 +2,10 @@ import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 
-/** Packages of this repository accept each other at every version before 1.0 (CONTRIBUTING.md says why). */
+/**
+ * Packages of this repository accept each other at every version before 1.0 (CONTRIBUTING.md says
+ * why).
+ */
 const RANGE = '>=0.1.0 <1';
 
 interface Manifest {

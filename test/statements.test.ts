@@ -1,5 +1,6 @@
 /**
- * An index of the numbered statements in docs/reference, in both directions. It shows that a statement has a test, not that the test is good.
+ * An index of the numbered statements in docs/reference, in both directions. It shows that a
+ * statement has a test, not that the test is good.
  */
 import { globSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';

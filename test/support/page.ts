@@ -37,7 +37,10 @@ export class Page {
     return this.blocks.filter((block) => block.language === language);
   }
 
-  /** The rows of the table whose first column has this heading, as cells without backticks. @throws Error if there is none. */
+  /**
+   * The rows of the table whose first column has this heading, as cells without backticks.
+   * @throws Error if there is none.
+   */
   table(heading: string): readonly (readonly string[])[] {
     const rows = this.#prose.split('\n').map((line) => line.split(/(?<!\\)\|/).slice(1, -1));
     const cells = rows.map((row) => row.map((cell) => cell.trim().replaceAll('`', '')));

@@ -66,7 +66,10 @@ export class Running {
     });
   }
 
-  /** Waits until standard output matches, and returns the first group of the match. @throws Error if the command ends first. */
+  /**
+   * Waits until standard output matches, and returns the first group of the match.
+   * @throws Error if the command ends first.
+   */
   async prints(wanted: RegExp): Promise<string> {
     for (;;) {
       const found = wanted.exec(this.stdout);
