@@ -126,7 +126,6 @@ const half = event({ role: 'assistant', content: 'Half' });
 const late: Readonly<Record<string, Mishap>> = {
   'the socket is cut': { script: { text: ['Half', ' of it'], cut: { afterEvents: 2 } }, says: /broke off/ },
   'a clean end without a finish reason': { script: events(half), says: /cut off/ },
-  'a [DONE] without a finish reason': { script: events(half, 'data: [DONE]\n\n'), says: /cut off/ },
   'an error frame in the middle': {
     script: events(half, 'data: {"error":{"message":"overheated"}}\n\n', 'data: [DONE]\n\n'),
     says: /overheated/,

@@ -1,5 +1,6 @@
 import { definePlugin, ModelConnectors } from '@plugboard/kernel';
 import { configSchema, problemsOf } from './config.js';
+import { KEY_PATTERNS } from './failure/redactor.js';
 import { OpenAiConnector } from './openai-connector.js';
 
 export default definePlugin({
@@ -7,7 +8,7 @@ export default definePlugin({
   apiVersion: 1,
   summary: 'Connects to any model server that speaks chat completions',
   configSchema,
-  credentials: { patterns: [/sk-[A-Za-z0-9_-]{20,}/] },
+  credentials: { patterns: KEY_PATTERNS },
   check: problemsOf,
   register(ctx) {
     const connector = ctx.container.resolve(OpenAiConnector);

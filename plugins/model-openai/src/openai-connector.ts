@@ -87,7 +87,7 @@ export class OpenAiConnector implements ModelConnector, Lifecycle {
   /** Sends the request at once. Events wait until they are read. */
   stream(request: ModelRequest, signal: AbortSignal): AsyncIterable<readonly ModelEvent[]> {
     const exchange = new Exchange({
-      incremental: request.incremental,
+      tools: request.tools,
       idleTimeout: this.#idleTimeout,
       failures: this.#failures,
       clock: this.#clock,

@@ -11,37 +11,71 @@ import { plain } from './connection.js';
 
 const failures = new Failures(new Redactor([]), new ManualClock(), { idleTimeout: '1s', connectTimeout: '1s' });
 
+function parser(): AnswerParser {
+  return new AnswerParser({ failures, ids: new SequentialIds(), tools: [] });
+}
+
 /** Reads a stream as the plugin does. */
 function fastPath(reads: readonly Buffer[]) {
-  const stream = new EventStream(new AnswerParser(failures, new SequentialIds()), failures);
+  const stream = new EventStream(parser(), failures);
   return outcome((events) => {
     for (const read of reads) stream.read(read, events);
     stream.end(events);
   });
 }
 
-/** Reads a stream the simple way: decodes and splits it, and parses each event. */
+/** Reads a stream the simple way: splits it into lines, and parses the data of each event. */
 function slowPath(bytes: Buffer) {
-  const answer = new AnswerParser(failures, new SequentialIds());
+  const answer = parser();
   return outcome((events) => {
-    const frames = bytes.toString().split(/\r?\n\r?\n/);
-    for (const [index, frame] of frames.entries()) {
-      const lines = frame.split(/\r?\n/).filter((line) => line.startsWith('data:'));
-      const data = lines.map((line) => line.slice(5).replace(/^ /, '')).join('\n');
-      if (data === '') continue;
-      if (data === '[DONE]') break;
-      const isLast = index === frames.length - 1;
-      let chunk: unknown;
-      try {
-        chunk = JSON.parse(data);
-      } catch (error) {
-        if (isLast) break;
-        throw failures.unreadable('an event that is not JSON', error);
-      }
-      answer.add(chunk, events);
+    let data: string[] = [];
+    let isError = false;
+    let isDone = false;
+    let stray: string | undefined;
+    const take = (text: string) => {
+      if (isDone) return;
+      if (text.trim() === '[DONE]') {
+        isDone = true;
+        answer.end('done', events, stray);
+      } else if (isError) throw failures.reported(errorOf(text) ?? text);
+      else if (isJson(text)) answer.add(JSON.parse(text), events);
+      else if (text.trim() === '' || /^ *(:|ping$)/.test(text) || answer.isFinished) return;
+      else if (/^ *data:/.test(text)) take(text.replace(/^ *data:/, ''));
+      else throw failures.unreadable('an event that is not JSON', { seen: text, hasBegun: answer.hasBegun });
+    };
+    const lines = bytes
+      .toString()
+      .replace(/^\ufeff/, '')
+      .split('\n');
+    for (const [index, ended] of lines.entries()) {
+      const isLast = index === lines.length - 1;
+      const line = ended.replace(/\r$/, '');
+      if (line.startsWith('data:')) data.push(line.slice('data:'.length).replace(/^ /, ''));
+      else if (line.startsWith('event:')) isError = line === 'event: error';
+      else if (line.startsWith('error:') && !isDone) throw failures.reported(errorOf(line.slice('error:'.length)));
+      else if (isJson(line) && !isDone) answer.add(JSON.parse(line), events);
+      else if (line !== '' && !line.startsWith(':') && !line.startsWith('id:')) stray ??= line;
+      const text = data.join('\n');
+      if (line === '' && !isLast) {
+        data = [];
+        if (text !== '') take(text);
+      } else if (isLast && (isJson(text) || text.trim() === '[DONE]')) take(text);
     }
-    answer.end(false, events);
+    if (!isDone) answer.end('cut', events, stray);
   });
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function errorOf(text: string): unknown {
+  return isJson(text) ? (JSON.parse(text)?.error ?? JSON.parse(text) ?? undefined) : undefined;
 }
 
 function outcome(run: (events: ModelEvent[]) => void) {
@@ -83,6 +117,12 @@ const delta = fc.oneof(
     tool_calls: fc.constant([{ index: 0, id: 'a', function: { name: 'f', arguments: '{' } }]),
   }),
   fc.constant({}),
+  fc.constantFrom(
+    { content: [{ type: 'text', text: 'part' }] },
+    { function_call: { name: 'f', arguments: '{}' } },
+    { tool_calls: [{ index: 1, id: 'b', function: { name: 'g', arguments: { a: 1 } } }] },
+    { thinking: 'hm' },
+  ),
 );
 const more = fc.oneof(
   { weight: 8, arbitrary: fc.constant({}) },
@@ -92,6 +132,10 @@ const more = fc.oneof(
     { error: 'no' },
     { error: { message: 'no' } },
     { usage: { prompt_tokens: 1 } },
+    { x_groq: { usage: { prompt_tokens: 2 } } },
+    { x_groq: { error: 'over capacity' } },
+    { timings: { predicted_n: 3 } },
+    { base_resp: { status_code: 1002, status_msg: 'rate limit' } },
     { p: 'ab' },
     { p: 'é' },
   ),
@@ -103,7 +147,17 @@ const rawEvent = fc.constantFrom(
   'null',
   '{"choices":[]}',
   '{"choices":[{"delta":{"content":"\\x"}}]}',
+  '{"choices":[{"delta":{},"error":{"message":"no"}}]}',
+  '{"choices":[{"delta":{"content":"x"},"usage":{"prompt_tokens":4}}]}',
+  '{"choices":[{"text":"old"}]}',
+  '{"code":500,"message":"no"}',
+  '{"object":"error"}',
+  '[{"choices":[{"delta":{"content":"x"}}]}]',
+  ': OPENROUTER PROCESSING',
+  'ping',
+  'data: {"choices":[{"delta":{"content":"x"}}]}',
   '[DONE]',
+  ' [DONE] ',
 );
 
 /** JSON in the styles of different servers. */
@@ -117,19 +171,31 @@ const stream = fc
   .record({
     shape: fc.constantFrom(...SHAPES),
     style: fc.nat(2),
-    space: fc.constantFrom('', ' '),
+    space: fc.constantFrom('', ' ', '  '),
+    mark: fc.constantFrom('', '\ufeff'),
     newline: fc.constantFrom('\n', '\r\n'),
     events: fc.array(fc.oneof({ weight: 12, arbitrary: fc.tuple(delta, more) }, rawEvent), { maxLength: 12 }),
-    between: fc.constantFrom('', ': keep-alive', 'event: message'),
+    between: fc.constantFrom('', ': keep-alive', 'event: message', 'id: 7', 'stray words'),
+    aside: fc.option(
+      fc.constantFrom(
+        'event: error',
+        'error: {"message":"no"}',
+        '{"error":{"message":"bare"}}',
+        '{"choices":[{"delta":{"content":"y"}}]}',
+      ),
+      { freq: 12 },
+    ),
+    finish: fc.constantFrom('stop', 'MAX_TOKENS', 'eos', 'abort', 'tool_calls', ''),
     ending: fc.constantFrom('finish', 'finish and done', 'done', 'nothing', 'torn'),
   })
-  .map(({ shape, style, space, newline, events, between, ending }) => {
+  .map(({ shape, style, space, mark, newline, events, between, aside, finish: finish_reason, ending }) => {
     const frames = events.map((event) => (typeof event === 'string' ? event : stringify(shape(...event), style)));
-    const finish = JSON.stringify({ choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] });
+    const finish = JSON.stringify({ choices: [{ index: 0, delta: {}, finish_reason }] });
     if (ending.startsWith('finish')) frames.push(finish);
     if (ending.endsWith('done')) frames.push('[DONE]');
     const framed = frames.map((frame) => `${between === '' ? '' : between + newline}data:${space}${frame}${newline}${newline}`);
-    return Buffer.from(framed.join('') + (ending === 'torn' ? `data:${space}${finish.slice(0, 20)}` : ''));
+    if (aside) framed.splice(framed.length >> 1, 0, `${aside}${newline}`);
+    return Buffer.from(mark + framed.join('') + (ending === 'torn' ? `data:${space}${finish.slice(0, 20)}` : ''));
   });
 
 t.test('R-035 the fast path equals JSON.parse, however the reads cut the stream', async () => {
@@ -182,7 +248,7 @@ function chunk(delta: object, rest: object = {}): Buffer {
 /** The events of a stream, unread. */
 function textsOf(frames: readonly Buffer[]): ModelEvent[] {
   const events: ModelEvent[] = [];
-  const stream = new EventStream(new AnswerParser(failures, new SequentialIds()), failures);
+  const stream = new EventStream(parser(), failures);
   for (const frame of frames) stream.read(frame, events);
   return events;
 }

@@ -1,6 +1,6 @@
 import { ManualClock } from '@plugboard/kernel/testing';
 import t from 'tap';
-import { errorText, errorTextOfBody } from '../src/failure/error-text.js';
+import { errorText, errorTextOfBody } from '../src/failure/error-object.js';
 import { Failures } from '../src/failure/failures.js';
 import { Redactor } from '../src/failure/redactor.js';
 import { retryAdvice } from '../src/failure/retry-advice.js';

@@ -1,4 +1,5 @@
 import { createServer } from 'node:net';
+import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import type { ModelEvent, ModelRequest, ToolDeclaration } from '@plugboard/kernel';
 import { ModelServer, modelConnectorContract, modelRequest, pluginContract } from '@plugboard/kernel/testing';
 import t from 'tap';
@@ -157,20 +158,107 @@ t.test('reuses a socket for the next request, whatever the status', async (t) =>
   t.equal(connection.clock.pending, 0, 'no timer is left');
 });
 
-t.test('reads the form that the content type announces', async (t) => {
+t.test('the first byte decides how an answer is read, not the content type', async (t) => {
   const { server, ...connection } = await open(t);
-  const whole = { choices: [{ index: 0, message: { role: 'assistant', content: 'whole' }, finish_reason: 'stop' }] };
-  const event = { choices: [{ delta: { content: 'streamed' }, finish_reason: 'stop' }] };
-  server.enqueue(
-    { raw: [JSON.stringify(whole)], contentType: 'Application/JSON' },
-    { raw: [`data: ${JSON.stringify(event)}\n\n`], contentType: 'text/event-stream;charset=UTF-8' },
-    { raw: [`data: ${JSON.stringify(event)}\n\ndata: [DONE]`], contentType: null },
-    { raw: [JSON.stringify(whole)], contentType: null },
-  );
-  t.strictSame(await readAll(connection), [text('whole'), STOP]);
-  t.strictSame(await readAll(connection, WHOLE), [text('streamed'), STOP]);
-  t.strictSame(await readAll(connection), [text('streamed'), STOP]);
-  t.strictSame(await readAll(connection, WHOLE), [text('whole'), STOP]);
+  const whole = JSON.stringify({ choices: [{ index: 0, message: { role: 'assistant', content: 'a' }, finish_reason: 'stop' }] });
+  const event = 'data: {"choices":[{"delta":{"content":"a"},"finish_reason":"stop"}]}\n\n';
+  const lines = ['b', 'c']
+    .map((content) => JSON.stringify({ choices: [{ delta: { content }, finish_reason: 'stop' }] }))
+    .join('\n');
+  for (const contentType of ['application/json', 'text/event-stream', 'text/plain', 'application/octet-stream', null]) {
+    for (const raw of [
+      whole,
+      `\ufeff\n${whole}`,
+      `${JSON.stringify(JSON.parse(whole), null, 2)}\n\ndata: [DONE]\n\n`,
+      event,
+      `\ufeff${event}`,
+    ]) {
+      for (const request of [{}, WHOLE]) {
+        server.enqueue({ raw: [raw], contentType });
+        t.strictSame(await readAll(connection, request), [text('a'), STOP], `${contentType}: ${raw}`);
+      }
+    }
+    server.enqueue({ raw: [lines], contentType });
+    t.strictSame(await readAll(connection), [text('b'), text('c'), STOP], 'one object on each line');
+  }
+});
+
+t.test('reads event streams with small defects', async (t) => {
+  const { server, ...connection } = await open(t);
+  const chunk = (content: string) => `{"choices":[{"delta":{"content":"${content}"}}]}`;
+  const finish = '{"choices":[{"delta":{},"finish_reason":"stop"}]}';
+  const bodies = {
+    'two blanks after the colon': `data:  ${chunk('a')}\n\ndata:  ${chunk('b')}\n\ndata:  ${finish}\n\ndata:  [DONE]\n\n`,
+    'blanks around [DONE]': `data: ${chunk('a')}\n\ndata: ${chunk('b')}\n\ndata: \t[DONE] \n\n`,
+    'comments inside data': `data: : PROCESSING\n\ndata: ${chunk('a')}\n\ndata: ping\n\ndata: ${chunk('b')}\n\ndata: [DONE]\n\n`,
+    'CR LF and a byte order mark': `\ufeffdata: ${chunk('a')}\r\n\r\ndata: ${chunk('b')}\r\n\r\ndata: [DONE]\r\n\r\n`,
+    'no blank lines': `data: ${chunk('a')}\ndata: ${chunk('b')}\ndata: ${finish}\ndata: [DONE]\n`,
+    'two objects in one event': `data: ${chunk('a')}${chunk('b')}\n\ndata: [DONE]\n\n`,
+    'a repeated prefix': `data: data: ${chunk('a')}\n\ndata: data: ${chunk('b')}\n\ndata: data: [DONE]\n\n`,
+    'a list in an event': `data: [${chunk('a')},${chunk('b')}]\n\ndata: [DONE]\n\n`,
+    'bare JSON between events': `data: ${chunk('a')}\n\n${chunk('b')}\n\ndata: [DONE]\n\n`,
+    'an indented field': `data: ${chunk('a')}\n\n  data: ${chunk('b')}\n\ndata: [DONE]\n\n`,
+    'a null event': `data: ${chunk('a')}\n\ndata: null\n\ndata: ${chunk('b')}\n\ndata: [DONE]\n\n`,
+  };
+  for (const [name, raw] of Object.entries(bodies)) {
+    server.enqueue({ raw: [raw] });
+    t.strictSame(await readAll(connection), [text('a'), text('b'), STOP], name);
+  }
+});
+
+t.test('asks for an uncompressed answer, and reads a compressed one', async (t) => {
+  const { server, ...connection } = await open(t);
+  const event = (content: string) => `data: {"choices":[{"delta":{"content":"${content}"}}]}\n\n`;
+  const finish = 'data: {"choices":[{"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n';
+  const body = event('a'.repeat(1000)) + event('b') + finish;
+  const encoders = { gzip: gzipSync, deflate: deflateSync, br: brotliCompressSync, zstd: zstdCompressSync };
+  for (const [encoding, encode] of Object.entries(encoders)) {
+    const bytes = encode(body);
+    server.enqueue({ raw: pausing(bytes.subarray(0, 20), bytes.subarray(20)), headers: { 'content-encoding': encoding } });
+    t.strictSame(await readAll(connection), [text('a'.repeat(1000)), text('b'), STOP], encoding);
+    server.enqueue({
+      raw: [encode('{"error":{"message":"No."}}')],
+      status: 400,
+      contentType: 'application/json',
+      headers: { 'content-encoding': encoding },
+    });
+    t.match(await readError(connection), { message: 'the model server answered 400: No.' });
+  }
+  t.equal(server.requests[0]?.headers['accept-encoding'], 'identity');
+  server.enqueue({ raw: [body], headers: { 'content-encoding': 'identity' } });
+  t.equal((await readAll(connection)).length, 3);
+  server.enqueue({ raw: [body], headers: { 'content-encoding': 'gzip' } });
+  t.match(await readError(connection), { message: /^the model server sent compressed data that cannot be read\./ });
+  server.enqueue({ raw: [body], headers: { 'content-encoding': 'compress' } });
+  t.match(await readError(connection), { message: /^the model server sent an answer in an unknown encoding: compress\./ });
+  server.enqueue({
+    raw: pausing<Buffer | Promise<unknown>>(gzipSync(event('a')).subarray(0, -8), new Promise(() => {})),
+    headers: { 'content-encoding': 'gzip' },
+  });
+  const iterator = connection.connector.stream(modelRequest('Hi'), new AbortController().signal)[Symbol.asyncIterator]();
+  t.strictSame((await iterator.next()).value?.map(plain), [text('a')], 'events are read as they arrive');
+  await iterator.return?.();
+  t.equal(await server.requests.at(-1)?.ended, 'aborted');
+});
+
+t.test('R-010 a reader that stops reading pauses a compressed answer too', async (t) => {
+  const { server, connector } = await open(t);
+  const event = `data: {"choices":[{"delta":{"content":"${'x'.repeat(1000)}"}}]}\n\n`;
+  const finish = 'data: {"choices":[{"delta":{},"finish_reason":"stop"}]}\n\n';
+  server.enqueue({ raw: [gzipSync(event.repeat(2000) + finish)], headers: { 'content-encoding': 'gzip' } });
+  const iterator = connector.stream(modelRequest('Hi'), new AbortController().signal)[Symbol.asyncIterator]();
+  let length = 0;
+  let largest = 0;
+  for (;;) {
+    const { value, done } = await iterator.next();
+    if (done) break;
+    const size = value.reduce((sum: number, one: ModelEvent) => sum + (one.type === 'text' ? one.text.length : 0), 0);
+    largest = Math.max(largest, size);
+    length += size;
+    await rounds(2);
+  }
+  t.equal(length, 2_000_000);
+  t.ok(largest < 400_000, `${largest} bytes in one batch`);
 });
 
 t.test('R-035 reads an event of a megabyte, and one cut into single bytes', async (t) => {
@@ -379,6 +467,7 @@ t.test('R-031 R-032 the status decides whether and when to retry', async (t) => 
     [409, true],
     [422, false],
     [429, true],
+    [498, true],
     [500, true],
     [502, true],
     [503, true],
@@ -436,16 +525,137 @@ t.test('an error keeps the server’s message, redacted and shortened', async (t
   t.equal((await readError(connection)).message, 'the model server answered 500: half an error');
 });
 
-t.test('the message of a 401 goes to the log only', async (t) => {
+t.test('what a server says about the key goes to the log only', async (t) => {
   const { server, ...connection } = await open(t);
-  server.enqueue(
-    { status: 401, body: { error: { message: 'Incorrect API key provided: sk-ve****cret.' } } },
-    { status: 401, body: '' },
-  );
-  const error = await readError(connection);
-  t.match(error, { message: 'the model server did not accept the credentials (401): is apiKey right?', retryable: false });
-  t.match(error.cause, { message: 'Incorrect API key provided: sk-ve****cret.' });
+  const refusals: [number, object | string, string][] = [
+    [401, { error: { message: 'Incorrect API key provided: sk-ve****cret.' } }, 'Incorrect API key provided: [redacted].'],
+    [403, { error: { message: 'No.', code: 'invalid_api_key' } }, 'No.'],
+    [400, { error: { message: 'The API key sk-very-s is malformed.' } }, 'The API key [redacted] is malformed.'],
+    [400, [{ error: { code: 400, message: 'Bad.', details: [{ reason: 'API_KEY_INVALID' }] } }], 'Bad.'],
+  ];
+  for (const [status, body, told] of refusals) {
+    server.enqueue({ status, body });
+    const error = await readError(connection);
+    t.match(error, {
+      message: `the model server did not accept the credentials (${status}): is apiKey right?`,
+      retryable: false,
+    });
+    t.match(error.cause, { message: told });
+  }
+  server.enqueue({ status: 401, body: '' });
   t.equal((await readError(connection)).cause, undefined);
+  server.enqueue({ raw: ['data: {"error":{"message":"Unauthorized.","code":401}}\n\n'] });
+  t.match(await readError(connection), { message: 'the model server did not accept the credentials (401): is apiKey right?' });
+  server.enqueue({ status: 400, body: { error: { message: 'Failed: sk-very-secr' } } });
+  t.equal(
+    (await readError(connection)).message,
+    'the model server answered 400: Failed: [redacted]',
+    'a part of the key is redacted anywhere',
+  );
+});
+
+t.test('R-031 a 429 says how long to wait in its body too, and a used-up quota is not retried', async (t) => {
+  const { server, ...connection } = await open(t);
+  const gemini = (...details: readonly object[]) => [
+    { error: { code: 429, message: 'You exceeded your current quota.', status: 'RESOURCE_EXHAUSTED', details } },
+  ];
+  const info = { '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: '4.5s' };
+  const failure = { '@type': 'type.googleapis.com/google.rpc.QuotaFailure', violations: [{ quotaId: 'RequestsPerDayPerModel' }] };
+  const outcomes: [object, boolean, number | undefined][] = [
+    [gemini(info), true, 4500],
+    [gemini(failure, info), false, undefined],
+    [{ error: { message: 'Please try again in 1m2.5s.', code: 'rate_limit_exceeded' } }, true, 62_500],
+    [{ error: { message: 'Retry after 20 seconds' } }, true, 20_000],
+    [{ error: { message: 'Try again in 250ms' } }, true, 250],
+    [{ error: { message: 'Slow down', retry_after: 3 } }, true, 3000],
+    [{ error: { message: 'Quota', type: 'insufficient_quota', code: 'insufficient_quota' } }, false, undefined],
+    [{ error: { message: 'Try again in a moment' } }, true, undefined],
+  ];
+  for (const [body, retryable, retryAfter] of outcomes) {
+    server.enqueue({ status: 429, body });
+    t.match(await readError(connection), { retryable, retryAfter }, JSON.stringify(body));
+  }
+  server.enqueue({ raw: [JSON.stringify(gemini(info))], contentType: 'application/json' });
+  t.match(await readError(connection), { retryable: true, retryAfter: 4500 }, 'with status 200');
+});
+
+t.test('shows the sentence of the provider behind a gateway', async (t) => {
+  const { server, ...connection } = await open(t);
+  const raw = JSON.stringify({ error: { message: 'Kimi is busy.', type: 'engine_overloaded_error' } });
+  const error = { message: 'Provider returned error', code: 429, metadata: { raw, provider_name: 'Moonshot AI' } };
+  server.enqueue({ status: 429, body: { error } }, { raw: [`data: ${JSON.stringify({ error })}\n\n`] });
+  t.match(await readError(connection), { message: 'the model server answered 429: Moonshot AI: Kimi is busy.', retryable: true });
+  t.match(await readError(connection), {
+    message: 'the model server reported an error: Moonshot AI: Kimi is busy.',
+    retryable: true,
+  });
+  server.enqueue({ status: 502, body: { error: { message: 'Bad.', metadata: { raw: 'plain words' } } } });
+  t.match(await readError(connection), { message: 'the model server answered 502: plain words' });
+});
+
+t.test('recognizes a conversation that is too long for the model', async (t) => {
+  const { server, ...connection } = await open(t);
+  const said = "This model's maximum context length is 8192 tokens.";
+  server.enqueue(
+    { status: 400, body: { error: { message: said, code: 'context_length_exceeded' } } },
+    { status: 500, body: { error: { code: 500, message: 'the request exceeds the available context size' } } },
+    { raw: ['error: {"code":400,"message":"the request exceeds the available context size"}\n\ndata: [DONE]\n\n'] },
+    { status: 429, body: { error: { message: 'Too many tokens per minute', code: 'rate_limit_exceeded' } } },
+  );
+  const start = 'the conversation is too long for the model; the model server';
+  t.match(await readError(connection), { message: `${start} answered 400: ${said}`, retryable: false });
+  t.match(await readError(connection), { message: new RegExp(`^${start} answered 500: `), retryable: false });
+  t.match(await readError(connection), { message: new RegExp(`^${start} reported an error: `), retryable: false });
+  t.match(await readError(connection), { message: /^the model server answered 429: /, retryable: true });
+});
+
+t.test('an error in the middle of a stream is read in every form', async (t) => {
+  const { server, ...connection } = await open(t);
+  const forms = [
+    'error: {"code":503,"message":"No."}\n\ndata: [DONE]\n\n',
+    'error: {"error":{"code":503,"message":"No."}}\n\n',
+    'event: error\ndata: {"code":503,"message":"No."}\n\n',
+    'event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"No."}}\n\n',
+    '{"error":{"message":"No.","type":"server_error"}}\n\n',
+    '{\n  "error": {\n    "message": "No.",\n    "code": "503"\n  }\n}\n',
+    'data: {"choices":[{"delta":{"content":""},"finish_reason":"error","error":{"code":503,"message":"No."}}]}\n\n',
+    'data: {"choi\ndata: {"error":{"code":503,"message":"No."}}\n\n',
+    'data: {"object":"error","message":"No.","code":503}\n\n',
+    'data: {"base_resp":{"status_code":1002,"status_msg":"No."}}\n\n',
+  ];
+  for (const form of forms) {
+    server.enqueue({ raw: [`data: {"choices":[{"delta":{"content":"so"}}]}\n\n${form}`] });
+    const error = await readError(connection);
+    t.match(error, { message: 'the model server reported an error: No.', retryable: true, text: 'so' }, form);
+  }
+  server.enqueue({ raw: ['event: error\ndata: out of memory\n\n'] });
+  t.match(await readError(connection), { message: 'the model server reported an error: out of memory', retryable: false });
+  server.enqueue({ raw: ['event: message\ndata: {"choices":[{"delta":{"content":"a"},"finish_reason":"stop"}]}\n\n'] });
+  t.strictSame(await readAll(connection), [text('a'), STOP], 'another event name means nothing');
+});
+
+t.test('codes decide whether an error is worth a retry', async (t) => {
+  const { server, ...connection } = await open(t);
+  const codes: [object, boolean][] = [
+    [{ type: 'overloaded_error' }, true],
+    [{ type: 'engine_overloaded_error' }, true],
+    [{ code: 'rate_limit_exceeded' }, true],
+    [{ status: 'UNAVAILABLE' }, true],
+    [{ code: '529' }, true],
+    [{ http_code: '500', type: 'internal' }, true],
+    [{ status_code: 1001 }, true],
+    [{ status_code: 1008 }, false],
+    [{ code: 3280 }, false],
+    [{ code: 429, type: 'insufficient_quota' }, false],
+    [{ type: 'invalid_request_error', code: 'bad' }, false],
+    [{ type: 'not_found_error' }, false],
+    [{ message: 'The server is overloaded, please try again later.' }, true],
+    [{ message: 'That is wrong.' }, false],
+  ];
+  for (const [error, retryable] of codes) {
+    server.enqueue({ raw: [`data: ${JSON.stringify({ error })}\n\n`] });
+    t.match(await readError(connection), { retryable }, JSON.stringify(error));
+  }
 });
 
 t.test('R-033 an answer fails after idleTimeout without a byte and is not retried', async (t) => {
@@ -480,17 +690,19 @@ t.test('R-033 an answer fails after idleTimeout without a byte and is not retrie
   t.match(await failed, silent);
 });
 
-t.test('R-034 a stream without a finish reason was cut off', async (t) => {
+t.test('R-034 a stream without a finish reason was cut off, unless [DONE] follows text', async (t) => {
   const { server, ...connection } = await open(t);
   const cutOff = 'the answer was cut off: the model server ended it without a finish reason.';
-  server.enqueue({ text: 'so', finishReason: null });
-  t.match(await readError(connection), { message: cutOff, retryable: true, text: 'so' });
+  server.enqueue({ text: 'so', finishReason: null, usage: null });
+  t.strictSame(await readAll(connection), [text('so'), STOP]);
   server.enqueue({ text: 'so', finishReason: null, done: false });
-  t.match(await readError(connection), { message: cutOff, text: 'so' });
+  t.match(await readError(connection), { message: cutOff, retryable: true, text: 'so' });
+  server.enqueue({ reasoning: 'so', finishReason: null });
+  t.match(await readError(connection), { message: cutOff, retryable: true });
   server.enqueue({ raw: ['data: {"choices":[{"delta":{"content":"so"}}]}\n\ndata: {"choi'] });
   t.match(await readError(connection), { message: cutOff, text: 'so' });
-  server.enqueue({ raw: [] });
-  t.match(await readError(connection), { message: cutOff, text: '' });
+  server.enqueue({ raw: ['data: {"choices":[{"delta":{"content":"so"}}]}\n\nupstream connect error\n'] });
+  t.match(await readError(connection), { message: `${cutOff} Its last words: upstream connect error`, text: 'so' });
 });
 
 t.test('R-034 an answer whose socket closes in the middle fails', async (t) => {
@@ -543,44 +755,62 @@ t.test('an error object in place of an answer is an error', async (t) => {
   t.match(await readError(connection), { message: 'the model server reported an error: Just text.', retryable: false });
   server.enqueue({ raw: ['{"error":{"message":"No."}}'], contentType: 'application/json' }, { finishReason: 'error' });
   t.match(await readError(connection, WHOLE), { message: 'the model server reported an error: No.', retryable: false });
-  t.match(await readError(connection), { message: 'the model server reported an error.' });
+  t.match(await readError(connection), {
+    message: 'the model server ended the answer with finish_reason "error".',
+    retryable: true,
+  });
 });
 
-t.test('R-035 a response outside the protocol is reported as such', async (t) => {
+t.test('R-035 a response outside the protocol is reported, with what came instead', async (t) => {
   const { server, ...connection } = await open(t);
-  const unreadable = async (what: string, request: Partial<ModelRequest> = {}) => {
-    const { message, retryable } = await readError(connection, request);
-    t.equal(message, `the model server sent ${what}; does baseUrl lead to a chat-completions server?`);
+  const json = 'application/json';
+  const unreadable = async (raw: string | Buffer, what: string, contentType?: string) => {
+    server.enqueue({ raw: [raw], ...(contentType === undefined ? {} : { contentType }) });
+    const { message, retryable } = await readError(connection, contentType === json ? WHOLE : {});
+    t.equal(message, `the model server sent ${what}. Does baseUrl lead to a chat-completions server?`);
     t.equal(retryable, false);
   };
-  server.enqueue({ raw: ['<html>'], contentType: 'text/html; charset=utf-8' });
-  await unreadable('an answer of the type text/html');
-  server.enqueue({ raw: ['data: {"a":\n\n'] });
-  await unreadable('an event that is not JSON');
-  server.enqueue({ raw: [Buffer.from([0x64, 0x61, 0x74, 0x61, 0x3a, 0xff, 0xfe, 10, 10])] });
-  await unreadable('an event that is not JSON');
-  server.enqueue({ raw: ['data: []\n\n'] });
-  await unreadable('JSON that is not an object');
-  const json = 'application/json';
-  server.enqueue({ raw: ['{"choices":'], contentType: json }, { raw: [], contentType: json }, { raw: ['{}'], contentType: json });
-  await unreadable('an answer that is not JSON', WHOLE);
-  await unreadable('an answer that is not JSON', WHOLE);
-  await unreadable('an answer without choices', WHOLE);
+  await unreadable('<html><head><title>\n nginx </title>', 'a page of HTML: nginx', 'text/html; charset=utf-8');
+  await unreadable('<!doctype html>', 'a page of HTML', json);
+  await unreadable('upstream connect error', 'text instead of an answer: upstream connect error', 'text/plain');
+  await unreadable('Key sk-very-secret', 'text instead of an answer: Key [redacted]');
+  await unreadable(`data: ${'x'.repeat(200)}\n\n`, `an event that is not JSON: ${'x'.repeat(159)}…`);
+  await unreadable(Buffer.from([0x64, 0x61, 0x74, 0x61, 0x3a, 0xff, 0xfe, 10, 10]), 'an event that is not JSON: \ufffd\ufffd');
+  await unreadable('data: 7\n\n', 'JSON that is not an object: 7');
+  await unreadable('{"choices":', 'an answer that is not JSON: {"choices":', json);
+  await unreadable('{}', 'an answer without choices: {}', json);
+  await unreadable(
+    'data: {"type":"message_start"}\n\ndata: {"type":"message_stop"}\n\n',
+    'an answer without choices: {"type":"message_stop"}',
+  );
   server.enqueue({ raw: ['{"choices":[{"message":{"tool_calls":[{}]}}]}'], contentType: json });
-  await unreadable('a tool call without a name', WHOLE);
+  t.match(await readError(connection, WHOLE), {
+    message: 'the model server sent a tool call without a name: {}.',
+    retryable: false,
+  });
   const deep = `{"choices":[{"message":{"tool_calls":[{"function":{"name":"a","arguments":${'{"a":'.repeat(20_000)}1${'}'.repeat(20_000)}}}]}}]}`;
   server.enqueue({ raw: [deep], contentType: json });
-  await unreadable('an answer that could not be read', WHOLE);
+  t.match(await readError(connection, WHOLE), {
+    message: /^the model server sent an answer that could not be read\./,
+    retryable: false,
+  });
+  for (const raw of [[], ['\n'], ['\ufeff \n']]) {
+    server.enqueue({ raw });
+    t.match(await readError(connection), { message: 'the model server sent an empty answer.', retryable: true });
+  }
 });
 
 t.test('R-036 an event or a body of more than 16 MiB is refused', async (t) => {
   const { server, ...connection } = await open(t);
   const mebibyte = 'x'.repeat(2 ** 20);
-  function* endless() {
-    yield 'data: {"choices":[{"delta":{"content":"';
+  function* endless(start: string) {
+    yield start;
     for (;;) yield mebibyte;
   }
-  server.enqueue({ raw: endless() }, { raw: endless(), contentType: 'application/json' });
+  server.enqueue(
+    { raw: endless('data: {"choices":[{"delta":{"content":"') },
+    { raw: endless('{"choices":[{"message":{"content":"') },
+  );
   t.match(await readError(connection), { message: 'the model server sent an event of more than 16 MiB.', retryable: false });
   t.match(await readError(connection, WHOLE), {
     message: 'the model server sent an answer of more than 16 MiB.',

@@ -3,15 +3,23 @@ import fc from 'fast-check';
 import t from 'tap';
 import { EventTooLarge, SseScanner } from '../src/answer/sse-scanner.js';
 
-function scan(reads: readonly (string | Buffer)[], limit = 1000): { events: string[]; rest: string | undefined } {
+function scan(
+  reads: readonly (string | Buffer)[],
+  limit = 1000,
+): { events: string[]; lines: string[]; rest: string | undefined } {
   const events: string[] = [];
-  const scanner = new SseScanner((data) => events.push(data), limit);
+  const lines: string[] = [];
+  const scanner = new SseScanner(
+    (data) => events.push(data),
+    (line) => lines.push(line),
+    limit,
+  );
   for (const read of reads) scanner.read(Buffer.from(read));
-  return { events, rest: scanner.end() };
+  return { events, lines, rest: scanner.end() };
 }
 
 t.test('finds every event of a read, with LF or CR LF', async (t) => {
-  t.same(scan(['data: one\n\ndata: two\n\n']), { events: ['one', 'two'], rest: undefined });
+  t.same(scan(['data: one\n\ndata: two\n\n']), { events: ['one', 'two'], lines: [], rest: undefined });
   t.same(scan(['data: one\r\n\r\ndata: two\r\n\r\n']).events, ['one', 'two']);
   t.same(scan(['data: one\n\r\ndata: two\r\n\n']).events, ['one', 'two']);
 });
@@ -25,9 +33,14 @@ t.test('joins the data lines of an event with newlines', async (t) => {
   t.same(scan(['data\ndata: a\ndata\n\n']).events, ['\na\n']);
 });
 
-t.test('skips comments and other fields', async (t) => {
-  t.same(scan([': keep-alive\n\nevent: message\nid: 1\nretry: 10\ndata: one\n: again\n\n']).events, ['one']);
-  t.same(scan(['database: no\ndata-x: no\nda: no\n data: no\nDATA: no\n\n']).events, []);
+t.test('passes on lines that are neither data nor comments', async (t) => {
+  t.same(scan([': keep-alive\n\nevent: message\nid: 1\ndata: one\n: again\n\n']), {
+    events: ['one'],
+    lines: ['event: message', 'id: 1'],
+    rest: undefined,
+  });
+  const lines = ['database: no', 'data-x: no', 'da: no', ' data: no', 'DATA: no', '{"a":1}'];
+  t.same(scan([`${lines.join('\r\n')}\n\n`]), { events: [], lines, rest: undefined });
 });
 
 t.test('skips events without data', async (t) => {
@@ -35,8 +48,8 @@ t.test('skips events without data', async (t) => {
 });
 
 t.test('returns an event without its blank line at the end of the stream', async (t) => {
-  t.same(scan(['data: one\n\ndata: two']), { events: ['one'], rest: 'two' });
-  t.same(scan(['data: one\n']), { events: [], rest: 'one' });
+  t.same(scan(['data: one\n\ndata: two']), { events: ['one'], lines: [], rest: 'two' });
+  t.same(scan(['data: one\n']), { events: [], lines: [], rest: 'one' });
   t.same(scan(['data: a\ndata: b\r\n']).rest, 'a\nb');
   t.same(scan(['data: one\n\n: bye']).rest, undefined);
   t.same(scan([]).rest, undefined);

@@ -1,8 +1,25 @@
-import type { IdSource, ModelEnd, ModelEvent, Usage } from '@plugboard/kernel';
+import type { IdSource, ModelEvent, ToolDeclaration, Usage } from '@plugboard/kernel';
+import { findError } from '../failure/error-object.js';
 import type { Failures } from '../failure/failures.js';
 import { isObject, isText } from '../json/json.js';
+import { type Finish, readFinishReason } from './finish-reason.js';
 import { ToolCalls } from './tool-calls.js';
-import { readUsage } from './usage.js';
+import { findUsage, readTimings } from './usage.js';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** How the chunks of an answer ended: `done` by `[DONE]`, `cut` without it, `body` as one JSON body. */
+export type Ending = 'done' | 'cut' | 'body';
+
+/** The names that servers give to the model's reasoning. A server that uses two sends the same text in both. */
+const REASONING = ['reasoning_content', 'reasoning', 'reasoning_text', 'thinking'] as const;
+
+export interface AnswerOptions {
+  readonly failures: Failures;
+  readonly ids: IdSource;
+  /** The tools that the request declared. */
+  readonly tools: readonly ToolDeclaration[];
+}
 
 /**
  * Turns the chunks of an answer into events. The JSON object of an answer that is not streamed is
@@ -12,19 +29,29 @@ import { readUsage } from './usage.js';
 export class AnswerParser {
   readonly #failures: Failures;
   readonly #ids: IdSource;
-  readonly #toolCalls = new ToolCalls();
+  readonly #toolCalls: ToolCalls;
   #usage: Usage | undefined;
-  #finishReason: string | undefined;
+  #timings: unknown;
+  #finish: Finish | undefined;
   #hasChoice = false;
+  #hasText = false;
+  /** The last chunk without a choice: what came instead, should none follow. */
+  #other: unknown;
 
-  constructor(failures: Failures, ids: IdSource) {
+  constructor({ failures, ids, tools }: AnswerOptions) {
     this.#failures = failures;
     this.#ids = ids;
+    this.#toolCalls = new ToolCalls((name) => tools.some((tool) => tool.name === name));
   }
 
   /** Whether a finish reason has arrived: the answer is then complete, except perhaps for its usage. */
   get isFinished(): boolean {
-    return this.#finishReason !== undefined;
+    return this.#finish !== undefined;
+  }
+
+  /** Whether a part of an answer has arrived. */
+  get hasBegun(): boolean {
+    return this.#hasChoice;
   }
 
   /**
@@ -34,89 +61,128 @@ export class AnswerParser {
    * @throws ModelError if it is an error or not part of the protocol.
    */
   add(chunk: unknown, events: ModelEvent[]): string | undefined {
-    if (!isObject(chunk)) throw this.#failures.unreadable('JSON that is not an object');
-    if (isObject(chunk.error) || isText(chunk.error)) throw this.#failures.reported(chunk.error);
-    // The last one counts: some servers send a running total with every chunk.
-    if (isObject(chunk.usage)) this.#usage = readUsage(chunk.usage);
+    if (chunk === null) return undefined; // some servers keep the connection alive with it
+    if (Array.isArray(chunk)) {
+      if (chunk.length === 0) this.#other = chunk;
+      for (const one of chunk) this.add(one, events);
+      return undefined;
+    }
+    if (!isObject(chunk)) throw this.#unreadable('JSON that is not an object', chunk);
     const choice = firstOf(chunk.choices);
-    if (choice === undefined) return undefined;
+    const error = findError(chunk, choice);
+    if (error !== undefined) throw this.#failures.reported(error);
+
+    const usage = findUsage(chunk, choice);
+    // The last one counts: some servers send a running total with every chunk.
+    if (usage) this.#usage = usage;
+    this.#timings = chunk.timings ?? this.#timings;
+    if (choice === undefined) {
+      this.#other = chunk;
+      return undefined;
+    }
     this.#hasChoice = true;
-    if (isText(choice.finish_reason)) this.#finishReason = choice.finish_reason;
+    const finish = readFinishReason(choice.finish_reason, choice.native_finish_reason);
+    if (finish) this.#finish = finish;
+    const text = this.#addDelta(choice, events);
+    return usage || finish ? undefined : text;
+  }
+
+  /** Reads what the model said. Returns the text, if that is all. */
+  #addDelta(choice: Fields, events: ModelEvent[]): string | undefined {
     const delta = choice.delta ?? choice.message;
-    if (!isObject(delta)) return undefined;
+    if (!isObject(delta)) {
+      // The form of the older completions endpoint.
+      if (isText(choice.text)) this.#addText(choice.text, events);
+      return undefined;
+    }
+    const reasoning = reasoningOf(delta);
+    if (reasoning !== undefined) events.push({ type: 'reasoning', text: reasoning });
+    const { content, refusal, tool_calls: calls, function_call: call } = delta;
+    if (isText(content)) this.#addText(content, events);
+    else if (Array.isArray(content)) for (const part of content) this.#addPart(part, events);
+    if (isText(refusal)) this.#addText(refusal, events);
+    if (Array.isArray(calls)) for (const one of calls) this.#toolCalls.add(one);
+    // The form of the protocol before tool calls.
+    const isCall = isObject(call) && (isText(call.name) || isText(call.arguments));
+    if (isCall) this.#toolCalls.add({ function: call });
+    const hasMore = reasoning !== undefined || isText(refusal) || (Array.isArray(calls) && calls.length > 0) || isCall;
+    return isText(content) && !hasMore ? content : undefined;
+  }
 
-    // Two names of one field. A server that sends both sends the same text in both.
-    const reasoning = isText(delta.reasoning_content) ? delta.reasoning_content : delta.reasoning;
-    if (isText(reasoning)) events.push({ type: 'reasoning', text: reasoning });
-    if (isText(delta.content)) events.push({ type: 'text', text: delta.content });
-    else if (Array.isArray(delta.content)) addParts(delta.content, events);
-    if (isText(delta.refusal)) events.push({ type: 'text', text: delta.refusal });
-    const calls = Array.isArray(delta.tool_calls) ? delta.tool_calls : [];
-    for (const call of calls) this.#toolCalls.add(call);
+  #addText(text: string, events: ModelEvent[]): void {
+    this.#hasText = true;
+    events.push({ type: 'text', text });
+  }
 
-    const hasMore =
-      isObject(chunk.usage) || isText(choice.finish_reason) || isText(reasoning) || isText(delta.refusal) || calls.length > 0;
-    return isText(delta.content) && !hasMore ? delta.content : undefined;
+  /** Reads content in parts, as Mistral's reasoning models send it: `text`, and `thinking`, which contains text parts. */
+  #addPart(part: unknown, events: ModelEvent[]): void {
+    if (isText(part)) this.#addText(part, events);
+    if (!isObject(part)) return;
+    const { type, text, thinking, refusal } = part;
+    if (type === 'thinking' || type === 'reasoning') {
+      for (const thought of Array.isArray(thinking) ? thinking : [thinking ?? text]) {
+        const said = isObject(thought) ? thought.text : thought;
+        if (isText(said)) events.push({ type: 'reasoning', text: said });
+      }
+    } else if (isText(text)) this.#addText(text, events);
+    else if (isText(refusal)) this.#addText(refusal, events);
   }
 
   /**
    * Completes the answer: appends the tool calls, the usage and the end.
    *
-   * @param isWhole whether the body was one complete JSON object. A missing finish reason is then
-   *   harmless; at the end of a stream it means that the stream was cut off (R-034).
-   * @throws ModelError
+   * @param seen unreadable text that came in the stream.
+   * @throws ModelError if the answer is not complete.
    */
-  end(isWhole: boolean, events: ModelEvent[]): void {
-    if (this.#finishReason === 'error') throw this.#failures.reported(undefined);
-    if (this.#finishReason === undefined && !isWhole) throw this.#failures.truncated();
-    if (!this.#hasChoice) throw this.#failures.unreadable('an answer without choices');
-    const reason = reasonOf(this.#finishReason);
-    const calls = this.#toolCalls.all(this.#ids);
-    for (const call of calls) {
+  end(ending: Ending, events: ModelEvent[], seen?: string): void {
+    const finish = this.#finish;
+    if (finish?.kind === 'failure') throw this.#failures.gaveUp(finish.word);
+    if (!this.#hasChoice) throw this.#noChoice(ending, seen);
+    const hasCalls = !this.#toolCalls.isEmpty;
+    if (finish === undefined && ending !== 'body' && !(ending === 'done' && this.#hasText && !hasCalls))
+      throw this.#failures.truncated(seen);
+    const isSilent = !this.#hasText && !hasCalls;
+    if (finish?.kind === 'unknown' && isSilent) throw this.#failures.gaveUp(finish.word);
+    const reason = finish?.kind === 'reason' ? finish.reason : 'stop';
+    if (reason === 'tool_calls' && isSilent) throw this.#failures.missingCalls();
+
+    for (const call of this.#toolCalls.all(this.#ids)) {
       if (call.name !== '') events.push(call);
       // A length limit may cut a call before its name. Any other call must have one.
-      else if (reason !== 'length') throw this.#failures.unreadable('a tool call without a name');
+      else if (reason !== 'length') throw this.#unreadable('a tool call without a name', call.arguments);
     }
-    if (this.#usage) events.push({ type: 'usage', usage: this.#usage });
-    events.push({ type: 'end', reason: reconcile(reason, calls.length > 0) });
+    const usage = this.#usage ?? readTimings(this.#timings);
+    if (usage) events.push({ type: 'usage', usage });
+    events.push({ type: 'end', reason: reconcile(reason, hasCalls) });
+  }
+
+  #noChoice(ending: Ending, seen: string | undefined): Error {
+    if (this.#other !== undefined || ending === 'body') return this.#unreadable('an answer without choices', this.#other ?? null);
+    return seen === undefined ? this.#failures.truncated() : this.#unreadable('text instead of an answer', seen);
+  }
+
+  #unreadable(what: string, seen: unknown): Error {
+    const text = typeof seen === 'string' ? seen : JSON.stringify(seen);
+    return this.#failures.unreadable(what, { seen: text, hasBegun: this.#hasChoice });
   }
 }
 
 /** The first choice. Requests ask for one only, but a chunk may belong to another. */
-function firstOf(choices: unknown): Readonly<Record<string, unknown>> | undefined {
+function firstOf(choices: unknown): Fields | undefined {
   const choice: unknown = Array.isArray(choices) ? choices[0] : undefined;
   return isObject(choice) && !choice.index ? choice : undefined;
 }
 
-/** Reads content in parts, as Mistral's reasoning models send it: `text`, and `thinking`, which contains text parts. */
-function addParts(parts: readonly unknown[], events: ModelEvent[]): void {
-  for (const part of parts) {
-    if (!isObject(part)) continue;
-    if (part.type === 'text' && isText(part.text)) events.push({ type: 'text', text: part.text });
-    for (const thought of part.type === 'thinking' && Array.isArray(part.thinking) ? part.thinking : []) {
-      if (isObject(thought) && isText(thought.text)) events.push({ type: 'reasoning', text: thought.text });
-    }
+function reasoningOf(delta: Fields): string | undefined {
+  for (const name of REASONING) {
+    const text = delta[name];
+    if (isText(text)) return text;
   }
-}
-
-const REASONS: ReadonlyMap<string, ModelEnd['reason']> = new Map([
-  ['stop', 'stop'],
-  ['length', 'length'],
-  ['tool_calls', 'tool_calls'],
-  ['content_filter', 'content_filter'],
-  ['function_call', 'tool_calls'],
-  // Names from the native protocols of some servers.
-  ['max_tokens', 'length'],
-  ['model_length', 'length'],
-]);
-
-/** An unknown reason still means that the model has stopped: `stop`. */
-function reasonOf(finishReason: string | undefined): ModelEnd['reason'] {
-  return REASONS.get(finishReason ?? 'stop') ?? 'stop';
+  return undefined;
 }
 
 /** Some servers send `stop` with tool calls, some `tool_calls` without any: the calls decide. */
-function reconcile(reason: ModelEnd['reason'], hasCalls: boolean): ModelEnd['reason'] {
+function reconcile(reason: 'stop' | 'length' | 'tool_calls' | 'content_filter', hasCalls: boolean): typeof reason {
   if (reason === 'stop' && hasCalls) return 'tool_calls';
   return reason === 'tool_calls' && !hasCalls ? 'stop' : reason;
 }

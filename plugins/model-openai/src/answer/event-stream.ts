@@ -1,6 +1,9 @@
 import type { ModelEvent } from '@plugboard/kernel';
+import { findError } from '../failure/error-object.js';
 import type { Failures } from '../failure/failures.js';
-import type { AnswerParser } from './answer-parser.js';
+import { isObject } from '../json/json.js';
+import { parseJson, splitJson } from '../json/split-json.js';
+import type { AnswerParser, Ending } from './answer-parser.js';
 import type { BodyReader } from './body-reader.js';
 import { ChunkTemplate } from './chunk-template.js';
 import { EventTooLarge, SseScanner } from './sse-scanner.js';
@@ -11,18 +14,34 @@ export const EVENT_LIMIT = 16 * 2 ** 20;
 /** After this many templates in a row that matched nothing, the rest of the stream is parsed. */
 const MAX_UNUSED_TEMPLATES = 4;
 
-const DONE = '[DONE]';
+/** Characters of `[DONE]` with blanks around it. */
+const MAX_DONE = 64;
+const DONE = /^\s*\[DONE\]\s*$/i;
+
+/** Data that only keeps the connection alive: a comment in the wrong place, or a single word. */
+const KEEP_ALIVE = /^\s*(:|(ping|pong|keep-?alive|heartbeat)\s*$|$)/i;
+
+/** Characters of bare JSON that may come in several lines. */
+const MAX_BARE_JSON = 16_384;
 
 /** Reads the body of a streamed answer. */
 export class EventStream implements BodyReader {
   readonly #answer: AnswerParser;
   readonly #failures: Failures;
-  readonly #scanner = new SseScanner((data) => this.#take(data), EVENT_LIMIT);
+  readonly #scanner = new SseScanner(
+    (data) => this.#take(data),
+    (line) => this.#takeLine(line),
+    EVENT_LIMIT,
+  );
   #template: ChunkTemplate | undefined;
   #unusedTemplates = 0;
   /** The list that the current read appends to. */
   #events: ModelEvent[] = [];
   #isDone = false;
+  /** The next event has the name `error`. */
+  #isError = false;
+  /** Lines of bare JSON that is not complete, or the first unreadable line. */
+  #stray: string | undefined;
 
   constructor(answer: AnswerParser, failures: Failures) {
     this.#answer = answer;
@@ -45,35 +64,38 @@ export class EventStream implements BodyReader {
   end(events: ModelEvent[]): void {
     if (this.#isDone) return;
     this.#events = events;
-    // An event without its blank line may be complete: some servers omit the line after `[DONE]`.
-    const rest = this.#scanner.end();
-    if (rest && (rest === DONE || isJson(rest))) this.#take(rest);
-    if (!this.#isDone) this.#close();
+    // An event without its blank line may be complete: some servers omit the line, at least after `[DONE]`.
+    const rest = this.#scanner.end() ?? '';
+    const lines = parseJson(rest) === undefined ? rest.split('\n') : [rest];
+    const last = lines.pop() ?? '';
+    for (const line of lines) this.#take(line);
+    if (isDone(last) || parseJson(last) !== undefined) this.#take(last);
+    if (!this.#isDone) this.#close('cut');
   }
 
   /** After the finish reason, at most the usage is missing. */
   interrupt(failure: Error, events: ModelEvent[]): void {
     if (!this.#answer.isFinished) throw failure;
     this.#events = events;
-    this.#close();
+    this.#close('cut');
   }
 
   #take(data: string): void {
     if (this.#isDone) return;
-    const text = this.#template?.match(data);
+    const text = this.#isError ? undefined : this.#template?.match(data);
     if (text) {
       this.#unusedTemplates = 0;
       this.#events.push(text);
-    } else if (data === DONE) this.#close();
+    } else if (isDone(data)) this.#close('done');
     else this.#parse(data);
   }
 
   #parse(data: string): void {
-    let chunk: unknown;
-    try {
-      chunk = JSON.parse(data);
-    } catch (error) {
-      throw this.#failures.unreadable('an event that is not JSON', error);
+    const chunk = parseJson(data);
+    if (this.#isError) throw this.#failures.reported(errorIn(chunk) ?? data);
+    if (chunk === undefined) {
+      this.#recover(data);
+      return;
     }
     const text = this.#answer.add(chunk, this.#events);
     if (text === undefined || this.#unusedTemplates >= MAX_UNUSED_TEMPLATES) return;
@@ -81,17 +103,57 @@ export class EventStream implements BodyReader {
     this.#template = ChunkTemplate.derive(data, text);
   }
 
-  #close(): void {
+  /** Reads data that is not one JSON value. */
+  #recover(data: string): void {
+    if (KEEP_ALIVE.test(data)) return;
+    const [prefix] = /^(?:\s*data:)+/.exec(data) ?? [];
+    // Several events without a blank line between them, or without any separator.
+    const parts = prefix ? [data.slice(prefix.length)] : data.includes('\n') ? data.split('\n') : splitJson(data);
+    if (parts !== undefined) {
+      const error = parts.map(parseJson).find((part) => isObject(part) && findError(part, undefined) !== undefined);
+      if (error !== undefined) this.#answer.add(error, this.#events);
+      for (const part of parts) this.#take(part);
+      return;
+    }
+    // After the finish reason, nothing that is missing matters.
+    if (this.#answer.isFinished) return;
+    throw this.#failures.unreadable('an event that is not JSON', { seen: data, hasBegun: this.#answer.hasBegun });
+  }
+
+  /** Reads a line that is neither `data` nor blank. */
+  #takeLine(line: string): void {
+    if (this.#isDone) return;
+    const [, field, value = ''] = /^\s*(\w*):(.*)$/s.exec(line) ?? [];
+    if (field === 'event') this.#isError = value.trim() === 'error';
+    // llama.cpp, until late 2025.
+    else if (field === 'error') throw this.#failures.reported(errorIn(parseJson(value)) ?? value.trim());
+    else if (field === 'data') this.#take(value);
+    else if (field === undefined || !/^(|id|retry)$/.test(field)) this.#takeStray(line);
+  }
+
+  /** Reads a line outside of the event stream's format: bare JSON, perhaps in several lines. */
+  #takeStray(line: string): void {
+    const text = this.#stray?.startsWith('{') ? `${this.#stray}\n${line}` : line.trimStart();
+    const value = /^[[{].*[\]}]\s*$/s.test(text) ? parseJson(text) : undefined;
+    if (value === undefined) {
+      if (text.length <= MAX_BARE_JSON && (this.#stray === undefined || this.#stray.startsWith('{'))) this.#stray = text;
+      return;
+    }
+    this.#stray = undefined;
+    this.#answer.add(value, this.#events);
+  }
+
+  #close(ending: Ending): void {
     this.#isDone = true;
-    this.#answer.end(false, this.#events);
+    this.#answer.end(ending, this.#events, this.#stray);
   }
 }
 
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
+function isDone(data: string): boolean {
+  return data.length < MAX_DONE && DONE.test(data);
+}
+
+/** The error object inside a value, or the value itself. */
+function errorIn(value: unknown): unknown {
+  return isObject(value) && value.error ? value.error : (value ?? undefined);
 }

@@ -1,12 +1,17 @@
 import type { ModelEvent } from '@plugboard/kernel';
 import type { Failures } from '../failure/failures.js';
+import { parseJson } from '../json/split-json.js';
 import type { AnswerParser } from './answer-parser.js';
 import type { BodyReader } from './body-reader.js';
+import { EventStream } from './event-stream.js';
 
 /** Largest body in bytes. */
 export const BODY_LIMIT = 16 * 2 ** 20;
 
-/** Reads the body of an answer that is not streamed: one JSON object. */
+/** What some servers send around the JSON: a byte order mark, and the end of a stream. */
+const AROUND = /^\ufeff|\s*data:\s*\[DONE\]\s*$/gi;
+
+/** Reads the body of an answer that is not an event stream: one JSON value, or one on each line. */
 export class JsonBody implements BodyReader {
   readonly isDone = false;
   readonly #answer: AnswerParser;
@@ -26,21 +31,28 @@ export class JsonBody implements BodyReader {
   }
 
   end(events: ModelEvent[]): void {
-    this.#answer.add(this.#parse(), events);
-    this.#answer.end(true, events);
+    const [first] = this.#chunks;
+    const body = first && this.#chunks.length === 1 ? first : Buffer.concat(this.#chunks);
+    const text = body.toString();
+    const value = parseJson(text) ?? parseJson(text.replace(AROUND, ''));
+    if (value === undefined) this.#readLines(body, text, events);
+    else {
+      this.#answer.add(value, events);
+      this.#answer.end('body', events);
+    }
   }
 
   interrupt(failure: Error): void {
     throw failure;
   }
 
-  #parse(): unknown {
-    const [first] = this.#chunks;
-    const body = first && this.#chunks.length === 1 ? first : Buffer.concat(this.#chunks);
-    try {
-      return JSON.parse(body.toString());
-    } catch (error) {
-      throw this.#failures.unreadable('an answer that is not JSON', error);
-    }
+  /** Some servers send one chunk on each line. */
+  #readLines(body: Buffer, text: string, events: ModelEvent[]): void {
+    const stream = new EventStream(this.#answer, this.#failures);
+    const read: ModelEvent[] = [];
+    stream.read(body, read);
+    if (!this.#answer.hasBegun) throw this.#failures.unreadable('an answer that is not JSON', { seen: text });
+    stream.end(read);
+    events.push(...read);
   }
 }

@@ -1,5 +1,6 @@
 import { StringDecoder } from 'node:string_decoder';
 
+const BYTE_ORDER_MARK = 0xfeff;
 const CR = 13;
 const SPACE = 32;
 const COLON = 58;
@@ -10,20 +11,25 @@ const T = 116;
 /** Receives the data of one event. The string is a slice of the whole read and keeps that in memory. */
 export type EventSink = (data: string) => void;
 
+/** Receives a line that is neither a `data` field nor blank nor a comment. */
+export type LineSink = (line: string) => void;
+
 /**
  * Finds the events in a stream of server-sent events (WHATWG HTML, section 9.2), however the reads of
  * the socket cut it. Each read is decoded as a whole, and events are slices of it: an event that
  * arrives in one read is not copied.
  *
- * A stream consists of lines; a blank line ends an event. Only `data` fields are read; comments,
- * `event`, `id` and `retry` are skipped. Lines end in LF or CR LF. A lone CR, which the specification
+ * A stream consists of lines; a blank line ends an event. `data` fields are collected here, comments
+ * skipped, and all other lines passed on. Lines end in LF or CR LF. A lone CR, which the specification
  * allows too, does not end a line: no model server writes it.
  */
 export class SseScanner {
   readonly #sink: EventSink;
+  readonly #lineSink: LineSink;
   readonly #limit: number;
   readonly #decoder = new StringDecoder('utf8');
 
+  #isFirst = true;
   /** The beginning of a line whose end has not arrived. */
   #unfinished = '';
   /** The `data` lines of the unfinished event, joined by newlines; undefined before the first. */
@@ -32,15 +38,20 @@ export class SseScanner {
   #buffered = 0;
 
   /** @param limit largest event in bytes. */
-  constructor(sink: EventSink, limit: number) {
+  constructor(sink: EventSink, lineSink: LineSink, limit: number) {
     this.#sink = sink;
+    this.#lineSink = lineSink;
     this.#limit = limit;
   }
 
-  /** Reads one piece of the stream. @throws EventTooLarge, and what the sink throws; discard the scanner then. */
+  /** Reads one piece of the stream. @throws EventTooLarge, and what the sinks throw; discard the scanner then. */
   read(chunk: Buffer): void {
     const text = this.#decoder.write(chunk);
     let start = 0;
+    if (this.#isFirst && text !== '') {
+      this.#isFirst = false;
+      if (text.charCodeAt(0) === BYTE_ORDER_MARK) start = 1;
+    }
     /** Where the unfinished event begins in this read. */
     let kept = 0;
     for (let end = text.indexOf('\n'); end >= 0; end = text.indexOf('\n', start)) {
@@ -74,7 +85,10 @@ export class SseScanner {
       this.#closeEvent();
       return;
     }
-    if (!isData(text, start, stop)) return;
+    if (!isData(text, start, stop)) {
+      if (text.charCodeAt(start) !== COLON) this.#lineSink(text.slice(start, stop));
+      return;
+    }
     const colon = start + 'data'.length;
     const value = text.slice(text.charCodeAt(colon + 1) === SPACE ? colon + 2 : colon + 1, stop);
     this.#data = this.#data === undefined ? value : `${this.#data}\n${value}`;

@@ -1,64 +1,139 @@
 import type { IdSource, ModelToolCall } from '@plugboard/kernel';
 import { isObject, isText } from '../json/json.js';
+import { isCompleteObject, joinArguments } from './tool-arguments.js';
 
 interface Call {
   readonly index: unknown;
   id: string;
   name: string;
-  arguments: string;
+  readonly fragments: string[];
+}
+
+interface Fragment {
+  readonly index: unknown;
+  readonly id: string;
+  readonly name: string;
+  /** JSON text, or a piece of it. Empty if there is none. */
+  readonly arguments: string;
 }
 
 /**
  * Assembles tool calls from the fragments of a stream. In the protocol, `index` numbers the calls, and
- * the first fragment of each has `id` and `name`. Servers differ: some omit `index`, some give every
- * call the index 0 and distinguish them by id, some repeat id and name, some send the arguments as an
- * object.
+ * the first fragment of each has `id` and `name`. Servers differ: some omit `index` or give every call
+ * the same one, some count them differently in the first fragment and in the rest; some omit `id`, send
+ * it late, or send another one with every fragment; some repeat the name or send it in pieces; some send
+ * the arguments as an object.
  */
 export class ToolCalls {
   readonly #calls: Call[] = [];
+  readonly #isTool: (name: string) => boolean;
 
-  /** @param fragment an item of `tool_calls`, of a delta or of a message. */
-  add(fragment: unknown): void {
-    if (!isObject(fragment)) return;
-    const { index } = fragment;
-    const called = isObject(fragment.function) ? fragment.function : {};
-    const id = isText(fragment.id) ? fragment.id : '';
-    const name = isText(called.name) ? called.name : '';
-    const call = this.#find(index, id, name) ?? this.#begin(index);
-    if (call.id === '') call.id = id;
-    if (name !== '') call.name = name;
-    if (typeof called.arguments === 'string') call.arguments += called.arguments;
-    else if (isObject(called.arguments)) call.arguments = JSON.stringify(called.arguments);
+  /** @param isTool whether the request declared a tool of this name. It settles what fragments leave open. */
+  constructor(isTool: (name: string) => boolean) {
+    this.#isTool = isTool;
+  }
+
+  get isEmpty(): boolean {
+    return this.#calls.length === 0;
+  }
+
+  /** @param value an item of `tool_calls`, of a delta or of a message. */
+  add(value: unknown): void {
+    const fragment = readFragment(value);
+    if (!fragment) return;
+    const call = this.#find(fragment) ?? this.#begin(fragment.index);
+    if (call.id === '') call.id = fragment.id;
+    if (fragment.name !== '' && fragment.name !== call.name) call.name = this.#joinNames(call.name, fragment.name);
+    if (fragment.arguments !== '') call.fragments.push(fragment.arguments);
   }
 
   /** All calls, in the order of their first fragments. A missing or duplicate id is replaced by a new one. */
   all(ids: IdSource): readonly ModelToolCall[] {
     const taken = new Set<string>();
-    return this.#calls.map((call) => {
-      const id = call.id === '' || taken.has(call.id) ? `call_${ids.base62(24)}` : call.id;
-      taken.add(id);
-      // Many servers send no arguments for a tool without parameters.
-      return { type: 'tool-call', id, name: call.name, arguments: call.arguments.trim() === '' ? '{}' : call.arguments };
-    });
+    return this.#calls.flatMap(({ id, name, fragments }) =>
+      joinArguments(fragments).map((text, i): ModelToolCall => {
+        const own = id === '' || i > 0 || taken.has(id) ? `call_${ids.base62(24)}` : id;
+        taken.add(own);
+        return { type: 'tool-call', id: own, name, arguments: text };
+      }),
+    );
   }
 
   /** The call that a fragment continues, or undefined if it begins a new one. */
-  #find(index: unknown, id: string, name: string): Call | undefined {
+  #find(fragment: Fragment): Call | undefined {
+    const { index, id, name } = fragment;
+    const last = this.#calls.at(-1);
     const isNumbered = typeof index === 'number';
-    const known = id === '' ? undefined : this.#calls.find((call) => call.id === id);
-    // A name under another index begins another call, even if the server reuses the id.
-    if (known && (name === '' || !isNumbered || known.index === index)) return known;
     const numbered = isNumbered ? this.#calls.findLast((call) => call.index === index) : undefined;
-    // A new id with a name begins another call under the same index. A new id alone does not: some
-    // servers send a fresh id with every fragment.
-    if (numbered) return id !== '' && numbered.id !== '' && name !== '' ? undefined : numbered;
-    // A fragment without id and name continues the last call, even under another index.
-    return id === '' && name === '' ? this.#calls.at(-1) : undefined;
+    if (id === '' && name === '') {
+      // The rest of the last call may arrive under another index than its beginning.
+      return last && (!numbered || (isWhole(numbered) && !isWhole(last))) ? last : numbered;
+    }
+    const known = id === '' ? undefined : this.#calls.find((call) => call.id === id);
+    // An id alone begins no call under an index in use: some servers send a fresh id with every fragment.
+    if (name === '') return known ?? numbered;
+    if (known) return this.#isSameCall(known, fragment) ? known : undefined;
+    if (numbered && (id === '' || numbered.id === '')) return this.#isSameSlot(numbered, fragment) ? numbered : undefined;
+    const open = numbered ?? (isNumbered || id !== '' ? undefined : last);
+    return open && (continuesArguments(open, fragment) || (id === '' && this.#isPartOfName(open, name))) ? open : undefined;
+  }
+
+  /** Whether a fragment with the id of a call belongs to it. Some servers give one id to several calls. */
+  #isSameCall(call: Call, { index, name }: Fragment): boolean {
+    const isMoved = typeof index === 'number' && typeof call.index === 'number' && call.index !== index;
+    if (isMoved) return name === call.name && call.fragments.length === 0;
+    return call.name === '' || name === call.name || this.#isPartOfName(call, name);
+  }
+
+  /** Whether a fragment with a name and without a new id belongs to the call of the same index. */
+  #isSameSlot(call: Call, { name, arguments: more }: Fragment): boolean {
+    if (call.name !== '' && name !== call.name) return this.#isPartOfName(call, name);
+    const begun = call.fragments.join('').trim();
+    if (begun === '' || begun === '{}' || !isCompleteObject(begun)) return true;
+    // Other arguments after complete ones belong to another call.
+    return more.trim() === begun || !more.trimStart().startsWith('{');
+  }
+
+  /** Whether a name is a further piece of a call's name, or the name so far. */
+  #isPartOfName(call: Call, name: string): boolean {
+    if (call.fragments.length > 0) return false;
+    return !this.#isTool(call.name) || (!this.#isTool(name) && this.#isTool(call.name + name));
+  }
+
+  #joinNames(name: string, more: string): string {
+    return more.startsWith(name) && !this.#isTool(name + more) ? more : name + more;
   }
 
   #begin(index: unknown): Call {
-    const call: Call = { index, id: '', name: '', arguments: '' };
+    const call: Call = { index, id: '', name: '', fragments: [] };
     this.#calls.push(call);
     return call;
   }
+}
+
+function readFragment(value: unknown): Fragment | undefined {
+  if (!isObject(value)) return undefined;
+  const called = isObject(value.function) ? value.function : value;
+  const id = typeof value.id === 'number' ? String(value.id) : value.id;
+  return {
+    index: value.index,
+    id: isText(id) ? id : '',
+    name: isText(called.name) ? called.name : '',
+    arguments: argumentsText(called.arguments),
+  };
+}
+
+function argumentsText(value: unknown): string {
+  if (typeof value === 'string') return value === 'null' ? '' : value;
+  return value === undefined || value === null ? '' : JSON.stringify(value);
+}
+
+function isWhole(call: Call): boolean {
+  return isCompleteObject(call.fragments.join(''));
+}
+
+/** Whether a fragment that repeats the name, perhaps with another id, carries the rest of arguments that were begun. */
+function continuesArguments(call: Call, { name, arguments: more }: Fragment): boolean {
+  const begun = call.fragments.join('').trim();
+  return name === call.name && begun !== '' && more !== '' && !more.trimStart().startsWith('{') && !isCompleteObject(begun);
 }

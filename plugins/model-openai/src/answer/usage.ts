@@ -1,18 +1,50 @@
 import type { Usage } from '@plugboard/kernel';
 import { isObject } from '../json/json.js';
 
-/** Reads the protocol's `usage` object. Missing or invalid counts are 0. */
-export function readUsage(usage: Readonly<Record<string, unknown>>): Usage {
-  const prompt = isObject(usage.prompt_tokens_details) ? usage.prompt_tokens_details : {};
-  const completion = isObject(usage.completion_tokens_details) ? usage.completion_tokens_details : {};
+type Counts = Readonly<Record<string, unknown>>;
+
+/** Finds the token counts of a chunk: in `usage`, in the choice (Moonshot), or in `x_groq` (Groq). */
+export function findUsage({ usage, x_groq: groq }: Counts, choice: Counts | undefined): Usage | undefined {
+  if (isObject(usage)) return readUsage(usage);
+  if (isObject(choice?.usage)) return readUsage(choice.usage);
+  return isObject(groq) && isObject(groq.usage) ? readUsage(groq.usage) : undefined;
+}
+
+/** Reads a `usage` object. Missing or invalid counts are 0. */
+export function readUsage(usage: Counts): Usage {
+  const prompt = nested(usage.prompt_tokens_details, usage.input_tokens_details);
+  const completion = nested(usage.completion_tokens_details, usage.output_tokens_details);
+  const promptTokens = count(usage.prompt_tokens, usage.input_tokens);
+  // Gemini and xAI count what the model thought in the total only.
+  const rest = count(usage.total_tokens) - promptTokens;
   return {
-    promptTokens: count(usage.prompt_tokens),
-    completionTokens: count(usage.completion_tokens),
-    cachedTokens: count(prompt.cached_tokens),
-    reasoningTokens: count(completion.reasoning_tokens),
+    promptTokens,
+    completionTokens: Math.max(count(usage.completion_tokens, usage.output_tokens), rest),
+    // DeepSeek and Moonshot count at the top level.
+    cachedTokens: count(prompt.cached_tokens, usage.prompt_cache_hit_tokens, usage.cached_tokens, usage.cache_read_input_tokens),
+    reasoningTokens: count(completion.reasoning_tokens, usage.reasoning_tokens),
   };
 }
 
-function count(value: unknown): number {
-  return Number.isSafeInteger(value) && (value as number) > 0 ? (value as number) : 0;
+/** Reads llama.cpp's `timings`, which older versions send instead of `usage`. */
+export function readTimings(timings: unknown): Usage | undefined {
+  if (!isObject(timings) || timings.predicted_n === undefined) return undefined;
+  const { prompt_n, cache_n, predicted_n } = timings;
+  const cachedTokens = count(cache_n);
+  return {
+    promptTokens: count(prompt_n) + cachedTokens,
+    completionTokens: count(predicted_n),
+    cachedTokens,
+    reasoningTokens: 0,
+  };
+}
+
+function nested(...values: readonly unknown[]): Counts {
+  return values.find(isObject) ?? {};
+}
+
+/** The first valid count. */
+function count(...values: readonly unknown[]): number {
+  const found = values.find((value) => Number.isSafeInteger(value) && (value as number) > 0);
+  return (found as number | undefined) ?? 0;
 }

@@ -1,10 +1,15 @@
 import { type Clock, ModelError } from '@plugboard/kernel';
 import { isObject } from '../json/json.js';
-import { errorText, errorTextOfBody } from './error-text.js';
+import { parseJson } from '../json/split-json.js';
+import { isContextLength, isCredentials, isTransient, isTransientStatus } from './classify.js';
+import { errorCause, errorText, errorTextOfBody } from './error-object.js';
 import type { Redactor } from './redactor.js';
-import { retryAdvice } from './retry-advice.js';
+import { isDailyQuota, retryAdvice, retryDelay } from './retry-advice.js';
 
 type Headers = Readonly<Record<string, string | string[] | undefined>>;
+
+/** Characters of unreadable text that a message shows. */
+const SHOWN = 160;
 
 /** undici's codes for a pool that this side has closed. */
 const STOPPED: ReadonlySet<string> = new Set(['UND_ERR_DESTROYED', 'UND_ERR_CLOSED']);
@@ -64,9 +69,27 @@ export class Failures {
     return new ModelError(`the model server broke off in the middle of its answer (${code}).`, { retryable: true, cause });
   }
 
-  /** The body ended properly, but the model had not finished (R-034). */
-  truncated(): ModelError {
-    return new ModelError('the answer was cut off: the model server ended it without a finish reason.', { retryable: true });
+  /** The stream ended properly, but the model had not finished (R-034). @param seen unreadable text that came instead. */
+  truncated(seen?: string): ModelError {
+    const last = seen === undefined ? '' : ` Its last words: ${this.#show(seen)}`;
+    return new ModelError(`the answer was cut off: the model server ended it without a finish reason.${last}`, {
+      retryable: true,
+    });
+  }
+
+  /** The model or its server gave up. @param word its finish reason. */
+  gaveUp(word: string): ModelError {
+    return new ModelError(`the model server ended the answer with finish_reason "${this.#show(word)}".`, { retryable: true });
+  }
+
+  /** The finish reason is `tool_calls`, but there is neither a call nor text. */
+  missingCalls(): ModelError {
+    return new ModelError('the model server announced tool calls and sent none.', { retryable: true });
+  }
+
+  /** The response has no body. */
+  empty(): ModelError {
+    return new ModelError('the model server sent an empty answer.', { retryable: true });
   }
 
   /** An event or a body exceeds its limit (R-036). */
@@ -74,41 +97,78 @@ export class Failures {
     return new ModelError(`the model server sent ${what} of more than ${limit / 2 ** 20} MiB.`, { retryable: false });
   }
 
-  /** The response does not follow the protocol. @param what was sent instead. */
-  unreadable(what: string, cause?: unknown): ModelError {
-    return new ModelError(`the model server sent ${what}; does baseUrl lead to a chat-completions server?`, {
-      retryable: false,
-      cause,
-    });
+  /**
+   * The response does not follow the protocol.
+   *
+   * @param what what came, for example `an event that is not JSON`.
+   * @param seen its text, as far as it is known.
+   * @param hasBegun whether readable parts of an answer came before.
+   */
+  unreadable(what: string, { seen = '', hasBegun = false, cause }: Unreadable = {}): ModelError {
+    const text = this.#show(seen);
+    const hint = hasBegun ? '' : ' Does baseUrl lead to a chat-completions server?';
+    return new ModelError(`the model server sent ${what}${text === '' ? '' : `: ${text}`}.${hint}`, { retryable: false, cause });
   }
 
-  /** An error object in place of an answer. It may contain a status code of its own. */
+  /** An error in place of an answer, or in the middle of it. */
   reported(error: unknown): ModelError {
     const text = this.#redactor.clean(errorText(error) ?? '');
-    const status = isObject(error) ? Number(error.code ?? error.status) : Number.NaN;
-    const retryable = Number.isNaN(status) ? isObject(error) && error.type === 'server_error' : isTransient(status);
-    return new ModelError(`the model server reported an error${text === '' ? '.' : `: ${text}`}`, { retryable });
+    const cause = errorCause(error);
+    if (isContextLength(cause, text)) return this.#tooLong('reported an error', text);
+    if (isCredentials(cause, text)) return this.#credentials(cause.status, text, { retryable: false });
+    const retryable = isTransient(cause, text) && !isDailyQuota(error);
+    const retryAfter = retryable ? retryDelay(error, text) : undefined;
+    return new ModelError(`the model server reported an error${text === '' ? '.' : `: ${text}`}`, { retryable, retryAfter });
   }
 
   /** A status other than success. @param body as far as it was read. */
   status(status: number, headers: Headers, body: string): ModelError {
-    const { retryable, retryAfter } = retryAdvice(headers, this.#clock.now());
+    const advice = retryAdvice(headers, this.#clock.now());
     const text = this.#redactor.clean(errorTextOfBody(body) ?? '');
-    const options = { retryable: retryable ?? isTransient(status), retryAfter };
-    if (status === 401) {
-      // Model servers repeat parts of the key here: for the log, not for callers.
-      const cause = text === '' ? undefined : new Error(text);
-      return new ModelError('the model server did not accept the credentials (401): is apiKey right?', { ...options, cause });
-    }
+    const error = innermost(parseJson(body));
+    const cause = { ...errorCause(error), status };
+    if (isContextLength(cause, text) && status !== 401) return this.#tooLong(`answered ${status}`, text);
+    const isOver = status === 429 && (isDailyQuota(error) || !isTransient({ ...cause, status: 429 }, text));
+    const retryAfter = advice.retryAfter ?? (isOver ? undefined : retryDelay(error, text));
+    const options = { retryable: advice.retryable ?? (isTransientStatus(status) && !isOver), retryAfter };
+    if (isCredentials(cause, text)) return this.#credentials(status, text, options);
     const redirect = status < 400 ? ', a redirect: set baseUrl to its target' : '';
     const wait = retryAfter === undefined ? '' : ` and asks to wait ${Math.ceil(retryAfter / 1000)} s`;
     return new ModelError(`the model server answered ${status}${redirect}${wait}${text === '' ? '.' : `: ${text}`}`, options);
   }
+
+  #tooLong(how: string, text: string): ModelError {
+    return new ModelError(`the conversation is too long for the model; the model server ${how}: ${text}`, { retryable: false });
+  }
+
+  /** Model servers repeat parts of the key in such messages: they are for the log, not for callers. */
+  #credentials(
+    status: number | undefined,
+    text: string,
+    options: { retryable: boolean; retryAfter?: number | undefined },
+  ): ModelError {
+    const cause = text === '' ? undefined : new Error(text);
+    const code = status === undefined ? '' : ` (${status})`;
+    return new ModelError(`the model server did not accept the credentials${code}: is apiKey right?`, { ...options, cause });
+  }
+
+  /** A model server's text, redacted and shortened, for a message about something else. */
+  #show(text: string): string {
+    const clean = this.#redactor.clean(text);
+    return clean.length > SHOWN ? `${clean.slice(0, SHOWN - 1)}…` : clean;
+  }
 }
 
-/** Whether a status describes a condition that may pass soon. */
-function isTransient(status: number): boolean {
-  return status === 408 || status === 409 || status === 429 || status >= 500;
+interface Unreadable {
+  readonly seen?: string | undefined;
+  readonly hasBegun?: boolean;
+  readonly cause?: unknown;
+}
+
+/** The error object of a body: `{"error":{…}}`, `[{"error":{…}}]`, or the body itself. */
+function innermost(body: unknown): unknown {
+  const value: unknown = Array.isArray(body) ? body[0] : body;
+  return isObject(value) && isObject(value.error) ? value.error : value;
 }
 
 function codeOf(error: Error): string {

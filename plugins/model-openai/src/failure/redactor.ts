@@ -2,21 +2,58 @@ import { createRedactor } from '@plugboard/kernel';
 
 /** How many characters of a model server's message are passed on. */
 const MAX_LENGTH = 500;
+/** How many are looked at. */
+const READ_LENGTH = 4 * MAX_LENGTH;
 /** A shorter word of a header's value, such as `Bearer`, is not a secret. */
 const MIN_WORD = 8;
+/** A part of a secret of this length is removed too. */
+const MIN_PART = 8;
+
+const REDACTED = '[redacted]';
+
+/** The keys of known providers: OpenAI and many others, Groq, xAI, Google, NVIDIA. */
+export const KEY_PATTERNS: readonly RegExp[] = [
+  /sk-[A-Za-z0-9_-]{20,}/,
+  /gsk_[A-Za-z0-9]{20,}/,
+  /xai-[A-Za-z0-9]{20,}/,
+  /AIza[A-Za-z0-9_-]{30,}/,
+  /nvapi-[A-Za-z0-9_-]{20,}/,
+];
+
+/** A key that the server has masked in part, as in `sk-ab****wxyz`. */
+const MASKED_KEY = /(?<![\w-])[\w-]*\*{3,}[\w*-]*/;
 
 /** Removes configured secrets from a model server's messages and shortens them. */
 export class Redactor {
   readonly #redact: (text: string) => string;
+  readonly #secrets: readonly string[];
 
   /** @param values keys, header values, the server's address. Long words of a value, as in `Bearer …`, are removed on their own too. */
   constructor(values: readonly string[]) {
     const words = values.flatMap((value) => value.split(/\s+/)).filter((word) => word.length >= MIN_WORD);
-    this.#redact = createRedactor({ values: [...values, ...words] });
+    this.#redact = createRedactor({ values: [...values, ...words], patterns: [...KEY_PATTERNS, MASKED_KEY] });
+    this.#secrets = words;
   }
 
   clean(text: string): string {
-    const clean = this.#redact(text).replaceAll(/\s+/g, ' ').trim();
+    let clean = this.#redact(text.slice(0, READ_LENGTH));
+    for (const secret of this.#secrets) clean = withoutParts(clean, secret);
+    clean = clean.replaceAll(/\s+/g, ' ').trim();
     return clean.length > MAX_LENGTH ? `${clean.slice(0, MAX_LENGTH - 1)}…` : clean;
   }
+}
+
+/** Replaces every part of a secret that has at least `MIN_PART` characters. */
+function withoutParts(text: string, secret: string): string {
+  let clean = text;
+  for (let from = 0; from + MIN_PART <= secret.length; from++) {
+    const part = secret.slice(from, from + MIN_PART);
+    if (REDACTED.includes(part)) continue;
+    for (let at = clean.indexOf(part); at >= 0; at = clean.indexOf(part)) {
+      let end = MIN_PART;
+      while (from + end < secret.length && clean[at + end] === secret[from + end]) end += 1;
+      clean = clean.slice(0, at) + REDACTED + clean.slice(at + end);
+    }
+  }
+  return clean;
 }

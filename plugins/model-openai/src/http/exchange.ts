@@ -1,11 +1,12 @@
-import { type Clock, type IdSource, ModelError, type Timer } from '@plugboard/kernel';
+import type { Transform } from 'node:stream';
+import { type Clock, type IdSource, ModelError, type Timer, type ToolDeclaration } from '@plugboard/kernel';
 import type { Dispatcher } from 'undici';
 import { AnswerParser } from '../answer/answer-parser.js';
 import type { BodyReader } from '../answer/body-reader.js';
-import { EventStream } from '../answer/event-stream.js';
-import { JsonBody } from '../answer/json-body.js';
+import { UnknownBody } from '../answer/unknown-body.js';
 import type { Failures } from '../failure/failures.js';
 import { Batches } from './batches.js';
+import { decompressorFor } from './decompress.js';
 import { ErrorBody } from './error-body.js';
 
 /** Reading the socket pauses when this many bytes wait for the reader. */
@@ -18,8 +19,8 @@ type Headers = Readonly<Record<string, string | string[] | undefined>>;
 type Controller = Dispatcher.DispatchController;
 
 export interface ExchangeOptions {
-  /** Whether the request asked for a stream. */
-  readonly incremental: boolean;
+  /** The tools that the request declares. */
+  readonly tools: readonly ToolDeclaration[];
   /** Milliseconds without a byte after which the answer fails. */
   readonly idleTimeout: number;
   readonly failures: Failures;
@@ -32,8 +33,7 @@ export interface ExchangeOptions {
  * One request to a model server and its response: a handler of undici's callbacks.
  *
  * 1. undici calls `onRequestStart` when it has a connection for the request.
- * 2. The head of the response decides how the body is read: as events, as one JSON object, or as an
- *    error.
+ * 2. The status decides how the body is read: as an answer or as an error.
  * 3. Each read of the socket appends events to `batches`; those of one tick are one batch. While the
  *    reader is behind, the socket is paused.
  * 4. The answer is over when it is complete, when the body ends or breaks off, after `idleTimeout`
@@ -48,9 +48,12 @@ export class Exchange implements Dispatcher.DispatchHandler {
   readonly #options: ExchangeOptions;
   #controller: Controller | undefined;
   #reader: BodyReader | undefined;
+  /** Set if the response is compressed. */
+  #decompressor: Transform | undefined;
   /** Runs until the answer is over, then until the response has ended. */
   #timer: Timer | undefined;
   #unread = 0;
+  #isPaused = false;
   #isInTick = false;
   /** The reader has received all that it will receive. */
   #isOver = false;
@@ -73,14 +76,50 @@ export class Exchange implements Dispatcher.DispatchHandler {
     controller.rawHeaders = null; // would keep the buffer they arrived in for as long as the response takes
     if (status < 200 || this.#isOver) return;
     this.#timer?.refresh();
-    try {
-      this.#reader = this.#readerFor(status, headers);
-    } catch (error) {
-      this.#fail(error);
-    }
+    const { failures, ids, tools } = this.#options;
+    this.#reader =
+      status >= 300
+        ? new ErrorBody((body) => failures.status(status, headers, body))
+        : new UnknownBody(new AnswerParser({ failures, ids, tools }), failures);
+    const decompressor = decompressorFor(headers['content-encoding']);
+    if (typeof decompressor === 'string')
+      this.#fail(failures.unreadable('an answer in an unknown encoding', { seen: decompressor }));
+    else if (decompressor) this.#decompress(decompressor);
   }
 
-  onResponseData(controller: Controller, chunk: Buffer): void {
+  onResponseData(_controller: Controller, chunk: Buffer): void {
+    if (this.#isOver) return;
+    if (this.#decompressor === undefined) this.#onBody(chunk);
+    else this.#decompressor.write(chunk);
+  }
+
+  onResponseEnd(): void {
+    this.#isClosed = true;
+    this.#timer?.cancel();
+    if (this.#isOver) return;
+    if (this.#decompressor === undefined) this.#onBodyEnd();
+    else this.#decompressor.end();
+  }
+
+  onResponseError(_controller: Controller, error: Error): void {
+    this.#isClosed = true;
+    this.#timer?.cancel();
+    if (this.#isOver) return;
+    const { failures } = this.#options;
+    if (this.#reader === undefined) this.#fail(failures.noResponse(error));
+    else this.#interrupt(failures.interrupted(error));
+  }
+
+  #decompress(decompressor: Transform): void {
+    this.#decompressor = decompressor;
+    decompressor.on('data', (chunk: Buffer) => this.#onBody(chunk));
+    decompressor.on('end', () => this.#onBodyEnd());
+    decompressor.on('error', (cause) => {
+      if (!this.#isOver) this.#fail(this.#options.failures.unreadable('compressed data that cannot be read', { cause }));
+    });
+  }
+
+  #onBody(chunk: Buffer): void {
     if (this.#isOver || this.#reader === undefined) return;
     if (!this.#isInTick) {
       this.#isInTick = true;
@@ -96,13 +135,11 @@ export class Exchange implements Dispatcher.DispatchHandler {
     if (this.#reader.isDone) this.#finish();
     else if (this.batches.pending.length > 0) {
       this.#unread += chunk.length;
-      if (this.#unread >= HIGH_WATER_MARK) controller.pause();
+      if (this.#unread >= HIGH_WATER_MARK) this.#pause();
     }
   }
 
-  onResponseEnd(): void {
-    this.#isClosed = true;
-    this.#timer?.cancel();
+  #onBodyEnd(): void {
     if (this.#isOver) return;
     try {
       this.#reader?.end(this.batches.pending);
@@ -110,26 +147,6 @@ export class Exchange implements Dispatcher.DispatchHandler {
     } catch (error) {
       this.#fail(error);
     }
-  }
-
-  onResponseError(_controller: Controller, error: Error): void {
-    this.#isClosed = true;
-    this.#timer?.cancel();
-    if (this.#isOver) return;
-    const { failures } = this.#options;
-    if (this.#reader === undefined) this.#fail(failures.noResponse(error));
-    else this.#interrupt(failures.interrupted(error));
-  }
-
-  #readerFor(status: number, headers: Headers): BodyReader {
-    const { failures, ids, incremental } = this.#options;
-    if (status >= 300) return new ErrorBody((body) => failures.status(status, headers, body));
-    const answer = new AnswerParser(failures, ids);
-    // The content type decides: some servers stream what was not to be streamed, others never stream.
-    const type = mediaType(headers['content-type']) ?? (incremental ? 'text/event-stream' : 'application/json');
-    if (type === 'text/event-stream') return new EventStream(answer, failures);
-    if (type === 'application/json') return new JsonBody(answer, failures);
-    throw failures.unreadable(`an answer of the type ${type.replaceAll(/[^\w./+-]/g, '').slice(0, 100)}`);
   }
 
   /** All data of this tick has been read: one batch. */
@@ -141,14 +158,23 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
   #onRead(): void {
     this.#unread = 0;
-    if (this.#isOver || !this.#controller?.paused) return;
+    if (!this.#isPaused || this.#isOver) return;
+    this.#isPaused = false;
+    this.#decompressor?.resume();
+    if (this.#isClosed) return;
     this.#timer?.refresh();
-    this.#controller.resume();
+    this.#controller?.resume();
+  }
+
+  #pause(): void {
+    this.#isPaused = true;
+    this.#decompressor?.pause();
+    if (!this.#isClosed) this.#controller?.pause();
   }
 
   readonly #onIdle = (): void => {
     // A paused socket is not idle.
-    if (this.#controller?.paused) this.#timer?.refresh();
+    if (this.#isPaused) this.#timer?.refresh();
     else this.#interrupt(this.#options.failures.idle());
   };
 
@@ -176,7 +202,9 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #fail(error: unknown): void {
     this.#end();
     this.batches.fail(
-      error instanceof ModelError ? error : this.#options.failures.unreadable('an answer that could not be read', error),
+      error instanceof ModelError
+        ? error
+        : this.#options.failures.unreadable('an answer that could not be read', { cause: error }),
     );
     this.#closeSocket();
   }
@@ -190,17 +218,11 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#isOver = true;
     this.#timer?.cancel();
     this.#options.signal.removeEventListener('abort', this.#onAbort);
+    this.#decompressor?.destroy();
   }
 
   /** Aborts the request: undici closes its socket and calls `onResponseError`. */
   #closeSocket(): void {
     if (!this.#isClosed) this.#controller?.abort(new Error('the answer is over'));
   }
-}
-
-/** `text/html` of `text/html; charset=utf-8`; undefined without a content type. */
-function mediaType(contentType: string | string[] | undefined): string | undefined {
-  if (typeof contentType !== 'string') return undefined;
-  const end = contentType.indexOf(';');
-  return (end < 0 ? contentType : contentType.slice(0, end)).trim().toLowerCase() || undefined;
 }

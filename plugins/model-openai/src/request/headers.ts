@@ -6,6 +6,7 @@ export function defaultHeaders(apiKey: string | undefined, configured: Headers):
     {
       'content-type': 'application/json',
       accept: 'application/json, text/event-stream',
+      'accept-encoding': 'identity',
       'user-agent': 'plugboard',
       ...(apiKey ? { authorization: `Bearer ${apiKey}` } : {}),
     },
