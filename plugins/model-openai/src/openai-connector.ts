@@ -69,8 +69,8 @@ export class OpenAiConnector implements ModelConnector, Lifecycle {
     this.#idleTimeout = parseDuration(config.idleTimeout);
     this.#path = path;
     this.#headers = defaultHeaders(config.apiKey, config.headers);
-    const secrets = [origin, host, config.apiKey ?? '', ...Object.values(config.headers)];
-    this.#failures = new Failures(new Redactor(secrets), clock, config);
+    const redactor = new Redactor([config.apiKey ?? '', ...Object.values(config.headers)], [origin, host]);
+    this.#failures = new Failures(redactor, clock, config);
     this.#pool = new Pool(origin, {
       allowH2: false,
       connectTimeout: parseDuration(config.connectTimeout),

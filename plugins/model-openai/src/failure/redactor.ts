@@ -28,10 +28,14 @@ export class Redactor {
   readonly #redact: (text: string) => string;
   readonly #secrets: readonly string[];
 
-  /** @param values keys, header values, the server's address. Long words of a value, as in `Bearer …`, are removed on their own too. */
-  constructor(values: readonly string[]) {
-    const words = values.flatMap((value) => value.split(/\s+/)).filter((word) => word.length >= MIN_WORD);
-    this.#redact = createRedactor({ values: [...values, ...words], patterns: [...KEY_PATTERNS, MASKED_KEY] });
+  /**
+   * @param keys the key and the values of headers. Long words of a value, as in `Bearer …`, are removed
+   *   on their own too, and so are parts of them.
+   * @param address the server's address, which is not a secret but not for callers.
+   */
+  constructor(keys: readonly string[], address: readonly string[] = []) {
+    const words = keys.flatMap((key) => key.split(/\s+/)).filter((word) => word.length >= MIN_WORD);
+    this.#redact = createRedactor({ values: [...keys, ...words, ...address], patterns: [...KEY_PATTERNS, MASKED_KEY] });
     this.#secrets = words;
   }
 
