@@ -8,30 +8,37 @@ import type { Principal } from './principal.js';
 import type { BusyMode, Target } from './target.js';
 
 /**
- * What transports call, and agents that are another agent's tool. Discipline: exactly one; the kernel bundles it.
+ * Runs agents. Called by transports, and by agents that are another agent's tool. Discipline:
+ * exactly one.
  *
- * 1. A transport finds out who calls, and asks `resolve` what the requested name means for them.
- * 2. It `run`s a turn at what came back, and encodes the events for its caller.
- * 3. The turn goes on whether or not its events are read fast; its signal, or leaving the iteration early, ends it.
+ * 1. A transport identifies the caller and asks `resolve` what the requested name means for that
+ *    caller.
+ * 2. It starts a turn at that target with `run` and encodes the events.
+ * 3. Slow reading slows the turn down. The request's signal, or leaving the iteration early, ends
+ *    it.
  */
 export interface AgentRuntime {
   resolve(name: string, principal: Principal): TargetResolution;
-  /** What the principal may name, agents first, each in file order. */
+  /** The targets that the principal may use: agents first, each in file order. */
   list(principal: Principal): readonly TargetInfo[];
   /**
-   * Asks for the right to run the one turn of a request that its client may repeat. Never throws. Where it gives a claim, `run` must follow
-   * with it: until that turn has ended, nobody else gets the key.
+   * Claims an idempotency key before a turn runs. Never rejects. If the result is a claim, `run`
+   * must follow with it: the key stays claimed until that turn has ended.
    *
-   * @param fingerprint equal for the same request, and for no other.
+   * @param fingerprint equal for equal requests only.
    */
   claim(key: IdempotencyKey, fingerprint: string): Promise<ClaimResult>;
   /**
-   * Runs a turn. Never throws: what goes wrong is the terminal `failed` event, also when the turn was refused before it began.
+   * Runs a turn. Never throws: every failure is the terminal `failed` event, including a turn
+   * refused before it began.
    */
   run(request: TurnRequest): AgentEvents;
-  /** What callers may do with their sessions besides. */
+  /** Session operations other than turns. */
   readonly conversations: Conversations;
-  /** Whether a turn could be run now: there is an agent and a model, the store works, and the server is not stopping. */
+  /**
+   * Whether turns can run now: an agent and a model exist, the store works, and the server is not
+   * stopping.
+   */
   ready(): Promise<boolean>;
 }
 
@@ -39,9 +46,9 @@ export const AgentRuntimes = defineExtensionPoint<AgentRuntime>('agent.runtime',
 
 export type TargetResolution =
   | { readonly kind: 'target'; readonly target: Target }
-  /** An agent of that name exists, out of the principal's reach. */
+  /** An agent of that name exists, but the principal may not use it. */
   | { readonly kind: 'forbidden' }
-  /** Nothing of that name, and no default agent. */
+  /** Nothing has that name, and there is no default agent. */
   | { readonly kind: 'unknown' };
 
 export interface TargetInfo {
@@ -53,13 +60,16 @@ export interface TargetInfo {
 export interface TurnRequest {
   readonly target: Target;
   readonly principal: Principal;
-  /** The caller's messages, checked: the whole conversation where it is stateless. */
+  /** The caller's messages, validated. Without a session, the whole conversation. */
   readonly messages: readonly Message[];
-  /** The session that the turn belongs to; absent where the caller keeps the conversation. */
+  /** The session of the turn. Absent if the caller keeps the conversation. */
   readonly session?: SessionRequest | undefined;
   /** Tools that the caller runs itself; passed to the model unless the agent says `clientTools: ignore`. */
   readonly clientTools: readonly ToolDeclaration[];
-  /** The caller's sampling parameters by their names on the wire; those that the target does not honour may be among them. */
+  /**
+   * The caller's sampling parameters by their names in the protocol. May include some that the
+   * target ignores.
+   */
   readonly params: Readonly<Record<string, unknown>>;
   /** Ends the turn after fewer tool calls than the agent allows. */
   readonly maxToolCalls?: number | undefined;
@@ -68,25 +78,25 @@ export interface TurnRequest {
   readonly incremental: boolean;
   readonly requestId: string;
   readonly metadata: Readonly<Record<string, string>>;
-  /** Aborted when the caller has gone. */
+  /** Aborts when the caller disconnects. */
   readonly signal: AbortSignal;
-  /** For a request that its client may repeat. */
+  /** Present if the request has an idempotency key. */
   readonly idempotency?: TurnIdempotency | undefined;
 }
 
-/** What became of the same request before. */
+/** The state of an idempotency key. */
 export type ClaimResult =
-  /** Nothing that would count: the turn is to be run. */
+  /** The key is free: run the turn. */
   | { readonly kind: 'new'; readonly claim: IdempotencyClaim }
-  /** It has ended, and this is what its transport wrote down. */
+  /** The turn has ended. `text` is what its transport recorded. */
   | { readonly kind: 'replay'; readonly text: string }
-  /** It runs now. */
+  /** The turn is running. */
   | { readonly kind: 'running' }
   /** The key was used for another request. */
   | { readonly kind: 'mismatch' }
-  /** Its tools had begun to run when its process died: nobody knows how far they came. */
+  /** The process died after tools of the turn had started. How far they got is unknown. */
   | { readonly kind: 'interrupted' }
-  /** The store could not tell. */
+  /** The store failed. */
   | { readonly kind: 'failed'; readonly failure: Failure };
 
 /** The right to run one turn under a key. */
@@ -100,20 +110,26 @@ export interface TurnIdempotency {
   readonly recorder: AnswerRecorder;
 }
 
-/** Writes down what a turn answers, so that the same can be answered again. The runtime keeps it with the turn, and hands it back as it is. */
+/**
+ * Records the answer of a turn for replay. The runtime stores the text with the turn and returns it
+ * unchanged.
+ */
 export interface AnswerRecorder {
-  /** Told of all that readers of the turn are told, its end included, and before them. */
+  /** Receives every batch before the readers of the turn do, including the terminal event. */
   add(batch: readonly AgentEvent[]): void;
-  /** The answer. Asked for once, after the terminal event. */
+  /** Returns the recorded answer. Called once, after the terminal event. */
   text(): string;
 }
 
 export interface SessionRequest {
   readonly key: string;
-  /** Who the caller says is talking. */
+  /** The user named in the request. */
   readonly user?: string | undefined;
-  /** What is to happen where the session is busy; as the agent says where it is absent. */
+  /** What happens if the session is busy. Defaults to the agent's `onBusy`. */
   readonly busy?: BusyMode | undefined;
-  /** Equal for a retry of the same request by the same caller: it joins the turn that runs or waits instead of being another one. */
+  /**
+   * Equal for a retry of the same request by the same caller. The retry joins the running or
+   * waiting turn.
+   */
   readonly fingerprint?: string | undefined;
 }

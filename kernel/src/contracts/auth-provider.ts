@@ -2,24 +2,26 @@ import { defineExtensionPoint } from '../host/plugin/extension-point.js';
 import type { Principal } from './principal.js';
 
 /**
- * A way to tell who calls. Discipline: asked in file order, the first that answers decides, and nobody after it is asked.
+ * Identifies callers by their credentials. Discipline: in file order, the first result that is not
+ * `undefined` decides.
  *
- * 1. A transport takes the credentials off a request, before it reads anything else of it.
- * 2. It asks the providers in turn. `undefined` means: not mine. A refusal is final.
- * 3. What is nobody's is refused. Where there is no provider at all, the server is open.
+ * 1. A transport reads the credentials of a request before anything else.
+ * 2. It asks the providers in turn. `undefined` means the credential is not this provider's. A
+ *    refusal is final.
+ * 3. A credential that no provider claims is refused. Without any provider the server is open.
  */
 export interface AuthProvider {
   authenticate(credentials: Credentials, signal: AbortSignal): Promise<AuthResult | undefined> | AuthResult | undefined;
 }
 
 export interface Credentials {
-  /** What stood behind `Bearer`. */
+  /** The bearer token. */
   readonly bearer: string;
 }
 
 export type AuthResult =
   | { readonly principal: Principal }
-  /** Why, for the log only: the caller is always told the same. */
+  /** The reason, for the log only: callers always get the same message. */
   | { readonly refused: string };
 
 export const AuthProviders = defineExtensionPoint<AuthProvider>('agent.auth-provider', { discipline: 'in-order' });

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import type { SessionId } from './conversation-store.js';
 
-/** What every opaque id of a session begins with; no key that a caller gives may. */
+/** The prefix of every opaque session id. Keys from callers must not start with it. */
 export const CONVERSATION_PREFIX = 'conv_';
 
-/** The opaque id of a session: always the same for its three values, and nothing to be read from it. */
+/** Returns the opaque id of a session: a hash of its three values. */
 export function conversationId({ project, agent, key }: SessionId): string {
   const digest = createHash('sha256')
     .update(JSON.stringify([project, agent, key]))
@@ -12,7 +12,7 @@ export function conversationId({ project, agent, key }: SessionId): string {
   return `${CONVERSATION_PREFIX}${digest.slice(0, 40)}`;
 }
 
-/** Whether a text has the form of such an id. What has not is none, and no store is asked for it. */
+/** Whether a text has the form of an opaque session id. */
 export function isConversationId(text: string): boolean {
   return /^conv_[0-9a-f]{40}$/.test(text);
 }

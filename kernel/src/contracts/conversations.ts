@@ -4,48 +4,63 @@ import type { Principal } from './principal.js';
 import type { Target } from './target.js';
 
 /**
- * What callers may do with their sessions besides running turns in them. Each method reaches the sessions of the principal's project alone, and among them those of agents
- * that the principal may use; any other is as good as none. What is asked of a session that runs a turn waits for nothing: it is done beside the turn, is
- * refused, or ends the turn.
+ * Session operations other than turns. Each method reaches only sessions of the principal's project
+ * and of agents that the principal may use; any other id is `conversation_not_found`. No method
+ * waits for a running turn: it works beside the turn, is refused, or ends the turn.
  *
- * Scopes are the transports' to ask for. All methods reject with a `TurnError`: `conversation_not_found` for an id that leads nowhere, `store_failed`, and what they say.
+ * Transports check scopes. All methods reject with a `TurnError`: `conversation_not_found`,
+ * `store_failed`, and what they name.
  */
 export interface Conversations {
-  /** Makes a session of an agent. @throws TurnError `conversation_exists` where the key is taken; `invalid_request`. */
+  /**
+   * Creates a session of an agent.
+   * @throws TurnError `conversation_exists` if the key is taken; `invalid_request`.
+   */
   create(target: Target, conversation: NewConversation, principal: Principal): Promise<Conversation>;
   list(page: Omit<SessionPage, 'agents'>, principal: Principal): Promise<readonly Conversation[]>;
   get(id: string, principal: Principal): Promise<Conversation>;
   setMetadata(id: string, metadata: Metadata, principal: Principal): Promise<Conversation>;
   turns(id: string, page: TurnPage, principal: Principal): Promise<ConversationTurns>;
-  /** Adds messages as a turn of their own. @throws TurnError `session_busy` while a turn runs; `session_full`; `invalid_request` where no model would take the conversation then. */
+  /**
+   * Adds messages as a turn of their own.
+   * @throws TurnError `session_busy` while a turn runs; `session_full`; `invalid_request` if no
+   *   model would accept the result.
+   */
   append(id: string, messages: readonly Message[], principal: Principal): Promise<ConversationTurns>;
-  /** Copies a session up to a turn, all of it where none is given. @throws TurnError `conversation_exists`; `invalid_request`. */
+  /**
+   * Copies a session up to a turn, or whole.
+   * @throws TurnError `conversation_exists`; `invalid_request`.
+   */
   fork(id: string, copy: ForkRequest, principal: Principal): Promise<Conversation>;
   /**
-   * Keeps a text with a session for as long as the session is kept, under a name that is unique within the project. Transports store under it what they must find again by an id
-   * that they gave out, for example a response.
+   * Keeps a text with a session for as long as the session is kept, under a name that is unique
+   * within the project. Transports store under it what they must find again by an id that they gave
+   * out, for example a response.
    */
   putDocument(id: string, name: string, text: string, principal: Principal): Promise<void>;
   /** The text under a name; undefined if there is none that the principal reaches. */
   document(name: string, principal: Principal): Promise<ConversationDocument | undefined>;
   /** Deletes a text. @returns whether there was one. */
   deleteDocument(name: string, principal: Principal): Promise<boolean>;
-  /** Ends what waits and what runs in it; ends when that has settled. */
+  /** Ends the waiting and running turns of a session. Resolves when they have settled. */
   cancel(id: string, principal: Principal): Promise<Conversation>;
-  /** Ends what waits and what runs in it, and deletes it. */
+  /** Ends the waiting and running turns of a session and deletes it. */
   delete(id: string, principal: Principal): Promise<void>;
 }
 
-/** A session as its caller is told of it. */
+/** A session as shown to its caller. */
 export interface Conversation extends SessionInfo {
   readonly status: 'idle' | 'running' | 'quarantined';
 }
 
 export interface ConversationTurns {
   readonly turns: readonly StoredTurn[];
-  /** What callers are shown of the agent's tool calls. */
+  /** How much of the agent's tool calls callers may see. */
   readonly toolVisibility: Target['toolVisibility'];
-  /** What a tool of the agent is called outside the model; undefined for a tool that the caller brought, and for one that is gone. */
+  /**
+   * Maps a tool's name at the model to its entry and own name. Undefined for client tools and for
+   * tools that are gone.
+   */
   toolOf(nameAtModel: string): { readonly entry: string; readonly name: string } | undefined;
 }
 
@@ -58,15 +73,15 @@ export interface ConversationDocument {
 }
 
 export interface NewConversation {
-  /** A random one where it is absent. */
+  /** Defaults to a random key. */
   readonly key?: string | undefined;
   readonly metadata: Metadata;
   readonly messages: readonly Message[];
 }
 
 export interface ForkRequest {
-  /** Of the copy; a random one where it is absent. */
+  /** Key of the copy. Defaults to a random key. */
   readonly key?: string | undefined;
-  /** The last turn that is copied. */
+  /** The last turn to copy. Defaults to all. */
   readonly turns?: number | undefined;
 }

@@ -1,13 +1,14 @@
 import type { Usage } from './usage.js';
 
 /**
- * What happens in a turn, as it happens. The stream of events is the whole truth of a turn: a JSON answer is a fold over it, SSE a map over
- * it, a session's history is kept from it.
+ * The events of a turn, in order. They contain everything about a turn: a JSON answer is a fold
+ * over them, SSE a map, and a session's history is derived from them.
  *
  *     started (step | reasoning | text | tool-call | tool-progress | tool-result | usage)* (finished | failed)
  *
- * A turn that is refused before it begins is a lone `failed`. Exactly one terminal event ends every stream, and nothing follows it.
- * Events travel in batches: what one read of the model's socket brought. Their order is their number: a reader that needs numbers counts.
+ * A turn refused before it begins is a single `failed`. Exactly one terminal event ends every
+ * stream, and nothing follows it. Events travel in batches: those of one read from the model's
+ * socket.
  */
 export type AgentEvent =
   | TurnStarted
@@ -29,10 +30,10 @@ export interface TurnStarted {
   readonly agent: string;
 }
 
-/** A model has begun to answer: what follows, up to the next of these, belongs to this step. */
+/** A model starts to answer. The events up to the next `step` belong to this step. */
 export interface TurnStep {
   readonly type: 'step';
-  /** Which model call of the turn, from 1. */
+  /** Number of the model call in the turn, from 1. */
   readonly step: number;
   /** The connection that answers. */
   readonly connection: string;
@@ -43,23 +44,26 @@ export interface TurnReasoning {
   readonly text: string;
 }
 
-/** The same shape as a model connection's, so that a token goes through the loop without being copied. */
+/** The same shape as `ModelText`: a token passes through the loop uncopied. */
 export interface TurnText {
   readonly type: 'text';
   readonly text: string;
-  /** The same text as it stands between the quotes of a JSON string, where it is at hand. */
+  /** The same text, escaped as between the quotes of a JSON string, if available. */
   readonly json?: string | undefined;
 }
 
-/** The model asks for a tool. */
+/** The model calls a tool. */
 export interface TurnToolCall {
   readonly type: 'tool-call';
   readonly id: string;
-  /** The name that the model knows the tool by. */
+  /** The tool's name at the model. */
   readonly name: string;
-  /** JSON text, as the model wrote it. */
+  /** JSON text as the model wrote it. */
   readonly arguments: string;
-  /** The entry that offers the tool and the tool's own name; absent for a tool that the caller brought, which the caller runs. */
+  /**
+   * The entry that offers the tool and the tool's own name. Absent for a client tool, which the
+   * caller runs.
+   */
   readonly tool?: { readonly entry: string; readonly name: string } | undefined;
 }
 
@@ -70,19 +74,19 @@ export interface TurnToolProgress {
   readonly fraction?: number | undefined;
 }
 
-/** A tool that the server ran has ended. Results come in the order of their calls. */
+/** The result of a tool that the server ran. Results come in the order of their calls. */
 export interface TurnToolResult {
   readonly type: 'tool-result';
   readonly id: string;
-  /** What the model is told. */
+  /** The text for the model. */
   readonly content: string;
-  /** Images for a model that sees, as data URLs. */
+  /** Images for a model that accepts them, as data URLs. */
   readonly images: readonly string[];
   readonly isError: boolean;
   readonly milliseconds: number;
 }
 
-/** What one model call used. */
+/** Usage of one model call. */
 export interface TurnUsage {
   readonly type: 'usage';
   readonly usage: Usage;
@@ -91,9 +95,9 @@ export interface TurnUsage {
 export interface TurnFinished {
   readonly type: 'finished';
   readonly reason: 'stop' | 'length' | 'tool_calls' | 'content_filter';
-  /** The budget that ended the turn, where one did. */
+  /** The budget that ended the turn, if one did. */
   readonly limit?: 'max_steps' | 'max_tool_calls' | 'max_tokens' | undefined;
-  /** Of all model calls together. */
+  /** Sum over all model calls. */
   readonly usage: Usage;
 }
 
@@ -102,59 +106,68 @@ export interface TurnFailed {
   readonly failure: Failure;
 }
 
-/** Why a turn has no answer. Data, not an exception: it goes through encoders to callers. */
+/** Why a turn failed. Data, not an exception: encoders send it to callers. */
 export interface Failure {
   readonly code: FailureCode;
-  /** For the caller: no stack, no key, no address of a model server. */
+  /** Shown to the caller: no stack, no key, no address of a model server. */
   readonly message: string;
-  /** Whether any tool had begun, so that running the turn again could do something twice. */
+  /** Whether a tool had started: running the turn again could repeat its effects. */
   readonly toolsRan: boolean;
-  /** The field of the request that is at fault, for `invalid_request`. */
+  /** The invalid field of the request, for `invalid_request`. */
   readonly param?: string | undefined;
-  /** Seconds after which asking again makes sense, for `overloaded`, `draining`, `rate_limited` and `session_busy`. */
+  /**
+   * Seconds to wait before a retry, for `overloaded`, `draining`, `rate_limited` and
+   * `session_busy`.
+   */
   readonly retryAfter?: number | undefined;
 }
 
 export type FailureCode =
-  /** A model connection failed, and there was no other. */
+  /** All model connections failed. */
   | 'model_failed'
   /** The turn exceeded the agent's `timeout`. */
   | 'timed_out'
-  /** A defect of the kernel or a plugin. */
+  /** A defect in the server or a plugin. */
   | 'crashed'
-  /** The caller has gone. */
+  /** The caller disconnected. */
   | 'abandoned'
   /** The server stopped before the turn had ended. */
   | 'stopped'
-  /** The session store could not keep the turn. */
+  /** The session store failed. */
   | 'store_failed'
-  /** The request asks for what cannot be: tool results that answer no call, a tool named like one of the agent's own. */
+  /**
+   * The request is invalid: a tool result without a call, a client tool named like one of the
+   * agent's tools.
+   */
   | 'invalid_request'
-  /** This process runs as many turns as it may. */
+  /** The server runs as many turns as `limits` allows. */
   | 'overloaded'
   | 'draining'
-  /** The session has turns enough in its queue, or the wait was too long. */
+  /** The queue of the session is full, or the turn waited too long. */
   | 'session_busy'
-  /** The conversation is longer than the model can take, and the agent does not shorten it. */
+  /** The conversation exceeds the context window, and the agent's history policy is `error`. */
   | 'context_length_exceeded'
-  /** The session holds as much as a session may. */
+  /** The session has reached the size limit. */
   | 'session_full'
-  /** A newer request to the session took the turn's place. */
+  /** A newer request to the session interrupted the turn. */
   | 'turn_interrupted'
-  /** Someone cancelled the session's turns. */
+  /** Another request cancelled the turn. */
   | 'turn_cancelled'
-  /** Someone deleted the session. */
+  /** Another request deleted the session. */
   | 'session_deleted'
-  /** The token runs as many turns as it may. */
+  /** The token runs as many turns as its limit allows. */
   | 'rate_limited'
-  /** There is no session of that id that the caller reaches. */
+  /** The caller has no session with that id. */
   | 'conversation_not_found'
-  /** There is a session under the key that a new one was to have. */
+  /** A session with that key exists. */
   | 'conversation_exists'
-  /** The session crashed again and again, and takes no turns for a while. */
+  /** The session crashed repeatedly and is closed for a while. */
   | 'session_quarantined';
 
-/** What a part of a turn throws when it knows what the caller should be told. Anything else that is thrown is `crashed`. */
+/**
+ * An error with a message for the caller. Any other error in a turn becomes `crashed`, without
+ * details.
+ */
 export class TurnError extends Error {
   override readonly name = 'TurnError';
 

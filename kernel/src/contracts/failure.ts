@@ -1,7 +1,10 @@
 import type { Failure, TurnFailed } from './event.js';
 import { TurnError } from './event.js';
 
-/** What the caller is told of a throw: a `TurnError` as it says, anything else as a defect that tells nothing of the inside. */
+/**
+ * Converts a thrown error to a failure: a `TurnError` with its code and message, any other error as
+ * `crashed` without details.
+ */
 export function failureOf(error: unknown, toolsRan: boolean): Failure {
   if (error instanceof TurnError) {
     return {

@@ -3,10 +3,11 @@ import type { AgentEvents } from './event.js';
 import type { Turn } from './turn.js';
 
 /**
- * A function around a turn. Discipline: an onion, in file order from the outside in.
+ * A function around a turn. Discipline: nested, in file order from the outside in.
  *
- * `next(turn)` runs what is further in; it may be given another turn, be left out, or be called again. The events that come back are
- * what whoever is further out sees: they may be passed on, changed, held or counted, as long as their grammar (event.ts) holds.
+ * `next(turn)` runs the inner interceptors and the agent loop. An interceptor may pass a changed
+ * turn, skip `next`, or call it again. It may pass on, change, delay or count the returned events,
+ * as long as the grammar in event.ts holds.
  */
 export type Interceptor = (turn: Turn, next: (turn: Turn) => AgentEvents) => AgentEvents;
 

@@ -1,6 +1,6 @@
 /**
- * A conversation, in the shape of the chat-completions protocol itself (its "messages"): what a caller sends is what a session keeps
- * and what a model server of that protocol is sent, with nothing translated in between.
+ * A message in the format of the chat-completions protocol. Callers send it, sessions store it, and
+ * model servers of that protocol receive it, without translation.
  */
 export type Message = SystemMessage | UserMessage | AssistantMessage | ToolMessage | FunctionMessage;
 
@@ -18,12 +18,12 @@ export interface UserMessage {
 
 export interface AssistantMessage {
   readonly role: 'assistant';
-  /** Null only beside tool calls, a refusal or audio. */
+  /** Null only with tool calls, a refusal or audio. */
   readonly content: string | readonly (TextPart | RefusalPart)[] | null;
   readonly name?: string;
   readonly refusal?: string;
   readonly tool_calls?: readonly ToolCallPart[];
-  /** What tool calls were called before they had ids. */
+  /** The predecessor of tool calls, without ids. */
   readonly function_call?: { readonly name: string; readonly arguments: string };
   readonly audio?: { readonly id: string };
 }
@@ -34,14 +34,14 @@ export interface ToolMessage {
   readonly tool_call_id: string;
 }
 
-/** What a tool message was called before tool calls had ids. */
+/** The predecessor of tool messages, without ids. */
 export interface FunctionMessage {
   readonly role: 'function';
   readonly content: string | null;
   readonly name: string;
 }
 
-/** A call of a function as it stands in an assistant message. `arguments` is JSON text, as the model wrote it. */
+/** A function call in an assistant message. `arguments` is JSON text as the model wrote it. */
 export interface FunctionCallPart {
   readonly id: string;
   readonly type: 'function';
@@ -88,7 +88,9 @@ export interface VideoPart {
 
 export type ContentPart = TextPart | ImagePart | AudioPart | FilePart | VideoPart;
 
-/** The text of a content, its text parts joined as they stand; what is no text is left out. */
+/**
+ * Returns the text of a content: its text and refusal parts, concatenated. Other parts are skipped.
+ */
 export function textOf(content: Message['content']): string {
   if (content === null) return '';
   if (typeof content === 'string') return content;

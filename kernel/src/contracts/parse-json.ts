@@ -1,10 +1,12 @@
 import { parse } from 'secure-json-parse';
 
 /**
- * Parses JSON that comes from outside: from a caller, a model or an identity provider. Removes every key `__proto__`, however it is
- * escaped, because it would set a prototype wherever its object is copied. A key `constructor` is kept: it does no such harm.
+ * Parses JSON that comes from outside: from a caller, a model or an identity provider. Removes
+ * every key `__proto__`, however it is escaped, because it would set a prototype wherever its
+ * object is copied. A key `constructor` is kept: it does no such harm.
  *
- * As fast as `JSON.parse` unless the text has such a key; then one more pass over the value follows.
+ * As fast as `JSON.parse` unless the text has such a key; then one more pass over the value
+ * follows.
  *
  * @throws SyntaxError if the text is not JSON.
  */

@@ -3,21 +3,22 @@ import type { AgentEvent, AgentEvents, Failure } from './event.js';
 
 type Batch = readonly AgentEvent[];
 
-/** How a turn begins, as far as a head must know it. */
+/** The beginning of a turn: what a transport must know before it writes the response head. */
 export interface PeekResult {
-  /** Why there is no answer, where that is known before anything was to be shown. */
+  /** The failure, if the turn failed before the first visible event. */
   readonly failure: Failure | undefined;
-  /** The connection that answers, where that is known by now. */
+  /** The model connection that answers, if known. */
   readonly connection: string | undefined;
-  /** All events, those that were looked at included. To be read once. */
+  /** All events, including those already read. Can be iterated once. */
   readonly events: AgentEvents;
 }
 
 /**
- * Waits for the first event that an encoder would write, so that a turn that fails before it can still be answered with a status.
+ * Waits for the first event that an encoder would write. A turn that fails before it can still be
+ * answered with an error status.
  *
- * @param isVisible whether the encoder would write something for the event.
- * @param timeout milliseconds after which the head is to be sent in any case.
+ * @param isVisible whether the encoder writes anything for the event.
+ * @param timeout milliseconds after which the head is sent in any case.
  */
 export async function peek(
   events: AgentEvents,
@@ -56,13 +57,13 @@ export async function peek(
   return { failure, connection, events: new PeekedEvents(seen, pending, iterator) };
 }
 
-/** An iteration whose first results have been taken already. No generator: every batch of a stream passes here. */
+/** The events already read, then the rest. Not a generator: every batch of a stream passes here. */
 class PeekedEvents implements AsyncIterableIterator<Batch> {
   readonly #seen: Batch[];
   #pending: Promise<IteratorResult<Batch>> | undefined;
   readonly #rest: AsyncIterator<Batch>;
 
-  /** @param pending the result that was asked for and has not come, where there is one. */
+  /** @param pending a result that was requested and has not arrived. */
   constructor(seen: Batch[], pending: Promise<IteratorResult<Batch>> | undefined, rest: AsyncIterator<Batch>) {
     this.#seen = seen;
     this.#pending = pending;

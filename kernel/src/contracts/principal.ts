@@ -1,33 +1,38 @@
-/** Who calls: what a credential was found to stand for, or `OPEN` where none is asked for. */
+/** The caller: what a credential stands for, or `OPEN` if the server asks for none. */
 export interface Principal {
-  /** The tenant. Comes from the credential only, never from a request. */
+  /** The tenant. Taken from the credential, never from the request. */
   readonly project: string;
-  /** The name of the token, for people; absent in the open scope. */
+  /** The name of the token, for people. Absent in the open scope. */
   readonly token?: string;
-  /** What tells this credential from every other one: limits are counted by it, and logs name it. Absent in the open scope. */
+  /**
+   * Identifies the credential: limits are counted by it and logs name it. Absent in the open scope.
+   */
   readonly tokenId?: string;
-  /** Only these agents, where it is there. */
+  /** The only agents the caller may use. If absent, all agents of the project. */
   readonly agents?: readonly string[];
   readonly scopes: readonly Scope[];
-  /** What this credential may use at once or in a time; nothing is limited where it is absent. */
+  /** Limits of this credential. If absent, none. */
   readonly limits?: PrincipalLimits;
-  /** From a JWT. */
+  /** The `sub` claim of a JWT. */
   readonly subject?: string;
   readonly claims?: Readonly<Record<string, unknown>>;
 }
 
-/** What a principal may use. Beyond it, callers get 429. */
+/** Limits of one credential. Callers beyond them get 429. */
 export interface PrincipalLimits {
   readonly requestsPerMinute?: number;
   readonly runningTurns?: number;
 }
 
-/** What a credential allows: to run turns, to list agents and models, to read sessions, to create and change them, to administer the server. */
+/**
+ * Permissions: run turns, list agents and models, read sessions, create and change sessions,
+ * administer the server.
+ */
 export const SCOPES = ['chat', 'models:read', 'sessions:read', 'sessions:write', 'admin'] as const;
 
 export type Scope = (typeof SCOPES)[number];
 
-/** What a token allows that names no scopes of its own. */
+/** The scopes of a token that names none. */
 export const DEFAULT_SCOPES: readonly Scope[] = Object.freeze([
   'chat',
   'models:read',
@@ -35,13 +40,16 @@ export const DEFAULT_SCOPES: readonly Scope[] = Object.freeze([
   'sessions:write',
 ] as const);
 
-/** The project that always exists, and whose scope reaches every agent and raw model. */
+/** The project that always exists. Its callers reach every agent and raw model. */
 export const DEFAULT_PROJECT = 'default';
 
-/** Everyone, where the server is open. */
+/** Every caller of an open server. */
 export const OPEN: Principal = Object.freeze({ project: DEFAULT_PROJECT, scopes: DEFAULT_SCOPES });
 
-/** The first of the scopes that the principal lacks, or undefined where it has them all. Every surface asks here. */
+/**
+ * Returns the first of these scopes that the principal lacks, or undefined if it has all. Every
+ * transport asks here.
+ */
 export function missingScope(principal: Principal, scopes: readonly Scope[]): Scope | undefined {
   return scopes.find((scope) => !principal.scopes.includes(scope));
 }

@@ -2,10 +2,10 @@ import type { AgentEvent, AgentEvents } from './event.js';
 import { failed, failureOf } from './failure.js';
 
 /**
- * The same events with their ending made certain: a throw, or an end without a terminal event, becomes the one `failed`, and nothing follows a terminal event. What reads
- * a sealed stream needs no `catch`.
+ * Guarantees exactly one terminal event: a thrown error or a missing terminal event becomes
+ * `failed`, and nothing follows a terminal event. Readers of a sealed stream need no `catch`.
  *
- * @param onFailure is told what was thrown, for the log; the caller is told what `failureOf` makes of it.
+ * @param onFailure receives the thrown error, for the log.
  */
 export async function* sealed(events: AgentEvents, onFailure: (error: unknown) => void): AsyncGenerator<readonly AgentEvent[]> {
   let toolsRan = false;

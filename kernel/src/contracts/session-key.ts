@@ -1,24 +1,24 @@
 /** Bytes of UTF-8. */
-const LONGEST = 512;
+const MAX_BYTES = 512;
 
-/** Why a text can be no session's key, nor a part of one. `why` is a clause: `it holds a control character`. */
+/** Why a text is not a valid session key. `why` is a clause: `it holds a control character`. */
 export type SessionKeyProblem =
   | { readonly kind: 'too-long'; readonly bytes: number; readonly limit: number }
   | { readonly kind: 'malformed'; readonly why: string };
 
 /**
- * What is wrong with a word by which a caller knows a session, or itself; undefined where nothing is. It is no more than data, so it may look like a path or
- * a query; but it must come back as it was given from any store and any log.
+ * Checks a session key or user name from a request. Returns undefined if it is valid. The text is data and may look like
+ * a path or a query, but every store and log must return it unchanged.
  */
 export function sessionKeyProblem(word: string): SessionKeyProblem | undefined {
   const bytes = Buffer.byteLength(word);
-  if (bytes > LONGEST) return { kind: 'too-long', bytes, limit: LONGEST };
+  if (bytes > MAX_BYTES) return { kind: 'too-long', bytes, limit: MAX_BYTES };
   if (!word.isWellFormed()) return { kind: 'malformed', why: 'it holds half of a surrogate pair' };
   if (/\p{Cc}/u.test(word)) return { kind: 'malformed', why: 'it holds a control character' };
   return undefined;
 }
 
-/** Whether such a word says nothing: it is then as good as absent, and no fault either. */
+/** Whether the text is blank, which counts as absent. */
 export function isBlankKey(word: string): boolean {
   return word.trim() === '';
 }

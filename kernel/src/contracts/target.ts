@@ -1,26 +1,32 @@
-/** What answers under a name: an agent, or a raw model wrapped as one. */
+/** An agent, or a raw model wrapped as an agent. */
 export interface Target {
   readonly kind: 'agent' | 'model';
-  /** Its own name, which differs from the requested one where the default agent stands in. */
+  /** Its own name. Differs from the requested name if the default agent answers. */
   readonly name: string;
   readonly project: string;
-  /** What becomes of tools that a caller brings. Undefined: each protocol has its own default. */
+  /** What happens to tools in a request. If undefined, the protocol's default. */
   readonly clientTools: 'ignore' | 'passthrough' | undefined;
-  /** Changes when the agent's configuration does; 12 hexadecimal digits. */
+  /** 12 hexadecimal digits that change with the agent's configuration. */
   readonly fingerprint: string;
-  /** What user messages may hold. */
+  /** Content types of user messages. */
   readonly input: readonly ('text' | 'image')[];
-  /** The connection that is asked first. */
+  /** The first model connection. */
   readonly connection: string;
-  /** What a turn does whose session is busy, unless its request says otherwise. */
+  /** What a turn does if its session is busy, unless the request says otherwise. */
   readonly onBusy: BusyMode;
-  /** What callers are shown of its tool calls, where a surface shows any: all, their names alone, or nothing. */
+  /**
+   * How much of its tool calls callers see, on routes that show them: everything, names only, or
+   * nothing.
+   */
   readonly toolVisibility: 'full' | 'names' | 'none';
-  /** What becomes of a turn of a session whose last reader has gone. */
+  /** What happens to a session turn whose last reader disconnects. */
   readonly onDisconnect: 'cancel' | 'continue';
-  /** Whether a caller's sampling parameter reaches the model: the agent does not set it itself, and the connection takes it. */
+  /**
+   * Whether a caller's sampling parameter reaches the model: the agent does not set it, and the
+   * connection supports it.
+   */
   forwardsParam(param: string): boolean;
 }
 
-/** What a turn does whose session is busy with another: wait for it, be refused, or take its place. */
+/** What a turn does if its session is busy: wait, be refused, or interrupt the running turn. */
 export type BusyMode = 'enqueue' | 'reject' | 'interrupt';

@@ -2,17 +2,19 @@ import { defineExtensionPoint } from '../host/plugin/extension-point.js';
 import type { Principal } from './principal.js';
 
 /**
- * Something that offers tools: what stands under `tools` in the configuration. A clock offers one, an MCP server many.
+ * A source of tools: an entry under `tools` in the configuration. A clock offers one tool, an MCP
+ * server many. Discipline: by name.
  *
- * 1. Once the entry runs, the runtime asks for its tools, at the start of each turn that may use them: `tools` is cheap, and answers from what
- *    the source knows.
- * 2. An agent whose configuration names the entry may call them; the model is told of them under a name that the runtime makes.
- * 3. The arguments that the model writes are checked against `inputSchema` before `run` sees them.
+ * 1. The runtime calls `tools` at the start of each turn that may use them, so `tools` must be
+ *    cheap and answer from memory.
+ * 2. Agents whose configuration names the entry may call them. The runtime chooses their names at
+ *    the model.
+ * 3. Arguments are validated against `inputSchema` before `run` receives them.
  */
 export interface ToolSource {
   /**
-   * Whether the source by its nature offers exactly one tool: then the model knows that by the entry's name alone. Otherwise every tool is
-   * known as `<entry>__<tool>`, also where it happens to be the only one.
+   * Whether the source always offers exactly one tool, which the model then knows by the entry's
+   * name. Otherwise every tool is named `<entry>__<tool>`, even if there happens to be only one.
    */
   readonly single: boolean;
   tools(signal: AbortSignal): Promise<readonly Tool[]> | readonly Tool[];
@@ -21,30 +23,35 @@ export interface ToolSource {
 export const ToolSources = defineExtensionPoint<ToolSource>('agent.tool-source', { discipline: 'by-name' });
 
 /**
- * One thing that a model may have done.
+ * A tool that a model may call.
  *
- * 1. `run` is called with checked arguments, and a signal that is aborted when the turn ends early or the call's time is over. What it returns then is heard by
- *    nobody; one that has not ended five seconds later is left behind, with a line in the log.
- * 2. Several calls of one turn run at the same time.
- * 3. What `run` returns is told to the model. What it throws is told to the model as an error: the turn goes on, and the model may try otherwise.
+ * 1. `run` receives validated arguments and a signal, which aborts when the turn ends early or the
+ *    call times out. After that its result is discarded. A call still running five seconds later is
+ *    abandoned and logged.
+ * 2. Calls of one step run at the same time.
+ * 3. The model receives what `run` returns. If `run` throws, the model receives the error message,
+ *    and the turn continues.
  */
 export interface Tool {
   readonly name: string;
-  /** For the model: what it does, when to use it, what comes back. */
+  /** For the model: what the tool does, when to use it, what it returns. */
   readonly description: string;
-  /** JSON Schema of the arguments; its type is `object`. */
+  /** JSON Schema of the arguments, of type `object`. */
   readonly inputSchema: Readonly<Record<string, unknown>>;
-  /** What calling it twice would do: nothing (`read`), the same as once (`idempotent`), or something again (`write`). */
+  /**
+   * The effect of a second call: none (`read`), the same as one call (`idempotent`), or a second
+   * effect (`write`).
+   */
   readonly effect: 'read' | 'idempotent' | 'write';
   run(input: Readonly<Record<string, unknown>>, call: ToolCall): Promise<ToolOutput> | ToolOutput;
 }
 
-/** Text for the model, or parts of several kinds. */
+/** Text for the model, or parts of several types. */
 export type ToolOutput = string | ToolResultParts;
 
 export interface ToolResultParts {
   readonly content: readonly ToolPart[];
-  /** The tool itself says that it failed; `content` tells how. */
+  /** The tool failed; `content` says how. */
   readonly isError?: boolean;
 }
 
@@ -52,24 +59,24 @@ export type ToolPart =
   | { readonly type: 'text'; readonly text: string }
   /** `data` is base64. */
   | { readonly type: 'image'; readonly mimeType: string; readonly data: string }
-  /** What no model can take: the model is told of its kind and size. */
+  /** Content that no model accepts. The model receives its kind and size. */
   | { readonly type: 'other'; readonly kind: string; readonly bytes: number };
 
-/** What surrounds one call. Nothing here comes from the model. */
+/** The context of one call. */
 export interface ToolCall {
   /** Unique within the turn. */
   readonly id: string;
   readonly turnId: string;
   /**
-   * Which call of the turn it is, from 0, calls for the caller's own tools counted. `turnId` and `index` together are unique for good: a tool that hands them on as
-   * an idempotency key does a thing once, though it be asked twice.
+   * Number of the call in the turn, from 0, counting client tool calls. `turnId` and `index`
+   * together are globally unique: a tool can pass them on as an idempotency key.
    */
   readonly index: number;
   readonly agent: string;
   readonly principal: Principal;
   readonly signal: AbortSignal;
-  /** Headers to send along, for example a trace's. */
+  /** Headers for outgoing requests, for example of a trace. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Tells whoever watches how far it is. `fraction` is from 0 to 1. */
+  /** Reports progress to the readers of the turn. `fraction` is from 0 to 1. */
   progress(message: string, fraction?: number): void;
 }

@@ -1,8 +1,11 @@
 import { defineExtensionPoint } from '../host/plugin/extension-point.js';
 
-/** Something that callers connect to. Its work is its plugin's; here it says where it can be reached. */
+/**
+ * An endpoint that callers connect to. The plugin serves it; this contract only says where.
+ * Discipline: all.
+ */
 export interface Transport {
-  /** What a person needs to reach it, once it runs: `http://127.0.0.1:8080`. Undefined before. */
+  /** The address for people, once it runs: `http://127.0.0.1:8080`. Undefined before. */
   address(): string | undefined;
 }
 

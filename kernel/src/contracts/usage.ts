@@ -1,10 +1,10 @@
-/** Tokens, as the model server counted them. */
+/** Token counts of the model server. */
 export interface Usage {
   readonly promptTokens: number;
   readonly completionTokens: number;
-  /** Of the prompt's, those that the model server had at hand from an earlier call. */
+  /** Prompt tokens that the model server had cached. */
   readonly cachedTokens: number;
-  /** Of the completion's, those that were thought and not said. */
+  /** Completion tokens spent on reasoning. */
   readonly reasoningTokens: number;
 }
 
