@@ -3,14 +3,14 @@ import type { AssistantMessage, Message } from './message.js';
 import { toolImagesMessage } from './tool-images.js';
 
 /**
- * Folds the events of a turn into the messages that it adds to its conversation: for each step what the model said and called, then what the tools answered. Text that came
- * escaped for JSON is decoded only when the messages are read.
+ * Folds the events of a turn into messages: for each step the model's text and calls, then the tool
+ * results. Text that arrives escaped stays escaped until the message is needed.
  */
 export class Transcript {
   readonly #messages: Message[] = [];
   #stepOpen = false;
   #text = '';
-  /** What follows the text, as it is written in JSON. */
+  /** Text after `#text`, escaped as in a JSON string. */
   #json = '';
   #calls: TurnToolCall[] = [];
   #results: TurnToolResult[] = [];
@@ -27,7 +27,7 @@ export class Transcript {
     }
   }
 
-  /** All messages so far. */
+  /** Returns all messages so far. */
   messages(): readonly Message[] {
     this.#closeStep();
     return this.#messages;
@@ -38,7 +38,7 @@ export class Transcript {
     else this.#text = this.#said() + event.text;
   }
 
-  /** All text of the step so far. */
+  /** Returns all text of the step so far. */
   #said(): string {
     if (this.#json !== '') this.#text += JSON.parse(`"${this.#json}"`);
     this.#json = '';
@@ -46,11 +46,12 @@ export class Transcript {
   }
 
   #closeStep(): void {
-    // A step that said nothing is kept as an empty answer: the next user message would otherwise follow upon a user message.
+    // A step without text becomes an empty answer: two user messages in a row are not valid
+    // everywhere.
     if (this.#stepOpen) {
       this.#messages.push(saying(this.#said(), this.#calls));
       const images = this.#results.flatMap((result) => result.images);
-      // Where calls were handed out, their results are still to come: a user message may not stand between a call and its result.
+      // While client calls are open, no user message may stand between a call and its result.
       const canShow = this.#calls.length === this.#results.length;
       for (const { id, content, images } of this.#results)
         this.#messages.push({ role: 'tool', tool_call_id: id, content: canShow ? content : withNote(content, images.length) });
@@ -78,7 +79,5 @@ function saying(text: string, calls: readonly TurnToolCall[]): AssistantMessage 
 }
 
 function withNote(content: string, images: number): string {
-  return images === 0
-    ? content
-    : `${content}\n[images that cannot be shown beside calls whose results are still to come: ${images}]`.trimStart();
+  return images === 0 ? content : `${content}\n[${images} images omitted: other tool results are still pending]`.trimStart();
 }

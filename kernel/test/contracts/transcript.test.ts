@@ -58,6 +58,6 @@ t.test('where calls were handed out, no image comes between a call and the resul
     { type: 'tool-result', id: 'own', content: 'seen', images: ['data:image/png;base64,AA'], isError: false, milliseconds: 1 },
   ]);
   const [, result, ...others] = transcript.messages();
-  t.match(result, { role: 'tool', tool_call_id: 'own', content: /^seen\n\[images that cannot be shown .*: 1\]$/ });
+  t.match(result, { role: 'tool', tool_call_id: 'own', content: /^seen\n\[1 images omitted: .*\]$/ });
   t.strictSame(others, []);
 });

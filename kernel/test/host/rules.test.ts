@@ -424,7 +424,7 @@ t.test('rule 6: references that lead nowhere are errors, and every section but t
       full,
     ),
     [
-      /^plugboard.yaml:6:9 agents.fast: an agent and a model may not share a name/,
+      /^plugboard.yaml:6:9 agents.fast: an agent and a model must not have the same name/,
       /^plugboard.yaml:7:15 agents.a.model: unknown model "fats", did you mean "fast"\?/,
       /^plugboard.yaml:7:29 agents.a.tools\[0\]: unknown tool "cluck", did you mean "clock"\?/,
       /^plugboard.yaml:8:30 agents.b.project: unknown project "none"/,

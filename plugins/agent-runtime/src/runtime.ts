@@ -52,12 +52,21 @@ import { ModelCalls } from './turn/model-calls.js';
 import { runTurn, type TurnDependencies } from './turn/run-turn.js';
 import { TokenTurnLimiter } from './turn/token-turn-limiter.js';
 
-/** Batches that wait for a slow reader before the turn, and with it the model's socket, waits for the reader. */
+/**
+ * Batches that wait for a slow reader before the turn, and with it the model's socket, waits for
+ * the reader.
+ */
 const CHANNEL_BATCHES = 16;
-/** How long a store may take to say whether it can work, in milliseconds. Load balancers wait no longer for their probes. */
+/**
+ * How long a store may take to say whether it can work, in milliseconds. Load balancers wait no
+ * longer for their probes.
+ */
 const HEALTH_TIMEOUT = 2_000;
 
-/** Failures that whoever runs the server should hear of; the others are the caller's own doing, or told in the access log. */
+/**
+ * Failures that whoever runs the server should hear of; the others are the caller's own doing, or
+ * told in the access log.
+ */
 const WARNED_FAILURES: ReadonlySet<FailureCode> = new Set(['model_failed', 'timed_out', 'store_failed']);
 
 /** What the runtime is built over: its surroundings, and what other plugins contribute. */
@@ -74,7 +83,10 @@ export interface RuntimeDependencies {
   resolvePath(path: string): string;
 }
 
-/** The agent runtime: says who answers, and lets turns run on their own while their readers only read. */
+/**
+ * The agent runtime: says who answers, and lets turns run on their own while their readers only
+ * read.
+ */
 export class Runtime implements AgentRuntime {
   readonly conversations: Conversations;
   readonly #deps: RuntimeDependencies;
@@ -116,7 +128,10 @@ export class Runtime implements AgentRuntime {
     });
   }
 
-  /** Looks at what the agents are made of, now that it runs. @throws ConfigFault for everything that is wrong with their tools. */
+  /**
+   * Looks at what the agents are made of, now that it runs.
+   * @throws ConfigFault for everything that is wrong with their tools.
+   */
   async start(signal: AbortSignal): Promise<void> {
     const directory = new Directory(this.#deps.settings, this.#deps.models, this.#deps.resolvePath);
     const problems: ConfigProblem[] = [];
@@ -165,7 +180,10 @@ export class Runtime implements AgentRuntime {
     return request.session ? this.#runInSession(request, request.session, idempotent) : this.#runStateless(request, idempotent);
   }
 
-  /** A turn whose conversation the caller keeps: it ends with its one reader, and is left behind where it does not end when it is told to. */
+  /**
+   * A turn whose conversation the caller keeps: it ends with its one reader, and is left behind
+   * where it does not end when it is told to.
+   */
   #runStateless(request: TurnRequest, idempotent: IdempotentTurn | undefined): AgentEvents {
     const abort = new AbortController();
     const channel = new Channel<readonly AgentEvent[]>(CHANNEL_BATCHES, () => abort.abort(abandoned()));
@@ -192,7 +210,10 @@ export class Runtime implements AgentRuntime {
     return channel;
   }
 
-  /** Drives a turn into its channel. A reader that stops reading holds the turn up, until the turn's time is over or the reader goes. */
+  /**
+   * Drives a turn into its channel. A reader that stops reading holds the turn up, until the turn's
+   * time is over or the reader goes.
+   */
   async #drive(
     request: TurnRequest,
     idempotent: IdempotentTurn | undefined,
@@ -202,7 +223,8 @@ export class Runtime implements AgentRuntime {
     for await (const batch of this.#events(request, undefined, idempotent, abort)) {
       const last = batch.at(-1);
       const full = channel.write(batch);
-      // Ended in the same breath, so that a reader that stops at the terminal event has not left early.
+      // Ended in the same breath, so that a reader that stops at the terminal event has not left
+      // early.
       if (last && isTerminal(last)) channel.end();
       else if (full) await full;
     }
@@ -215,7 +237,8 @@ export class Runtime implements AgentRuntime {
     idempotent: IdempotentTurn | undefined,
   ): AgentEvents {
     const { target, principal, signal } = request;
-    // Only from the credential comes the project; the agent's name keeps two agents apart, whatever the key.
+    // Only from the credential comes the project; the agent's name keeps two agents apart, whatever
+    // the key.
     const id = { project: principal.project, agent: target.name, key };
     const turn: SessionTurn = {
       // Whoever repeats a request with a key is told what became of it, and joins nothing.

@@ -30,12 +30,14 @@ t.test('references that lead nowhere are named with what was meant', async (t) =
     'agents.a.tools.1: unknown tool "fiels", did you mean "files"?',
   ]);
   t.strictSame(problems({ agents: { a: { model: ['fast', 'zzzzzzzz'] } } }, sections), [
-    'agents.a.model.1: unknown model "zzzzzzzz"; under models stand "fast"',
+    'agents.a.model.1: unknown model "zzzzzzzz"; models has "fast"',
   ]);
-  t.strictSame(problems({ agents: { a: { model: 'x' } } }), ['agents.a.model: unknown model "x": nothing stands under models']);
+  t.strictSame(problems({ agents: { a: { model: 'x' } } }), [
+    'agents.a.model: unknown model "x": there are no entries under models',
+  ]);
   t.strictSame(problems({ defaultAgent: 'b', agents: { a: { model: 'fast', project: 'acme' } } }, sections), [
-    'agents.a.project: unknown project "acme"; under projects stand "default"',
-    'defaultAgent: unknown agent "b"; under agents stand "a"',
+    'agents.a.project: unknown project "acme"; projects has "default"',
+    'defaultAgent: unknown agent "b"; agents has "a"',
   ]);
 });
 
@@ -46,7 +48,7 @@ t.test('a default agent belongs to its project; an agent and a model share no na
   ]);
   t.strictSame(problems({ agents, projects: { acme: { defaultAgent: 'a' } } }, { models: ['fast'] }), []);
   t.strictSame(problems({ agents: { fast: { model: 'fast' } } }, { models: ['fast'] }), [
-    'agents.fast: an agent and a model may not share a name, and "fast" stands under models too',
+    'agents.fast: an agent and a model must not have the same name, and "fast" is also under models',
   ]);
 });
 
@@ -54,8 +56,8 @@ t.test('lists may name withdrawn models; an agent needs one that is left', async
   const sections = { models: ['a', 'b'] };
   t.strictSame(problems({ agents: { x: { model: ['a', 'b'] } } }, sections, ['a']), []);
   t.strictSame(problems({ agents: { x: { model: ['a', 'b'] }, y: { model: 'a' } } }, sections, ['a', 'b']), [
-    'agents.x.model: no model is left: "a", "b" are withdrawn (optional, unless)',
-    'agents.y.model: no model is left: "a" is withdrawn (optional, unless)',
+    'agents.x.model: no model is left: "a", "b" are disabled (optional, unless)',
+    'agents.y.model: no model is left: "a" is disabled (optional, unless)',
   ]);
 });
 
@@ -63,7 +65,7 @@ t.test('a limit that leaves no room for a summary is an error where one is to be
   const agent = (history: object | string) => ({ agents: { a: { model: 'fast', history } } });
   const sections = { models: ['fast'] };
   t.strictSame(problems(agent({ policy: 'summarize', maxTokens: 399 }), sections), [
-    'agents.a.history.maxTokens: with less than 400 tokens there is no room for a summary; raise it, or choose the policy "truncate"',
+    'agents.a.history.maxTokens: a summary needs at least 400 tokens; raise maxTokens or use the policy "truncate"',
   ]);
   for (const history of ['summarize', { policy: 'summarize', maxTokens: 400 }, { policy: 'summarize' }, { maxTokens: 10 }])
     t.strictSame(problems(agent(history), sections), []);
@@ -98,7 +100,7 @@ t.test('what is wrong with tools and shows only when they are listed is a fault 
   t.strictSame(fault instanceof ConfigFault && fault.problems, [
     {
       path: ['agents', 'x', 'tools'],
-      message: 'two tools would both be "a__b_c" at the model: a/b c and a/b_c; rename one of the entries',
+      message: 'two tools have the name "a__b_c" at the model: a/b c and a/b_c; rename one of the entries',
     },
     { path: ['agents', 'x', 'tools', 2], message: 'unknown tool "nothing"; entry "a" offers b c, b_c' },
   ]);
@@ -124,8 +126,8 @@ t.test(
     t.match(
       lines.filter(({ level }) => level === 'warn').map(({ msg }) => msg),
       [
-        /two tools would both be "e__a" at the model: e\/a and e\/a; the second one is left out/,
-        /tool e\/bad has an input schema that is none, and is left out/,
+        /two tools have the name "e__a" at the model: e\/a and e\/a; the second one was skipped/,
+        /tool e\/bad has an invalid input schema and was skipped/,
       ],
     );
   },

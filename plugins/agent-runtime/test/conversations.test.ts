@@ -80,7 +80,7 @@ t.test('messages that no provider would take are refused, and so is a prompt: a 
 t.test('what is appended is a turn of its own, and closes the calls that wait for their results', async (t) => {
   const { conversations, store } = await conversing();
   await store.commit(S, { expected: 0, messages: [user('Hello'), CALLING] });
-  const closed: Message = { role: 'tool', tool_call_id: 'c', content: 'Error: the caller gave no result for this call.' };
+  const closed: Message = { role: 'tool', tool_call_id: 'c', content: 'Error: the caller returned no result for this call.' };
   const { turns } = await conversations.append(ID, [user('Never mind'), ASSISTANT], OPEN);
   t.strictSame(turns, [{ turn: 2, messages: [closed, user('Never mind'), ASSISTANT] }]);
   const answered = [CALLING, { role: 'tool', tool_call_id: 'c', content: '1' }, ASSISTANT] as Message[];

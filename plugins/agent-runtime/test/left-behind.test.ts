@@ -61,7 +61,7 @@ t.test('a store that does not say whether an idempotency key is free is waited f
   store.idempotency.get = get;
   t.match(await first, { kind: 'failed', failure: { code: 'store_failed' } });
   t.match(await second, { kind: 'new' }, 'whoever waited behind it asks again');
-  t.match(app.lines, [{ err: { cause: { message: 'it has not answered for 30 s' } } }]);
+  t.match(app.lines, [{ err: { cause: { message: 'no answer within 30 s' } } }]);
   t.equal(clock.pending, 0);
   const free = await collect(app.runtime.run(request(app.target())));
   t.equal(textOfEvents(free), 'x');

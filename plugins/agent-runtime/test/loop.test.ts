@@ -183,13 +183,13 @@ t.test('R-040 R-042 whatever a tool or its arguments do wrong is told to the mod
   t.match(results, [
     /^error: The arguments are not valid JSON/,
     /^error: The arguments must be a JSON object/,
-    /^error: The arguments do not fit the tool's schema: \/n must be number/,
+    /^error: The arguments do not match the tool's schema: \/n must be number/,
     'ok: fine',
     'error: The tool failed: no such city',
     'error: The tool failed: just a string',
-    'error: The tool failed: it gave no reason',
-    /^error: The tool returned neither text nor parts/,
-    /^error: There is no tool "absent"; there are: strict, sync/,
+    'error: The tool failed: no reason given',
+    /^error: The tool returned neither text nor content parts/,
+    /^error: There is no tool "absent"\. Available tools: strict, sync/,
     /^error: The tool failed: /,
   ]);
   t.match(endOf(events), { type: 'finished', reason: 'stop' });
@@ -234,7 +234,7 @@ t.test('R-044 a result longer than the entry’s limit is cut to it, the note in
     event.type === 'tool-result' ? [event.content] : [],
   );
   t.ok(Buffer.byteLength(big ?? '') <= 1024);
-  t.match(big, /^ä+\n… \[truncated: 10000 bytes in all\]$/);
+  t.match(big, /^ä+\n… \[truncated: 10000 bytes in total\]$/);
   t.equal(fits, 'x'.repeat(1024));
 });
 
@@ -258,12 +258,13 @@ t.test('parts of a result become text, images go to a model that sees, and what 
     await collect(runtime.run(request(target())));
   }
   t.match(seeing.asked[1]?.messages.slice(-2), [
-    { role: 'tool', content: 'A cat\n[audio/wav, 12 bytes: this model takes no such content]' },
+    { role: 'tool', content: 'A cat\n[audio/wav, 12 bytes: this model does not accept such content]' },
     { role: 'user', content: [{ type: 'text' }, { type: 'image_url', image_url: { url: 'data:image/png;base64,aGVsbG8=' } }] },
   ]);
   t.match(blind.asked[1]?.messages.at(-1), {
     role: 'tool',
-    content: 'A cat\n[image/png, 6 bytes: this model takes no images]\n[audio/wav, 12 bytes: this model takes no such content]',
+    content:
+      'A cat\n[image/png, 6 bytes: this model does not accept images]\n[audio/wav, 12 bytes: this model does not accept such content]',
   });
 });
 

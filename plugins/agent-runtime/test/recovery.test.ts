@@ -31,7 +31,11 @@ t.test('keep-input: what was asked stands behind what the session holds', async 
 
 t.test('keep-input: calls that a later turn has left open are closed', async (t) => {
   const kept = [user('two'), calling];
-  const closed: Message = { role: 'tool', tool_call_id: 'call_1', content: 'Error: the caller gave no result for this call.' };
+  const closed: Message = {
+    role: 'tool',
+    tool_call_id: 'call_1',
+    content: 'Error: the caller returned no result for this call.',
+  };
   t.strictSame((await recovered(kept, [user('one')])).messages, [...kept, closed, user('one'), NOTE]);
 });
 
@@ -41,6 +45,6 @@ t.test(
     const kept: Message[] = [user('one'), calling, result, user('two'), { role: 'assistant', content: 'ok' }];
     const { messages, warnings } = await recovered(kept, [result]);
     t.strictSame(messages, kept);
-    t.match(warnings, [/^turn_interrupted/, /does not fit behind what its session holds/]);
+    t.match(warnings, [/^turn_interrupted/, /does not fit after the stored messages of its session/]);
   },
 );

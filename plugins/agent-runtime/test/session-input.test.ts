@@ -59,7 +59,7 @@ t.test('results of open calls go on from there, and must answer exactly these', 
 
 t.test('a user message closes open calls, each with an error result', async (t) => {
   t.match(newMessages([user('a'), asks('1', '2'), result('1')], [user('never mind')]).added, [
-    { role: 'tool', tool_call_id: '2', content: 'Error: the caller gave no result for this call.' },
+    { role: 'tool', tool_call_id: '2', content: 'Error: the caller returned no result for this call.' },
     user('never mind'),
   ]);
 });

@@ -2,7 +2,7 @@ import type { StoredSession, TurnCommit } from '@plugboard/kernel';
 import t from 'tap';
 import { answerWith, collect, endOf, request, ScriptedModel, startRuntime, storeWith, user } from './harness.js';
 
-async function idempotentClient(loaded: Partial<StoredSession>) {
+async function runtimeWithSession(loaded: Partial<StoredSession>) {
   const begun: unknown[] = [];
   const store = storeWith({
     load: async () => ({ version: 1, messages: [user('x'), { role: 'assistant', content: 'y' }], bytes: 100, ...loaded }),
@@ -18,16 +18,16 @@ async function idempotentClient(loaded: Partial<StoredSession>) {
 t.test('a session that holds 64 MiB or 50,000 messages takes no further turn, and its caller is told what to do', async (t) => {
   const messages = Array.from({ length: 50_000 }, () => user('x'));
   for (const full of [{ bytes: 64 * 1024 * 1024 }, { messages }]) {
-    const { send, begun, model } = await idempotentClient(full);
+    const { send, begun, model } = await runtimeWithSession(full);
     t.match(await send(), [
-      { type: 'failed', failure: { code: 'session_full', message: /begin a new one, or fork this one/, toolsRan: false } },
+      { type: 'failed', failure: { code: 'session_full', message: /start a new session, or fork this one/, toolsRan: false } },
     ]);
     t.strictSame([begun.length, model.asked.length], [0, 0], 'it has not begun');
   }
 });
 
 t.test('a session that holds a little less takes one', async (t) => {
-  const { send } = await idempotentClient({
+  const { send } = await runtimeWithSession({
     bytes: 64 * 1024 * 1024 - 1,
     messages: [user('x'), { role: 'assistant', content: 'y' }],
   });

@@ -227,7 +227,7 @@ t.test('a summary that the store cannot keep serves as long as the session is in
   for (const text of ['1', '2', '3', '4', '5', '6']) t.match(endOf(await scene.send(text)), { type: 'finished' });
   t.equal(scene.forSummaries().length, 1);
   t.strictSame(scene.asked()[5]?.[0], behind('summary 1', '3'));
-  t.match(scene.warnings(), [{ msg: /^the summary of a session could not be kept/ }]);
+  t.match(scene.warnings(), [{ msg: /^the summary of a session could not be stored/ }]);
 });
 
 t.test('making a summary ends with its turn, which leaves nothing behind', async (t) => {

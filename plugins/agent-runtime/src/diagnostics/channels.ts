@@ -1,14 +1,17 @@
 import { type Channel, channel, tracingChannel } from 'node:diagnostics_channel';
 
 /**
- * What happens inside, for whoever listens (`node:diagnostics_channel`); it costs nothing while nobody does. Each operation publishes its
- * context to `start`, and the same object again to `asyncEnd`, or to `error` and then `asyncEnd`.
+ * Tracing channels of `node:diagnostics_channel`, for tracing and metrics plugins. They cost
+ * nothing without subscribers. Each operation publishes its context to `start`, and the same object
+ * to `asyncEnd` when it ends. If it fails, it is published to `error` first.
  *
- * - `plugboard.turn`: `{ turn }`; at the end `status`, `usage`.
- * - `plugboard.step`: `{ turn, step, connections, request }`; `request.headers` may be added to. At the end `connection`, `usage`.
- * - `plugboard.tool`: `{ turn, id, entry, tool, headers }`; `headers` may be added to. At the end `isError`.
- * - `plugboard.summary`: `{ session, connections, headers }`, where a model summarizes the oldest turns of a session; `headers` may be added to. At the end
- *   `connection`, `usage`.
+ * - `plugboard.turn`: `{ request }`; at the end `status`, `usage`.
+ * - `plugboard.step`: `{ turn, step, connections, headers }`. Subscribers may add to `headers`. At
+ *   the end `connection`, `usage`, `reason`.
+ * - `plugboard.tool`: `{ turn, id, entry, tool, headers }`. Subscribers may add to `headers`. At
+ *   the end `isError`.
+ * - `plugboard.summary`: `{ session, connections, headers }`, when a model summarizes the oldest
+ *   turns of a session. Subscribers may add to `headers`. At the end `connection`, `usage`.
  * - `plugboard.store`: `{ operation, session }`.
  */
 export const channels = {
@@ -20,10 +23,10 @@ export const channels = {
 } as const;
 
 /**
- * What happens at one moment, for the same listeners.
+ * Channels of single events.
  *
- * - `plugboard.tool.abandoned`: `{ turn, id, entry, tool }`, once for a tool that was published to end, and had not five seconds later. Its call ended on
- *   `plugboard.tool` when it was published.
+ * - `plugboard.tool.abandoned`: `{ turn, id, entry, tool }`, when a tool still runs five seconds
+ *   after it was aborted. Its call ended on `plugboard.tool` when it was aborted.
  */
 export const notices = {
   toolAbandoned: channel('plugboard.tool.abandoned'),
@@ -31,9 +34,9 @@ export const notices = {
 
 type Operation = keyof typeof channels;
 
-/** One operation that is listened to. */
+/** One published operation. */
 export interface Span {
-  /** More is known: it is added to the context. */
+  /** Adds fields to the context. */
   set(fields: object): void;
   end(): void;
   fail(error: unknown): void;
@@ -41,7 +44,7 @@ export interface Span {
 
 const NO_SPAN: Span = { set() {}, end() {}, fail() {} };
 
-/** @param context makes what listeners are given; not called where there are none. */
+/** @param context creates the context. Not called without subscribers. */
 export function startSpan(operation: Operation, context: () => object): Span {
   const channel = channels[operation];
   const { start, asyncEnd, error: errors } = channel as unknown as Record<'start' | 'asyncEnd' | 'error', Channel>;

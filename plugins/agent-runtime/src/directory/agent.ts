@@ -7,39 +7,42 @@ import { modelNames } from './check-config.js';
 import { sets } from './parameters.js';
 import { readPrompt } from './system-prompt.js';
 
-/** What becomes of a turn that a crash of the server interrupted: it is logged and dropped, or its input is kept. */
+/**
+ * What happens to a turn that a server crash interrupted: it is dropped, or its input is kept. Both
+ * are logged.
+ */
 export type RestartPolicy = 'rollback' | 'keep-input';
 
-/** What ends a turn before the model does. */
+/** The limits of one turn. */
 export interface Budget {
   readonly steps: number;
   readonly toolCalls: number;
   readonly tokens: number;
 }
 
-/** What answers under a name, with all that a turn at it needs. Made once the connections run, never changed. */
+/** A target with everything a turn needs. Created when the runtime starts, immutable. */
 export interface Agent extends Target {
   readonly description: string | undefined;
-  /** The connections, in the order in which they are asked. */
+  /** The model connections, in order of preference. */
   readonly connections: readonly string[];
   readonly system: string | undefined;
-  /** Patterns of the tools it may call. */
+  /** Patterns of the tools that it may call. */
   readonly tools: readonly string[];
   readonly params: Readonly<Record<string, unknown>>;
   readonly budget: Budget;
-  /** Milliseconds for one turn. */
+  /** Time limit of one turn, in milliseconds. */
   readonly timeout: number;
   readonly onRestart: RestartPolicy;
   readonly history: HistoryOptions;
-  /** Tokens that fit into one request and its answer together. */
+  /** Tokens of one request and its answer together. */
   readonly contextWindow: number;
 }
 
 const agents = new WeakSet<Target>();
 
-/** What stands behind a target. @throws where it is none that a directory gave. */
+/** Returns the agent of a target. @throws TypeError if the target did not come from `resolve`. */
 export function agentOf(target: Target): Agent {
-  if (!agents.has(target)) throw new TypeError(`"${target.name}" is no target that the runtime's resolve() gave`);
+  if (!agents.has(target)) throw new TypeError(`the target "${target.name}" does not come from resolve() of this runtime`);
   return target as Agent;
 }
 
@@ -60,7 +63,7 @@ function register(agent: Agent): Agent {
   return agent;
 }
 
-/** An agent of the configuration. */
+/** Creates an agent from its settings. */
 export function configuredAgent(
   name: string,
   settings: AgentSettings,
@@ -93,7 +96,7 @@ export function configuredAgent(
   });
 }
 
-/** A raw model connection, wrapped as the smallest agent: no prompt, no tools of its own, one model call. */
+/** Wraps a raw model connection as an agent: no prompt, no tools of its own, one model call. */
 export function rawModel(name: string, models: Extensions<ModelConnector>): Agent {
   return register({
     kind: 'model',
@@ -116,7 +119,7 @@ export function rawModel(name: string, models: Extensions<ModelConnector>): Agen
   });
 }
 
-/** What follows from the connections that are there; those that were withdrawn are passed over. */
+/** Properties of the agent's connections. Disabled connections are skipped. */
 function connected(names: readonly string[], params: Readonly<Record<string, unknown>>, models: Extensions<ModelConnector>) {
   const connections = names.filter((name) => models.get(name) !== undefined);
   const first = models.get(connections[0] ?? '');

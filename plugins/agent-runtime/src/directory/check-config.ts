@@ -5,7 +5,9 @@ import type { AgentSettings, RuntimeSettings } from '../config.js';
 import { MIN_SUMMARY_BUDGET } from '../history/summary/due-summary.js';
 import { promptFile } from './system-prompt.js';
 
-/** Everything wrong with the agents that their schema cannot say: references that lead nowhere, names that clash, prompts that cannot be read. */
+/**
+ * Finds what the schema cannot express: unknown references, name clashes, unreadable prompt files.
+ */
 export function checkConfig(settings: RuntimeSettings, context: CheckContext): ConfigProblem[] {
   const problems: ConfigProblem[] = [];
   const models = context.entries('models');
@@ -14,7 +16,10 @@ export function checkConfig(settings: RuntimeSettings, context: CheckContext): C
   for (const [name, agent] of Object.entries(settings.agents)) {
     const at = (...path: (string | number)[]) => ['agents', name, ...path];
     if (models.includes(name)) {
-      problems.push({ path: at(), message: `an agent and a model may not share a name, and "${name}" stands under models too` });
+      problems.push({
+        path: at(),
+        message: `an agent and a model must not have the same name, and "${name}" is also under models`,
+      });
     }
     if (!projects.has(agent.project)) {
       problems.push({ path: at('project'), message: unknown('project', agent.project, [...projects], 'projects') });
@@ -50,7 +55,7 @@ export function checkConfig(settings: RuntimeSettings, context: CheckContext): C
   return problems;
 }
 
-/** The entry that a tool pattern (`name`, `name/tool`, `name/*`) speaks of. */
+/** The entry of a tool pattern: `name`, `name/tool` or `name/*`. */
 export function toolEntry(pattern: string): string {
   const slash = pattern.indexOf('/');
   return slash < 0 ? pattern : pattern.slice(0, slash);
@@ -72,7 +77,7 @@ function checkModels(agent: AgentSettings, models: readonly string[], withdrawn:
     const all = names.map((name) => `"${name}"`).join(', ');
     problems.push({
       path: at('model'),
-      message: `no model is left: ${all} ${names.length === 1 ? 'is' : 'are'} withdrawn (optional, unless)`,
+      message: `no model is left: ${all} ${names.length === 1 ? 'is' : 'are'} disabled (optional, unless)`,
     });
   }
   return problems;
@@ -101,15 +106,15 @@ function checkHistory({ history }: AgentSettings, at: At): ConfigProblem[] {
   return [
     {
       path: at('history', 'maxTokens'),
-      message: `with less than ${MIN_SUMMARY_BUDGET} tokens there is no room for a summary; raise it, or choose the policy "truncate"`,
+      message: `a summary needs at least ${MIN_SUMMARY_BUDGET} tokens; raise maxTokens or use the policy "truncate"`,
     },
   ];
 }
 
 function unknown(noun: string, name: string, known: readonly string[], section: string): string {
-  if (known.length === 0) return `unknown ${noun} "${name}": nothing stands under ${section}`;
+  if (known.length === 0) return `unknown ${noun} "${name}": there are no entries under ${section}`;
   const near = nearest(name, known);
   return near === undefined
-    ? `unknown ${noun} "${name}"; under ${section} stand ${known.map((one) => `"${one}"`).join(', ')}`
+    ? `unknown ${noun} "${name}"; ${section} has ${known.map((one) => `"${one}"`).join(', ')}`
     : `unknown ${noun} "${name}", did you mean "${near}"?`;
 }

@@ -4,12 +4,12 @@ import type { RuntimeSettings } from '../config.js';
 import { type Agent, configuredAgent, rawModel } from './agent.js';
 
 /**
- * Who answers under a name, for whom: the service document's order of resolution.
+ * Resolves names to agents, in the order of the service document:
  *
- * 1. An agent of that name that the caller reaches; one that exists out of reach is forbidden.
- * 2. A raw model connection of that name, in the open scope and the default project's only.
+ * 1. An agent of that name. If the caller may not use it, the result is `forbidden`.
+ * 2. A raw model connection of that name, in the open scope and the default project only.
  * 3. The default agent of the caller's project.
- * 4. Nobody.
+ * 4. `unknown`.
  */
 export class Directory {
   readonly #agents = new Map<string, Agent>();
@@ -32,9 +32,9 @@ export class Directory {
     if (agent) return reaches(principal, agent) ? { kind: 'target', target: agent } : { kind: 'forbidden' };
     const model = reachesModels(principal) ? this.#models.get(name) : undefined;
     if (model) return { kind: 'target', target: model };
-    const standIn = this.#agents.get(this.#defaults.get(principal.project) ?? '');
-    if (!standIn || !reaches(principal, standIn)) return { kind: 'unknown' };
-    return { kind: 'target', target: standIn };
+    const fallback = this.#agents.get(this.#defaults.get(principal.project) ?? '');
+    if (!fallback || !reaches(principal, fallback)) return { kind: 'unknown' };
+    return { kind: 'target', target: fallback };
   }
 
   list(principal: Principal): TargetInfo[] {
@@ -47,7 +47,7 @@ export class Directory {
     }));
   }
 
-  /** The agent or raw model of that name, whoever asks. */
+  /** Returns the agent or raw model of that name, for any caller. */
   named(name: string): Agent | undefined {
     return this.#agents.get(name) ?? this.#models.get(name);
   }
@@ -56,7 +56,7 @@ export class Directory {
     return this.#agents.values();
   }
 
-  /** Whether there is anybody to answer at all. */
+  /** Whether there is an agent and a model. */
   get canAnswer(): boolean {
     return this.#agents.size > 0 && this.#models.size > 0;
   }

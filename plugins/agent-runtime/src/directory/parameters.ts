@@ -1,12 +1,15 @@
-/** Two names of one parameter: the older one is deprecated in the protocol. Who sets the one has set the other. */
-const TWIN: Readonly<Record<string, string>> = { max_tokens: 'max_completion_tokens', max_completion_tokens: 'max_tokens' };
+/** Two names of one parameter, of which `max_tokens` is deprecated. Setting one sets the other. */
+const ALIAS: Readonly<Record<string, string>> = { max_tokens: 'max_completion_tokens', max_completion_tokens: 'max_tokens' };
 
-/** Whether an agent's own parameters decide about one of a caller's. */
+/** Whether an agent's own parameters override one of a caller's. */
 export function sets(params: Readonly<Record<string, unknown>>, name: string): boolean {
-  return Object.hasOwn(params, name) || Object.hasOwn(params, TWIN[name] ?? name);
+  return Object.hasOwn(params, name) || Object.hasOwn(params, ALIAS[name] ?? name);
 }
 
-/** The parameters of a turn: the caller's, and the agent's own over them. Of a caller's two names for one parameter the newer counts. */
+/**
+ * Merges the parameters of a turn: the agent's override the caller's. If a caller sends both names
+ * of one parameter, the newer name wins.
+ */
 export function mergeParams(
   agent: Readonly<Record<string, unknown>>,
   caller: Readonly<Record<string, unknown>>,
@@ -22,7 +25,7 @@ export function mergeParams(
   return Object.assign(params, agent);
 }
 
-/** Whether a parameter leaves the model no choice but to call a tool. */
+/** Whether a parameter forces the model to call a tool. */
 export function forcesTool(name: string, value: unknown): boolean {
   return name === 'tool_choice' && value !== 'auto' && value !== 'none';
 }

@@ -3,31 +3,36 @@ import { TurnError } from '@plugboard/kernel';
 import { tokensOf } from './message-size.js';
 import { answersCalls, type Conversation, tokensOfSummary, usableSummary, withSummary } from './summary-view.js';
 
-/** How much of a long conversation the model is given: the newest turns that fit, the same behind a summary of the older ones, or all of it or nothing. */
+/**
+ * What the model receives of a conversation that does not fit: the newest turns, a summary and the
+ * newest turns, or an error.
+ */
 export interface HistoryOptions {
   readonly policy: 'truncate' | 'summarize' | 'error';
-  /** Limits of what is kept; the new messages come on top. */
+  /** Limits for the stored messages, without the new ones. */
   readonly maxMessages: number;
   readonly maxTokens: number;
 }
 
-/** What the model can be given of what was said before. */
+/** How much of the stored messages the model may receive. */
 export interface HistoryBudget {
   readonly tokens: number;
   readonly messages: number;
 }
 
-/** @param tokens that are left for the conversation in a request to the model. */
+/** @param tokens available for stored messages in a request to the model. */
 export function historyBudget({ maxMessages, maxTokens }: HistoryOptions, tokens: number): HistoryBudget {
   return { tokens: Math.min(tokens, maxTokens), messages: maxMessages };
 }
 
 /**
- * What the model is given of a conversation, the new messages included: its newest turns, each whole, so that no tool call is parted from its result. What is left out stays kept. Looks
- * at no more than it returns, so that a turn costs the same however long the conversation is.
+ * Returns what the model receives of a conversation: the newest turns that fit and the new
+ * messages. Turns are whole, so a tool call is never separated from its result. Messages left out
+ * stay stored. The cost does not depend on the length of the conversation.
  *
- * @param added the new messages; results at their beginning belong to the last turn, which is then given in any case.
- * @throws TurnError `context_length_exceeded` where not all of it fits and the policy is `error`.
+ * @param added the new messages. If they start with tool results, these belong to the last turn,
+ *   which is then always included.
+ * @throws TurnError `context_length_exceeded` if not everything fits and the policy is `error`.
  */
 export function historyView(
   stored: Conversation,
@@ -44,12 +49,18 @@ export function historyView(
   }
   const start = newestTurns(messages, 0, added, budget);
   if (start > 0 && policy === 'error') {
-    throw new TurnError('context_length_exceeded', 'The conversation is longer than the model can take; begin a new session.');
+    throw new TurnError(
+      'context_length_exceeded',
+      'The conversation exceeds the context window of the model; start a new session.',
+    );
   }
   return [...messages.slice(start), ...added];
 }
 
-/** Where the newest turns begin that fit. @param from what is older than this is not looked at. */
+/**
+ * Returns the index where the newest turns that fit begin.
+ * @param from the lowest possible index.
+ */
 export function newestTurns(history: readonly Message[], from: number, added: readonly Message[], budget: HistoryBudget): number {
   let start = history.length;
   let used = 0;
@@ -64,7 +75,10 @@ export function newestTurns(history: readonly Message[], from: number, added: re
   return start;
 }
 
-/** Where the turn begins that the message at `index` belongs to: at the first user message behind an answer. */
+/**
+ * Returns the index where the turn of the message at `index` begins: the first user message after
+ * an answer.
+ */
 export function beginningOfTurn(history: readonly Message[], index: number): number {
   for (let i = index; i > 0; i--) {
     if (history[i]?.role === 'user' && isAnswer(history[i - 1])) return i;

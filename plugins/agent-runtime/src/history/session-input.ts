@@ -1,19 +1,20 @@
 import type { AssistantMessage, Message, ToolMessage } from '@plugboard/kernel';
 import { TurnError } from '@plugboard/kernel';
 
-/** What a request to a session brings. */
+/** The messages of a request to a session. */
 export interface SessionInput {
-  /** Applies to this turn, and is not kept. */
+  /** System messages: they apply to this turn and are not stored. */
   readonly system: readonly Message[];
-  /** What is new to the session, and is kept with the turn. */
+  /** The new messages, which are stored with the turn. */
   readonly added: readonly Message[];
 }
 
 /**
- * What a request contributes to a session (sessions.md 2.3): what follows its last assistant message, or, where the session is new, all of it. Clients that resend the whole
- * conversation so do not double it. System messages apply to this turn and are not kept.
+ * Selects the new messages of a request: those after its last assistant message, or all if the
+ * session is new. So clients may resend the whole conversation.
  *
- * @throws TurnError `invalid_request` where the request holds nothing new, or tool results that answer no open call.
+ * @throws TurnError `invalid_request` if there are no new messages, or tool results that answer no
+ *   open call.
  */
 export function newMessages(history: readonly Message[], request: readonly Message[]): SessionInput {
   const system = request.filter(({ role }) => role === 'system');
@@ -23,7 +24,7 @@ export function newMessages(history: readonly Message[], request: readonly Messa
     !fresh.some(({ role }) => role === 'user' || role === 'tool' || role === 'function') ||
     fresh.at(-1)?.role === 'assistant'
   ) {
-    throw invalidRequest('messages', 'A turn of a session needs a user or tool message after the last assistant message.');
+    throw invalidRequest('messages', 'A session turn needs a user or tool message after the last assistant message.');
   }
   if (history.length === 0) assertPairedToolCalls(request);
   const added = [...closeOpenCalls(history, fresh, start), ...fresh];
@@ -31,7 +32,8 @@ export function newMessages(history: readonly Message[], request: readonly Messa
 }
 
 /**
- * What is added to a session outside of a turn: any messages but those of the system, as long as every provider takes the conversation that they make.
+ * Checks messages that are appended outside of a turn: no system messages, and every provider must
+ * accept the resulting conversation. Returns them with results for open tool calls.
  *
  * @throws TurnError `invalid_request`
  */
@@ -40,7 +42,7 @@ export function appendedMessages(history: readonly Message[], messages: readonly
   if (prompt >= 0)
     throw invalidRequest(
       `items[${prompt}].role`,
-      'A session keeps no system messages: the prompt is the agent’s, or comes with a turn.',
+      'A session stores no system messages: the agent has the prompt, or a turn brings one.',
     );
   const other = messages.findIndex(({ role }) => role !== 'tool');
   const results = history.length === 0 ? 0 : other < 0 ? messages.length : other;
@@ -49,7 +51,7 @@ export function appendedMessages(history: readonly Message[], messages: readonly
   return [...closing, ...messages];
 }
 
-/** The calls of the last assistant message that no tool message has answered yet: they wait for the caller's results. */
+/** Returns the ids of the last assistant message's tool calls that have no result yet. */
 export function openCalls(messages: readonly Message[]): readonly string[] {
   const last = messages.findLastIndex(({ role }) => role === 'assistant');
   const asking = messages[last] as AssistantMessage | undefined;
@@ -60,13 +62,14 @@ export function openCalls(messages: readonly Message[]): readonly string[] {
 }
 
 /**
- * The session may wait for results of calls that the caller was to run. Tool messages must then answer exactly these; a user message closes them, each with an error,
- * so that the history stays one that every provider takes.
+ * A session may have open client tool calls. Tool messages must then answer exactly these. A user
+ * message closes them instead, each with an error result, so that every provider accepts the
+ * history.
  */
 function closeOpenCalls(history: readonly Message[], fresh: readonly Message[], start: number): readonly ToolMessage[] {
   if (history.length === 0) return [];
   const open = new Set(openCalls(history));
-  // Results stand right behind their calls: before anything else that is new.
+  // Results must directly follow their calls.
   const firstOther = fresh.findIndex(({ role }) => role !== 'tool');
   const leading = firstOther < 0 ? fresh.length : firstOther;
   for (const [index, message] of fresh.entries()) {
@@ -74,17 +77,24 @@ function closeOpenCalls(history: readonly Message[], fresh: readonly Message[], 
     if (index >= leading || !open.delete(message.tool_call_id)) {
       throw invalidRequest(
         `messages[${start + index}].tool_call_id`,
-        `No call with the id '${message.tool_call_id}' waits for a result at this place in the session.`,
+        `The session has no open tool call '${message.tool_call_id}' at this place.`,
       );
     }
   }
   if (leading > 0 && open.size > 0) {
     throw invalidRequest('messages', `The results of these tool calls are missing: ${[...open].join(', ')}.`);
   }
-  return [...open].map((id) => ({ role: 'tool', tool_call_id: id, content: 'Error: the caller gave no result for this call.' }));
+  return [...open].map((id) => ({
+    role: 'tool',
+    tool_call_id: id,
+    content: 'Error: the caller returned no result for this call.',
+  }));
 }
 
-/** What is kept is a conversation that every provider takes: each call has its result, each result its call. @param from the results before it answer earlier calls. */
+/**
+ * Every stored call must have its result, and every result its call.
+ * @param from results before this index answer earlier calls.
+ */
 function assertPairedToolCalls(messages: readonly Message[], from = 0): void {
   let open = new Map<string, number>();
   for (const [index, message] of messages.entries()) {
@@ -93,7 +103,7 @@ function assertPairedToolCalls(messages: readonly Message[], from = 0): void {
       if (!open.delete(message.tool_call_id)) {
         throw invalidRequest(
           `messages[${index}]`,
-          `messages[${index}] answers the tool call '${message.tool_call_id}', which is not open there.`,
+          `messages[${index}] answers the tool call '${message.tool_call_id}', which is not open at this place.`,
         );
       }
     } else if (message.role !== 'system') {
@@ -106,7 +116,7 @@ function assertPairedToolCalls(messages: readonly Message[], from = 0): void {
 
 function assertNoOpenCalls(open: ReadonlyMap<string, number>): void {
   for (const [id, index] of open) {
-    throw invalidRequest(`messages[${index}]`, `messages[${index}] calls a tool, and no tool message answers the call '${id}'.`);
+    throw invalidRequest(`messages[${index}]`, `messages[${index}] has the tool call '${id}', which no tool message answers.`);
   }
 }
 

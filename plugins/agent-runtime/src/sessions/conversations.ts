@@ -43,10 +43,13 @@ export interface ConversationDependencies {
   directory(): Directory;
 }
 
-/** Characters of a key that nobody chose: it cannot be guessed, and meets no other. */
+/** Length of a generated key: unguessable and unique. */
 const RANDOM_KEY = 22;
 
-/** Sessions as their callers handle them. Whatever changes one goes through its actor, so that no turn runs beside it. */
+/**
+ * Session operations for callers. Changes go through the session's actor, so that no turn runs at
+ * the same time.
+ */
 export class SessionConversations implements Conversations {
   readonly #deps: ConversationDependencies;
   readonly #storeCall: StoreCall;
@@ -67,7 +70,7 @@ export class SessionConversations implements Conversations {
 
   async list(page: Omit<SessionPage, 'agents'>, principal: Principal): Promise<readonly Conversation[]> {
     if (page.after !== undefined && !(await this.#find(page.after, principal)))
-      throw new TurnError('invalid_request', `No conversation '${page.after}' to go on after.`, { param: 'after' });
+      throw new TurnError('invalid_request', `The conversation '${page.after}' in 'after' was not found.`, { param: 'after' });
     const found = await this.#storeCall(() => this.#store.list(principal.project, { ...page, agents: principal.agents }), 'list');
     return found.map((facts) => this.#withStatus(facts));
   }
@@ -126,13 +129,13 @@ export class SessionConversations implements Conversations {
 
   async cancel(conversation: string, principal: Principal): Promise<Conversation> {
     const { id } = await this.#require(conversation, principal);
-    await this.#deps.sessions.cancel(id, new TurnError('turn_cancelled', 'The turn was cancelled by another request.'));
+    await this.#deps.sessions.cancel(id, new TurnError('turn_cancelled', 'Another request cancelled the turn.'));
     return this.get(conversation, principal);
   }
 
   async delete(conversation: string, principal: Principal): Promise<void> {
     const { id } = await this.#require(conversation, principal);
-    const reason = new TurnError('session_deleted', 'The session was deleted by another request before the turn had ended.');
+    const reason = new TurnError('session_deleted', 'Another request deleted the session before the turn had ended.');
     const existed = await this.#deps.sessions.clear(id, this.#store, reason, () =>
       this.#storeCall(() => this.#store.delete(id), 'delete', id),
     );
@@ -172,13 +175,13 @@ export class SessionConversations implements Conversations {
         },
       );
     if (!(await this.#storeCall(work, operation, id)))
-      throw new TurnError('conversation_exists', 'There is a conversation under this key already.');
+      throw new TurnError('conversation_exists', 'A conversation with this key already exists.');
   }
 
-  /** A session that was just made. */
+  /** Returns a session that was just created. */
   async #created(id: SessionId): Promise<Conversation> {
     const facts = await this.#storeCall(() => this.#store.info(id), 'info', id);
-    if (!facts) throw notFound(); // somebody deleted it at once
+    if (!facts) throw notFound(); // deleted by another request
     return this.#withStatus(facts);
   }
 
@@ -186,7 +189,7 @@ export class SessionConversations implements Conversations {
     return { ...facts, status: this.#deps.sessions.statusOf(facts.id) };
   }
 
-  /** What is known of the agent may have changed since, and its tools may be out of reach: its sessions can be read all the same. */
+  /** Sessions stay readable when their agent has changed or its tools are unavailable. */
   async #withTools({ agent: name }: SessionId, turns: readonly StoredTurn[]): Promise<ConversationTurns> {
     const agent = this.#deps.directory().named(name);
     const toolbox = agent && (await this.#deps.toolboxes.of(agent.tools, new AbortController().signal).catch(() => undefined));
@@ -201,7 +204,7 @@ export class SessionConversations implements Conversations {
   }
 }
 
-/** The same for what is not there and what belongs to somebody else. */
+/** Equal for a missing session and one of another project, so that neither can be told apart. */
 function notFound(): TurnError {
   return new TurnError('conversation_not_found', 'No conversation with this id was found.');
 }

@@ -5,19 +5,25 @@ import { newMessages } from '../history/session-input.js';
 
 const NOTE: AssistantMessage = { role: 'assistant', content: 'The previous answer was interrupted.' };
 
-/** Looks after the turns that a dead process left, before any new one begins. @param policyOf what the agent of that name wants; an agent may be gone by now. */
+/**
+ * Handles turns that a dead process left, before new ones begin.
+ * @param policyOf returns the policy of an agent, which may no longer exist.
+ */
 export async function recoverTurns(store: SessionStore, policyOf: (agent: string) => RestartPolicy, log: Logger): Promise<void> {
   for (const turn of await store.recover()) {
     const policy = policyOf(turn.id.agent);
     log.warn(
       { project: turn.id.project, agent: turn.id.agent, turn_id: turn.turnId, policy },
-      'turn_interrupted: the server died in the middle of a turn',
+      'turn_interrupted: the server died during a turn',
     );
     if (policy === 'keep-input') await keepInput(store, turn, log);
   }
 }
 
-/** A turn that was left behind began before others that are kept by now: its input is kept as one that comes after them, or not at all. */
+/**
+ * Later turns may have been committed since: the input is stored after them, if it still fits
+ * there.
+ */
 async function keepInput(store: SessionStore, { id, turnId, input }: InterruptedTurn, log: Logger): Promise<void> {
   const { version, messages } = await store.load(id);
   const added = appendable(messages, input);
@@ -25,11 +31,14 @@ async function keepInput(store: SessionStore, { id, turnId, input }: Interrupted
   else
     log.warn(
       { turn_id: turnId },
-      'what was asked in the turn does not fit behind what its session holds by now, and is not kept',
+      'the input of an interrupted turn does not fit after the stored messages of its session and was dropped',
     );
 }
 
-/** What of the input may stand behind the messages, so that every provider takes the whole. */
+/**
+ * Returns the messages of the input that may follow the stored ones, or undefined if no provider
+ * would accept the result.
+ */
 function appendable(messages: readonly Message[], input: readonly Message[]): readonly Message[] | undefined {
   try {
     return newMessages(messages, input).added;

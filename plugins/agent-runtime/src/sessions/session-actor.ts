@@ -14,9 +14,15 @@ export interface SessionTurn {
   readonly busy: BusyMode;
   /** Whether it goes on when nobody reads it any more. */
   readonly outlivesReaders: boolean;
-  /** The turn's events, sealed. @param history what the session holds; nobody else touches it meanwhile. */
+  /**
+   * The turn's events, sealed.
+   * @param history what the session holds; nobody else touches it meanwhile.
+   */
   run(history: SessionHistory, abort: AbortController): AgentEvents;
-  /** Told of an end that `run` does not tell: the turn was rejected, ended while it waited, or was left behind. */
+  /**
+   * Told of an end that `run` does not tell: the turn was rejected, ended while it waited, or was
+   * left behind.
+   */
   onGivenUp(end: TurnFailed): void;
 }
 
@@ -31,8 +37,9 @@ interface Job {
 }
 
 /**
- * One session while it is in use: a mailbox, and one turn at a time. It drives its turns itself, so that no reader can hold the session up; readers only
- * read. What it knows of the conversation is its own, and goes with it.
+ * One session while it is in use: a mailbox, and one turn at a time. It drives its turns itself, so
+ * that no reader can hold the session up; readers only read. What it knows of the conversation is
+ * its own, and goes with it.
  */
 export class SessionActor {
   readonly #history: SessionHistory;
@@ -43,14 +50,17 @@ export class SessionActor {
   #running: Job | undefined;
   /** Resolved when the turn that runs has ended, or was left behind. */
   #settled: Promise<void> = Promise.resolve();
-  /** How much is to be done between turns, and when the last of it is done: no turn begins before. */
+  /**
+   * How much is to be done between turns, and when the last of it is done: no turn begins before.
+   */
   #holds = 0;
   #released: Promise<unknown> = Promise.resolve();
   #crashed = false;
 
   /**
    * @param limit how many turns may wait.
-   * @param onCrash called when a turn broke in a way that no turn should. The actor takes no further turn then.
+   * @param onCrash called when a turn broke in a way that no turn should. The actor takes no
+   *   further turn then.
    */
   constructor(history: SessionHistory, limit: number, clock: Clock, onCrash: () => void) {
     this.#history = history;
@@ -68,7 +78,11 @@ export class SessionActor {
     return this.#running !== undefined || this.#holds > 0;
   }
 
-  /** Takes a turn on, or lets a retry join the one that it repeats. What comes back is this caller's reading of it. @param signal the caller's. */
+  /**
+   * Takes a turn on, or lets a retry join the one that it repeats. What comes back is this caller's
+   * reading of it.
+   * @param signal the caller's.
+   */
   submit(turn: SessionTurn, signal: AbortSignal): AgentEvents {
     const duplicate =
       turn.fingerprint === undefined ? undefined : this.#jobs().find((job) => job.turn.fingerprint === turn.fingerprint);
@@ -100,7 +114,10 @@ export class SessionActor {
     return events ?? only(failed(failureOf(abandoned(), false)));
   }
 
-  /** Ends what waits, and then what runs, so that nothing moves up in between. Resolved when all has settled. */
+  /**
+   * Ends what waits, and then what runs, so that nothing moves up in between. Resolved when all has
+   * settled.
+   */
   async end(reason: TurnError): Promise<void> {
     this.#endAll(reason);
     await this.#settled;
@@ -115,13 +132,19 @@ export class SessionActor {
     return this.#hold(() => work(this.#history));
   }
 
-  /** Ends what waits and what runs, and does the work before any later turn begins. @throws what the work throws. */
+  /**
+   * Ends what waits and what runs, and does the work before any later turn begins.
+   * @throws what the work throws.
+   */
   clear<T>(reason: TurnError, work: () => Promise<T>): Promise<T> {
     this.#endAll(reason);
     return this.#hold(work);
   }
 
-  /** What waits goes to another actor, which begins when nothing is to be done here between turns any more. */
+  /**
+   * What waits goes to another actor, which begins when nothing is to be done here between turns
+   * any more.
+   */
   handOver(successor: SessionActor): void {
     for (const job of this.#waiting) {
       this.#waiting.delete(job);
@@ -141,7 +164,8 @@ export class SessionActor {
   }
 
   #read(job: Job, signal: AbortSignal): AgentEvents | undefined {
-    // A server that stops says so through the caller's signal: that ends the turn for all its readers.
+    // A server that stops says so through the caller's signal: that ends the turn for all its
+    // readers.
     const stopped = () => signal.reason instanceof TurnError && job.actor.#end(job, signal.reason);
     if (signal.aborted) stopped();
     else signal.addEventListener('abort', stopped, { once: true });

@@ -1,15 +1,18 @@
 import type { SessionId, SessionStore, StoredSession, Summary, TurnCommit } from '@plugboard/kernel';
 import { bytesOf } from '../history/message-size.js';
 
-/** So many turns do without a summary after one that could not be made: what failed just now would most likely fail again, and cost as much. */
+/**
+ * Turns without a new attempt after a failed summary: it would most likely fail again, at the same
+ * cost.
+ */
 const SUMMARY_COOLDOWN = 4;
 
-/** What an active session knows of its conversation, so that it need not be read again for every turn. */
+/** The conversation of an active session, cached between turns. */
 export class SessionHistory {
   readonly id: SessionId;
   readonly store: SessionStore;
   #known: StoredSession | undefined;
-  /** From which version on a summary may be asked for. */
+  /** No summary is requested before this version. */
   #summaryFrom = 0;
 
   constructor(id: SessionId, store: SessionStore) {
@@ -17,7 +20,7 @@ export class SessionHistory {
     this.store = store;
   }
 
-  /** The conversation as it is kept: from memory, where the store is still at the same version. */
+  /** Returns the stored conversation: from memory if the store is still at the same version. */
   async current(): Promise<StoredSession> {
     if (this.#known && (await this.store.version(this.id)) === this.#known.version) return this.#known;
     this.#known = undefined;
@@ -25,26 +28,31 @@ export class SessionHistory {
     return this.#known;
   }
 
-  /** Whether a summary of what was loaded may be asked for now. */
+  /** Whether a summary may be requested for the loaded conversation. */
   maySummarize({ version }: StoredSession): boolean {
     return version >= this.#summaryFrom;
   }
 
-  /** A summary of what was loaded could not be made. */
+  /** Records that a summary of the loaded conversation failed. */
   noteFailedSummary({ version }: StoredSession): void {
     this.#summaryFrom = version + 1 + SUMMARY_COOLDOWN;
   }
 
-  /** Keeps a summary of the oldest messages of what was loaded; where the store cannot, it lasts as long as the session is in memory. @throws what the store throws. */
+  /**
+   * Stores a summary. If the store fails, the summary lasts as long as the session is in memory.
+   * @throws what the store throws.
+   */
   async summarize(stored: StoredSession, summary: Summary): Promise<void> {
     if (this.#known === stored) this.#known = { ...stored, summary };
     await this.store.putSummary(this.id, stored.version, summary);
   }
 
   /**
-   * Commits a turn upon the conversation that it began with. Where that has moved on meanwhile, nothing is kept: what the model answered was an answer to something else.
+   * Commits a turn on top of the conversation it began with. If the session has moved on, nothing
+   * is stored.
    *
-   * @throws what the store throws; nothing is known then, because nobody can say how much of it happened.
+   * @throws what the store throws. The cache is then dropped: how much of the commit took effect is
+   *   unknown.
    */
   async commit({ version, messages, bytes, summary }: StoredSession, turn: Omit<TurnCommit, 'expected'>): Promise<void> {
     this.#known = undefined;

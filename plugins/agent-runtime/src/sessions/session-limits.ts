@@ -1,15 +1,15 @@
 import type { StoredSession } from '@plugboard/kernel';
 import { TurnError } from '@plugboard/kernel';
 
-/** What a session may hold; one that holds as much takes nothing more. */
+/** The size limit of a session. A session at the limit accepts no more turns. */
 const MAX_MESSAGES = 50_000;
 const MAX_BYTES = 64 * 1024 * 1024;
 
-/** @throws TurnError `session_full` where the session holds as much as a session may. */
+/** @throws TurnError `session_full` if the session has reached its size limit. */
 export function assertNotFull({ messages, bytes }: StoredSession): void {
   if (messages.length < MAX_MESSAGES && bytes < MAX_BYTES) return;
   throw new TurnError(
     'session_full',
-    `The session holds ${messages.length} messages (${bytes} bytes), and a session may hold ${MAX_MESSAGES} (${MAX_BYTES} bytes): begin a new one, or fork this one at an earlier turn.`,
+    `The session has ${messages.length} messages (${bytes} bytes), and the limit is ${MAX_MESSAGES} (${MAX_BYTES} bytes): start a new session, or fork this one at an earlier turn.`,
   );
 }

@@ -3,16 +3,18 @@ import { type AgentEvents, TurnError } from '@plugboard/kernel';
 import { rejected, SessionActor, type SessionTurn } from './session-actor.js';
 import { SessionHistory } from './session-history.js';
 
-/** A session that nobody uses for this long leaves the memory, in milliseconds; it is loaded again when somebody does. */
+/**
+ * An unused session leaves memory after this time, in milliseconds. Its next use loads it again.
+ */
 const HIBERNATE_AFTER = 15 * 60_000;
 const SWEEP_EVERY = 60_000;
-/** So many sessions are in memory at the most; beyond, those go that were not used for the longest time. */
+/** Most sessions in memory. Beyond it, the least recently used idle one leaves. */
 const MAX_ACTORS = 10_000;
-/** A session that crashes so often within this time is closed for a while. */
+/** A session with this many crashes within `CRASH_WINDOW` is quarantined. */
 const MAX_CRASHES = 3;
 const CRASH_WINDOW = 60_000;
 const QUARANTINE = 60_000;
-/** So many crashes of all sessions together within the same time, and this process is not well. */
+/** With more crashes of all sessions within `CRASH_WINDOW`, the process counts as unhealthy. */
 const MAX_TOTAL_CRASHES = 50;
 
 export type SessionStatus = 'idle' | 'running' | 'quarantined';
@@ -23,32 +25,32 @@ interface Active {
 }
 
 /**
- * Looks after the sessions: each has an actor of its own while it is in use, and one that crashes takes no other along. Whatever goes wrong in one, its actor is thrown away, with all
- * that it knew, and the next turn begins from what is kept.
+ * Supervises the sessions in use. Each has its own actor, and a crash affects only that session:
+ * its actor is discarded with its cache, and the next turn starts from the store.
  */
 export class SessionSupervisor {
   readonly #limit: number;
   readonly #clock: Clock;
   readonly #log: Logger;
-  /** In the order of their last use. */
+  /** Least recently used first. */
   readonly #active = new Map<string, Active>();
   readonly #crashes = new Map<string, number[]>();
   #allCrashes: number[] = [];
   #sweeping = false;
 
-  /** @param limit how many turns may wait in one session. */
+  /** @param limit most turns that may wait in one session. */
   constructor(limit: number, clock: Clock, log: Logger) {
     this.#limit = limit;
     this.#clock = clock;
     this.#log = log;
   }
 
-  /** How many sessions are in memory. */
+  /** Number of sessions in memory. */
   get size(): number {
     return this.#active.size;
   }
 
-  /** Whether sessions crash so often that this process should be given no more. */
+  /** Whether sessions crash so often that the process should get no more traffic. */
   get isUnstable(): boolean {
     return recent(this.#allCrashes, this.#clock.monotonic()).length > MAX_TOTAL_CRASHES;
   }
@@ -77,17 +79,17 @@ export class SessionSupervisor {
     return this.#use(nameOf(id), id, store).clear(reason, work);
   }
 
-  /** Ends the turns of one session, and waits for them. */
+  /** Ends the turns of one session and waits for them to settle. */
   async cancel(id: SessionId, reason: TurnError): Promise<void> {
     await this.#active.get(nameOf(id))?.actor.end(reason);
   }
 
-  /** Ends all turns, and waits for them. */
+  /** Ends all turns and waits for them to settle. */
   async end(reason: TurnError): Promise<void> {
     await Promise.all([...this.#active.values()].map(({ actor }) => actor.end(reason)));
   }
 
-  /** The session's actor, which was now used last of all. */
+  /** Returns the session's actor and marks it as most recently used. */
   #use(name: string, id: SessionId, store: SessionStore): SessionActor {
     const active = this.#active.get(name) ?? this.#activate(name, id, store);
     this.#active.delete(name);
@@ -105,18 +107,18 @@ export class SessionSupervisor {
     return active;
   }
 
-  /** What waited goes on in a new actor, unless the session is closed for a while. */
+  /** Waiting turns continue in a new actor, unless the session is quarantined. */
   #onCrash(name: string, id: SessionId, store: SessionStore): void {
     const now = this.#clock.monotonic();
     this.#crashes.set(name, [...recent(this.#crashes.get(name) ?? [], now), now]);
     this.#allCrashes = [...recent(this.#allCrashes, now), now];
     if (this.#allCrashes.length === MAX_TOTAL_CRASHES + 1)
-      this.#log.error({ crashes: this.#allCrashes.length }, 'supervisor_overrun: sessions keep crashing');
+      this.#log.error({ crashes: this.#allCrashes.length }, 'supervisor_overrun: sessions crash repeatedly');
     const crashed = this.#active.get(name)?.actor;
     this.#active.delete(name);
     const quarantined = this.#quarantine(name);
     if (quarantined) {
-      this.#log.error({ project: id.project, agent: id.agent }, 'a session crashed again and again, and is closed for a minute');
+      this.#log.error({ project: id.project, agent: id.agent }, 'a session crashed repeatedly and is closed for a minute');
       crashed?.refuseWaiting(quarantined);
     } else if (crashed?.busy) crashed.handOver(this.#activate(name, id, store).actor);
   }
@@ -133,7 +135,7 @@ export class SessionSupervisor {
     return undefined;
   }
 
-  /** Makes room for one more. Sessions in use stay. */
+  /** Evicts the least recently used idle session if the limit is reached. */
   #evict(): void {
     if (this.#active.size < MAX_ACTORS) return;
     for (const [name, { actor }] of this.#active) {
@@ -162,7 +164,7 @@ function recent(crashes: readonly number[], now: number): number[] {
   return crashes.filter((at) => now - at < CRASH_WINDOW);
 }
 
-/** One text for a session's three values, which no three others have. */
+/** A unique text for the three values. */
 function nameOf({ project, agent, key }: SessionId): string {
   return JSON.stringify([project, agent, key]);
 }

@@ -5,14 +5,18 @@ type Batch = readonly AgentEvent[];
 
 /** Batches that wait for a slow reader before the writer waits for it. */
 const CHANNEL_BATCHES = 16;
-/** What is kept for readers that join later, in characters of text, about. Beyond it nobody can join any more. */
+/**
+ * What is kept for readers that join later, in characters of text, about. Beyond it nobody can join
+ * any more.
+ */
 const REPLAY_LIMIT = 1024 * 1024;
 /** What an event counts besides its text. */
 const EVENT_OVERHEAD = 64;
 
 /**
- * The events of one turn, for any number of readers: whoever joins late gets what was sent so far, and goes on live. A slow reader holds the writer up, as it does in a
- * channel; one that has left does not.
+ * The events of one turn, for any number of readers: whoever joins late gets what was sent so far,
+ * and goes on live. A slow reader holds the writer up, as it does in a channel; one that has left
+ * does not.
  */
 export class Broadcast {
   readonly #readers = new Set<Channel<Batch>>();

@@ -1,6 +1,6 @@
 /**
- * A bounded pipe from one writer to one reader, batch by batch. A slow reader makes the writer wait, and so whatever the writer reads
- * from; it never makes the pipe grow.
+ * A bounded pipe from one writer to one reader, batch by batch. A slow reader makes the writer
+ * wait, and so whatever the writer reads from; it never makes the pipe grow.
  */
 export class Channel<T> implements AsyncIterableIterator<T, undefined> {
   #capacity: number;
@@ -18,7 +18,10 @@ export class Channel<T> implements AsyncIterableIterator<T, undefined> {
     this.#onReturn = onReturn;
   }
 
-  /** Hands an item over. Where it returns a promise, the pipe is full, and the writer waits for it before it goes on. */
+  /**
+   * Hands an item over. Where it returns a promise, the pipe is full, and the writer waits for it
+   * before it goes on.
+   */
   write(item: T): Promise<void> | undefined {
     if (this.#ended) return undefined;
     if (this.#pendingRead) {

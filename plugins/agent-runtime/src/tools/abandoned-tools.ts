@@ -3,13 +3,14 @@ import { SETTLE_TIMEOUT } from '../streams/settle-timeout.js';
 
 interface AbandonedTool {
   readonly turn: Turn;
-  /** Resolved when the tool has ended, or was left behind. */
+  /** Resolves when the tool has ended or its time to settle is over. */
   readonly over: Promise<void>;
 }
 
 /**
- * Tools that were told to end and have not yet. Whoever waits for their turn is told its end at once; the next turn of the session waits for them, so
- * that no two turns of it are at work at the same time. A promise cannot be ended from outside: what does not end by itself is left behind.
+ * Tool calls that were aborted and still run. Their turn ends at once; the next turn of the session
+ * waits for them, so that no two turns of a session work at the same time. A promise cannot be
+ * ended from outside, so the wait has a limit.
  */
 export class AbandonedTools {
   readonly #clock: Clock;
@@ -20,8 +21,8 @@ export class AbandonedTools {
   }
 
   /**
-   * @param ended resolved when the tool has ended.
-   * @param onTimeout called when it has not in time.
+   * @param ended resolves when the tool has ended.
+   * @param onTimeout called if it has not ended in time.
    */
   add(turn: Turn, ended: Promise<void>, onTimeout: () => void): void {
     const { promise: over, resolve } = Promise.withResolvers<void>();
@@ -39,18 +40,21 @@ export class AbandonedTools {
     ended.then(forget);
   }
 
-  /** Waits for those of a session's earlier turns. @throws the signal's reason when that is aborted before. */
+  /**
+   * Waits for the tools of a session's earlier turns.
+   * @throws the signal's reason if it aborts first.
+   */
   async settled(session: SessionId, signal: AbortSignal): Promise<void> {
     const mine = [...this.#all].filter(({ turn }) => belongs(turn, session));
     if (mine.length === 0) return;
     const aborted = Promise.withResolvers<never>();
-    const giveUp = () => aborted.reject(signal.reason);
-    signal.addEventListener('abort', giveUp, { once: true });
+    const onAbort = () => aborted.reject(signal.reason);
+    signal.addEventListener('abort', onAbort, { once: true });
     try {
       signal.throwIfAborted();
       await Promise.race([Promise.all(mine.map(({ over }) => over)), aborted.promise]);
     } finally {
-      signal.removeEventListener('abort', giveUp);
+      signal.removeEventListener('abort', onAbort);
     }
   }
 }

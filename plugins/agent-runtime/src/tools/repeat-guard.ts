@@ -1,16 +1,18 @@
-/** The same call with the same arguments, this often in a row, is answered by an error instead of being run (reliability R-046). */
+/**
+ * From this many identical calls in a row on, a call gets an error instead of being run (R-046).
+ */
 const MAX_REPEATS = 3;
 
-/** Notices a model that calls the same tool with the same arguments again and again. */
+/** Detects a model that repeats the same tool call with the same arguments. */
 export class RepeatGuard {
   #last = '';
-  #inARow = 0;
+  #consecutive = 0;
 
-  /** Whether this call, in the order of the model's calls, repeats the ones before it too often. */
+  /** Whether the call repeats the previous ones too often. Must see the calls in order. */
   repeats(name: string, text: string): boolean {
     const call = `${name} ${text}`;
-    this.#inARow = call === this.#last ? this.#inARow + 1 : 1;
+    this.#consecutive = call === this.#last ? this.#consecutive + 1 : 1;
     this.#last = call;
-    return this.#inARow >= MAX_REPEATS;
+    return this.#consecutive >= MAX_REPEATS;
   }
 }

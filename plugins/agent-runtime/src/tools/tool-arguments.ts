@@ -1,18 +1,18 @@
 import { parseJson, type Tool } from '@plugboard/kernel';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 
-/** Schemas of tools come from anywhere: what this ajv does not know of them is passed over, not refused. */
+/** Tool schemas come from many sources: unknown keywords and formats are ignored. */
 const ajv = new Ajv2020({ strict: false, allErrors: true, validateFormats: false, addUsedSchema: false, logger: false });
 
-/** Checks the arguments that a model wrote. Compiled once for each tool. */
+/** Parses and validates the arguments of a tool call. Compiled once per tool. */
 export type ArgumentsValidator = (text: string) => ArgumentsResult;
 
 export type ArgumentsResult =
   | { readonly input: Readonly<Record<string, unknown>> }
-  /** What is wrong, in words for the model. */
+  /** What is wrong, as a message for the model. */
   | { readonly fault: string };
 
-/** @throws where the tool's schema is none. */
+/** @throws if the tool's schema is invalid. */
 export function argumentsValidator(tool: Tool): ArgumentsValidator {
   const { $schema: _, ...schema } = tool.inputSchema;
   const validate = ajv.compile({ type: 'object', ...schema });
@@ -31,8 +31,8 @@ function check(text: string, validate: ValidateFunction): ArgumentsResult {
   try {
     if (validate(input)) return { input: input as Record<string, unknown> };
   } catch (error) {
-    return { fault: `The arguments could not be checked: ${(error as Error).message}` };
+    return { fault: `The arguments could not be validated: ${(error as Error).message}` };
   }
-  const faults = (validate.errors ?? []).slice(0, 5).map((error) => `${error.instancePath || 'arguments'} ${error.message}`);
-  return { fault: `The arguments do not fit the tool's schema: ${faults.join('; ')}.` };
+  const errors = (validate.errors ?? []).slice(0, 5).map((error) => `${error.instancePath || 'arguments'} ${error.message}`);
+  return { fault: `The arguments do not match the tool's schema: ${errors.join('; ')}.` };
 }

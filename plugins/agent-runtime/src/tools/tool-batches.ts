@@ -6,24 +6,24 @@ import type { RepeatGuard } from './repeat-guard.js';
 import { runTool, type ToolOutcome, toolError } from './tool-run.js';
 import type { AgentTool, Toolbox } from './toolbox.js';
 
-/** A call that is run here. */
+/** A call that the server runs. */
 export interface ServerCall {
   readonly call: TurnToolCall;
-  /** Its place among all calls of the turn, from 0. */
+  /** Number of the call in the turn, from 0. */
   readonly index: number;
 }
 
-/** What the calls of one step have in common. */
+/** What the calls of one step share. */
 interface Step {
   readonly toolbox: Toolbox;
   readonly agent: Agent;
   readonly turn: Turn;
-  /** Aborted when the calls are to end. */
+  /** Aborts when the calls must end. */
   readonly signal: AbortSignal;
   emit(event: AgentEvent): void;
 }
 
-/** Runs the tool calls of one step side by side. */
+/** Runs the tool calls of one step concurrently. */
 export class ToolBatches {
   readonly #clock: Clock;
   readonly #abandonedTools: AbandonedTools;
@@ -33,7 +33,10 @@ export class ToolBatches {
     this.#abandonedTools = new AbandonedTools(clock);
   }
 
-  /** Yields progress as it comes, and each result once those of the calls before it have been yielded. @throws the reason, when the turn ends meanwhile. */
+  /**
+   * Yields progress as it arrives and results in the order of their calls.
+   * @throws the signal's reason if the turn ends meanwhile.
+   */
   async *run(
     calls: readonly ServerCall[],
     toolbox: Toolbox,
@@ -47,10 +50,10 @@ export class ToolBatches {
       progress.push(event);
       progressMade.resolve(undefined);
     };
-    const ended = new AbortController();
-    const step = { toolbox, agent, turn, emit, signal: AbortSignal.any([turn.signal, ended.signal]) };
+    const left = new AbortController();
+    const step = { toolbox, agent, turn, emit, signal: AbortSignal.any([turn.signal, left.signal]) };
     const results = calls.map((own) => this.#result(own, guard.repeats(own.call.name, own.call.arguments), step));
-    // The first that fails ends the turn; that the others fail too is then nobody's concern.
+    // The first rejection ends the turn. The others must not become unhandled.
     for (const result of results) result.catch(() => {});
 
     try {
@@ -68,12 +71,15 @@ export class ToolBatches {
         }
       }
     } finally {
-      // The turn may end without having been told to: an interceptor broke, say. Tools that still run then run for nobody.
-      ended.abort(new Error('The turn has ended.'));
+      // The reader may stop before the end, for example when an interceptor throws.
+      left.abort(new Error('The turn has ended.'));
     }
   }
 
-  /** Waits until the tools of a session's earlier turns have ended, or were ended behind. @throws the signal's reason when that is aborted before. */
+  /**
+   * Waits until the tools of a session's earlier turns have ended, or were abandoned.
+   * @throws the signal's reason if it aborts first.
+   */
   settled(session: SessionId, signal: AbortSignal): Promise<void> {
     return this.#abandonedTools.settled(session, signal);
   }
@@ -109,12 +115,10 @@ export class ToolBatches {
     const known = toolbox.tools.get(call.name);
     if (!known) {
       const names = toolbox.declarations.map(({ name }) => name).join(', ');
-      return toolError(`There is no tool "${call.name}"; ${names === '' ? 'there are none' : `there are: ${names}`}.`);
+      return toolError(`There is no tool "${call.name}". ${names === '' ? 'There are no tools' : `Available tools: ${names}`}.`);
     }
     if (repeats) {
-      return toolError(
-        'Repeated call: the same call with the same arguments was made just before. Use its result, or try something else.',
-      );
+      return toolError('Repeated call: this call was just made with the same arguments. Use its result or try something else.');
     }
     const checked = known.check(call.arguments);
     if ('fault' in checked) return toolError(checked.fault);
@@ -135,6 +139,6 @@ function warnAbandoned({ entry, tool: { name: tool }, log }: AgentTool, id: stri
   notices.toolAbandoned.publish({ turn, id, entry, tool });
   log.warn(
     { entry, tool, agent: turn.agent, request_id: turn.requestId },
-    'tool_abandoned: a tool was told to end, had not five seconds later, and was ended behind',
+    'tool_abandoned: a tool still ran five seconds after it was aborted, and is no longer waited for',
   );
 }

@@ -1,15 +1,16 @@
 import { createHash } from 'node:crypto';
 
-/** What the providers take at the most. */
-const LONGEST = 64;
+/** The longest name that providers accept. */
+const MAX_LENGTH = 64;
 
 /**
- * The name that a model knows a tool by: the entry's where the entry by its nature offers one, else `<entry>__<tool>`, so that adding a tool never renames another.
- * What providers do not take becomes `_`; what is too long ends in a hash of the whole.
+ * Returns the tool's name at the model: the entry's name if the entry always offers one tool, else
+ * `<entry>__<tool>`, so that a new tool never renames another. Characters that providers reject
+ * become `_`; a name that is too long ends in a hash.
  */
 export function nameAtModel(entry: string, tool: string, single: boolean): string {
   const whole = single ? entry : `${entry}__${tool}`;
   const plain = whole.replace(/[^A-Za-z0-9_-]/g, '_');
-  if (plain.length <= LONGEST) return plain;
-  return plain.slice(0, LONGEST - 8) + createHash('sha256').update(whole).digest('hex').slice(0, 8);
+  if (plain.length <= MAX_LENGTH) return plain;
+  return plain.slice(0, MAX_LENGTH - 8) + createHash('sha256').update(whole).digest('hex').slice(0, 8);
 }

@@ -1,15 +1,15 @@
 import type { Clock, Tool, ToolCall, ToolOutput, ToolPart } from '@plugboard/kernel';
 import { parseDuration, parseSize } from '@plugboard/kernel';
 
-/** What every entry of `tools` may say about its calls. */
+/** The limits of an entry under `tools`. */
 export interface ToolLimits {
-  /** Milliseconds for one call. */
+  /** Time limit of one call, in milliseconds. */
   readonly timeout: number;
-  /** Bytes of a result that the model is given. */
+  /** Longest result for the model, in bytes. */
   readonly result: number;
 }
 
-/** @param shared what the entry says under its section's shared options, or their defaults. */
+/** @param shared the shared options of the entry. */
 export function toolLimits(shared: Readonly<Record<string, unknown>>): ToolLimits {
   return { timeout: parseDuration(String(shared.timeout ?? '60s')), result: parseSize(String(shared.resultLimit ?? '64kb')) };
 }
@@ -21,19 +21,21 @@ export interface ToolOutcome {
   readonly isError: boolean;
 }
 
-/** What a call is run with. */
 export interface ToolRunOptions {
   readonly limits: ToolLimits;
-  /** Whether the model takes images; where it does not, it is told of their type and size. */
+  /** Whether the model accepts images. If not, it receives their type and size as text. */
   readonly seesImages: boolean;
   readonly clock: Clock;
-  /** Aborted when the turn is to end. */
+  /** Aborts when the turn must end. */
   readonly turn: AbortSignal;
-  /** Called when the tool is told to end before it has. @param ended resolved when it has. */
+  /** Called when the tool is aborted. @param ended resolves when it has ended. */
   onAbandoned(ended: Promise<void>): void;
 }
 
-/** Runs one tool call within its limits. Whatever a tool does wrong is an outcome that the model is told; only the end of the turn itself is thrown. */
+/**
+ * Runs one tool call within its limits. A failure of the tool is an outcome for the model.
+ * @throws the turn's reason if the turn ends.
+ */
 export async function runTool(
   tool: Tool,
   input: Readonly<Record<string, unknown>>,
@@ -61,11 +63,11 @@ export async function runTool(
     abandon(new Error(late.content));
     outcome.resolve(late);
   });
-  // What a tool tells after its end, or after it was given up, is heard by nobody.
+  // Progress after the end of the call is dropped.
   const progress = (message: string, fraction?: number) => {
     if (!isOver) call.progress(message, fraction);
   };
-  // A tool that throws at once and one that rejects are the same.
+  // The async wrapper turns a synchronous throw into a rejection.
   const running = (async () => tool.run(input, { ...call, signal: abort.signal, progress }))();
   running
     .then((output) => outcome.resolve(toOutcome(output, limits.result, seesImages)))
@@ -87,7 +89,7 @@ export function toolError(content: string): ToolOutcome {
 function toOutcome(output: ToolOutput, limit: number, seesImages: boolean): ToolOutcome {
   if (typeof output === 'string') return { content: truncate(output, limit), images: [], isError: false };
   if (typeof output !== 'object' || output === null || !Array.isArray(output.content)) {
-    return toolError('The tool returned neither text nor parts.');
+    return toolError('The tool returned neither text nor content parts.');
   }
   const parts: readonly ToolPart[] = output.content;
   const lines = parts.flatMap((part) => describePart(part, seesImages));
@@ -104,25 +106,25 @@ function describePart(part: ToolPart, seesImages: boolean): string[] {
     case 'image':
       return seesImages
         ? []
-        : [`[${part.mimeType}, ${Math.floor((part.data.length * 3) / 4)} bytes: this model takes no images]`];
+        : [`[${part.mimeType}, ${Math.floor((part.data.length * 3) / 4)} bytes: this model does not accept images]`];
     case 'other':
-      return [`[${part.kind}, ${part.bytes} bytes: this model takes no such content]`];
+      return [`[${part.kind}, ${part.bytes} bytes: this model does not accept such content]`];
   }
 }
 
-/** The text in at most `limit` bytes of UTF-8, the note that it was cut included. */
+/** Truncates the text to `limit` bytes of UTF-8, including the note. */
 function truncate(text: string, limit: number): string {
-  // No character takes more than three bytes per UTF-16 unit: most results need no counting.
+  // At most three bytes per UTF-16 unit, so most results need no counting.
   if (text.length * 3 <= limit) return text;
   const bytes = Buffer.byteLength(text);
   if (bytes <= limit) return text;
-  const note = `\n… [truncated: ${bytes} bytes in all]`;
-  const room = Math.max(0, limit - Buffer.byteLength(note));
-  const { read } = new TextEncoder().encodeInto(text, new Uint8Array(room));
+  const note = `\n… [truncated: ${bytes} bytes in total]`;
+  const available = Math.max(0, limit - Buffer.byteLength(note));
+  const { read } = new TextEncoder().encodeInto(text, new Uint8Array(available));
   return text.slice(0, read) + note;
 }
 
 function messageOf(error: unknown): string {
   if (error instanceof Error) return error.message || error.name;
-  return typeof error === 'string' && error !== '' ? error : 'it gave no reason';
+  return typeof error === 'string' && error !== '' ? error : 'no reason given';
 }

@@ -4,21 +4,21 @@ import { type ArgumentsValidator, argumentsValidator } from './tool-arguments.js
 import { nameAtModel } from './tool-names.js';
 import { type ToolLimits, toolLimits } from './tool-run.js';
 
-/** A tool as an agent may call it. */
+/** A tool of an agent. */
 export interface AgentTool {
   readonly entry: string;
   readonly tool: Tool;
   readonly limits: ToolLimits;
   readonly check: ArgumentsValidator;
-  /** Where what goes wrong with it is told. */
+  /** The log for problems with the tool. */
   readonly log: Logger;
 }
 
-/** The tools of one agent, as they are now. */
+/** The current tools of one agent. */
 export interface Toolbox {
-  /** In a stable order, so that the prefix of a prompt stays the same from turn to turn. */
+  /** In a stable order, which keeps the prompt prefix stable between turns. */
   readonly declarations: readonly ToolDeclaration[];
-  /** By the name that the model knows. */
+  /** By their names at the model. */
   readonly tools: ReadonlyMap<string, AgentTool>;
 }
 
@@ -30,8 +30,8 @@ interface CachedToolbox {
 }
 
 /**
- * Knows the tools behind an agent's patterns. Sources answer from what they know, so it asks them at every turn; what follows from the answer, names and compiled
- * checks, is made again only when a source gives another list.
+ * Resolves an agent's tool patterns. Sources answer from memory, so they are asked at every turn;
+ * names and compiled validators are rebuilt only when a source returns a different list.
  */
 export class Toolboxes {
   readonly #sources: Extensions<ToolSource>;
@@ -44,7 +44,7 @@ export class Toolboxes {
     this.#log = log;
   }
 
-  /** @param patterns the agent's own array: one toolbox is kept for each. */
+  /** @param patterns the agent's own array, which is the cache key. */
   async of(patterns: readonly string[], signal: AbortSignal): Promise<Toolbox> {
     if (patterns.length === 0) return EMPTY;
     const sources = this.#sourcesOf(patterns);
@@ -53,12 +53,15 @@ export class Toolboxes {
     if (cached && cached.listed.length === listed.length && cached.listed.every((tools, index) => tools === listed[index])) {
       return cached.toolbox;
     }
-    const toolbox = this.#build(patterns, sources, listed, (clash) => this.#log.warn(`${clash}; the second one is left out`));
+    const toolbox = this.#build(patterns, sources, listed, (clash) => this.#log.warn(`${clash}; the second one was skipped`));
     this.#cache.set(patterns, { listed, toolbox });
     return toolbox;
   }
 
-  /** What is wrong with an agent's tools as its sources list them now: names that clash, names that nobody offers. Paths are below the list of patterns. */
+  /**
+   * Finds name clashes and unknown tools in an agent's patterns. Paths are relative to the list of
+   * patterns.
+   */
   async problems(patterns: readonly string[], signal: AbortSignal): Promise<ConfigProblem[]> {
     const problems: ConfigProblem[] = [];
     const sources = this.#sourcesOf(patterns);
@@ -79,7 +82,7 @@ export class Toolboxes {
     return problems;
   }
 
-  /** Withdrawn entries are not there. */
+  /** Disabled entries are absent. */
   #sourcesOf(patterns: readonly string[]): Contribution<ToolSource>[] {
     const entries = new Set(patterns.map(toolEntry));
     return this.#sources.all().filter(({ name }) => entries.has(name));
@@ -100,7 +103,7 @@ export class Toolboxes {
         const owner = tools.get(name);
         if (owner) {
           onClash(
-            `two tools would both be "${name}" at the model: ${label(owner.entry, owner.tool)} and ${label(source.name, tool)}`,
+            `two tools have the name "${name}" at the model: ${label(owner.entry, owner.tool)} and ${label(source.name, tool)}`,
           );
           continue;
         }
@@ -121,7 +124,7 @@ export class Toolboxes {
       this.#checks.set(tool, check);
       return check;
     } catch (error) {
-      this.#log.warn(`tool ${label(entry, tool)} has an input schema that is none, and is left out: ${(error as Error).message}`);
+      this.#log.warn(`tool ${label(entry, tool)} has an invalid input schema and was skipped: ${(error as Error).message}`);
       return undefined;
     }
   }

@@ -20,9 +20,11 @@ export class ConcurrencyLimiter {
   }
 
   /**
-   * Takes a permit, which the caller gives back with `release`. Returns `undefined` if one was free.
+   * Takes a permit, which the caller gives back with `release`. Returns `undefined` if one was
+   * free.
    *
-   * @throws the rejection if the queue is full; rejects with the signal's reason if it aborts first.
+   * @throws the rejection if the queue is full; rejects with the signal's reason if it aborts
+   *   first.
    */
   acquire(signal: AbortSignal): Promise<void> | undefined {
     if (this.#held < this.#options.permits) {

@@ -1,17 +1,17 @@
 import type { Clock } from '@plugboard/kernel';
 
-/** Ends after `ms` milliseconds. @throws the signal's reason when that is aborted before. */
+/** Resolves after `ms` milliseconds. @throws the signal's reason if it aborts first. */
 export function delay(ms: number, clock: Clock, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal.aborted) return reject(signal.reason);
-    const giveUp = () => {
+    const onAbort = () => {
       timer.cancel();
       reject(signal.reason);
     };
     const timer = clock.after(ms, () => {
-      signal.removeEventListener('abort', giveUp);
+      signal.removeEventListener('abort', onAbort);
       resolve();
     });
-    signal.addEventListener('abort', giveUp, { once: true });
+    signal.addEventListener('abort', onAbort, { once: true });
   });
 }

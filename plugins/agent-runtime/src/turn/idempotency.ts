@@ -13,15 +13,19 @@ import { type AgentEvent, type AgentEvents, failureOf, TurnError, type TurnFaile
 import type { StoreCall } from '../sessions/store-call.js';
 
 /**
- * Sees to it that a request with a key runs once, however often it is sent. What runs is known here, in memory; what has ended is known to
- * the store. A turn that failed before any tool began leaves nothing in either: its key is free again.
+ * Sees to it that a request with a key runs once, however often it is sent. What runs is known
+ * here, in memory; what has ended is known to the store. A turn that failed before any tool began
+ * leaves nothing in either: its key is free again.
  */
 export class IdempotencyClaims {
   readonly #stores: Extensions<SessionStore>;
   readonly #storeCall: StoreCall;
   readonly #log: Logger;
   readonly #held = new Map<string, IdempotencyClaim>();
-  /** The keys that the store is being asked for. Others wait meanwhile, so that no two find the same key free. */
+  /**
+   * The keys that the store is being asked for. Others wait meanwhile, so that no two find the same
+   * key free.
+   */
   readonly #asking = new Map<string, Promise<void>>();
 
   constructor(stores: Extensions<SessionStore>, storeCall: StoreCall, log: Logger) {
@@ -65,7 +69,10 @@ export class IdempotencyClaims {
   }
 }
 
-/** One turn that must not run twice, from its beginning to its end. Whatever that is, the key is held no longer then. */
+/**
+ * One turn that must not run twice, from its beginning to its end. Whatever that is, the key is
+ * held no longer then.
+ */
 export class IdempotentTurn {
   readonly #claim: IdempotencyClaim;
   readonly #recorder: AnswerRecorder;
@@ -95,8 +102,8 @@ export class IdempotentTurn {
   }
 
   /**
-   * The events of the loop itself. That tools are to run is written down before their calls are passed on: the loop begins none of them until it is
-   * asked for what follows.
+   * The events of the loop itself. That tools are to run is written down before their calls are
+   * passed on: the loop begins none of them until it is asked for what follows.
    */
   async *guard(events: AgentEvents, signal: AbortSignal): AsyncGenerator<readonly AgentEvent[]> {
     for await (const batch of events) {
@@ -109,7 +116,10 @@ export class IdempotentTurn {
     }
   }
 
-  /** The events of a stateless turn. Its answer is kept before anyone is told that it has finished, as a session's commit would be. */
+  /**
+   * The events of a stateless turn. Its answer is kept before anyone is told that it has finished,
+   * as a session's commit would be.
+   */
   async *kept(events: AgentEvents, signal: AbortSignal): AsyncGenerator<readonly AgentEvent[]> {
     for await (const batch of events) {
       this.add(batch);
@@ -160,7 +170,8 @@ export class IdempotentTurn {
   }
 
   async #keepFailure(event: TurnFailed): Promise<void> {
-    // Nobody can say how much a store did that failed. It knows that tools began, and perhaps the answer: either is right, and stays.
+    // Nobody can say how much a store did that failed. It knows that tools began, and perhaps the
+    // answer: either is right, and stays.
     if (event.failure.code === 'store_failed') return;
     try {
       this.#recorder.add([event]);

@@ -29,10 +29,11 @@ export interface LoopDependencies {
 }
 
 /**
- * The agent loop: ask the model, run the tools that it calls, tell it what they said, and again, until it answers without a call, a budget is
- * reached, or it calls a tool that the caller brought.
+ * The agent loop: ask the model, run the tools that it calls, tell it what they said, and again,
+ * until it answers without a call, a budget is reached, or it calls a tool that the caller brought.
  *
- * @throws TurnError where the caller should be told why; the runtime makes the one `failed` of whatever is thrown.
+ * @throws TurnError where the caller should be told why; the runtime makes the one `failed` of
+ *   whatever is thrown.
  */
 export async function* runLoop(agent: Agent, turn: Turn, deps: LoopDependencies): AsyncGenerator<readonly AgentEvent[]> {
   const toolbox = await deps.toolboxes.of(agent.tools, turn.signal);
@@ -136,7 +137,8 @@ function requestFor(
 ): ModelRequest {
   const params: Record<string, unknown> = {};
   for (const name in turn.params) {
-    // A tool that must be called has been called by the second step; asked for again, the turn would never end.
+    // A tool that must be called has been called by the second step; asked for again, the turn
+    // would never end.
     if (step > 1 && forcesTool(name, turn.params[name])) continue;
     if (connector.supportsParam(name)) params[name] = turn.params[name];
   }

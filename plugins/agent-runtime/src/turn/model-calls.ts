@@ -2,36 +2,36 @@ import type { Clock, Extensions, IdSource, Logger } from '@plugboard/kernel';
 import { type ModelConnector, ModelError, type ModelEvent, type ModelRequest, TurnError } from '@plugboard/kernel';
 import { delay } from './delay.js';
 
-/** How often a connection is asked in all, before the next one is, or the turn fails. */
+/** Attempts per connection. */
 const MAX_ATTEMPTS = 3;
-/** Milliseconds before the first and second repetition: 0.5 to 1 s, 1 to 2 s. */
+/** Milliseconds before the first and second retry, times 1 to 2. */
 const BACKOFF = [500, 1000];
-/** A model server that asks for a longer wait than this is not waited for. */
+/** No retry if the model server asks for a longer wait, in milliseconds. */
 const MAX_RETRY_AFTER = 8000;
-/** A connection that failed this many times in a row is passed over for a while. */
+/** After this many consecutive failures a connection is skipped for `COOLDOWN` milliseconds. */
 const MAX_FAILURES = 3;
 const COOLDOWN = 30_000;
 
 interface StartedAnswer {
   readonly first: readonly ModelEvent[];
-  /** What follows. Whoever leaves before its end calls `return`. */
+  /** The rest. A reader that stops early calls `return`. */
   readonly rest: AsyncIterator<readonly ModelEvent[]>;
 }
 
-/** A model that has begun to answer. */
+/** An answer whose first batch has arrived. */
 export interface Answer extends StartedAnswer {
   readonly connection: string;
 }
 
 /**
- * Asks models: again where that may help, and the next connection of an agent's list where it does not. Only before the first event: what has been streamed cannot
- * be taken back (reliability R-030 to R-032, R-038).
+ * Calls models, with retries and fallback to the next connection of the agent. Only before the
+ * first event: streamed text cannot be taken back (R-030 to R-032, R-038).
  */
 export class ModelCalls {
   readonly #models: Extensions<ModelConnector>;
   readonly #clock: Clock;
   readonly #ids: IdSource;
-  /** Where what goes wrong with models is told. */
+  /** The log for failures of models. */
   readonly log: Logger;
   readonly #failures = new Map<string, { consecutive: number; until: number }>();
 
@@ -43,8 +43,9 @@ export class ModelCalls {
   }
 
   /**
-   * @param requestFor makes the request that a connection is sent: not every connection takes every parameter.
-   * @throws TurnError `model_failed` where none of the connections answers.
+   * @param requestFor builds the request for a connection: connections support different
+   *   parameters.
+   * @throws TurnError `model_failed` if no connection answers.
    */
   async ask(
     connections: readonly string[],
@@ -76,13 +77,13 @@ export class ModelCalls {
       } catch (error) {
         const pause = error instanceof ModelError ? this.#pauseBefore(attempt, error) : undefined;
         if (pause === undefined || signal.aborted) throw error;
-        this.log.info({ connection: name, attempt, pause, err: error }, 'a model call failed and is made again');
+        this.log.info({ connection: name, attempt, pause, err: error }, 'a model call failed and is retried');
         await delay(pause, this.#clock, signal);
       }
     }
   }
 
-  /** Milliseconds to wait before another attempt; undefined where there is to be none. */
+  /** Milliseconds to wait before the next attempt, or undefined for no retry. */
   #pauseBefore(attempt: number, error: ModelError): number | undefined {
     if (!error.retryable || attempt >= MAX_ATTEMPTS) return undefined;
     const jitter = this.#ids.fraction();
@@ -90,7 +91,7 @@ export class ModelCalls {
     return error.retryAfter > MAX_RETRY_AFTER ? undefined : error.retryAfter + 1000 * jitter;
   }
 
-  /** One that stands alone is asked whatever happened; so are all, where all have failed. */
+  /** A single connection is always tried, and so are all if all have failed. */
   #healthy(connections: readonly string[]): readonly string[] {
     if (connections.length < 2) return connections;
     const now = this.#clock.monotonic();
@@ -105,13 +106,13 @@ export class ModelCalls {
   }
 }
 
-/** What the caller is told when a model cannot be asked, or breaks off. */
+/** The error for the caller if a model call fails or breaks off. */
 export function modelFailed(error: ModelError | undefined): TurnError {
   const reason = error ? `The model connection failed: ${error.message}` : 'The agent has no model connection that is running.';
   return new TurnError('model_failed', reason, { cause: error });
 }
 
-/** Waits for the first batch, so that a failure before it can still be mended. */
+/** Waits for the first batch: until then a failure can be retried. */
 async function started(events: AsyncIterable<readonly ModelEvent[]>): Promise<StartedAnswer> {
   const rest = events[Symbol.asyncIterator]();
   const first = await rest.next();

@@ -3,27 +3,29 @@ import type { AgentEvent, PendingToolCallsOwner, SessionStore } from '@plugboard
 import { type AssistantMessage, type Message, textOf } from '@plugboard/kernel';
 
 /**
- * Between two stateless requests, what the caller does not know: the calls and results of the agent's own tools in a turn that ended with calls for the caller. They wait in the
- * session store for the caller's next request, so that each tool runs once and the model sees whole batches.
+ * Saves the calls and results of the agent's own tools when a stateless turn ends with client tool
+ * calls. The caller's next request does not contain them, so they wait in the session store. Each
+ * tool runs once, and the model sees complete batches.
  *
- * A pending call's key is made of its id and the user's words before it: the model server chose the id, and some servers reuse ids.
+ * The key is a call id and the user's words before it: the model server chose the id, and some
+ * servers reuse ids.
  */
 export async function savePendingCalls(
   store: SessionStore,
   owner: PendingToolCallsOwner,
   asked: readonly Message[],
   turn: readonly Message[],
-  handedOut: readonly string[],
+  clientCallIds: readonly string[],
 ): Promise<void> {
   const words = lastWords(asked);
   await store.pendingToolCalls.save(
     owner,
-    handedOut.map((id) => pendingCallKey(id, words)),
+    clientCallIds.map((id) => pendingCallKey(id, words)),
     turn,
   );
 }
 
-/** Replaces each assistant message that handed calls out by the stored messages of its turn. */
+/** Replaces each assistant message with pending client calls by the stored messages of its turn. */
 export async function expandPendingCalls(
   store: SessionStore,
   owner: PendingToolCallsOwner,
@@ -38,7 +40,10 @@ export async function expandPendingCalls(
   return whole;
 }
 
-/** The ids of the calls that were handed out, where own tools ran in the same turn; none where the caller knows all there is. */
+/**
+ * Returns the ids of the client tool calls if tools of the agent ran in the same turn. Otherwise
+ * nothing has to be saved.
+ */
 export function pendingCallIds(events: readonly AgentEvent[]): readonly string[] {
   const calls = events.filter((event) => event.type === 'tool-call');
   return calls.some((call) => call.tool) ? calls.filter((call) => !call.tool).map(({ id }) => id) : [];

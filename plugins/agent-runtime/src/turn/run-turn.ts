@@ -35,12 +35,14 @@ export interface TurnDependencies extends LoopDependencies {
 }
 
 /**
- * One turn, from its place in the queue to its end: within the process's limit, with the session's history, through the interceptors, and committed before anyone is told
- * that it has finished.
+ * One turn, from its place in the queue to its end: within the process's limit, with the session's
+ * history, through the interceptors, and committed before anyone is told that it has finished.
  *
- * @param history of the session that the turn belongs to, if it belongs to one; the session sees to it that there is no other turn meanwhile.
+ * @param history of the session that the turn belongs to, if it belongs to one; the session sees to
+ *   it that there is no other turn meanwhile.
  * @param idempotent where the turn's request may be repeated.
- * @param abort aborted by whoever ends the turn early, with what the caller is to be told as the reason; and here, when the agent's time is over.
+ * @param abort aborted by whoever ends the turn early, with what the caller is to be told as the
+ *   reason; and here, when the agent's time is over.
  * @throws TurnError, or whatever a defect throws.
  */
 export async function* runTurn(
@@ -154,7 +156,10 @@ async function* inSession(
   }
 }
 
-/** Tokens that are left for what was said before, when everything else that the model is sent has its place, and its answer too. */
+/**
+ * Tokens that are left for what was said before, when everything else that the model is sent has
+ * its place, and its answer too.
+ */
 function tokensLeft(agent: Agent, request: TurnRequest, messages: readonly Message[], tools: readonly ToolDeclaration[]): number {
   const params = mergeParams(agent.params, request.params, false);
   const answer = Number(params.max_completion_tokens ?? params.max_tokens ?? agent.contextWindow / 4);
@@ -162,7 +167,10 @@ function tokensLeft(agent: Agent, request: TurnRequest, messages: readonly Messa
   return messages.reduce((left, message) => left - tokensOf(message), agent.contextWindow - answer - prompt - tokensOf(tools));
 }
 
-/** What a turn is said to have used holds what was used before its first step. The agent's budgets do not count that: they would end the very turns that need a summary. */
+/**
+ * What a turn is said to have used holds what was used before its first step. The agent's budgets
+ * do not count that: they would end the very turns that need a summary.
+ */
 function withUsage(batch: readonly AgentEvent[], before: Usage): readonly AgentEvent[] {
   const last = batch.at(-1);
   return last?.type === 'finished' ? [...batch.slice(0, -1), { ...last, usage: addUsage(before, last.usage) }] : batch;
@@ -203,7 +211,9 @@ function makeTurn(
   };
 }
 
-/** Calls for the caller and calls that run here can only mix where there are tools of both kinds. */
+/**
+ * Calls for the caller and calls that run here can only mix where there are tools of both kinds.
+ */
 function mayLeavePendingCalls(agent: Agent, request: TurnRequest): boolean {
   return agent.tools.length > 0 && agent.clientTools === 'passthrough' && request.clientTools.length > 0;
 }

@@ -1,14 +1,17 @@
 import type { AgentEvent, ModelEnd, ModelEvent, ModelToolCall } from '@plugboard/kernel';
 import { NO_USAGE, type Usage } from '@plugboard/kernel';
 
-/** Reads one model call: keeps what the loop must know, and passes on what the reader of the turn is shown. */
+/**
+ * Reads one model call: collects what the loop needs and returns the events for the readers of the
+ * turn.
+ */
 export class StepReader {
   usage: Usage = NO_USAGE;
   hasText = false;
   #calls: ModelToolCall[] = [];
   #end: ModelEnd | undefined;
 
-  /** A batch of nothing but text, which most are, passes as it is. */
+  /** Returns a batch of text unchanged. */
   take(batch: readonly ModelEvent[]): readonly AgentEvent[] {
     let shown: AgentEvent[] | undefined;
     for (let i = 0; i < batch.length; i++) {
@@ -41,12 +44,15 @@ export class StepReader {
     return this.#end !== undefined;
   }
 
-  /** Why the model stopped; `stop` before it has. */
+  /** Why the model stopped. `stop` while it has not. */
   get reason(): ModelEnd['reason'] {
     return this.#end?.reason ?? 'stop';
   }
 
-  /** The whole calls. An answer that was cut by its length or a filter may hold half of them: then there are none. */
+  /**
+   * The complete tool calls. None if length or a filter cut the answer, since calls may then be
+   * incomplete.
+   */
   get calls(): readonly ModelToolCall[] {
     return this.reason === 'length' || this.reason === 'content_filter' ? [] : this.#calls;
   }

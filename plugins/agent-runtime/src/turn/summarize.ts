@@ -9,18 +9,19 @@ import type { ModelCalls } from './model-calls.js';
 import { StepReader } from './step-reader.js';
 import { summaryIn } from './summary-answer.js';
 
-/** What came of asking for a summary. */
+/** The result of a request for a summary. */
 export interface Summarized {
-  /** The conversation with its new summary; as it was where there is none. */
+  /** The conversation with its new summary, or unchanged if it failed. */
   readonly stored: StoredSession;
-  /** What the model call used, whatever came of it. */
+  /** Usage of the model call, successful or not. */
   readonly usage: Usage;
 }
 
 /**
- * Has the agent's own model make the summary that is due, and keeps it with the session. What goes wrong is a line in the log, and no failure of the turn.
+ * Asks the agent's model for the due summary and stores it with the session. A failure is logged
+ * and does not fail the turn.
  *
- * @throws the signal's reason when that is aborted meanwhile.
+ * @throws the signal's reason if it aborts meanwhile.
  */
 export async function summarize(
   history: SessionHistory,
@@ -38,7 +39,7 @@ export async function summarize(
   let summary: Summary;
   try {
     const messages = summaryRequest(stored.messages, due, agent.contextWindow);
-    // The agent's own parameters are for its answers: their form, their length, where they stop.
+    // Without the agent's parameters: they shape answers (format, length, stop sequences).
     const request = { messages, tools: [], params: {}, incremental: true, headers };
     const answer = await models.ask(agent.connections, () => request, signal);
     span.set({ connection: answer.connection });
@@ -50,16 +51,16 @@ export async function summarize(
     span.fail(err);
     signal.throwIfAborted();
     history.noteFailedSummary(stored);
-    models.log.warn({ err, ...facts }, 'a session could not be summarized: its model is not given what does not fit');
+    models.log.warn(
+      { err, ...facts },
+      'a session could not be summarized; the model does not receive the messages that do not fit',
+    );
     return { stored, usage: read.usage };
   }
   try {
     await storeCall(() => history.summarize(stored, summary), 'putSummary', history.id);
   } catch (err) {
-    models.log.warn(
-      { err, ...facts },
-      'the summary of a session could not be kept: it lasts as long as the session is in memory',
-    );
+    models.log.warn({ err, ...facts }, 'the summary of a session could not be stored; it lasts while the session is in memory');
   }
   return { stored: { ...stored, summary }, usage: read.usage };
 }

@@ -5,7 +5,8 @@ import type { Answer } from './model-calls.js';
 import type { StepReader } from './step-reader.js';
 
 /**
- * Reads a summary that a model makes. Nobody is shown it, and of what is too long the end is not waited for.
+ * Reads a summary that a model makes. Nobody is shown it, and of what is too long the end is not
+ * waited for.
  *
  * @param read gathers what the call used, whatever comes of it.
  * @throws where the answer is no summary.

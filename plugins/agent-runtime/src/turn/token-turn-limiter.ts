@@ -1,11 +1,11 @@
 import type { Principal } from '@plugboard/kernel';
 import { TurnError } from '@plugboard/kernel';
 
-/** Counts the turns that run for each token that may run only so many at once. */
+/** Limits concurrent turns per token. */
 export class TokenTurnLimiter {
   readonly #running = new Map<string, number>();
 
-  /** @returns what is to be called when the turn has ended. @throws TurnError `rate_limited` */
+  /** @returns a function to call when the turn has ended. @throws TurnError `rate_limited` */
   acquire({ tokenId, limits }: Principal): () => void {
     const most = limits?.runningTurns;
     if (most === undefined || tokenId === undefined) return () => {};

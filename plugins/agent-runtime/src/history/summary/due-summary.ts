@@ -2,40 +2,46 @@ import type { Message } from '@plugboard/kernel';
 import { beginningOfTurn, type HistoryBudget, type HistoryOptions, newestTurns } from '../history-view.js';
 import { type Conversation, tokensOfSummary, usableSummary } from '../summary-view.js';
 
-/** A view that fills more of its room than this has its oldest turns summarized, so that it fills half of it. */
+/**
+ * If the conversation fills more than `FULL` of its budget, its oldest turns are summarized until
+ * it fills `HALF`.
+ */
 const FULL = 0.8;
 const HALF = 0.5;
-/** A summary may take a quarter of the budget, in tokens, but no more than this: what is longer is no summary. */
-const LONGEST = 4096;
-/** A summary of fewer tokens would say nothing. */
-const SHORTEST = 100;
-/** With less room than this, in tokens, there is none for a summary. */
-export const MIN_SUMMARY_BUDGET = 4 * SHORTEST;
+/** A summary may use a quarter of the budget, but at most this many tokens. */
+const MAX_TOKENS = 4096;
+/** With fewer tokens a summary would say nothing. */
+const MIN_TOKENS = 100;
+/** The smallest budget, in tokens, that leaves space for a summary. */
+export const MIN_SUMMARY_BUDGET = 4 * MIN_TOKENS;
 
-/** A summary that is to be made. */
+/** A summary that has to be made. */
 export interface DueSummary {
-  /** So many of the oldest messages are to be in it: whole turns. */
+  /** The number of oldest messages to summarize: whole turns. */
   readonly messages: number;
-  /** The one so far, which is to go into it. */
+  /** The previous summary, which the new one replaces. */
   readonly earlier: Conversation['summary'];
-  /** Tokens that it may take in front of the conversation. */
+  /** Its token limit. */
   readonly tokens: number;
 }
 
-/** The summary that is due before a turn, if one is. The newest turn is left as it is wherever it fits: it is what the new messages most likely speak of. */
+/**
+ * Decides whether a summary is due before a turn. The newest turn is kept verbatim if it fits: the
+ * new messages most likely refer to it.
+ */
 export function dueSummary(
   stored: Conversation,
   added: readonly Message[],
   policy: HistoryOptions['policy'],
   budget: HistoryBudget,
 ): DueSummary | undefined {
-  const tokens = Math.min(LONGEST, Math.floor(budget.tokens / 4));
-  if (policy !== 'summarize' || !(tokens >= SHORTEST)) return undefined;
+  const tokens = Math.min(MAX_TOKENS, Math.floor(budget.tokens / 4));
+  if (policy !== 'summarize' || !(tokens >= MIN_TOKENS)) return undefined;
 
   const { messages } = stored;
   const earlier = usableSummary(stored, added);
   const from = earlier?.messages ?? 0;
-  /** Where the turns begin that fit into a share of the budget, beside a summary. */
+  /** The index where the turns begin that fit into a share of the budget, beside a summary. */
   const beginning = (share: number, from: number, summary: number) =>
     newestTurns(messages, from, added, {
       tokens: budget.tokens * share - summary,

@@ -2,17 +2,24 @@ import { type ContentPart, type Message, textOf } from '@plugboard/kernel';
 import { estimate } from '../message-size.js';
 import type { DueSummary } from './due-summary.js';
 
-/** Characters of a tool's result, or of a call's arguments, that go into a summary: they may be files, and what mattered of them was talked about. */
-const LONGEST_DATA = 4000;
-/** Of the context window, for what is to be summarized; the rest is for the answer, and what a model thinks before it. */
+/**
+ * Characters of a tool result, or of call arguments, that are summarized. They may be whole files,
+ * whose relevant parts were discussed.
+ */
+const MAX_DATA = 4000;
+/**
+ * Share of the context window for the messages to summarize. The rest is for the reasoning and the
+ * answer.
+ */
 const SHARE = 0.75;
 
 /**
- * What a model is asked for a summary with. The conversation is data in it, one JSON object a line: calls stand in it without tools being declared, which many servers
- * refuse in messages, and nothing that was said can pass for another's words.
+ * Builds the request for a summary. The conversation is data in it, one JSON object per line. So it
+ * may contain tool calls without declared tools, which many servers refuse in messages, and no
+ * message can pose as another role.
  *
- * @param contextWindow in tokens; of a longer conversation, the oldest messages are left out.
- * @throws where not even the newest message fits.
+ * @param contextWindow in tokens. The oldest messages of a longer conversation are left out.
+ * @throws if not even the newest message fits.
  */
 export function summaryRequest(
   history: readonly Message[],
@@ -24,23 +31,23 @@ export function summaryRequest(
     'The messages, one JSON object a line:',
   ].join('\n');
   const instruction = instructionFor(tokens);
-  const room = contextWindow * SHARE - estimate(JSON.stringify(instruction + head));
+  const budget = contextWindow * SHARE - estimate(JSON.stringify(instruction + head));
   const lines: string[] = [];
   let used = 0;
   for (let i = messages - 1; i >= (earlier?.messages ?? 0); i--) {
     const line = lineOf(history[i] as Message);
     used += estimate(`${JSON.stringify(line)}\n`);
-    if (used > room) break;
+    if (used > budget) break;
     lines.push(line);
   }
-  if (lines.length === 0) throw new Error('what is to be summarized does not fit into the context window of the model');
+  if (lines.length === 0) throw new Error('the messages to summarize do not fit into the context window of the model');
   return [
     { role: 'system', content: instruction },
     { role: 'user', content: [head, ...lines.reverse()].join('\n') },
   ];
 }
 
-/** A quarter of a word for each token leaves room in every language. */
+/** A quarter of a word per token leaves a margin in every language. */
 function instructionFor(tokens: number): string {
   return `You keep the memory of a conversation between a user and an assistant. Its oldest messages are about to be replaced by a summary, which you write; the assistant goes on with nothing but that, and the newer messages.
 
@@ -69,5 +76,5 @@ function contentOf({ role, content }: Message): string {
 }
 
 function cut(text: string): string {
-  return text.length <= LONGEST_DATA ? text : `${text.slice(0, LONGEST_DATA)} … [${text.length} characters in all]`;
+  return text.length <= MAX_DATA ? text : `${text.slice(0, MAX_DATA)} … [${text.length} characters in all]`;
 }
