@@ -35,7 +35,7 @@ t.test('keeps to the contract of plugins', async (t) => {
   for (const c of pluginContract(plugin, { packageDir: new URL('..', import.meta.url) })) t.test(c.name, c.run);
 });
 
-t.test('the page and its files need no token and carry the security headers', async (t) => {
+t.test('S-27 the page and its files need no token and carry the security headers', async (t) => {
   const { get, page } = await serve(t, { auth: true });
   t.equal(page.contributed(HttpRoutes, '/playground').link, 'playground', 'shown by the start banner');
   for (const [path, type] of [
