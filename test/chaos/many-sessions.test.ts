@@ -1,7 +1,7 @@
 import type { Message } from '@plugboard/kernel';
 import { ModelServer } from '@plugboard/kernel/testing';
 import t from 'tap';
-import { openStore } from '../../plugins/store-sqlite/test/opened.js';
+import { openStore } from '../../plugins/store-sqlite/test/open-store.js';
 import { Victim } from './victim.js';
 
 const SESSIONS = 10_000;

@@ -2,7 +2,7 @@ import { copyFileSync, existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Test } from 'tap';
 import { Plugboard } from '../../kernel/test/cli/plugboard.js';
-import { openStore } from '../../plugins/store-sqlite/test/opened.js';
+import { openStore } from '../../plugins/store-sqlite/test/open-store.js';
 import type { Kept } from './checker.js';
 
 /** A whole server as a process of its own, over a SQLite file in one folder: it can be killed, and started again on what it left. */

@@ -6,7 +6,7 @@ export const configSchema = {
     path: {
       type: 'string',
       minLength: 1,
-      description: 'The file. Folders that are missing are made, for the server alone.',
+      description: 'The database file. Missing folders are created, readable by the server only.',
       default: './data/sessions.db',
     },
     ttl: {

@@ -5,7 +5,7 @@ import { SqliteStore } from './sqlite-store.js';
 export default definePlugin({
   name: '@plugboard/store-sqlite',
   apiVersion: 1,
-  summary: 'Keeps sessions in a SQLite file, so that they outlive the server',
+  summary: 'Keeps sessions in a SQLite file',
   configSchema,
   register({ config, resolvePath, clock, log, contribute }) {
     const store = new SqliteStore({ path: resolvePath(config.path), ttl: parseDuration(config.ttl), clock, log });

@@ -19,45 +19,46 @@ import type {
   TurnCommit,
   TurnPage,
 } from '@plugboard/kernel';
-import { explained, notOpen, StoreError } from './errors.js';
-import { GroupCommit } from './group-commit.js';
-import { Health } from './health.js';
-import { type OpenedFile, openFile } from './open-file.js';
-import { StoreFile } from './store-file.js';
-import { encoded, encodedList } from './stored-message.js';
-import { encodedMetadata } from './stored-metadata.js';
-import { Sweeper } from './sweeper.js';
+import { GroupCommit } from './database/group-commit.js';
+import { Health } from './database/health.js';
+import { type OpenedDatabase, openDatabase } from './database/open-database.js';
+import { Sweeper } from './database/sweeper.js';
+import { explainError } from './errors/sqlite-error.js';
+import { notOpen, StoreError } from './errors/store-error.js';
+import { encodeMessageList, encodeMessages } from './json/message-json.js';
+import { encodeMetadata } from './json/metadata-json.js';
+import { StoreTables } from './tables/store-tables.js';
 
-export interface SqliteStoreParts {
-  /** Of the file, absolute. */
+export interface SqliteStoreOptions {
+  /** Of the database file, absolute. */
   readonly path: string;
-  /** Milliseconds after its last turn that a session is kept. */
+  /** Milliseconds from a session's last turn to its expiry. */
   readonly ttl: number;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
-/** What there is only while the file is open. */
-interface Opened extends OpenedFile {
-  readonly file: StoreFile;
+/** What exists while the file is open. */
+interface OpenStore extends OpenedDatabase {
+  readonly tables: StoreTables;
   readonly writes: GroupCommit;
   readonly health: Health;
   readonly sweeper: Sweeper;
 }
 
 /**
- * Keeps sessions in one file of this process alone.
+ * Keeps sessions in a SQLite file that belongs to this process alone.
  *
  * 1. `start` opens the file and takes its lock.
- * 2. Reads are answered at once; writes wait for the end of the tick, and are then written together (group-commit.ts). What a caller was told is on
- *    the disk; what only began, or was taken back, survives the process, and that is enough for it.
- * 3. Now and then a little of what has expired is deleted.
- * 4. `stop` writes what still waits, folds the write-ahead log into the file, and lets go of it.
+ * 2. Reads are answered at once. Writes wait for the end of the tick and are committed together (group-commit.ts). What a caller was told
+ *    is on disk; turns that only began or were abandoned survive the process, which is enough for them.
+ * 3. From time to time some expired rows are deleted.
+ * 4. `stop` commits what is queued, moves the write-ahead log into the file, and closes it.
  */
 export class SqliteStore implements SessionStore, Lifecycle {
   readonly pendingToolCalls: PendingToolCalls = {
     save: async (owner, keys, messages) => {
-      const text = encodedList(messages);
+      const text = encodeMessageList(messages);
       await this.#write(true, ({ pendingCalls }) => pendingCalls.save(owner, keys, text));
     },
     load: async (owner, key) => this.#read(({ pendingCalls }) => pendingCalls.load(owner, key)),
@@ -68,34 +69,34 @@ export class SqliteStore implements SessionStore, Lifecycle {
     delete: (project, name) => this.#write(true, ({ documents }) => documents.delete(project, name)),
   };
   readonly idempotency: IdempotencyStore = {
-    get: async (key) => this.#read(({ answers }) => answers.get(key)),
-    put: (record) => this.#write(true, ({ answers }) => answers.put(record)),
+    get: async (key) => this.#read(({ idempotency }) => idempotency.get(key)),
+    put: (record) => this.#write(true, ({ idempotency }) => idempotency.put(record)),
   };
-  readonly #parts: SqliteStoreParts;
-  readonly #openFile: typeof openFile;
-  #opened: Opened | undefined;
+  readonly #options: SqliteStoreOptions;
+  readonly #openDatabase: typeof openDatabase;
+  #opened: OpenStore | undefined;
 
-  /** @param open lets a test get at the file that it opens. */
-  constructor(parts: SqliteStoreParts, open = openFile) {
-    this.#parts = parts;
-    this.#openFile = open;
+  /** @param open replaces `openDatabase` in tests that need the connection. */
+  constructor(options: SqliteStoreOptions, open = openDatabase) {
+    this.#options = options;
+    this.#openDatabase = open;
   }
 
-  /** @throws StoreError where the file cannot be used, with the cure. */
+  /** @throws StoreError if the file cannot be used; its message says what to do. */
   start(): void {
-    const { path, clock, log } = this.#parts;
-    const opened = this.#openFile(path);
+    const { path, clock, log } = this.#options;
+    const opened = this.#openDatabase(path);
     try {
       this.#opened = {
         ...opened,
-        file: new StoreFile(path, opened, clock),
+        tables: new StoreTables(path, opened, clock),
         writes: new GroupCommit(opened.database),
         health: new Health(opened.database, path, clock, log),
-        sweeper: this.#sweeper(),
+        sweeper: this.#newSweeper(),
       };
     } catch (error) {
       opened.database.close();
-      throw explained(error, path);
+      throw explainError(error, path);
     }
   }
 
@@ -108,51 +109,51 @@ export class SqliteStore implements SessionStore, Lifecycle {
   }
 
   async begin(id: SessionId, { turnId, input }: TurnBegin): Promise<void> {
-    const text = encodedList(input);
-    await this.#write(false, ({ begun }) => begun.begin(id, turnId, text));
+    const text = encodeMessageList(input);
+    await this.#write(false, ({ turns }) => turns.begin(id, turnId, text));
   }
 
-  async commit(id: SessionId, { turnId, expected, messages, user, idempotency }: TurnCommit): Promise<void> {
-    const bodies = encoded(messages);
-    await this.#write(true, ({ sessions, begun, answers }) => {
+  async commit(id: SessionId, { turnId, expected, messages, user, idempotency: record }: TurnCommit): Promise<void> {
+    const bodies = encodeMessages(messages);
+    await this.#write(true, ({ sessions, turns, idempotency }) => {
       sessions.commit(id, expected, bodies, user ?? null);
-      if (turnId !== undefined) begun.end(id, turnId);
-      if (idempotency) answers.put(idempotency);
+      if (turnId !== undefined) turns.end(id, turnId);
+      if (record) idempotency.put(record);
     });
   }
 
   async abandon(id: SessionId, turnId: string): Promise<void> {
-    await this.#write(false, ({ begun }) => begun.end(id, turnId));
+    await this.#write(false, ({ turns }) => turns.end(id, turnId));
   }
 
   async recover(): Promise<readonly InterruptedTurn[]> {
-    const found = await this.#write(true, ({ begun }) => begun.recover());
-    return this.#readable(found, 'an interrupted turn cannot be read');
+    const found = await this.#write(true, ({ turns }) => turns.recover());
+    return this.#withoutErrors(found, 'an interrupted turn cannot be read and is skipped');
   }
 
   async create(id: SessionId, { metadata, messages }: NewSession): Promise<void> {
-    const text = encodedMetadata(metadata);
-    const bodies = encoded(messages);
+    const text = encodeMetadata(metadata);
+    const bodies = encodeMessages(messages);
     await this.#write(true, ({ sessions }) => sessions.create(id, text, bodies));
   }
 
   async info(id: SessionId): Promise<SessionInfo | undefined> {
-    return this.#read(({ info }) => info.of(id));
+    return this.#read(({ sessionInfo }) => sessionInfo.get(id));
   }
 
   async find(project: string, conversation: string): Promise<SessionInfo | undefined> {
-    return this.#read(({ info }) => info.find(project, conversation));
+    return this.#read(({ sessionInfo }) => sessionInfo.find(project, conversation));
   }
 
   async list(project: string, page: SessionPage): Promise<readonly SessionInfo[]> {
-    return this.#readable(
-      this.#read(({ info }) => info.list(project, page)),
-      'a session cannot be read, and was left out of a list',
+    return this.#withoutErrors(
+      this.#read(({ sessionInfo }) => sessionInfo.list(project, page)),
+      'a session cannot be read and is left out of a list',
     );
   }
 
   async setMetadata(id: SessionId, metadata: Metadata): Promise<void> {
-    const text = encodedMetadata(metadata);
+    const text = encodeMetadata(metadata);
     await this.#write(true, ({ sessions }) => sessions.setMetadata(id, text));
   }
 
@@ -169,17 +170,17 @@ export class SqliteStore implements SessionStore, Lifecycle {
   }
 
   async delete(id: SessionId): Promise<boolean> {
-    const wasThere = await this.#write(true, ({ sessions, begun }) => {
+    const existed = await this.#write(true, ({ sessions, turns }) => {
       if (!sessions.delete(id)) return false;
-      begun.forgetAll(id);
+      turns.deleteAll(id);
       return true;
     });
-    if (wasThere) this.#opened?.sweeper.wake();
-    return wasThere;
+    if (existed) this.#opened?.sweeper.wake();
+    return existed;
   }
 
   async health(): Promise<{ readonly ok: boolean; readonly reason?: string }> {
-    return this.#opened?.health.now() ?? { ok: false, reason: notOpen(this.#parts.path).message };
+    return this.#opened?.health.check() ?? { ok: false, reason: notOpen(this.#options.path).message };
   }
 
   stop(): void {
@@ -191,52 +192,52 @@ export class SqliteStore implements SessionStore, Lifecycle {
     try {
       opened.database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
     } catch (error) {
-      const err = explained(error, this.#parts.path);
-      this.#parts.log.warn(
+      const err = explainError(error, this.#options.path);
+      this.#options.log.warn(
         { err },
-        'the write-ahead log stays beside the file, and is read when that is opened again: nothing is lost',
+        'the write-ahead log stays beside the file and is read when it is opened again: nothing is lost',
       );
     }
     opened.database.close();
   }
 
-  #read<T>(work: (file: StoreFile) => T): T {
-    const { file, health } = this.#open();
+  #read<T>(work: (tables: StoreTables) => T): T {
+    const { tables, health } = this.#require();
     try {
-      return work(file);
+      return work(tables);
     } catch (error) {
-      throw health.noted(explained(error, this.#parts.path));
+      throw health.record(explainError(error, this.#options.path));
     }
   }
 
-  async #write<T>(isDurable: boolean, work: (file: StoreFile) => T): Promise<T> {
-    const { file, writes, health } = this.#open();
+  async #write<T>(isDurable: boolean, work: (tables: StoreTables) => T): Promise<T> {
+    const { tables, writes, health } = this.#require();
     try {
-      return await writes.write(isDurable, () => work(file));
+      return await writes.write(isDurable, () => work(tables));
     } catch (error) {
-      throw health.noted(explained(error, this.#parts.path));
+      throw health.record(explainError(error, this.#options.path));
     }
   }
 
-  #open(): Opened {
-    if (!this.#opened) throw notOpen(this.#parts.path);
+  #require(): OpenStore {
+    if (!this.#opened) throw notOpen(this.#options.path);
     return this.#opened;
   }
 
-  /** What could be read. What could not is one line in the log, with where it stands. */
-  #readable<T extends object>(found: readonly (T | StoreError)[], message: string): readonly T[] {
-    return found.filter((one): one is T => {
-      if (one instanceof StoreError) this.#parts.log.error({ err: one }, message);
-      return !(one instanceof StoreError);
+  /** Returns what could be read, and logs the errors of the rest. */
+  #withoutErrors<T extends object>(found: readonly (T | StoreError)[], message: string): readonly T[] {
+    return found.filter((item): item is T => {
+      if (item instanceof StoreError) this.#options.log.error({ err: item }, message);
+      return !(item instanceof StoreError);
     });
   }
 
-  #sweeper(): Sweeper {
-    const { clock, ttl, log } = this.#parts;
+  #newSweeper(): Sweeper {
+    const { clock, ttl, log } = this.#options;
     return new Sweeper(
       clock,
-      () => this.#write(false, (file) => file.sweep(ttl)),
-      (err) => log.warn({ err }, 'could not delete what has expired; it is tried again later'),
+      () => this.#write(false, (tables) => tables.sweep(ttl)),
+      (err) => log.warn({ err }, 'could not delete expired rows; will retry'),
     );
   }
 }

@@ -5,29 +5,29 @@ import { fileURLToPath } from 'node:url';
 import type { Message } from '@plugboard/kernel';
 import t from 'tap';
 import { seeded } from '../../../test/chaos/seeded.js';
-import { openStore, session } from './opened.js';
-import { turnsIn } from './told-turns.js';
+import { openStore, session } from './open-store.js';
+import { turnNumbers } from './turn-numbers.js';
 
 const CHILD = fileURLToPath(new URL('fixtures/crashing.mjs', import.meta.url));
 const KEYS = ['a', 'b', 'c', 'd', 'e', 'f'];
 const ROUNDS = process.env.PLUGBOARD_CHAOS ? 200 : 15;
-/** Every time the same kills, as far as the machine lets them be. */
+/** Makes the kills repeatable, as far as timing allows. */
 const SEED = 63;
 
-/** Milliseconds for all rounds, for this file and for its one test. */
+/** Time limit of all rounds in milliseconds, for the file and its one test. */
 const LIMIT = ROUNDS * 5_000;
 t.setTimeout(LIMIT);
 
-/** A turn as the child's are. */
+/** A turn like those of the child. */
 function turnNumber(n: number): readonly Message[] {
   return [1, 2].map((i) => ({ role: i === 1 ? 'user' : 'assistant', content: `turn ${n} message ${i} of 2` }));
 }
 
-/** Lets a child run turns, kills it at a random point, and gives what it had been told is kept. */
+/** Starts a child that runs turns, kills it at a random point, and returns the commits that were acknowledged. */
 async function killedChild(path: string, round: number, random: () => number): Promise<readonly string[]> {
   const child = spawn(process.execPath, [CHILD, path, String(round), ...KEYS], { stdio: ['ignore', 'pipe', 'inherit'] });
   const ended = once(child, 'close');
-  // Some lives are counted in turns, so that the kill follows close upon one; the others in time, so that it comes anywhere.
+  // Half of the kills follow closely after a turn; the others come at any time.
   const turns = random() < 0.5 ? Math.floor(random() * 60) : Number.POSITIVE_INFINITY;
   const time = random() * 120;
   let output = '';
@@ -41,13 +41,13 @@ async function killedChild(path: string, round: number, random: () => number): P
   return output.split('\n').slice(1, -1);
 }
 
-t.test(`R-063 a process that is killed ${ROUNDS} times loses no turn that it told of, and leaves no half`, async (t) => {
+t.test(`R-063 a process that is killed ${ROUNDS} times loses no acknowledged turn and leaves no half`, async (t) => {
   t.setTimeout(LIMIT);
   const folder = t.testdir();
   const random = seeded(SEED);
   const journal = new Map(KEYS.map((key) => [key, 0]));
-  const told = new Set<string>();
-  const sum = { rounds: 0, acknowledged: 0, 'kept unacknowledged': 0, interrupted: 0, lost: 0, duplicated: 0 };
+  const recovered = new Set<string>();
+  const sum = { rounds: 0, acknowledged: 0, 'stored unacknowledged': 0, interrupted: 0, lost: 0, duplicated: 0 };
 
   for (let round = 1; round <= ROUNDS; round++) {
     for (const line of await killedChild(join(folder, 'sessions.db'), round, random)) {
@@ -59,8 +59,8 @@ t.test(`R-063 a process that is killed ${ROUNDS} times loses no turn that it tol
     const interrupted = await store.recover();
     sum.interrupted += interrupted.length;
     for (const { id, turnId, input } of interrupted) {
-      if (told.has(turnId)) t.fail(`${turnId} was told twice`);
-      told.add(turnId);
+      if (recovered.has(turnId)) t.fail(`${turnId} was recovered twice`);
+      recovered.add(turnId);
       t.match(
         input,
         [{ content: new RegExp(`^turn ${(await store.version(id)) + 1} message 1 of`) }],
@@ -70,16 +70,16 @@ t.test(`R-063 a process that is killed ${ROUNDS} times loses no turn that it tol
     for (const key of KEYS) {
       const acknowledged = journal.get(key) ?? 0;
       const { version, messages } = await store.load(session(key));
-      const turns = turnsIn(messages);
+      const turns = turnNumbers(messages);
       const expected = Array.from({ length: version }, (_, i) => i + 1);
       t.same(turns, expected, `round ${round}, ${key}: the turns from 1 to the version, in order and whole`);
       t.ok(
         version === acknowledged || version === acknowledged + 1,
-        `round ${round}, ${key}: ${acknowledged} acknowledged, ${version} kept`,
+        `round ${round}, ${key}: ${acknowledged} acknowledged, ${version} stored`,
       );
       sum.lost += Math.max(0, acknowledged - new Set(turns).size);
       sum.duplicated += turns.length - new Set(turns).size;
-      sum['kept unacknowledged'] += version - acknowledged;
+      sum['stored unacknowledged'] += version - acknowledged;
       await store.commit(session(key), { expected: version, messages: turnNumber(version + 1) });
       journal.set(key, version + 1);
     }
@@ -89,5 +89,5 @@ t.test(`R-063 a process that is killed ${ROUNDS} times loses no turn that it tol
   }
   t.comment(JSON.stringify(sum));
   t.match(sum, { rounds: ROUNDS, lost: 0, duplicated: 0 });
-  t.ok(sum.acknowledged > ROUNDS && sum.interrupted > 0, 'the children had something to lose');
+  t.ok(sum.acknowledged > ROUNDS && sum.interrupted > 0, 'the children had turns to lose');
 });

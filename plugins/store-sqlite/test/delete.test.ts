@@ -1,12 +1,12 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { ManualClock } from '@plugboard/kernel/testing';
 import t from 'tap';
-import { Sweeper } from '../src/sweeper.js';
-import { ANNA, DAY, HOUR, OWNER, openStore, pass, session, turn } from './opened.js';
+import { Sweeper } from '../src/database/sweeper.js';
+import { ANNA, DAY, HOUR, OWNER, openStore, pass, session, turn } from './open-store.js';
 
 const count = (database: DatabaseSync, table: string) => database.prepare(`SELECT count(*) AS n FROM ${table}`).get()?.n;
 
-t.test('a long session is gone at once when it is deleted, and its rows follow in small steps, beginning soon', async (t) => {
+t.test('deletes a long session at once and its messages soon after, in small steps', async (t) => {
   const { store, database, clock, close } = openStore(t.testdir());
   t.teardown(close);
   await store.commit(ANNA, { expected: 0, messages: Array.from({ length: 600 }, (_, n) => turn(n)).flat() });
@@ -27,7 +27,7 @@ t.test('a long session is gone at once when it is deleted, and its rows follow i
   t.match(await store.load(ANNA), { version: 3, messages: turn(7) });
 });
 
-t.test('a session that was deleted before the file was closed is swept when it is opened again', async (t) => {
+t.test('sweeps a session that was deleted before a restart', async (t) => {
   const folder = t.testdir();
   const first = openStore(folder);
   await first.store.commit(ANNA, { expected: 0, messages: turn(1) });
@@ -40,7 +40,7 @@ t.test('a session that was deleted before the file was closed is swept when it i
   t.equal(count(database, 'message'), 0);
 });
 
-t.test('forgets the version of a deleted session after 30 days, in small steps', async (t) => {
+t.test('deletes tombstones after 30 days, in small steps', async (t) => {
   const { store, database, clock, close } = openStore(t.testdir());
   t.teardown(close);
   const ids = Array.from({ length: 150 }, (_, n) => session(`s${n}`));
@@ -58,7 +58,7 @@ t.test('forgets the version of a deleted session after 30 days, in small steps',
   t.equal(count(database, 'tombstone'), 1);
 });
 
-t.test('a summary goes with the session that expires', async (t) => {
+t.test('deletes the summary of an expired session', async (t) => {
   const { store, database, clock, close } = openStore(t.testdir(), { ttl: DAY });
   t.teardown(close);
   await store.create(ANNA, { metadata: { topic: 'rain' }, messages: turn(1) });
@@ -72,7 +72,7 @@ t.test('a summary goes with the session that expires', async (t) => {
   t.same(await store.list(OWNER.project, { limit: 10, order: 'asc' }), []);
 });
 
-t.test('goes on sweeping where something is deleted while a step is on its way, and not after it was stopped', async (t) => {
+t.test('sweeps again if something was deleted during a step, but not after it was stopped', async (t) => {
   const clock = new ManualClock();
   const steps: PromiseWithResolvers<boolean>[] = [];
   const sweeper = new Sweeper(
@@ -92,7 +92,7 @@ t.test('goes on sweeping where something is deleted while a step is on its way, 
   sweeper.wake();
   await end(false);
   clock.advance(50);
-  t.equal(steps.length, 2, 'the first may not have seen it');
+  t.equal(steps.length, 2, 'the first step may have missed it');
   await end(true);
   sweeper.wake();
   clock.advance(50);

@@ -2,13 +2,13 @@ import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { VersionConflict } from '@plugboard/kernel';
 import t from 'tap';
-import { GroupCommit } from '../src/group-commit.js';
-import { openFile } from '../src/open-file.js';
-import { ANNA, kept, openStore, session, turn } from './opened.js';
+import { GroupCommit } from '../src/database/group-commit.js';
+import { openDatabase } from '../src/database/open-database.js';
+import { ANNA, loaded, openStore, session, turn } from './open-store.js';
 
 const PAGE = 4_096;
 
-t.test('commits that come at once are written together, and each fails on its own', async (t) => {
+t.test('commits concurrent turns in one transaction; each can fail on its own', async (t) => {
   const { store, path, close } = openStore(t.testdir());
   t.teardown(close);
   await store.commit(ANNA, { expected: 0, messages: turn(1) });
@@ -22,11 +22,11 @@ t.test('commits that come at once are written together, and each fails on its ow
   t.ok(results.every(({ status }) => status === 'fulfilled'));
   const pages = (statSync(`${path}-wal`).size - before) / PAGE;
   t.ok(pages < keys.length, `64 commits wrote ${pages.toFixed(0)} pages: each page once`);
-  t.same(await kept(store, ANNA), { version: 1, messages: turn(1) });
+  t.same(await loaded(store, ANNA), { version: 1, messages: turn(1) });
 });
 
-t.test('waits for the disk only where something must survive a power cut', async (t) => {
-  const { database } = openFile(join(t.testdir(), 'sessions.db'));
+t.test('syncs to disk only what must survive a power failure', async (t) => {
+  const { database } = openDatabase(join(t.testdir(), 'sessions.db'));
   t.teardown(() => database.close());
   const writes = new GroupCommit(database);
   const level = () => database.prepare('PRAGMA synchronous').get()?.synchronous;
@@ -37,8 +37,8 @@ t.test('waits for the disk only where something must survive a power cut', async
   t.equal(await writes.write(false, level), NORMAL);
 });
 
-t.test('takes back what a job did that fails half-way', async (t) => {
-  const { database } = openFile(join(t.testdir(), 'sessions.db'));
+t.test('rolls back a job that fails half-way', async (t) => {
+  const { database } = openDatabase(join(t.testdir(), 'sessions.db'));
   t.teardown(() => database.close());
   database.exec('CREATE TABLE list (n INTEGER)');
   const writes = new GroupCommit(database);
@@ -64,8 +64,8 @@ t.test('takes back what a job did that fails half-way', async (t) => {
   );
 });
 
-t.test('tells everyone where not even a transaction can begin', async (t) => {
-  const { database } = openFile(join(t.testdir(), 'sessions.db'));
+t.test('rejects every write if no transaction can begin', async (t) => {
+  const { database } = openDatabase(join(t.testdir(), 'sessions.db'));
   t.teardown(() => database.close());
   const writes = new GroupCommit(database);
   database.exec('BEGIN');

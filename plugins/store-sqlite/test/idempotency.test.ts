@@ -1,29 +1,29 @@
 import type { IdempotencyRecord } from '@plugboard/kernel';
 import t from 'tap';
-import { DAY, HOUR, openStore } from './opened.js';
+import { DAY, HOUR, openStore } from './open-store.js';
 
-function answer(key: string, text = 'answer'): IdempotencyRecord {
+function record(key: string, text = 'answer'): IdempotencyRecord {
   return { key: { project: 'acme', route: '/v1/chat/completions', key }, fingerprint: 'f1', result: { text } };
 }
 
-t.test('keeps 100,000 idempotency keys, and then forgets the oldest', async (t) => {
+t.test('keeps 100,000 idempotency records and deletes the oldest beyond that', async (t) => {
   const { store, database, close } = openStore(t.testdir());
   t.teardown(close);
-  await Promise.all(Array.from({ length: 100_000 }, (_, n) => store.idempotency.put(answer(`${n}`))));
-  await store.idempotency.put(answer('99999', 'once more'));
-  t.ok(await store.idempotency.get(answer('0').key), 'a key that is put again is no further one');
-  await store.idempotency.put(answer('one more'));
-  t.equal(await store.idempotency.get(answer('0').key), undefined);
-  t.ok(await store.idempotency.get(answer('1').key));
+  await Promise.all(Array.from({ length: 100_000 }, (_, n) => store.idempotency.put(record(`${n}`))));
+  await store.idempotency.put(record('99999', 'once more'));
+  t.ok(await store.idempotency.get(record('0').key), 'a record that is replaced counts once');
+  await store.idempotency.put(record('one more'));
+  t.equal(await store.idempotency.get(record('0').key), undefined);
+  t.ok(await store.idempotency.get(record('1').key));
   t.equal(database.prepare('SELECT count(*) AS n FROM idempotency').get()?.n, 100_000);
 });
 
-t.test('deletes what has expired, in small steps', async (t) => {
+t.test('deletes expired records in small steps', async (t) => {
   const { store, database, clock, close } = openStore(t.testdir());
   t.teardown(close);
-  await Promise.all(Array.from({ length: 150 }, (_, n) => store.idempotency.put(answer(`${n}`))));
+  await Promise.all(Array.from({ length: 150 }, (_, n) => store.idempotency.put(record(`${n}`))));
   clock.advance(HOUR);
-  await store.idempotency.put(answer('late'));
+  await store.idempotency.put(record('late'));
   const left: unknown[] = [];
   for (const ms of [DAY - HOUR, 50]) {
     clock.advance(ms);
@@ -32,5 +32,5 @@ t.test('deletes what has expired, in small steps', async (t) => {
     left.push(database.prepare('SELECT count(*) AS n FROM idempotency').get()?.n);
   }
   t.same(left, [51, 1]);
-  t.ok(await store.idempotency.get(answer('late').key));
+  t.ok(await store.idempotency.get(record('late').key));
 });

@@ -4,16 +4,16 @@ import { DatabaseSync } from 'node:sqlite';
 import { conversationId, type SessionId } from '@plugboard/kernel';
 import { ManualClock } from '@plugboard/kernel/testing';
 import t from 'tap';
-import { ANNA, kept, OWNER, openStore, turn } from './opened.js';
+import { ANNA, loaded, OWNER, openStore, turn } from './open-store.js';
 
-/** When the sessions of the old files were used last, and some time after it. */
+/** The last use of the sessions in the old files, and a later time. */
 const ANNA_USED = 1_767_100_000_000;
 const OTHER_USED = 1_767_200_000_000;
 const LATER = 1_767_300_000_000;
 const OTHER: SessionId = { project: 'other', agent: 'a"b', key: "ẞ ';--" };
 const KEY = { project: 'acme', route: '/v1/chat/completions', key: 'once' };
 
-/** Makes a file of an earlier schema, as the plugin left it then. */
+/** Creates a file of an earlier schema. */
 function oldFile(folder: string, schema: number): void {
   const database = new DatabaseSync(join(folder, 'sessions.db'));
   for (let n = 1; n <= schema; n++) database.exec(readFileSync(new URL(`fixtures/schema-${n}.sql`, import.meta.url), 'utf8'));
@@ -21,15 +21,15 @@ function oldFile(folder: string, schema: number): void {
 }
 
 for (const schema of [1, 2, 3]) {
-  t.test(`goes on with a file of schema ${schema}, and with all that it holds`, async (t) => {
+  t.test(`migrates a file of schema ${schema} with all its content`, async (t) => {
     const folder = t.testdir();
     oldFile(folder, schema);
     const { store, database, close } = openStore(folder, { clock: new ManualClock(LATER) });
     t.teardown(close);
     t.same(database.prepare('PRAGMA user_version').get(), { user_version: 4 });
-    t.same(await kept(store, ANNA), { version: 2, messages: [...turn(1), ...turn(2)] });
+    t.same(await loaded(store, ANNA), { version: 2, messages: [...turn(1), ...turn(2)] });
     t.same(await store.turns(ANNA, { limit: 1, order: 'desc' }), [{ turn: 2, messages: turn(2) }]);
-    t.same(await kept(store, OTHER), { version: 1, messages: [{ role: 'user', content: '漢字' }] });
+    t.same(await loaded(store, OTHER), { version: 1, messages: [{ role: 'user', content: '漢字' }] });
     t.strictSame(await store.info(ANNA), {
       id: ANNA,
       conversation: conversationId(ANNA),

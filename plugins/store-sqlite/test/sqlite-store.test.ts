@@ -4,14 +4,14 @@ import { SessionStores } from '@plugboard/kernel';
 import { ManualClock, pluginContract, sessionStoreContract, testContext } from '@plugboard/kernel/testing';
 import t from 'tap';
 import plugin from '../src/index.js';
-import { ANNA, OWNER, openStore, turn } from './opened.js';
+import { ANNA, OWNER, openStore, turn } from './open-store.js';
 
-t.test('keeps to the contract of plugins', async (t) => {
+t.test('fulfils the plugin contract', async (t) => {
   const folder = t.testdir();
   for (const c of pluginContract(plugin, { packageDir: new URL('..', import.meta.url), folder })) t.test(c.name, c.run);
 });
 
-t.test('keeps to the contract of session stores', async (t) => {
+t.test('fulfils the session store contract', async (t) => {
   const clock = new ManualClock();
   const root = t.testdir();
   let count = 0;
@@ -23,7 +23,7 @@ t.test('keeps to the contract of session stores', async (t) => {
   for (const c of sessionStoreContract(open, { clock, reopen })) await t.test(c.name, c.run);
 });
 
-t.test('makes the file beside the configuration, and the folders on the way to it, for the server alone', async (t) => {
+t.test('creates the file relative to the configuration, with its folders, for the server alone', async (t) => {
   const folder = t.testdir();
   const ctx = testContext(plugin, { folder, entry: 'sessions' });
   const path = join(folder, 'data', 'sessions.db');
@@ -36,7 +36,7 @@ t.test('makes the file beside the configuration, and the folders on the way to i
   for (const file of [path, `${path}-wal`]) t.equal(statSync(file).mode & 0o777, 0o600, file.slice(folder.length));
 });
 
-t.test('leaves one file behind when it is stopped, and waits for nothing more', async (t) => {
+t.test('leaves one file and no timer behind when it stops', async (t) => {
   const clock = new ManualClock();
   const { store, path } = openStore(t.testdir(), { clock });
   const written = store.commit(ANNA, { expected: 0, messages: turn(1) });
@@ -45,7 +45,7 @@ t.test('leaves one file behind when it is stopped, and waits for nothing more', 
   t.throws(() => statSync(`${path}-wal`), { code: 'ENOENT' });
   t.equal(clock.pending, 0);
   for (const use of [() => store.load(ANNA), () => store.pendingToolCalls.save(OWNER, ['call_1'], []), () => store.recover()]) {
-    await t.rejects(async () => void (await use()), { code: 'not_open', message: /has not started yet, or was stopped/ });
+    await t.rejects(async () => void (await use()), { code: 'not_open', message: /has not started yet, or it has stopped/ });
   }
   t.match(await store.health(), { ok: false, reason: /is not open/ });
   store.stop();

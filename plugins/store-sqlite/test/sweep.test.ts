@@ -1,12 +1,12 @@
 import type { DatabaseSync } from 'node:sqlite';
 import t from 'tap';
-import { ANNA, DAY, HOUR, kept, OWNER, openStore, pass, session, turn } from './opened.js';
+import { ANNA, DAY, HOUR, loaded, OWNER, openStore, pass, session, turn } from './open-store.js';
 
 const MINUTE = 60_000;
 
 const count = (database: DatabaseSync, table: string) => database.prepare(`SELECT count(*) AS n FROM ${table}`).get()?.n;
 
-t.test('forgets a session when its last turn is `ttl` ago, and a turn that began is a use of it', async (t) => {
+t.test('expires a session `ttl` after its last turn; the begin of a turn counts as use', async (t) => {
   const { store, database, clock, close } = openStore(t.testdir(), { ttl: 2 * DAY });
   t.teardown(close);
   await store.commit(ANNA, { expected: 0, messages: turn(1) });
@@ -24,7 +24,7 @@ t.test('forgets a session when its last turn is `ttl` ago, and a turn that began
   t.equal(count(database, 'leftover'), 0);
 });
 
-t.test('deletes in small steps: a long session is gone at once, its rows follow, and its name is free meanwhile', async (t) => {
+t.test('expires a long session at once and its messages in small steps; its id is free meanwhile', async (t) => {
   const { store, database, clock, close } = openStore(t.testdir(), { ttl: DAY });
   t.teardown(close);
   await store.commit(ANNA, { expected: 0, messages: Array.from({ length: 1_200 }, (_, n) => turn(n)).flat() });
@@ -38,11 +38,11 @@ t.test('deletes in small steps: a long session is gone at once, its rows follow,
     left.push(count(database, 'message'));
   }
   t.same(left, [1_904, 1_404, 904, 404, 4]);
-  t.same(await kept(store, ANNA), { version: 1, messages: turn(7) });
-  t.same(await kept(store, session('ben')), { version: 1, messages: turn(1) });
+  t.same(await loaded(store, ANNA), { version: 1, messages: turn(7) });
+  t.same(await loaded(store, session('ben')), { version: 1, messages: turn(1) });
 });
 
-t.test('deletes parked messages after their hour, and interrupted turns after `ttl`', async (t) => {
+t.test('deletes pending tool calls after one hour and interrupted turns after `ttl`', async (t) => {
   const folder = t.testdir();
   const first = openStore(folder);
   await first.store.begin(ANNA, { turnId: 'turn_1', input: turn(1) });
@@ -64,7 +64,7 @@ t.test('deletes parked messages after their hour, and interrupted turns after `t
   t.equal(count(database, 'turn'), 0);
 });
 
-t.test('tries again later where it cannot delete, and says so', async (t) => {
+t.test('logs a failed sweep and retries', async (t) => {
   const { store, database, clock, logs, close } = openStore(t.testdir(), { ttl: HOUR });
   t.teardown(close);
   await store.commit(ANNA, { expected: 0, messages: turn(1) });
@@ -72,7 +72,7 @@ t.test('tries again later where it cannot delete, and says so', async (t) => {
   await pass(clock, 2 * HOUR);
   t.match(logs.at(-1), {
     level: 'warn',
-    msg: 'could not delete what has expired; it is tried again later',
+    msg: 'could not delete expired rows; will retry',
     err: { code: 'sqlite' },
   });
   t.equal(await store.version(ANNA), 1);

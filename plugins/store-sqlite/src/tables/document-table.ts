@@ -2,7 +2,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import type { SessionId, StoredDocument } from '@plugboard/kernel';
 import { columns, prepareAll, type Statements } from './statements.js';
 
-/** Texts that are kept with sessions. They go with their session: the row's foreign key sees to it. */
+/** The table of documents. A foreign key deletes them with their session. */
 export class DocumentTable {
   readonly #sql: Statements<keyof typeof SQL>;
 
@@ -10,7 +10,7 @@ export class DocumentTable {
     this.#sql = prepareAll(database, SQL);
   }
 
-  /** Nothing happens if there is no such session. */
+  /** Does nothing if there is no such session. */
   put(id: SessionId, name: string, text: string): void {
     this.#sql.put.run(name, text, ...columns(id));
   }

@@ -1,55 +1,55 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { SessionId, SessionInfo, SessionPage } from '@plugboard/kernel';
-import { badRow, StoreError } from './errors.js';
+import { badRow, StoreError } from '../errors/store-error.js';
+import { decodeMetadata } from '../json/metadata-json.js';
 import { columns, prepareAll, type Statements } from './statements.js';
-import { decodedMetadata } from './stored-metadata.js';
 
-/** What is known of sessions besides their messages, as it stands in the file. */
-export class FactFile {
+/** Reads the rows of sessions without their messages. */
+export class SessionInfoTable {
   readonly #path: string;
-  readonly #sql: Statements<keyof typeof FACT_SQL>;
+  readonly #sql: Statements<keyof typeof SESSION_INFO_SQL>;
 
   constructor(path: string, database: DatabaseSync) {
     this.#path = path;
-    this.#sql = prepareAll(database, FACT_SQL);
+    this.#sql = prepareAll(database, SESSION_INFO_SQL);
   }
 
-  of(id: SessionId): SessionInfo | undefined {
+  get(id: SessionId): SessionInfo | undefined {
     const row = this.#sql.byName.get(...columns(id));
-    return row && this.#info(row as unknown as FactRow);
+    return row && this.#info(row as unknown as InfoRow);
   }
 
   find(project: string, conversation: string): SessionInfo | undefined {
     const row = this.#sql.byConversation.get(project, conversation);
-    return row && this.#info(row as unknown as FactRow);
+    return row && this.#info(row as unknown as InfoRow);
   }
 
-  /** In the place of a session that cannot be read stands the error, and it does not count as one of the page. */
+  /** A session that cannot be read is returned as the error and does not count towards the limit. */
   list(project: string, { limit, order, after, user, agents }: SessionPage): readonly (SessionInfo | StoreError)[] {
-    const among = agents ? JSON.stringify(agents) : null;
-    const start = after === undefined ? ENDS[order] : this.#placeOf(project, after, among);
+    const allowed = agents ? JSON.stringify(agents) : null;
+    const start = after === undefined ? ENDS[order] : this.#position(project, after, allowed);
     if (!start) return [];
     const rows =
       user === undefined
-        ? this.#sql[order].iterate(project, ...start, among, among)
-        : this.#sql[`${order}OfUser`].iterate(project, user, ...start, among, among);
+        ? this.#sql[order].iterate(project, ...start, allowed, allowed)
+        : this.#sql[`${order}OfUser`].iterate(project, user, ...start, allowed, allowed);
     const page: (SessionInfo | StoreError)[] = [];
     let left = limit;
     for (const row of rows) {
       if (left === 0) break;
-      const found = this.#attempt(row as unknown as FactRow);
+      const found = this.#tryInfo(row as unknown as InfoRow);
       if (!(found instanceof StoreError)) left--;
       page.push(found);
     }
     return page;
   }
 
-  #placeOf(project: string, conversation: string, among: string | null): Place | undefined {
-    const row = this.#sql.place.get(project, conversation, among, among) as { created_at: number; id: number } | undefined;
+  #position(project: string, conversation: string, allowed: string | null): Position | undefined {
+    const row = this.#sql.position.get(project, conversation, allowed, allowed) as { created_at: number; id: number } | undefined;
     return row && [row.created_at, row.id];
   }
 
-  #attempt(row: FactRow): SessionInfo | StoreError {
+  #tryInfo(row: InfoRow): SessionInfo | StoreError {
     try {
       return this.#info(row);
     } catch (error) {
@@ -58,7 +58,7 @@ export class FactFile {
     }
   }
 
-  #info(row: FactRow): SessionInfo {
+  #info(row: InfoRow): SessionInfo {
     const { project, agent, key, conversation, user } = row;
     return {
       id: { project, agent, key },
@@ -67,20 +67,20 @@ export class FactFile {
       updatedAt: row.updated_at,
       turns: row.version - row.base,
       ...(user !== null && { user }),
-      metadata: decodedMetadata(row.metadata, (fault) => badRow(this.#path, `the metadata of session ${row.id}`, fault)),
+      metadata: decodeMetadata(row.metadata, (problem) => badRow(this.#path, `the metadata of session ${row.id}`, problem)),
     };
   }
 }
 
-/** Where a session stands in a list: when it was created, and its row. */
-type Place = readonly [createdAt: number, id: number];
+/** The position of a session in a list: its creation and its row. */
+type Position = readonly [createdAt: number, id: number];
 
-const ENDS: Readonly<Record<SessionPage['order'], Place>> = {
+const ENDS: Readonly<Record<SessionPage['order'], Position>> = {
   asc: [Number.MIN_SAFE_INTEGER, 0],
   desc: [Number.MAX_SAFE_INTEGER, 0],
 };
 
-interface FactRow {
+interface InfoRow {
   readonly id: number;
   readonly project: string;
   readonly agent: string;
@@ -95,15 +95,15 @@ interface FactRow {
 }
 
 const COLUMNS = 'id, project, agent, key, conversation, base, version, created_at, updated_at, user, metadata';
-/** Of these agents, or of all where there is no list of them. */
-const AMONG = '(? IS NULL OR agent IN (SELECT value FROM json_each(?)))';
-const ASC = `(created_at, id) > (?, ?) AND ${AMONG} ORDER BY created_at, id`;
-const DESC = `(created_at, id) < (?, ?) AND ${AMONG} ORDER BY created_at DESC, id DESC`;
+/** Only the given agents; all if the parameter is null. */
+const ALLOWED = '(? IS NULL OR agent IN (SELECT value FROM json_each(?)))';
+const ASC = `(created_at, id) > (?, ?) AND ${ALLOWED} ORDER BY created_at, id`;
+const DESC = `(created_at, id) < (?, ?) AND ${ALLOWED} ORDER BY created_at DESC, id DESC`;
 
-export const FACT_SQL = {
+export const SESSION_INFO_SQL = {
   byName: `SELECT ${COLUMNS} FROM session WHERE project = ? AND agent = ? AND key = ?`,
   byConversation: `SELECT ${COLUMNS} FROM session WHERE project = ? AND conversation = ?`,
-  place: `SELECT created_at, id FROM session WHERE project = ? AND conversation = ? AND ${AMONG}`,
+  position: `SELECT created_at, id FROM session WHERE project = ? AND conversation = ? AND ${ALLOWED}`,
   asc: `SELECT ${COLUMNS} FROM session WHERE project = ? AND ${ASC}`,
   desc: `SELECT ${COLUMNS} FROM session WHERE project = ? AND ${DESC}`,
   ascOfUser: `SELECT ${COLUMNS} FROM session WHERE project = ? AND user = ? AND ${ASC}`,

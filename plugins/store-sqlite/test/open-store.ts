@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import type { Clock, Message, SessionId, SessionStore } from '@plugboard/kernel';
 import { CapturedLog, ManualClock } from '@plugboard/kernel/testing';
-import { openFile } from '../src/open-file.js';
+import { openDatabase } from '../src/database/open-database.js';
 import { SqliteStore } from '../src/sqlite-store.js';
 
 export const HOUR = 60 * 60_000;
@@ -12,7 +12,7 @@ export const OWNER = { project: 'acme', agent: 'helper' };
 export const session = (key: string): SessionId => ({ ...OWNER, key });
 export const ANNA = session('anna');
 
-/** A turn that says which one it is. */
+/** A turn of two messages that contain its number. */
 export function turn(n: number, content = `question ${n}`): readonly Message[] {
   return [
     { role: 'user', content },
@@ -20,30 +20,29 @@ export function turn(n: number, content = `question ${n}`): readonly Message[] {
   ];
 }
 
-/** The conversation as it is loaded. */
-export async function kept(store: SessionStore, id: SessionId) {
+export async function loaded(store: SessionStore, id: SessionId) {
   const { version, messages } = await store.load(id);
   return { version, messages };
 }
 
-/** A store over a file in that folder, started, and what it works with. */
+/** Starts a store over a file in a folder. */
 export function openStore<C extends Clock = ManualClock>(folder: string, options: { clock?: C; ttl?: number } = {}) {
   const clock = options.clock ?? (new ManualClock() as Clock as C);
   const log = new CapturedLog();
   const path = join(folder, 'sessions.db');
   const opened: DatabaseSync[] = [];
   const store = new SqliteStore({ path, ttl: options.ttl ?? 30 * DAY, clock, log: log.logger(clock) }, (file) => {
-    const found = openFile(file);
+    const found = openDatabase(file);
     opened.push(found.database);
     return found;
   });
   store.start();
   const [database] = opened;
-  if (!database) throw new Error('the store has opened no file');
+  if (!database) throw new Error('the store opened no file');
   return { store, database, clock, path, logs: log.lines, close: () => store.stop() };
 }
 
-/** Lets the time pass, step by step, so that what a timer began is written before the next one comes. */
+/** Advances the clock step by step, so that what a timer started is written before the next one fires. */
 export async function pass(clock: ManualClock, ms: number, step = HOUR): Promise<void> {
   for (let passed = 0; passed < ms; passed += step) {
     clock.advance(step);

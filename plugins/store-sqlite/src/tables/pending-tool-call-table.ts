@@ -1,8 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { Clock, Message, PendingToolCallsOwner } from '@plugboard/kernel';
-import { badRow } from './errors.js';
-import { prepareAll, type Statements, stamp } from './statements.js';
-import { decodedList } from './stored-message.js';
+import { badRow } from '../errors/store-error.js';
+import { decodeMessageList } from '../json/message-json.js';
+import { prepareAll, type Statements, timestamp } from './statements.js';
 
 const HOUR = 60 * 60_000;
 
@@ -20,13 +20,13 @@ export class PendingToolCallTable {
 
   /** @param messages a list of messages as JSON. */
   save({ project, agent }: PendingToolCallsOwner, keys: readonly string[], messages: string): void {
-    const { lastInsertRowid } = this.#sql.save.run(messages, stamp(this.#clock) + HOUR);
+    const { lastInsertRowid } = this.#sql.save.run(messages, timestamp(this.#clock) + HOUR);
     for (const key of keys) this.#sql.saveKey.run(project, agent, key, lastInsertRowid);
   }
 
   load({ project, agent }: PendingToolCallsOwner, key: string): readonly Message[] | undefined {
-    const row = this.#sql.load.get(project, agent, key, stamp(this.#clock));
-    return row && decodedList(row.messages, (fault) => badRow(this.#path, `parked row ${row.id}`, fault));
+    const row = this.#sql.load.get(project, agent, key, timestamp(this.#clock));
+    return row && decodeMessageList(row.messages, (problem) => badRow(this.#path, `parked row ${row.id}`, problem));
   }
 }
 

@@ -1,17 +1,17 @@
 import type { Clock, InterruptedTurn, SessionId } from '@plugboard/kernel';
-import { badRow, StoreError } from './errors.js';
-import type { OpenedFile } from './open-file.js';
-import { columns, prepareAll, type Statements, stamp } from './statements.js';
-import { decodedList } from './stored-message.js';
+import type { OpenedDatabase } from '../database/open-database.js';
+import { badRow, StoreError } from '../errors/store-error.js';
+import { decodeMessageList } from '../json/message-json.js';
+import { columns, prepareAll, type Statements, timestamp } from './statements.js';
 
-/** Turns that run, and those that were interrupted, as they stand in the file. */
-export class BegunFile {
+/** The table of running and interrupted turns. */
+export class TurnTable {
   readonly #path: string;
   readonly #opening: number;
   readonly #clock: Clock;
   readonly #sql: Statements<keyof typeof SQL>;
 
-  constructor(path: string, { database, opening }: OpenedFile, clock: Clock) {
+  constructor(path: string, { database, opening }: OpenedDatabase, clock: Clock) {
     this.#path = path;
     this.#opening = opening;
     this.#clock = clock;
@@ -20,9 +20,9 @@ export class BegunFile {
 
   /** @param input a list of messages as JSON. */
   begin(id: SessionId, turnId: string, input: string): void {
-    const now = stamp(this.#clock);
+    const now = timestamp(this.#clock);
     this.#sql.begin.run(...columns(id), turnId, this.#opening, now, input);
-    this.#sql.useSession.run(now, ...columns(id)); // so that it is not swept while the turn runs
+    this.#sql.useSession.run(now, ...columns(id)); // so that it does not expire while the turn runs
   }
 
   end(id: SessionId, turnId: string): void {
@@ -30,14 +30,15 @@ export class BegunFile {
   }
 
   /**
-   * Marks the turns of dead processes as interrupted, and tells of each once: in the place of one whose input cannot be read stands the error.
-   * They stay in the file as long as a session would.
+   * Marks the turns of dead processes as interrupted and returns each once. A turn whose input cannot be read is returned as the error.
+   * The rows expire like sessions.
    */
   recover(): readonly (InterruptedTurn | StoreError)[] {
-    const rows = this.#sql.interrupt.all(stamp(this.#clock), this.#opening) as unknown as readonly (SessionId & InterruptedRow)[];
+    const rows = this.#sql.interrupt.all(timestamp(this.#clock), this.#opening) as unknown as readonly (SessionId &
+      InterruptedRow)[];
     return rows.map(({ project, agent, key, turn_id, rowid, input }) => {
       try {
-        const messages = decodedList(input, (fault) => badRow(this.#path, `the input of turn row ${rowid}`, fault));
+        const messages = decodeMessageList(input, (problem) => badRow(this.#path, `the input of turn row ${rowid}`, problem));
         return { id: { project, agent, key }, turnId: turn_id, input: messages };
       } catch (error) {
         if (error instanceof StoreError) return error;
@@ -46,9 +47,9 @@ export class BegunFile {
     });
   }
 
-  /** Whatever became of them. */
-  forgetAll(id: SessionId): void {
-    this.#sql.forget.run(...columns(id));
+  /** Deletes the turns of a session, running or interrupted. */
+  deleteAll(id: SessionId): void {
+    this.#sql.deleteAll.run(...columns(id));
   }
 }
 
@@ -64,5 +65,5 @@ const SQL = {
   end: 'DELETE FROM turn WHERE turn_id = ? AND project = ? AND agent = ? AND key = ? AND interrupted_at IS NULL',
   interrupt: `UPDATE turn SET interrupted_at = ? WHERE interrupted_at IS NULL AND opening < ?
     RETURNING rowid, project, agent, key, turn_id, input`,
-  forget: 'DELETE FROM turn WHERE project = ? AND agent = ? AND key = ?',
+  deleteAll: 'DELETE FROM turn WHERE project = ? AND agent = ? AND key = ?',
 } as const;

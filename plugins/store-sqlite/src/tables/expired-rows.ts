@@ -1,13 +1,13 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { Clock } from '@plugboard/kernel';
-import { prepareAll, type Statements, stamp } from './statements.js';
+import { prepareAll, type Statements, timestamp } from './statements.js';
 
-/** What one step deletes at most, of each kind. So many rows take a few milliseconds, in which nothing else runs. */
+/** Maximum number of rows of each kind that one step deletes. That takes a few milliseconds, during which nothing else runs. */
 const STEP_ROWS = 100;
 const STEP_MESSAGES = 500;
 
-/** What is in the file and in nobody's reach any more. */
-export class ExpiredFile {
+/** Deletes expired rows and the messages of deleted sessions. */
+export class ExpiredRows {
   readonly #clock: Clock;
   readonly #sql: Statements<keyof typeof SQL>;
 
@@ -17,11 +17,13 @@ export class ExpiredFile {
   }
 
   /**
-   * One small step of deleting what is older than `ttl` milliseconds. A session goes at once, and its messages step by step after it.
+   * One small step. An expired session is deleted at once and its messages step by step after it.
+   *
+   * @param ttl milliseconds that sessions and interrupted turns are kept.
    * @returns whether there may be more to delete.
    */
   sweep(ttl: number): boolean {
-    const now = stamp(this.#clock);
+    const now = timestamp(this.#clock);
     const sessions = this.#sql.expiredSessions.all(now - ttl, STEP_ROWS);
     for (const { id } of sessions) {
       this.#sql.addLeftover.run(id ?? null);
@@ -31,9 +33,9 @@ export class ExpiredFile {
     if (leftover !== null && this.#sql.deleteMessages.run(leftover, leftover, STEP_MESSAGES).changes < STEP_MESSAGES)
       this.#sql.deleteLeftover.run(leftover);
     const turns = this.#sql.deleteTurns.run(now - ttl, STEP_ROWS).changes;
-    const parked = this.#sql.deleteParked.run(now, STEP_ROWS).changes;
+    const pendingCalls = this.#sql.deletePendingCalls.run(now, STEP_ROWS).changes;
     const tombstones = this.#sql.deleteTombstones.run(now, STEP_ROWS).changes;
-    return leftover !== null || [sessions.length, turns, parked, tombstones].includes(STEP_ROWS);
+    return leftover !== null || [sessions.length, turns, pendingCalls, tombstones].includes(STEP_ROWS);
   }
 }
 
@@ -46,6 +48,6 @@ const SQL = {
     AND (turn, place) IN (SELECT turn, place FROM message WHERE session = ? ORDER BY turn, place LIMIT ?)`,
   deleteLeftover: 'DELETE FROM leftover WHERE session = ?',
   deleteTurns: 'DELETE FROM turn WHERE rowid IN (SELECT rowid FROM turn WHERE interrupted_at <= ? LIMIT ?)',
-  deleteParked: 'DELETE FROM parked WHERE id IN (SELECT id FROM parked WHERE expires_at <= ? LIMIT ?)',
+  deletePendingCalls: 'DELETE FROM parked WHERE id IN (SELECT id FROM parked WHERE expires_at <= ? LIMIT ?)',
   deleteTombstones: 'DELETE FROM tombstone WHERE id IN (SELECT id FROM tombstone WHERE expires_at <= ? LIMIT ?)',
 } as const;

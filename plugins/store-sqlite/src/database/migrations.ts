@@ -1,20 +1,20 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { conversationId } from '@plugboard/kernel';
 
-/** SQL, or more than SQL alone can do. */
-type Step = string | ((database: DatabaseSync) => void);
+/** SQL, or a function for what SQL alone cannot do. */
+type Migration = string | ((database: DatabaseSync) => void);
 
 /**
- * The steps from an empty file to the present schema. The file's `user_version` says how many it has had. A step that was released is
- * never changed: what must change is a new step at the end.
+ * The migrations from an empty file to the current schema. The file's `user_version` is the number of migrations it has had. A released
+ * migration never changes; a change of the schema is a new migration at the end.
  */
-export const STEPS: readonly Step[] = [
+export const MIGRATIONS: readonly Migration[] = [
   `
-  -- How often the file was opened: what began under an earlier number was begun by a process that is dead.
+  -- How many times the file was opened. A turn with an earlier number belongs to a dead process.
   CREATE TABLE opening (number INTEGER NOT NULL) STRICT;
   INSERT INTO opening VALUES (0);
 
-  -- Ids are never given twice, so that what is left of a deleted session cannot come to belong to another.
+  -- Ids are never reused, so that leftover messages of a deleted session cannot end up in another.
   CREATE TABLE session (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     project TEXT NOT NULL,
@@ -26,7 +26,7 @@ export const STEPS: readonly Step[] = [
   ) STRICT;
   CREATE INDEX session_by_use ON session (used_at);
 
-  -- Kept in the order in which they are read. The turn is the version that came of it.
+  -- Stored in reading order. The column turn is the version that the turn led to.
   CREATE TABLE message (
     session INTEGER NOT NULL,
     turn INTEGER NOT NULL,
@@ -35,10 +35,10 @@ export const STEPS: readonly Step[] = [
     PRIMARY KEY (session, turn, place)
   ) STRICT, WITHOUT ROWID;
 
-  -- Sessions that are gone, but for their messages.
+  -- Deleted sessions whose messages are still to be deleted.
   CREATE TABLE leftover (session INTEGER PRIMARY KEY) STRICT;
 
-  -- Turns that run, and those that were interrupted; a turn that has ended leaves none.
+  -- Running and interrupted turns. A turn that ends is deleted.
   CREATE TABLE turn (
     project TEXT NOT NULL,
     agent TEXT NOT NULL,
@@ -68,11 +68,11 @@ export const STEPS: readonly Step[] = [
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX parked_key_by_parked ON parked_key (parked);
 
-  -- One row that is written to see whether there is room.
+  -- Written to find out whether the disk has space.
   CREATE TABLE probe (id INTEGER PRIMARY KEY, filler BLOB NOT NULL) STRICT;
   `,
   `
-  -- What was answered to requests that may be repeated. No answer: tools began, and nobody has said how the turn ended.
+  -- Answers to requests with an idempotency key. No answer: tools started to run and the outcome is unknown.
   CREATE TABLE idempotency (
     id INTEGER PRIMARY KEY,
     project TEXT NOT NULL,
@@ -87,7 +87,7 @@ export const STEPS: readonly Step[] = [
   `,
   addConversations,
   `
-  -- Texts that are kept with sessions, for example responses under their ids.
+  -- Documents of sessions, for example responses by their ids.
   CREATE TABLE document (
     id INTEGER PRIMARY KEY,
     session INTEGER NOT NULL REFERENCES session (id) ON DELETE CASCADE,
@@ -100,23 +100,23 @@ export const STEPS: readonly Step[] = [
   `,
 ];
 
-/** The third step. Of a session that was there before it, only its last use is known: so it counts as created and changed then. */
+/** The third migration. Of an older session only its last use is known, which becomes the time of its creation and change. */
 function addConversations(database: DatabaseSync): void {
   database.function('conversation_id', { deterministic: true }, (project, agent, key) =>
     conversationId({ project: String(project), agent: String(agent), key: String(key) }),
   );
   database.exec(`
-  -- The version at which the session began: its first turn is the one after it.
+  -- The version before the session's first turn.
   ALTER TABLE session ADD COLUMN base INTEGER NOT NULL DEFAULT 0;
   ALTER TABLE session ADD COLUMN conversation TEXT NOT NULL DEFAULT '';
   ALTER TABLE session ADD COLUMN created_at INTEGER NOT NULL DEFAULT 0;
   ALTER TABLE session ADD COLUMN updated_at INTEGER NOT NULL DEFAULT 0;
   ALTER TABLE session ADD COLUMN user TEXT;
-  -- A JSON object of texts.
+  -- A JSON object of strings.
   ALTER TABLE session ADD COLUMN metadata TEXT NOT NULL DEFAULT '{}';
   UPDATE session SET conversation = conversation_id(project, agent, key), created_at = used_at, updated_at = used_at;
 
-  -- The agent stands at the end, so that sessions of others are passed over without a look at them.
+  -- The agent is the last column, so that a filter by agent needs no look at the table.
   CREATE UNIQUE INDEX session_by_conversation ON session (conversation);
   CREATE INDEX session_by_creation ON session (project, created_at, id, agent);
   CREATE INDEX session_by_user ON session (project, user, created_at, id, agent) WHERE user IS NOT NULL;
@@ -127,7 +127,7 @@ function addConversations(database: DatabaseSync): void {
     text TEXT NOT NULL
   ) STRICT;
 
-  -- Of sessions that were deleted: the version from which one that begins anew under the name goes on.
+  -- Deleted sessions: the version from which a new session with the same id continues.
   CREATE TABLE tombstone (
     id INTEGER PRIMARY KEY,
     project TEXT NOT NULL,

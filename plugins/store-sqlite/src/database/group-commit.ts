@@ -10,10 +10,9 @@ interface Write {
 type Outcome = { readonly value: unknown } | { readonly error: unknown };
 
 /**
- * Writes that come within one tick share one transaction, and so one wait for the disk. Each of them has a savepoint, and fails on its own.
+ * Group commit: writes of one tick share one transaction, and so one `fsync`. Each has a savepoint and can fail on its own.
  *
- * Where something fails that takes the whole transaction with it (a full disk), each of the writes is tried again alone, so that
- * a large one does not cost the small ones their turns.
+ * If the transaction fails as a whole (a full disk), each write is retried alone, so that one large write does not fail the small ones.
  */
 export class GroupCommit {
   readonly #database: DatabaseSync;
@@ -23,9 +22,9 @@ export class GroupCommit {
   readonly #save: StatementSync;
   readonly #rollbackToSave: StatementSync;
   readonly #release: StatementSync;
-  #waiting: Write[] = [];
-  #due: NodeJS.Immediate | undefined;
-  /** What `synchronous` stands at: FULL, as the file was opened. */
+  #queue: Write[] = [];
+  #scheduled: NodeJS.Immediate | undefined;
+  /** The current setting of `synchronous`: FULL when the file is opened. */
   #isDurable = true;
 
   constructor(database: DatabaseSync) {
@@ -39,28 +38,28 @@ export class GroupCommit {
   }
 
   /**
-   * Does the job inside a transaction, and resolves when that is written.
+   * Runs a job inside a transaction. Resolves when it is committed.
    *
-   * @param isDurable whether it must survive a power cut. Otherwise it survives the death of the process, and costs no wait for the disk.
-   * @param job writes, in one go. It is done again where the transaction was lost, and then finds the file as it was before.
+   * @param isDurable whether it must survive a power failure. Otherwise it survives a killed process only and waits for no `fsync`.
+   * @param job synchronous. Runs a second time if the transaction failed as a whole; the first run is then rolled back.
    */
   write<T>(isDurable: boolean, job: () => T): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>();
-    this.#waiting.push({ job, isDurable, resolve, reject });
-    this.#due ??= setImmediate(() => this.flush());
+    this.#queue.push({ job, isDurable, resolve, reject });
+    this.#scheduled ??= setImmediate(() => this.flush());
     return promise;
   }
 
-  /** Writes what waits, now. */
+  /** Commits everything in the queue now. */
   flush(): void {
-    clearImmediate(this.#due);
-    this.#due = undefined;
-    const group = this.#waiting;
-    this.#waiting = [];
+    clearImmediate(this.#scheduled);
+    this.#scheduled = undefined;
+    const group = this.#queue;
+    this.#queue = [];
     if (group.length > 0 && !this.#settle(group) && group.length > 1) for (const write of group) this.#settle([write]);
   }
 
-  /** @returns whether all know what became of them. Several do not where their transaction failed as a whole. */
+  /** @returns false if the transaction of several writes failed as a whole; they are still unsettled then. */
   #settle(group: readonly Write[]): boolean {
     try {
       const outcomes = this.#transaction(group);
@@ -76,7 +75,7 @@ export class GroupCommit {
   }
 
   #transaction(group: readonly Write[]): readonly Outcome[] {
-    this.#synchronise(group.some(({ isDurable }) => isDurable));
+    this.#setDurability(group.some(({ isDurable }) => isDurable));
     this.#begin.run();
     try {
       const outcomes = group.map(({ job }) => this.#attempt(job));
@@ -95,15 +94,15 @@ export class GroupCommit {
       this.#release.run();
       return { value };
     } catch (error) {
-      if (!this.#database.isTransaction) throw error; // SQLite has taken back everything
+      if (!this.#database.isTransaction) throw error; // SQLite has rolled back the whole transaction
       this.#rollbackToSave.run();
       this.#release.run();
       return { error };
     }
   }
 
-  /** Cannot be set within a transaction, and is parsed each time: so only where it changes. */
-  #synchronise(isDurable: boolean): void {
+  /** Sets the pragma before the transaction, and only when it changes, because it is parsed each time. */
+  #setDurability(isDurable: boolean): void {
     if (this.#isDurable === isDurable) return;
     this.#database.exec(`PRAGMA synchronous = ${isDurable ? 'FULL' : 'NORMAL'}`);
     this.#isDurable = isDurable;
