@@ -7,7 +7,8 @@ export const tokens = {
     import { AuthProviders, definePlugin } from '@plugboard/kernel';
     const scopes = ['chat', 'models:read'];
     const principals = {
-      'token-of-default': { project: 'default', scopes },
+      'token-of-default': { project: 'default', tokenId: 'default-1', scopes },
+      'other-of-default': { project: 'default', tokenId: 'default-2', scopes },
       'token-of-acme': { project: 'acme', scopes },
       'token-of-beta': { project: 'beta', scopes },
       'token-of-one-agent': { project: 'default', agents: ['assistant'], scopes },

@@ -1,0 +1,25 @@
+import { startServer } from '@plugboard/kernel/testing';
+import t from 'tap';
+import { TRANSPORTS } from '../support/world.js';
+
+const MODELS = 'models: { fast: { use: openai, baseUrl: "http://127.0.0.1:9/v1", model: m } }\n';
+
+t.test('an alias that refers to itself is an error with its place', async (t) => {
+  for (const [yaml, message] of [
+    [`${TRANSPORTS}agents: &a { one: *a }\n`, /plugboard\.yaml:8:21 .*the alias "a" refers to a value that contains it/],
+    [`${TRANSPORTS}plugins: &a [*a]\n`, /the alias "a" refers to a value that contains it/],
+    [
+      `${TRANSPORTS}agents:\n  a0: &a0 [x, x]\n${Array.from({ length: 20 }, (_, i) => `  a${i + 1}: &a${i + 1} [*a${i}, *a${i}]\n`).join('')}`,
+      /too many aliases/,
+    ],
+  ] as const) {
+    await t.rejects(startServer(yaml), { name: 'ConfigError', message });
+  }
+});
+
+t.test('an agent needs a name that a request can hold', async (t) => {
+  for (const name of ['""', '" "', '"\\t"', '" padded"', JSON.stringify('x'.repeat(257))]) {
+    const yaml = `${TRANSPORTS}${MODELS}agents: { ${name}: { model: fast } }\n`;
+    await t.rejects(startServer(yaml), { name: 'ConfigError', message: /the name of an agent/ }, name);
+  }
+});
