@@ -6,7 +6,7 @@ const MODELS = 'models: { fast: { use: openai, baseUrl: "http://127.0.0.1:9/v1",
 
 t.test('an alias that refers to itself is an error with its place', async (t) => {
   for (const [yaml, message] of [
-    [`${TRANSPORTS}agents: &a { one: *a }\n`, /plugboard\.yaml:8:21 .*the alias "a" refers to a value that contains it/],
+    [`${TRANSPORTS}agents: &a { one: *a }\n`, /plugboard\.yaml:8:19: the alias "a" refers to a value that contains it/],
     [`${TRANSPORTS}plugins: &a [*a]\n`, /the alias "a" refers to a value that contains it/],
     [
       `${TRANSPORTS}agents:\n  a0: &a0 [x, x]\n${Array.from({ length: 20 }, (_, i) => `  a${i + 1}: &a${i + 1} [*a${i}, *a${i}]\n`).join('')}`,

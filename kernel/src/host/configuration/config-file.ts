@@ -47,9 +47,19 @@ export class ConfigFile {
     this.#document = parseDocument(text, { lineCounter: this.#lines, prettyErrors: false, merge: true });
     const errors = untilLost([...this.#document.errors, ...this.#document.warnings]);
     const faults = errors.map((error) => this.#fault(error, text));
-    faults.push(...this.#danglingAliases());
-    this.broken = errors.some((error) => error.code !== 'DUPLICATE_KEY') || faults.length > errors.length;
-    this.content = this.broken ? null : this.#document.toJS();
+    faults.push(...this.#aliasFaults());
+    let broken = errors.some((error) => error.code !== 'DUPLICATE_KEY') || faults.length > errors.length;
+    let content: unknown = null;
+    try {
+      if (!broken) content = this.#document.toJS();
+    } catch (error) {
+      // The only fault left: aliases of aliases that would expand to a huge document.
+      if (!(error instanceof ReferenceError)) throw error;
+      broken = true;
+      faults.push({ path: [], position: this.#positionAt(0), message: 'too many aliases that refer to other aliases' });
+    }
+    this.broken = broken;
+    this.content = content;
     this.faults = faults;
   }
 
@@ -113,18 +123,19 @@ export class ConfigFile {
     return { path: this.#pathOfKey(offset), position, message: 'this key is written twice' };
   }
 
-  /** An alias that names no anchor would make the reading throw without a place. */
-  #danglingAliases(): TextFault[] {
+  /** Aliases without an anchor, and aliases inside of what they refer to: neither can be read as data. */
+  #aliasFaults(): TextFault[] {
     const faults: TextFault[] = [];
     visit(this.#document, {
-      Alias: (_, alias) => {
-        if (alias.resolve(this.#document) !== undefined) return;
+      Alias: (_, alias, ancestors) => {
         const position = this.#positionAt(alias.range?.[0] ?? 0);
-        faults.push({
-          path: [],
-          position,
-          message: `the alias *${alias.source} names no anchor; there is no &${alias.source} above it`,
-        });
+        const target = alias.resolve(this.#document);
+        if (target === undefined) {
+          const message = `the alias *${alias.source} names no anchor; there is no &${alias.source} above it`;
+          faults.push({ path: [], position, message });
+        } else if (ancestors.includes(target)) {
+          faults.push({ path: [], position, message: `the alias "${alias.source}" refers to a value that contains it` });
+        }
       },
     });
     return faults;

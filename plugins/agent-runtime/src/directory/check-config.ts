@@ -15,6 +15,8 @@ export function checkConfig(settings: RuntimeSettings, context: CheckContext): C
 
   for (const [name, agent] of Object.entries(settings.agents)) {
     const at = (...path: (string | number)[]) => ['agents', name, ...path];
+    const fault = nameFault(name);
+    if (fault !== undefined) problems.push({ path: at(), message: `the name of an agent ${fault}` });
     if (models.includes(name)) {
       problems.push({
         path: at(),
@@ -53,6 +55,16 @@ export function checkConfig(settings: RuntimeSettings, context: CheckContext): C
     }
   }
   return problems;
+}
+
+/** The longest name of an agent that a request may hold, in bytes of UTF-8. */
+const LONGEST_NAME = 256;
+
+/** Why no request could name the agent. */
+function nameFault(name: string): string | undefined {
+  if (name.trim() === '') return 'must not be blank';
+  if (name !== name.trim()) return 'must not begin or end with white space';
+  return Buffer.byteLength(name) > LONGEST_NAME ? `must not be longer than ${LONGEST_NAME} bytes` : undefined;
 }
 
 /** The entry of a tool pattern: `name`, `name/tool` or `name/*`. */
