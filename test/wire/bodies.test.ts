@@ -123,13 +123,35 @@ const faults: readonly [statement: string, ...cases: (readonly [body: unknown, e
     [saying('Hi', { max_completion_tokens: 0 }), at('max_completion_tokens', 'integer_below_min_value')],
   ],
   [
+    'C-173 a logit bias out of its range',
+    [
+      saying('Hi', { logit_bias: { 50256: 10000 } }),
+      { message: 'Logit bias value 10000.0 is invalid or outside of range [-100, 100]', param: 'logit_bias', code: null },
+    ],
+    [
+      saying('Hi', { logit_bias: { 1: -100.5 } }),
+      { message: 'Logit bias value -100.5 is invalid or outside of range [-100, 100]' },
+    ],
+  ],
+  [
+    'C-174 a metadata name that is too long',
+    [
+      saying('Hi', { metadata: { [`123${'x'.repeat(59)}345`]: 'v' } }),
+      {
+        message:
+          "Invalid property name in 'metadata': '123...345' is too long. Expected a string with maximum length 64, but got a string with length 65 instead.",
+        ...at(`metadata.123${'x'.repeat(59)}345`, 'property_name_above_max_length'),
+      },
+    ],
+  ],
+  [
     'C-038 more than four stop sequences',
     [saying('Hi', { stop: ['a', 'b', 'c', 'd', 'e'] }), at('stop', 'array_above_max_length')],
   ],
   [
     'C-039 metadata over its limits',
     [saying('Hi', { metadata: keys(17) }), at('metadata', 'object_above_max_properties')],
-    [saying('Hi', { metadata: { ['k'.repeat(65)]: 'v' } }), at('metadata', 'property_name_above_max_length')],
+    [saying('Hi', { metadata: { ['k'.repeat(65)]: 'v' } }), at(`metadata.${'k'.repeat(65)}`, 'property_name_above_max_length')],
     [
       saying('Hi', { metadata: { k: 'v'.repeat(600) } }),
       {
@@ -221,6 +243,13 @@ t.test('C-042 C-043 C-044 one choice, nulls and unknown fields are taken', async
   const extras = await app.chat(saying('Hi', { chat_id: '1', top_k: 40, reasoning: {}, provider: [], 'a b': 1 }));
   t.equal(answerOf(extras), 'Hi');
   t.equal(extras.headers.get('x-ignored-params'), 'chat_id, top_k, reasoning, provider, ?', 'and are named');
+});
+
+t.test('C-172 an empty list of stop sequences means none, and is not sent to the model', async (t) => {
+  const reply = await world.chat(saying('Hi', { stop: [] }));
+  t.equal(answerOf(reply), 'Hi');
+  t.notOk(reply.headers.has('x-ignored-params'));
+  t.notOk('stop' in world.asked);
 });
 
 t.test('C-025 a body of the limit is taken, and one over it is refused', async (t) => {

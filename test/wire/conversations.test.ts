@@ -103,7 +103,7 @@ t.test('what is wrong with a new conversation is a 400 that says where', async (
     [{ metadata: 'x' }, 'invalid_type', 'metadata'],
     [{ metadata: { a: 7 } }, 'invalid_type', 'metadata.a'],
     [{ metadata: { a: 'x'.repeat(513) } }, 'string_above_max_length', 'metadata.a'],
-    [{ metadata: { ['k'.repeat(65)]: '' } }, 'property_name_above_max_length', 'metadata'],
+    [{ metadata: { ['k'.repeat(65)]: '' } }, 'property_name_above_max_length', `metadata.${'k'.repeat(65)}`],
     [{ metadata: Object.fromEntries(Array.from({ length: 17 }, (_, i) => [i, ''])) }, 'object_above_max_properties', 'metadata'],
     [{ items: {} }, 'invalid_type', 'items'],
     [{ items: [...seed, { role: 'system', content: 'Be brief.' }] }, 'invalid_value', 'items[2].role'],

@@ -83,11 +83,25 @@ export function tooManyProperties(param: string, limit: number, count: number): 
   );
 }
 
+/** @param param the object that has the property; the error's own `param` includes the name (C-174). */
 export function propertyNameTooLong(param: string, name: string, limit: number): ProtocolError {
   return invalidRequest(
-    `Invalid property name in '${param}': '${clipped(name)}' is too long. Expected a string with maximum length ${limit}, but got a string with length ${characters(name)} instead.`,
-    { param, code: 'property_name_above_max_length' },
+    `Invalid property name in '${param}': '${ends(name)}' is too long. Expected a string with maximum length ${limit}, but got a string with length ${characters(name)} instead.`,
+    { param: `${param}.${name}`, code: 'property_name_above_max_length' },
   );
+}
+
+/** The first three and the last three characters. */
+function ends(name: string): string {
+  const first = Array.from(name.slice(0, 6)).slice(0, 3);
+  const last = Array.from(name.slice(-6)).slice(-3);
+  return `${first.join('')}...${last.join('')}`;
+}
+
+/** A value of `logit_bias` outside of its range, in the reference's words: always with a decimal point (C-173). */
+export function logitBiasOutOfRange(value: number): ProtocolError {
+  const shown = Number.isInteger(value) ? value.toFixed(1) : String(value);
+  return invalidRequest(`Logit bias value ${shown} is invalid or outside of range [-100, 100]`, { param: 'logit_bias' });
 }
 
 /** `'a', 'b', and 'c'`. */

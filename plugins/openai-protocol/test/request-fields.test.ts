@@ -65,7 +65,7 @@ t.test('C-039 metadata has at most 16 pairs, names of 64 and values of 512 chara
   );
   t.match(
     refusal(() => metadataOf({ ['x'.repeat(65)]: '' })),
-    { param: 'metadata', code: 'property_name_above_max_length' },
+    { param: `metadata.${'x'.repeat(65)}`, code: 'property_name_above_max_length' },
   );
   t.match(
     refusal(() => metadataOf({ a: 1 })),

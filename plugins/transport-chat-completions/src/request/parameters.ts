@@ -33,6 +33,9 @@ const SAMPLING = new Set([
 /** Fields that fit one model call and not an agent's many: they go to raw models only. */
 const RAW_ONLY = new Set(['logit_bias', 'prediction', 'prompt_cache_options']);
 
+/** An empty list of stop sequences is accepted, and means none (C-172). */
+const isNoStop = (name: string, value: unknown) => name === 'stop' && Array.isArray(value) && value.length === 0;
+
 /** Fields that mean something only beside tools that the caller brought. */
 const BESIDE_TOOLS = new Set(['tool_choice', 'parallel_tool_calls']);
 
@@ -65,7 +68,7 @@ export function parametersOf(
   const params: Record<string, unknown> = {};
   const ignored: string[] = [];
   for (const [name, value] of Object.entries(request)) {
-    if (SERVED.has(name) || isServedHere(name, passesTools, keySources)) continue;
+    if (SERVED.has(name) || isServedHere(name, passesTools, keySources) || isNoStop(name, value)) continue;
     if (reachesModel(name, request, target, passesTools)) params[name] = value;
     else if (ignored.length < MOST_IGNORED && !saysNothing(name, value, request)) ignored.push(headerSafe(name));
   }

@@ -107,7 +107,6 @@ export const requestSchema: SchemaObject = object(
     stop: {
       title: 'one of a string or array of strings',
       type: ['string', 'array'],
-      minItems: 1,
       maxItems: 4,
       items: text,
     },

@@ -1,4 +1,11 @@
-import { checkAgentName, faultOf, invalidRequest, type ProtocolError, unsupportedValue } from '@plugboard/openai-protocol';
+import {
+  checkAgentName,
+  faultOf,
+  invalidRequest,
+  logitBiasOutOfRange,
+  type ProtocolError,
+  unsupportedValue,
+} from '@plugboard/openai-protocol';
 import { Ajv, type DefinedError } from 'ajv';
 import type { CompletionRequest } from './request.js';
 import { requestSchema } from './request-schema.js';
@@ -26,9 +33,15 @@ export function parseRequest(body: unknown): CompletionRequest {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) throw unreadable();
   const present = Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null));
   checkModel(present.model);
-  if (!matches(present)) throw faultOf(matches.errors?.[0] as DefinedError, present);
+  if (!matches(present)) throw schemaError(matches.errors?.[0] as DefinedError, present);
   checkCapabilities(present);
   return present;
+}
+
+function schemaError(error: DefinedError, body: object): ProtocolError {
+  const isLogitBias =
+    error.instancePath.startsWith('/logit_bias/') && (error.keyword === 'minimum' || error.keyword === 'maximum');
+  return isLogitBias ? logitBiasOutOfRange(error.data as number) : faultOf(error, body);
 }
 
 function checkModel(model: unknown): void {
