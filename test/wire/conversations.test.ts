@@ -303,19 +303,26 @@ t.test('images can be added where the agent’s model sees them', async (t) => {
 t.test('outputs of a caller’s tools can be added to the turn that waits for them', async (t) => {
   const { id } = await caller.create({ agent: 'seeing', id: 'waiting' });
   app.models.enqueue({ toolCalls: [clockCall, { id: 'call_2', name: 'weather', arguments: {} }] });
-  await app.chat({ model: 'seeing', messages: [{ role: 'user', content: 'Rain?' }], tools: [weather], session_id: 'waiting' });
+  const asked = await app.chat({
+    model: 'seeing',
+    messages: [{ role: 'user', content: 'Rain?' }],
+    tools: [weather],
+    session_id: 'waiting',
+  });
+  const [{ id: callId }] = (asked.body as { choices: [{ message: { tool_calls: [{ id: string }] } }] }).choices[0].message
+    .tool_calls;
   t.strictSame(
     (await caller.items(id)).map(({ type, call_id, status }) => [type, call_id, status]),
     [
       ['message', undefined, 'completed'],
       ['mcp_call', undefined, 'completed'],
-      ['function_call', 'call_2', 'completed'],
+      ['function_call', callId, 'completed'],
     ],
   );
   const wrong = await caller.post(`/${id}/items`, { items: [{ type: 'function_call_output', call_id: 'call_1', output: '' }] });
   t.match(errorOf(wrong), { param: 'items[0].call_id' });
-  good(await caller.post(`/${id}/items`, { items: [{ type: 'function_call_output', call_id: 'call_2', output: 'Rain' }] }));
-  t.match((await caller.items(id)).at(-1), { type: 'function_call_output', call_id: 'call_2', output: 'Rain' });
+  good(await caller.post(`/${id}/items`, { items: [{ type: 'function_call_output', call_id: callId, output: 'Rain' }] }));
+  t.match((await caller.items(id)).at(-1), { type: 'function_call_output', call_id: callId, output: 'Rain' });
 });
 
 t.test('C-005 single items cannot be deleted, and nothing else is opened', async (t) => {

@@ -169,7 +169,9 @@ t.test('C-060 a call that is forced on an agent that ignores the caller’s tool
   app.models.enqueue({ toolCalls: [{ id: 'call_9', name: 'weather', arguments: '{"city":"Rome"}' }] });
   const passed = await ask([user('Hi')], { model: 'handing', tools, tool_choice: 'required' });
   t.match(passed.body, {
-    choices: [{ message: { role: 'assistant', content: null, tool_calls: [call] }, finish_reason: 'tool_calls' }],
+    choices: [
+      { message: { role: 'assistant', content: null, tool_calls: [{ ...call, id: /^call_/ }] }, finish_reason: 'tool_calls' },
+    ],
   });
   t.match(app.asked, { tool_choice: 'required', tools: [{ function: { name: 'weather' } }] });
 });

@@ -55,7 +55,9 @@ t.test('C-066 the name of a raw model is one call of it, in the open and the def
     const reply = await ask('fast', token, { tools: [{ type: 'function', function: { name: 'f' } }] });
     t.match(reply.body, {
       model: 'fast',
-      choices: [{ message: { tool_calls: [{ id: 'call_1' }] }, finish_reason: 'tool_calls' }],
+      choices: [
+        { message: { tool_calls: [{ id: /^call_[0-9A-Za-z]{24}$/, function: { name: 'f' } }] }, finish_reason: 'tool_calls' },
+      ],
     });
     t.equal(app.models.requests.length, before + 1);
     t.match(app.asked, { model: 'big-1', messages: [{ role: 'user', content: 'Hi' }], tools: [{ function: { name: 'f' } }] });

@@ -114,11 +114,17 @@ export class ModelError extends Error {
   readonly retryable: boolean;
   /** The wait that the model server asked for, in milliseconds. */
   readonly retryAfter: number | undefined;
+  /** Whether the request is at fault and not the connection: other requests on it may well succeed. */
+  readonly isRequestFault: boolean;
 
   /** @param message shown to callers: says what happened, without keys or addresses. */
-  constructor(message: string, options: { retryable: boolean; retryAfter?: number | undefined; cause?: unknown }) {
+  constructor(
+    message: string,
+    options: { retryable: boolean; retryAfter?: number | undefined; isRequestFault?: boolean; cause?: unknown },
+  ) {
     super(message, { cause: options.cause });
     this.retryable = options.retryable;
     this.retryAfter = options.retryAfter;
+    this.isRequestFault = options.isRequestFault ?? false;
   }
 }

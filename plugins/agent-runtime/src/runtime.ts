@@ -186,8 +186,13 @@ export class Runtime implements AgentRuntime {
    */
   #runStateless(request: TurnRequest, idempotent: IdempotentTurn | undefined): AgentEvents {
     const abort = new AbortController();
-    const channel = new Channel<readonly AgentEvent[]>(CHANNEL_BATCHES, () => abort.abort(abandoned()));
-    const end = () => abort.abort(request.signal.reason instanceof TurnError ? request.signal.reason : abandoned());
+    // The answer of a turn with an idempotency key can be asked for again: it may go on without its reader.
+    const outlivesReader = idempotent !== undefined && request.target.onDisconnect === 'continue';
+    const leave = () => {
+      if (!outlivesReader) abort.abort(abandoned());
+    };
+    const channel = new Channel<readonly AgentEvent[]>(CHANNEL_BATCHES, leave);
+    const end = () => (request.signal.reason instanceof TurnError ? abort.abort(request.signal.reason) : leave());
     let settling: Timer | undefined;
     const over = () => {
       settling?.cancel();

@@ -68,7 +68,7 @@ t.test('tools run, and the model is told what they said, step after step', async
     ['started', 'step', 'text', 'usage', 'tool-call', 'tool-result', 'step', 'text', 'usage', 'finished'],
   );
   t.match(events[4], { name: 'add', arguments: '{"a":1,"b":2}', tool: { entry: 'add', name: 'only' } });
-  t.match(events[5], { id: 'call_add_0', content: '3', isError: false });
+  t.match(events[5], { id: 'call_000000000000000000000002', content: '3', isError: false });
   t.strictSame(model.asked[0]?.tools, [
     {
       name: 'add',
@@ -81,9 +81,11 @@ t.test('tools run, and the model is told what they said, step after step', async
     {
       role: 'assistant',
       content: 'Let me see.',
-      tool_calls: [{ id: 'call_add_0', type: 'function', function: { name: 'add', arguments: '{"a":1,"b":2}' } }],
+      tool_calls: [
+        { id: 'call_000000000000000000000002', type: 'function', function: { name: 'add', arguments: '{"a":1,"b":2}' } },
+      ],
     },
-    { role: 'tool', tool_call_id: 'call_add_0', content: '3' },
+    { role: 'tool', tool_call_id: 'call_000000000000000000000002', content: '3' },
   ]);
   t.match(endOf(events), { usage: { promptTokens: 20, completionTokens: 5 } }, 'C-078 usage sums all model calls');
 });
@@ -117,7 +119,7 @@ t.test('R-047 calls of one step run side by side, and their results keep the ord
   );
   t.match(
     events.find(({ type }) => type === 'tool-progress'),
-    { id: 'call_quick_1', message: 'half way', fraction: 0.5 },
+    { id: 'call_000000000000000000000003', message: 'half way', fraction: 0.5 },
   );
 });
 
@@ -181,8 +183,8 @@ t.test('R-040 R-042 whatever a tool or its arguments do wrong is told to the mod
     event.type === 'tool-result' ? [`${event.isError ? 'error' : 'ok'}: ${event.content}`] : [],
   );
   t.match(results, [
-    /^error: The arguments are not valid JSON/,
-    /^error: The arguments must be a JSON object/,
+    /^error: The arguments are not a valid JSON object: \{"n":/,
+    /^error: The arguments are not a valid JSON object: \[1\]/,
     /^error: The arguments do not match the tool's schema: \/n must be number/,
     'ok: fine',
     'error: The tool failed: no such city',
@@ -405,7 +407,12 @@ t.test(
     t.equal(model.asked[0]?.params.tool_choice, 'required');
     t.equal(model.asked[1]?.params.tool_choice, undefined, 'what must be called has been called');
 
-    const handed = { id: 'call_weather_1', type: 'function', function: { name: 'weather', arguments: '{}' } } as const;
+    const [called] = first.filter((event) => event.type === 'tool-call' && event.tool === undefined);
+    const handed = {
+      id: called?.type === 'tool-call' ? called.id : '',
+      type: 'function',
+      function: { name: 'weather', arguments: '{}' },
+    } as const;
     const back = [
       user('Hello'),
       { role: 'assistant', content: null, tool_calls: [handed] },
@@ -415,14 +422,14 @@ t.test(
     t.equal(textOfEvents(second), 'Sunny.');
     t.equal(ran, 2, 'each tool ran once');
     t.match(
-      model.asked[2]?.messages.map((message) => [message.role, message.role === 'tool' ? message.tool_call_id : message.content]),
+      model.asked[2]?.messages.map(({ role, content }) => [role, content]),
       [
         ['user', 'Hello'],
         ['assistant', null],
-        ['tool', 'call_own_0'],
+        ['tool', 'own 1'],
         ['assistant', null],
-        ['tool', 'call_own_0'],
-        ['tool', 'call_weather_1'],
+        ['tool', 'own 2'],
+        ['tool', 'sun'],
       ],
     );
 

@@ -273,12 +273,14 @@ t.test('a turn that waits for the caller’s results stays whole behind a summar
   const send = (...messages: Message[]) =>
     collect(scene.runtime.run(request(scene.target(), { clientTools, messages, session: { key: 's' } })));
   await send(user('one'));
-  t.match(endOf(await send(user('look'))), { reason: 'tool_calls' });
-  await send({ role: 'tool', tool_call_id: 'call_theirs_0', content: 'seen' });
+  const looked = await send(user('look'));
+  t.match(endOf(looked), { reason: 'tool_calls' });
+  const id = looked.flatMap((event) => (event.type === 'tool-call' ? [event.id] : []))[0] ?? '';
+  await send({ role: 'tool', tool_call_id: id, content: 'seen' });
   t.strictSame(scene.forSummaries().length, 1);
   t.match(scene.asked()[2], [
     behind('summary 1', 'look'),
-    { role: 'assistant', tool_calls: [{ id: 'call_theirs_0' }] },
+    { role: 'assistant', tool_calls: [{ id }] },
     { role: 'tool', content: 'seen' },
   ]);
   t.equal(scene.asked()[2]?.length, 3);

@@ -35,7 +35,7 @@ import { Recorder } from './answer/recorded-answer.js';
 import { type AnswerForm, repeated } from './answer/replay.js';
 import type { ChatCompletionsConfig } from './config.js';
 import { clientToolsOf } from './request/client-tools.js';
-import { conversationOf, textOnly } from './request/messages.js';
+import { assertText, conversationOf } from './request/messages.js';
 import { parametersOf } from './request/parameters.js';
 import { type NamedSession, sessionOf, sourcesBeside } from './request/session-key.js';
 import { parseRequest } from './request/validate.js';
@@ -92,14 +92,18 @@ export class ChatCompletions implements HttpRoute {
     const target = resolveAgent(this.#runtimes.one(), body.model, 'model', request.principal);
     const clientTools = clientToolsOf(body, target);
     const { params, ignored } = parametersOf(body, target, clientTools.length > 0, sources);
-    const messages = target.input.includes('image') ? conversation : textOnly(conversation, target.connection);
+    if (!target.input.includes('image')) {
+      // Of a session's request, only what follows the last answer is new.
+      const from = named ? conversation.findLastIndex(({ role }) => role === 'assistant') : 0;
+      assertText(conversation, target.connection, from);
+    }
     const session = named && (await this.#sessionOf(named, target, request));
     request.note({ agent: target.name, stream: encoder !== undefined, session_hash: session && hashed(session.key) });
 
     const turn: TurnRequest = {
       target,
       principal: request.principal,
-      messages,
+      messages: conversation,
       session,
       clientTools,
       params,

@@ -1,6 +1,6 @@
 import { ProtocolError } from '@plugboard/openai-protocol';
 import t from 'tap';
-import { conversationOf, textOnly } from '../src/request/messages.js';
+import { assertText, conversationOf } from '../src/request/messages.js';
 import { parseRequest } from '../src/request/validate.js';
 
 /** The kernel's messages of a request with these. */
@@ -165,46 +165,22 @@ t.test('a file by its id is refused: there is no file store', async (t) => {
   );
 });
 
-t.test('for a connection that takes text only', async (t) => {
-  t.test('text parts are joined, whatever else they carry, and a refusal is what was said', async (t) => {
-    const messages = conversation(
-      {
-        role: 'user',
-        content: [
-          { type: 'text', text: 'a', prompt_cache_breakpoint: { mode: 'explicit' } },
-          { type: 'text', text: 'b' },
-        ],
-      },
-      {
-        role: 'assistant',
-        content: [
-          { type: 'text', text: 'I ' },
-          { type: 'refusal', refusal: 'will not.' },
-        ],
-      },
-      { role: 'assistant', content: null, refusal: 'No.' },
-    );
-    t.same(textOnly(messages, 'fast'), [
-      { role: 'user', content: 'ab' },
-      { role: 'assistant', content: 'I will not.' },
-      { role: 'assistant', content: null, refusal: 'No.' },
-    ]);
-  });
-
-  t.test('the first part that is no text is refused by place', async (t) => {
-    const messages = conversation(
-      { role: 'user', content: 'Hi' },
-      { role: 'user', content: [{ type: 'text', text: 'a' }, IMAGE] },
-    );
-    t.same(
-      fault(() => textOnly(messages, 'fast')),
-      {
-        status: 400,
-        type: 'invalid_request_error',
-        message: "Invalid value: 'image_url'. The model connection 'fast' takes text only.",
-        param: 'messages[1].content[1]',
-        code: 'invalid_value',
-      },
-    );
-  });
+t.test('content that no connection takes is refused by its place, unless the session has it already', async (t) => {
+  const messages = conversation(
+    { role: 'user', content: 'Hi' },
+    { role: 'user', content: [{ type: 'text', text: 'a' }, IMAGE] },
+    { role: 'assistant', content: [{ type: 'refusal', refusal: 'No.' }] },
+    { role: 'user', content: 'Why?' },
+  );
+  t.same(
+    fault(() => assertText(messages, 'fast', 0)),
+    {
+      status: 400,
+      type: 'invalid_request_error',
+      message: "Invalid value: 'image_url'. The model connection 'fast' takes text only.",
+      param: 'messages[1].content[1]',
+      code: 'invalid_value',
+    },
+  );
+  t.doesNotThrow(() => assertText(messages, 'fast', 2));
 });

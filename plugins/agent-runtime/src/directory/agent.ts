@@ -123,10 +123,12 @@ export function rawModel(name: string, models: Extensions<ModelConnector>): Agen
 function connected(names: readonly string[], params: Readonly<Record<string, unknown>>, models: Extensions<ModelConnector>) {
   const connections = names.filter((name) => models.get(name) !== undefined);
   const first = models.get(connections[0] ?? '');
+  const takesImages = connections.some((name) => models.get(name)?.input.includes('image'));
   return {
     connections,
     connection: connections[0] ?? '',
-    input: first?.input ?? (['text'] as const),
+    // Each model call is made to fit its connection; what none of them takes is refused.
+    input: takesImages ? (['text', 'image'] as const) : (['text'] as const),
     contextWindow: first?.contextWindow ?? Number.POSITIVE_INFINITY,
     forwardsParam: (param: string) => !sets(params, param) && first?.supportsParam(param) === true,
   };

@@ -48,7 +48,10 @@ export function historyView(
     if (beside.tokens >= 0) return withSummary(summary, [...messages.slice(start), ...added]);
   }
   const start = newestTurns(messages, 0, added, budget);
-  if (start > 0 && policy === 'error') {
+  if (policy === 'error' && budget.tokens < 0) {
+    throw new TurnError('context_length_exceeded', 'The message exceeds the context window of the model.');
+  }
+  if (policy === 'error' && start > 0) {
     throw new TurnError(
       'context_length_exceeded',
       'The conversation exceeds the context window of the model; start a new session.',

@@ -1,9 +1,16 @@
-import type { Message, ToolDeclaration } from '@plugboard/kernel';
+import type { ContentPart, Message, RefusalPart, ToolDeclaration } from '@plugboard/kernel';
 
 /** Estimated bytes of JSON text per token. */
 const BYTES_PER_TOKEN = 4;
 
+/**
+ * Tokens of a part that is not text, whatever its bytes: about the most that providers count for an
+ * image of ordinary size, a minute of audio or video, and a document of a few pages.
+ */
+const PART_TOKENS: Readonly<Record<string, number>> = { image_url: 1_500, input_audio: 2_000, video_url: 4_000, file: 4_000 };
+
 const counted = new WeakMap<object, number>();
+const estimated = new WeakMap<object, number>();
 
 /** Bytes of a message, or of a list of tools, as JSON. Cached per object. */
 export function bytesOf(value: Message | readonly ToolDeclaration[]): number {
@@ -15,9 +22,20 @@ export function bytesOf(value: Message | readonly ToolDeclaration[]): number {
   return bytes;
 }
 
-/** Estimated tokens of a message or of a list of tools. */
+/** Estimated tokens of a message or of a list of tools. The data of images, audio and files is not text. */
 export function tokensOf(value: Message | readonly ToolDeclaration[]): number {
-  return Math.ceil(bytesOf(value) / BYTES_PER_TOKEN);
+  if (!('content' in value) || typeof value.content === 'string' || value.content === null) {
+    return Math.ceil(bytesOf(value) / BYTES_PER_TOKEN);
+  }
+  let tokens = estimated.get(value);
+  if (tokens === undefined) {
+    const parts: readonly (ContentPart | RefusalPart)[] = value.content;
+    const text = parts.filter(({ type }) => !(type in PART_TOKENS));
+    const media = parts.reduce((sum, { type }) => sum + (PART_TOKENS[type] ?? 0), 0);
+    tokens = estimate(JSON.stringify({ ...value, content: text })) + media;
+    estimated.set(value, tokens);
+  }
+  return tokens;
 }
 
 /** Estimated tokens of a text. */

@@ -85,7 +85,9 @@ export class SessionActor {
    */
   submit(turn: SessionTurn, signal: AbortSignal): AgentEvents {
     const duplicate =
-      turn.fingerprint === undefined ? undefined : this.#jobs().find((job) => job.turn.fingerprint === turn.fingerprint);
+      turn.fingerprint === undefined
+        ? undefined
+        : this.#jobs().find((job) => job.turn.fingerprint === turn.fingerprint && !job.abort.signal.aborted);
     if (duplicate)
       return (
         this.#read(duplicate, signal) ?? rejected(turn, busy('The same request is being answered, and too far on to be joined'))

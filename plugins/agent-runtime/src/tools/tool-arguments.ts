@@ -1,6 +1,9 @@
 import { parseJson, type Tool } from '@plugboard/kernel';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 
+/** The beginning of a result whose call has unreadable arguments. */
+export const INVALID_JSON = 'The arguments are not a valid JSON';
+
 /** Tool schemas come from many sources: unknown keywords and formats are ignored. */
 const ajv = new Ajv2020({ strict: false, allErrors: true, validateFormats: false, addUsedSchema: false, logger: false });
 
@@ -22,12 +25,12 @@ export function argumentsValidator(tool: Tool): ArgumentsValidator {
 function check(text: string, validate: ValidateFunction): ArgumentsResult {
   let input: unknown;
   try {
-    input = text.trim() === '' ? {} : parseJson(text);
+    input = isNothing(text) ? {} : parseJson(text);
   } catch {
-    return { fault: `The arguments are not valid JSON: ${text.slice(0, 200)}` };
+    return { fault: `${INVALID_JSON} object: ${text.slice(0, 200)}` };
   }
   if (typeof input !== 'object' || input === null || Array.isArray(input))
-    return { fault: 'The arguments must be a JSON object.' };
+    return { fault: `${INVALID_JSON} object: ${text.slice(0, 200)}` };
   try {
     if (validate(input)) return { input: input as Record<string, unknown> };
   } catch (error) {
@@ -35,4 +38,9 @@ function check(text: string, validate: ValidateFunction): ArgumentsResult {
   }
   const errors = (validate.errors ?? []).slice(0, 5).map((error) => `${error.instancePath || 'arguments'} ${error.message}`);
   return { fault: `The arguments do not match the tool's schema: ${errors.join('; ')}.` };
+}
+
+/** No arguments, as some models write them. */
+export function isNothing(text: string): boolean {
+  return text.trim() === '' || text.trim() === 'null';
 }

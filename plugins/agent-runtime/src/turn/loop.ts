@@ -1,4 +1,4 @@
-import type { Message, Turn } from '@plugboard/kernel';
+import type { IdSource, Message, Turn } from '@plugboard/kernel';
 import {
   type AgentEvent,
   addUsage,
@@ -20,9 +20,11 @@ import { RepeatGuard } from '../tools/repeat-guard.js';
 import type { ToolBatches } from '../tools/tool-batches.js';
 import type { Toolbox, Toolboxes } from '../tools/toolbox.js';
 import { type ModelCalls, modelFailed } from './model-calls.js';
+import { messagesFor } from './model-messages.js';
 import { StepReader } from './step-reader.js';
 
 export interface LoopDependencies {
+  readonly ids: IdSource;
   readonly models: ModelCalls;
   readonly toolboxes: Toolboxes;
   readonly tools: ToolBatches;
@@ -73,7 +75,7 @@ export async function* runLoop(agent: Agent, turn: Turn, deps: LoopDependencies)
       return yield [{ ...finished('length', usage), limit }];
     }
 
-    const asked = calls.map((call) => toolCall(call, isClientCall(call) ? undefined : toolbox));
+    const asked = calls.map((call) => toolCall(deps.ids, call, isClientCall(call) ? undefined : toolbox));
     transcript.add(asked);
     yield asked;
     const first = toolCalls;
@@ -142,7 +144,7 @@ function requestFor(
     if (step > 1 && forcesTool(name, turn.params[name])) continue;
     if (connector.supportsParam(name)) params[name] = turn.params[name];
   }
-  return { messages, tools, params, incremental: turn.incremental, headers };
+  return { messages: messagesFor(connector, messages), tools, params, incremental: turn.incremental, headers };
 }
 
 /** A caller's own system message takes the place of the agent's prompt. */
@@ -160,10 +162,11 @@ function assertDistinctTools(clientTools: readonly ToolDeclaration[], toolbox: T
   });
 }
 
-function toolCall(call: ModelToolCall, toolbox: Toolbox | undefined): TurnToolCall {
+/** Models repeat ids (`call_0` in every answer): a call gets an id of its own, which nobody can guess (S-43). */
+function toolCall(ids: IdSource, call: ModelToolCall, toolbox: Toolbox | undefined): TurnToolCall {
   const known = toolbox?.tools.get(call.name);
   const tool = toolbox ? { entry: known?.entry ?? '', name: known?.tool.name ?? call.name } : undefined;
-  return { type: 'tool-call', id: call.id, name: call.name, arguments: call.arguments, tool };
+  return { type: 'tool-call', id: `call_${ids.base62(24)}`, name: call.name, arguments: call.arguments, tool };
 }
 
 function finished(reason: TurnFinished['reason'], usage: TurnFinished['usage']): TurnFinished {

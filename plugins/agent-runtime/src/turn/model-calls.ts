@@ -62,7 +62,7 @@ export class ModelCalls {
         return { connection: name, first, rest };
       } catch (error) {
         if (signal.aborted || !(error instanceof ModelError)) throw error;
-        this.#recordFailure(name);
+        if (!error.isRequestFault) this.#recordFailure(name);
         this.log.warn({ connection: name, err: error }, 'a model connection failed');
         last = error;
       }

@@ -1,7 +1,6 @@
 import type {
   Clock,
   Extensions,
-  IdSource,
   Interceptor,
   Message,
   SessionStore,
@@ -22,12 +21,11 @@ import type { StoreCall } from '../sessions/store-call.js';
 import type { ConcurrencyLimiter } from './concurrency-limiter.js';
 import type { IdempotentTurn } from './idempotency.js';
 import { type LoopDependencies, runLoop } from './loop.js';
-import { expandPendingCalls, pendingCallIds, savePendingCalls } from './pending-tool-calls.js';
+import { PendingCalls } from './pending-tool-calls.js';
 import { summarize } from './summarize.js';
 
 export interface TurnDependencies extends LoopDependencies {
   readonly clock: Clock;
-  readonly ids: IdSource;
   readonly limiter: ConcurrencyLimiter;
   readonly stores: Extensions<SessionStore>;
   readonly interceptors: Extensions<Interceptor>;
@@ -76,30 +74,20 @@ async function* stateless(
   signal: AbortSignal,
   deps: TurnDependencies,
 ): AsyncGenerator<readonly AgentEvent[]> {
-  if (!mayLeavePendingCalls(agent, request))
-    return yield* intercepted(agent, makeTurn(agent, request, request.messages, signal, deps), idempotent, deps);
-
-  const store = deps.stores.one();
-  const owner = { project: request.principal.project, agent: agent.name };
-  const turn = makeTurn(
-    agent,
-    request,
-    await deps.storeCall(() => expandPendingCalls(store, owner, request.messages), 'pendingToolCalls.load'),
-    signal,
-    deps,
-  );
+  if (!mayMixCalls(agent)) {
+    yield* intercepted(agent, makeTurn(agent, request, request.messages, signal, deps), idempotent, deps);
+    return;
+  }
+  const pending = new PendingCalls(deps.stores.one(), agent.name, request.principal);
+  const messages = await deps.storeCall(() => pending.expand(request.messages), 'pendingToolCalls.load');
+  const turn = makeTurn(agent, request, messages, signal, deps);
   const transcript = new Transcript();
   const calls: AgentEvent[] = [];
   for await (const batch of intercepted(agent, turn, idempotent, deps)) {
     transcript.add(batch);
     calls.push(...batch.filter(({ type }) => type === 'tool-call'));
     if (batch.at(-1)?.type === 'finished') {
-      const handedOut = pendingCallIds(calls);
-      if (handedOut.length > 0)
-        await deps.storeCall(
-          () => savePendingCalls(store, owner, turn.messages, transcript.messages(), handedOut),
-          'pendingToolCalls.save',
-        );
+      await deps.storeCall(() => pending.save(messages, transcript.messages(), calls), 'pendingToolCalls.save');
     }
     yield batch;
   }
@@ -119,8 +107,9 @@ async function* inSession(
   const stored = await deps.storeCall(() => history.current(), 'load', id);
   assertNotFull(stored);
   const { system, added } = newMessages(stored.messages, request.messages);
-  const { declarations } = await deps.toolboxes.of(agent.tools, signal);
-  const budget = historyBudget(agent.history, tokensLeft(agent, request, [...system, ...added], declarations));
+  const toolbox = await deps.toolboxes.of(agent.tools, signal);
+  const tools = agent.clientTools === 'passthrough' ? [...toolbox.declarations, ...request.clientTools] : toolbox.declarations;
+  const budget = historyBudget(agent.history, tokensLeft(agent, request, [...system, ...added], tools));
   const view = historyView(stored, added, policy, budget);
   const turn = makeTurn(agent, request, [...system, ...view], signal, deps);
   await deps.storeCall(() => store.begin(id, { turnId: turn.id, input: added }), 'begin', id);
@@ -162,7 +151,9 @@ async function* inSession(
  */
 function tokensLeft(agent: Agent, request: TurnRequest, messages: readonly Message[], tools: readonly ToolDeclaration[]): number {
   const params = mergeParams(agent.params, request.params, false);
-  const answer = Number(params.max_completion_tokens ?? params.max_tokens ?? agent.contextWindow / 4);
+  const asked = Number(params.max_completion_tokens ?? params.max_tokens ?? agent.contextWindow / 4);
+  // A limit as large as the window does not mean that the answer will be that long.
+  const answer = Math.min(asked, agent.contextWindow / 2);
   const prompt = messages[0]?.role === 'system' ? 0 : estimate(agent.system ?? '');
   return messages.reduce((left, message) => left - tokensOf(message), agent.contextWindow - answer - prompt - tokensOf(tools));
 }
@@ -211,11 +202,9 @@ function makeTurn(
   };
 }
 
-/**
- * Calls for the caller and calls that run here can only mix where there are tools of both kinds.
- */
-function mayLeavePendingCalls(agent: Agent, request: TurnRequest): boolean {
-  return agent.tools.length > 0 && agent.clientTools === 'passthrough' && request.clientTools.length > 0;
+/** Whether calls for the caller and calls that run here can mix in one step. */
+function mayMixCalls(agent: Agent): boolean {
+  return agent.tools.length > 0 && agent.clientTools === 'passthrough';
 }
 
 function outOfTime(agent: Agent): TurnError {

@@ -134,11 +134,17 @@ export class Failures {
     if (isCredentials(cause, text)) return this.#credentials(status, text, options);
     const redirect = status < 400 ? ', a redirect: set baseUrl to its target' : '';
     const wait = retryAfter === undefined ? '' : ` and asks to wait ${Math.ceil(retryAfter / 1000)} s`;
-    return new ModelError(`the model server answered ${status}${redirect}${wait}${text === '' ? '.' : `: ${text}`}`, options);
+    return new ModelError(`the model server answered ${status}${redirect}${wait}${text === '' ? '.' : `: ${text}`}`, {
+      ...options,
+      isRequestFault: REQUEST_FAULTS.has(status),
+    });
   }
 
   #tooLong(how: string, text: string): ModelError {
-    return new ModelError(`the conversation is too long for the model; the model server ${how}: ${text}`, { retryable: false });
+    return new ModelError(`the conversation is too long for the model; the model server ${how}: ${text}`, {
+      retryable: false,
+      isRequestFault: true,
+    });
   }
 
   /** Model servers repeat parts of the key in such messages: they are for the log, not for callers. */
@@ -158,6 +164,9 @@ export class Failures {
     return clean.length > SHOWN ? `${clean.slice(0, SHOWN - 1)}…` : clean;
   }
 }
+
+/** Statuses that describe the request and not the connection. */
+const REQUEST_FAULTS: ReadonlySet<number> = new Set([400, 413, 415, 422]);
 
 interface Unreadable {
   readonly seen?: string | undefined;

@@ -1,5 +1,5 @@
 import type { AssistantMessage, ContentPart, Message, RefusalPart } from '@plugboard/kernel';
-import { invalidRequest, notText, textAt } from '@plugboard/openai-protocol';
+import { clipped, invalidRequest, notText, textAt } from '@plugboard/openai-protocol';
 import type { RequestMessage, RequestPart } from './request.js';
 
 /**
@@ -28,8 +28,21 @@ function messageOf(message: RequestMessage, i: number): Message {
   }
 }
 
+/** Results are paired with their calls by id. */
+function assertDistinctIds(calls: readonly { readonly id: string }[], i: number): void {
+  const ids = new Set<string>();
+  for (const [j, { id }] of calls.entries()) {
+    if (ids.has(id)) {
+      const param = `messages[${i}].tool_calls[${j}].id`;
+      throw invalidRequest(`Duplicate value for '${param}': two tool calls have the id '${clipped(id)}'.`, { param });
+    }
+    ids.add(id);
+  }
+}
+
 function assistantOf(message: Extract<RequestMessage, { role: 'assistant' }>, i: number): AssistantMessage {
   const { name, refusal, tool_calls, function_call, audio } = message;
+  assertDistinctIds(tool_calls ?? [], i);
   const beside = {
     ...nameOf(name),
     ...(refusal == null ? {} : { refusal }),
@@ -83,21 +96,16 @@ function joined(parts: readonly (RequestPart | RefusalPart)[]): string | undefin
 }
 
 /**
- * The same messages for a connection that takes nothing but text: their text parts are joined.
+ * Refuses content that no model connection of the agent takes. Each model call is made to fit its own connection.
  *
- * @throws ProtocolError 400 that names the first part of a user message that is no text.
+ * @param from the messages before it are not sent to a model: the session has them already.
+ * @throws ProtocolError 400 that names the first part that is not text.
  */
-export function textOnly(messages: readonly Message[], connection: string): readonly Message[] {
-  return messages.map((message, i) => {
-    if (message.content === null || typeof message.content === 'string') return message;
-    const parts: readonly (ContentPart | RefusalPart)[] = message.content;
-    const content = parts
-      .map((part, j) => {
-        if (part.type === 'text') return part.text;
-        if (part.type === 'refusal') return part.refusal;
-        throw notText(`messages[${i}].content[${j}]`, part.type, connection);
-      })
-      .join('');
-    return { ...message, content };
-  });
+export function assertText(messages: readonly Message[], connection: string, from: number): void {
+  for (const [i, { content }] of messages.entries()) {
+    if (i < from || content === null || typeof content === 'string') continue;
+    const parts: readonly (ContentPart | RefusalPart)[] = content;
+    const other = parts.findIndex(({ type }) => type !== 'text' && type !== 'refusal');
+    if (other >= 0) throw notText(`messages[${i}].content[${other}]`, parts[other]?.type ?? '', connection);
+  }
 }

@@ -1,0 +1,97 @@
+import type { AssistantMessage, ContentPart, Message, ModelConnector, RefusalPart, ToolMessage } from '@plugboard/kernel';
+import { INVALID_JSON, isNothing } from '../tools/tool-arguments.js';
+
+type ToolCall = NonNullable<AssistantMessage['tool_calls']>[number];
+
+/** A message in the forms that connections accept. Each form is made once, as long as the message is in memory. */
+interface Prepared {
+  /** With valid tool calls. */
+  readonly valid: Message;
+  /** The same as text only. Made when it is first needed. */
+  text?: Message;
+  /** What was wrong with the arguments of calls, by their ids. */
+  readonly faults: ReadonlyMap<string, string>;
+}
+
+const NO_FAULTS: ReadonlyMap<string, string> = new Map();
+const prepared = new WeakMap<Message, Prepared>();
+
+/**
+ * The conversation as a connection accepts it. Model servers refuse tool calls whose arguments are not
+ * a JSON object or whose name has other characters than letters, digits, `_` and `-`, and they refuse
+ * images where the model takes text only. Such calls are sent valid, with the fault in the result;
+ * images are replaced by a note. What the session keeps stays as it is.
+ */
+export function messagesFor(connector: ModelConnector, messages: readonly Message[]): readonly Message[] {
+  const textOnly = !connector.input.includes('image');
+  let faults = NO_FAULTS;
+  return messages.map((message) => {
+    const forms = prepare(message);
+    if (message.role === 'assistant') faults = forms.faults;
+    const fault = message.role === 'tool' ? faults.get(message.tool_call_id) : undefined;
+    if (fault !== undefined) return withFault(message as ToolMessage, fault);
+    if (!textOnly) return forms.valid;
+    forms.text ??= asText(forms.valid);
+    return forms.text;
+  });
+}
+
+function prepare(message: Message): Prepared {
+  const known = prepared.get(message);
+  if (known) return known;
+  const forms = message.role === 'assistant' && message.tool_calls ? withValidCalls(message, message.tool_calls) : undefined;
+  const result = forms ?? { valid: message, faults: NO_FAULTS };
+  prepared.set(message, result);
+  return result;
+}
+
+function withValidCalls(message: AssistantMessage, calls: readonly ToolCall[]): Prepared {
+  const faults = new Map<string, string>();
+  const valid = calls.map((call) => validCall(call, faults));
+  const isSame = valid.every((call, i) => call === calls[i]);
+  return { valid: isSame ? message : { ...message, tool_calls: valid }, faults: faults.size === 0 ? NO_FAULTS : faults };
+}
+
+/** The longest name of a function that providers take. */
+const MAX_NAME = 64;
+
+function validCall(call: ToolCall, faults: Map<string, string>): ToolCall {
+  if (call.type !== 'function') return call;
+  const { name, arguments: given } = call.function;
+  const validName = /^[a-zA-Z0-9_-]{1,64}$/.test(name) ? name : name.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, MAX_NAME) || '_';
+  const validArguments = isJsonObject(given) ? given : '{}';
+  if (validArguments !== given && !isNothing(given)) faults.set(call.id, `${INVALID_JSON} object: ${given.slice(0, 200)}`);
+  if (validName === name && validArguments === given) return call;
+  return { ...call, function: { ...call.function, name: validName, arguments: validArguments } };
+}
+
+function isJsonObject(text: string): boolean {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null && !Array.isArray(value);
+  } catch {
+    return false;
+  }
+}
+
+/** A result of this server says what was wrong already; one from the caller does not. */
+function withFault(message: ToolMessage, fault: string): ToolMessage {
+  const content = typeof message.content === 'string' ? message.content : message.content.map(textOfPart).join('');
+  return content.startsWith(INVALID_JSON) ? message : { ...message, content: `${fault}\n${content}` };
+}
+
+function asText(message: Message): Message {
+  const { content } = message;
+  if (typeof content === 'string' || content === null) return message;
+  const parts: readonly (ContentPart | RefusalPart)[] = content;
+  const isJoined = parts.every(({ type }) => type === 'text' || type === 'refusal');
+  return { ...message, content: parts.map(textOfPart).join(isJoined ? '' : '\n') } as Message;
+}
+
+function textOfPart(part: ContentPart | RefusalPart): string {
+  if (part.type === 'text') return part.text;
+  if (part.type === 'refusal') return part.refusal;
+  return `[${NOUNS[part.type] ?? 'content'} omitted: this model takes text only]`;
+}
+
+const NOUNS: Readonly<Record<string, string>> = { image_url: 'image', input_audio: 'audio', video_url: 'video', file: 'file' };
