@@ -246,10 +246,10 @@ t.test('C-042 C-043 C-044 one choice, nulls and unknown fields are taken', async
 });
 
 t.test('C-172 an empty list of stop sequences means none, and is not sent to the model', async (t) => {
-  const reply = await world.chat(saying('Hi', { stop: [] }));
+  const reply = await app.chat(saying('Hi', { stop: [] }));
   t.equal(answerOf(reply), 'Hi');
   t.notOk(reply.headers.has('x-ignored-params'));
-  t.notOk('stop' in world.asked);
+  t.notOk('stop' in app.asked);
 });
 
 t.test('C-025 a body of the limit is taken, and one over it is refused', async (t) => {
