@@ -67,10 +67,10 @@ t.test('a call of a name that no model server accepts is sent back with a valid 
 
 t.test("a malformed call of a caller's tool leaves the session usable", async (t) => {
   const server = await TestServer.start(t, PASSING);
-  server.models.enqueue({ toolCalls: [{ id: 'call_1', name: 'weather', arguments: '{"city": ' }] });
+  server.models.enqueue({ toolCalls: [{ id: 'call_1', name: 'weather', arguments: '{"city":' }] });
   const first = await server.chat(saying('Rain?', { session_id: 's', tools: [weather] }));
   const [call] = (first.body as { choices: [{ message: { tool_calls: Call[] } }] }).choices[0].message.tool_calls;
-  t.equal(call?.function.arguments, '{"city": ', 'the caller sees what the model said');
+  t.equal(call?.function.arguments, '{"city":', 'the caller sees what the model said');
   const results = [{ role: 'tool', tool_call_id: call?.id, content: 'which city?' }];
   const reply = await server.chat({ model: 'assistant', messages: results, session_id: 's', tools: [weather] });
   t.equal(reply.status, 200, reply.text);
