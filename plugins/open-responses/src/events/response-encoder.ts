@@ -1,4 +1,5 @@
 import { type AgentEvent, addUsage, type Target, type TurnText, type TurnToolCall, type Usage } from '@plugboard/kernel';
+import type { TurnFacts } from '@plugboard/openai-protocol';
 import { EventNumbers } from './event-numbers.js';
 import { FunctionCallItem } from './function-call-item.js';
 import { escapedText } from './json-text.js';
@@ -18,6 +19,8 @@ export interface EncoderOptions {
   readonly extensions: boolean;
   /** The `stream_id` of the request. */
   readonly streamId?: string | undefined;
+  /** Counts what the access log shows of the turn. */
+  readonly facts?: TurnFacts | undefined;
 }
 
 /**
@@ -42,6 +45,7 @@ export class ResponseEncoder {
   readonly #calls = new Map<string, McpCallItem>();
   #open: MessageItem | ReasoningItem | undefined;
   #usage: Usage | undefined;
+  #connection: string | undefined;
 
   constructor(head: ResponseHead, options: EncoderOptions) {
     this.id = head.id;
@@ -54,6 +58,11 @@ export class ResponseEncoder {
   /** Tokens of the model calls so far; undefined while no model server has reported any. */
   get usage(): Usage | undefined {
     return this.#usage;
+  }
+
+  /** The model connection that answered first; undefined while none has. */
+  get connection(): string | undefined {
+    return this.#connection;
   }
 
   /** Whether `svc:` events are sent. */
@@ -140,6 +149,8 @@ export class ResponseEncoder {
   #write(event: AgentEvent, out: string[]): void {
     switch (event.type) {
       case 'step':
+        this.#options.facts?.step();
+        this.#connection ??= event.connection;
         this.#closeText(out);
         break;
       case 'reasoning':
@@ -147,6 +158,7 @@ export class ResponseEncoder {
           this.#reasoning(out).add(JSON.stringify(event.text).slice(1, -1), out);
         break;
       case 'tool-call':
+        this.#options.facts?.toolCall();
         this.#closeText(out);
         this.#call(event, out);
         break;

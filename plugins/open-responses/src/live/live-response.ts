@@ -3,10 +3,12 @@ import {
   type AgentEvents,
   type Clock,
   type Failure,
+  failureOf,
   type Logger,
   type Timer,
   TurnError,
 } from '@plugboard/kernel';
+import type { TurnFacts } from '@plugboard/openai-protocol';
 import { type Outcome, outcomeOfFailure, outcomeOfFinish } from '../events/outcome.js';
 import type { ResponseEncoder } from '../events/response-encoder.js';
 import { EventBuffer } from './event-buffer.js';
@@ -23,8 +25,10 @@ const LAG_TO_RESUME = 16;
 /** What a live response is made of. */
 export interface LiveResponseOptions {
   readonly encoder: ResponseEncoder;
-  /** Whether it is stored: its events are kept for readers that come back, and its result outlives the connection. */
+  /** Whether it can be found again by its id. */
   readonly stored: boolean;
+  /** Whether it waits for a reader to come back after the last one has left. */
+  readonly resumable: boolean;
   /** Whether it runs to its end although nobody reads it. */
   readonly outlivesReaders: boolean;
   readonly session: LiveSession | undefined;
@@ -36,6 +40,8 @@ export interface LiveResponseOptions {
   observe?(batch: readonly AgentEvent[]): void;
   /** Called once, after the last event. */
   onEnd(end: ResponseEnd): void;
+  /** What the access log shows of the turn. */
+  readonly facts: TurnFacts;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -46,7 +52,7 @@ export interface LiveSession {
   readonly name: string;
   /** How many turns of it, as far as is known, are ahead. */
   readonly ahead: number;
-  /** The number that this turn will have in it. Asked for when the turn runs. */
+  /** The number that this turn will have in it. Called when the turn runs. */
   turn(): Promise<number>;
 }
 
@@ -69,6 +75,7 @@ export interface ResponseEnd {
 export class LiveResponse {
   readonly id: string;
   readonly stored: boolean;
+  readonly facts: TurnFacts;
   /** Resolved after the last event. */
   readonly ended: Promise<ResponseEnd>;
   readonly #options: LiveResponseOptions;
@@ -88,6 +95,7 @@ export class LiveResponse {
   constructor(options: LiveResponseOptions) {
     this.id = options.encoder.id;
     this.stored = options.stored;
+    this.facts = options.facts;
     this.#options = options;
     this.#encoder = options.encoder;
     const { promise, resolve } = Promise.withResolvers<ResponseEnd>();
@@ -99,6 +107,16 @@ export class LiveResponse {
   /** How it ended; undefined while it runs. */
   get end(): ResponseEnd | undefined {
     return this.#end;
+  }
+
+  /** The model connection that answered first; undefined while none has. */
+  get connection(): string | undefined {
+    return this.#encoder.connection;
+  }
+
+  /** The number that the next event will have. */
+  get nextSequence(): number {
+    return this.#buffer.end;
   }
 
   /** Characters of the events that are kept. */
@@ -126,7 +144,7 @@ export class LiveResponse {
     timer?.cancel();
     if (typeof known === 'object' && !known.done) {
       const [event] = known.value;
-      if (event?.type === 'failed' && event.failure.code !== 'context_length_exceeded') return event.failure;
+      if (event?.type === 'failed' && event.failure.code !== 'context_length_exceeded') return this.#refused(event.failure);
     }
     if (known === 'late') {
       this.#status = 'queued';
@@ -171,8 +189,8 @@ export class LiveResponse {
     try {
       this.#finish(await this.#run(first, iterator));
     } catch (error) {
-      this.#options.log.error({ err: error, response_id: this.id }, 'a response broke off');
-      const failure = { code: 'crashed', message: 'The response failed because of an internal error.', toolsRan: true } as const;
+      this.#options.log.error({ err: error, response_id: this.id }, 'a response failed');
+      const failure = failureOf(error, true);
       this.#finish(this.#ending(outcomeOfFailure(failure, this.#encoder.usage), failure));
     } finally {
       // An aborted turn may take a while to settle. Nobody waits for it here.
@@ -190,18 +208,22 @@ export class LiveResponse {
       this.#status = 'in_progress';
       this.#publish([this.#encoder.start()]);
     }
-    const turn = await this.#announce('running');
+    const turn = await this.#turn();
+    this.#announce('running', turn);
     for (; next !== 'aborted'; next = await this.#unlessAborted(iterator.next())) {
       if (next.done) throw new Error('the events of a turn ended without a terminal event');
       const batch = next.value;
       this.#options.observe?.(batch);
       this.#publish(this.#encoder.write(batch, this.#isPressed()));
       const last = batch.at(-1);
-      if (last?.type === 'finished') return this.#kept(outcomeOfFinish(last), turn);
+      if (last?.type === 'finished') {
+        this.facts.finished(last);
+        return this.#kept(outcomeOfFinish(last), turn);
+      }
       if (this.#abort.signal.aborted) break; // a turn reports that its reader has gone; why is known here
       if (last?.type === 'failed') {
         const outcome = outcomeOfFailure(last.failure, this.#encoder.usage);
-        if (turn !== undefined) await this.#announce('idle', turn);
+        this.#announce('idle', turn);
         return this.#ending(outcome, last.failure);
       }
       await this.#room();
@@ -225,7 +247,7 @@ export class LiveResponse {
       } as const;
       return this.#ending(outcomeOfFailure(failure, outcome.usage), failure);
     }
-    if (turn !== undefined) await this.#announce('idle', turn);
+    this.#announce('idle', turn);
     return ending;
   }
 
@@ -235,9 +257,20 @@ export class LiveResponse {
     return { outcome, response, failure };
   }
 
+  /** The turn was refused before it began: there is no response. */
+  #refused(failure: Failure): Failure {
+    this.#conclude({ outcome: outcomeOfFailure(failure, undefined), response: '', failure });
+    return failure;
+  }
+
   #finish(end: ResponseEnd): void {
     this.#publish([this.#encoder.terminal(end.outcome, end.response)]);
+    this.#conclude(end);
+  }
+
+  #conclude(end: ResponseEnd): void {
     this.#end = end;
+    if (end.failure) this.facts.failed(end.failure);
     this.#deserted?.cancel();
     for (const reader of this.#readers) reader.end();
     this.#readers.clear();
@@ -245,13 +278,17 @@ export class LiveResponse {
     this.#options.onEnd(end);
   }
 
-  /** `svc:session.state`, for connections that asked for it. @returns the number of the turn, where it was asked for. */
-  async #announce(state: 'running' | 'idle', known?: number): Promise<number | undefined> {
+  /** The number of the turn in its session, where somebody needs it. */
+  async #turn(): Promise<number | undefined> {
+    const { session, stored } = this.#options;
+    return session && (stored || this.#encoder.extensions) ? session.turn() : undefined;
+  }
+
+  /** `svc:session.state`, for connections that asked for it. */
+  #announce(state: 'running' | 'idle', turn: number | undefined): void {
     const { session } = this.#options;
-    if (!this.#encoder.extensions || !session) return undefined;
-    const turn = known ?? (await session.turn());
+    if (!this.#encoder.extensions || !session || turn === undefined) return;
     this.#publish([this.#encoder.sessionState(session.name, state, turn)]);
-    return turn;
   }
 
   #publish(events: readonly string[]): void {
@@ -301,7 +338,7 @@ export class LiveResponse {
     this.#readers.delete(reader);
     this.#progressed();
     if (this.#readers.size > 0 || this.#end || this.#options.outlivesReaders) return;
-    if (!this.stored) this.cancel();
+    if (!this.#options.resumable) this.cancel();
     else this.#deserted = this.#options.clock.after(RESUME_TIME, () => this.cancel());
   }
 }

@@ -35,6 +35,11 @@ export class EventReader {
     return this.#buffer.end - this.#next;
   }
 
+  /** Whether it has taken the last event. */
+  get isOver(): boolean {
+    return this.#ended && this.lag === 0;
+  }
+
   /** All events that are there, at least one; undefined at the end. One call at a time. */
   next(): Promise<readonly string[] | undefined> {
     if (this.lag > 0) return Promise.resolve(this.#take());

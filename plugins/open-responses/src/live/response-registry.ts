@@ -1,0 +1,63 @@
+import type { Clock, Principal } from '@plugboard/kernel';
+import type { LiveResponse } from './live-response.js';
+
+/** How long the events of a stored response are kept after its end (ms). */
+const KEPT_AFTER_END = 120_000;
+/** Characters of all events that are kept after the end of their responses. Beyond it, the oldest responses are forgotten first. */
+const MOST_KEPT = 64 * 1024 * 1024;
+
+interface Entry {
+  readonly response: LiveResponse;
+  readonly project: string;
+  readonly agent: string;
+}
+
+/** The responses that can be resumed and cancelled by their ids: stored ones that run, or ended a short while ago. */
+export class ResponseRegistry {
+  readonly #clock: Clock;
+  readonly #running = new Map<string, Entry>();
+  /** In the order in which they ended. */
+  readonly #ended = new Map<string, Entry & { readonly until: number }>();
+  #kept = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  add(response: LiveResponse, { project }: Principal, agent: string): void {
+    this.#running.set(response.id, { response, project, agent });
+  }
+
+  /** The response of that id, if the principal reaches it. */
+  find(id: string, { project, agents }: Principal): LiveResponse | undefined {
+    this.#forgetOld();
+    const entry = this.#running.get(id) ?? this.#ended.get(id);
+    if (!entry || entry.project !== project || agents?.includes(entry.agent) === false) return undefined;
+    return entry.response;
+  }
+
+  /** The response has ended. @param keepsEvents whether somebody may come back for its events. */
+  end(response: LiveResponse, keepsEvents: boolean): void {
+    const entry = this.#running.get(response.id);
+    this.#running.delete(response.id);
+    if (!entry || !keepsEvents) return;
+    this.#ended.set(response.id, { ...entry, until: this.#clock.monotonic() + KEPT_AFTER_END });
+    this.#kept += response.size;
+    this.#forgetOld();
+  }
+
+  forget(id: string): void {
+    const entry = this.#ended.get(id);
+    if (!entry) return;
+    this.#ended.delete(id);
+    this.#kept -= entry.response.size;
+  }
+
+  #forgetOld(): void {
+    const now = this.#clock.monotonic();
+    for (const [id, { until }] of this.#ended) {
+      if (until > now && this.#kept <= MOST_KEPT) return;
+      this.forget(id);
+    }
+  }
+}

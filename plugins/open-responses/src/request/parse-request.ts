@@ -1,0 +1,70 @@
+import {
+  checkAgentName,
+  emptyArray,
+  faultOf,
+  invalidRequest,
+  missingParameter,
+  type ProtocolError,
+  wrongType,
+} from '@plugboard/openai-protocol';
+import { Ajv, type DefinedError } from 'ajv';
+import type { ResponseRequest } from './request.js';
+import { requestSchema } from './request-schema.js';
+
+/** Compiled once, when the library is loaded. A test checks the schema itself. */
+const matches = new Ajv({
+  discriminator: true,
+  allowUnionTypes: true,
+  verbose: true,
+  meta: false,
+  validateSchema: false,
+  code: { optimize: false },
+}).compile<ResponseRequest>(requestSchema);
+
+/**
+ * Checks everything in a request that can be checked without knowing which agent answers.
+ *
+ * @throws ProtocolError 400 for the first fault.
+ */
+export function parseRequest(body: unknown): ResponseRequest {
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) throw unreadable();
+  const present = Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null));
+  const { model } = present;
+  if (model !== undefined && typeof model !== 'string') throw wrongType('model', 'a string', model);
+  if (model !== undefined) checkAgentName(model, 'model');
+  if (!matches(present)) throw faultOf(matches.errors?.[0] as DefinedError, present);
+  checkCapabilities(present);
+  return present;
+}
+
+function checkCapabilities(request: ResponseRequest): void {
+  const { input, background, prompt, generate, previous_response_id, conversation } = request;
+  if (background === true) {
+    throw unsupported(
+      'background',
+      "this server runs no responses in the background. Leave 'background' out; a stored response goes on for 30 s without its client, and can be resumed",
+    );
+  }
+  if (prompt !== undefined)
+    throw unsupported(
+      'prompt',
+      "this server has no prompt templates: an agent has its prompt in the configuration. Leave 'prompt' out",
+    );
+  if (previous_response_id !== undefined && conversation !== undefined) {
+    throw invalidRequest("Mutually exclusive parameters: send either 'previous_response_id' or 'conversation'.", {
+      param: 'previous_response_id',
+    });
+  }
+  if (generate === false) return;
+  if (input === undefined) throw missingParameter('input');
+  if (input.length === 0 && typeof input !== 'string') throw emptyArray('input');
+}
+
+/** @param why half a sentence that ends with the cure. */
+export function unsupported(param: string, why: string): ProtocolError {
+  return invalidRequest(`Unsupported parameter: ${why}.`, { param, code: 'unsupported_parameter' });
+}
+
+function unreadable(): ProtocolError {
+  return invalidRequest('We could not parse the JSON body of your request. (HINT: The body must be one JSON object.)');
+}

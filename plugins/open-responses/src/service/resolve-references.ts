@@ -1,0 +1,42 @@
+import type { Principal } from '@plugboard/kernel';
+import { invalidRequest } from '@plugboard/openai-protocol';
+import type { InputItem } from '../request/request.js';
+import { responseOfItem, type StoredResponses } from './stored-response.js';
+
+/**
+ * The items of a request with references replaced by the output items that they name. Only items of stored responses of the same project can be named.
+ *
+ * @throws ProtocolError 400 for a reference that leads nowhere. @throws TurnError
+ */
+export async function resolveReferences(
+  items: readonly InputItem[],
+  responses: StoredResponses,
+  principal: Principal,
+): Promise<readonly InputItem[]> {
+  if (!items.some(isReference)) return items;
+  const outputs = new Map<string, readonly InputItem[]>();
+  const outputOf = async (response: string): Promise<readonly InputItem[]> => {
+    const known = outputs.get(response);
+    if (known) return known;
+    const stored = await responses.get(response, principal);
+    const { output = [] } = stored ? (JSON.parse(stored.response) as { output?: readonly InputItem[] }) : {};
+    outputs.set(response, output);
+    return output;
+  };
+  const resolved: InputItem[] = [];
+  for (const [index, item] of items.entries()) {
+    if (!isReference(item)) {
+      resolved.push(item);
+      continue;
+    }
+    const response = typeof item.id === 'string' ? responseOfItem(item.id) : undefined;
+    const found = response && (await outputOf(response)).find(({ id }) => id === item.id);
+    if (!found) throw invalidRequest(`Item with id '${String(item.id)}' not found.`, { param: `input[${index}].id` });
+    resolved.push(found);
+  }
+  return resolved;
+}
+
+function isReference(item: InputItem): boolean {
+  return item?.type === 'item_reference';
+}

@@ -1,0 +1,110 @@
+import { hash } from 'node:crypto';
+import { type AnswerRecorder, type Extensions, failureOf, TurnError, type TurnIdempotency } from '@plugboard/kernel';
+import {
+  type LiveResponse,
+  type PlannedResponse,
+  parseRequest,
+  type ResponseRequest,
+  type ResponseService,
+} from '@plugboard/open-responses';
+import {
+  busyModeOf,
+  connectionHeader,
+  httpErrorOf,
+  idempotencyKeyOf,
+  ignoredHeader,
+  repeatRefusal,
+  requestFingerprint,
+  type StreamEncoder,
+} from '@plugboard/openai-protocol';
+import type { HttpReply, HttpRequest, HttpRoute } from '@plugboard/transport-http';
+import { ResponseRecorder, replyTo } from './recorded-response.js';
+import { encoderOf, JSON_HEADERS, streamReply } from './reply.js';
+
+/**
+ * `POST /v1/responses`, in the order in which things happen: the body is checked, the agent and what the response continues are found, a repeated request is recognised, and
+ * then the turn runs. Its events become one response object, or a stream.
+ */
+export class CreateResponse implements HttpRoute {
+  readonly method = 'POST';
+  readonly path = '/v1/responses';
+  readonly access = ['chat'] as const;
+  readonly body = 'json';
+  readonly startsWork = true;
+  readonly #service: () => ResponseService;
+  readonly #encoders: Extensions<StreamEncoder>;
+
+  constructor(service: () => ResponseService, encoders: Extensions<StreamEncoder>) {
+    this.#service = service;
+    this.#encoders = encoders;
+  }
+
+  /** @throws ProtocolError for what is wrong with the request, and for a turn that failed before the head of its answer was sent. */
+  async handle(request: HttpRequest): Promise<HttpReply> {
+    try {
+      return await this.#handle(request);
+    } catch (error) {
+      throw error instanceof TurnError ? httpErrorOf(failureOf(error, false), true) : error;
+    }
+  }
+
+  async #handle(request: HttpRequest): Promise<HttpReply> {
+    const body = parseRequest(request.body);
+    const repeatable = idempotencyKeyOf(request);
+    const encoder = body.stream === true ? encoderOf(this.#encoders, 'stream') : undefined;
+    const planned = await this.#plan(request, body, encoder !== undefined);
+    request.note({ agent: planned.target.name, stream: encoder !== undefined, response_id: planned.id });
+    if (repeatable === undefined) return this.#answer(request, planned, await planned.create(), encoder);
+
+    const key = { project: request.principal.project, route: this.path, key: repeatable };
+    const claimed = await this.#service().runtime.claim(key, requestFingerprint(request.body, planned.sessionKey));
+    if (claimed.kind === 'replay') return replyTo(claimed.text, encoder, ignoredHeader(planned.ignored));
+    if (claimed.kind !== 'new') throw repeatRefusal(claimed);
+    const recorder: AnswerRecorder = new ResponseRecorder(planned);
+    const idempotency: TurnIdempotency = { claim: claimed.claim, recorder };
+    return this.#answer(request, planned, await planned.create(idempotency), encoder);
+  }
+
+  #plan(request: HttpRequest, body: ResponseRequest, streams: boolean): Promise<PlannedResponse> {
+    const { principal, requestId, rawBody } = request;
+    return this.#service().plan(body, {
+      principal,
+      requestId,
+      busy: busyModeOf(request),
+      fingerprint: hash('sha256', JSON.stringify([principal.tokenId, principal.subject, rawBody]), 'base64'),
+      incremental: streams,
+      resumable: streams,
+      extensions: false,
+    });
+  }
+
+  async #answer(
+    request: HttpRequest,
+    planned: PlannedResponse,
+    live: LiveResponse,
+    encoder: StreamEncoder | undefined,
+  ): Promise<HttpReply> {
+    const headers = ignoredHeader(planned.ignored);
+    const note = () => request.note(live.facts.toNote());
+    const stop = () => {
+      if (request.signal.reason instanceof TurnError) live.cancel(request.signal.reason);
+      else if (!encoder) live.abandon();
+    };
+    if (request.signal.aborted) stop();
+    else request.signal.addEventListener('abort', stop, { once: true });
+    const refused = await live.open();
+    if (refused) {
+      note();
+      throw httpErrorOf(planned.failure(refused), planned.sessionKey !== undefined);
+    }
+    const reader = encoder && live.read(0);
+    if (encoder && reader) return streamReply(reader, encoder, headers, note);
+
+    const { outcome, response, failure } = await live.ended;
+    note();
+    if (failure && (outcome.status === 'failed' || outcome.reason === 'shutdown')) {
+      throw httpErrorOf(planned.failure(failure), planned.sessionKey !== undefined);
+    }
+    return { status: 200, headers: { ...JSON_HEADERS, ...headers, ...connectionHeader(live.connection) }, body: response };
+  }
+}

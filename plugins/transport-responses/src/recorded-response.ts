@@ -1,0 +1,78 @@
+import type { AgentEvent, AnswerRecorder, Failure } from '@plugboard/kernel';
+import { outcomeOfFinish, type PlannedResponse, ResponseEncoder, typeOfEvent } from '@plugboard/open-responses';
+import { type ErrorBody, httpErrorOf, ProtocolError, REPLAYED, type StreamEncoder } from '@plugboard/openai-protocol';
+import type { HttpReply } from '@plugboard/transport-http';
+import { JSON_HEADERS } from './reply.js';
+
+/** What a request was answered with, as it is kept until the request is repeated. */
+type RecordedResponse =
+  | { readonly response: object }
+  | { readonly status: number; readonly headers: Readonly<Record<string, string>>; readonly error: ErrorBody };
+
+/** Writes down the response that a turn makes, for a request that its client may repeat. */
+export class ResponseRecorder implements AnswerRecorder {
+  readonly #planned: PlannedResponse;
+  readonly #encoder: ResponseEncoder;
+  #text = '';
+
+  constructor(planned: PlannedResponse) {
+    this.#planned = planned;
+    const visibility = planned.target.toolVisibility;
+    this.#encoder = new ResponseEncoder(planned.head, { visibility, showsReasoning: planned.showsReasoning, extensions: false });
+  }
+
+  add(batch: readonly AgentEvent[]): void {
+    this.#encoder.write(batch, true);
+    const last = batch.at(-1);
+    if (last?.type === 'failed') this.#text = this.#failed(last.failure);
+    if (last?.type !== 'finished') return;
+    const outcome = outcomeOfFinish(last);
+    this.#encoder.close(outcome);
+    this.#text = `{"response":${this.#encoder.response(outcome, this.#planned.now())}}`;
+  }
+
+  text(): string {
+    if (this.#text === '') throw new Error('the answer of a turn was requested before its end');
+    return this.#text;
+  }
+
+  #failed(failure: Failure): string {
+    const { status, headers, body } = httpErrorOf(this.#planned.failure(failure), this.#planned.sessionKey !== undefined);
+    return JSON.stringify({ status, headers, error: body } satisfies RecordedResponse);
+  }
+}
+
+/** Answers a repeated request as the first one was answered. A stream is replayed as the events of a finished response. @throws ProtocolError for a recorded error. */
+export function replyTo(text: string, encoder: StreamEncoder | undefined, headers: Readonly<Record<string, string>>): HttpReply {
+  const recorded = JSON.parse(text) as RecordedResponse;
+  if ('error' in recorded) throw new ProtocolError(recorded.status, recorded.error, { ...recorded.headers, ...REPLAYED });
+  const { response } = recorded;
+  if (!encoder) return { status: 200, headers: { ...JSON_HEADERS, ...headers, ...REPLAYED }, body: JSON.stringify(response) };
+  return { status: 200, headers: { ...encoder.headers, ...headers, ...REPLAYED }, body: replayed(response, encoder) };
+}
+
+interface ReplayedResponse {
+  readonly status?: string;
+  readonly output?: readonly object[];
+}
+
+/** The response from its creation to its end, each item in one piece. */
+async function* replayed(response: ReplayedResponse, { before, after, done }: StreamEncoder): AsyncGenerator<string> {
+  const running = { ...response, status: 'in_progress', completed_at: null, output: [], usage: null, incomplete_details: null };
+  const items = (response.output ?? []).flatMap((item, output_index) => [
+    { type: 'response.output_item.added', output_index, item },
+    { type: 'response.output_item.done', output_index, item },
+  ]);
+  const events = [
+    { type: 'response.created', response: running },
+    { type: 'response.in_progress', response: running },
+    ...items,
+    { type: `response.${response.status}`, response },
+  ];
+  let frames = '';
+  for (const [sequence_number, { type, ...fields }] of events.entries()) {
+    const event = JSON.stringify({ type, sequence_number, ...fields });
+    frames += `event: ${typeOfEvent(event)}\n${before}${event}${after}`;
+  }
+  yield frames + done;
+}

@@ -1,0 +1,51 @@
+import type { Extensions } from '@plugboard/kernel';
+import { type EventReader, typeOfEvent } from '@plugboard/open-responses';
+import { invalidRequest, type StreamEncoder } from '@plugboard/openai-protocol';
+import type { HttpReply } from '@plugboard/transport-http';
+
+export const JSON_HEADERS = { 'content-type': 'application/json; charset=utf-8' } as const;
+
+/** The encoder for streams. @throws ProtocolError 400 where none is installed. */
+export function encoderOf(encoders: Extensions<StreamEncoder>, param: string): StreamEncoder {
+  const encoder = encoders.get('sse');
+  if (encoder) return encoder;
+  throw invalidRequest(
+    'This server does not stream: the plugin @plugboard/transport-sse is missing. Add `sse: {}` under `transports` in its configuration, or leave `stream` out.',
+    { param, code: 'unsupported_value' },
+  );
+}
+
+/** Sends the events of a response as they come. @param onEnd called when nothing more will be written. */
+export function streamReply(
+  reader: EventReader,
+  encoder: StreamEncoder,
+  headers: Readonly<Record<string, string>>,
+  onEnd: () => void,
+): HttpReply {
+  return {
+    status: 200,
+    headers: { ...encoder.headers, ...headers },
+    body: framesOf(reader, encoder, onEnd),
+    keepAlive: { every: encoder.keepAliveEvery, text: encoder.comment('keep-alive') },
+  };
+}
+
+/** One text for all events that are there: what came together leaves together. */
+async function* framesOf(reader: EventReader, encoder: StreamEncoder, onEnd: () => void): AsyncGenerator<string> {
+  const { before, after, done } = encoder;
+  try {
+    for (let events = await reader.next(); events !== undefined; events = await reader.next()) {
+      let frames = '';
+      for (const event of events) frames += `event: ${typeOfEvent(event)}\n${before}${event}${after}`;
+      if (reader.isOver) {
+        yield frames + done;
+        return;
+      }
+      yield frames;
+    }
+    yield done;
+  } finally {
+    reader.leave();
+    onEnd();
+  }
+}
