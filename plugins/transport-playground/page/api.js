@@ -2,10 +2,10 @@ import { endsTurn } from './turn.js';
 
 /** @typedef {import('./turn.js').ProtocolEvent} ProtocolEvent */
 
-/** Where the API is: the page is at `…/playground`, the API beside it, also behind a proxy that adds a prefix. */
+/** URL of the API. It is relative to the page, so that a proxy may add a prefix to both. */
 export const BASE = new URL('.', location.href);
 
-/** A request that was answered with an error, or not at all (status 0). */
+/** A failed request. `status` is 0 if the server did not answer. */
 export class ApiError extends Error {
   /** @param {number} status @param {string} message @param {string | null} code */
   constructor(status, message, code = null) {
@@ -17,9 +17,12 @@ export class ApiError extends Error {
 
 const TOKEN = 'plugboard.token';
 
-/** @typedef {(direction: 'in' | 'out' | 'http', label: string, note: string | number, data: object) => void} Note tells the event log */
+/**
+ * Adds an entry to the event log.
+ * @typedef {(direction: 'in' | 'out' | 'http', label: string, note: string | number, data: object) => void} Note
+ */
 
-/** Calls the API with the token of this tab. The token is in `sessionStorage` and nowhere else. */
+/** Sends requests with the token of this tab. The token is stored in `sessionStorage` and nowhere else. */
 export class Api {
   #note;
 
@@ -53,9 +56,9 @@ export class Api {
   }
 
   /**
-   * Sends a request and returns the reply once its head has come.
+   * Sends a request. Resolves when the head of the reply has arrived.
    * @param {string} method @param {string} path @param {object} [body] @param {AbortSignal} [signal]
-   * @throws {ApiError} where the status is not 2xx
+   * @throws {ApiError} if the status is not 2xx
    */
   async send(method, path, body, signal) {
     /** @type {Record<string, string>} */
@@ -63,8 +66,7 @@ export class Api {
     if (this.token !== '') headers.authorization = `Bearer ${this.token}`;
     if (body !== undefined) headers['content-type'] = 'application/json';
     const started = performance.now();
-    /** @param {number} status */
-    const done = (status) => {
+    const done = (/** @type {number} */ status) => {
       const ms = Math.round(performance.now() - started);
       if (path !== 'health') this.#note('http', `${method} /${path}`, status || 'failed', { method, path, status, ms, body });
     };
@@ -107,12 +109,12 @@ async function errorOf(reply) {
 }
 
 /**
- * Runs a turn over `POST /v1/chat/completions`, for servers without the live surface, and tells it in the events of the Responses protocol.
- * Tool calls do not show there.
+ * Runs a turn over `POST /v1/chat/completions`, for servers without the live surface. It emits events of the Responses
+ * protocol. Tool calls are not among them: a completion does not contain them.
  *
  * @param {Api} api @param {object} request the body, without `stream`
- * @param {(event: ProtocolEvent) => void} onEvent @param {AbortSignal} signal aborted to stop the turn
- * @throws {ApiError} where the request is refused or the stream breaks off
+ * @param {(event: ProtocolEvent) => void} onEvent @param {AbortSignal} signal stops the turn
+ * @throws {ApiError} if the request is refused
  */
 export async function runChat(api, request, onEvent, signal) {
   const body = { ...request, stream: true, stream_options: { include_usage: true } };
@@ -152,44 +154,35 @@ async function* eventData(body) {
   }
 }
 
-/** Why a turn could not be run or watched to its end. */
-export class LiveError extends Error {
-  /** @param {string} message @param {string | null} [code] */
-  constructor(message, code = null) {
-    super(message);
-    this.code = code;
-  }
-}
-
 /**
- * @typedef {object} Run a turn that is being run or watched
- * @property {object | undefined} create the message that begins it; undefined where it is only watched
+ * @typedef {object} Run a turn that is run or followed
+ * @property {object | undefined} create the message that starts it; undefined if it is only followed
  * @property {boolean} sent
- * @property {string} responseId empty until the server has accepted it
+ * @property {string} responseId empty until the server has accepted the message
  * @property {number} sequence of the last event
  * @property {boolean} cancelled
  * @property {(event: ProtocolEvent) => void} onEvent
  * @property {() => void} resolve
- * @property {(error: LiveError) => void} reject
+ * @property {(error: ApiError) => void} reject
  */
 
-/** Milliseconds before each attempt to connect again: the server keeps a turn for 30 s. */
+/** Delays before each reconnect, in milliseconds. The server keeps the turn of a lost connection for 30 s. */
 const RETRIES = [300, 1000, 2000, 4000, 8000, 12_000];
 
-/** Milliseconds between looks at whether the connection lives while a turn runs, and how long an answer may take. */
+/** Time between pings while a turn runs, in milliseconds. */
 const PING_INTERVAL = 15_000;
 
-/** Close codes after which connecting again is of no use: what was sent is wrong, or whoever sent it may not. */
+/** Close codes after which a reconnect cannot help: the message or the caller was refused. */
 const FINAL = [1003, 1008, 1009, 4401, 4403];
 
-/** Runs turns over the live WebSocket, one at a time. Reconnects and resumes where the connection breaks during a turn. */
+/** Runs turns over the live WebSocket, one at a time. If the connection breaks, it reconnects and resumes the turn. */
 export class Live {
   /** @type {WebSocket | undefined} */
   #socket;
   /** @type {Run | undefined} */
   #run;
   #attempts = 0;
-  #heard = 0;
+  #heardAt = 0;
   /** @type {ReturnType<typeof setInterval> | undefined} */
   #pings;
   #credential;
@@ -199,7 +192,7 @@ export class Live {
   idle = Promise.resolve();
 
   /**
-   * @param {() => Promise<string>} credential a token for the next connection; empty where the server is open
+   * @param {() => Promise<string>} credential returns a token for the next connection; empty if the server is open
    * @param {Note} note
    */
   constructor(credential, note) {
@@ -210,66 +203,60 @@ export class Live {
   /**
    * Runs a turn. Resolves after its last event.
    * @param {object} create the `response.create` message @param {(event: ProtocolEvent) => void} onEvent
-   * @returns {Promise<void>} @throws {LiveError} where the server did not accept it, or the connection was lost for good
+   * @throws {ApiError} if the server does not accept the message, or the connection is lost for good
    */
   run(create, onEvent) {
-    return this.#begin({ create, responseId: '', sequence: -1, onEvent });
+    return this.#start({ create, responseId: '', onEvent });
   }
 
   /**
-   * Watches a turn that an earlier connection began.
-   * @param {string} responseId @param {(event: ProtocolEvent) => void} onEvent @returns {Promise<void>} @throws {LiveError}
+   * Follows a turn that another connection started.
+   * @param {string} responseId @param {(event: ProtocolEvent) => void} onEvent @throws {ApiError} if it cannot be resumed
    */
   resume(responseId, onEvent) {
-    return this.#begin({ create: undefined, responseId, sequence: 0, onEvent });
+    return this.#start({ create: undefined, responseId, onEvent });
   }
 
-  /** Ends the turn that runs. Its last event still comes. */
+  /** Stops the running turn. Its last event follows. */
   cancel() {
     const run = this.#run;
     if (!run) return;
     run.cancelled = true;
-    if (!run.sent && run.responseId === '') return this.#fail(new LiveError('Stopped.', 'cancelled'));
-    if (run.responseId !== '') this.#send({ type: 'response.cancel', response_id: run.responseId });
+    if (run.responseId !== '') this.#sendCancel(run);
+    else if (!run.sent) this.#fail('Stopped.', 'cancelled');
   }
 
-  /** Closes the connection: the next turn makes a new one. */
+  /** Closes the connection. The next turn opens a new one. */
   close() {
     const socket = this.#socket;
     this.#socket = undefined;
     socket?.close(1000);
   }
 
-  /** @param {Pick<Run, 'create' | 'responseId' | 'sequence' | 'onEvent'>} fields @returns {Promise<void>} */
-  #begin(fields) {
+  /** @param {Pick<Run, 'create' | 'responseId' | 'onEvent'>} fields @returns {Promise<void>} */
+  #start(fields) {
     const { promise, resolve, reject } = Promise.withResolvers();
-    this.#run = { ...fields, sent: false, cancelled: false, resolve: () => resolve(undefined), reject };
+    this.#run = { ...fields, sequence: 0, sent: false, cancelled: false, resolve: () => resolve(undefined), reject };
     this.#attempts = 0;
     this.idle = promise.catch(() => undefined);
     this.#pings = setInterval(() => this.#ping(), PING_INTERVAL);
     if (this.#socket?.readyState === WebSocket.OPEN) this.#sendRun();
-    else void this.#connect();
+    else if (!this.#socket) void this.#connect();
     return promise;
   }
 
   async #connect() {
-    /** @type {string} */
-    let token;
-    try {
-      token = await this.#credential();
-    } catch (error) {
-      return this.#fail(new LiveError(/** @type {Error} */ (error).message));
-    }
-    if (!this.#run) return; // stopped meanwhile
     const url = new URL('v1/live', BASE);
     url.protocol = url.protocol.replace('http', 'ws');
-    const protocols = token === '' ? ['responses'] : ['responses', `openai-insecure-api-key.${token}`];
     /** @type {WebSocket} */
     let socket;
     try {
-      socket = new WebSocket(url, protocols);
-    } catch {
-      return this.#fail(new LiveError('This token has characters that a browser cannot send over a WebSocket.'));
+      const token = await this.#credential();
+      if (!this.#run) return;
+      socket = new WebSocket(url, token === '' ? ['responses'] : ['responses', `openai-insecure-api-key.${token}`]);
+    } catch (error) {
+      // the browser's own message repeats the token
+      return this.#fail(error instanceof ApiError ? error.message : 'This token cannot be sent over a WebSocket.');
     }
     this.#socket = socket;
     let opened = false;
@@ -278,78 +265,79 @@ export class Live {
       this.#attempts = 0;
       this.#sendRun();
     };
-    socket.onmessage = ({ data }) => this.#receive(data);
+    socket.onmessage = ({ data }) => this.#receive(JSON.parse(data));
     socket.onclose = ({ code, reason }) => {
       if (this.#socket !== socket) return;
       this.#socket = undefined;
       this.#note('in', 'close', code, { code, reason });
-      if (this.#run) void this.#reconnect(code, reason, opened);
+      if (this.#run) void this.#reconnect(this.#run, opened, code, reason);
     };
   }
 
-  /** @param {number} code @param {string} reason @param {boolean} opened whether this connection had been open */
-  async #reconnect(code, reason, opened) {
-    const run = /** @type {Run} */ (this.#run);
-    if (code === 4401) return this.#fail(new LiveError('The token is no longer valid.', 'invalid_api_key'));
-    if (FINAL.includes(code)) return this.#fail(new LiveError(`The server closed the connection: ${reason || code}.`));
-    if (run.sent && run.responseId === '') {
-      return this.#fail(new LiveError('The connection was lost before the server had accepted the message.', 'connection_lost'));
-    }
+  /**
+   * @param {Run} run @param {boolean} opened whether the lost connection had been open
+   * @param {number} code @param {string} reason
+   */
+  async #reconnect(run, opened, code, reason) {
+    if (code === 4401) return this.#fail('The token is no longer valid.', 'invalid_api_key');
+    if (FINAL.includes(code)) return this.#fail(`The server closed the connection: ${reason || code}.`);
+    const isKnown = run.responseId !== '';
+    if (run.sent && !isKnown) return this.#fail('The connection was lost before the server accepted the message.');
     const wait = RETRIES[this.#attempts++];
-    if (wait === undefined || (!opened && run.responseId === '')) {
-      return this.#fail(new LiveError('The live connection could not be opened.', 'connection_refused'));
-    }
+    if (wait === undefined || !(opened || isKnown)) return this.#fail('The live connection cannot be opened.');
     await new Promise((resolve) => setTimeout(resolve, wait));
     if (this.#run === run) await this.#connect();
   }
 
-  /** Sends the message that begins the turn, or asks for the events that were missed. */
+  /** Sends the message that starts the turn, or requests the events that were missed. */
   #sendRun() {
     const run = this.#run;
     if (!run) return;
-    this.#heard = performance.now();
-    if (run.responseId !== '') {
-      this.#send({ type: 'svc:response.resume', response_id: run.responseId, starting_after: Math.max(0, run.sequence) });
-    } else {
+    this.#heardAt = performance.now();
+    if (run.responseId === '') {
       run.sent = true;
       this.#send({ type: 'response.create', ...run.create });
+    } else {
+      this.#send({ type: 'svc:response.resume', response_id: run.responseId, starting_after: run.sequence });
+      if (run.cancelled) this.#sendCancel(run);
     }
   }
 
-  /** @param {string} data */
-  #receive(data) {
-    this.#heard = performance.now();
-    /** @type {ProtocolEvent} */
-    const event = JSON.parse(data);
+  /** @param {ProtocolEvent} event */
+  #receive(event) {
+    this.#heardAt = performance.now();
     if (event.type === 'svc:pong') return;
     this.#note('in', event.type, event.sequence_number ?? '', event);
     const run = this.#run;
     if (!run) return;
-    if (event.type === 'error') return this.#refused(run, event.error);
-    if (typeof event.sequence_number === 'number') run.sequence = event.sequence_number;
+    if (event.type === 'error') return this.#refuse(run, event.error);
+    run.sequence = event.sequence_number ?? run.sequence;
     if (event.type === 'response.created') {
       run.responseId = event.response.id;
-      if (run.cancelled) this.#send({ type: 'response.cancel', response_id: run.responseId });
+      if (run.cancelled) this.#sendCancel(run);
     }
     run.onEvent(event);
     if (endsTurn(event)) this.#end()?.resolve();
   }
 
-  /** @param {Run} run @param {{ message: string, code?: string | null }} error */
-  #refused(run, { message, code = null }) {
-    if (code === 'websocket_connection_limit_reached' && run.responseId === '') {
-      run.sent = false; // the connection is too old: a new one takes the message
-      this.close();
-      return void this.#connect();
-    }
-    this.#fail(new LiveError(message, code));
+  /** @param {Run} run @param {{ message: string, code?: string }} error */
+  #refuse(run, { message, code }) {
+    if (code !== 'websocket_connection_limit_reached' || run.responseId !== '') return this.#fail(message, code);
+    run.sent = false; // the connection is too old for new turns: send the message over a new one
+    this.close();
+    void this.#connect();
   }
 
-  /** Browsers do not tell a page that the network is gone: an answer that does not come does. */
+  /** Detects a dead connection, which browsers do not report. */
   #ping() {
     if (this.#socket?.readyState !== WebSocket.OPEN) return;
-    if (performance.now() - this.#heard > 2 * PING_INTERVAL) return this.#socket.close(4000);
-    this.#socket.send(JSON.stringify({ type: 'svc:ping', id: 'playground' }));
+    if (performance.now() - this.#heardAt > 2 * PING_INTERVAL) this.#socket.close(4000);
+    else this.#socket.send('{"type":"svc:ping","id":"1"}');
+  }
+
+  /** @param {Run} run */
+  #sendCancel({ responseId }) {
+    this.#send({ type: 'response.cancel', response_id: responseId });
   }
 
   /** @param {{ type: string, [field: string]: unknown }} message */
@@ -359,9 +347,9 @@ export class Live {
     this.#socket.send(JSON.stringify(message));
   }
 
-  /** @param {LiveError} error */
-  #fail(error) {
-    this.#end()?.reject(error);
+  /** @param {string} message @param {string} [code] */
+  #fail(message, code) {
+    this.#end()?.reject(new ApiError(0, message, code));
   }
 
   #end() {

@@ -1,7 +1,7 @@
 import DOMPurify from 'dompurify';
 import { Marked } from 'marked';
 
-/** Only what text needs: no forms, no media, no styles, no ids. */
+/** What text needs: no forms, media, styles or ids. */
 const TAGS =
   'a b blockquote br code del em h1 h2 h3 h4 h5 h6 hr i img li ol p pre s strong sub sup table tbody td th thead tr ul'.split(
     ' ',
@@ -15,14 +15,15 @@ const marked = new Marked({
   gfm: true,
   breaks: false,
   renderer: {
-    /** Markup in a text is shown, not run. */
+    /** HTML in a text is shown as text. */
     html({ text }) {
       return escapeMarkup(text);
     },
-    /** A remote image would tell its server what is read here: it becomes a link. */
-    image({ href, text, title }) {
+    /** Loading a remote image would leak data to its server, so it becomes a link. */
+    image({ href, text }) {
       if (IMAGE.test(href)) return `<img src="${escapeMarkup(href)}" alt="${escapeMarkup(text)}">`;
-      return `<a href="${escapeMarkup(href)}" title="${escapeMarkup(title ?? 'Image, not loaded')}">🖼 ${escapeMarkup(text || href)}</a>`;
+      const label = escapeMarkup(text || href);
+      return `<a href="${escapeMarkup(href)}" title="Image, not loaded">🖼 ${label}</a>`;
     },
   },
 });
@@ -39,7 +40,7 @@ DOMPurify.addHook('afterSanitizeAttributes', (node) => {
   if (name !== null && !(node.nodeName === 'CODE' && /^language-[\w+#.-]+$/.test(name))) node.removeAttribute('class');
 });
 
-/** The top-level blocks of a Markdown text, as sources that can be rendered one by one. @param {string} text */
+/** The top-level blocks of a Markdown text. @param {string} text */
 export function blocksOf(text) {
   const tokens = marked.lexer(text);
   return tokens
@@ -47,7 +48,10 @@ export function blocksOf(text) {
     .map((token) => ({ source: token.raw, token, links: tokens.links }));
 }
 
-/** One block as nodes that cannot run anything (S-27). @param {ReturnType<typeof blocksOf>[number]} block @returns {DocumentFragment} */
+/**
+ * One block as sanitized nodes (S-27).
+ * @param {ReturnType<typeof blocksOf>[number]} block @returns {DocumentFragment}
+ */
 export function renderBlock({ token, links }) {
   const markup = marked.parser(Object.assign([token], { links }));
   return DOMPurify.sanitize(markup, {

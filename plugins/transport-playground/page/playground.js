@@ -1,8 +1,9 @@
 import { Api, Live, runChat } from './api.js';
 import { Sessions, sessionTitle, titleOf } from './sessions.js';
-import { applyEvent, endsTurn, failTurn, inputItemsOf, isRunning, messagesOf, newTurn, stopTurn, turnsOf } from './turn.js';
+import { applyEvent, endsTurn, endTurn, inputItemsOf, isRunning, messagesOf, newTurn, turnsOf } from './turn.js';
 
 /** @typedef {import('./api.js').ApiError} ApiError */
+/** @typedef {import('./turn.js').ProtocolEvent} ProtocolEvent */
 /** @typedef {import('./turn.js').Turn} Turn */
 /** @typedef {import('./sessions.js').Session} Session */
 /** @typedef {{ id: string, isAgent: boolean }} Model */
@@ -27,7 +28,13 @@ import { applyEvent, endsTurn, failTurn, inputItemsOf, isRunning, messagesOf, ne
  * @property {object} data
  */
 
-/** @typedef {{ responseId: string, conversation: string, input: string }} Pending a turn that runs, for a page that is reloaded */
+/**
+ * The running turn, stored for the case that the page is reloaded.
+ * @typedef {{ responseId: string, conversation: string, input: string }} Pending
+ */
+
+/** How a turn ends that its user stopped before the server knew of it. */
+const STOPPED = { status: 'incomplete', incomplete_details: { reason: 'cancelled' } };
 
 const AGENT = 'plugboard.agent';
 const PENDING = 'plugboard.pending';
@@ -188,7 +195,7 @@ export class Playground extends EventTarget {
   async send(input) {
     if (this.isRunning || this.agent === '' || input.trim() === '') return;
     const before = this.turns;
-    const turn = newTurn(input, { startedAt: performance.now() });
+    const turn = newTurn(input);
     this.turns = [...before, turn];
     this.notice = '';
     this.announcement = `Sent to ${this.agent}.`;
@@ -206,7 +213,7 @@ export class Playground extends EventTarget {
     if (!turn || !isRunning(turn)) return;
     this.#live.cancel();
     this.#chat?.abort();
-    if (turn.responseId === '' && turn.status === 'sending') stopTurn(turn, performance.now());
+    if (turn.status === 'sending') endTurn(turn, STOPPED);
     this.#changed();
   }
 
@@ -296,23 +303,26 @@ export class Playground extends EventTarget {
     return this.#watch(turn, (onEvent) => runChat(this.api, request, onEvent, chat.signal));
   }
 
-  /** Runs or follows a turn to its end. @param {Turn} turn @param {(onEvent: (event: import('./turn.js').ProtocolEvent) => void) => Promise<void>} run */
+  /**
+   * Runs or follows a turn to its end.
+   * @param {Turn} turn @param {(onEvent: (event: ProtocolEvent) => void) => Promise<void>} run
+   */
   async #watch(turn, run) {
     try {
       await run((event) => this.#take(turn, event));
     } catch (error) {
-      const { name, message, code = null } = /** @type {Error & { code?: string | null }} */ (error);
+      const { name, message, code } = /** @type {ApiError} */ (error);
       if (code === 'invalid_api_key') this.access = 'refused';
-      if (name === 'AbortError') stopTurn(turn, performance.now());
-      else if (isRunning(turn)) failTurn(turn, { code, message }, performance.now());
+      if (name === 'AbortError') endTurn(turn, STOPPED);
+      else if (isRunning(turn)) endTurn(turn, { status: 'failed', error: { code, message } });
     }
     sessionStorage.removeItem(PENDING);
     this.#changed();
   }
 
-  /** @param {Turn} turn @param {import('./turn.js').ProtocolEvent} event */
+  /** @param {Turn} turn @param {ProtocolEvent} event */
   #take(turn, event) {
-    applyEvent(turn, event, performance.now());
+    applyEvent(turn, event);
     if (!this.turns.includes(turn)) return; // another conversation is open by now
     if (event.type === 'response.created' && this.session) {
       /** @type {Pending} */
@@ -398,14 +408,17 @@ export class Playground extends EventTarget {
     const pending = text === null ? undefined : JSON.parse(text);
     sessionStorage.removeItem(PENDING);
     if (pending?.conversation !== session.id || session.status !== 'running' || !this.isLive) return;
-    const turn = newTurn(pending.input, { startedAt: performance.now(), status: 'running', responseId: pending.responseId });
+    const turn = newTurn(pending.input, { status: 'running', responseId: pending.responseId });
     this.turns = [...this.turns, turn];
     sessionStorage.setItem(PENDING, /** @type {string} */ (text));
     this.#changed();
     await this.#watch(turn, (onEvent) => this.#live.resume(pending.responseId, onEvent));
+    if (!turn.error?.code?.startsWith('response_')) return;
+    this.turns = []; // the server no longer has its events: show what it has stored
+    await this.#try(() => this.#addOlder(session.id));
   }
 
-  /** A token for one connection. The one that was entered stays out of the handshake, where proxies may log it, if the server can make short-lived ones. */
+  /** A token for one connection: ephemeral if the server issues such, because proxies may log the handshake that carries it. */
   async #liveToken() {
     const { token } = this.api;
     if (token === '' || !this.settings.token) return '';
@@ -432,7 +445,10 @@ export class Playground extends EventTarget {
     if (before !== this.health) this.#changed();
   }
 
-  /** Does what may fail, and shows why it did. @param {() => Promise<unknown>} action @returns {Promise<boolean>} whether it went well */
+  /**
+   * Runs an action. If it fails, shows why.
+   * @param {() => Promise<unknown>} action @returns {Promise<boolean>} whether it succeeded
+   */
   async #try(action) {
     try {
       await action();

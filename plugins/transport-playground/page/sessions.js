@@ -63,7 +63,7 @@ export class Sessions {
   /**
    * The newest items of a session, oldest first.
    * @param {string} id @param {string} [before] an item: those older than it
-   * @returns {Promise<{ items: Record<string, any>[], hasMore: boolean }>}
+   * @returns {Promise<{ items: import('./turn.js').ProtocolEvent[], hasMore: boolean }>}
    */
   async items(id, before) {
     const after = before === undefined ? '' : `&after=${encodeURIComponent(before)}`;

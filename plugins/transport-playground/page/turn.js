@@ -1,62 +1,53 @@
 /**
  * @typedef {object} TextItem
- * @property {'text'} kind
+ * @property {'text' | 'reasoning'} kind
  * @property {string} id
  * @property {string} text
  *
- * @typedef {object} ReasoningItem
- * @property {'reasoning'} kind
- * @property {string} id
- * @property {string} text
- *
- * @typedef {object} ToolItem a tool call, run by the server or, with `isOurs`, left to the caller
+ * @typedef {object} ToolItem a tool call. The server runs it, or leaves it to the client (`isOurs`).
  * @property {'tool'} kind
  * @property {string} id
- * @property {string} server the tool's entry in the configuration; empty where it is not known
+ * @property {string} server the tool's entry in the configuration; empty if unknown
  * @property {string} name
- * @property {string} arguments JSON text, perhaps not complete yet
+ * @property {string} arguments JSON text, perhaps incomplete
  * @property {string | null} output
  * @property {string | null} error
  * @property {'running' | 'ok' | 'failed' | 'stopped'} status
  * @property {boolean} isOurs
- * @property {string} callId of a call that is left to the caller
+ * @property {string} callId of a call that is left to the client
  * @property {number} startedAt
- * @property {number | undefined} ms how long it ran, where it was watched
- * @property {string} progress what the tool last said of its progress
+ * @property {number | undefined} ms duration, if this page saw the call run
+ * @property {string} progress the last progress message of the tool
  *
- * @typedef {TextItem | ReasoningItem | ToolItem} TurnItem
+ * @typedef {TextItem | ToolItem} TurnItem
  *
  * @typedef {object} Usage
  * @property {number} input_tokens
  * @property {number} output_tokens
  * @property {number} total_tokens
  *
- * @typedef {object} Turn one message of the user and all that came of it
- * @property {number} number counted from 1, within this page
+ * @typedef {object} Turn one message of the user, and everything it caused
  * @property {string} input
  * @property {TurnItem[]} items
  * @property {'sending' | 'queued' | 'running' | 'completed' | 'incomplete' | 'failed'} status
  * @property {number} queuePosition
  * @property {string} reason why it is incomplete
- * @property {{ code: string | null, message: string } | undefined} error
+ * @property {{ code?: string | null, message: string } | undefined} error
  * @property {string} responseId
- * @property {number} sequence of the last event that was taken in; -1 before the first
+ * @property {number} sequence of the last applied event; -1 before the first
  * @property {Usage | undefined} usage
  * @property {number} startedAt
- * @property {number | undefined} ms how long it took, where it was watched
+ * @property {number | undefined} ms duration, if this page saw the turn run
  * @property {number} version grows with each change
  *
- * @typedef {{ type: string, [field: string]: any }} ProtocolEvent an event of the Responses protocol, websocket.md
+ * @typedef {{ type: string, [field: string]: any }} ProtocolEvent an event or item of the Responses protocol
  */
 
-const ENDS = new Set(['response.completed', 'response.failed', 'response.incomplete']);
-
-let turns = 0;
+const ENDS = ['response.completed', 'response.failed', 'response.incomplete'];
 
 /** @param {string} input @param {Partial<Turn>} [fields] @returns {Turn} */
-export function newTurn(input, fields = {}) {
+export function newTurn(input, fields) {
   return {
-    number: ++turns,
     input,
     items: [],
     status: 'sending',
@@ -66,7 +57,7 @@ export function newTurn(input, fields = {}) {
     responseId: '',
     sequence: -1,
     usage: undefined,
-    startedAt: 0,
+    startedAt: performance.now(),
     ms: undefined,
     version: 0,
     ...fields,
@@ -75,7 +66,7 @@ export function newTurn(input, fields = {}) {
 
 /** @param {ProtocolEvent} event */
 export function endsTurn(event) {
-  return ENDS.has(event.type);
+  return ENDS.includes(event.type);
 }
 
 /** @param {Turn} turn */
@@ -84,44 +75,41 @@ export function isRunning({ status }) {
 }
 
 /** The answer's text. @param {Turn} turn */
-export function answerOf(turn) {
-  return turn.items
-    .flatMap((item) => (item.kind === 'text' ? [item.text] : []))
-    .join('\n\n')
-    .trim();
+export function answerOf({ items }) {
+  const texts = items.flatMap((item) => (item.kind === 'text' ? [item.text] : []));
+  return texts.join('\n\n').trim();
 }
 
 /**
- * Takes one event into a turn. Events that have been taken in already, as a resumed response may send, change nothing.
- * @param {Turn} turn @param {ProtocolEvent} event @param {number} now milliseconds, on the scale of `startedAt`
+ * Applies one event. An event that was applied before changes nothing: a resumed response may repeat some.
+ * @param {Turn} turn @param {ProtocolEvent} event
  */
-export function applyEvent(turn, event, now) {
-  if (typeof event.sequence_number === 'number') {
-    if (event.sequence_number <= turn.sequence) return;
-    turn.sequence = event.sequence_number;
+export function applyEvent(turn, event) {
+  const sequence = event.sequence_number ?? turn.sequence + 1;
+  if (sequence <= turn.sequence) return;
+  turn.sequence = sequence;
+  turn.version++;
+  APPLY[event.type]?.(turn, event);
+  if (endsTurn(event)) endTurn(turn, event.response);
+}
+
+/**
+ * Ends a turn.
+ * @param {Turn} turn @param {Record<string, any>} response the response of the last event, or the same fields made up by the page
+ */
+export function endTurn(turn, { status, usage, error, incomplete_details }) {
+  turn.version++;
+  turn.status = status;
+  turn.usage = usage ?? undefined;
+  turn.error = error ?? undefined;
+  turn.reason = incomplete_details?.reason ?? '';
+  turn.ms = performance.now() - turn.startedAt;
+  for (const item of turn.items) {
+    if (item.kind === 'tool' && item.status === 'running') item.status = item.isOurs ? 'ok' : 'stopped';
   }
-  turn.version++;
-  APPLY[event.type]?.(turn, event, now);
-  if (endsTurn(event)) endTurn(turn, event.response ?? {}, now);
 }
 
-/** Ends a turn from this side: the message was not accepted, or the connection was lost. @param {Turn} turn @param {{ code?: string | null, message: string }} error @param {number} now */
-export function failTurn(turn, { code = null, message }, now) {
-  turn.version++;
-  turn.status = 'failed';
-  turn.error = { code, message };
-  close(turn, now);
-}
-
-/** Ends a turn that its user stopped. @param {Turn} turn @param {number} now */
-export function stopTurn(turn, now) {
-  turn.version++;
-  turn.status = 'incomplete';
-  turn.reason = 'cancelled';
-  close(turn, now);
-}
-
-/** @type {Record<string, (turn: Turn, event: ProtocolEvent, now: number) => void>} */
+/** @type {Record<string, (turn: Turn, event: ProtocolEvent) => void>} */
 const APPLY = {
   'response.created': (turn, { response }) => {
     turn.responseId = response.id;
@@ -136,39 +124,37 @@ const APPLY = {
   'svc:queue.position': (turn, { position }) => {
     turn.queuePosition = position;
   },
-  'response.output_item.added': (turn, { item }, now) => {
-    const added = itemFrom(item, now);
+  'response.output_item.added': (turn, { item }) => {
+    const added = itemFrom(item);
     if (added) turn.items.push(added);
   },
-  'response.output_item.done': (turn, { item }, now) => finishItem(turn, item, now),
+  'response.output_item.done': (turn, { item }) => finishItem(turn, item),
   'response.output_text.delta': (turn, event) => addText(turn, 'text', event),
   'response.refusal.delta': (turn, event) => addText(turn, 'text', event),
   'response.reasoning_summary_text.delta': (turn, event) => addText(turn, 'reasoning', event),
   'response.mcp_call_arguments.delta': addArguments,
   'response.function_call_arguments.delta': addArguments,
-  'response.mcp_call_arguments.done': (turn, event, now) => {
-    const tool = toolOf(turn, event.item_id);
-    if (!tool) return;
-    tool.arguments = event.arguments;
-    tool.startedAt = now; // until now the model wrote the arguments: the tool runs from here
+  'response.mcp_call_arguments.done': (turn, event) => {
+    const tool = toolOf(turn, event);
+    if (tool) tool.startedAt = performance.now(); // until now the model was writing the arguments
   },
-  'response.mcp_call.completed': (turn, { item_id }, now) => endTool(turn, item_id, 'ok', now),
-  'response.mcp_call.failed': (turn, { item_id }, now) => endTool(turn, item_id, 'failed', now),
-  'svc:tool_call.progress': (turn, { item_id, message, progress }) => {
-    const tool = toolOf(turn, item_id);
-    if (tool) tool.progress = message ?? (typeof progress === 'number' ? `${Math.round(progress * 100)} %` : '');
+  'response.mcp_call.completed': (turn, event) => endTool(turn, event, 'ok'),
+  'response.mcp_call.failed': (turn, event) => endTool(turn, event, 'failed'),
+  'svc:tool_call.progress': (turn, event) => {
+    const tool = toolOf(turn, event);
+    if (tool) tool.progress = event.message ?? `${Math.round(event.progress * 100)} %`;
   },
 };
 
 /**
- * An item of the protocol as the page shows it; undefined where there is nothing to show.
- * @param {ProtocolEvent} item @param {number} now @returns {TurnItem | undefined}
+ * An item of the protocol as the page shows it; undefined if it does not.
+ * @param {ProtocolEvent} item @returns {TurnItem | undefined}
  */
-export function itemFrom(item, now) {
-  const id = String(item.id ?? '');
-  if (item.type === 'message') return { kind: 'text', id, text: textOf(item.content) };
-  if (item.type === 'reasoning') return { kind: 'reasoning', id, text: textOf(item.summary) };
-  if (item.type !== 'mcp_call' && item.type !== 'function_call' && item.type !== 'custom_tool_call') return undefined;
+function itemFrom(item) {
+  const { type, id = '', error } = item;
+  if (type === 'message') return { kind: 'text', id, text: textOf(item.content) };
+  if (type === 'reasoning') return { kind: 'reasoning', id, text: textOf(item.summary) };
+  if (!['mcp_call', 'function_call', 'custom_tool_call'].includes(type)) return undefined;
   return {
     kind: 'tool',
     id,
@@ -176,32 +162,33 @@ export function itemFrom(item, now) {
     name: item.name,
     arguments: item.arguments ?? item.input ?? '',
     output: item.output ?? null,
-    error: errorText(item.error),
+    error: error ? textOf(error.content) || error.message || JSON.stringify(error) : null,
     status: statusOf(item),
-    isOurs: item.type !== 'mcp_call',
+    isOurs: type !== 'mcp_call',
     callId: item.call_id ?? '',
-    startedAt: now,
+    startedAt: performance.now(),
     ms: undefined,
     progress: '',
   };
 }
 
-/** @param {Turn} turn @param {ProtocolEvent} done @param {number} now */
-function finishItem(turn, done, now) {
+/** @param {Turn} turn @param {ProtocolEvent} done */
+function finishItem(turn, done) {
+  const item = itemFrom(done);
   const at = turn.items.findIndex(({ id }) => id === done.id);
   const before = turn.items[at];
-  const item = itemFrom(done, now);
   if (!item) return;
   if (!before) {
     turn.items.push(item);
   } else if (item.kind === 'tool' && before.kind === 'tool') {
-    turn.items[at] = { ...item, startedAt: before.startedAt, ms: before.ms ?? now - before.startedAt, progress: '' };
-  } else if (item.kind === before.kind && item.kind !== 'tool' && item.text !== '') {
+    const ms = before.ms ?? performance.now() - before.startedAt;
+    turn.items[at] = { ...item, ms };
+  } else if (item.kind !== 'tool' && item.text !== '') {
     turn.items[at] = item;
   }
 }
 
-/** @param {Turn} turn @param {'text' | 'reasoning'} kind @param {ProtocolEvent} event */
+/** @param {Turn} turn @param {TextItem['kind']} kind @param {ProtocolEvent} event */
 function addText(turn, kind, { item_id: id, delta }) {
   const item = turn.items.find((one) => one.id === id);
   if (item && item.kind !== 'tool') item.text += delta;
@@ -209,40 +196,23 @@ function addText(turn, kind, { item_id: id, delta }) {
 }
 
 /** @param {Turn} turn @param {ProtocolEvent} event */
-function addArguments(turn, { item_id, delta }) {
-  const tool = toolOf(turn, item_id);
-  if (tool) tool.arguments += delta;
+function addArguments(turn, event) {
+  const tool = toolOf(turn, event);
+  if (tool) tool.arguments += event.delta;
 }
 
-/** @param {Turn} turn @param {string} id @returns {ToolItem | undefined} */
-function toolOf(turn, id) {
-  const item = turn.items.find((one) => one.id === id);
+/** @param {Turn} turn @param {ProtocolEvent} event @returns {ToolItem | undefined} */
+function toolOf(turn, { item_id }) {
+  const item = turn.items.find(({ id }) => id === item_id);
   return item?.kind === 'tool' ? item : undefined;
 }
 
-/** @param {Turn} turn @param {string} id @param {ToolItem['status']} status @param {number} now */
-function endTool(turn, id, status, now) {
-  const tool = toolOf(turn, id);
+/** @param {Turn} turn @param {ProtocolEvent} event @param {ToolItem['status']} status */
+function endTool(turn, event, status) {
+  const tool = toolOf(turn, event);
   if (!tool) return;
   tool.status = status;
-  tool.ms = now - tool.startedAt;
-}
-
-/** @param {Turn} turn @param {Record<string, any>} response @param {number} now */
-function endTurn(turn, response, now) {
-  turn.usage = response.usage ?? undefined;
-  turn.status = response.status === 'failed' || response.status === 'incomplete' ? response.status : 'completed';
-  if (turn.status === 'failed')
-    turn.error = { code: response.error?.code ?? null, message: response.error?.message ?? 'The turn failed.' };
-  if (turn.status === 'incomplete') turn.reason = response.incomplete_details?.reason ?? '';
-  close(turn, now);
-}
-
-/** @param {Turn} turn @param {number} now */
-function close(turn, now) {
-  turn.ms = now - turn.startedAt;
-  for (const item of turn.items)
-    if (item.kind === 'tool' && item.status === 'running') item.status = item.isOurs ? 'ok' : 'stopped';
+  tool.ms = performance.now() - tool.startedAt;
 }
 
 /** @param {ProtocolEvent} item @returns {ToolItem['status']} */
@@ -252,24 +222,15 @@ function statusOf({ status, error }) {
   return status === 'incomplete' ? 'stopped' : 'ok';
 }
 
-/** @param {unknown} error @returns {string | null} */
-function errorText(error) {
-  if (!error) return null;
-  if (typeof error === 'string') return error;
-  const { content, message } = /** @type {{ content?: unknown, message?: string }} */ (error);
-  return message ?? (textOf(content) || JSON.stringify(error));
-}
-
 /** The text of an item's parts. @param {unknown} parts */
-export function textOf(parts) {
-  if (typeof parts === 'string') return parts;
-  if (!Array.isArray(parts)) return '';
+function textOf(parts) {
+  if (!Array.isArray(parts)) return typeof parts === 'string' ? parts : '';
   return parts.map(({ text, refusal }) => text ?? refusal ?? '').join('');
 }
 
 /**
- * The turns of a conversation from its items, oldest first. An item before the first message of the user begins a turn without one.
- * @param {readonly Record<string, any>[]} items @returns {Turn[]}
+ * The turns of a stored conversation, oldest first.
+ * @param {readonly ProtocolEvent[]} items oldest first. Those before the first message of the user form a turn without input.
  */
 export function turnsOf(items) {
   /** @type {Turn[]} */
@@ -281,36 +242,26 @@ export function turnsOf(items) {
     }
     const turn = turns.at(-1) ?? newTurn('', { status: 'completed' });
     if (turns.length === 0) turns.push(turn);
-    if (item.type === 'function_call_output' || item.type === 'custom_tool_call_output') giveOutput(turn, item);
-    else if (item.role !== 'tool') addItem(turn, item);
+    const shown = item.role === 'tool' ? undefined : itemFrom(item);
+    if (shown) turn.items.push(shown);
+    const call = turn.items.find((one) => one.kind === 'tool' && one.callId !== '' && one.callId === item.call_id);
+    if (call?.kind === 'tool' && call !== shown) call.output = String(item.output ?? '');
   }
   return turns;
 }
 
-/** @param {Turn} turn @param {Record<string, any>} item */
-function addItem(turn, item) {
-  const shown = itemFrom({ type: '', ...item }, 0);
-  if (shown) turn.items.push(shown);
-}
-
-/** @param {Turn} turn @param {Record<string, any>} item */
-function giveOutput(turn, item) {
-  const call = turn.items.find((one) => one.kind === 'tool' && one.callId === item.call_id);
-  if (call?.kind === 'tool') call.output = String(item.output ?? '');
-}
-
-/** What was said so far as messages of chat completions, for a request without a session. @param {readonly Turn[]} turns */
+/** The conversation as messages of chat completions. @param {readonly Turn[]} turns */
 export function messagesOf(turns) {
   return turns.flatMap((turn) => {
-    const answer = answerOf(turn);
-    return [
-      ...(turn.input === '' ? [] : [{ role: 'user', content: turn.input }]),
-      ...(answer === '' ? [] : [{ role: 'assistant', content: answer }]),
+    const said = [
+      { role: 'user', content: turn.input },
+      { role: 'assistant', content: answerOf(turn) },
     ];
+    return said.filter(({ content }) => content !== '');
   });
 }
 
-/** The same as input items of the Responses protocol. @param {readonly Turn[]} turns */
+/** The conversation as input items of the Responses protocol. @param {readonly Turn[]} turns */
 export function inputItemsOf(turns) {
   return messagesOf(turns).map(({ role, content }) => ({
     type: 'message',

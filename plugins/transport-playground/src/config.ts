@@ -32,7 +32,7 @@ export const configSchema = {
 
 export type PlaygroundConfig = Infer<typeof configSchema>;
 
-/** The link is clicked by people, so it must be a web address: `javascript:` and the like are refused. */
+/** `docs` must be a web address: `javascript:` and other schemes are refused. */
 export function checkConfig({ docs }: PlaygroundConfig, _check: CheckContext): readonly ConfigProblem[] {
   if (docs === undefined || isWebAddress(docs)) return [];
   return [{ path: ['docs'], message: `"${docs}" is not a URL that begins with http:// or https://` }];

@@ -1,13 +1,13 @@
 import { posix } from 'node:path';
 
-/** The file that each bare module name stands for, by its path below the page: `lit-html` is `vendor/lit-html/lit-html.js`. */
+/** Bare module names, and the files that they stand for, as paths below the page: `marked` is `vendor/marked.js`. */
 export type ImportMap = Readonly<Record<string, string>>;
 
 const SPECIFIER = /(\bfrom\s*|\bimport\s*\(?\s*)(["'])([\w@][\w@/.-]*)\2/g;
 
 /**
- * Replaces bare module names by relative paths, as an import map of the page would. Browsers take import maps only as an inline script, and
- * the page's content security policy allows none.
+ * Replaces bare module names by relative paths, as an import map would. Browsers accept import maps as inline scripts only,
+ * which the page's content security policy forbids.
  *
  * @param path of the module below the page.
  */

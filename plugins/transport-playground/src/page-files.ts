@@ -37,15 +37,15 @@ const OWN = [
 interface VendorFile {
   readonly package: string;
   readonly file: string;
-  /** What is added behind the last line. */
+  /** Text to append. */
   readonly suffix?: string;
 }
 
-/** Files of libraries, by their path below the page. They are served as published, but for the names in their imports. */
+/** Files of libraries, by their paths below the page. They are served as published, except for the names in their imports. */
 const VENDOR: Readonly<Record<string, VendorFile>> = {
   'vendor/lit-html.js': { package: 'lit-html', file: 'lit-html.js' },
   'vendor/marked.js': { package: 'marked', file: 'lib/marked.esm.js' },
-  // the smallest file that is published is a script, which leaves its value in a global
+  // the only minified file that the package has is a script, which sets a global variable
   'vendor/dompurify.js': { package: 'dompurify', file: 'dist/purify.min.js', suffix: 'export default globalThis.DOMPurify;\n' },
 };
 
@@ -62,15 +62,16 @@ const TYPES: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml',
 };
 
-/** A doc comment, with its line where it has one for itself; or a comment of a style sheet. */
-const COMMENT = /^[ \t]*\/\*.*?\*\/\n|\/\*\*.*?\*\/ ?/gms;
+/** A comment that fills its lines, or a doc comment inside a line. */
+const COMMENT = /^[ \t]*\/\*(?:(?!\*\/).)*\*\/\n|\/\*\*(?:(?!\*\/).)*\*\/ ?/gms;
 
 const compress = promisify(gzip);
 
 /**
- * Reads every file that the page consists of, by its path below the page. The list is fixed: nothing is ever looked up on disk for a request.
+ * Reads all files of the page. The list is fixed: no request causes a look-up on disk.
  *
- * @throws Error where a file is missing, for example of a library that was not installed.
+ * @returns the files by their paths below the page.
+ * @throws Error if a file is missing, for example because a library is not installed.
  */
 export async function readPageFiles(): Promise<ReadonlyMap<string, PageFile>> {
   const own = OWN.map(async (path) => [path, await pageFile(path, await readOwn(path))] as const);
@@ -80,7 +81,7 @@ export async function readPageFiles(): Promise<ReadonlyMap<string, PageFile>> {
   return new Map(await Promise.all([...own, ...vendor]));
 }
 
-/** Comments and indentation are for readers of the source: browsers need not load them. Templates of the page depend on neither. */
+/** Leaves out comments and indentation, which no template of the page depends on. */
 async function readOwn(path: string): Promise<string> {
   const text = await readFile(join(import.meta.dirname, '../page', path), 'utf8');
   const dense = text.replaceAll(COMMENT, '').replaceAll(/^[ \t]+/gm, '');

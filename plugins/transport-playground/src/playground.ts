@@ -3,10 +3,10 @@ import { HttpError, type HttpReply, type HttpRequest, type HttpRoute } from '@pl
 import type { PlaygroundConfig } from './config.js';
 import { type PageFile, readPageFiles } from './page-files.js';
 
-/** Where the page is. Its files are below. */
+/** The page's path. Its files are below. */
 export const PAGE = '/playground';
 
-/** Scripts, styles, connections: of this server only. No markup that a model or a tool wrote can become a script. */
+/** Scripts, styles and connections of this server only. Text of a model or a tool cannot become a script. */
 const SECURITY_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -27,7 +27,7 @@ const SECURITY_HEADERS = {
   'cross-origin-opener-policy': 'same-origin',
 };
 
-/** What the page needs to know of the server before anybody has entered a token. Public, so it holds nothing secret. */
+/** What the page needs before a token is entered. Public, so it contains no secrets. */
 export interface PageSettings {
   readonly title: string;
   readonly version: string;
@@ -35,11 +35,11 @@ export interface PageSettings {
   readonly suggestions: readonly string[];
   /** Whether requests need a token. */
   readonly token: boolean;
-  /** The paths of the API that the page uses and this server has. */
+  /** The API paths that the page can use and the server has. */
   readonly routes: readonly string[];
 }
 
-/** The paths of the API that the page makes use of where they are there. */
+/** The API paths that the page can use. */
 const USED = ['/v1/live', '/v1/chat/completions', '/v1/conversations', '/v1/ephemeral_tokens', '/health'];
 
 type HeaderValue = HttpRequest['headers'][string];
@@ -47,7 +47,7 @@ type HeaderValue = HttpRequest['headers'][string];
 export interface PlaygroundDependencies {
   readonly config: PlaygroundConfig;
   readonly version: string;
-  /** Read once the server runs. */
+  /** The server's HTTP paths. Called when the server is running. */
   readonly paths: () => readonly string[];
   readonly authProviders: Extensions<AuthProvider>;
 }
@@ -55,8 +55,8 @@ export interface PlaygroundDependencies {
 /**
  * Serves the page and its files.
  *
- * 1. `start` reads all files into memory, so that a missing one fails the start.
- * 2. The routes answer from memory; a browser that has a file already gets a 304.
+ * 1. `start` reads all files into memory. A missing one fails the start.
+ * 2. The routes answer from memory. If the browser has the current version, the answer is 304.
  */
 export class Playground implements Lifecycle {
   readonly #dependencies: PlaygroundDependencies;
@@ -107,7 +107,7 @@ export class Playground implements Lifecycle {
   }
 }
 
-/** A browser asks for HTML first; other clients learn, as before, that there is nothing. */
+/** Redirects browsers, which accept HTML, to the page. Other clients get a 404, as without the playground. */
 function openHome({ headers, method, path }: HttpRequest): HttpReply {
   if (!String(headers.accept ?? '').includes('text/html')) throw notFound(method, path);
   return { status: 303, headers: { location: PAGE.slice(1), vary: 'accept' } };
@@ -117,7 +117,7 @@ function notFound(method: string, path: string): HttpError {
   return new HttpError(404, `Invalid URL (${method} ${path})`);
 }
 
-/** A proxy that compresses marks the tag as weak. */
+/** Accepts weak tags: a proxy that compresses a reply makes its tag weak. */
 function hasCurrent(header: HeaderValue, etag: string): boolean {
   return String(header ?? '')
     .split(',')

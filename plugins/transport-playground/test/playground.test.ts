@@ -1,8 +1,10 @@
+import { readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
 import { AuthProviders, Transports } from '@plugboard/kernel';
 import { pluginContract, testContext } from '@plugboard/kernel/testing';
 import http, { HttpRoutes } from '@plugboard/transport-http';
 import t, { type Test } from 'tap';
+import ts from 'typescript';
 import plugin from '../src/index.js';
 import { readPageFiles } from '../src/page-files.js';
 
@@ -122,6 +124,14 @@ t.test('a link to documentation must be a web address', async (t) => {
   t.throws(() => testContext(plugin, { config: { docs: 'docs.example' } }), /docs/);
 });
 
+t.test('a served module differs from its source in comments, indentation and module names only', async (t) => {
+  for (const [path, { bytes }] of await readPageFiles()) {
+    if (!path.endsWith('.js') || path.startsWith('vendor/')) continue;
+    const source = readFileSync(new URL(`../page/${path}`, import.meta.url), 'utf8');
+    t.equal(tokensOf(Buffer.from(bytes).toString()), tokensOf(source), path);
+  }
+});
+
 t.test('every import of a served module leads to a served file', async (t) => {
   const files = await readPageFiles();
   for (const [path, { bytes }] of files) {
@@ -150,3 +160,11 @@ t.test('the whole page stays within its budget', async (t) => {
   const total = sizes.reduce((sum, size) => sum + size, 0);
   t.ok(total <= BUDGET, `${total} bytes`);
 });
+
+/** A module's text without comments, whitespace at the starts of lines, and the names of imported modules. */
+function tokensOf(source: string): string {
+  const compilerOptions = { target: ts.ScriptTarget.ESNext, removeComments: true };
+  const { outputText, diagnostics } = ts.transpileModule(source, { compilerOptions, reportDiagnostics: true });
+  if (diagnostics?.length) throw new Error(String(diagnostics[0]?.messageText));
+  return outputText.replaceAll(/^[ \t]+/gm, '').replaceAll(/^import\b.*|\bimport\(.*?\)/gm, '');
+}

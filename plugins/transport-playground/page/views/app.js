@@ -2,21 +2,22 @@ import { html, nothing, render } from 'lit/html.js';
 import { Playground } from '../playground.js';
 import { composer, turnView } from './conversation.js';
 import { inspector } from './inspector.js';
-import { copyFrom, icon } from './parts.js';
+import { copyFrom, icon, iconButton } from './parts.js';
 import { dialogs, sidebar } from './sidebar.js';
 
+/** @typedef {import('../playground.js').Model} Model */
 /** @typedef {import('../sessions.js').Session} Session */
 
-/** Below this width the sidebar is a drawer. The same number is in style.css. */
+/** Below this width the sidebar is a drawer. style.css has the same number. */
 const NARROW = matchMedia('(max-width: 900px)');
 
-/** Pixels from the end within which the transcript follows what is written. */
+/** The transcript follows new text while its end is at most this many pixels away. */
 const NEAR_END = 80;
 
-/** Milliseconds between two texts for screen readers. */
+/** Least time between two texts for screen readers, in milliseconds. */
 const ANNOUNCE_INTERVAL = 1500;
 
-/** The whole page. Its elements are in the document itself, without shadow roots, so that one style sheet is enough. */
+/** The page. It renders into the document, without a shadow root, so that one style sheet covers everything. */
 export class PlaygroundApp extends HTMLElement {
   app = new Playground();
   draft = '';
@@ -27,28 +28,29 @@ export class PlaygroundApp extends HTMLElement {
   isSidebarOpen = false;
   isDrawer = NARROW.matches;
   isAtEnd = true;
-  /** The session that a menu or dialog is about. @type {Session | undefined} */
+  /** The session that the open menu or dialog is about. @type {Session | undefined} */
   target;
   #announced = '';
-  #announceAt = 0;
+  #announcedAt = 0;
 
-  /** Resolves when what has changed is on the screen. @type {Promise<void> | undefined} */
+  /** Resolves when the pending changes are rendered. @type {Promise<void> | undefined} */
   #update;
 
   connectedCallback() {
-    this.app.addEventListener('change', () => this.requestUpdate());
+    const { app } = this;
+    app.addEventListener('change', () => this.requestUpdate());
     NARROW.addEventListener('change', ({ matches }) => {
       this.isDrawer = matches;
       this.requestUpdate();
     });
-    this.addEventListener('click', (event) => void this.#onCopyCode(event));
-    void this.app.start().then(() => {
-      if (this.app.access === 'missing' || this.app.access === 'refused') this.openDialog('token');
-      else this.#focusMessage();
+    this.addEventListener('click', ({ target }) => this.#copyCode(/** @type {Element} */ (target)));
+    void app.start().then(() => {
+      if (app.access === 'missing' || app.access === 'refused') this.openDialog('token');
+      else this.focusMessage();
     });
   }
 
-  /** Renders before the next frame, once for whatever changes until then. */
+  /** Renders before the next frame: once, however often it is called until then. */
   requestUpdate() {
     this.#update ??= new Promise((resolve) => {
       requestAnimationFrame(() => {
@@ -66,117 +68,131 @@ export class PlaygroundApp extends HTMLElement {
 
   #page() {
     const { app } = this;
+    const isCovered = this.isDrawer && this.isSidebarOpen;
+    const hasTurns = app.turns.length > 0;
     return html`
       <a class="skip" href="#message" @click=${(/** @type {Event} */ event) => this.#skip(event)}>Skip to the message</a>
       ${sidebar(this)}
-      ${this.isDrawer && this.isSidebarOpen ? html`<div class="backdrop" @click=${() => this.toggleSidebar(false)}></div>` : nothing}
-      <main class="main" ?inert=${this.isDrawer && this.isSidebarOpen}>
+      ${isCovered ? html`<div class="backdrop" @click=${() => this.toggleSidebar(false)}></div>` : nothing}
+      <main class="main" ?inert=${isCovered}>
         ${this.#header()}
         <div class="transcript" id="transcript" tabindex="-1" @scroll=${() => this.#onScroll()}>
-          ${app.turns.length === 0 ? this.#empty() : this.#turns()}
+          ${hasTurns ? this.#turns() : this.#empty()}
         </div>
         <div class="dock">
-          ${this.isAtEnd || app.turns.length === 0 ? nothing : html`<button class="to-end" @click=${() => this.scrollToEnd()}>${icon('down')} Newest</button>`}
-          ${app.notice === '' ? nothing : html`<div class="notice" role="alert">${icon('warning')}<span>${app.notice}</span><button class="icon-button" aria-label="Dismiss" @click=${() => app.dismissNotice()}>${icon('close')}</button></div>`}
+          ${this.isAtEnd || !hasTurns ? nothing : this.#toEnd()}
+          ${app.notice === '' ? nothing : this.#notice()}
           ${composer(this)}
         </div>
       </main>
       ${inspector(this)} ${dialogs(this)}
-      <div class="off-screen" aria-live="polite" id="announcer">${this.#announced}</div>`;
+      <div class="off-screen" aria-live="polite">${this.#announced}</div>`;
   }
 
   #updated() {
-    document.title =
-      this.app.session || this.app.turns.length > 0 ? `${this.app.agent} · ${this.app.settings.title}` : this.app.settings.title;
-    if (this.isAtEnd) this.#transcript()?.scrollTo({ top: 1e9 });
+    const { agent, settings, turns } = this.app;
+    document.title = turns.length > 0 ? `${agent} · ${settings.title}` : settings.title;
+    if (this.isAtEnd) this.#transcript?.scrollTo({ top: 1e9 });
     this.#announce();
     this.#fitMessage();
   }
 
   #header() {
     const { app } = this;
-    const agents = app.models.filter(({ isAgent }) => isAgent);
-    const raw = app.models.filter(({ isAgent }) => !isAgent);
-    const options = (/** @type {typeof agents} */ list) =>
-      list.map(({ id }) => html`<option value=${id} .selected=${id === app.agent}>${id}</option>`);
+    const none = app.models.length === 0;
+    const onChange = (/** @type {Event} */ { target }) => this.#pickAgent(/** @type {HTMLSelectElement} */ (target).value);
     return html`
       <header class="top">
-        <button class="icon-button only-narrow" aria-label="Open the menu" aria-expanded=${this.isSidebarOpen} aria-controls="sidebar" @click=${() => this.toggleSidebar(true)}>${icon('menu')}</button>
+        ${iconButton('menu', 'Open the menu', () => this.toggleSidebar(true), 'only-narrow')}
         <label class="agent">
           <span class="off-screen">Agent</span>
-          <select id="agent" ?disabled=${app.models.length === 0 || app.isRunning} @change=${(/** @type {Event} */ event) => this.#pickAgent(event)}>
-            ${app.models.length === 0 ? html`<option>No agent</option>` : nothing}
-            ${agents.length > 0 ? html`<optgroup label="Agents">${options(agents)}</optgroup>` : nothing}
-            ${raw.length > 0 ? html`<optgroup label="Raw models, without tools">${options(raw)}</optgroup>` : nothing}
+          <select id="agent" ?disabled=${none || app.isRunning} @change=${onChange}>
+            ${none ? html`<option>No agent</option>` : nothing}
+            ${this.#options('Agents', ({ isAgent }) => isAgent)}
+            ${this.#options('Raw models, without tools', ({ isAgent }) => !isAgent)}
           </select>
           ${icon('chevron')}
         </label>
         <span class="spread"></span>
-        <button class="tool-button" aria-label="Code" aria-pressed=${this.panel === 'code'} title="Copy this request as code" @click=${() => this.showPanel(this.panel === 'code' ? '' : 'code')}>${icon('code')}<span>Code</span></button>
-        <button class="tool-button" aria-label="Events" aria-pressed=${this.panel === 'events'} title="Events on the wire" @click=${() => this.showPanel(this.panel === 'events' ? '' : 'events')}>${icon('pulse')}<span>Events</span></button>
+        ${this.#panelButton('code', 'Code')} ${this.#panelButton('events', 'Events')}
       </header>`;
+  }
+
+  /** @param {string} label @param {(model: Model) => boolean} belongs */
+  #options(label, belongs) {
+    const { agent, models } = this.app;
+    const options = models.filter(belongs).map(({ id }) => html`<option value=${id} .selected=${id === agent}>${id}</option>`);
+    return options.length > 0 ? html`<optgroup label=${label}>${options}</optgroup>` : nothing;
+  }
+
+  /** @param {'code' | 'events'} panel @param {string} label */
+  #panelButton(panel, label) {
+    const isOn = this.panel === panel;
+    return html`
+      <button class="tool-button" title=${label} aria-label=${label} aria-pressed=${isOn}
+        @click=${() => this.showPanel(isOn ? '' : panel)}>
+        ${icon(panel === 'code' ? 'code' : 'pulse')}<span>${label}</span>
+      </button>`;
   }
 
   #turns() {
     const { app } = this;
+    const older = html`<button class="plain older" @click=${() => app.loadOlder()}>Show earlier turns</button>`;
     return html`
       <div class="column" role="log" aria-live="off" aria-label="Conversation">
-        ${app.olderThan === undefined ? nothing : html`<button class="plain older" @click=${() => app.loadOlder()}>Show earlier turns</button>`}
+        ${app.olderThan === undefined ? nothing : older}
         ${app.turns.map((turn, at) => turnView(turn, app, at === app.turns.length - 1))}
       </div>`;
   }
 
+  /** What a conversation without turns shows. */
   #empty() {
     const { app } = this;
-    if (app.isOpening || app.access === 'checking')
-      return html`<div class="column skeleton" aria-label="Loading"><i></i><i></i><i></i></div>`;
-    if (app.access === 'missing' || app.access === 'refused') {
-      return this.#welcome(
-        'A token, please',
-        'This server answers callers that it knows. Enter an API token to see its agents.',
-        html`<button class="primary" @click=${() => this.openDialog('token')}>${icon('key')} Enter token</button>`,
-      );
+    const { access, agent } = app;
+    if (app.isOpening || access === 'checking') return html`<div class="column skeleton"><i></i><i></i><i></i></div>`;
+    if (access === 'missing' || access === 'refused') {
+      const enter = html`<button class="primary" @click=${() => this.openDialog('token')}>${icon('key')} Enter token</button>`;
+      return welcome('Enter a token', 'This server requires an API token. You will see the agents that it can reach.', enter);
     }
-    if (app.access === 'unreachable') {
-      return this.#welcome(
-        'The server does not answer',
-        'It may be starting or stopping.',
-        html`<button class="primary" @click=${() => location.reload()}>${icon('retry')} Try again</button>`,
-      );
+    if (access === 'unreachable') {
+      const again = html`<button class="primary" @click=${() => location.reload()}>${icon('retry')} Try again</button>`;
+      return welcome('The server does not answer', 'It may be starting or stopping.', again);
     }
-    if (app.agent === '')
-      return this.#welcome(
-        'No agent yet',
-        'The server has no agent or model that you can reach. Add one under `agents` in plugboard.yaml.',
-        nothing,
-      );
-    const how = app.isLive
-      ? 'Tool calls show here while they run.'
-      : 'Answers stream in. This server has no live surface, so tool calls do not show.';
-    return this.#welcome(
-      html`Talk to <em>${app.agent}</em>`,
-      how,
-      html`<div class="suggestions">${app.settings.suggestions.map((text) => html`<button @click=${() => this.#say(text)}>${text}</button>`)}</div>`,
+    if (agent === '') return welcome('No agent yet', 'Add one under `agents` in plugboard.yaml.', nothing);
+    return welcome(
+      html`Talk to <em>${agent}</em>`,
+      app.isLive ? 'Tool calls show here while they run.' : 'Tool calls do not show: the server does not use `websocket`.',
+      app.settings.suggestions.map((text) => html`<button @click=${() => this.#say(text)}>${text}</button>`),
     );
   }
 
-  /** @param {unknown} title @param {string} text @param {unknown} action */
-  #welcome(title, text, action) {
-    return html`<div class="welcome"><img src="playground/icon.svg" alt="" width="52" height="52"><h2>${title}</h2><p>${text}</p>${action}</div>`;
+  #toEnd() {
+    const onClick = () => {
+      this.isAtEnd = true;
+      this.requestUpdate();
+    };
+    return html`<button class="to-end" @click=${onClick}>${icon('down')} Newest</button>`;
+  }
+
+  #notice() {
+    return html`
+      <div class="notice" role="alert">
+        ${icon('warning')}<span>${this.app.notice}</span>${iconButton('close', 'Dismiss', () => this.app.dismissNotice())}
+      </div>`;
   }
 
   submit() {
     const text = this.draft.trim();
     if (text === '' || this.app.isRunning) return;
-    this.#say(text);
     this.setDraft('');
+    this.#say(text);
   }
 
   /** @param {string} text */
   #say(text) {
     this.isAtEnd = true;
     void this.app.send(text);
-    this.#focusMessage();
+    this.focusMessage();
   }
 
   /** @param {string} draft */
@@ -187,9 +203,8 @@ export class PlaygroundApp extends HTMLElement {
 
   newChat() {
     this.app.newChat();
-    this.isAtEnd = true;
     this.toggleSidebar(false);
-    this.#focusMessage();
+    this.focusMessage();
   }
 
   /** @param {Session} session */
@@ -197,7 +212,7 @@ export class PlaygroundApp extends HTMLElement {
     this.isAtEnd = true;
     this.toggleSidebar(false);
     await this.app.open(session);
-    this.#focusMessage();
+    this.focusMessage();
   }
 
   /** @param {boolean} isOpen */
@@ -205,10 +220,8 @@ export class PlaygroundApp extends HTMLElement {
     if (this.isSidebarOpen === isOpen) return;
     this.isSidebarOpen = isOpen;
     this.requestUpdate();
-    void this.updateComplete.then(() => {
-      const selector = isOpen ? '#sidebar .only-narrow' : '.top .only-narrow';
-      /** @type {HTMLElement | null} */ (this.querySelector(selector))?.focus();
-    });
+    const button = isOpen ? '#sidebar .only-narrow' : '.top .only-narrow';
+    void this.updateComplete.then(() => this.find(button)?.focus());
   }
 
   /** @param {PlaygroundApp['panel']} panel */
@@ -235,25 +248,29 @@ export class PlaygroundApp extends HTMLElement {
     this.requestUpdate();
   }
 
-  /** Opens a popover beside the button that was pressed, where there is room for it. @param {Event} event @param {string} selector */
+  /**
+   * Opens a popover below or above the button that was clicked.
+   * @param {Event} event @param {string} selector
+   */
   openPopover(event, selector) {
     const button = /** @type {HTMLElement} */ (event.currentTarget);
-    const popover = /** @type {HTMLElement} */ (this.querySelector(selector));
-    if (!popover.togglePopover({ source: button })) return;
+    const popover = this.find(selector);
+    if (!popover?.togglePopover({ source: button })) return;
     const { left, right, bottom, top } = button.getBoundingClientRect();
     const { offsetWidth, offsetHeight } = popover;
-    const start = left + offsetWidth > innerWidth - 8 ? right - offsetWidth : left;
-    popover.style.left = `${Math.max(8, start)}px`;
-    popover.style.top = `${bottom + offsetHeight + 8 > innerHeight ? Math.max(8, top - offsetHeight - 6) : bottom + 6}px`;
+    const x = left + offsetWidth > innerWidth - 8 ? right - offsetWidth : left;
+    const y = bottom + offsetHeight + 8 > innerHeight ? top - offsetHeight - 6 : bottom + 6;
+    popover.style.left = `${Math.max(8, x)}px`;
+    popover.style.top = `${Math.max(8, y)}px`;
     /** @type {HTMLElement | null} */ (popover.querySelector('button, input:checked'))?.focus();
   }
 
   /** @param {'token' | 'rename' | 'delete'} name */
   openDialog(name) {
-    /** @type {HTMLElement} */ (this.querySelector('#session-menu')).hidePopover();
+    this.find('#session-menu')?.hidePopover();
     this.requestUpdate();
     void this.updateComplete.then(() => {
-      const dialog = /** @type {HTMLDialogElement} */ (this.querySelector(`#${name}-dialog`));
+      const dialog = /** @type {HTMLDialogElement} */ (this.find(`#${name}-dialog`));
       if (!dialog.open) dialog.showModal();
       dialog.querySelector('input')?.select();
     });
@@ -266,41 +283,49 @@ export class PlaygroundApp extends HTMLElement {
   /** @param {string} token */
   async enterToken(token) {
     await this.app.setToken(token);
-    const field = /** @type {HTMLInputElement} */ (this.querySelector('#token'));
+    const field = /** @type {HTMLInputElement} */ (this.find('#token'));
     field.value = '';
     if (this.app.access === 'refused') return field.focus();
     if (token !== '') this.closeDialogs();
-    this.#focusMessage();
+    this.focusMessage();
   }
 
-  async renameSession(/** @type {string} */ title) {
+  /** @param {string} title */
+  renameSession(title) {
     this.closeDialogs();
-    if (this.target && title !== '') await this.app.rename(this.target, title);
+    if (this.target && title !== '') void this.app.rename(this.target, title);
   }
 
-  async deleteSession() {
+  deleteSession() {
     this.closeDialogs();
-    if (this.target) await this.app.remove(this.target);
-    this.#focusMessage();
+    if (this.target) void this.app.remove(this.target);
+    this.focusMessage();
   }
 
   forkSession() {
-    /** @type {HTMLElement} */ (this.querySelector('#session-menu')).hidePopover();
+    this.find('#session-menu')?.hidePopover();
     this.toggleSidebar(false);
     if (this.target) void this.app.fork(this.target);
   }
 
-  scrollToEnd() {
-    this.isAtEnd = true;
-    this.requestUpdate();
+  /** Not on touch screens, where the keyboard would cover half of the page. */
+  focusMessage() {
+    void this.updateComplete.then(() => {
+      if (matchMedia('(hover: hover)').matches) this.find('#message')?.focus();
+    });
   }
 
-  #transcript() {
-    return this.querySelector('#transcript');
+  /** @param {string} selector @returns {HTMLElement | null} */
+  find(selector) {
+    return this.querySelector(selector);
+  }
+
+  get #transcript() {
+    return this.find('#transcript');
   }
 
   #onScroll() {
-    const area = this.#transcript();
+    const area = this.#transcript;
     if (!area) return;
     const isAtEnd = area.scrollHeight - area.scrollTop - area.clientHeight < NEAR_END;
     if (isAtEnd === this.isAtEnd) return;
@@ -308,55 +333,54 @@ export class PlaygroundApp extends HTMLElement {
     this.requestUpdate();
   }
 
-  /** @param {Event} event */
-  #pickAgent(event) {
-    this.app.selectAgent(/** @type {HTMLSelectElement} */ (event.target).value);
-    this.#focusMessage();
+  /** @param {string} agent */
+  #pickAgent(agent) {
+    this.app.selectAgent(agent);
+    this.focusMessage();
   }
 
   /** @param {Event} event */
   #skip(event) {
     event.preventDefault();
-    this.#focusMessage();
+    this.find('#message')?.focus();
   }
 
-  /** On a touch screen the keyboard would cover half of the page. */
-  #focusMessage() {
-    void this.updateComplete.then(() => {
-      if (matchMedia('(hover: hover)').matches) this.#message()?.focus();
-    });
-  }
-
-  #message() {
-    return /** @type {HTMLTextAreaElement | null} */ (this.querySelector('#message'));
-  }
-
+  /** Shows the draft, in a field as high as the text. */
   #fitMessage() {
-    const area = this.#message();
-    if (!area) return;
-    if (area.value !== this.draft) area.value = this.draft;
-    area.style.height = 'auto';
-    area.style.height = `${Math.min(area.scrollHeight, 220)}px`;
+    const field = /** @type {HTMLTextAreaElement} */ (this.find('#message'));
+    if (field.value !== this.draft) field.value = this.draft;
+    field.style.height = 'auto';
+    field.style.height = `${Math.min(field.scrollHeight, 220)}px`;
   }
 
-  /** Screen readers are given a text now and then, not each token. */
+  /** Passes the newest announcement to screen readers, but not each one of a quick series. */
   #announce() {
-    const text = this.app.announcement;
-    if (text === this.#announced) return;
-    const wait = this.#announceAt + ANNOUNCE_INTERVAL - performance.now();
-    if (wait > 0) return void setTimeout(() => this.requestUpdate(), wait);
-    this.#announceAt = performance.now();
-    this.#announced = text;
-    this.requestUpdate();
+    const { announcement } = this.app;
+    if (announcement === this.#announced) return;
+    const wait = this.#announcedAt + ANNOUNCE_INTERVAL - performance.now();
+    setTimeout(() => this.requestUpdate(), Math.max(0, wait));
+    if (wait > 0) return;
+    this.#announcedAt = performance.now();
+    this.#announced = announcement;
   }
 
-  /** @param {Event} event */
-  async #onCopyCode(event) {
-    const button = /** @type {Element} */ (event.target).closest('[data-action="copy-code"]');
+  /** The copy buttons of code blocks are made outside the templates. @param {Element} target */
+  #copyCode(target) {
+    const button = /** @type {HTMLElement | null} */ (target.closest('.copy-code'));
     const code = button?.closest('.code-frame')?.querySelector('code');
-    if (!button || !code) return;
-    await copyFrom(/** @type {Event} */ (/** @type {unknown} */ ({ currentTarget: button })), code.textContent ?? '');
+    if (button && code) void copyFrom(button, code.textContent ?? '');
   }
+}
+
+/** @param {unknown} title @param {string} text @param {unknown} actions */
+function welcome(title, text, actions) {
+  return html`
+    <div class="welcome">
+      <img src="playground/icon.svg" alt="" width="52" height="52">
+      <h2>${title}</h2>
+      <p>${text}</p>
+      <div class="suggestions">${actions}</div>
+    </div>`;
 }
 
 customElements.define('playground-app', PlaygroundApp);

@@ -1,112 +1,113 @@
 import { html, nothing } from 'lit/html.js';
 import { answerOf, isRunning } from '../turn.js';
-import './markdown-text.js';
 import { copyButton, count, duration, icon, pretty, preview } from './parts.js';
+import './markdown-text.js';
 
-/** @typedef {import('../turn.js').Turn} Turn */
+/** @typedef {import('../playground.js').Playground} Playground */
 /** @typedef {import('../turn.js').ToolItem} ToolItem */
+/** @typedef {import('../turn.js').Turn} Turn */
+/** @typedef {import('../turn.js').TurnItem} TurnItem */
 /** @typedef {import('./app.js').PlaygroundApp} View */
 
-/** What an ending short of the whole answer is called. */
-/** @type {Record<string, string>} */
+/**
+ * The rendered turns and their versions: a token renders the running turn only.
+ * @type {WeakMap<Turn, [string, unknown]>}
+ */
+const rendered = new WeakMap();
+
+/** One turn: the message, the tool calls, the answer. @param {Turn} turn @param {Playground} app @param {boolean} isLast */
+export function turnView(turn, app, isLast) {
+  const version = `${turn.version} ${isLast}`;
+  const [before, result] = rendered.get(turn) ?? [];
+  if (before === version) return result;
+  const next = renderTurn(turn, app, isLast);
+  rendered.set(turn, [version, next]);
+  return next;
+}
+
+/** Why a turn ended early. @type {Record<string, string>} */
 const REASONS = {
   cancelled: 'Stopped',
   interrupted: 'Interrupted by another message to this session',
-  max_output_tokens: 'The answer reached its length limit',
-  max_tool_calls: 'The turn reached its limit of tool calls',
-  max_steps: 'The turn reached its limit of steps',
-  shutdown: 'The server is stopping',
+  max_output_tokens: 'Stopped at the length limit',
+  max_tool_calls: 'Stopped at the limit of tool calls',
+  max_steps: 'Stopped at the limit of steps',
+  shutdown: 'Stopped because the server is stopping',
 };
 
-/**
- * One turn: what was asked, what the agent did, what it said.
- * @param {Turn} turn @param {import('../playground.js').Playground} app @param {boolean} isLast
- */
-export function turnView(turn, app, isLast) {
-  const version = `${turn.version} ${isLast}`;
-  const before = drawn.get(turn);
-  if (before?.version === version) return before.result;
-  const result = drawTurn(turn, app, isLast);
-  drawn.set(turn, { version, result });
-  return result;
-}
-
-/** Turns as they were drawn last: a long conversation costs no more than its last turn. @type {WeakMap<Turn, { version: string, result: unknown }>} */
-const drawn = new WeakMap();
-
-/** @param {Turn} turn @param {import('../playground.js').Playground} app @param {boolean} isLast */
-function drawTurn(turn, app, isLast) {
+/** @param {Turn} turn @param {Playground} app @param {boolean} isLast */
+function renderTurn(turn, app, isLast) {
+  const { input, status, reason } = turn;
   const running = isRunning(turn);
+  const ending = html`<p class="ending">${icon('stop')} ${REASONS[reason] ?? 'Incomplete'}</p>`;
   return html`
-      <article class="turn" aria-label=${`Turn: ${turn.input.slice(0, 80)}`} data-status=${turn.status}>
-        ${turn.input === '' ? nothing : html`<div class="asked"><p>${turn.input}</p></div>`}
-        <div class="answer">
-          ${turn.items.map(itemView)}
-          ${running ? waiting(turn) : nothing}
-          ${turn.status === 'failed' ? failure(turn) : nothing}
-          ${turn.status === 'incomplete' ? html`<p class="ending">${icon('stop')} ${REASONS[turn.reason] ?? 'Not complete'}</p>` : nothing}
-        </div>
-        ${running ? nothing : footer(turn, app, isLast)}
-      </article>`;
+    <article class="turn" data-status=${status}>
+      ${input === '' ? nothing : html`<div class="asked"><p>${input}</p></div>`}
+      <div class="answer">
+        ${turn.items.map(itemView)} ${running ? waiting(turn) : nothing} ${status === 'failed' ? failure(turn) : nothing}
+        ${status === 'incomplete' ? ending : nothing}
+      </div>
+      ${running ? nothing : footer(turn, app, isLast)}
+    </article>`;
 }
 
-/** @param {import('../turn.js').TurnItem} item */
+/** @param {TurnItem} item */
 function itemView(item) {
   if (item.kind === 'tool') return toolCard(item);
-  if (item.kind === 'text') return item.text === '' ? nothing : html`<markdown-text .text=${item.text}></markdown-text>`;
   if (item.text === '') return nothing;
+  if (item.kind === 'text') return html`<markdown-text .text=${item.text}></markdown-text>`;
   return html`<details class="reasoning"><summary>${icon('chevron')} Reasoning</summary><p>${item.text}</p></details>`;
-}
-
-/** @param {ToolItem} tool */
-function toolCard(tool) {
-  const isHidden = tool.arguments === '' && tool.output === null && tool.status !== 'running';
-  const state = tool.isOurs && tool.output === null && tool.status !== 'running' ? 'waits for the caller' : STATES[tool.status];
-  return html`
-    <details class="tool" data-status=${tool.status}>
-      <summary>
-        <span class="tool-mark">${mark(tool)}</span>
-        <span class="tool-name">${tool.server !== '' && tool.server !== tool.name ? html`<span class="tool-server">${tool.server}</span>` : nothing}${tool.name}</span>
-        <span class="tool-preview">${tool.progress || preview(tool.arguments)}</span>
-        <span class="tool-state"><span class=${tool.status === 'ok' ? 'off-screen' : 'tool-word'}>${state}</span>${tool.ms === undefined ? nothing : html`<span class="tool-time">${duration(tool.ms)}</span>`}</span>
-        ${icon('chevron')}
-      </summary>
-      <div class="tool-body">
-        ${isHidden ? html`<p class="hint">The agent does not show what goes into this tool and what comes out.</p>` : nothing}
-        ${tool.arguments === '' ? nothing : block('Arguments', pretty(tool.arguments))}
-        ${tool.error === null ? nothing : block('Error', tool.error)}
-        ${tool.output === null || tool.output === '' ? nothing : block('Result', pretty(tool.output))}
-      </div>
-    </details>`;
 }
 
 /** @type {Record<ToolItem['status'], string>} */
 const STATES = { running: 'running', ok: 'done', failed: 'failed', stopped: 'stopped' };
 
 /** @param {ToolItem} tool */
-function mark({ status }) {
-  if (status === 'running') return html`<span class="spinner"></span>`;
-  return icon(status === 'ok' ? 'check' : status === 'failed' ? 'cross' : 'stop');
+function toolCard(tool) {
+  const { server, name, status, isOurs, output, error, ms } = tool;
+  const isHidden = tool.arguments === '' && output === null && status !== 'running';
+  const state = isOurs && output === null && status !== 'running' ? 'left to the client' : STATES[status];
+  return html`
+    <details class="tool" data-status=${status}>
+      <summary>
+        <span class="tool-mark">${status === 'running' ? html`<span class="spinner"></span>` : icon(markOf(tool))}</span>
+        <span class="tool-name">
+          ${server === '' || server === name ? nothing : html`<span class="tool-server">${server}</span>`}${name}
+        </span>
+        <span class="tool-preview">${tool.progress || preview(tool.arguments)}</span>
+        <span class="tool-state">
+          <span class=${status === 'ok' ? 'off-screen' : 'tool-word'}>${state}</span> ${ms === undefined ? nothing : duration(ms)}
+        </span>
+        ${icon('chevron')}
+      </summary>
+      <div class="tool-body">
+        ${isHidden ? html`<p class="hint">This agent does not show the arguments and results of its tools.</p>` : nothing}
+        ${tool.arguments === '' ? nothing : dataBlock('Arguments', pretty(tool.arguments))}
+        ${error ? dataBlock('Error', error) : nothing} ${output ? dataBlock('Result', pretty(output)) : nothing}
+      </div>
+    </details>`;
+}
+
+/** @param {ToolItem} tool */
+function markOf({ status }) {
+  return status === 'ok' ? 'check' : status === 'failed' ? 'cross' : 'stop';
 }
 
 /** @param {string} label @param {string} text */
-function block(label, text) {
+function dataBlock(label, text) {
   return html`
     <div class="block-head"><span>${label}</span>${copyButton(text, `Copy ${label.toLowerCase()}`)}</div>
     <pre class="data" tabindex="0" role="region" aria-label=${label}>${text}</pre>`;
 }
 
-/** @param {Turn} turn */
-function waiting(turn) {
-  const last = turn.items.at(-1);
+/** Three dots while nothing else moves. @param {Turn} turn */
+function waiting({ status, items, queuePosition }) {
+  const last = items.at(-1);
   const isSilent = last === undefined || (last.kind === 'tool' && last.status !== 'running');
-  if (turn.status === 'queued') {
-    const place = turn.queuePosition > 0 ? ` (${turn.queuePosition} before it)` : '';
-    return html`<p class="waiting"><span class="dots"><i></i><i></i><i></i></span> Waits for an earlier turn of this session${place}</p>`;
-  }
-  return isSilent
-    ? html`<p class="waiting"><span class="dots"><i></i><i></i><i></i></span><span class="off-screen">The agent is working</span></p>`
-    : nothing;
+  if (!isSilent && status !== 'queued') return nothing;
+  const place = queuePosition > 0 ? ` (position ${queuePosition})` : '';
+  const text = status === 'queued' ? `Waiting for an earlier turn of this session${place}` : '';
+  return html`<p class="waiting"><span class="dots"><i></i><i></i><i></i></span> ${text}</p>`;
 }
 
 /** @param {Turn} turn */
@@ -114,113 +115,106 @@ function failure({ error }) {
   return html`
     <div class="failure" role="alert">
       ${icon('warning')}
-      <div><p>${error?.message}</p>${error?.code ? html`<code>${error.code}</code>` : nothing}</div>
+      <div><p>${error?.message}</p><code>${error?.code}</code></div>
     </div>`;
 }
 
-/** @param {Turn} turn @param {import('../playground.js').Playground} app @param {boolean} isLast */
+/** @param {Turn} turn @param {Playground} app @param {boolean} isLast */
 function footer(turn, app, isLast) {
   const answer = answerOf(turn);
-  const tools = turn.items.filter(({ kind }) => kind === 'tool').length;
-  const { usage } = turn;
-  const facts = [
-    ...(turn.ms === undefined ? [] : [html`<span>${duration(turn.ms)}</span>`]),
-    ...(usage
-      ? [
-          html`<span>${count(usage.total_tokens, 'token')} (${usage.input_tokens.toLocaleString('en')} in, ${usage.output_tokens.toLocaleString('en')} out)</span>`,
-        ]
-      : []),
-    ...(tools > 0 ? [html`<span>${count(tools, 'tool call')}</span>`] : []),
-  ];
+  const retry = html`<button class="small" @click=${() => app.retry()}>${icon('retry')} Retry</button>`;
   return html`
     <footer class="turn-foot">
-      <div class="turn-facts">${facts}</div>
+      <div class="turn-facts">${factsOf(turn).map((fact) => html`<span>${fact}</span>`)}</div>
       <div class="turn-actions">
-        ${answer === '' ? nothing : copyButton(answer, 'Copy answer')}
-        ${isLast && turn.input !== '' ? html`<button class="small" ?disabled=${app.isRunning} title="Send this message again" @click=${() => app.retry()}>${icon('retry')}<span>Retry</span></button>` : nothing}
+        ${answer === '' ? nothing : copyButton(answer, 'Copy answer')} ${isLast && turn.input !== '' ? retry : nothing}
       </div>
     </footer>`;
 }
 
-/** Where a message is written, and how it is kept. @param {View} view */
+/** Time, tokens and tool calls, as far as they are known. @param {Turn} turn */
+function factsOf({ ms, usage, items }) {
+  const tools = items.filter(({ kind }) => kind === 'tool').length;
+  const facts = [];
+  if (ms !== undefined) facts.push(duration(ms));
+  if (usage) facts.push(`${count(usage.total_tokens, 'token')} (${usage.input_tokens} in, ${usage.output_tokens} out)`);
+  if (tools > 0) facts.push(count(tools, 'tool call'));
+  return facts;
+}
+
+/** The field for the next message, and how the conversation is kept. @param {View} view */
 export function composer(view) {
   const { app } = view;
-  const cannot = app.agent === '';
+  const off = app.agent === '';
+  const onInput = (/** @type {Event} */ { target }) => view.setDraft(/** @type {HTMLTextAreaElement} */ (target).value);
+  const onSubmit = (/** @type {Event} */ event) => {
+    event.preventDefault();
+    view.submit();
+  };
+  const stop = html`
+    <button type="button" class="round stop" title="Stop (Esc)" aria-label="Stop" @click=${() => app.stop()}>
+      ${icon('stop')}
+    </button>`;
+  const send = html`
+    <button class="round" title="Send (Enter)" aria-label="Send" ?disabled=${off || view.draft.trim() === ''}>
+      ${icon('send')}
+    </button>`;
   return html`
-    <form class="composer" @submit=${(/** @type {Event} */ event) => submit(event, view)}>
-      <label class="off-screen" for="message">Message to ${app.agent || 'the agent'}</label>
-      <textarea id="message" rows="1" autocomplete="off" placeholder=${cannot ? 'No agent to talk to yet' : `Message ${app.agent}`}
-        ?disabled=${cannot}
-        @input=${(/** @type {InputEvent} */ event) => view.setDraft(/** @type {HTMLTextAreaElement} */ (event.target).value)}
-        @keydown=${(/** @type {KeyboardEvent} */ event) => onKey(event, view)}></textarea>
+    <form class="composer" @submit=${onSubmit}>
+      <textarea id="message" rows="1" autocomplete="off" aria-label="Message" placeholder=${`Message ${app.agent}`}
+        ?disabled=${off} @input=${onInput} @keydown=${(/** @type {KeyboardEvent} */ event) => onKey(event, view)}></textarea>
       <div class="composer-row">
-        <button type="button" class="chip" id="mode-button" aria-haspopup="dialog" @click=${(/** @type {Event} */ event) => view.openPopover(event, '#mode')}>
+        <button type="button" class="chip" aria-haspopup="dialog"
+          @click=${(/** @type {Event} */ event) => view.openPopover(event, '#mode')}>
           <span class="chip-dot" data-on=${!app.isStateless}></span>
-          ${app.isStateless ? 'Stateless' : html`Session <code>${app.sessionKey}</code>`}
-          ${icon('chevron')}
+          ${app.isStateless ? 'Stateless' : html`Session <code>${app.sessionKey}</code>`} ${icon('chevron')}
         </button>
         <span class="spread"></span>
-        <span class="keys" aria-hidden="true">${app.isRunning ? 'Esc stops' : 'Shift + Enter for a new line'}</span>
-        ${
-          app.isRunning
-            ? html`<button type="button" class="round stop" title="Stop (Esc)" aria-label="Stop" @click=${() => app.stop()}>${icon('stop')}</button>`
-            : html`<button type="submit" class="round" title="Send (Enter)" aria-label="Send" ?disabled=${cannot || view.draft.trim() === ''}>${icon('send')}</button>`
-        }
+        <span class="keys" aria-hidden="true">${app.isRunning ? 'Esc to stop' : 'Shift + Enter for a new line'}</span>
+        ${app.isRunning ? stop : send}
       </div>
     </form>
     ${modePopover(view)}`;
 }
 
-/** @param {View} view */
-function modePopover({ app }) {
-  const change = (/** @type {boolean} */ isStateless, /** @type {string | undefined} */ key = undefined) =>
-    app.setMode(isStateless, key);
-  return html`
-    <div id="mode" class="popover" popover role="dialog" aria-label="How the conversation is kept">
-      <fieldset>
-        <legend class="off-screen">How the conversation is kept</legend>
-        <label class="option">
-          <input type="radio" name="mode" .checked=${!app.isStateless} ?disabled=${app.isRunning} @change=${() => change(false)}>
-          <span><b>Session</b><small>The server keeps the conversation. Each request carries only the new message and the key.</small></span>
-        </label>
-        <label class="option">
-          <input type="radio" name="mode" .checked=${app.isStateless} ?disabled=${app.isRunning} @change=${() => change(true)}>
-          <span><b>Stateless</b><small>The server keeps nothing. Each request carries the whole conversation.</small></span>
-        </label>
-      </fieldset>
-      ${
-        app.isStateless
-          ? nothing
-          : html`
-          <form class="key-form" @submit=${(/** @type {SubmitEvent} */ event) => {
-            event.preventDefault();
-            const { value } = /** @type {HTMLInputElement} */ (
-              /** @type {HTMLFormElement} */ (event.target).elements.namedItem('key')
-            );
-            change(false, value.trim());
-            /** @type {HTMLElement} */ (document.getElementById('mode')).hidePopover();
-          }}>
-            <label for="session-key">Session key</label>
-            <div class="field"><input id="session-key" name="key" maxlength="512" autocomplete="off" spellcheck="false" .value=${app.sessionKey} ?disabled=${app.isRunning}><button class="plain">Use</button></div>
-            <small>Send it as <code>session_id</code> to go on with this session from anywhere.</small>
-          </form>`
-      }
-    </div>`;
-}
-
-/** @param {Event} event @param {View} view */
-function submit(event, view) {
-  event.preventDefault();
-  view.submit();
-}
-
-/** Enter sends, Shift+Enter makes a line, Esc stops. @param {KeyboardEvent} event @param {View} view */
+/** Enter sends, Shift+Enter starts a line, Esc stops. @param {KeyboardEvent} event @param {View} view */
 function onKey(event, view) {
-  if (event.key === 'Enter' && !event.shiftKey && !event.isComposing) {
+  const { key, shiftKey, isComposing } = event;
+  const sends = key === 'Enter' && !shiftKey && !isComposing;
+  const stops = key === 'Escape' && view.app.isRunning;
+  if (!sends && !stops) return;
+  event.preventDefault();
+  if (sends) view.submit();
+  else view.app.stop();
+}
+
+/** @param {View} view */
+function modePopover(view) {
+  const { isStateless, isRunning: off, sessionKey } = view.app;
+  const onSubmit = (/** @type {Event} */ event) => {
     event.preventDefault();
-    view.submit();
-  } else if (event.key === 'Escape' && view.app.isRunning) {
-    event.preventDefault();
-    view.app.stop();
-  }
+    const field = /** @type {HTMLInputElement} */ (view.find('#session-key'));
+    view.app.setMode(false, field.value.trim());
+    view.find('#mode')?.hidePopover();
+  };
+  const option = (/** @type {boolean} */ value, /** @type {string} */ label, /** @type {string} */ text) => html`
+    <label class="option">
+      <input type="radio" name="mode" .checked=${isStateless === value} ?disabled=${off} @change=${() => view.app.setMode(value)}>
+      <span><b>${label}</b><small>${text}</small></span>
+    </label>`;
+  const keyForm = html`
+    <form class="key-form" @submit=${onSubmit}>
+      <label for="session-key">Session key</label>
+      <div class="field">
+        <input id="session-key" maxlength="512" autocomplete="off" spellcheck="false" .value=${sessionKey} ?disabled=${off}>
+        <button class="plain" ?disabled=${off}>Use</button>
+      </div>
+      <small>Send it as <code>session_id</code> to continue this session from any client.</small>
+    </form>`;
+  return html`
+    <div id="mode" class="popover" popover role="dialog" aria-label="Session or stateless">
+      ${option(false, 'Session', 'The server keeps the conversation. A request carries the new message and the key.')}
+      ${option(true, 'Stateless', 'The server keeps nothing. A request carries the whole conversation.')}
+      ${isStateless ? nothing : keyForm}
+    </div>`;
 }

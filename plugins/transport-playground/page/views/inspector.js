@@ -1,21 +1,22 @@
 import { html, nothing } from 'lit/html.js';
 import { BASE } from '../api.js';
 import { snippetsOf } from '../snippets.js';
-import { copyButton, duration, icon } from './parts.js';
+import { copyButton, duration, iconButton } from './parts.js';
 
 /** @typedef {import('./app.js').PlaygroundApp} View */
 /** @typedef {import('../playground.js').LogEntry} LogEntry */
 
-/** What goes over the wire, and the same request as code. @param {View} view */
+/** The panel beside the conversation: the events on the wire, or the current request as code. @param {View} view */
 export function inspector(view) {
   if (view.panel === '') return nothing;
   return html`
     <aside class="inspector" aria-label="Inspector">
       <div class="inspector-head">
-        <div class="tabs" role="tablist" aria-label="Inspector" @keydown=${(/** @type {KeyboardEvent} */ event) => onTabKey(event, view)}>
+        <div class="tabs" role="tablist" aria-label="Inspector"
+          @keydown=${(/** @type {KeyboardEvent} */ event) => onTabKey(event, view)}>
           ${tab(view, 'events', 'Events')} ${tab(view, 'code', 'Code')}
         </div>
-        <button class="icon-button" aria-label="Close the inspector" @click=${() => view.showPanel('')}>${icon('close')}</button>
+        ${iconButton('close', 'Close the inspector', () => view.showPanel(''))}
       </div>
       <div class="inspector-body" role="tabpanel" id="panel" aria-labelledby=${`tab-${view.panel}`} tabindex="0">
         ${view.panel === 'events' ? events(view) : code(view)}
@@ -26,10 +27,12 @@ export function inspector(view) {
 /** @param {View} view @param {'events' | 'code'} name @param {string} label */
 function tab(view, name, label) {
   const isOn = view.panel === name;
-  return html`<button role="tab" id=${`tab-${name}`} aria-selected=${isOn} aria-controls="panel" tabindex=${isOn ? 0 : -1} @click=${() => view.showPanel(name)}>${label}</button>`;
+  return html`
+    <button role="tab" id=${`tab-${name}`} aria-selected=${isOn} aria-controls="panel" tabindex=${isOn ? 0 : -1}
+      @click=${() => view.showPanel(name)}>${label}</button>`;
 }
 
-/** @param {KeyboardEvent} event @param {View} view */
+/** The arrow keys change the tab. @param {KeyboardEvent} event @param {View} view */
 function onTabKey(event, view) {
   if (event.key !== 'ArrowRight' && event.key !== 'ArrowLeft') return;
   event.preventDefault();
@@ -39,42 +42,41 @@ function onTabKey(event, view) {
 
 /** @param {View} view */
 function events(view) {
-  const { log } = view.app;
-  const shown = view.showsDeltas ? log : log.filter(({ label }) => !label.endsWith('.delta'));
+  const { app, showsDeltas } = view;
+  const { log } = app;
+  const shown = showsDeltas ? log : log.filter(({ label }) => !label.endsWith('.delta'));
   return html`
     <div class="panel-bar">
-      <label class="switch"><input type="checkbox" .checked=${view.showsDeltas} @change=${() => view.toggleDeltas()}> Show deltas</label>
+      <label class="switch">
+        <input type="checkbox" .checked=${showsDeltas} @change=${() => view.toggleDeltas()}> Show deltas
+      </label>
       <span class="spread"></span>
-      ${log.length > 0 ? html`${copyButton(JSON.stringify(log, null, 2), 'Copy all events')}<button class="small" @click=${() => view.app.clearLog()}>Clear</button>` : nothing}
+      <button class="small" @click=${() => app.clearLog()}>Clear</button>
     </div>
-    ${
-      shown.length === 0
-        ? html`<p class="empty-panel">Requests and events show here as they happen, with their sequence numbers.</p>`
-        : html`<ol class="log">${shown.map(logRow)}</ol>`
-    }`;
+    ${shown.length === 0 ? html`<p class="empty-panel">Requests and events show here as they happen.</p>` : nothing}
+    <ol class="log">${shown.map(logRow)}</ol>`;
 }
 
 /** @type {Record<LogEntry['direction'], [string, string]>} */
 const ARROWS = { in: ['←', 'received'], out: ['→', 'sent'], http: ['⇄', 'request'] };
 
 /** @param {LogEntry} entry */
-function isBad({ direction, label, note }) {
-  return direction === 'http' ? !note.startsWith('2') : label === 'error' || label.endsWith('failed');
-}
-
-/** @param {LogEntry} entry */
-function logRow(entry) {
-  const [arrow, word] = ARROWS[entry.direction];
-  /** @param {Event} event */
-  const onToggle = ({ target }) => {
-    const details = /** @type {HTMLDetailsElement} */ (target);
-    const pre = /** @type {HTMLElement} */ (details.querySelector('pre'));
-    if (details.open && pre.textContent === '') pre.textContent = JSON.stringify(entry.data, null, 2);
+function logRow({ direction, label, note, at, data }) {
+  const [arrow, word] = ARROWS[direction];
+  const isBad = direction === 'http' ? !note.startsWith('2') : /^error$|failed$/.test(label);
+  const onToggle = (/** @type {Event} */ { target }) => {
+    const { open, lastElementChild } = /** @type {HTMLDetailsElement} */ (target);
+    if (lastElementChild) lastElementChild.textContent = open ? JSON.stringify(data, null, 2) : '';
   };
   return html`
     <li>
-      <details class="event" data-direction=${entry.direction} data-bad=${isBad(entry)} @toggle=${onToggle}>
-        <summary><span class="arrow" title=${word}>${arrow}<span class="off-screen">${word}</span></span><span class="event-label">${entry.label}</span><span class="event-note">${entry.note}</span><span class="event-time">${duration(entry.at)}</span></summary>
+      <details class="event" data-direction=${direction} data-bad=${isBad} @toggle=${onToggle}>
+        <summary>
+          <span class="arrow" title=${word}>${arrow}<span class="off-screen">${word}</span></span>
+          <span class="event-label">${label}</span>
+          <span class="event-note">${note}</span>
+          <span class="event-time">${duration(at)}</span>
+        </summary>
         <pre class="data" tabindex="0" role="region" aria-label="Event as JSON"></pre>
       </details>
     </li>`;
@@ -83,16 +85,20 @@ function logRow(entry) {
 /** @param {View} view */
 function code(view) {
   const { app } = view;
-  if (app.agent === '') return html`<p class="empty-panel">Pick an agent first.</p>`;
-  const snippets = snippetsOf({ ...app.requestOf(view.draft), base: BASE.href, token: app.settings.token });
-  const shown = snippets.find(({ id }) => id === view.snippet) ?? snippets[0];
+  const { token } = app.settings;
+  const snippets = snippetsOf({ ...app.requestOf(view.draft), base: BASE.href, token });
+  const { label = '', text = '' } = snippets.find(({ id }) => id === view.snippet) ?? {};
+  const hint = token ? html`. Set the variable <code>PLUGBOARD_TOKEN</code> to your token.` : '.';
   return html`
-    <p class="panel-intro">The same request from a program${app.settings.token ? html`. Put your token into the variable <code>PLUGBOARD_TOKEN</code>.` : '.'}</p>
+    <p class="panel-intro">The same request from a program${hint}</p>
     <div class="segments" role="group" aria-label="Language">
-      ${snippets.map(({ id, label }) => html`<button aria-pressed=${shown?.id === id} @click=${() => view.showSnippet(id)}>${label}</button>`)}
+      ${snippets.map(
+        (one) => html`
+          <button aria-pressed=${one.id === view.snippet} @click=${() => view.showSnippet(one.id)}>${one.label}</button>`,
+      )}
     </div>
     <div class="code-frame">
-      <div class="code-bar"><span>${shown?.label}</span>${copyButton(shown?.text ?? '', `Copy as ${shown?.label}`)}</div>
-      <pre class="snippet" tabindex="0" role="region" aria-label=${`${shown?.label}`}>${shown?.text}</pre>
+      <div class="code-bar"><span>${label}</span>${copyButton(text, `Copy as ${label}`)}</div>
+      <pre class="snippet" tabindex="0" role="region" aria-label=${label}>${text}</pre>
     </div>`;
 }

@@ -4,8 +4,8 @@ let loading;
 let renderer;
 
 /**
- * A text of a model, as Markdown. Blocks that have not changed keep their nodes, so that a text that grows stays cheap, and a selection in it
- * stays. Until the renderer has been loaded, and without one, the text is shown as it is.
+ * Renders a model's text as Markdown. Blocks that did not change keep their nodes: streaming stays cheap, and a selection
+ * survives. The text is shown unrendered until the renderer is loaded.
  */
 class MarkdownText extends HTMLElement {
   #text = '';
@@ -86,7 +86,6 @@ function addFrame(pre) {
   button.type = 'button';
   button.className = 'copy-code';
   button.textContent = 'Copy';
-  button.dataset.action = 'copy-code';
   bar.append(label, button);
   pre.tabIndex = 0; // to be scrolled with the keyboard
   pre.setAttribute('aria-label', `Code, ${language}`);

@@ -1,20 +1,20 @@
 import { html, svg } from 'lit/html.js';
 
-/** Drawn on a grid of 20 with lines of 1.6, in the colour of the text. */
+/** Shapes on a grid of 20, with lines of 1.6 in the colour of the text. */
 const SHAPES = {
   plus: svg`<path d="M10 4v12M4 10h12"/>`,
   menu: svg`<path d="M3.500 6h13M3.500 10h13M3.500 14h13"/>`,
   close: svg`<path d="m5 5 10 10M15 5 5 15"/>`,
   send: svg`<path d="M10 16V4M4.500 9.500 10 4l5.500 5.500"/>`,
   stop: svg`<rect x="5.500" y="5.500" width="9" height="9" rx="1.500" fill="currentColor" stroke="none"/>`,
-  copy: svg`<rect x="7" y="7" width="9.500" height="9.500" rx="2"/><path d="M13 7V5.500a2 2 0 0 0-2-2H5.500a2 2 0 0 0-2 2V11a2 2 0 0 0 2 2H7"/>`,
+  copy: svg`<rect x="7" y="7" width="9.500" height="9.500" rx="2"/><path d="M13 7V5H5v8h2"/>`,
   check: svg`<path d="m4.500 10.500 3.500 3.500 7.500-8"/>`,
   cross: svg`<path d="m6 6 8 8M14 6l-8 8"/>`,
   retry: svg`<path d="M15.500 8.500A6 6 0 1 0 16 11.500M16 4.500v4h-4"/>`,
   chevron: svg`<path d="m6 8 4 4 4-4"/>`,
-  more: svg`<circle cx="5" cy="10" r="1.200" fill="currentColor"/><circle cx="10" cy="10" r="1.200" fill="currentColor"/><circle cx="15" cy="10" r="1.200" fill="currentColor"/>`,
+  more: svg`<path d="M5 10h.01M10 10h.01M15 10h.01" stroke-width="2.600"/>`,
   edit: svg`<path d="m12.500 4.500 3 3L7 16H4v-3z"/>`,
-  fork: svg`<circle cx="6" cy="5" r="1.800"/><circle cx="14" cy="5" r="1.800"/><circle cx="10" cy="15" r="1.800"/><path d="M6 7v1.500a2 2 0 0 0 2 2h4a2 2 0 0 0 2-2V7M10 10.500V13"/>`,
+  fork: svg`<path d="M6 4v3q0 3 4 3t4-3V4M10 10v6"/>`,
   trash: svg`<path d="M4 6h12M8 6V4.500h4V6M5.500 6l.7 9.500h7.600l.7-9.500"/>`,
   key: svg`<circle cx="7" cy="13" r="3"/><path d="m9.200 10.800 6.300-6.300M13 7l2 2"/>`,
   code: svg`<path d="m7 6-4 4 4 4M13 6l4 4-4 4"/>`,
@@ -23,14 +23,49 @@ const SHAPES = {
   down: svg`<path d="M10 4v12M4.500 10.500 10 16l5.500-5.500"/>`,
 };
 
-/** An icon. It is decoration: what it means is said in words beside it. @param {keyof SHAPES} name */
+/** @typedef {keyof SHAPES} IconName */
+
+/**
+ * An icon. Decoration only: every icon has a text beside it, or is in a button with a label.
+ * @param {IconName} name
+ */
 export function icon(name) {
   return html`<svg class="icon" viewBox="0 0 20 20" aria-hidden="true">${SHAPES[name]}</svg>`;
 }
 
-/** Copies a text. The clipboard of browsers needs HTTPS or localhost; elsewhere a selection is copied. @param {string} text */
+/**
+ * A button that shows an icon only.
+ * @param {IconName} name @param {string} label @param {(event: Event) => void} onClick @param {string} [more] other classes
+ */
+export function iconButton(name, label, onClick, more = '') {
+  return html`
+    <button type="button" class=${`icon-button ${more}`} title=${label} aria-label=${label} @click=${onClick}>
+      ${icon(name)}
+    </button>`;
+}
+
+/** @param {string} text what is copied @param {string} label */
+export function copyButton(text, label) {
+  const onClick = (/** @type {Event} */ event) => copyFrom(/** @type {HTMLElement} */ (event.currentTarget), text);
+  return html`
+    <button type="button" class="small copy" title=${label} aria-label=${label} @click=${onClick}>
+      ${icon('copy')}${icon('check')}
+    </button>`;
+}
+
+/** How long a button shows that it has copied, in milliseconds. */
+const COPIED_TIME = 1500;
+
+/** Copies a text and marks the button. @param {HTMLElement} button @param {string} text */
+export async function copyFrom(button, text) {
+  await copyText(text);
+  button.dataset.copied = '';
+  setTimeout(() => delete button.dataset.copied, COPIED_TIME);
+}
+
+/** Browsers offer the clipboard under HTTPS and on localhost only; elsewhere a selection is copied. @param {string} text */
 async function copyText(text) {
-  if (navigator.clipboard && window.isSecureContext) return navigator.clipboard.writeText(text);
+  if (window.isSecureContext) return navigator.clipboard.writeText(text);
   const area = document.createElement('textarea');
   area.value = text;
   area.className = 'off-screen';
@@ -38,22 +73,6 @@ async function copyText(text) {
   area.select();
   document.execCommand('copy');
   area.remove();
-}
-
-/** How long a button says that it has copied, in milliseconds. */
-const THANKS = 1500;
-
-/** Copies a text and shows so on the button that was pressed. @param {Event} event @param {string} text */
-export async function copyFrom(event, text) {
-  const button = /** @type {HTMLElement} */ (event.currentTarget);
-  await copyText(text);
-  button.dataset.copied = '';
-  setTimeout(() => delete button.dataset.copied, THANKS);
-}
-
-/** @param {string} text @param {string} label */
-export function copyButton(text, label) {
-  return html`<button class="small copy" title=${label} aria-label=${label} @click=${(/** @type {Event} */ event) => copyFrom(event, text)}>${icon('copy')}${icon('check')}</button>`;
 }
 
 /** Milliseconds as people read them: `340 ms`, `1.8 s`, `2 min 5 s`. @param {number} ms */
@@ -69,9 +88,9 @@ export function count(value, noun) {
   return `${value.toLocaleString('en')} ${noun}${value === 1 ? '' : 's'}`;
 }
 
-/** How long ago something was: `now`, `5 min`, `3 h`, `2 d`, then the date. @param {number} seconds since 1970 @param {number} now in milliseconds */
-export function ago(seconds, now = Date.now()) {
-  const minutes = Math.floor((now / 1000 - seconds) / 60);
+/** How long ago something was: `now`, `5 min`, `3 h`, `2 d`, then the date. @param {number} seconds since 1970 */
+export function ago(seconds) {
+  const minutes = Math.floor((Date.now() / 1000 - seconds) / 60);
   if (minutes < 1) return 'now';
   if (minutes < 60) return `${minutes} min`;
   if (minutes < 24 * 60) return `${Math.floor(minutes / 60)} h`;
@@ -79,25 +98,24 @@ export function ago(seconds, now = Date.now()) {
   return new Date(seconds * 1000).toLocaleDateString(undefined, { day: 'numeric', month: 'short' });
 }
 
-/** JSON with two spaces; anything else as it is. @param {string} text */
+/** JSON objects with two spaces; other texts unchanged. @param {string} text */
 export function pretty(text) {
-  try {
-    const value = JSON.parse(text);
-    return typeof value === 'object' && value !== null ? JSON.stringify(value, null, 2) : text;
-  } catch {
-    return text;
-  }
+  const value = objectIn(text);
+  return value ? JSON.stringify(value, null, 2) : text;
 }
 
-/** A tool's arguments on one line: `timeZone: "Asia/Tokyo", days: 2`. @param {string} text JSON, perhaps not complete yet */
+/** A tool's arguments on one line: `timeZone: "Asia/Tokyo", days: 2`. @param {string} text JSON, perhaps incomplete */
 export function preview(text) {
+  const parts = Object.entries(objectIn(text) ?? {}).map(([name, value]) => `${name}: ${JSON.stringify(value)}`);
+  return parts.join(', ');
+}
+
+/** @param {string} text @returns {object | undefined} undefined if the text is not a JSON object or array */
+function objectIn(text) {
   try {
     const value = JSON.parse(text);
-    if (typeof value !== 'object' || value === null) return text;
-    return Object.entries(value)
-      .map(([name, part]) => `${name}: ${JSON.stringify(part)}`)
-      .join(', ');
+    return typeof value === 'object' && value !== null ? value : undefined;
   } catch {
-    return text;
+    return undefined;
   }
 }

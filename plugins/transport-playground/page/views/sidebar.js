@@ -1,19 +1,18 @@
 import { html, nothing } from 'lit/html.js';
 import { sessionTitle } from '../sessions.js';
-import { ago, icon } from './parts.js';
+import { ago, icon, iconButton } from './parts.js';
 
 /** @typedef {import('./app.js').PlaygroundApp} View */
 /** @typedef {import('../sessions.js').Session} Session */
 
-/** The sessions, who the server takes the caller for, and how the server is. @param {View} view */
+/** The sessions, and the state of the server and the token. @param {View} view */
 export function sidebar(view) {
-  const { app } = view;
   return html`
     <aside class="sidebar" id="sidebar" aria-label="Sessions and server" ?inert=${view.isDrawer && !view.isSidebarOpen}>
       <div class="brand">
         <img src="playground/icon.svg" alt="" width="26" height="26">
-        <h1>${app.settings.title}</h1>
-        <button class="icon-button only-narrow" aria-label="Close the menu" @click=${() => view.toggleSidebar(false)}>${icon('close')}</button>
+        <h1>${view.app.settings.title}</h1>
+        ${iconButton('close', 'Close the menu', () => view.toggleSidebar(false), 'only-narrow')}
       </div>
       <button class="new-chat" @click=${() => view.newChat()}>${icon('plus')} New chat</button>
       <nav class="sessions" aria-label="Sessions">${sessionList(view)}</nav>
@@ -23,36 +22,36 @@ export function sidebar(view) {
 
 /** @param {View} view */
 function sessionList(view) {
-  const { sessions } = view.app;
-  if (sessions.status === 'off') {
-    return view.app.canKeepSessions || view.app.access === 'checking' || view.app.access === 'missing'
-      ? nothing
-      : html`<p class="hint">This server does not list sessions: its configuration has no <code>conversations</code> transport.</p>`;
+  const { app } = view;
+  const { status, list, error, hasMore } = app.sessions;
+  if (app.agent !== '' && !app.canKeepSessions) {
+    return html`<p class="hint">No list of sessions: the server does not use the <code>conversations</code> transport.</p>`;
   }
-  if (sessions.status === 'failed') return html`<p class="hint">Sessions cannot be listed. ${sessions.error}</p>`;
-  if (sessions.status === 'loading') return html`<div class="skeleton" aria-hidden="true"><i></i><i></i><i></i></div>`;
-  if (sessions.list.length === 0) return html`<p class="hint">No sessions yet. Your first message begins one.</p>`;
+  if (status === 'failed') return html`<p class="hint">Sessions cannot be listed. ${error}</p>`;
+  if (status !== 'ready') return nothing;
+  if (list.length === 0) return html`<p class="hint">No sessions yet. Your first message begins one.</p>`;
   return html`
     <h2>Sessions</h2>
-    <ul>${sessions.list.map((session) => row(session, view))}</ul>
-    ${sessions.hasMore ? html`<button class="plain more" @click=${() => view.app.moreSessions()}>Show more</button>` : nothing}`;
+    <ul>${list.map((session) => row(session, view))}</ul>
+    ${hasMore ? html`<button class="plain more" @click=${() => app.moreSessions()}>Show more</button>` : nothing}`;
 }
 
 /** @param {Session} session @param {View} view */
 function row(session, view) {
-  const isOpen = view.app.session?.id === session.id;
+  const { id, agent, status, updated_at } = session;
+  const isOpen = view.app.session?.id === id;
   const title = sessionTitle(session);
   return html`
     <li class="session" data-open=${isOpen}>
-      <button class="session-open" aria-current=${isOpen ? 'true' : nothing} title=${title} @click=${() => view.openSession(session)}>
+      <button class="session-open" aria-current=${isOpen} title=${title} @click=${() => view.openSession(session)}>
         <span class="session-title">${title}</span>
-        <span class="session-note">${session.agent} · ${session.status === 'running' ? 'running' : ago(session.updated_at)}</span>
+        <span class="session-note">${agent} · ${status === 'running' ? 'running' : ago(updated_at)}</span>
       </button>
-      <button class="icon-button session-more" aria-label=${`Actions for ${title}`} aria-haspopup="menu" @click=${(/** @type {Event} */ event) => view.openMenu(event, session)}>${icon('more')}</button>
+      ${iconButton('more', `Actions for ${title}`, (event) => view.openMenu(event, session), 'session-more')}
     </li>`;
 }
 
-/** @type {Record<import('../playground.js').Access, [string, string]>} text and tone */
+/** Text and tone of each state of the token. @type {Record<import('../playground.js').Access, [string, string]>} */
 const ACCESS = {
   checking: ['Connecting', 'quiet'],
   open: ['Open, no token needed', 'quiet'],
@@ -72,24 +71,21 @@ const HEALTH = {
 
 /** @param {View} view */
 function serverBox(view) {
-  const { app } = view;
-  const [access, accessTone] = ACCESS[app.access];
-  const [health, healthTone] = HEALTH[app.health];
-  const project = app.project === '' ? '' : ` · ${app.project}`;
+  const { settings, access, health, project } = view.app;
+  const [word, tone] = ACCESS[access];
+  const [healthWord, healthTone] = HEALTH[health];
+  const status = html`<span class="dot" data-tone=${tone}></span><span>Access</span><b>${word}${project && ` · ${project}`}</b>`;
   return html`
     <div class="server">
-      <div class="server-row" title=${`${location.host}`}>
-        <span class="dot" data-tone=${healthTone}></span><span>Server</span><b>${health}</b>
-      </div>
+      <div class="server-row"><span class="dot" data-tone=${healthTone}></span><span>Server</span><b>${healthWord}</b></div>
       ${
-        app.settings.token
-          ? html`<button class="server-row" @click=${() => view.openDialog('token')}>
-            <span class="dot" data-tone=${accessTone}></span><span>Token</span><b>${access}${project}</b></button>`
-          : html`<div class="server-row"><span class="dot" data-tone=${accessTone}></span><span>Access</span><b>${access}</b></div>`
+        settings.token
+          ? html`<button class="server-row" title="Change the token" @click=${() => view.openDialog('token')}>${status}</button>`
+          : html`<div class="server-row">${status}</div>`
       }
       <div class="server-foot">
-        <span>v${app.settings.version}</span>
-        ${app.settings.docs === null ? nothing : html`<a href=${app.settings.docs} target="_blank" rel="noopener noreferrer">Docs</a>`}
+        <span>v${settings.version}</span>
+        ${settings.docs && html`<a href=${settings.docs} target="_blank" rel="noopener noreferrer">Docs</a>`}
       </div>
     </div>`;
 }
@@ -107,20 +103,22 @@ export function dialogs(view) {
     ${dialog(view, {
       id: 'rename',
       title: 'Rename session',
-      body: html`<label for="name">Name</label><input id="name" name="value" maxlength="200" required autocomplete="off" .value=${name}>`,
+      body: html`
+        <label for="name">Name</label>
+        <input id="name" name="value" maxlength="200" required autocomplete="off" .value=${name}>`,
       button: 'Rename',
-      done: (value) => view.renameSession(value),
+      onSubmit: (value) => view.renameSession(value),
     })}
     ${dialog(view, {
       id: 'delete',
       title: 'Delete this session?',
-      body: html`<p><b>${name}</b> and all it holds will be gone from the server. A turn that runs in it ends.</p>`,
+      body: html`<p><b>${name}</b> is deleted from the server with all its messages. A running turn is stopped.</p>`,
       button: 'Delete',
-      done: () => view.deleteSession(),
+      onSubmit: () => view.deleteSession(),
     })}`;
 }
 
-/** Arrows move in the menu. @param {KeyboardEvent} event */
+/** The arrow keys move in the menu. @param {KeyboardEvent} event */
 function onMenuKey(event) {
   const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
   if (step === undefined) return;
@@ -134,44 +132,47 @@ function onMenuKey(event) {
 function tokenDialog(view) {
   const { access, api } = view.app;
   const isRefused = access === 'refused';
-  const [tone, state] = isRefused
-    ? ['bad', 'The server refused this token: it is wrong, expired or revoked.']
+  const [state, tone] = isRefused
+    ? ['The server refused this token: it is wrong, expired or revoked.', 'bad']
     : access === 'ok'
-      ? ['good', 'A token is in use, and accepted.']
-      : ['quiet', 'Made by: plugboard token create'];
+      ? ['The server accepted this token.', 'good']
+      : ['Create one with: plugboard token create', 'quiet'];
+  const forget = html`<button type="button" class="plain danger" @click=${() => view.enterToken('')}>Forget token</button>`;
   return dialog(view, {
     id: 'token',
     title: 'API token',
     body: html`
-      <p>This server asks for a token. It is kept in this tab until you close it, and sent to this server only.</p>
+      <p>This server requires a token. It stays in this browser tab and is sent to this server only.</p>
       <label for="token">Token</label>
-      <input id="token" name="value" type="password" autocomplete="off" spellcheck="false" required placeholder="svcp_…" aria-describedby="token-state" aria-invalid=${isRefused}>
+      <input id="token" name="value" type="password" autocomplete="off" required placeholder="svcp_…"
+        aria-describedby="token-state" aria-invalid=${isRefused}>
       <p id="token-state" class="field-state" role="status" data-tone=${tone}>${state}</p>`,
-    extra:
-      api.token === ''
-        ? nothing
-        : html`<button type="button" class="plain danger" @click=${() => view.enterToken('')}>Forget token</button>`,
+    extra: api.token && forget,
     button: 'Use token',
-    done: (value) => view.enterToken(value),
+    onSubmit: (value) => view.enterToken(value),
   });
 }
 
 /**
- * @param {View} view
- * @param {{ id: string, title: string, body: unknown, extra?: unknown, button: string, done: (value: string) => unknown }} parts
+ * @typedef {object} DialogParts
+ * @property {string} id
+ * @property {string} title
+ * @property {unknown} body
+ * @property {unknown} [extra] a button at the left
+ * @property {string} button the label of the one that submits
+ * @property {(value: string) => unknown} onSubmit receives the text of the dialog's input
  */
-function dialog(view, { id, title, body, extra = nothing, button, done }) {
-  /** @param {SubmitEvent} event */
-  const onSubmit = (event) => {
+
+/** @param {View} view @param {DialogParts} parts */
+function dialog(view, { id, title, body, extra, button, onSubmit }) {
+  const submit = (/** @type {SubmitEvent} */ event) => {
     event.preventDefault();
-    const field = /** @type {HTMLInputElement | null} */ (
-      /** @type {HTMLFormElement} */ (event.target).elements.namedItem('value')
-    );
-    done(field?.value.trim() ?? '');
+    const form = /** @type {HTMLFormElement} */ (event.target);
+    onSubmit(form.querySelector('input')?.value.trim() ?? '');
   };
   return html`
     <dialog id=${`${id}-dialog`} aria-labelledby=${`${id}-title`}>
-      <form @submit=${onSubmit}>
+      <form @submit=${submit}>
         <h2 id=${`${id}-title`}>${title}</h2>
         ${body}
         <div class="dialog-buttons">
