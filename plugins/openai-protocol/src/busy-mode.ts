@@ -5,7 +5,7 @@ import { invalidRequest } from './errors.js';
 const BUSY_MODES: readonly BusyMode[] = ['enqueue', 'reject', 'interrupt'];
 
 /** What the caller wants where the session is busy, where it says so. @throws ProtocolError 400 for a word that means nothing. */
-export function busyModeOf({ headers }: Pick<HttpRequest, 'headers'>): BusyMode | undefined {
+export function parseBusyMode({ headers }: Pick<HttpRequest, 'headers'>): BusyMode | undefined {
   const wanted = headers['x-session-busy'];
   if (wanted === undefined || wanted === '') return undefined;
   const mode = BUSY_MODES.find((one) => one === wanted);

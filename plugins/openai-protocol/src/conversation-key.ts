@@ -1,6 +1,6 @@
 import { type Conversations, failureOf, type Principal, type Target, TurnError } from '@plugboard/kernel';
 import { invalidValue } from './request-errors.js';
-import { httpErrorOf } from './turn-failure.js';
+import { turnFailureError } from './turn-failure.js';
 
 /** A session that a request names by its opaque id. */
 export interface NamedConversation {
@@ -14,7 +14,7 @@ export interface NamedConversation {
  *
  * @throws ProtocolError 404 where the caller reaches no session of that id; 400 where it is another agent's than the one that is to answer.
  */
-export async function keyBehind(
+export async function conversationSessionKey(
   { conversation, param }: NamedConversation,
   target: Target,
   principal: Principal,
@@ -28,6 +28,6 @@ export async function keyBehind(
       `the conversation is one of the agent '${id.agent}', and 'model' leads to '${target.name}'. Send '${id.agent}' as 'model', or another '${param}'`,
     );
   } catch (error) {
-    throw error instanceof TurnError ? httpErrorOf(failureOf(error, false), true) : error;
+    throw error instanceof TurnError ? turnFailureError(failureOf(error, false), true) : error;
   }
 }

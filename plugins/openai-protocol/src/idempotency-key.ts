@@ -9,7 +9,7 @@ const HEADER = 'idempotency-key';
  * The key under which the caller may repeat the request; undefined where it sent none.
  * @throws ProtocolError 400 for a value that is no key: it has 1 to 255 characters of printable ASCII.
  */
-export function idempotencyKeyOf(request: Pick<HttpRequest, 'rawHeaders'>): string | undefined {
+export function parseIdempotencyKey(request: Pick<HttpRequest, 'rawHeaders'>): string | undefined {
   const [key, ...others] = headerLines(request, HEADER);
   if (key === undefined) return undefined;
   if (others.length === 0 && /^[ -~]{1,255}$/.test(key)) return key;

@@ -14,5 +14,5 @@ export * from './schema-error.js';
 export * as schema from './schema-parts.js';
 export * from './session-key.js';
 export * from './stream-encoder.js';
-export { httpErrorOf } from './turn-failure.js';
+export { turnFailureError } from './turn-failure.js';
 export * from './turn-log-fields.js';

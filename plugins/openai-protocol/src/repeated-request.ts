@@ -1,12 +1,12 @@
 import type { ClaimResult } from '@plugboard/kernel';
 import { invalidRequest, type ProtocolError, serviceError } from './errors.js';
-import { httpErrorOf } from './turn-failure.js';
+import { turnFailureError } from './turn-failure.js';
 
 /** The header of an answer that was given before. */
 export const REPLAYED = { 'idempotent-replayed': 'true' } as const;
 
 /** Why a request with an idempotency key is neither run nor answered again. */
-export function repeatRefusal(claimed: Exclude<ClaimResult, { kind: 'new' | 'replay' }>): ProtocolError {
+export function claimError(claimed: Exclude<ClaimResult, { kind: 'new' | 'replay' }>): ProtocolError {
   switch (claimed.kind) {
     case 'running':
       return invalidRequest('The request with this Idempotency-Key is still being answered; try again in a moment.', {
@@ -27,6 +27,6 @@ export function repeatRefusal(claimed: Exclude<ClaimResult, { kind: 'new' | 'rep
         { ...REPLAYED, 'x-should-retry': 'false' },
       );
     case 'failed':
-      return httpErrorOf(claimed.failure, false);
+      return turnFailureError(claimed.failure, false);
   }
 }

@@ -15,7 +15,7 @@ export function wrongType(param: string, expectation: string, value: unknown): P
 }
 
 export function wrongValue(param: string, value: string, supported: readonly string[]): ProtocolError {
-  return invalidRequest(`Invalid value: '${clipped(value)}'. Supported values are: ${wordList(supported)}.`, {
+  return invalidRequest(`Invalid value: '${truncated(value)}'. Supported values are: ${quotedList(supported)}.`, {
     param,
     code: 'invalid_value',
   });
@@ -27,7 +27,7 @@ export function invalidValue(param: string, why: string): ProtocolError {
 }
 
 /** A part of a message that is more than the model connection takes. */
-export function notText(param: string, type: string, connection: string): ProtocolError {
+export function unsupportedPart(param: string, type: string, connection: string): ProtocolError {
   return invalidRequest(`Invalid value: '${type}'. The model connection '${connection}' takes text only.`, {
     param,
     code: 'invalid_value',
@@ -105,19 +105,19 @@ export function logitBiasOutOfRange(value: number): ProtocolError {
 }
 
 /** `'a', 'b', and 'c'`. */
-export function wordList(words: readonly string[]): string {
+export function quotedList(words: readonly string[]): string {
   const quoted = words.map((word) => `'${word}'`);
   if (quoted.length < 3) return quoted.join(' and ');
   return `${quoted.slice(0, -1).join(', ')}, and ${quoted.at(-1)}`;
 }
 
 /** What a caller sent, short enough to be sent back. */
-export function clipped(value: string): string {
+export function truncated(value: string): string {
   return value.length <= 64 ? value : `${value.slice(0, 61)}...`;
 }
 
 /** How long a text is where the reference protocol counts characters: in code points. */
-export function characters(text: string): number {
+export function countCharacters(text: string): number {
   let count = 0;
   for (const _ of text) count++;
   return count;

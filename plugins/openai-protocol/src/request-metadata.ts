@@ -1,19 +1,19 @@
-import { characters, propertyNameTooLong, stringTooLong, tooManyProperties, wrongType } from './request-errors.js';
-import { objectAt } from './request-fields.js';
+import { countCharacters, propertyNameTooLong, stringTooLong, tooManyProperties, wrongType } from './request-errors.js';
+import { requireObject } from './request-fields.js';
 
 /** How much a caller may attach to what it sends: pairs, and characters of their names and values. */
 export const METADATA_LIMITS = { pairs: 16, name: 64, value: 512 } as const;
 
 /** What a caller attaches under `metadata`; nothing where it is null. @throws ProtocolError 400 */
-export function metadataOf(value: unknown): Readonly<Record<string, string>> {
+export function parseMetadata(value: unknown): Readonly<Record<string, string>> {
   if (value == null) return {};
-  const pairs = Object.entries(objectAt(value, 'metadata', 'a metadata object'));
+  const pairs = Object.entries(requireObject(value, 'metadata', 'a metadata object'));
   if (pairs.length > METADATA_LIMITS.pairs) throw tooManyProperties('metadata', METADATA_LIMITS.pairs, pairs.length);
   for (const [name, text] of pairs) {
-    if (characters(name) > METADATA_LIMITS.name) throw propertyNameTooLong('metadata', name, METADATA_LIMITS.name);
+    if (countCharacters(name) > METADATA_LIMITS.name) throw propertyNameTooLong('metadata', name, METADATA_LIMITS.name);
     const param = `metadata.${name}`;
     if (typeof text !== 'string') throw wrongType(param, 'a string', text);
-    const length = characters(text);
+    const length = countCharacters(text);
     if (length > METADATA_LIMITS.value) throw stringTooLong(param, METADATA_LIMITS.value, length);
   }
   return Object.fromEntries(pairs) as Record<string, string>;

@@ -2,16 +2,16 @@ import type { AnySchemaObject, DefinedError } from 'ajv';
 import { invalidRequest, type ProtocolError } from './errors.js';
 import {
   arrayTooLong,
-  characters,
-  clipped,
+  countCharacters,
   emptyArray,
   invalidValue,
   missingParameter,
   outOfRange,
   propertyNameTooLong,
+  quotedList,
   stringTooLong,
   tooManyProperties,
-  wordList,
+  truncated,
   wrongType,
   wrongValue,
 } from './request-errors.js';
@@ -22,7 +22,7 @@ import {
  * @param error of an ajv that is `verbose`.
  * @param body what was checked, to tell the elements of arrays from the properties of objects.
  */
-export function faultOf(error: DefinedError, body: unknown): ProtocolError {
+export function schemaErrorToProtocol(error: DefinedError, body: unknown): ProtocolError {
   const at = placeOf(error.instancePath, body);
   switch (error.keyword) {
     case 'required':
@@ -34,7 +34,7 @@ export function faultOf(error: DefinedError, body: unknown): ProtocolError {
       const known: string[] = error.parentSchema?.oneOf.map((shape: TaggedShape) => shape.properties[error.params.tag]?.const);
       return typeof error.params.tagValue === 'string'
         ? wrongValue(place, error.params.tagValue, known)
-        : wrongType(place, `one of ${wordList(known)}`, error.params.tagValue);
+        : wrongType(place, `one of ${quotedList(known)}`, error.params.tagValue);
     }
     case 'enum':
       return wrongValue(at, String(error.data), error.params.allowedValues);
@@ -51,7 +51,7 @@ export function faultOf(error: DefinedError, body: unknown): ProtocolError {
       return tooManyProperties(at, error.params.limit, Object.keys(error.data as object).length);
     case 'maxLength':
       return error.propertyName === undefined
-        ? stringTooLong(at, error.params.limit, characters(error.data as string))
+        ? stringTooLong(at, error.params.limit, countCharacters(error.data as string))
         : propertyNameTooLong(at, error.propertyName, error.params.limit);
     case 'pattern':
       return invalidValue(
@@ -78,7 +78,7 @@ function placeOf(pointer: string, body: unknown): string {
   let here = body;
   for (const segment of pointer.split('/').slice(1)) {
     const key = segment.replaceAll('~1', '/').replaceAll('~0', '~');
-    place = Array.isArray(here) ? `${place}[${key}]` : join(place, clipped(key));
+    place = Array.isArray(here) ? `${place}[${key}]` : join(place, truncated(key));
     here = (here as Readonly<Record<string, unknown>>)[key];
   }
   return place;

@@ -6,7 +6,7 @@ import { invalidValue, stringTooLong } from './request-errors.js';
  *
  * @throws ProtocolError 400 for what can be no session's key, nor a part of one.
  */
-export function sessionWord(value: string | undefined, param: string): string | undefined {
+export function parseSessionKey(value: string | undefined, param: string): string | undefined {
   if (value === undefined || isBlankKey(value)) return undefined;
   const fault = sessionKeyProblem(value);
   if (!fault) return value;

@@ -10,7 +10,7 @@ const NO_RETRY = { 'x-should-retry': 'false' };
  * @param stateful whether the turn belonged to a session. Clients ask again after a 502 by themselves: they are told not to where
  * that could do something twice.
  */
-export function httpErrorOf(failure: Failure, stateful: boolean): ProtocolError {
+export function turnFailureError(failure: Failure, stateful: boolean): ProtocolError {
   const { code, message } = failure;
   switch (code) {
     case 'invalid_request':

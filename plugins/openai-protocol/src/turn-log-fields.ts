@@ -1,7 +1,7 @@
 import type { Failure, TurnFinished } from '@plugboard/kernel';
 
 /** What the access log is told of a turn, gathered by whoever reads its events. */
-export class TurnFacts {
+export class TurnLogFields {
   #steps = 0;
   #toolCalls = 0;
   #finished: TurnFinished | undefined;
@@ -27,7 +27,7 @@ export class TurnFacts {
    * By the names that the log gives them. The outcome is told because a status cannot: the head of a stream may have been sent
    * before.
    */
-  toNote(): Readonly<Record<string, string | number | undefined>> {
+  fields(): Readonly<Record<string, string | number | undefined>> {
     return {
       steps: this.#steps,
       tool_calls: this.#toolCalls,

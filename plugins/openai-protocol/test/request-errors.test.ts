@@ -16,7 +16,11 @@ t.test("request errors have the reference protocol's message, param and code", a
       "Invalid value: 'x'. Supported values are: 'a', 'b', and 'c'.",
     ],
     [faults.invalidValue('p', 'it is empty'), 'invalid_value', "Invalid 'p': it is empty."],
-    [faults.notText('p', 'file', 'fast'), 'invalid_value', "Invalid value: 'file'. The model connection 'fast' takes text only."],
+    [
+      faults.unsupportedPart('p', 'file', 'fast'),
+      'invalid_value',
+      "Invalid value: 'file'. The model connection 'fast' takes text only.",
+    ],
     [
       faults.stringTooLong('p', 3, 4),
       'string_above_max_length',

@@ -1,16 +1,16 @@
 import { type AgentRuntime, OPEN, type Target, type TargetResolution } from '@plugboard/kernel';
 import {
   checkAgentName,
-  headerSafe,
-  ignoredHeader,
-  metadataOf,
-  objectAt,
-  optionalTextAt,
+  headerSafeName,
+  ignoredParamsHeader,
+  optionalString,
   ProtocolError,
-  required,
+  parseMetadata,
+  parseSessionKey,
+  requireField,
+  requireObject,
+  requireString,
   resolveAgent,
-  sessionWord,
-  textAt,
 } from '@plugboard/openai-protocol';
 import t from 'tap';
 
@@ -27,40 +27,40 @@ function refusal(work: () => unknown) {
 
 t.test('field checks return the value or throw an error with its path', async (t) => {
   const object = { a: 1 };
-  t.equal(objectAt(object, 'p'), object);
+  t.equal(requireObject(object, 'p'), object);
   for (const value of [null, [], 'x'])
     t.match(
-      refusal(() => objectAt(value, 'p')),
+      refusal(() => requireObject(value, 'p')),
       { param: 'p', code: 'invalid_type' },
     );
-  t.equal(textAt('', 'p'), '');
+  t.equal(requireString('', 'p'), '');
   t.match(
-    refusal(() => textAt(1, 'p')),
+    refusal(() => requireString(1, 'p')),
     { param: 'p', code: 'invalid_type' },
   );
   t.match(
-    refusal(() => textAt('x'.repeat(10 * 1024 * 1024 + 1), 'p')),
+    refusal(() => requireString('x'.repeat(10 * 1024 * 1024 + 1), 'p')),
     { param: 'p', code: 'string_above_max_length' },
   );
-  t.equal(optionalTextAt(null, 'p'), undefined);
-  t.equal(optionalTextAt('x', 'p'), 'x');
-  t.equal(required(object, 'a', 'p'), 1);
+  t.equal(optionalString(null, 'p'), undefined);
+  t.equal(optionalString('x', 'p'), 'x');
+  t.equal(requireField(object, 'a', 'p'), 1);
   t.match(
-    refusal(() => required({ a: null }, 'a', 'p')),
+    refusal(() => requireField({ a: null }, 'a', 'p')),
     { param: 'p.a', code: 'missing_required_parameter' },
   );
 });
 
 t.test('C-039 metadata has at most 16 pairs, names of 64 and values of 512 characters', async (t) => {
   const most = Object.fromEntries(Array.from({ length: 16 }, (_, i) => [`${'😀'.repeat(62)}${i + 10}`, '😀'.repeat(512)]));
-  t.strictSame(metadataOf(most), most);
-  t.strictSame(metadataOf(null), {});
+  t.strictSame(parseMetadata(most), most);
+  t.strictSame(parseMetadata(null), {});
   t.match(
-    refusal(() => metadataOf('x')),
+    refusal(() => parseMetadata('x')),
     { param: 'metadata', message: /expected a metadata object/ },
   );
   t.match(
-    refusal(() => metadataOf({ ...most, more: '' })),
+    refusal(() => parseMetadata({ ...most, more: '' })),
     { param: 'metadata', code: 'object_above_max_properties' },
   );
   t.match(
@@ -68,21 +68,21 @@ t.test('C-039 metadata has at most 16 pairs, names of 64 and values of 512 chara
     { param: `metadata.${'x'.repeat(65)}`, code: 'property_name_above_max_length' },
   );
   t.match(
-    refusal(() => metadataOf({ a: 1 })),
+    refusal(() => parseMetadata({ a: 1 })),
     { param: 'metadata.a', code: 'invalid_type' },
   );
   t.match(
-    refusal(() => metadataOf({ a: 'x'.repeat(513) })),
+    refusal(() => parseMetadata({ a: 'x'.repeat(513) })),
     { param: 'metadata.a', code: 'string_above_max_length' },
   );
 });
 
 t.test('a session key may be blank and must be valid', async (t) => {
-  t.equal(sessionWord('ann', 'user'), 'ann');
-  t.equal(sessionWord(undefined, 'user'), undefined);
-  t.equal(sessionWord(' \n', 'user'), undefined);
+  t.equal(parseSessionKey('ann', 'user'), 'ann');
+  t.equal(parseSessionKey(undefined, 'user'), undefined);
+  t.equal(parseSessionKey(' \n', 'user'), undefined);
   t.match(
-    refusal(() => sessionWord('é'.repeat(257), 'user')),
+    refusal(() => parseSessionKey('é'.repeat(257), 'user')),
     {
       param: 'user',
       code: 'string_above_max_length',
@@ -90,7 +90,7 @@ t.test('a session key may be blank and must be valid', async (t) => {
     },
   );
   t.match(
-    refusal(() => sessionWord('a\0', 'user')),
+    refusal(() => parseSessionKey('a\0', 'user')),
     {
       code: 'invalid_value',
       message: "Invalid 'user': it holds a control character.",
@@ -127,8 +127,10 @@ t.test('an agent is resolved by name, or the error names the field', async (t) =
 });
 
 t.test('ignored parameters are named in a header, 32 at most', async (t) => {
-  t.strictSame(ignoredHeader([]), {});
-  t.strictSame(ignoredHeader(['top_k', 'a\r\nb', 'ä', 'x'.repeat(65)].map(headerSafe)), { 'x-ignored-params': 'top_k, ?, ?, ?' });
+  t.strictSame(ignoredParamsHeader([]), {});
+  t.strictSame(ignoredParamsHeader(['top_k', 'a\r\nb', 'ä', 'x'.repeat(65)].map(headerSafeName)), {
+    'x-ignored-params': 'top_k, ?, ?, ?',
+  });
   const names = Array.from({ length: 40 }, (_, i) => `f${i}`);
-  t.strictSame(ignoredHeader(names), { 'x-ignored-params': names.slice(0, 32).join(', ') });
+  t.strictSame(ignoredParamsHeader(names), { 'x-ignored-params': names.slice(0, 32).join(', ') });
 });

@@ -1,6 +1,6 @@
 import type { Failure, FailureCode } from '@plugboard/kernel';
 import t from 'tap';
-import { httpErrorOf } from '../src/turn-failure.js';
+import { turnFailureError } from '../src/turn-failure.js';
 
 const failure = (code: FailureCode, more: Partial<Failure> = {}): Failure => ({
   code,
@@ -19,7 +19,7 @@ t.test('C-165 C-167 a failed turn gets 502 with message and type only', async (t
     'session_quarantined',
     'abandoned',
   ] as const) {
-    const error = httpErrorOf(failure(code), false);
+    const error = turnFailureError(failure(code), false);
     t.equal(error.status, 502);
     t.same(error.body, { error: { message: 'Why.', type: 'svc_error' } });
     t.same(error.headers, {});
@@ -27,13 +27,13 @@ t.test('C-165 C-167 a failed turn gets 502 with message and type only', async (t
 });
 
 t.test('C-132 retries are discouraged once a tool ran, or in a session', async (t) => {
-  t.same(httpErrorOf(failure('model_failed', { toolsRan: true }), false).headers, { 'x-should-retry': 'false' });
-  t.same(httpErrorOf(failure('model_failed'), true).headers, { 'x-should-retry': 'false' });
+  t.same(turnFailureError(failure('model_failed', { toolsRan: true }), false).headers, { 'x-should-retry': 'false' });
+  t.same(turnFailureError(failure('model_failed'), true).headers, { 'x-should-retry': 'false' });
 });
 
 t.test('C-170 an overloaded server gets 503 with Retry-After', async (t) => {
   for (const code of ['overloaded', 'draining'] as const) {
-    const error = httpErrorOf(failure(code, { retryAfter: 2.5 }), true);
+    const error = turnFailureError(failure(code, { retryAfter: 2.5 }), true);
     t.equal(error.status, 503);
     t.same(error.body, { error: { message: 'Why.', type: 'server_error', param: null, code } });
     t.same(error.headers, { 'retry-after': '3' });
@@ -41,25 +41,25 @@ t.test('C-170 an overloaded server gets 503 with Retry-After', async (t) => {
 });
 
 t.test('C-166 a busy session gets 409 with all four keys', async (t) => {
-  const error = httpErrorOf(failure('session_busy'), true);
+  const error = turnFailureError(failure('session_busy'), true);
   t.equal(error.status, 409);
   t.same(error.body, { error: { message: 'Why.', type: 'invalid_request_error', param: null, code: 'session_busy' } });
   t.same(error.headers, { 'retry-after': '1' });
-  t.same(httpErrorOf(failure('session_busy', { retryAfter: 0 }), true).headers, { 'retry-after': '1' });
+  t.same(turnFailureError(failure('session_busy', { retryAfter: 0 }), true).headers, { 'retry-after': '1' });
 });
 
 t.test('C-166 an invalid request gets 400 with the field', async (t) => {
-  const error = httpErrorOf(failure('invalid_request', { param: 'messages[2]' }), true);
+  const error = turnFailureError(failure('invalid_request', { param: 'messages[2]' }), true);
   t.equal(error.status, 400);
   t.same(error.body, { error: { message: 'Why.', type: 'invalid_request_error', param: 'messages[2]', code: null } });
-  t.equal(httpErrorOf(failure('invalid_request'), false).body.error.param, null);
+  t.equal(turnFailureError(failure('invalid_request'), false).body.error.param, null);
 });
 
 t.test(
   'a turn that someone else ended is a 400 that no client repeats: the repetition would undo what they wanted',
   async (t) => {
     for (const code of ['turn_interrupted', 'turn_cancelled', 'session_deleted'] as const) {
-      const error = httpErrorOf(failure(code), true);
+      const error = turnFailureError(failure(code), true);
       t.equal(error.status, 400);
       t.same(error.body, { error: { message: 'Why.', type: 'invalid_request_error', param: null, code } });
       t.same(error.headers, { 'x-should-retry': 'false' });
@@ -69,7 +69,7 @@ t.test(
 
 t.test('a full session and an existing key get a 409 without retry', async (t) => {
   for (const code of ['session_full', 'conversation_exists'] as const) {
-    const error = httpErrorOf(failure(code), true);
+    const error = turnFailureError(failure(code), true);
     t.equal(error.status, 409);
     t.same(error.body, { error: { message: 'Why.', type: 'invalid_request_error', param: null, code } });
     t.same(error.headers, { 'x-should-retry': 'false' });
@@ -77,20 +77,20 @@ t.test('a full session and an existing key get a 409 without retry', async (t) =
 });
 
 t.test('a missing session gets 404', async (t) => {
-  const error = httpErrorOf(failure('conversation_not_found'), true);
+  const error = turnFailureError(failure('conversation_not_found'), true);
   t.equal(error.status, 404);
   t.equal(error.body.error.code, 'conversation_not_found');
 });
 
 t.test('C-169 a rate limit gets 429 with Retry-After', async (t) => {
-  const error = httpErrorOf(failure('rate_limited', { retryAfter: 1 }), false);
+  const error = turnFailureError(failure('rate_limited', { retryAfter: 1 }), false);
   t.equal(error.status, 429);
   t.same(error.body, { error: { message: 'Why.', type: 'requests', param: null, code: 'rate_limit_exceeded' } });
   t.same(error.headers, { 'retry-after': '1', 'retry-after-ms': '1000' });
 });
 
 t.test('a conversation that is too long gets 400', async (t) => {
-  const error = httpErrorOf(failure('context_length_exceeded'), true);
+  const error = turnFailureError(failure('context_length_exceeded'), true);
   t.equal(error.status, 400);
   t.same(error.body, {
     error: { message: 'Why.', type: 'invalid_request_error', param: 'messages', code: 'context_length_exceeded' },

@@ -16,23 +16,23 @@ import {
   type TurnRequest,
 } from '@plugboard/kernel';
 import {
-  busyModeOf,
   connectionHeader,
-  httpErrorOf,
-  idempotencyKeyOf,
-  ignoredHeader,
+  conversationSessionKey,
+  ignoredParamsHeader,
   invalidRequest,
-  keyBehind,
+  parseBusyMode,
+  parseIdempotencyKey,
   requestFingerprint,
   resolveAgent,
   type StreamEncoder,
-  TurnFacts,
+  TurnLogFields,
+  turnFailureError,
 } from '@plugboard/openai-protocol';
 import type { HttpReply, HttpRequest, HttpRoute } from '@plugboard/transport-http';
 import { ChunkWriter, isShown, streamOf } from './answer/chunks.js';
 import { type AnswerHead, completionOf, readAnswer } from './answer/completion.js';
 import { Recorder } from './answer/recorded-answer.js';
-import { type AnswerForm, repeated } from './answer/replay.js';
+import { type AnswerForm, replyToRepeat } from './answer/replay.js';
 import type { ChatCompletionsConfig } from './config.js';
 import { clientToolsOf } from './request/client-tools.js';
 import { assertText, conversationOf } from './request/messages.js';
@@ -85,7 +85,7 @@ export class ChatCompletions implements HttpRoute {
     const body = parseRequest(request.body);
     const named = sessionOf(body, request, this.#config.sessionFrom);
     const sources = sourcesBeside(named, this.#config.sessionFrom);
-    const repeatable = idempotencyKeyOf(request);
+    const repeatable = parseIdempotencyKey(request);
     const conversation = conversationOf(body.messages);
     const encoder = body.stream ? this.#encoder() : undefined;
 
@@ -113,14 +113,14 @@ export class ChatCompletions implements HttpRoute {
       signal: request.signal,
     };
     const head = this.#head(body.model, target);
-    const form = { encoder, includeUsage: body.stream_options?.include_usage === true, headers: ignoredHeader(ignored) };
+    const form = { encoder, includeUsage: body.stream_options?.include_usage === true, headers: ignoredParamsHeader(ignored) };
     if (repeatable === undefined) return this.#answer(request, turn, head, form);
 
     const fingerprint = requestFingerprint(request.body, session?.key);
     const key = { project: request.principal.project, route: this.path, key: repeatable };
     const claimed = await this.#runtimes.one().claim(key, fingerprint);
-    if (claimed.kind !== 'new') return repeated(claimed, form);
-    const recorder = new Recorder(head, encoder !== undefined, (failure) => httpErrorOf(failure, session !== undefined));
+    if (claimed.kind !== 'new') return replyToRepeat(claimed, form);
+    const recorder = new Recorder(head, encoder !== undefined, (failure) => turnFailureError(failure, session !== undefined));
     return this.#answer(request, { ...turn, idempotency: { claim: claimed.claim, recorder } }, head, form);
   }
 
@@ -130,9 +130,11 @@ export class ChatCompletions implements HttpRoute {
 
   /** A client that gives up on a request and repeats it sends the same bytes: it joins the turn that it began. */
   async #sessionOf(named: NamedSession, target: Target, request: HttpRequest): Promise<SessionRequest> {
-    const busy = busyModeOf(request);
+    const busy = parseBusyMode(request);
     const isKnown = 'conversation' in named;
-    const key = isKnown ? await keyBehind(named, target, request.principal, this.#runtimes.one().conversations) : named.key;
+    const key = isKnown
+      ? await conversationSessionKey(named, target, request.principal, this.#runtimes.one().conversations)
+      : named.key;
     const fingerprint = hash('sha256', JSON.stringify([request.principal.token, key, request.rawBody]), 'base64');
     return { key, user: isKnown ? undefined : named.user, fingerprint, busy };
   }
@@ -152,10 +154,10 @@ export class ChatCompletions implements HttpRoute {
     head: AnswerHead,
     headers: Readonly<Record<string, string>>,
   ): Promise<HttpReply> {
-    const facts = new TurnFacts();
+    const facts = new TurnLogFields();
     const answer = await readAnswer(this.#runtimes.one().run(turn), facts);
-    request.note(facts.toNote());
-    if ('code' in answer) throw httpErrorOf(answer, turn.session !== undefined);
+    request.note(facts.fields());
+    if ('code' in answer) throw turnFailureError(answer, turn.session !== undefined);
     return {
       status: 200,
       headers: { ...headers, ...connectionHeader(answer.connection) },
@@ -169,8 +171,8 @@ export class ChatCompletions implements HttpRoute {
     head: AnswerHead,
     { encoder, includeUsage, headers }: AnswerForm & { readonly encoder: StreamEncoder },
   ): Promise<HttpReply> {
-    const facts = new TurnFacts();
-    const errorOf = (failure: Failure) => httpErrorOf(failure, turn.session !== undefined);
+    const facts = new TurnLogFields();
+    const errorOf = (failure: Failure) => turnFailureError(failure, turn.session !== undefined);
     const writer = new ChunkWriter(head, {
       encoder,
       facts,
@@ -191,13 +193,13 @@ export class ChatCompletions implements HttpRoute {
     );
     if (peeked.failure) {
       for await (const batch of peeked.events) writer.write(batch); // to its end, for what the log is told
-      request.note(facts.toNote());
+      request.note(facts.fields());
       throw errorOf(peeked.failure);
     }
     return {
       status: 200,
       headers: { ...encoder.headers, ...headers, ...connectionHeader(peeked.connection) },
-      body: streamOf(peeked.events, writer, speaks, () => request.note(facts.toNote())),
+      body: streamOf(peeked.events, writer, speaks, () => request.note(facts.fields())),
       keepAlive: {
         every: encoder.keepAliveEvery,
         get text() {

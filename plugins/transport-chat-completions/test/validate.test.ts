@@ -17,7 +17,7 @@ function fault(body: unknown) {
 }
 
 /** What a body with these fields besides model and messages is refused with. */
-const faultOf = (fields: object) => fault({ model: 'a', messages: HI, ...fields });
+const errorFor = (fields: object) => fault({ model: 'a', messages: HI, ...fields });
 
 /** What a body with this one message is refused with. */
 const faultOfMessage = (message: unknown) => fault({ model: 'a', messages: [message] });
@@ -138,7 +138,7 @@ t.test('C-036 a field of the wrong type is named with what was expected', async 
     ],
   ];
   for (const [fields, param, words] of cases) {
-    t.same(faultOf(fields), {
+    t.same(errorFor(fields), {
       ...invalid(param, 'invalid_type'),
       message: `Invalid type for '${param}': expected ${words} instead.`,
     });
@@ -146,11 +146,11 @@ t.test('C-036 a field of the wrong type is named with what was expected', async 
 });
 
 t.test('C-037 a number out of its range is named with the bound', async (t) => {
-  t.same(faultOf({ temperature: 3 }), {
+  t.same(errorFor({ temperature: 3 }), {
     ...invalid('temperature', 'decimal_above_max_value'),
     message: "Invalid 'temperature': decimal above maximum value. Expected a value <= 2, but got 3 instead.",
   });
-  t.same(faultOf({ n: 0 }), {
+  t.same(errorFor({ n: 0 }), {
     ...invalid('n', 'integer_below_min_value'),
     message: "Invalid 'n': integer below minimum value. Expected a value >= 1, but got 0 instead.",
   });
@@ -183,7 +183,7 @@ t.test('C-038 at most four stop sequences', async (t) => {
 
 t.test('C-039 metadata is limited in pairs, names and values', async (t) => {
   const pairs = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, i) => [`k${i}`, 'v']));
-  t.match(faultOf({ metadata: pairs(17) }), {
+  t.match(errorFor({ metadata: pairs(17) }), {
     ...invalid('metadata', 'object_above_max_properties'),
     message: /at most 16 properties, but got an object with 17 properties/,
   });
@@ -191,37 +191,37 @@ t.test('C-039 metadata is limited in pairs, names and values', async (t) => {
     ...invalid(`metadata.${'k'.repeat(65)}`, 'property_name_above_max_length'),
     message: /'kkk\.\.\.kkk' is too long\. Expected a string with maximum length 64, but got a string with length 65/,
   });
-  t.same(faultOf({ metadata: { k: 'v'.repeat(600) } }), {
+  t.same(errorFor({ metadata: { k: 'v'.repeat(600) } }), {
     ...invalid('metadata.k', 'string_above_max_length'),
     message:
       "Invalid 'metadata.k': string too long. Expected a string with maximum length 512, but got a string with length 600 instead.",
   });
-  t.match(faultOf({ metadata: { k: 1 } }), invalid('metadata.k', 'invalid_type'));
+  t.match(errorFor({ metadata: { k: 1 } }), invalid('metadata.k', 'invalid_type'));
   t.match(parseRequest({ model: 'a', messages: HI, metadata: { k: '😀'.repeat(512) } }), { metadata: { k: /./ } });
 });
 
 t.test('C-040 the response format', async (t) => {
-  t.same(faultOf({ response_format: { type: 'bogus' } }), {
+  t.same(errorFor({ response_format: { type: 'bogus' } }), {
     ...invalid('response_format.type', 'invalid_value'),
     message: "Invalid value: 'bogus'. Supported values are: 'json_object', 'json_schema', and 'text'.",
   });
   t.match(
-    faultOf({ response_format: { type: 'json_schema' } }),
+    errorFor({ response_format: { type: 'json_schema' } }),
     invalid('response_format.json_schema', 'missing_required_parameter'),
   );
   t.match(
-    faultOf({ response_format: { type: 'json_schema', json_schema: {} } }),
+    errorFor({ response_format: { type: 'json_schema', json_schema: {} } }),
     invalid('response_format.json_schema.name', 'missing_required_parameter'),
   );
   t.match(
-    faultOf({ response_format: { type: 'json_schema', json_schema: { name: 'a b' } } }),
+    errorFor({ response_format: { type: 'json_schema', json_schema: { name: 'a b' } } }),
     invalid('response_format.json_schema.name', 'invalid_value'),
   );
 });
 
 t.test('C-041 stream options without a stream', async (t) => {
   for (const stream of [{}, { stream: false }, { stream: null }]) {
-    t.same(faultOf({ ...stream, stream_options: { include_usage: true } }), {
+    t.same(errorFor({ ...stream, stream_options: { include_usage: true } }), {
       ...invalid('stream_options', null),
       message: "The 'stream_options' parameter is only allowed when 'stream' is enabled.",
     });
@@ -229,7 +229,7 @@ t.test('C-041 stream options without a stream', async (t) => {
 });
 
 t.test('C-042 one choice, and no more', async (t) => {
-  t.match(faultOf({ n: 2 }), invalid('n', 'unsupported_value'));
+  t.match(errorFor({ n: 2 }), invalid('n', 'unsupported_value'));
   t.equal(parseRequest({ model: 'a', messages: HI, n: 1 }).n, 1);
   t.equal(parseRequest({ model: 'a', messages: HI, n: null }).n, undefined);
 });
@@ -255,9 +255,9 @@ t.test('keys that JavaScript gives a meaning to are unknown fields like any othe
 });
 
 t.test('audio cannot be answered', async (t) => {
-  t.match(faultOf({ modalities: ['text', 'audio'] }), invalid('modalities', 'unsupported_value'));
+  t.match(errorFor({ modalities: ['text', 'audio'] }), invalid('modalities', 'unsupported_value'));
   t.match(
-    faultOf({ modalities: ['text', 'audio'], audio: { voice: 'a', format: 'wav' } }),
+    errorFor({ modalities: ['text', 'audio'], audio: { voice: 'a', format: 'wav' } }),
     invalid('audio', 'unsupported_parameter'),
   );
   t.ok(parseRequest({ model: 'a', messages: HI, modalities: ['text'], audio: { voice: 'a', format: 'wav' } }));
@@ -268,7 +268,7 @@ t.test('more than 2,048 messages, or 128 tools, are refused', async (t) => {
   t.match(fault({ model: 'a', messages: many }), invalid('messages', 'array_above_max_length'));
   t.ok(parseRequest({ model: 'a', messages: many.slice(1) }));
   const tool = { type: 'function', function: { name: 'f' } };
-  t.match(faultOf({ tools: Array.from({ length: 129 }, () => tool) }), invalid('tools', 'array_above_max_length'));
+  t.match(errorFor({ tools: Array.from({ length: 129 }, () => tool) }), invalid('tools', 'array_above_max_length'));
 });
 
 t.test('only the first of several faults is told, in the order of the reference', async (t) => {
@@ -307,7 +307,7 @@ t.test('only the first of several faults is told, in the order of the reference'
   );
 });
 
-t.test('what a caller sent is sent back clipped', async (t) => {
-  t.ok(faultOf({ verbosity: 'x'.repeat(1e6) }).message.length < 200);
-  t.ok(faultOf({ logit_bias: { ['x'.repeat(1e6)]: 'x' } }).message.length < 300);
+t.test('what a caller sent is sent back truncated', async (t) => {
+  t.ok(errorFor({ verbosity: 'x'.repeat(1e6) }).message.length < 200);
+  t.ok(errorFor({ logit_bias: { ['x'.repeat(1e6)]: 'x' } }).message.length < 300);
 });

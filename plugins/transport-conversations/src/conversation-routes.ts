@@ -11,11 +11,11 @@ import { connectionForTextOnly } from '@plugboard/open-responses';
 import {
   checkAgentName,
   invalidValue,
-  metadataOf,
   missingParameter,
-  optionalTextAt,
+  optionalString,
+  parseMetadata,
+  parseSessionKey,
   resolveAgent,
-  sessionWord,
 } from '@plugboard/openai-protocol';
 import type { HttpRequest, HttpRoute } from '@plugboard/transport-http';
 import { type ConversationBody, conversationBody } from './conversation.js';
@@ -74,14 +74,14 @@ export class ConversationRoutes {
 
   async #list({ query, principal }: HttpRequest): Promise<Page<ConversationBody>> {
     const { limit, order, after } = listQueryOf(query);
-    const user = sessionWord(only(query, 'user'), 'user');
+    const user = parseSessionKey(only(query, 'user'), 'user');
     const found = await this.#conversations.list({ limit: limit + 1, order, after, user }, principal);
     return pageOf(found.map(conversationBody), limit);
   }
 
   async #create({ body, principal }: HttpRequest): Promise<ConversationBody> {
     const { agent, id, items, metadata } = body as Fields;
-    const checked = { key: keyOf(id, 'id'), metadata: metadataOf(metadata) };
+    const checked = { key: keyOf(id, 'id'), metadata: parseMetadata(metadata) };
     const target = resolveAgent(this.#runtimes.one(), agentOf(agent), 'agent', principal);
     const given = messagesOf(items ?? [], connectionForTextOnly(target));
     const made = this.#conversations.create(target, { ...checked, messages: given.messages }, principal);
@@ -95,7 +95,7 @@ export class ConversationRoutes {
   async #update({ params: { id = '' }, body, principal }: HttpRequest): Promise<ConversationBody> {
     const { metadata } = body as Fields;
     if (metadata === undefined) throw missingParameter('metadata');
-    return conversationBody(await this.#conversations.setMetadata(id, metadataOf(metadata), principal));
+    return conversationBody(await this.#conversations.setMetadata(id, parseMetadata(metadata), principal));
   }
 
   async #delete({ params: { id = '' }, principal }: HttpRequest): Promise<object> {
@@ -106,7 +106,7 @@ export class ConversationRoutes {
   async #fork({ params: { id = '' }, body, principal }: HttpRequest): Promise<ConversationBody> {
     const { id: copy, after_item } = body as Fields;
     const key = keyOf(copy, 'id');
-    const item = optionalTextAt(after_item, 'after_item');
+    const item = optionalString(after_item, 'after_item');
     const original = await this.#conversations.get(id, principal);
     const turns = item === undefined ? undefined : await this.#turnsUpTo(item, original, principal);
     return conversationBody(await this.#conversations.fork(id, { key, turns }, principal));
@@ -130,7 +130,7 @@ export class ConversationRoutes {
 
 /** The name of the agent that is to answer; empty, which names none, for the default agent. */
 function agentOf(value: unknown): string {
-  const name = optionalTextAt(value, 'agent') ?? '';
+  const name = optionalString(value, 'agent') ?? '';
   checkAgentName(name, 'agent');
   return name;
 }

@@ -1,5 +1,5 @@
 import { failureOf, TurnError } from '@plugboard/kernel';
-import { headerSafe, httpErrorOf, ignoredHeader } from '@plugboard/openai-protocol';
+import { headerSafeName, ignoredParamsHeader, turnFailureError } from '@plugboard/openai-protocol';
 import type { HttpRequest, HttpRoute } from '@plugboard/transport-http';
 
 export interface RouteParts extends Omit<HttpRoute, 'handle'> {
@@ -18,10 +18,14 @@ export function route({ knows = [], answer, ...route }: RouteParts): HttpRoute {
       const parameters = route.body === 'json' ? [] : knows;
       const ignored = [...ignoredParameters(request.query, parameters), ...ignoredFields(request.body, fields)];
       try {
-        return { status: 200, headers: ignoredHeader([...new Set(ignored.map(headerSafe))]), body: await answer(request) };
+        return {
+          status: 200,
+          headers: ignoredParamsHeader([...new Set(ignored.map(headerSafeName))]),
+          body: await answer(request),
+        };
       } catch (error) {
         // What only reads may well be asked again.
-        throw error instanceof TurnError ? httpErrorOf(failureOf(error, false), route.method !== 'GET') : error;
+        throw error instanceof TurnError ? turnFailureError(failureOf(error, false), route.method !== 'GET') : error;
       }
     },
   };

@@ -11,9 +11,9 @@ import {
   arrayTooLong,
   invalidValue,
   type JsonObject,
-  objectAt,
-  required,
-  textAt,
+  requireField,
+  requireObject,
+  requireString,
   wrongType,
   wrongValue,
 } from '@plugboard/openai-protocol';
@@ -100,7 +100,7 @@ class InputBuilder implements InputMessages {
 
   add(value: unknown, index: number): void {
     const place = `${this.#rules.param}[${index}]`;
-    const item = objectAt(value, place);
+    const item = requireObject(value, place);
     const type = typeOf(item, place);
     const known: readonly string[] = TYPES[this.#rules.purpose];
     if (!known.includes(type)) throw wrongValue(`${place}.type`, type, known);
@@ -134,29 +134,29 @@ class InputBuilder implements InputMessages {
   /** A call that ran on the server, with its result. Without its result, which the agent may hide, it says nothing to a model. */
   #serverCall(item: JsonObject, place: string, index: number): void {
     if (typeof item.output !== 'string') return;
-    const label = textAt(item.server_label ?? '', `${place}.server_label`);
-    const name = nameAtModel(label, textAt(required(item, 'name', place), `${place}.name`));
-    const id = textAt(required(item, 'id', place), `${place}.id`);
-    const text = textAt(item.arguments ?? '', `${place}.arguments`);
+    const label = requireString(item.server_label ?? '', `${place}.server_label`);
+    const name = nameAtModel(label, requireString(requireField(item, 'name', place), `${place}.name`));
+    const id = requireString(requireField(item, 'id', place), `${place}.id`);
+    const text = requireString(item.arguments ?? '', `${place}.arguments`);
     const asking = this.#step === undefined ? undefined : this.messages[this.#step];
     const waits = asking?.role === 'assistant' && (asking.tool_calls?.length ?? 0) > 0;
     if (!waits) this.#push({ role: 'assistant', content: null }, index);
     this.#call({ id, type: 'function', function: { name, arguments: text === '' ? '{}' : text } }, index);
-    this.messages.push({ role: 'tool', tool_call_id: id, content: textAt(item.output, `${place}.output`) });
+    this.messages.push({ role: 'tool', tool_call_id: id, content: requireString(item.output, `${place}.output`) });
     this.origins.push(index);
     if (!waits) this.#step = undefined;
   }
 
   #compaction(item: JsonObject, place: string, index: number): void {
-    const content = textAt(required(item, 'encrypted_content', place), `${place}.encrypted_content`);
+    const content = requireString(requireField(item, 'encrypted_content', place), `${place}.encrypted_content`);
     const text = summaryText(decodeSummary(content, `${place}.encrypted_content`));
     this.#push({ role: 'user', content: text }, index);
     this.#summary = text;
   }
 
   #message(item: JsonObject, place: string): Message {
-    const role = textAt(required(item, 'role', place), `${place}.role`);
-    const content = required(item, 'content', place);
+    const role = requireString(requireField(item, 'role', place), `${place}.role`);
+    const content = requireField(item, 'content', place);
     const { textOnly, purpose } = this.#rules;
     switch (role) {
       case 'user':
@@ -181,22 +181,22 @@ class InputBuilder implements InputMessages {
 }
 
 function typeOf(item: JsonObject, place: string): string {
-  if (item.type != null) return textAt(item.type, `${place}.type`);
-  return item.role == null ? textAt(required(item, 'type', place), `${place}.type`) : 'message';
+  if (item.type != null) return requireString(item.type, `${place}.type`);
+  return item.role == null ? requireString(requireField(item, 'type', place), `${place}.type`) : 'message';
 }
 
 function callOf(item: JsonObject, place: string): FunctionCallPart {
-  const name = textAt(required(item, 'name', place), `${place}.name`);
+  const name = requireString(requireField(item, 'name', place), `${place}.name`);
   if (!/^[a-zA-Z0-9_-]{1,64}$/.test(name)) {
     throw invalidValue(`${place}.name`, "expected a string that matches the pattern '^[a-zA-Z0-9_-]{1,64}$'");
   }
-  const text = textAt(required(item, 'arguments', place), `${place}.arguments`);
+  const text = requireString(requireField(item, 'arguments', place), `${place}.arguments`);
   return { id: idAt(item, place), type: 'function', function: { name, arguments: text } };
 }
 
 function resultOf(item: JsonObject, place: string): ToolMessage {
   const id = idAt(item, place);
-  return { role: 'tool', tool_call_id: id, content: onlyText(required(item, 'output', place), `${place}.output`) };
+  return { role: 'tool', tool_call_id: id, content: onlyText(requireField(item, 'output', place), `${place}.output`) };
 }
 
 function calling(message: AssistantMessage, call: FunctionCallPart): AssistantMessage {
@@ -208,7 +208,7 @@ function calling(message: AssistantMessage, call: FunctionCallPart): AssistantMe
 }
 
 function idAt(item: JsonObject, place: string): string {
-  const id = textAt(required(item, 'call_id', place), `${place}.call_id`);
+  const id = requireString(requireField(item, 'call_id', place), `${place}.call_id`);
   if (id === '') throw invalidValue(`${place}.call_id`, 'it is empty');
   return id;
 }

@@ -2,11 +2,11 @@ import type { AssistantMessage, ContentPart, Target, TextPart, UserMessage } fro
 import {
   invalidValue,
   type JsonObject,
-  notText,
-  objectAt,
-  optionalTextAt,
-  required,
-  textAt,
+  optionalString,
+  requireField,
+  requireObject,
+  requireString,
+  unsupportedPart,
   wrongType,
   wrongValue,
 } from '@plugboard/openai-protocol';
@@ -38,8 +38,9 @@ export function assistantContent(content: unknown, param: string): Pick<Assistan
   for (const [index, part] of parts.entries()) {
     const place = `${param}[${index}]`;
     const type = typeOf(part, place);
-    if (type === 'output_text') text = (text ?? '') + textAt(required(part, 'text', place), `${place}.text`);
-    else if (type === 'refusal') refusal = (refusal ?? '') + textAt(required(part, 'refusal', place), `${place}.refusal`);
+    if (type === 'output_text') text = (text ?? '') + requireString(requireField(part, 'text', place), `${place}.text`);
+    else if (type === 'refusal')
+      refusal = (refusal ?? '') + requireString(requireField(part, 'refusal', place), `${place}.refusal`);
     else throw wrongValue(`${place}.type`, type, ['output_text', 'refusal']);
   }
   return refusal === undefined ? { content: text ?? '' } : { content: text, refusal };
@@ -54,27 +55,27 @@ export function onlyText(output: unknown, param: string): string {
       const place = `${param}[${index}]`;
       const type = typeOf(part, place);
       if (type !== 'input_text') throw wrongValue(`${place}.type`, type, ['input_text']);
-      return textAt(required(part, 'text', place), `${place}.text`);
+      return requireString(requireField(part, 'text', place), `${place}.text`);
     })
     .join('');
 }
 
 function partsAt(content: unknown, param: string): string | readonly JsonObject[] {
-  if (typeof content === 'string') return textAt(content, param);
+  if (typeof content === 'string') return requireString(content, param);
   if (!Array.isArray(content)) throw wrongType(param, 'one of a string or array of objects', content);
-  return content.map((part, index) => objectAt(part, `${param}[${index}]`));
+  return content.map((part, index) => requireObject(part, `${param}[${index}]`));
 }
 
 function typeOf(part: JsonObject, param: string): string {
-  return textAt(required(part, 'type', param), `${param}.type`);
+  return requireString(requireField(part, 'type', param), `${param}.type`);
 }
 
 function contentPart(part: JsonObject, param: string, textOnly: string | undefined): ContentPart {
   const type = typeOf(part, param);
-  if (type === 'input_text') return { type: 'text', text: textAt(required(part, 'text', param), `${param}.text`) };
+  if (type === 'input_text') return { type: 'text', text: requireString(requireField(part, 'text', param), `${param}.text`) };
   const read = OTHER_PARTS[type];
   if (!read) throw wrongValue(`${param}.type`, type, ['input_text', ...Object.keys(OTHER_PARTS)]);
-  if (textOnly !== undefined) throw notText(param, type, textOnly);
+  if (textOnly !== undefined) throw unsupportedPart(param, type, textOnly);
   return read(part, param);
 }
 
@@ -83,8 +84,8 @@ const OTHER_PARTS: Readonly<Record<string, (part: JsonObject, param: string) => 
   {
     input_image: (part: JsonObject, param: string): ContentPart => {
       refuseFileId(part, param);
-      const url = textAt(required(part, 'image_url', param), `${param}.image_url`);
-      const detail = optionalTextAt(part.detail, `${param}.detail`);
+      const url = requireString(requireField(part, 'image_url', param), `${param}.image_url`);
+      const detail = optionalString(part.detail, `${param}.detail`);
       return { type: 'image_url', image_url: { url, ...(detail === undefined ? {} : { detail }) } };
     },
     input_file: (part: JsonObject, param: string): ContentPart => {
@@ -92,18 +93,18 @@ const OTHER_PARTS: Readonly<Record<string, (part: JsonObject, param: string) => 
       if (part.file_url != null) {
         throw invalidValue(`${param}.file_url`, "this server fetches no files: send the file itself as 'file_data'");
       }
-      const filename = optionalTextAt(part.filename, `${param}.filename`);
-      const data = textAt(required(part, 'file_data', param), `${param}.file_data`);
+      const filename = optionalString(part.filename, `${param}.filename`);
+      const data = requireString(requireField(part, 'file_data', param), `${param}.file_data`);
       return { type: 'file', file: { ...(filename === undefined ? {} : { filename }), file_data: data } };
     },
     input_audio: (part: JsonObject, param: string): ContentPart => {
       const place = `${param}.input_audio`;
-      const audio = objectAt(required(part, 'input_audio', param), place);
+      const audio = requireObject(requireField(part, 'input_audio', param), place);
       return {
         type: 'input_audio',
         input_audio: {
-          data: textAt(required(audio, 'data', place), `${place}.data`),
-          format: textAt(required(audio, 'format', place), `${place}.format`),
+          data: requireString(requireField(audio, 'data', place), `${place}.data`),
+          format: requireString(requireField(audio, 'format', place), `${place}.format`),
         },
       };
     },

@@ -1,5 +1,5 @@
 import type { Target } from '@plugboard/kernel';
-import { headerSafe, MOST_IGNORED } from '@plugboard/openai-protocol';
+import { headerSafeName, MAX_IGNORED_PARAMS } from '@plugboard/openai-protocol';
 import { chatToolChoice } from './client-tools.js';
 import type { ResponseRequest, TextFormat } from './request.js';
 
@@ -62,7 +62,7 @@ export function parametersOf(request: ResponseRequest, target: Target, passesToo
     const taken = parameterOf(name, request, passesTools);
     if (taken === 'served') continue;
     if (taken && target.forwardsParam(taken.name)) params[taken.name] = taken.value;
-    else if (ignored.length < MOST_IGNORED && !saysNothing(name, value)) ignored.push(headerSafe(name));
+    else if (ignored.length < MAX_IGNORED_PARAMS && !saysNothing(name, value)) ignored.push(headerSafeName(name));
   }
   // One field of a request for two parameters of a model call.
   const { verbosity } = request.text ?? {};

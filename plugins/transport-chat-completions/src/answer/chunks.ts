@@ -1,5 +1,5 @@
 import type { AgentEvent, Failure, TurnFinished, TurnText, TurnToolCall } from '@plugboard/kernel';
-import type { ErrorBody, StreamEncoder, TurnFacts } from '@plugboard/openai-protocol';
+import type { ErrorBody, StreamEncoder, TurnLogFields } from '@plugboard/openai-protocol';
 import { type AnswerHead, usageOf } from './completion.js';
 
 /** Characters of one delta at most: readers exist whose lines end at 64 KiB, and one character may need six bytes. */
@@ -28,7 +28,7 @@ export class ChunkWriter {
   begun = false;
 
   readonly #encoder: StreamEncoder;
-  readonly #facts: TurnFacts;
+  readonly #facts: TurnLogFields;
   readonly #errorOf: (failure: Failure) => ErrorBody;
   readonly #includeUsage: boolean;
   /** Up to the opening bracket of `choices`. */
@@ -48,7 +48,7 @@ export class ChunkWriter {
     head: AnswerHead,
     options: {
       readonly encoder: StreamEncoder;
-      readonly facts: TurnFacts;
+      readonly facts: TurnLogFields;
       readonly includeUsage: boolean;
       readonly errorOf: (failure: Failure) => ErrorBody;
     },

@@ -1,5 +1,5 @@
 import type { AgentEvent, AgentEvents, Failure, TurnFinished, TurnToolCall, Usage } from '@plugboard/kernel';
-import { TurnFacts } from '@plugboard/openai-protocol';
+import { TurnLogFields } from '@plugboard/openai-protocol';
 
 /** What stands at the beginning of every answer, whole or in chunks. */
 export interface AnswerHead {
@@ -24,14 +24,14 @@ export interface Answer {
 
 /** Gathers the answer of a turn from its events, batch by batch. */
 export class AnswerFold {
-  readonly #facts: TurnFacts;
+  readonly #facts: TurnLogFields;
   readonly #toolCalls: TurnToolCall[] = [];
   #text = '';
   #textBefore = '';
   #connection: string | undefined;
   #end: Answer | Failure | undefined;
 
-  constructor(facts = new TurnFacts()) {
+  constructor(facts = new TurnLogFields()) {
     this.#facts = facts;
   }
 
@@ -75,7 +75,7 @@ export class AnswerFold {
 }
 
 /** Reads a turn to its end: the answer, or why there is none. */
-export async function readAnswer(events: AgentEvents, facts: TurnFacts): Promise<Answer | Failure> {
+export async function readAnswer(events: AgentEvents, facts: TurnLogFields): Promise<Answer | Failure> {
   const fold = new AnswerFold(facts);
   for await (const batch of events) {
     fold.add(batch);

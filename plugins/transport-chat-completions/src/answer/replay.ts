@@ -1,12 +1,12 @@
 import type { ClaimResult } from '@plugboard/kernel';
 import {
+  claimError,
   connectionHeader,
-  httpErrorOf,
   ProtocolError,
   REPLAYED,
-  repeatRefusal,
   type StreamEncoder,
-  TurnFacts,
+  TurnLogFields,
+  turnFailureError,
 } from '@plugboard/openai-protocol';
 import type { HttpReply } from '@plugboard/transport-http';
 import { ChunkWriter, streamOf } from './chunks.js';
@@ -22,9 +22,9 @@ export interface AnswerForm {
 }
 
 /** What a request is answered whose turn is not run, because of what became of its key. @throws ProtocolError where that is no answer. */
-export function repeated(claimed: Exclude<ClaimResult, { kind: 'new' }>, form: AnswerForm): HttpReply {
+export function replyToRepeat(claimed: Exclude<ClaimResult, { kind: 'new' }>, form: AnswerForm): HttpReply {
   if (claimed.kind === 'replay') return replay(claimed.text, form);
-  throw repeatRefusal(claimed);
+  throw claimError(claimed);
 }
 
 function replay(text: string, { encoder, includeUsage, headers }: AnswerForm): HttpReply {
@@ -36,9 +36,9 @@ function replay(text: string, { encoder, includeUsage, headers }: AnswerForm): H
 
   const writer = new ChunkWriter(head, {
     encoder,
-    facts: new TurnFacts(),
+    facts: new TurnLogFields(),
     includeUsage,
-    errorOf: (failure) => httpErrorOf(failure, false).body,
+    errorOf: (failure) => turnFailureError(failure, false).body,
   });
   return { status: 200, headers: { ...encoder.headers, ...sent }, body: streamOf(eventsOf(answer), writer, true, () => {}) };
 }

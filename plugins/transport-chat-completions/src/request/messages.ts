@@ -66,17 +66,17 @@ function contentOf<P extends RequestPart | RefusalPart>(
   if (content == null) {
     throw invalidRequest("Invalid value for 'content': expected a string, got null.", { param: `messages.[${i}].content` });
   }
-  if (typeof content === 'string') return textAt(content, `messages[${i}].content`);
+  if (typeof content === 'string') return requireString(content, `messages[${i}].content`);
   for (const [j, part] of content.entries()) checkPart(part, `messages[${i}].content[${j}]`);
   return joined(content) ?? content;
 }
 
 function functionResultOf(content: string | null | undefined, i: number): string | null {
-  return content == null ? null : textAt(content, `messages[${i}].content`);
+  return content == null ? null : requireString(content, `messages[${i}].content`);
 }
 
 function checkPart(part: RequestPart | RefusalPart, place: string): void {
-  if (part.type === 'text') textAt(part.text, `${place}.text`);
+  if (part.type === 'text') requireString(part.text, `${place}.text`);
   if (part.type === 'file' && part.file.file_id != null) {
     throw invalidRequest("Invalid 'file_id': this server keeps no files. Send the file itself as 'file_data'.", {
       param: `${place}.file.file_id`,

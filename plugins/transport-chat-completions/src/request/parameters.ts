@@ -1,5 +1,5 @@
 import { isBlankKey, type Target } from '@plugboard/kernel';
-import { headerSafe, MOST_IGNORED } from '@plugboard/openai-protocol';
+import { headerSafeName, MAX_IGNORED_PARAMS } from '@plugboard/openai-protocol';
 import type { CompletionRequest } from './request.js';
 import type { KeySource } from './session-key.js';
 
@@ -70,7 +70,7 @@ export function parametersOf(
   for (const [name, value] of Object.entries(request)) {
     if (SERVED.has(name) || isServedHere(name, passesTools, keySources) || isNoStop(name, value)) continue;
     if (reachesModel(name, request, target, passesTools)) params[name] = value;
-    else if (ignored.length < MOST_IGNORED && !saysNothing(name, value, request)) ignored.push(headerSafe(name));
+    else if (ignored.length < MAX_IGNORED_PARAMS && !saysNothing(name, value, request)) ignored.push(headerSafeName(name));
   }
   return { params, ignored };
 }

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { CONVERSATION_PREFIX } from '@plugboard/kernel';
-import { headerLines, invalidValue, type NamedConversation, sessionWord } from '@plugboard/openai-protocol';
+import { headerLines, invalidValue, type NamedConversation, parseSessionKey } from '@plugboard/openai-protocol';
 import type { HttpRequest } from '@plugboard/transport-http';
 import type { ChatCompletionsConfig } from '../config.js';
 import type { CompletionRequest } from './request.js';
@@ -30,9 +30,9 @@ export function sessionOf(
   request: Pick<HttpRequest, 'headers' | 'rawHeaders'>,
   sources: readonly KeySource[],
 ): NamedSession | undefined {
-  const fromBody = sources.includes('session_id') ? sessionWord(body.session_id, 'session_id') : undefined;
-  const fromHeader = sources.includes('header') ? sessionWord(headerValue(request), 'X-Session-Id') : undefined;
-  const user = sources.includes('user') ? sessionWord(body.user, 'user') : undefined;
+  const fromBody = sources.includes('session_id') ? parseSessionKey(body.session_id, 'session_id') : undefined;
+  const fromHeader = sources.includes('header') ? parseSessionKey(headerValue(request), 'X-Session-Id') : undefined;
+  const user = sources.includes('user') ? parseSessionKey(body.user, 'user') : undefined;
   const session = fromBody ?? fromHeader;
   if (session?.startsWith(CONVERSATION_PREFIX)) {
     return { conversation: session, param: fromBody === undefined ? 'X-Session-Id' : 'session_id' };
