@@ -4,7 +4,7 @@ import { invalidRequest } from './errors.js';
 
 const BUSY_MODES: readonly BusyMode[] = ['enqueue', 'reject', 'interrupt'];
 
-/** What the caller wants where the session is busy, where it says so. @throws ProtocolError 400 for a word that means nothing. */
+/** Parses `X-Session-Busy`: what to do if the session is busy. @throws ProtocolError 400 for an unknown value. */
 export function parseBusyMode({ headers }: Pick<HttpRequest, 'headers'>): BusyMode | undefined {
   const wanted = headers['x-session-busy'];
   if (wanted === undefined || wanted === '') return undefined;

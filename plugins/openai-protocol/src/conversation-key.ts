@@ -2,17 +2,17 @@ import { type Conversations, failureOf, type Principal, type Target, TurnError }
 import { invalidValue } from './request-errors.js';
 import { turnFailureError } from './turn-failure.js';
 
-/** A session that a request names by its opaque id. */
+/** A session named by its conversation id. */
 export interface NamedConversation {
   readonly conversation: string;
-  /** The field or header that held the id. */
+  /** The field or header with the id. */
   readonly param: string;
 }
 
 /**
- * The key of a session that was named by its opaque id.
+ * Looks up the session key of a conversation id.
  *
- * @throws ProtocolError 404 where the caller reaches no session of that id; 400 where it is another agent's than the one that is to answer.
+ * @throws ProtocolError 404 if the caller has no such session, 400 if it belongs to another agent than `target`.
  */
 export async function conversationSessionKey(
   { conversation, param }: NamedConversation,
@@ -25,7 +25,7 @@ export async function conversationSessionKey(
     if (id.agent === target.name) return id.key;
     throw invalidValue(
       param,
-      `the conversation is one of the agent '${id.agent}', and 'model' leads to '${target.name}'. Send '${id.agent}' as 'model', or another '${param}'`,
+      `the conversation belongs to the agent '${id.agent}', but 'model' selects '${target.name}'. Send '${id.agent}' as 'model', or another '${param}'`,
     );
   } catch (error) {
     throw error instanceof TurnError ? turnFailureError(failureOf(error, false), true) : error;

@@ -23,7 +23,7 @@ export class ProtocolError extends HttpError {
   }
 }
 
-/** A fault of the request: `invalid_request_error`, status 400 by default. */
+/** An invalid request: `invalid_request_error`, status 400 by default. */
 export function invalidRequest(
   message: string,
   {
@@ -41,7 +41,7 @@ export function invalidRequest(
   return new ProtocolError(status, { error: { message, type: 'invalid_request_error', param, code } }, headers);
 }
 
-/** A service error, as the service document calls it: nothing resolves (400), out of scope (403), the turn failed (502). */
+/** A service error of the service document: nothing resolves (400), out of scope (403), the turn failed (502). */
 export function serviceError(
   status: 400 | 403 | 502,
   message: string,
@@ -50,7 +50,7 @@ export function serviceError(
   return new ProtocolError(status, { error: { message, type: 'svc_error' } }, headers);
 }
 
-/** The server cannot take the request now. */
+/** The server cannot accept the request now. */
 export function unavailable(
   code: 'overloaded' | 'draining',
   message: string,
@@ -60,7 +60,7 @@ export function unavailable(
 }
 
 /**
- * A caller has used up a limit of requests.
+ * A caller has reached a rate limit.
  *
  * @param wait milliseconds after which a retry can succeed.
  */

@@ -6,8 +6,9 @@ import { invalidValue } from './request-errors.js';
 const HEADER = 'idempotency-key';
 
 /**
- * The key under which the caller may repeat the request; undefined where it sent none.
- * @throws ProtocolError 400 for a value that is no key: it has 1 to 255 characters of printable ASCII.
+ * Parses the header `Idempotency-Key`; undefined if absent.
+ *
+ * @throws ProtocolError 400 unless it has 1 to 255 characters of printable ASCII.
  */
 export function parseIdempotencyKey(request: Pick<HttpRequest, 'rawHeaders'>): string | undefined {
   const [key, ...others] = headerLines(request, HEADER);
@@ -17,13 +18,13 @@ export function parseIdempotencyKey(request: Pick<HttpRequest, 'rawHeaders'>): s
   throw invalidValue('Idempotency-Key', why);
 }
 
-/** Equal for requests that ask for the same: the same values in the body, however it was written, and the same session. */
+/** Hashes a request. Equal for bodies with equal values, in any key order, and the same session. */
 export function requestFingerprint(body: unknown, session: string | undefined): string {
-  return hash('sha256', JSON.stringify([session ?? null, body], inOrder), 'base64');
+  return hash('sha256', JSON.stringify([session ?? null, body], sortKeys), 'base64');
 }
 
-/** Objects with their names in order: so one value has one text (as RFC 8785 has it). */
-function inOrder(_: string, value: unknown): unknown {
+/** Sorts the keys of objects, so that equal values have equal texts (as in RFC 8785). */
+function sortKeys(_: string, value: unknown): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
   return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
 }

@@ -2,10 +2,10 @@ import type { ClaimResult } from '@plugboard/kernel';
 import { invalidRequest, type ProtocolError, serviceError } from './errors.js';
 import { turnFailureError } from './turn-failure.js';
 
-/** The header of an answer that was given before. */
+/** The header of a replayed answer. */
 export const REPLAYED = { 'idempotent-replayed': 'true' } as const;
 
-/** Why a request with an idempotency key is neither run nor answered again. */
+/** The error for a request with an idempotency key that is neither run nor replayed. */
 export function claimError(claimed: Exclude<ClaimResult, { kind: 'new' | 'replay' }>): ProtocolError {
   switch (claimed.kind) {
     case 'running':

@@ -1,12 +1,12 @@
 import { invalidRequest, type ProtocolError } from './errors.js';
 
-/** What is wrong with a request, in the reference protocol's words, `param` and `code`. A `param` is a place: `messages[0].content[1].type`. */
+/** Errors in the reference protocol's words, with `param` and `code`. A `param` is a path: `messages[0].content[1].type`. */
 
 export function missingParameter(param: string): ProtocolError {
   return invalidRequest(`Missing required parameter: '${param}'.`, { param, code: 'missing_required_parameter' });
 }
 
-/** @param expectation as in `an integer`. */
+/** @param expectation for example `an integer`. */
 export function wrongType(param: string, expectation: string, value: unknown): ProtocolError {
   return invalidRequest(`Invalid type for '${param}': expected ${expectation}, but got ${kindOf(value)} instead.`, {
     param,
@@ -21,12 +21,12 @@ export function wrongValue(param: string, value: string, supported: readonly str
   });
 }
 
-/** @param why a clause: `it holds a control character`. */
+/** @param why a clause, for example `it contains a control character`. */
 export function invalidValue(param: string, why: string): ProtocolError {
   return invalidRequest(`Invalid '${param}': ${why}.`, { param, code: 'invalid_value' });
 }
 
-/** A part of a message that is more than the model connection takes. */
+/** A message part of a type that the model connection does not accept. */
 export function unsupportedPart(param: string, type: string, connection: string): ProtocolError {
   return invalidRequest(`Invalid value: '${type}'. The model connection '${connection}' takes text only.`, {
     param,
@@ -34,7 +34,7 @@ export function unsupportedPart(param: string, type: string, connection: string)
   });
 }
 
-/** @param unit where it is not characters. */
+/** @param unit if not characters. */
 export function stringTooLong(
   param: string,
   limit: number,
@@ -111,12 +111,12 @@ export function quotedList(words: readonly string[]): string {
   return `${quoted.slice(0, -1).join(', ')}, and ${quoted.at(-1)}`;
 }
 
-/** What a caller sent, short enough to be sent back. */
+/** Shortens a value from the request for an error message. */
 export function truncated(value: string): string {
   return value.length <= 64 ? value : `${value.slice(0, 61)}...`;
 }
 
-/** How long a text is where the reference protocol counts characters: in code points. */
+/** Counts code points, as the reference protocol counts characters. */
 export function countCharacters(text: string): number {
   let count = 0;
   for (const _ of text) count++;

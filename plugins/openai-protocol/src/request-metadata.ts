@@ -1,10 +1,10 @@
 import { countCharacters, propertyNameTooLong, stringTooLong, tooManyProperties, wrongType } from './request-errors.js';
 import { requireObject } from './request-fields.js';
 
-/** How much a caller may attach to what it sends: pairs, and characters of their names and values. */
+/** Limits of `metadata`: the number of pairs, and characters of names and values. */
 export const METADATA_LIMITS = { pairs: 16, name: 64, value: 512 } as const;
 
-/** What a caller attaches under `metadata`; nothing where it is null. @throws ProtocolError 400 */
+/** Checks the field `metadata`; null counts as empty. @throws ProtocolError 400 */
 export function parseMetadata(value: unknown): Readonly<Record<string, string>> {
   if (value == null) return {};
   const pairs = Object.entries(requireObject(value, 'metadata', 'a metadata object'));

@@ -4,17 +4,18 @@ import { stringTooLong } from './request-errors.js';
 
 const MAX_BYTES = 256;
 
-/** @throws ProtocolError 400 for a text that is too long to name an agent. */
+/** @throws ProtocolError 400 if the name is too long for an agent. */
 export function checkAgentName(name: string, param: string): void {
   const bytes = Buffer.byteLength(name);
   if (bytes > MAX_BYTES) throw stringTooLong(param, MAX_BYTES, bytes, 'bytes');
 }
 
 /**
- * What is to answer, by the name that a request gives it. The texts are constant: they tell nothing of what exists but what the status does.
+ * Resolves the agent or model named in a request. The messages are constant, so that they reveal no
+ * more than the status.
  *
- * @param param the field that holds the name.
- * @throws ProtocolError 403 for an agent that is out of the caller's reach, 400 where there is none.
+ * @param param the field with the name.
+ * @throws ProtocolError 403 for an agent out of scope, 400 if nothing matches.
  */
 export function resolveAgent(runtime: AgentRuntime, name: string, param: string, principal: Principal): Target {
   const resolution = runtime.resolve(name, principal);

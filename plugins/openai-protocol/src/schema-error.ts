@@ -17,13 +17,13 @@ import {
 } from './request-errors.js';
 
 /**
- * What the caller is told of the first fault that the schema found: the reference's words, `param` and `code`.
+ * Converts a schema error to the reference's message, `param` and `code`.
  *
- * @param error of an ajv that is `verbose`.
- * @param body what was checked, to tell the elements of arrays from the properties of objects.
+ * @param error from an ajv with `verbose`.
+ * @param body the checked value, to distinguish array elements from object properties.
  */
 export function schemaErrorToProtocol(error: DefinedError, body: unknown): ProtocolError {
-  const at = placeOf(error.instancePath, body);
+  const at = pathOf(error.instancePath, body);
   switch (error.keyword) {
     case 'required':
       return missingParameter(join(at, error.params.missingProperty));
@@ -43,7 +43,7 @@ export function schemaErrorToProtocol(error: DefinedError, body: unknown): Proto
       const kind = error.parentSchema?.type === 'integer' ? 'integer' : 'decimal';
       return outOfRange(at, kind, error.keyword, error.params.limit, error.data as number);
     }
-    case 'minItems': // which is 1, wherever there is one
+    case 'minItems': // always 1
       return emptyArray(at);
     case 'maxItems':
       return arrayTooLong(at, error.params.limit, (error.data as unknown[]).length);
@@ -58,12 +58,12 @@ export function schemaErrorToProtocol(error: DefinedError, body: unknown): Proto
         at,
         `string does not match pattern. Expected a string that matches the pattern '${error.params.pattern}'`,
       );
-    default: // of a keyword that the schema does not use, or that never comes first
+    default: // a keyword that no schema uses
       return invalidValue(at, String(error.message));
   }
 }
 
-/** What this server cannot do, and whose silent loss would change what the caller gets. */
+/** A value that the server does not support and must not ignore. */
 export function unsupportedValue(param: string, message: string): ProtocolError {
   return invalidRequest(message, { param, code: 'unsupported_value' });
 }
@@ -72,8 +72,8 @@ interface TaggedShape {
   readonly properties: Readonly<Record<string, { readonly const: string } | undefined>>;
 }
 
-/** The reference's way to write a place, `messages[0].content[1].type`, from ajv's `/messages/0/content/1/type`. */
-function placeOf(pointer: string, body: unknown): string {
+/** Converts ajv's `/messages/0/content/1/type` to `messages[0].content[1].type`. */
+function pathOf(pointer: string, body: unknown): string {
   let place = '';
   let here = body;
   for (const segment of pointer.split('/').slice(1)) {

@@ -1,9 +1,9 @@
 import type { SchemaObject } from 'ajv';
 import { METADATA_LIMITS } from './request-metadata.js';
 
-/** Pieces of the schemas that requests are checked against. `title` says what was expected where the type alone says too little. */
+/** Building blocks of request schemas. `title` is the expectation in error messages, where the type alone is not enough. */
 
-/** A field inside another one that may also be null, which is the same as absent. */
+/** A nested field that may be null, which counts as absent. */
 export const maybe = (schema: SchemaObject): SchemaObject => ({ ...schema, nullable: true });
 
 export const text: SchemaObject = { type: 'string' };
@@ -18,7 +18,7 @@ export function object(properties: Record<string, SchemaObject>, required: reado
   return { type: 'object', properties, required };
 }
 
-/** An object of one of several shapes; which one, the string under `tag` says. */
+/** An object of one of several shapes, selected by the string property `tag`. */
 export function tagged(
   tag: string,
   shapes: Record<string, { properties: Record<string, SchemaObject>; required: readonly string[] }>,
@@ -41,7 +41,7 @@ export const shape = (properties: Record<string, SchemaObject>, required: readon
 
 export const name: SchemaObject = { type: 'string', maxLength: 64, pattern: '^[a-zA-Z0-9_-]+$' };
 
-/** One of a few words, or an object. */
+/** One of a few strings, or an object. */
 export const wordOr = (words: SchemaObject, other: SchemaObject): SchemaObject => ({
   if: { type: 'string' },
   // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema; nobody awaits a schema
@@ -49,7 +49,7 @@ export const wordOr = (words: SchemaObject, other: SchemaObject): SchemaObject =
   else: { title: 'one of a string or object', ...other },
 });
 
-/** What a caller attaches under `metadata`. */
+/** The field `metadata`. */
 export const metadata: SchemaObject = {
   title: 'a metadata object',
   type: 'object',

@@ -2,13 +2,15 @@ import { isBlankKey, sessionKeyProblem } from '@plugboard/kernel';
 import { invalidValue, stringTooLong } from './request-errors.js';
 
 /**
- * A word by which callers know a session, or themselves; undefined where it is blank, which is as good as absent.
+ * Checks a session key, or a part of one such as `user`. Blank values count as absent.
  *
- * @throws ProtocolError 400 for what can be no session's key, nor a part of one.
+ * @throws ProtocolError 400 for an invalid key.
  */
 export function parseSessionKey(value: string | undefined, param: string): string | undefined {
   if (value === undefined || isBlankKey(value)) return undefined;
-  const fault = sessionKeyProblem(value);
-  if (!fault) return value;
-  throw fault.kind === 'too-long' ? stringTooLong(param, fault.limit, fault.bytes, 'bytes') : invalidValue(param, fault.why);
+  const problem = sessionKeyProblem(value);
+  if (!problem) return value;
+  throw problem.kind === 'too-long'
+    ? stringTooLong(param, problem.limit, problem.bytes, 'bytes')
+    : invalidValue(param, problem.why);
 }

@@ -1,17 +1,17 @@
 import { defineExtensionPoint } from '@plugboard/kernel';
 
 /**
- * How a stream of JSON texts is framed for `stream: true`. Discipline: the one of the format asked for, by name; `sse` is the
- * only one today. Without it, `stream: true` is refused with a sentence that says which plugin is missing.
+ * Frames a stream of JSON texts for `stream: true`. Discipline: by name of the format; `sse` is the
+ * only one today. Without it, `stream: true` is refused with an error that names the missing plugin.
  */
 export interface StreamEncoder {
   readonly headers: Readonly<Record<string, string>>;
-  /** What stands before and after each one-line JSON text. Constants, so that a token costs no call. */
+  /** Written before and after each one-line JSON text. Constants, so that a token costs no call. */
   readonly before: string;
   readonly after: string;
-  /** The whole frame that says that nothing follows. */
+  /** The complete last frame. */
   readonly done: string;
-  /** The whole frame that readers pass over. */
+  /** A complete frame that readers ignore. */
   comment(text: string): string;
   /** Milliseconds of silence after which a comment is written. */
   readonly keepAliveEvery: number;

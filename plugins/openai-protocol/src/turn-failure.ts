@@ -4,11 +4,11 @@ import { invalidRequest, type ProtocolError, rateLimited, serviceError, unavaila
 const NO_RETRY = { 'x-should-retry': 'false' };
 
 /**
- * What a caller is told of a turn that has no answer, or of a session that could not do what was asked: as a status while the head is not sent, and
- * from then on as an error frame with the same object.
+ * Converts the failure of a turn or a session operation to an error response. A stream whose head
+ * was sent uses its body as an error frame.
  *
- * @param stateful whether the turn belonged to a session. Clients ask again after a 502 by themselves: they are told not to where
- * that could do something twice.
+ * @param stateful whether the turn belonged to a session. Clients retry a 502 automatically;
+ * `x-should-retry` stops them where a retry could repeat an effect.
  */
 export function turnFailureError(failure: Failure, stateful: boolean): ProtocolError {
   const { code, message } = failure;
@@ -26,12 +26,12 @@ export function turnFailureError(failure: Failure, stateful: boolean): ProtocolE
       return invalidRequest(message, { status: 404, code });
     case 'session_full':
     case 'conversation_exists':
-      // Clients repeat a 409 by themselves, and would be told the same.
+      // Clients retry a 409 automatically, and would get the same answer.
       return invalidRequest(message, { status: 409, code, headers: NO_RETRY });
     case 'turn_interrupted':
     case 'turn_cancelled':
     case 'session_deleted':
-      // Neither a 409 nor a 5xx: clients would repeat those, and the repetition would interrupt the newer turn, or do again what someone ended.
+      // Not a 409 or 5xx: clients retry those, and the retry would interrupt the newer turn or repeat a cancelled one.
       return invalidRequest(message, { code, headers: NO_RETRY });
     case 'session_busy':
       return invalidRequest(message, { status: 409, code, headers: retryAfter(failure) });
@@ -41,12 +41,12 @@ export function turnFailureError(failure: Failure, stateful: boolean): ProtocolE
     case 'store_failed':
     case 'stopped':
     case 'session_quarantined':
-    case 'abandoned': // nobody is there to read it
+    case 'abandoned': // the caller has disconnected
       return serviceError(502, message, failure.toolsRan || stateful ? NO_RETRY : {});
   }
 }
 
-/** Whole seconds, one at least. */
+/** Whole seconds, at least one. */
 function retryAfter({ retryAfter = 1 }: Failure): Readonly<Record<string, string>> {
   return { 'retry-after': String(Math.max(1, Math.ceil(retryAfter))) };
 }

@@ -1,6 +1,6 @@
 import type { Failure, TurnFinished } from '@plugboard/kernel';
 
-/** What the access log is told of a turn, gathered by whoever reads its events. */
+/** Collects the access log fields of a turn from its events. */
 export class TurnLogFields {
   #steps = 0;
   #toolCalls = 0;
@@ -23,10 +23,7 @@ export class TurnLogFields {
     this.#failure = failure;
   }
 
-  /**
-   * By the names that the log gives them. The outcome is told because a status cannot: the head of a stream may have been sent
-   * before.
-   */
+  /** The fields, by their names in the log. `outcome` is needed because a stream may fail after its status was sent. */
   fields(): Readonly<Record<string, string | number | undefined>> {
     return {
       steps: this.#steps,

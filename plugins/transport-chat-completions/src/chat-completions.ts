@@ -1,15 +1,10 @@
 import { hash } from 'node:crypto';
 import {
   type AgentRuntime,
-  CLOCK,
   type Clock,
-  CONFIG,
   type Extensions,
   type Failure,
-  IDS,
   type IdSource,
-  inject,
-  injectable,
   peek,
   type SessionRequest,
   type Target,
@@ -37,22 +32,27 @@ import type { ChatCompletionsConfig } from './config.js';
 import { clientToolsOf } from './request/client-tools.js';
 import { assertText, conversationOf } from './request/messages.js';
 import { parametersOf } from './request/parameters.js';
-import { type NamedSession, sessionOf, sourcesBeside } from './request/session-key.js';
+import { effectiveSources, type NamedSession, parseSession } from './request/session-key.js';
 import { parseRequest } from './request/validate.js';
 
-/** Where the plugin's `register` leaves its reads for the class below. */
-export const RUNTIMES = Symbol('chat-completions.runtimes');
-export const ENCODERS = Symbol('chat-completions.encoders');
+/** Milliseconds from accepting a request until the head of a stream is sent, even if there is nothing to stream yet. */
+const HEAD_TIMEOUT = 5_000;
 
-/** How long the head of a stream waits for something to say, counted from when the request was accepted. */
-const HEAD_PATIENCE = 5_000;
+export interface ChatCompletionsDependencies {
+  readonly config: ChatCompletionsConfig;
+  readonly runtimes: Extensions<AgentRuntime>;
+  readonly encoders: Extensions<StreamEncoder>;
+  readonly clock: Clock;
+  readonly ids: IdSource;
+}
 
 /**
- * `POST /v1/chat/completions`, in the order in which things happen: the body is checked, then the session named, then the agent
- * found, then what only it can judge checked; then it is looked whether the same was asked before, and only where it was not a turn runs. Its events become one
- * JSON body, or a stream of chunks.
+ * `POST /v1/chat/completions`.
+ *
+ * 1. It validates the body, finds the session, resolves the agent and checks what depends on it.
+ * 2. For a repeated `Idempotency-Key` it answers as before.
+ * 3. Otherwise it runs a turn and sends its events as one JSON body or as a stream of chunks.
  */
-@injectable()
 export class ChatCompletions implements HttpRoute {
   readonly method = 'POST';
   readonly path = '/v1/chat/completions';
@@ -66,13 +66,7 @@ export class ChatCompletions implements HttpRoute {
   readonly #clock: Clock;
   readonly #ids: IdSource;
 
-  constructor(
-    @inject(CONFIG) config: ChatCompletionsConfig,
-    @inject(RUNTIMES) runtimes: Extensions<AgentRuntime>,
-    @inject(ENCODERS) encoders: Extensions<StreamEncoder>,
-    @inject(CLOCK) clock: Clock,
-    @inject(IDS) ids: IdSource,
-  ) {
+  constructor({ config, runtimes, encoders, clock, ids }: ChatCompletionsDependencies) {
     this.#config = config;
     this.#runtimes = runtimes;
     this.#encoders = encoders;
@@ -80,12 +74,12 @@ export class ChatCompletions implements HttpRoute {
     this.#ids = ids;
   }
 
-  /** @throws ProtocolError for what was wrong with the request, and for a turn that failed before the head of its answer was sent. */
+  /** @throws ProtocolError for an invalid request, or a turn that failed before the head was sent. */
   async handle(request: HttpRequest): Promise<HttpReply> {
     const body = parseRequest(request.body);
-    const named = sessionOf(body, request, this.#config.sessionFrom);
-    const sources = sourcesBeside(named, this.#config.sessionFrom);
-    const repeatable = parseIdempotencyKey(request);
+    const named = parseSession(body, request, this.#config.sessionFrom);
+    const sources = effectiveSources(named, this.#config.sessionFrom);
+    const idempotencyKey = parseIdempotencyKey(request);
     const conversation = conversationOf(body.messages);
     const encoder = body.stream ? this.#encoder() : undefined;
 
@@ -98,7 +92,7 @@ export class ChatCompletions implements HttpRoute {
       assertText(conversation, target.connection, from);
     }
     const session = named && (await this.#sessionOf(named, target, request));
-    request.note({ agent: target.name, stream: encoder !== undefined, session_hash: session && hashed(session.key) });
+    request.note({ agent: target.name, stream: encoder !== undefined, session_hash: session && hashKey(session.key) });
 
     const turn: TurnRequest = {
       target,
@@ -114,21 +108,21 @@ export class ChatCompletions implements HttpRoute {
     };
     const head = this.#head(body.model, target);
     const form = { encoder, includeUsage: body.stream_options?.include_usage === true, headers: ignoredParamsHeader(ignored) };
-    if (repeatable === undefined) return this.#answer(request, turn, head, form);
+    if (idempotencyKey === undefined) return this.#run(request, turn, head, form);
 
     const fingerprint = requestFingerprint(request.body, session?.key);
-    const key = { project: request.principal.project, route: this.path, key: repeatable };
+    const key = { project: request.principal.project, route: this.path, key: idempotencyKey };
     const claimed = await this.#runtimes.one().claim(key, fingerprint);
     if (claimed.kind !== 'new') return replyToRepeat(claimed, form);
     const recorder = new Recorder(head, encoder !== undefined, (failure) => turnFailureError(failure, session !== undefined));
-    return this.#answer(request, { ...turn, idempotency: { claim: claimed.claim, recorder } }, head, form);
+    return this.#run(request, { ...turn, idempotency: { claim: claimed.claim, recorder } }, head, form);
   }
 
-  #answer(request: HttpRequest, turn: TurnRequest, head: AnswerHead, { encoder, ...form }: AnswerForm): Promise<HttpReply> {
-    return encoder ? this.#streamed(request, turn, head, { encoder, ...form }) : this.#whole(request, turn, head, form.headers);
+  #run(request: HttpRequest, turn: TurnRequest, head: AnswerHead, { encoder, ...form }: AnswerForm): Promise<HttpReply> {
+    return encoder ? this.#stream(request, turn, head, { encoder, ...form }) : this.#complete(request, turn, head, form.headers);
   }
 
-  /** A client that gives up on a request and repeats it sends the same bytes: it joins the turn that it began. */
+  /** The fingerprint lets a client that repeats a request join the turn it started. */
   async #sessionOf(named: NamedSession, target: Target, request: HttpRequest): Promise<SessionRequest> {
     const busy = parseBusyMode(request);
     const isKnown = 'conversation' in named;
@@ -143,20 +137,20 @@ export class ChatCompletions implements HttpRoute {
     const encoder = this.#encoders.get('sse');
     if (encoder) return encoder;
     throw invalidRequest(
-      'This server does not stream: the plugin @plugboard/transport-sse is missing. Add `sse: {}` under `transports` in its configuration, or leave `stream` out.',
+      'This server does not support streaming: the plugin @plugboard/transport-sse is not loaded. Add `sse: {}` under `transports` in its configuration, or omit `stream`.',
       { param: 'stream', code: 'unsupported_value' },
     );
   }
 
-  async #whole(
+  async #complete(
     request: HttpRequest,
     turn: TurnRequest,
     head: AnswerHead,
     headers: Readonly<Record<string, string>>,
   ): Promise<HttpReply> {
-    const facts = new TurnLogFields();
-    const answer = await readAnswer(this.#runtimes.one().run(turn), facts);
-    request.note(facts.fields());
+    const logFields = new TurnLogFields();
+    const answer = await readAnswer(this.#runtimes.one().run(turn), logFields);
+    request.note(logFields.fields());
     if ('code' in answer) throw turnFailureError(answer, turn.session !== undefined);
     return {
       status: 200,
@@ -165,41 +159,41 @@ export class ChatCompletions implements HttpRoute {
     };
   }
 
-  async #streamed(
+  async #stream(
     request: HttpRequest,
     turn: TurnRequest,
     head: AnswerHead,
     { encoder, includeUsage, headers }: AnswerForm & { readonly encoder: StreamEncoder },
   ): Promise<HttpReply> {
-    const facts = new TurnLogFields();
+    const logFields = new TurnLogFields();
     const errorOf = (failure: Failure) => turnFailureError(failure, turn.session !== undefined);
     const writer = new ChunkWriter(head, {
       encoder,
-      facts,
+      logFields,
       includeUsage,
       errorOf: (failure) => errorOf(failure).body,
     });
 
-    let speaks = false;
+    let hasContent = false;
     const peeked = await peek(
       this.#runtimes.one().run(turn),
       (event) => {
-        writer.begun = true;
-        speaks ||= isShown(event);
-        return speaks;
+        writer.started = true;
+        hasContent ||= isShown(event);
+        return hasContent;
       },
-      request.acceptedAt + HEAD_PATIENCE - this.#clock.monotonic(),
+      request.acceptedAt + HEAD_TIMEOUT - this.#clock.monotonic(),
       this.#clock,
     );
     if (peeked.failure) {
-      for await (const batch of peeked.events) writer.write(batch); // to its end, for what the log is told
-      request.note(facts.fields());
+      for await (const batch of peeked.events) writer.write(batch); // reads to the end, to collect the log fields
+      request.note(logFields.fields());
       throw errorOf(peeked.failure);
     }
     return {
       status: 200,
       headers: { ...encoder.headers, ...headers, ...connectionHeader(peeked.connection) },
-      body: streamOf(peeked.events, writer, speaks, () => request.note(facts.fields())),
+      body: streamOf(peeked.events, writer, hasContent, () => request.note(logFields.fields())),
       keepAlive: {
         every: encoder.keepAliveEvery,
         get text() {
@@ -219,7 +213,7 @@ export class ChatCompletions implements HttpRoute {
   }
 }
 
-/** A session's key as the log shows it: enough to follow a conversation, nothing of who talks. */
-function hashed(key: string): string {
+/** A hash of a session key for the log: identifies the conversation without revealing the key. */
+function hashKey(key: string): string {
   return hash('sha256', key).slice(0, 16);
 }

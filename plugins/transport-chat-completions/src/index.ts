@@ -1,7 +1,7 @@
 import { AgentRuntimes, definePlugin } from '@plugboard/kernel';
 import { formatError, StreamEncoders } from '@plugboard/openai-protocol';
 import { ErrorFormatters, HttpRoutes } from '@plugboard/transport-http';
-import { ChatCompletions, ENCODERS, RUNTIMES } from './chat-completions.js';
+import { ChatCompletions } from './chat-completions.js';
 import { configSchema } from './config.js';
 
 export { type StreamEncoder, StreamEncoders } from '@plugboard/openai-protocol';
@@ -13,8 +13,13 @@ export default definePlugin({
   configSchema,
   register(ctx) {
     ctx.contribute(ErrorFormatters, formatError);
-    ctx.container.register(RUNTIMES, { useValue: ctx.extensions(AgentRuntimes) });
-    ctx.container.register(ENCODERS, { useValue: ctx.extensions(StreamEncoders) });
-    ctx.contribute(HttpRoutes, ctx.container.resolve(ChatCompletions));
+    const route = new ChatCompletions({
+      config: ctx.config,
+      runtimes: ctx.extensions(AgentRuntimes),
+      encoders: ctx.extensions(StreamEncoders),
+      clock: ctx.clock,
+      ids: ctx.ids,
+    });
+    ctx.contribute(HttpRoutes, route);
   },
 });

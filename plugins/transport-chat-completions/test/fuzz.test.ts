@@ -3,7 +3,7 @@ import { ProtocolError } from '@plugboard/openai-protocol';
 import fc from 'fast-check';
 import t from 'tap';
 import { requestSchema } from '../src/request/request-schema.js';
-import { sessionOf } from '../src/request/session-key.js';
+import { parseSession } from '../src/request/session-key.js';
 import { parseRequest } from '../src/request/validate.js';
 import { bench, finished, HI, textOf, written } from './support/route.js';
 
@@ -79,7 +79,7 @@ t.test('C-135 any text is a key, none, or the caller’s own fault', async () =>
         rawHeaders: lines.flatMap((line) => ['x-session-id', line]),
       };
       try {
-        const named = sessionOf({ model: 'a', messages: [], user, session_id }, request, ['session_id', 'header', 'user']);
+        const named = parseSession({ model: 'a', messages: [], user, session_id }, request, ['session_id', 'header', 'user']);
         if (named === undefined) return true;
         const key = 'key' in named ? named.key : named.conversation;
         return key.trim() !== '' && key.isWellFormed() && !/\p{Cc}/u.test(key);

@@ -1,7 +1,7 @@
 import { ProtocolError } from '@plugboard/openai-protocol';
 import t from 'tap';
 import type { CompletionRequest } from '../src/request/request.js';
-import { type KeySource, sessionOf, sourcesBeside } from '../src/request/session-key.js';
+import { effectiveSources, type KeySource, parseSession } from '../src/request/session-key.js';
 
 const ALL: readonly KeySource[] = ['session_id', 'header', 'user'];
 
@@ -19,7 +19,7 @@ const NO_HEADER = { headers: {}, rawHeaders: [] };
 type Sent = ReturnType<typeof header> | typeof NO_HEADER;
 
 function session(fields: Partial<CompletionRequest>, request: Sent = NO_HEADER, from = ALL) {
-  return sessionOf({ model: 'a', messages: [], ...fields }, request, from);
+  return parseSession({ model: 'a', messages: [], ...fields }, request, from);
 }
 
 function key(fields: Partial<CompletionRequest>, request: Sent = NO_HEADER, from = ALL) {
@@ -148,7 +148,7 @@ t.test('what begins as opaque ids do is one, and needs no user', async (t) => {
   t.strictSame(session({ session_id: 's1' }, header('conv_1')), { key: 's1', user: undefined }, 'the body wins');
   t.strictSame(session({ user: 'conv_1' }), { key: 'conv_1', user: 'conv_1' }, 'a user may have any name');
   t.strictSame(session({ session_id: ' conv_1' }), { key: ' conv_1', user: undefined });
-  t.strictSame(sourcesBeside(session({ session_id: 'conv_1' }), ALL), ['session_id', 'header']);
-  t.strictSame(sourcesBeside(session({ session_id: 's1' }), ALL), ALL);
-  t.strictSame(sourcesBeside(undefined, ALL), ALL);
+  t.strictSame(effectiveSources(session({ session_id: 'conv_1' }), ALL), ['session_id', 'header']);
+  t.strictSame(effectiveSources(session({ session_id: 's1' }), ALL), ALL);
+  t.strictSame(effectiveSources(undefined, ALL), ALL);
 });

@@ -1,12 +1,4 @@
-import {
-  type AgentRuntime,
-  type Conversation,
-  type Conversations,
-  type Extensions,
-  inject,
-  injectable,
-  type Principal,
-} from '@plugboard/kernel';
+import type { AgentRuntime, Conversation, Conversations, Extensions, Principal } from '@plugboard/kernel';
 import { connectionForTextOnly } from '@plugboard/open-responses';
 import {
   checkAgentName,
@@ -20,13 +12,10 @@ import {
 import type { HttpRequest, HttpRoute } from '@plugboard/transport-http';
 import { type ConversationBody, conversationBody } from './conversation.js';
 import { findItem } from './item-pages.js';
+import { mapItemErrors, messagesOf } from './items-to-messages.js';
 import { keyOf } from './key.js';
-import { listQueryOf, only, type Page, pageOf } from './lists.js';
-import { messagesOf, namingItems } from './messages-of-items.js';
+import { listQueryOf, type Page, pageOf, singleValue } from './lists.js';
 import { route } from './route.js';
-
-/** Where the plugin's `register` leaves its reads for the classes that open routes. */
-export const RUNTIMES = Symbol('transport-conversations.runtimes');
 
 const COLLECTION = '/v1/conversations';
 const ONE = `${COLLECTION}/:id`;
@@ -34,14 +23,13 @@ const ONE = `${COLLECTION}/:id`;
 type Fields = Readonly<Record<string, unknown>>;
 
 /**
- * `/v1/conversations` and what is below, but for items: the reference protocol's routes, and a list, a fork and an end of what runs besides. Bodies are checked
- * before anything is looked for; what is not there and what belongs to another project is the same 404.
+ * `/v1/conversations` without items: the reference protocol's routes, plus list, fork and cancel.
+ * Bodies are validated first. Missing conversations and those of other projects get the same 404.
  */
-@injectable()
 export class ConversationRoutes {
   readonly #runtimes: Extensions<AgentRuntime>;
 
-  constructor(@inject(RUNTIMES) runtimes: Extensions<AgentRuntime>) {
+  constructor(runtimes: Extensions<AgentRuntime>) {
     this.#runtimes = runtimes;
   }
 
@@ -49,23 +37,28 @@ export class ConversationRoutes {
     const read = { method: 'GET', access: ['sessions:read'], body: 'none', startsWork: false } as const;
     const write = { method: 'POST', access: ['sessions:write'], body: 'json', startsWork: false } as const;
     return [
-      route({ ...read, path: COLLECTION, knows: ['limit', 'after', 'order', 'user'], answer: (request) => this.#list(request) }),
+      route({
+        ...read,
+        path: COLLECTION,
+        accepts: ['limit', 'after', 'order', 'user'],
+        answer: (request) => this.#list(request),
+      }),
       route({
         ...write,
         path: COLLECTION,
         startsWork: true,
-        knows: ['agent', 'id', 'items', 'metadata'],
+        accepts: ['agent', 'id', 'items', 'metadata'],
         answer: (request) => this.#create(request),
       }),
       route({ ...read, path: ONE, answer: (request) => this.#retrieve(request) }),
-      route({ ...write, path: ONE, knows: ['metadata'], answer: (request) => this.#update(request) }),
+      route({ ...write, path: ONE, accepts: ['metadata'], answer: (request) => this.#update(request) }),
       route({ ...write, path: ONE, method: 'DELETE', body: 'none', answer: (request) => this.#delete(request) }),
       route({
         ...write,
         path: `${ONE}/fork`,
         access: ['sessions:read', 'sessions:write'],
         startsWork: true,
-        knows: ['id', 'after_item'],
+        accepts: ['id', 'after_item'],
         answer: (request) => this.#fork(request),
       }),
       route({ ...write, path: `${ONE}/cancel`, body: 'none', answer: (request) => this.#cancel(request) }),
@@ -74,7 +67,7 @@ export class ConversationRoutes {
 
   async #list({ query, principal }: HttpRequest): Promise<Page<ConversationBody>> {
     const { limit, order, after } = listQueryOf(query);
-    const user = parseSessionKey(only(query, 'user'), 'user');
+    const user = parseSessionKey(singleValue(query, 'user'), 'user');
     const found = await this.#conversations.list({ limit: limit + 1, order, after, user }, principal);
     return pageOf(found.map(conversationBody), limit);
   }
@@ -85,7 +78,7 @@ export class ConversationRoutes {
     const target = resolveAgent(this.#runtimes.one(), agentOf(agent), 'agent', principal);
     const given = messagesOf(items ?? [], connectionForTextOnly(target));
     const made = this.#conversations.create(target, { ...checked, messages: given.messages }, principal);
-    return conversationBody(await namingItems(given, made));
+    return conversationBody(await mapItemErrors(given, made));
   }
 
   async #retrieve({ params: { id = '' }, principal }: HttpRequest): Promise<ConversationBody> {
@@ -116,7 +109,7 @@ export class ConversationRoutes {
     return conversationBody(await this.#conversations.cancel(id, principal));
   }
 
-  /** How many whole turns there are up to an item, that item included. */
+  /** The number of complete turns up to and including an item. */
   async #turnsUpTo(item: string, { conversation }: Conversation, principal: Principal): Promise<number> {
     const found = await findItem(conversation, (page) => this.#conversations.turns(conversation, page, principal), item);
     if (!found) throw invalidValue('after_item', 'the conversation has no such item');
@@ -128,7 +121,7 @@ export class ConversationRoutes {
   }
 }
 
-/** The name of the agent that is to answer; empty, which names none, for the default agent. */
+/** The name of the agent; empty for the default agent. */
 function agentOf(value: unknown): string {
   const name = optionalString(value, 'agent') ?? '';
   checkAgentName(name, 'agent');

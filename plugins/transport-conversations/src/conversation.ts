@@ -1,18 +1,18 @@
 import type { Conversation } from '@plugboard/kernel';
 
-/** A conversation as callers see it: the reference protocol's fields, and what this server knows besides. */
+/** A conversation in a response: the reference protocol's fields, and further ones of this server. */
 export interface ConversationBody {
   readonly id: string;
   readonly object: 'conversation';
-  /** Seconds since 1970, as `updated_at` is. */
+  /** Unix time in seconds, like `updated_at`. */
   readonly created_at: number;
   readonly metadata: Readonly<Record<string, string>>;
   readonly status: Conversation['status'];
-  /** How many turns are kept. */
+  /** The number of stored turns. */
   readonly turns: number;
   readonly updated_at: number;
   readonly agent: string;
-  /** What a request gives as `session_id` to go on with it, or as `user`. */
+  /** Send it as `session_id` or `user` to continue the conversation. */
   readonly key: string;
 }
 

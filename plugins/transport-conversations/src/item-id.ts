@@ -1,17 +1,17 @@
 import { CONVERSATION_PREFIX } from '@plugboard/kernel';
 
-/** What begins an item's id: a message; a call of an agent's tool, of a caller's, of a caller's custom one; the outputs of the latter two. */
+/** Prefixes of item ids: message; agent tool call; client tool call; custom client tool call; outputs of the latter two. */
 export type ItemPrefix = 'msg' | 'mcp' | 'fc' | 'ctc' | 'fco' | 'ctco';
 
-/** Where an item comes from: its id says it, and so is always the same. */
+/** The position of an item. Its id is derived from it, and so never changes. */
 export interface ItemPlace {
-  /** The opaque id. */
+  /** The conversation id. */
   readonly conversation: string;
   /** From 1. */
   readonly turn: number;
-  /** The message within the turn, from 0. */
+  /** Index of the message in the turn, from 0. */
   readonly message: number;
-  /** Which of the message's calls, from 0; absent for what is a whole message. */
+  /** Index of the call in the message, from 0; absent for a message. */
   readonly call?: number | undefined;
 }
 
@@ -22,13 +22,13 @@ export function itemId(prefix: ItemPrefix, { conversation, turn, message, call }
 
 const FORM = /^(?:msg|mcp|fc|ctc|fco|ctco)_([0-9a-f]{40})_([1-9]\d{0,8})_\d{1,6}(?:_\d{1,6})?$/;
 
-/** Where to look for the item that an id names; undefined for what is no id of an item. Only an item that has the id is meant by it. */
-export function whereabouts(id: string): Pick<ItemPlace, 'conversation' | 'turn'> | undefined {
+/** Parses an item id; undefined if it is malformed. The item found there must still be compared with the id. */
+export function parseItemId(id: string): Pick<ItemPlace, 'conversation' | 'turn'> | undefined {
   const [, digest, turn] = FORM.exec(id) ?? [];
   return digest === undefined ? undefined : { conversation: CONVERSATION_PREFIX + digest, turn: Number(turn) };
 }
 
-/** Whether two ids name the same item. A call's prefix changes when the tool is taken out of the configuration, or put back. */
+/** Whether two ids name the same item. The prefix of a call changes when its tool is removed from the configuration or added again. */
 export function isSameItem(one: string, other: string): boolean {
   return one.replace(/^mcp_/, 'fc_') === other.replace(/^mcp_/, 'fc_');
 }

@@ -1,26 +1,26 @@
 import type { ConversationTurns, TurnPage } from '@plugboard/kernel';
 import type { Item } from './item.js';
-import { isSameItem, whereabouts } from './item-id.js';
-import { itemsOf } from './items-of-turn.js';
+import { isSameItem, parseItemId } from './item-id.js';
+import { itemsOf } from './turn-to-items.js';
 
 const TURNS_AT_ONCE = 20;
 
-/** Reads turns of one conversation. */
+/** Reads a page of turns of one conversation. */
 export type ReadTurns = (page: TurnPage) => Promise<ConversationTurns>;
 
 /**
- * The items of a conversation in the order asked for, from turns that are read a few at a time.
+ * Reads items of a conversation, a few turns at a time.
  *
- * @param limit so many are enough.
- * @param after the id of the item that they follow.
- * @returns undefined where there is no such item.
+ * @param limit stop after this many items.
+ * @param after start after the item with this id.
+ * @returns undefined if there is no item `after`.
  */
 export async function readItems(
   conversation: string,
   read: ReadTurns,
   { limit, order, after }: { readonly limit: number; readonly order: 'asc' | 'desc'; readonly after?: string | undefined },
 ): Promise<readonly Item[] | undefined> {
-  const start = after === undefined ? undefined : whereabouts(after);
+  const start = after === undefined ? undefined : parseItemId(after);
   if (after !== undefined && start?.conversation !== conversation) return undefined;
   const turnsAtOnce = Math.min(limit, TURNS_AT_ONCE);
   const items: Item[] = [];
@@ -42,13 +42,13 @@ export async function readItems(
   }
 }
 
-/** One item, with those that share its turn; undefined where there is none of that id. */
+/** Finds an item and its turn; undefined if there is no such item. */
 export async function findItem(
   conversation: string,
   read: ReadTurns,
   id: string,
 ): Promise<{ readonly item: Item; readonly turn: number; readonly isLast: boolean } | undefined> {
-  const place = whereabouts(id);
+  const place = parseItemId(id);
   if (place?.conversation !== conversation) return undefined;
   const { turns, ...shown } = await read({ limit: 1, order: 'asc', after: place.turn - 1 });
   const items = turns.flatMap((turn) => itemsOf(turn, { conversation, ...shown }));

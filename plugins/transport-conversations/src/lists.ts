@@ -1,10 +1,10 @@
 import { invalidValue, outOfRange, wrongType, wrongValue } from '@plugboard/openai-protocol';
 
-/** What every list takes. */
+/** Query parameters of every list. */
 export interface ListQuery {
   readonly limit: number;
   readonly order: 'asc' | 'desc';
-  /** As it was sent. */
+  /** As sent. */
   readonly after: string | undefined;
 }
 
@@ -13,15 +13,15 @@ const MAX_LIMIT = 100;
 
 /** @throws ProtocolError 400 */
 export function listQueryOf(query: URLSearchParams): ListQuery {
-  const order = only(query, 'order') ?? 'desc';
+  const order = singleValue(query, 'order') ?? 'desc';
   if (order !== 'asc' && order !== 'desc') throw wrongValue('order', order, ['asc', 'desc']);
-  return { limit: limitOf(only(query, 'limit')), order, after: only(query, 'after') };
+  return { limit: limitOf(singleValue(query, 'limit')), order, after: singleValue(query, 'after') };
 }
 
-/** The one value of a parameter; undefined where it is absent. @throws ProtocolError 400 where there are several. */
-export function only(query: URLSearchParams, name: string): string | undefined {
+/** The value of a query parameter; undefined if absent. @throws ProtocolError 400 if it is repeated. */
+export function singleValue(query: URLSearchParams, name: string): string | undefined {
   const [value, ...others] = query.getAll(name);
-  if (others.length > 0) throw invalidValue(name, 'it was given more than once');
+  if (others.length > 0) throw invalidValue(name, 'it was sent more than once');
   return value;
 }
 
@@ -34,17 +34,17 @@ function limitOf(text: string | undefined): number {
   return limit;
 }
 
-/** A list as the reference protocol shapes it. */
+/** A page of a list, as in the reference protocol. */
 export interface Page<T> {
   readonly object: 'list';
   readonly data: readonly T[];
-  /** Null where it is empty. */
+  /** Null if the page is empty. */
   readonly first_id: string | null;
   readonly last_id: string | null;
   readonly has_more: boolean;
 }
 
-/** @param found all that was asked for, and one more where there is more. */
+/** @param found up to `limit` + 1 entries; the extra one shows that there are more. */
 export function pageOf<T extends { readonly id: string }>(found: readonly T[], limit: number): Page<T> {
   const data = found.slice(0, limit);
   return {

@@ -2,20 +2,20 @@ import { failureOf, TurnError } from '@plugboard/kernel';
 import { headerSafeName, ignoredParamsHeader, turnFailureError } from '@plugboard/openai-protocol';
 import type { HttpRequest, HttpRoute } from '@plugboard/transport-http';
 
-export interface RouteParts extends Omit<HttpRoute, 'handle'> {
-  /** Parameters of the query and fields of the body that have an effect; others are named in the reply. */
-  readonly knows?: readonly string[];
-  /** The body of a reply that says that it went well. @throws ProtocolError, TurnError */
+export interface JsonRoute extends Omit<HttpRoute, 'handle'> {
+  /** Query parameters, or body fields, that have an effect. Others are named in `x-ignored-params`. */
+  readonly accepts?: readonly string[];
+  /** Returns the body of a 200 reply. @throws ProtocolError, TurnError */
   answer(request: HttpRequest): Promise<object>;
 }
 
-/** A route that answers with JSON, tells what of the request it passed over, and says what the runtime refused as a status. */
-export function route({ knows = [], answer, ...route }: RouteParts): HttpRoute {
+/** Creates a route that answers with JSON, reports ignored parameters, and converts a `TurnError` to its status. */
+export function route({ accepts = [], answer, ...route }: JsonRoute): HttpRoute {
   return {
     ...route,
     async handle(request) {
-      const fields = route.body === 'json' ? knows : [];
-      const parameters = route.body === 'json' ? [] : knows;
+      const fields = route.body === 'json' ? accepts : [];
+      const parameters = route.body === 'json' ? [] : accepts;
       const ignored = [...ignoredParameters(request.query, parameters), ...ignoredFields(request.body, fields)];
       try {
         return {
@@ -24,19 +24,19 @@ export function route({ knows = [], answer, ...route }: RouteParts): HttpRoute {
           body: await answer(request),
         };
       } catch (error) {
-        // What only reads may well be asked again.
+        // Reading may be retried.
         throw error instanceof TurnError ? turnFailureError(failureOf(error, false), route.method !== 'GET') : error;
       }
     },
   };
 }
 
-/** Parameters of a query that nobody here knows; of a list, `include[]`, its name. */
+/** Query parameters without effect. `include[]` is reported as `include`. */
 function ignoredParameters(query: URLSearchParams, known: readonly string[]): readonly string[] {
   return [...query.keys()].filter((name) => !known.includes(name)).map((name) => name.replace(/\[\w*\]$/, ''));
 }
 
-/** Fields of a body that nobody here knows; null says nothing. */
+/** Body fields without effect. Null counts as absent. */
 function ignoredFields(body: unknown, known: readonly string[]): readonly string[] {
   return Object.entries(body ?? {}).flatMap(([name, value]) => (value === null || known.includes(name) ? [] : [name]));
 }

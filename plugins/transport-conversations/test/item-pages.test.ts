@@ -1,7 +1,7 @@
 import type { ConversationTurns, StoredTurn } from '@plugboard/kernel';
 import fc from 'fast-check';
 import t from 'tap';
-import { itemId, whereabouts } from '../src/item-id.js';
+import { itemId, parseItemId } from '../src/item-id.js';
 import { findItem, type ReadTurns, readItems } from '../src/item-pages.js';
 import { DIGEST, ID, VIEW } from './support/conversation.js';
 
@@ -119,7 +119,7 @@ t.test('an item that is not there is found in no way', async (t) => {
       t.equal(await readItems(ID, reader(turnsOf(5)), { limit: 10, order, after: id }), undefined, `${order} ${id}`);
     }
   }
-  t.strictSame(whereabouts(others), { conversation: `conv_${'0'.repeat(40)}`, turn: 1 });
+  t.strictSame(parseItemId(others), { conversation: `conv_${'0'.repeat(40)}`, turn: 1 });
 });
 
 t.test('an item is found with its turn, and whether it ends it', async (t) => {

@@ -1,30 +1,26 @@
-import { type AgentRuntime, type Extensions, inject, injectable, LOGGER, type Logger } from '@plugboard/kernel';
+import type { AgentRuntime, Extensions, Logger } from '@plugboard/kernel';
 import type { HttpRoute } from '@plugboard/transport-http';
 
-/** Where the plugin's `register` leaves its reads for the class below. */
-export const RUNTIMES = Symbol('transport-health.runtimes');
-
-/** The body of every probe (service document, Health response): nothing of it tells what the server serves. */
+/** The body of every probe (service document, Health response). Reveals nothing about what the server serves. */
 interface Report {
   readonly status: 'ok';
   readonly service: 'plugboard';
   readonly ready: boolean;
 }
 
-/** Tells probes whether the server lives, and whether it could run a turn now. */
-@injectable()
+/** Answers probes: whether the process is alive, and whether it can run a turn. */
 export class Health {
   readonly #runtimes: Extensions<AgentRuntime>;
   readonly #log: Logger;
 
-  constructor(@inject(RUNTIMES) runtimes: Extensions<AgentRuntime>, @inject(LOGGER) log: Logger) {
+  constructor(runtimes: Extensions<AgentRuntime>, log: Logger) {
     this.#runtimes = runtimes;
     this.#log = log;
   }
 
   /**
-   * `/health` and `/healthz` are 200 as long as the process answers; `/readyz` is for load balancers, and 503 while there is no
-   * point in sending callers here.
+   * `/health` and `/healthz` answer 200 while the process is alive. `/readyz` is for load balancers: it
+   * answers 503 while the server is not ready.
    */
   get routes(): readonly HttpRoute[] {
     const route = { method: 'GET', access: 'public', body: 'none', startsWork: false } as const;
@@ -44,12 +40,12 @@ export class Health {
     return { status: 'ok', service: 'plugboard', ready: await this.#ready() };
   }
 
-  /** A runtime that cannot even tell is not ready; the process lives all the same. */
+  /** A runtime that fails to answer is not ready. */
   async #ready(): Promise<boolean> {
     try {
       return await this.#runtimes.one().ready();
     } catch (error) {
-      this.#log.error({ err: error }, 'whether the server is ready cannot be told');
+      this.#log.error({ err: error }, 'the readiness check failed');
       return false;
     }
   }

@@ -1,9 +1,6 @@
-import { type AgentRuntime, type Extensions, inject, injectable, type Principal, type TargetInfo } from '@plugboard/kernel';
+import type { AgentRuntime, Extensions, Principal, TargetInfo } from '@plugboard/kernel';
 import { invalidRequest } from '@plugboard/openai-protocol';
 import type { HttpReply, HttpRequest, HttpRoute } from '@plugboard/transport-http';
-
-/** Where the plugin's `register` leaves its reads for the class below. */
-export const RUNTIMES = Symbol('transport-models.runtimes');
 
 /** An entry of the model list (service document, Model list response). */
 interface Model {
@@ -13,19 +10,15 @@ interface Model {
   readonly owned_by: 'svc:agent' | 'svc:model';
 }
 
-/** Tells callers which agents and raw models they can reach. No model server is asked. */
-@injectable()
+/** Lists the agents and models in the caller's scope. Sends no request to model servers. */
 export class Models {
   readonly #runtimes: Extensions<AgentRuntime>;
 
-  constructor(@inject(RUNTIMES) runtimes: Extensions<AgentRuntime>) {
+  constructor(runtimes: Extensions<AgentRuntime>) {
     this.#runtimes = runtimes;
   }
 
-  /**
-   * `GET /v1/models`, and `GET /v1/models/{id}` for one of them. An id may have slashes, which clients send encoded or as they
-   * are.
-   */
+  /** `GET /v1/models` and `GET /v1/models/{id}`. An id may contain slashes, percent-encoded or not. */
   get routes(): readonly HttpRoute[] {
     const route = { method: 'GET', access: ['models:read'], body: 'none', startsWork: false } as const;
     return [

@@ -7,8 +7,7 @@ export const configSchema = {
       type: 'string',
       format: 'duration',
       default: '15s',
-      description:
-        'How long a stream may be silent before a comment is written, so that nobody in between takes the connection for dead.',
+      description: 'After this time without data a comment is written, so that proxies keep the connection open.',
     },
   },
   additionalProperties: false,

@@ -6,7 +6,7 @@ import { SseEncoder } from './sse-encoder.js';
 export default definePlugin({
   name: '@plugboard/transport-sse',
   apiVersion: 1,
-  summary: 'Lets transports answer `stream: true`, as Server-Sent Events',
+  summary: 'Streams answers to `stream: true` as Server-Sent Events',
   configSchema,
   check: (config) =>
     parseDuration(config.keepAlive) >= 1_000
@@ -14,10 +14,10 @@ export default definePlugin({
       : [
           {
             path: ['keepAlive'],
-            message: `"${config.keepAlive}" is too short: every open stream would be written to that often; 1s is the least`,
+            message: `"${config.keepAlive}" is too short: the minimum is 1s`,
           },
         ],
   register(ctx) {
-    ctx.contribute(StreamEncoders, ctx.container.resolve(SseEncoder), 'sse');
+    ctx.contribute(StreamEncoders, new SseEncoder(ctx.config), 'sse');
   },
 });

@@ -1,12 +1,11 @@
-import { CONFIG, inject, injectable, parseDuration } from '@plugboard/kernel';
+import { parseDuration } from '@plugboard/kernel';
 import type { StreamEncoder } from '@plugboard/openai-protocol';
 import type { SseConfig } from './config.js';
 
 /**
- * Frames a stream as Server-Sent Events: `data:` lines and comments, and nothing else. Clients of the protocol exist that fail on
- * each of the format's other fields (`event:`, `id:`, `retry:`), and on a `data:` line without anything.
+ * Frames a stream as Server-Sent Events, with `data:` lines and comments only. Some clients fail on
+ * other fields (`event:`, `id:`, `retry:`) and on an empty `data:` line.
  */
-@injectable()
 export class SseEncoder implements StreamEncoder {
   readonly headers = {
     'content-type': 'text/event-stream; charset=utf-8',
@@ -18,11 +17,11 @@ export class SseEncoder implements StreamEncoder {
   readonly done = 'data: [DONE]\n\n';
   readonly keepAliveEvery: number;
 
-  constructor(@inject(CONFIG) config: SseConfig) {
+  constructor(config: SseConfig) {
     this.keepAliveEvery = parseDuration(config.keepAlive);
   }
 
-  /** @param text one line, and not `ping`: a client exists that takes `: ping` for the end of what it has read. */
+  /** @param text one line. Not `ping`: one client treats `: ping` as the end of the stream. */
   comment(text: string): string {
     return `: ${text}\n\n`;
   }

@@ -2,33 +2,33 @@ import type { AgentEvent, Failure, TurnFinished, TurnText, TurnToolCall } from '
 import type { ErrorBody, StreamEncoder, TurnLogFields } from '@plugboard/openai-protocol';
 import { type AnswerHead, usageOf } from './completion.js';
 
-/** Characters of one delta at most: readers exist whose lines end at 64 KiB, and one character may need six bytes. */
+/** Characters per delta. Some clients limit lines to 64 KiB, and a character may need six bytes. */
 const MAX_DELTA = 8192;
 
-/** Whether a chunk is written for an event. */
+/** Whether an event produces a chunk. */
 export function isShown(event: AgentEvent): boolean {
   return (event.type === 'text' && !isEmpty(event)) || (event.type === 'tool-call' && !event.tool);
 }
 
-/** A text may be decoded only when it is asked for, so the JSON that is at hand is looked at first, here and below. */
+/** Prefers `json`: `text` may be decoded lazily. */
 function isEmpty(event: TurnText): boolean {
   return (event.json ?? event.text) === '';
 }
 
 /**
- * Writes the events of one turn as the protocol's chunks, framed. All that is the same in every chunk is built once, so that a
- * token costs one concatenation: between the constant parts goes its text as the model server escaped it, where that is at hand.
+ * Writes the events of a turn as framed chunks. The constant parts of a chunk are built once, so that
+ * a token costs one concatenation. Text is inserted as the model server escaped it, where available.
  */
 export class ChunkWriter {
-  /** The chunk that names the role. It comes first, and once. */
+  /** The first chunk, with the role. */
   readonly opening: string;
-  /** Whether the end of the turn was written; nothing follows it. */
+  /** Whether the end of the turn was written. Nothing may follow. */
   ended = false;
-  /** Whether anything is known of the turn: until then it waits in a queue. */
-  begun = false;
+  /** Whether an event has arrived. Until then the turn waits in the queue. */
+  started = false;
 
   readonly #encoder: StreamEncoder;
-  readonly #facts: TurnLogFields;
+  readonly #logFields: TurnLogFields;
   readonly #errorOf: (failure: Failure) => ErrorBody;
   readonly #includeUsage: boolean;
   /** Up to the opening bracket of `choices`. */
@@ -39,22 +39,22 @@ export class ChunkWriter {
   readonly #afterText: string;
 
   #toolCalls = 0;
-  #hasSpoken = false;
-  /** What stands before the next text, so that the texts of two steps do not run into each other. */
-  #gap = '';
+  #hasText = false;
+  /** Inserted before the next text, to separate the texts of two steps. */
+  #separator = '';
 
-  /** @param errorOf the error object that a failed turn is told with. */
+  /** @param errorOf returns the error object for a failed turn. */
   constructor(
     head: AnswerHead,
     options: {
       readonly encoder: StreamEncoder;
-      readonly facts: TurnLogFields;
+      readonly logFields: TurnLogFields;
       readonly includeUsage: boolean;
       readonly errorOf: (failure: Failure) => ErrorBody;
     },
   ) {
     this.#encoder = options.encoder;
-    this.#facts = options.facts;
+    this.#logFields = options.logFields;
     this.#includeUsage = options.includeUsage;
     this.#errorOf = options.errorOf;
     const { before, after } = options.encoder;
@@ -69,14 +69,14 @@ export class ChunkWriter {
     this.opening = this.#chunk('{"role":"assistant","content":"","refusal":null}');
   }
 
-  /** What goes out when there is nothing to say: that the turn waits, or that the connection lives. */
+  /** The comment for a silent stream: `queued` or `keep-alive`. */
   get comment(): string {
-    return this.#encoder.comment(this.begun ? 'keep-alive' : 'queued');
+    return this.#encoder.comment(this.started ? 'keep-alive' : 'queued');
   }
 
-  /** The frames of a batch, one after the other; empty where there is nothing to show. */
+  /** Returns the frames of a batch; empty if it has no content. */
   write(batch: readonly AgentEvent[]): string {
-    this.begun = true;
+    this.started = true;
     let out = '';
     for (const event of batch) {
       switch (event.type) {
@@ -84,19 +84,19 @@ export class ChunkWriter {
           if (!isEmpty(event)) out += this.#text(event);
           break;
         case 'step':
-          this.#facts.step();
-          if (this.#hasSpoken) this.#gap = '\\n\\n';
+          this.#logFields.step();
+          if (this.#hasText) this.#separator = '\\n\\n';
           break;
         case 'tool-call':
-          this.#facts.toolCall();
+          this.#logFields.toolCall();
           if (!event.tool) out += this.#toolCall(event);
           break;
         case 'finished':
-          this.#facts.finished(event);
+          this.#logFields.finished(event);
           out += this.#finish(event);
           break;
         case 'failed':
-          this.#facts.failed(event.failure);
+          this.#logFields.failed(event.failure);
           out += this.#frame(JSON.stringify(this.#errorOf(event.failure))) + this.#end();
           break;
       }
@@ -105,17 +105,18 @@ export class ChunkWriter {
   }
 
   #text(event: TurnText): string {
-    const gap = this.#gap;
-    this.#gap = '';
-    this.#hasSpoken = true;
+    const separator = this.#separator;
+    this.#separator = '';
+    this.#hasText = true;
     const json = event.json ?? escaped(event.text);
-    if (json.length <= MAX_DELTA) return this.#beforeText + gap + json + this.#afterText;
+    if (json.length <= MAX_DELTA) return this.#beforeText + separator + json + this.#afterText;
     let out = '';
-    for (const piece of pieces(event.text)) out += this.#beforeText + (out === '' ? gap : '') + escaped(piece) + this.#afterText;
+    for (const piece of pieces(event.text))
+      out += this.#beforeText + (out === '' ? separator : '') + escaped(piece) + this.#afterText;
     return out;
   }
 
-  /** A call for a tool of the caller's own: who is called first, then with what. */
+  /** A call of a client tool: first a chunk with the name, then chunks with the arguments. */
   #toolCall({ id, name, arguments: args }: TurnToolCall): string {
     const index = this.#toolCalls++;
     const call = { index, id, type: 'function', function: { name, arguments: '' } };
@@ -148,22 +149,22 @@ export class ChunkWriter {
 }
 
 /**
- * The body of a stream: one text for each batch that shows something, so that what came together goes out together.
+ * Yields the body of a stream: one text per batch with content.
  *
- * @param speaks whether the first events already show something: the opening then goes out with them, and else at once.
- * @param onEnd called when nothing more will be written, however that came.
- * @throws where the events end without a terminal event: a stream must not end cleanly then.
+ * @param hasContent whether the first events have content: the opening is then sent with them, else at once.
+ * @param onEnd called once, at the end or when the stream is abandoned.
+ * @throws Error if the events end without a terminal event.
  */
 export async function* streamOf(
   events: AsyncIterable<readonly AgentEvent[]> | Iterable<readonly AgentEvent[]>,
   writer: ChunkWriter,
-  speaks: boolean,
+  hasContent: boolean,
   onEnd: () => void,
 ): AsyncGenerator<string> {
   try {
     let opening = writer.opening;
-    if (!speaks) {
-      yield writer.begun ? opening : opening + writer.comment;
+    if (!hasContent) {
+      yield writer.started ? opening : opening + writer.comment;
       opening = '';
     }
     for await (const batch of events) {
@@ -179,12 +180,12 @@ export async function* streamOf(
   throw new Error('the events of a turn ended without a terminal event');
 }
 
-/** A text as it stands between the quotes of a JSON string. */
+/** Escapes a text for a JSON string, without the quotes. */
 function escaped(text: string): string {
   return JSON.stringify(text).slice(1, -1);
 }
 
-/** A text in pieces of `MAX_DELTA` characters, none of which ends in the middle of a surrogate pair. */
+/** Splits a text into pieces of `MAX_DELTA` characters without splitting surrogate pairs. */
 function* pieces(text: string): Generator<string> {
   for (let start = 0; start < text.length; ) {
     let end = start + MAX_DELTA;

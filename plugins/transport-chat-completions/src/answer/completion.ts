@@ -1,41 +1,41 @@
 import type { AgentEvent, AgentEvents, Failure, TurnFinished, TurnToolCall, Usage } from '@plugboard/kernel';
 import { TurnLogFields } from '@plugboard/openai-protocol';
 
-/** What stands at the beginning of every answer, whole or in chunks. */
+/** The fields at the beginning of every completion and chunk. */
 export interface AnswerHead {
   readonly id: string;
   /** Unix time in seconds. */
   readonly created: number;
-  /** The name as it was requested. */
+  /** The name from the request. */
   readonly model: string;
   readonly fingerprint: string;
 }
 
-/** A turn that was read to its end. */
+/** The result of a completed turn. */
 export interface Answer {
-  /** Of the last step; where a budget ended the turn, the last that any step said. */
+  /** The text of the last step. If a budget ended the turn, the last text of any step. */
   readonly text: string;
-  /** Calls for tools that the caller brought, where the turn ended with them. */
+  /** Calls of client tools, if the turn ended with them. */
   readonly toolCalls: readonly TurnToolCall[];
   readonly finished: TurnFinished;
-  /** The connection that spoke last. */
+  /** The model connection of the last step. */
   readonly connection: string | undefined;
 }
 
-/** Gathers the answer of a turn from its events, batch by batch. */
-export class AnswerFold {
-  readonly #facts: TurnLogFields;
+/** Builds the answer of a turn from its events. */
+export class AnswerBuilder {
+  readonly #logFields: TurnLogFields;
   readonly #toolCalls: TurnToolCall[] = [];
   #text = '';
   #textBefore = '';
   #connection: string | undefined;
   #end: Answer | Failure | undefined;
 
-  constructor(facts = new TurnLogFields()) {
-    this.#facts = facts;
+  constructor(logFields = new TurnLogFields()) {
+    this.#logFields = logFields;
   }
 
-  /** The answer, or why there is none, once the turn has ended. */
+  /** The answer or the failure; undefined until the turn has ended. */
   get end(): Answer | Failure | undefined {
     return this.#end;
   }
@@ -44,7 +44,7 @@ export class AnswerFold {
     for (const event of batch) {
       switch (event.type) {
         case 'step':
-          this.#facts.step();
+          this.#logFields.step();
           this.#connection = event.connection;
           this.#textBefore = this.#text || this.#textBefore;
           this.#text = '';
@@ -53,11 +53,11 @@ export class AnswerFold {
           this.#text += event.text;
           break;
         case 'tool-call':
-          this.#facts.toolCall();
+          this.#logFields.toolCall();
           if (!event.tool) this.#toolCalls.push(event);
           break;
         case 'finished':
-          this.#facts.finished(event);
+          this.#logFields.finished(event);
           this.#end = {
             text: event.limit ? this.#text || this.#textBefore : this.#text,
             toolCalls: event.reason === 'tool_calls' ? this.#toolCalls : [],
@@ -66,7 +66,7 @@ export class AnswerFold {
           };
           break;
         case 'failed':
-          this.#facts.failed(event.failure);
+          this.#logFields.failed(event.failure);
           this.#end = event.failure;
           break;
       }
@@ -74,17 +74,17 @@ export class AnswerFold {
   }
 }
 
-/** Reads a turn to its end: the answer, or why there is none. */
-export async function readAnswer(events: AgentEvents, facts: TurnLogFields): Promise<Answer | Failure> {
-  const fold = new AnswerFold(facts);
+/** Reads a turn to its end and returns the answer or the failure. */
+export async function readAnswer(events: AgentEvents, logFields: TurnLogFields): Promise<Answer | Failure> {
+  const builder = new AnswerBuilder(logFields);
   for await (const batch of events) {
-    fold.add(batch);
-    if (fold.end) return fold.end;
+    builder.add(batch);
+    if (builder.end) return builder.end;
   }
   throw new Error('the events of a turn ended without a terminal event');
 }
 
-/** The body of an answer that is sent whole. */
+/** The body of a non-streaming answer. */
 export function completionOf(head: AnswerHead, { text, toolCalls, finished }: Answer): object {
   const calls = toolCalls.length === 0 ? {} : { tool_calls: toolCalls.map(toolCallOf) };
   return {
@@ -116,7 +116,7 @@ function toolCallOf({ id, name, arguments: args }: TurnToolCall): object {
   return { id, type: 'function', function: { name, arguments: args } };
 }
 
-/** The protocol's usage object. What nobody counts here is 0. */
+/** The protocol's usage object. Values that are not counted are 0. */
 export function usageOf({ promptTokens, completionTokens, cachedTokens, reasoningTokens }: Usage): object {
   return {
     prompt_tokens: promptTokens,

@@ -1,23 +1,23 @@
 import type { AgentEvent, AnswerRecorder, Failure } from '@plugboard/kernel';
 import type { ErrorBody, ProtocolError } from '@plugboard/openai-protocol';
-import { type Answer, AnswerFold, type AnswerHead } from './completion.js';
+import { type Answer, AnswerBuilder, type AnswerHead } from './completion.js';
 
-/** What a request was answered with, in the form in which it is kept until the request is repeated. */
+/** The answer to a request with an idempotency key, as stored for repetitions. */
 export type RecordedAnswer =
   | { readonly head: AnswerHead; readonly answer: Answer }
   | { readonly status: number; readonly headers: Readonly<Record<string, string>>; readonly error: ErrorBody };
 
-/** Writes down what a turn is answered with. */
+/** Records the answer of a turn. */
 export class Recorder implements AnswerRecorder {
   readonly #head: AnswerHead;
   readonly #isStream: boolean;
   readonly #errorOf: (failure: Failure) => ProtocolError;
-  readonly #fold = new AnswerFold();
-  /** All that a stream says, the texts of its steps apart as in the stream itself. */
-  #spoken = '';
-  #gap = '';
+  readonly #builder = new AnswerBuilder();
+  /** The text of a stream, with the texts of its steps separated as in the stream. */
+  #streamed = '';
+  #separator = '';
 
-  /** @param errorOf what the caller of a failed turn is told. */
+  /** @param errorOf returns the error for a failed turn. */
   constructor(head: AnswerHead, isStream: boolean, errorOf: (failure: Failure) => ProtocolError) {
     this.#head = head;
     this.#isStream = isStream;
@@ -25,24 +25,24 @@ export class Recorder implements AnswerRecorder {
   }
 
   add(batch: readonly AgentEvent[]): void {
-    this.#fold.add(batch);
+    this.#builder.add(batch);
     if (!this.#isStream) return;
     for (const event of batch) {
-      if (event.type === 'step' && this.#spoken !== '') this.#gap = '\n\n';
+      if (event.type === 'step' && this.#streamed !== '') this.#separator = '\n\n';
       if (event.type !== 'text' || event.text === '') continue;
-      this.#spoken += this.#gap + event.text;
-      this.#gap = '';
+      this.#streamed += this.#separator + event.text;
+      this.#separator = '';
     }
   }
 
   text(): string {
-    const { end } = this.#fold;
-    if (!end) throw new Error('the answer of a turn was asked for before its end');
+    const { end } = this.#builder;
+    if (!end) throw new Error('the recorded answer was read before the turn ended');
     return JSON.stringify('code' in end ? this.#failure(end) : this.#answer(end));
   }
 
   #answer(answer: Answer): RecordedAnswer {
-    return { head: this.#head, answer: this.#isStream ? { ...answer, text: this.#spoken } : answer };
+    return { head: this.#head, answer: this.#isStream ? { ...answer, text: this.#streamed } : answer };
   }
 
   #failure(failure: Failure): RecordedAnswer {
@@ -51,13 +51,11 @@ export class Recorder implements AnswerRecorder {
   }
 }
 
-/** What stands in a text that a recorder wrote. @throws where it is anything else. */
+/** Parses a text written by a recorder. @throws Error if it is anything else. */
 export function recordedAnswer(text: string): RecordedAnswer {
   const recorded: unknown = JSON.parse(text);
   if (isRecorded(recorded)) return recorded;
-  throw new Error(
-    'what is kept under an idempotency key is not what this server writes: something else has changed the session store',
-  );
+  throw new Error('the answer stored for an idempotency key is malformed: another program has changed the session store');
 }
 
 function isRecorded(value: unknown): value is RecordedAnswer {
@@ -65,10 +63,10 @@ function isRecorded(value: unknown): value is RecordedAnswer {
   return ('head' in value && 'answer' in value) || ('status' in value && 'headers' in value && 'error' in value);
 }
 
-/** Bytes of UTF-8 that one piece of a repeated stream has at most. */
+/** Bytes of UTF-8 per piece of a replayed stream. */
 const PIECE = 4096;
 
-/** The events of an answer that is streamed once more. */
+/** Returns the events of a replayed stream. */
 export function* eventsOf({ text, toolCalls, finished }: Answer): Generator<readonly AgentEvent[]> {
   const [encoder, room] = [new TextEncoder(), new Uint8Array(PIECE)];
   for (let start = 0; start < text.length; ) {

@@ -13,15 +13,15 @@ import { ChunkWriter, streamOf } from './chunks.js';
 import { completionOf } from './completion.js';
 import { eventsOf, recordedAnswer } from './recorded-answer.js';
 
-/** How the repeated request wants its answer: as the first one did, for they are the same. */
+/** The form in which a request wants its answer. */
 export interface AnswerForm {
-  /** For a stream. */
+  /** Set for a stream. */
   readonly encoder: StreamEncoder | undefined;
   readonly includeUsage: boolean;
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** What a request is answered whose turn is not run, because of what became of its key. @throws ProtocolError where that is no answer. */
+/** Answers a repeated request without running a turn. @throws ProtocolError if there is no answer to replay. */
 export function replyToRepeat(claimed: Exclude<ClaimResult, { kind: 'new' }>, form: AnswerForm): HttpReply {
   if (claimed.kind === 'replay') return replay(claimed.text, form);
   throw claimError(claimed);
@@ -36,7 +36,7 @@ function replay(text: string, { encoder, includeUsage, headers }: AnswerForm): H
 
   const writer = new ChunkWriter(head, {
     encoder,
-    facts: new TurnLogFields(),
+    logFields: new TurnLogFields(),
     includeUsage,
     errorOf: (failure) => turnFailureError(failure, false).body,
   });

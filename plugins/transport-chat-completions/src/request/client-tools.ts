@@ -3,10 +3,9 @@ import { unsupportedValue } from '@plugboard/openai-protocol';
 import type { CompletionRequest, RequestTool, ToolChoice } from './request.js';
 
 /**
- * The tools that the caller brought and will run, for a target that hands them to its model; none for one that ignores them.
+ * Returns the client tools of a request; empty if the target ignores them.
  *
- * @throws HttpError 400 where the request forces a call that cannot come: losing that in silence would change what the caller
- * gets.
+ * @throws ProtocolError 400 if the request forces a tool call that cannot happen.
  */
 export function clientToolsOf(
   { tools = [], tool_choice, function_call }: CompletionRequest,

@@ -3,10 +3,10 @@ import { clipped, invalidRequest, notText, textAt } from '@plugboard/openai-prot
 import type { RequestMessage, RequestPart } from './request.js';
 
 /**
- * The kernel's messages, made of a request's: `developer` is `system`, what is null is left out, and so are keys that no message
- * has. Parts go through unchanged, but a content of nothing but text is one string.
+ * Converts the messages of a request to the kernel's: `developer` becomes `system`, nulls and unknown
+ * keys are dropped, and a content of text parts only becomes one string.
  *
- * @throws ProtocolError 400 where a content is missing, a text too long, or a file is named that nobody has.
+ * @throws ProtocolError 400 for a missing content, a text that is too long, or a `file_id`.
  */
 export function conversationOf(messages: readonly RequestMessage[]): readonly Message[] {
   return messages.map(messageOf);
@@ -85,7 +85,7 @@ function checkPart(part: RequestPart | RefusalPart, place: string): void {
   }
 }
 
-/** The text of parts that hold nothing else, so that joining them loses nothing; undefined for others. */
+/** Joins plain text parts without loss; returns undefined if there are other parts or fields. */
 function joined(parts: readonly (RequestPart | RefusalPart)[]): string | undefined {
   let text = '';
   for (const part of parts) {

@@ -3,18 +3,18 @@ import { headerSafeName, MAX_IGNORED_PARAMS } from '@plugboard/openai-protocol';
 import type { CompletionRequest } from './request.js';
 import type { KeySource } from './session-key.js';
 
-/** What becomes of the fields of a request that are not its conversation. */
+/** The fields of a request that are not its conversation, by their effect. */
 export interface Parameters {
   /** Sampling parameters for the model calls of the turn. */
   readonly params: Readonly<Record<string, unknown>>;
-  /** For `x-ignored-params`: fields that were accepted and have no effect, in the order of the request. */
+  /** Fields without effect, in request order, for `x-ignored-params`. */
   readonly ignored: readonly string[];
 }
 
-/** Fields that this transport acts upon itself. */
-const SERVED = new Set(['model', 'messages', 'stream', 'stream_options', 'n', 'modalities', 'metadata']);
+/** Fields handled by this transport. */
+const HANDLED = new Set(['model', 'messages', 'stream', 'stream_options', 'n', 'modalities', 'metadata']);
 
-/** Fields that go with every model call, where the target takes them. */
+/** Fields sent with every model call, if the target supports them. */
 const SAMPLING = new Set([
   'max_completion_tokens',
   'max_tokens',
@@ -30,7 +30,7 @@ const SAMPLING = new Set([
   'prompt_cache_key',
 ]);
 
-/** Fields that fit one model call and not an agent's many: they go to raw models only. */
+/** Fields that make sense for a single model call only: sent to raw models, not to agents. */
 const RAW_ONLY = new Set(['logit_bias', 'prediction', 'prompt_cache_options']);
 
 /** An empty list of stop sequences is accepted, and means none (C-172). */
@@ -39,7 +39,7 @@ const isNoStop = (name: string, value: unknown) => name === 'stop' && Array.isAr
 /** Fields that mean something only beside tools that the caller brought. */
 const BESIDE_TOOLS = new Set(['tool_choice', 'parallel_tool_calls']);
 
-/** The reference's defaults: a field that says no more than its absence would is no loss. */
+/** The reference's defaults. A field at its default is not reported as ignored. */
 const DEFAULTS: Readonly<Record<string, readonly unknown[]>> = {
   temperature: [1],
   top_p: [1],
@@ -54,10 +54,10 @@ const DEFAULTS: Readonly<Record<string, readonly unknown[]>> = {
 };
 
 /**
- * Sorts the fields of a request by what becomes of them.
+ * Sorts the fields of a request by their effect.
  *
- * @param passesTools whether tools of the caller's own go to the model.
- * @param keySources where the key of a session may come from.
+ * @param passesTools whether client tools are sent to the model.
+ * @param keySources where the session key may come from.
  */
 export function parametersOf(
   request: CompletionRequest,
@@ -70,23 +70,24 @@ export function parametersOf(
   for (const [name, value] of Object.entries(request)) {
     if (SERVED.has(name) || isServedHere(name, passesTools, keySources) || isNoStop(name, value)) continue;
     if (reachesModel(name, request, target, passesTools)) params[name] = value;
-    else if (ignored.length < MAX_IGNORED_PARAMS && !saysNothing(name, value, request)) ignored.push(headerSafeName(name));
+    else if (ignored.length < MAX_IGNORED_PARAMS && !isDefault(name, value, request)) ignored.push(headerSafeName(name));
   }
   return { params, ignored };
 }
 
-function isServedHere(name: string, passesTools: boolean, keySources: readonly KeySource[]): boolean {
+function isHandled(name: string, passesTools: boolean, keySources: readonly KeySource[]): boolean {
   return name === 'tools' ? passesTools : (name === 'user' || name === 'session_id') && keySources.includes(name);
 }
 
 function reachesModel(name: string, request: CompletionRequest, target: Target, passesTools: boolean): boolean {
-  if (name === 'max_tokens' && request.max_completion_tokens !== undefined) return false; // its successor wins
-  const mayGo = SAMPLING.has(name) || (RAW_ONLY.has(name) && target.kind === 'model') || (BESIDE_TOOLS.has(name) && passesTools);
+  if (name === 'max_tokens' && request.max_completion_tokens !== undefined) return false; // the newer name wins
+  const mayGo =
+    SAMPLING.has(name) || (RAW_ONLY.has(name) && target.kind === 'model') || (WITH_CLIENT_TOOLS.has(name) && passesTools);
   return mayGo && target.forwardsParam(name);
 }
 
-/** Whether the field is at its default, so that nothing is lost where it has no effect. */
-function saysNothing(name: string, value: unknown, request: CompletionRequest): boolean {
+/** Whether the field has its default value, so that ignoring it loses nothing. */
+function isDefault(name: string, value: unknown, request: CompletionRequest): boolean {
   switch (name) {
     case 'user':
     case 'session_id':

@@ -4,11 +4,10 @@ import type { SchemaObject } from 'ajv';
 const { anyObject, decimal, flag, integer, maybe, metadata, name, object, shape, tagged, text, word, wordOr } = schema;
 
 /**
- * What a request may look like, as the reference protocol has it: the one schema that every body is checked against. Only known
- * fields are looked at; unknown ones may be anything.
+ * The schema of a request body. Unknown fields may have any value.
  *
- * The fields stand in the order in which the reference reports their faults. `model` is missing: its fault comes before all
- * others, with words of its own. Nulls at the top level are gone before the check. `title` says what was expected where the type
+ * The fields are in the order in which the reference reports errors. `model` is missing: it is
+ * checked first, with its own message. Top-level nulls are removed before the check. `title` says what was expected where the type
  * alone would say too little.
  */
 
@@ -23,7 +22,7 @@ const userPart = tagged('type', {
 const assistantPart = tagged('type', { text: textPart, refusal: shape({ refusal: text }) });
 const onlyText = tagged('type', { text: textPart });
 
-/** Whether a content may be missing is decided later: the reference says so last of all. */
+/** Missing content is checked later: the reference reports it last. */
 const contentOf = (part: SchemaObject): SchemaObject =>
   maybe({ title: 'one of a string or array of objects', type: ['string', 'array'], items: part });
 

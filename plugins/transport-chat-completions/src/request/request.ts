@@ -1,9 +1,6 @@
 import type { AssistantMessage, AudioPart, FilePart, ImagePart, TextPart, VideoPart } from '@plugboard/kernel';
 
-/**
- * The body of a request as `parseRequest` hands it on: it matches `requestSchema`, and its top-level nulls are gone. Fields that
- * nobody here knows are among it, as they came.
- */
+/** The body of a request after `parseRequest`: matches `requestSchema`, without top-level nulls. Unknown fields are kept. */
 export interface CompletionRequest {
   /** 1 to 256 bytes. */
   readonly model: string;
@@ -22,7 +19,7 @@ export interface CompletionRequest {
   readonly [field: string]: unknown;
 }
 
-/** A message as the protocol allows it to be written; `conversationOf` makes the kernel's of it. */
+/** A message as the protocol defines it. `conversationOf` converts it to a kernel message. */
 export type RequestMessage =
   | {
       readonly role: 'system' | 'developer';

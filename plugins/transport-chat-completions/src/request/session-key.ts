@@ -9,23 +9,24 @@ const HEADER = 'x-session-id';
 
 export type KeySource = ChatCompletionsConfig['sessionFrom'][number];
 
-/** The session that a request belongs to, as the request names it. */
+/** The session named by a request. */
 export type NamedSession =
   | {
       readonly key: string;
-      /** Who is talking, where the request says so. */
+      /** The user named by the request. */
       readonly user: string | undefined;
     }
   | NamedConversation;
 
 /**
- * The session that a request belongs to, by the service document's table; undefined where it is stateless. A blank
- * value is none. The body's `session_id` wins over the header's. One that begins as opaque ids do is such an id, and says all by itself: `user` is nothing to it.
+ * Finds the session of a request by the service document's table; undefined if it is stateless. Blank
+ * values count as absent. `session_id` in the body wins over the header. A conversation id identifies
+ * the session alone; `user` is then ignored.
  *
- * @param sources where a key may come from; what else was sent is not looked at.
- * @throws ProtocolError 400 for a value that is no key.
+ * @param sources where a key may come from; others are ignored.
+ * @throws ProtocolError 400 for an invalid key.
  */
-export function sessionOf(
+export function parseSession(
   body: CompletionRequest,
   request: Pick<HttpRequest, 'headers' | 'rawHeaders'>,
   sources: readonly KeySource[],
@@ -41,18 +42,18 @@ export function sessionOf(
   return key === undefined ? undefined : { key, user };
 }
 
-/** What of a request has a say in which session it belongs to. */
-export function sourcesBeside(session: NamedSession | undefined, sources: readonly KeySource[]): readonly KeySource[] {
+/** The sources that took part in naming the session. */
+export function effectiveSources(session: NamedSession | undefined, sources: readonly KeySource[]): readonly KeySource[] {
   return session && 'conversation' in session ? sources.filter((source) => source !== 'user') : sources;
 }
 
-/** The bytes of the header, which Node hands over as Latin-1, read as UTF-8. */
+/** Decodes the header as UTF-8. Node decodes headers as Latin-1. */
 function headerValue(request: Pick<HttpRequest, 'headers' | 'rawHeaders'>): string | undefined {
   if (request.headers[HEADER] === undefined) return undefined;
   const [value, ...others] = headerLines(request, HEADER);
   if (value === undefined) return undefined;
   if (others.length > 0) throw invalidValue('X-Session-Id', 'the header was sent more than once');
   const bytes = Buffer.from(value, 'latin1');
-  if (!isUtf8(bytes)) throw invalidValue('X-Session-Id', 'its bytes are no valid UTF-8');
+  if (!isUtf8(bytes)) throw invalidValue('X-Session-Id', 'it is not valid UTF-8');
   return bytes.toString('utf8');
 }

@@ -10,10 +10,7 @@ import { Ajv, type DefinedError } from 'ajv';
 import type { CompletionRequest } from './request.js';
 import { requestSchema } from './request-schema.js';
 
-/**
- * Compiled once, when the plugin is loaded. Its own check is a test's work, and its code is fast enough as it is: a start need
- * not pay for either.
- */
+/** Compiled when the plugin is loaded. Schema validation and code optimisation are off to save start-up time; a test checks the schema. */
 const matches = new Ajv({
   discriminator: true,
   allowUnionTypes: true,
@@ -24,13 +21,13 @@ const matches = new Ajv({
 }).compile<CompletionRequest>(requestSchema);
 
 /**
- * Checks all of a request's body that can be checked without knowing who will answer it.
+ * Checks everything in a body that does not depend on the agent.
  *
- * @throws ProtocolError 400 for the first fault: the model's before any other, then the schema's in its order, then what this server
- * cannot do.
+ * @throws ProtocolError 400 for the first problem: first `model`, then schema errors in schema order,
+ * then unsupported values.
  */
 export function parseRequest(body: unknown): CompletionRequest {
-  if (typeof body !== 'object' || body === null || Array.isArray(body)) throw unreadable();
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) throw malformedBody();
   const present = Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null));
   checkModel(present.model);
   if (!matches(present)) throw schemaError(matches.errors?.[0] as DefinedError, present);
@@ -46,7 +43,7 @@ function schemaError(error: DefinedError, body: object): ProtocolError {
 
 function checkModel(model: unknown): void {
   if (model === undefined || model === '') throw invalidRequest('you must provide a model parameter');
-  if (typeof model !== 'string') throw unreadable();
+  if (typeof model !== 'string') throw malformedBody();
   checkAgentName(model, 'model');
 }
 
@@ -73,7 +70,7 @@ function checkCapabilities({ n, stream, stream_options, modalities, audio }: Com
   );
 }
 
-function unreadable(): ProtocolError {
+function malformedBody(): ProtocolError {
   return invalidRequest(
     'We could not parse the JSON body of your request. (HINT: This likely means that the body is no JSON object, or that its `model` is no string.)',
   );

@@ -1,6 +1,6 @@
 import { TurnError } from '@plugboard/kernel';
 import t from 'tap';
-import { messagesOf, namingItems, someMessagesOf } from '../src/messages-of-items.js';
+import { mapItemErrors, messagesOf, someMessagesOf } from '../src/items-to-messages.js';
 import { refusal } from './support/refusal.js';
 
 const messages = (...items: unknown[]) => messagesOf(items, undefined).messages;
@@ -213,7 +213,7 @@ t.test('where the model takes text only, anything else is refused by name', asyn
 t.test('what the runtime says of messages is said of the items they were made of', async (t) => {
   const given = messagesOf([user('Rain?'), call('a'), call('b'), user('Well?')], undefined);
   const named = (error: Error) =>
-    namingItems(given, Promise.reject(error)).then(
+    mapItemErrors(given, Promise.reject(error)).then(
       () => undefined,
       (told) => (told instanceof TurnError ? { message: told.message, param: told.options.param } : told),
     );
@@ -235,5 +235,5 @@ t.test('what the runtime says of messages is said of the items they were made of
   const other = new Error('messages[2]');
   t.equal(await named(other), other);
   t.strictSame(await named(new TurnError('session_busy', 'messages[2]')), { message: 'messages[2]', param: undefined });
-  t.equal(await namingItems(given, Promise.resolve(7)), 7);
+  t.equal(await mapItemErrors(given, Promise.resolve(7)), 7);
 });

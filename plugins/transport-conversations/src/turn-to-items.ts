@@ -9,17 +9,17 @@ import {
   textOf,
   type UserMessage,
 } from '@plugboard/kernel';
+import { inputParts, outputParts } from './content-parts.js';
 import type { Item, McpCallItem } from './item.js';
 import { type ItemPlace, itemId } from './item-id.js';
-import { inputParts, outputParts } from './shown-parts.js';
 
-/** What is needed to show a conversation's turns to its caller. */
+/** What of a conversation may be shown. */
 export interface ItemView extends Pick<ConversationTurns, 'toolVisibility' | 'toolOf'> {
-  /** The opaque id. */
+  /** The conversation id. */
   readonly conversation: string;
 }
 
-/** The items that a turn shows, in their order. */
+/** Converts a turn to items, in order. */
 export function itemsOf({ turn, messages }: StoredTurn, view: ItemView): readonly Item[] {
   return messages.flatMap((message, index) =>
     itemsOfMessage(message, messages, { conversation: view.conversation, turn, message: index }, view),
@@ -31,42 +31,42 @@ function itemsOfMessage(message: Message, messages: readonly Message[], at: Item
     case 'system':
       return [];
     case 'user':
-      return saidByUser(message, messages, at, view);
+      return userItems(message, messages, at, view);
     case 'assistant':
-      return [...said(message, at), ...called(message, messages, at, view)];
+      return [...assistantItems(message, at), ...callItems(message, messages, at, view)];
     case 'tool':
-      return answered(message, messages, at, view);
-    case 'function': // from before calls had ids: the name stands in for one, here and below
+      return resultItems(message, messages, at, view);
+    case 'function': // the protocol's old function calls have no id; the name is used instead, here and below
       return [output(at, message.name, textOf(message.content))];
   }
 }
 
-function saidByUser({ content }: UserMessage, messages: readonly Message[], at: ItemPlace, view: ItemView): Item[] {
+function userItems({ content }: UserMessage, messages: readonly Message[], at: ItemPlace, view: ItemView): Item[] {
   const isTools = isToolImagesMessage(messages, at.message);
   if (isTools && view.toolVisibility !== 'full') return [];
   const role = isTools ? 'tool' : 'user';
   return [{ id: itemId('msg', at), type: 'message', role, status: 'completed', content: inputParts(content) }];
 }
 
-function said(message: AssistantMessage, at: ItemPlace): Item[] {
+function assistantItems(message: AssistantMessage, at: ItemPlace): Item[] {
   const content = outputParts(message);
   if (content.length === 0 && (message.tool_calls || message.function_call)) return [];
   return [{ id: itemId('msg', at), type: 'message', role: 'assistant', status: 'completed', content }];
 }
 
-function called(message: AssistantMessage, messages: readonly Message[], at: ItemPlace, view: ItemView): Item[] {
+function callItems(message: AssistantMessage, messages: readonly Message[], at: ItemPlace, view: ItemView): Item[] {
   const { tool_calls: calls = [], function_call: old } = message;
-  const items = calls.flatMap((call, index) => callItem(call, messages, { ...at, call: index }, view));
+  const items = calls.flatMap((call, index) => itemsOfCall(call, messages, { ...at, call: index }, view));
   if (old) items.push(functionCall({ ...at, call: calls.length }, old.name, old));
   return items;
 }
 
-function callItem(call: ToolCallPart, messages: readonly Message[], at: ItemPlace, view: ItemView): Item[] {
+function itemsOfCall(call: ToolCallPart, messages: readonly Message[], at: ItemPlace, view: ItemView): Item[] {
   if (call.type === 'custom') {
     return [{ id: itemId('ctc', at), type: 'custom_tool_call', call_id: call.id, ...call.custom }];
   }
   const result = resultOf(call.id, messages, at.message);
-  const tool = agentsTool(call, result, view);
+  const tool = agentTool(call, result, view);
   if (!tool) return [functionCall(at, call.id, call.function)];
   if (view.toolVisibility === 'none') return [];
   const shown: McpCallItem = {
@@ -83,20 +83,21 @@ function callItem(call: ToolCallPart, messages: readonly Message[], at: ItemPlac
   return [{ ...shown, arguments: call.function.arguments, output: result ? textOf(result.content) : null }];
 }
 
-/** A result that belongs to a call of an agent's tool stands in the item of the call. */
-function answered(message: ToolMessage, messages: readonly Message[], at: ItemPlace, view: ItemView): Item[] {
+/** The result of an agent's tool is part of the item of its call. */
+function resultItems(message: ToolMessage, messages: readonly Message[], at: ItemPlace, view: ItemView): Item[] {
   const call = callOf(message.tool_call_id, messages, at.message);
-  if (call?.type === 'function' && agentsTool(call, message, view)) return [];
+  if (call?.type === 'function' && agentTool(call, message, view)) return [];
   const text = textOf(message.content);
   if (call?.type !== 'custom') return [output(at, message.tool_call_id, text)];
   return [{ id: itemId('ctco', at), type: 'custom_tool_call_output', call_id: call.id, output: text }];
 }
 
 /**
- * The agent's tool that was called; undefined where it was the caller's. Results of a caller's tools come with a later turn, so a call that was answered within its own ran here, or was brought
- * along by a caller: where not everything is to be seen, it is taken for that of a tool that has been taken out of the configuration since.
+ * The agent tool that was called; undefined for a client tool. Results of client tools arrive in a
+ * later turn. A call answered in its own turn ran here, or was sent by a caller as part of a
+ * conversation: unless everything may be shown, it is treated as a tool that was removed since.
  */
-function agentsTool(
+function agentTool(
   { function: { name } }: Extract<ToolCallPart, { type: 'function' }>,
   result: ToolMessage | undefined,
   { toolOf, toolVisibility }: ItemView,
@@ -104,7 +105,7 @@ function agentsTool(
   return toolOf(name) ?? (result && toolVisibility !== 'full' ? { entry: '', name } : undefined);
 }
 
-/** The result of a call within the same turn: results stand right behind their calls. */
+/** Finds the result of a call in the same turn: results directly follow their calls. */
 function resultOf(id: string, messages: readonly Message[], from: number): ToolMessage | undefined {
   for (let index = from + 1; ; index++) {
     const message = messages[index];
@@ -113,7 +114,7 @@ function resultOf(id: string, messages: readonly Message[], from: number): ToolM
   }
 }
 
-/** The call within the same turn that a result answers. */
+/** Finds the call of a result in the same turn. */
 function callOf(id: string, messages: readonly Message[], from: number): ToolCallPart | undefined {
   const asking = messages.slice(0, from).findLast(({ role }) => role !== 'tool');
   return asking?.role === 'assistant' ? asking.tool_calls?.find((call) => call.id === id) : undefined;

@@ -1,6 +1,6 @@
 import type { Message, ToolCallPart } from '@plugboard/kernel';
 import t from 'tap';
-import { itemsOf } from '../src/items-of-turn.js';
+import { itemsOf } from '../src/turn-to-items.js';
 import { DIGEST, VIEW } from './support/conversation.js';
 
 const call = (id: string, name: string): ToolCallPart => ({

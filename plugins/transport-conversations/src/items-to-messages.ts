@@ -1,11 +1,11 @@
-import { type InputMessages, messagesOf as messagesOfItems, namingItems as restating } from '@plugboard/open-responses';
+import { type InputMessages, namingItems as mapErrors, messagesOf as messagesOfItems } from '@plugboard/open-responses';
 import { emptyArray } from '@plugboard/openai-protocol';
 
-/** The reference's own figure. */
+/** The reference's limit. */
 const MAX_ITEMS = 20;
 
 /**
- * The messages that the caller's `items` stand for.
+ * Converts the field `items` to messages.
  *
  * @param textOnly the name of the model connection if it takes text only.
  * @throws ProtocolError 400 that names the first item that a session cannot hold.
@@ -14,13 +14,13 @@ export function messagesOf(items: unknown, textOnly: string | undefined): InputM
   return messagesOfItems(items, { param: 'items', maxItems: MAX_ITEMS, textOnly, purpose: 'session' });
 }
 
-/** The same for a request that must bring at least one. @throws ProtocolError 400 */
+/** Like `messagesOf`, but requires at least one item. @throws ProtocolError 400 */
 export function someMessagesOf(items: unknown, textOnly: string | undefined): InputMessages {
   if (Array.isArray(items) && items.length === 0) throw emptyArray('items');
   return messagesOf(items, textOnly);
 }
 
-/** Restates what the runtime says about messages in terms of `items`. */
-export function namingItems<T>(given: InputMessages, work: Promise<T>): Promise<T> {
-  return restating(given, 'items', work);
+/** Rewrites runtime errors about `messages` to name the `items` they came from. */
+export function mapItemErrors<T>(given: InputMessages, work: Promise<T>): Promise<T> {
+  return mapErrors(given, 'items', work);
 }

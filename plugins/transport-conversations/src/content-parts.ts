@@ -1,7 +1,7 @@
 import type { AssistantMessage, ContentPart, UserMessage } from '@plugboard/kernel';
 import type { InputPart, OutputPart } from './item.js';
 
-/** What a user said, in the parts of an item. */
+/** Converts the content of a user message to item parts. */
 export function inputParts(content: UserMessage['content']): readonly InputPart[] {
   return typeof content === 'string' ? [{ type: 'input_text', text: content }] : content.map(inputPart);
 }
@@ -21,7 +21,7 @@ function inputPart(part: ContentPart): InputPart {
   }
 }
 
-/** What an assistant said; nothing where it only called tools. */
+/** Converts the content of an assistant message to item parts; empty if it only called tools. */
 export function outputParts({ content, refusal, tool_calls, function_call }: AssistantMessage): readonly OutputPart[] {
   const parts: OutputPart[] = typeof content === 'string' ? [outputText(content)] : (content ?? []).map(outputPart);
   if (refusal !== undefined) parts.push({ type: 'refusal', refusal });
