@@ -86,7 +86,7 @@ export function tooManyProperties(param: string, limit: number, count: number): 
 /** @param param the object that has the property; the error's own `param` includes the name (C-174). */
 export function propertyNameTooLong(param: string, name: string, limit: number): ProtocolError {
   return invalidRequest(
-    `Invalid property name in '${param}': '${ends(name)}' is too long. Expected a string with maximum length ${limit}, but got a string with length ${characters(name)} instead.`,
+    `Invalid property name in '${param}': '${ends(name)}' is too long. Expected a string with maximum length ${limit}, but got a string with length ${countCharacters(name)} instead.`,
     { param: `${param}.${name}`, code: 'property_name_above_max_length' },
   );
 }

@@ -64,7 +64,7 @@ t.test('C-039 metadata has at most 16 pairs, names of 64 and values of 512 chara
     { param: 'metadata', code: 'object_above_max_properties' },
   );
   t.match(
-    refusal(() => metadataOf({ ['x'.repeat(65)]: '' })),
+    refusal(() => parseMetadata({ ['x'.repeat(65)]: '' })),
     { param: `metadata.${'x'.repeat(65)}`, code: 'property_name_above_max_length' },
   );
   t.match(

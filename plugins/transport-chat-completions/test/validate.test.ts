@@ -169,16 +169,16 @@ t.test('C-037 a number out of its range is named with the bound', async (t) => {
   ];
   for (const [fields, code] of cases) {
     const [name = ''] = Object.keys(fields);
-    t.match(faultOf(fields), { ...invalid(name, code) }, JSON.stringify(fields));
+    t.match(errorFor(fields), { ...invalid(name, code) }, JSON.stringify(fields));
   }
 });
 
 t.test('C-038 at most four stop sequences', async (t) => {
-  t.match(faultOf({ stop: ['a', 'b', 'c', 'd', 'e'] }), {
+  t.match(errorFor({ stop: ['a', 'b', 'c', 'd', 'e'] }), {
     ...invalid('stop', 'array_above_max_length'),
     message: "Invalid 'stop': array too long. Expected an array with maximum length 4, but got an array with length 5 instead.",
   });
-  t.match(faultOf({ stop: ['a', 7] }), invalid('stop[1]', 'invalid_type'));
+  t.match(errorFor({ stop: ['a', 7] }), invalid('stop[1]', 'invalid_type'));
 });
 
 t.test('C-039 metadata is limited in pairs, names and values', async (t) => {
@@ -187,7 +187,7 @@ t.test('C-039 metadata is limited in pairs, names and values', async (t) => {
     ...invalid('metadata', 'object_above_max_properties'),
     message: /at most 16 properties, but got an object with 17 properties/,
   });
-  t.match(faultOf({ metadata: { ['k'.repeat(65)]: 'v' } }), {
+  t.match(errorFor({ metadata: { ['k'.repeat(65)]: 'v' } }), {
     ...invalid(`metadata.${'k'.repeat(65)}`, 'property_name_above_max_length'),
     message: /'kkk\.\.\.kkk' is too long\. Expected a string with maximum length 64, but got a string with length 65/,
   });

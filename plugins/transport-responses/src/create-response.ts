@@ -8,14 +8,14 @@ import {
   type ResponseService,
 } from '@plugboard/open-responses';
 import {
-  busyModeOf,
+  claimError,
   connectionHeader,
-  httpErrorOf,
-  idempotencyKeyOf,
-  ignoredHeader,
-  repeatRefusal,
+  ignoredParamsHeader,
+  parseBusyMode,
+  parseIdempotencyKey,
   requestFingerprint,
   type StreamEncoder,
+  turnFailureError,
 } from '@plugboard/openai-protocol';
 import type { HttpReply, HttpRequest, HttpRoute } from '@plugboard/transport-http';
 import { ResponseRecorder, replyTo } from './recorded-response.js';
@@ -44,13 +44,13 @@ export class CreateResponse implements HttpRoute {
     try {
       return await this.#handle(request);
     } catch (error) {
-      throw error instanceof TurnError ? httpErrorOf(failureOf(error, false), true) : error;
+      throw error instanceof TurnError ? turnFailureError(failureOf(error, false), true) : error;
     }
   }
 
   async #handle(request: HttpRequest): Promise<HttpReply> {
     const body = parseRequest(request.body);
-    const repeatable = idempotencyKeyOf(request);
+    const repeatable = parseIdempotencyKey(request);
     const encoder = body.stream === true ? encoderOf(this.#encoders, 'stream') : undefined;
     const planned = await this.#plan(request, body, encoder !== undefined);
     request.note({ agent: planned.target.name, stream: encoder !== undefined, response_id: planned.id });
@@ -58,8 +58,8 @@ export class CreateResponse implements HttpRoute {
 
     const key = { project: request.principal.project, route: this.path, key: repeatable };
     const claimed = await this.#service().runtime.claim(key, requestFingerprint(request.body, planned.sessionKey));
-    if (claimed.kind === 'replay') return replyTo(claimed.text, encoder, ignoredHeader(planned.ignored));
-    if (claimed.kind !== 'new') throw repeatRefusal(claimed);
+    if (claimed.kind === 'replay') return replyTo(claimed.text, encoder, ignoredParamsHeader(planned.ignored));
+    if (claimed.kind !== 'new') throw claimError(claimed);
     const recorder: AnswerRecorder = new ResponseRecorder(planned);
     const idempotency: TurnIdempotency = { claim: claimed.claim, recorder };
     return this.#answer(request, planned, await planned.create(idempotency), encoder);
@@ -70,7 +70,7 @@ export class CreateResponse implements HttpRoute {
     return this.#service().plan(body, {
       principal,
       requestId,
-      busy: busyModeOf(request),
+      busy: parseBusyMode(request),
       fingerprint: hash('sha256', JSON.stringify([principal.tokenId, principal.subject, rawBody]), 'base64'),
       incremental: streams,
       resumable: streams,
@@ -84,8 +84,8 @@ export class CreateResponse implements HttpRoute {
     live: LiveResponse,
     encoder: StreamEncoder | undefined,
   ): Promise<HttpReply> {
-    const headers = ignoredHeader(planned.ignored);
-    const note = () => request.note(live.facts.toNote());
+    const headers = ignoredParamsHeader(planned.ignored);
+    const note = () => request.note(live.facts.fields());
     const stop = () => {
       if (request.signal.reason instanceof TurnError) live.cancel(request.signal.reason);
       else if (!encoder) live.abandon();
@@ -95,7 +95,7 @@ export class CreateResponse implements HttpRoute {
     const refused = await live.open();
     if (refused) {
       note();
-      throw httpErrorOf(planned.failure(refused), planned.sessionKey !== undefined);
+      throw turnFailureError(planned.failure(refused), planned.sessionKey !== undefined);
     }
     const reader = encoder && live.read(0);
     if (encoder && reader) return streamReply(reader, encoder, headers, note);
@@ -103,7 +103,7 @@ export class CreateResponse implements HttpRoute {
     const { outcome, response, failure } = await live.ended;
     note();
     if (failure && (outcome.status === 'failed' || outcome.reason === 'shutdown')) {
-      throw httpErrorOf(planned.failure(failure), planned.sessionKey !== undefined);
+      throw turnFailureError(planned.failure(failure), planned.sessionKey !== undefined);
     }
     return { status: 200, headers: { ...JSON_HEADERS, ...headers, ...connectionHeader(live.connection) }, body: response };
   }

@@ -1,6 +1,6 @@
 import type { AgentEvent, AnswerRecorder, Failure } from '@plugboard/kernel';
 import { outcomeOfFinish, type PlannedResponse, ResponseEncoder, typeOfEvent } from '@plugboard/open-responses';
-import { type ErrorBody, httpErrorOf, ProtocolError, REPLAYED, type StreamEncoder } from '@plugboard/openai-protocol';
+import { type ErrorBody, ProtocolError, REPLAYED, type StreamEncoder, turnFailureError } from '@plugboard/openai-protocol';
 import type { HttpReply } from '@plugboard/transport-http';
 import { JSON_HEADERS } from './reply.js';
 
@@ -37,7 +37,7 @@ export class ResponseRecorder implements AnswerRecorder {
   }
 
   #failed(failure: Failure): string {
-    const { status, headers, body } = httpErrorOf(this.#planned.failure(failure), this.#planned.sessionKey !== undefined);
+    const { status, headers, body } = turnFailureError(this.#planned.failure(failure), this.#planned.sessionKey !== undefined);
     return JSON.stringify({ status, headers, error: body } satisfies RecordedResponse);
   }
 }

@@ -1,6 +1,12 @@
 import { type Extensions, failureOf, TurnError } from '@plugboard/kernel';
 import { isResponseId, type LiveResponse, type ResponseService } from '@plugboard/open-responses';
-import { httpErrorOf, invalidRequest, invalidValue, type ProtocolError, type StreamEncoder } from '@plugboard/openai-protocol';
+import {
+  invalidRequest,
+  invalidValue,
+  type ProtocolError,
+  type StreamEncoder,
+  turnFailureError,
+} from '@plugboard/openai-protocol';
 import type { HttpReply, HttpRequest, HttpRoute } from '@plugboard/transport-http';
 import { CreateResponse } from './create-response.js';
 import { encoderOf, JSON_HEADERS, streamReply } from './reply.js';
@@ -79,7 +85,7 @@ async function told(work: () => Promise<HttpReply>): Promise<HttpReply> {
   try {
     return await work();
   } catch (error) {
-    throw error instanceof TurnError ? httpErrorOf(failureOf(error, false), true) : error;
+    throw error instanceof TurnError ? turnFailureError(failureOf(error, false), true) : error;
   }
 }
 

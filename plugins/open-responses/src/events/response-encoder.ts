@@ -1,5 +1,5 @@
 import { type AgentEvent, addUsage, type Target, type TurnText, type TurnToolCall, type Usage } from '@plugboard/kernel';
-import type { TurnFacts } from '@plugboard/openai-protocol';
+import type { TurnLogFields } from '@plugboard/openai-protocol';
 import { EventNumbers } from './event-numbers.js';
 import { FunctionCallItem } from './function-call-item.js';
 import { escapedText } from './json-text.js';
@@ -20,7 +20,7 @@ export interface EncoderOptions {
   /** The `stream_id` of the request. */
   readonly streamId?: string | undefined;
   /** Counts what the access log shows of the turn. */
-  readonly facts?: TurnFacts | undefined;
+  readonly facts?: TurnLogFields | undefined;
 }
 
 /**

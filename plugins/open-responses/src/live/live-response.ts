@@ -8,7 +8,7 @@ import {
   type Timer,
   TurnError,
 } from '@plugboard/kernel';
-import type { TurnFacts } from '@plugboard/openai-protocol';
+import type { TurnLogFields } from '@plugboard/openai-protocol';
 import { type Outcome, outcomeOfFailure, outcomeOfFinish } from '../events/outcome.js';
 import type { ResponseEncoder } from '../events/response-encoder.js';
 import { EventBuffer } from './event-buffer.js';
@@ -41,7 +41,7 @@ export interface LiveResponseOptions {
   /** Called once, after the last event. */
   onEnd(end: ResponseEnd): void;
   /** What the access log shows of the turn. */
-  readonly facts: TurnFacts;
+  readonly facts: TurnLogFields;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -75,7 +75,7 @@ export interface ResponseEnd {
 export class LiveResponse {
   readonly id: string;
   readonly stored: boolean;
-  readonly facts: TurnFacts;
+  readonly facts: TurnLogFields;
   /** Resolved after the last event. */
   readonly ended: Promise<ResponseEnd>;
   readonly #options: LiveResponseOptions;

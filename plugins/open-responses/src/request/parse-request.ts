@@ -1,10 +1,10 @@
 import {
   checkAgentName,
   emptyArray,
-  faultOf,
   invalidRequest,
   missingParameter,
   type ProtocolError,
+  schemaErrorToProtocol,
   wrongType,
 } from '@plugboard/openai-protocol';
 import { Ajv, type DefinedError } from 'ajv';
@@ -32,7 +32,7 @@ export function parseRequest(body: unknown): ResponseRequest {
   const { model } = present;
   if (model !== undefined && typeof model !== 'string') throw wrongType('model', 'a string', model);
   if (model !== undefined) checkAgentName(model, 'model');
-  if (!matches(present)) throw faultOf(matches.errors?.[0] as DefinedError, present);
+  if (!matches(present)) throw schemaErrorToProtocol(matches.errors?.[0] as DefinedError, present);
   checkCapabilities(present);
   return present;
 }

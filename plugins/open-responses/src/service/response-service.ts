@@ -17,7 +17,14 @@ import {
   type TurnIdempotency,
   type TurnRequest,
 } from '@plugboard/kernel';
-import { invalidRequest, keyBehind, type ProtocolError, resolveAgent, sessionWord, TurnFacts } from '@plugboard/openai-protocol';
+import {
+  conversationSessionKey,
+  invalidRequest,
+  type ProtocolError,
+  parseSessionKey,
+  resolveAgent,
+  TurnLogFields,
+} from '@plugboard/openai-protocol';
 import { ResponseEncoder } from '../events/response-encoder.js';
 import type { ResponseHead } from '../events/response-object.js';
 import { type InputMessages, messagesOf, nameItems } from '../items/input-messages.js';
@@ -229,9 +236,14 @@ export class ResponseService {
 
   /** The key of the session that the request names; undefined if it names none. */
   async #sessionKeyOf({ conversation }: ResponseRequest, target: Target, principal: Principal): Promise<string | undefined> {
-    const name = sessionWord(typeof conversation === 'object' ? conversation.id : conversation, 'conversation');
+    const name = parseSessionKey(typeof conversation === 'object' ? conversation.id : conversation, 'conversation');
     if (!name?.startsWith(CONVERSATION_PREFIX)) return name;
-    return keyBehind({ conversation: name, param: 'conversation' }, target, principal, this.#options.runtime().conversations);
+    return conversationSessionKey(
+      { conversation: name, param: 'conversation' },
+      target,
+      principal,
+      this.#options.runtime().conversations,
+    );
   }
 
   async #create(plan: Plan, idempotency: TurnIdempotency | undefined): Promise<LiveResponse> {
@@ -246,7 +258,7 @@ export class ResponseService {
     }
     const transcript = caller.connection && !stored ? new Transcript() : undefined;
     const session = place && this.#session(request, place);
-    const facts = new TurnFacts();
+    const facts = new TurnLogFields();
     const response = new LiveResponse({
       encoder: new ResponseEncoder(head, {
         visibility: target.toolVisibility,
@@ -267,7 +279,7 @@ export class ResponseService {
               ...turn,
               session: place && {
                 key: place.key,
-                user: sessionWord(request.user, 'user'),
+                user: parseSessionKey(request.user, 'user'),
                 busy: caller.busy,
                 fingerprint: place.isChain ? undefined : caller.fingerprint,
               },

@@ -1,5 +1,5 @@
 import type { AssistantMessage, ContentPart, Message, RefusalPart } from '@plugboard/kernel';
-import { clipped, invalidRequest, notText, textAt } from '@plugboard/openai-protocol';
+import { invalidRequest, requireString, truncated, unsupportedPart } from '@plugboard/openai-protocol';
 import type { RequestMessage, RequestPart } from './request.js';
 
 /**
@@ -34,7 +34,7 @@ function assertDistinctIds(calls: readonly { readonly id: string }[], i: number)
   for (const [j, { id }] of calls.entries()) {
     if (ids.has(id)) {
       const param = `messages[${i}].tool_calls[${j}].id`;
-      throw invalidRequest(`Duplicate value for '${param}': two tool calls have the id '${clipped(id)}'.`, { param });
+      throw invalidRequest(`Duplicate value for '${param}': two tool calls have the id '${truncated(id)}'.`, { param });
     }
     ids.add(id);
   }
@@ -106,6 +106,6 @@ export function assertText(messages: readonly Message[], connection: string, fro
     if (i < from || content === null || typeof content === 'string') continue;
     const parts: readonly (ContentPart | RefusalPart)[] = content;
     const other = parts.findIndex(({ type }) => type !== 'text' && type !== 'refusal');
-    if (other >= 0) throw notText(`messages[${i}].content[${other}]`, parts[other]?.type ?? '', connection);
+    if (other >= 0) throw unsupportedPart(`messages[${i}].content[${other}]`, parts[other]?.type ?? '', connection);
   }
 }

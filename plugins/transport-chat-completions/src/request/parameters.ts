@@ -37,7 +37,7 @@ const RAW_ONLY = new Set(['logit_bias', 'prediction', 'prompt_cache_options']);
 const isNoStop = (name: string, value: unknown) => name === 'stop' && Array.isArray(value) && value.length === 0;
 
 /** Fields that mean something only beside tools that the caller brought. */
-const BESIDE_TOOLS = new Set(['tool_choice', 'parallel_tool_calls']);
+const WITH_CLIENT_TOOLS = new Set(['tool_choice', 'parallel_tool_calls']);
 
 /** The reference's defaults. A field at its default is not reported as ignored. */
 const DEFAULTS: Readonly<Record<string, readonly unknown[]>> = {
@@ -68,7 +68,7 @@ export function parametersOf(
   const params: Record<string, unknown> = {};
   const ignored: string[] = [];
   for (const [name, value] of Object.entries(request)) {
-    if (SERVED.has(name) || isServedHere(name, passesTools, keySources) || isNoStop(name, value)) continue;
+    if (HANDLED.has(name) || isHandled(name, passesTools, keySources) || isNoStop(name, value)) continue;
     if (reachesModel(name, request, target, passesTools)) params[name] = value;
     else if (ignored.length < MAX_IGNORED_PARAMS && !isDefault(name, value, request)) ignored.push(headerSafeName(name));
   }

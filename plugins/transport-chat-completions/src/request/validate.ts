@@ -1,9 +1,9 @@
 import {
   checkAgentName,
-  faultOf,
   invalidRequest,
   logitBiasOutOfRange,
   type ProtocolError,
+  schemaErrorToProtocol,
   unsupportedValue,
 } from '@plugboard/openai-protocol';
 import { Ajv, type DefinedError } from 'ajv';
@@ -38,7 +38,7 @@ export function parseRequest(body: unknown): CompletionRequest {
 function schemaError(error: DefinedError, body: object): ProtocolError {
   const isLogitBias =
     error.instancePath.startsWith('/logit_bias/') && (error.keyword === 'minimum' || error.keyword === 'maximum');
-  return isLogitBias ? logitBiasOutOfRange(error.data as number) : faultOf(error, body);
+  return isLogitBias ? logitBiasOutOfRange(error.data as number) : schemaErrorToProtocol(error, body);
 }
 
 function checkModel(model: unknown): void {
