@@ -101,7 +101,7 @@ t.test('S-24 arguments that a model nests so deep are refused, and the turn goes
       t.equal(answerOf(reply), 'Well.');
       t.match(app.asked.messages.at(-1), {
         role: 'tool',
-        content: /^The arguments (are not valid|do not fit|could not|must be)/,
+        content: /^The (arguments (are not a valid|do not match|could not)|tool failed: the arguments are nested)/,
       });
     }
   }

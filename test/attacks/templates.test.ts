@@ -75,7 +75,7 @@ t.test('S-30 what callers say reaches the model as it stands, in whatever role, 
       {
         role: 'assistant',
         content: text,
-        tool_calls: [{ id: 'call_1', type: 'function', function: { name: 'say', arguments: text } }],
+        tool_calls: [{ id: 'call_1', type: 'function', function: { name: 'say', arguments: JSON.stringify({ text }) } }],
       },
       { role: 'tool', tool_call_id: 'call_1', content: text },
       user(text),
@@ -85,7 +85,7 @@ t.test('S-30 what callers say reaches the model as it stands, in whatever role, 
       app.asked.messages.map(({ role, content }) => [role, textOf(content)]),
       messages.map(({ role }) => [role, text]),
     );
-    t.match(app.asked.messages[2], { tool_calls: [{ function: { arguments: text } }] });
+    t.match(app.asked.messages[2], { tool_calls: [{ function: { arguments: JSON.stringify({ text }) } }] });
   }
 });
 
