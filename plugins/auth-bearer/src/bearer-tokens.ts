@@ -1,16 +1,16 @@
 import { audit, type Clock, DEFAULT_PROJECT, type Lifecycle, type Logger } from '@plugboard/kernel';
-import { BearerProvider, type TokenTable } from './bearer-provider.js';
 import type { BearerConfig } from './config.js';
-import { IssuedTokens } from './issued-tokens.js';
-import { configuredToken, type KnownToken } from './known-token.js';
-import { LastUse, usesFile } from './last-use.js';
+import { LastUseRecorder, lastUseFile } from './files/last-use.js';
+import { BearerProvider, type TokenLookup } from './provider/bearer-provider.js';
+import { IssuedTokens } from './provider/issued-tokens.js';
+import { configuredToken, type KnownToken } from './tokens/known-token.js';
 
-/** The tokens of one entry, those of the configuration and the issued ones, and their life. */
-export class BearerTokens implements TokenTable, Lifecycle {
+/** The tokens of an entry, issued and configured, and the lifecycle of what watches them. */
+export class BearerTokens implements TokenLookup, Lifecycle {
   readonly provider: BearerProvider;
   readonly #configured: ReadonlyMap<string, KnownToken>;
   readonly #issued: IssuedTokens;
-  readonly #lastUse: LastUse;
+  readonly #lastUse: LastUseRecorder;
   readonly #log: Logger;
 
   constructor(options: {
@@ -26,12 +26,12 @@ export class BearerTokens implements TokenTable, Lifecycle {
     const configured = config.tokens.map(configuredToken);
     this.#configured = new Map(configured.map((token) => [token.sha256, token]));
     this.#issued = new IssuedTokens({ path, projects: new Set([DEFAULT_PROJECT, ...projects]), clock, log });
-    this.#lastUse = new LastUse(usesFile(path), clock, log);
+    this.#lastUse = new LastUseRecorder(lastUseFile(path), clock, log);
     this.#log = log;
-    this.provider = new BearerProvider(this, clock, (token) => this.#noteUse(token));
+    this.provider = new BearerProvider(this, clock, (token) => this.#recordUse(token));
   }
 
-  /** An issued token that somebody has copied into the configuration stays revocable: the tokens file is asked first. */
+  /** The tokens file comes first, so that an issued token that was copied into the configuration can still be revoked. */
   find(digest: string): KnownToken | undefined {
     return this.#issued.find(digest) ?? this.#configured.get(digest);
   }
@@ -50,9 +50,9 @@ export class BearerTokens implements TokenTable, Lifecycle {
     await this.#lastUse.stop();
   }
 
-  #noteUse({ id, answer }: KnownToken): void {
-    if (!this.#lastUse.note(id) || !('principal' in answer)) return;
-    const { token, project } = answer.principal;
+  #recordUse({ id, result }: KnownToken): void {
+    if (!this.#lastUse.record(id) || !('principal' in result)) return;
+    const { token, project } = result.principal;
     audit(this.#log, 'token_first_used', { token_id: id, token_name: token, project }, 'a token was used for the first time');
   }
 }

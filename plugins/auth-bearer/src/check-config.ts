@@ -1,11 +1,11 @@
 import { readFileSync, statSync } from 'node:fs';
 import { type CheckContext, type ConfigProblem, DEFAULT_PROJECT, suggestion } from '@plugboard/kernel';
 import type { BearerConfig, ConfiguredToken } from './config.js';
-import { configuredDigest } from './known-token.js';
-import { faultOfPlain } from './plain-token.js';
-import { assertPrivate, parseTokens, TokenFileError } from './token-file.js';
+import { assertPrivate, parseTokens, TokenFileError } from './files/token-file.js';
+import { secretProblem } from './tokens/configured-secret.js';
+import { configuredDigest } from './tokens/known-token.js';
 
-/** Everything wrong with the options that the schema cannot say. No message repeats a secret. */
+/** Checks what the schema cannot express. No message quotes a secret. */
 export function checkConfig({ tokens, tokensFile }: BearerConfig, context: CheckContext): ConfigProblem[] {
   const problems: ConfigProblem[] = [];
   const projects = [DEFAULT_PROJECT, ...context.entries('projects')];
@@ -17,43 +17,43 @@ export function checkConfig({ tokens, tokensFile }: BearerConfig, context: Check
     if (!projects.includes(project)) {
       add(
         ['project'],
-        `unknown project "${project}"${suggestion(project, projects)}; every project but default stands under projects`,
+        `unknown project "${project}"${suggestion(project, projects)}; every project except default must be listed under projects`,
       );
     }
     token.agents?.forEach((agent, place) => {
       if (!agents.includes(agent)) add(['agents', place], `unknown agent "${agent}"${suggestion(agent, agents)}`);
     });
-    const secret = faultOfSecret(token);
+    const secret = tokenSecretProblem(token);
     if (secret) add(secret.path, secret.message);
     const earlier = tokens.slice(0, index);
     if (earlier.some((other) => other.name === name))
-      add(['name'], `another token is called "${name}" too; logs could not tell them apart`);
+      add(['name'], `the name "${name}" is used twice; logs could not tell the tokens apart`);
     const digest = configuredDigest(token);
-    const twin = digest && earlier.find((other) => configuredDigest(other) === digest);
-    if (twin) add([], `it is the same token as "${twin.name}"; every name needs a secret of its own`);
+    const duplicate = digest && earlier.find((other) => configuredDigest(other) === digest);
+    if (duplicate) add([], `the same secret as "${duplicate.name}"; each name needs a secret of its own`);
   }
-  const file = faultOfFile(context.resolvePath(tokensFile));
+  const file = fileProblem(context.resolvePath(tokensFile));
   if (file) problems.push({ path: ['tokensFile'], message: file });
   return problems;
 }
 
-function faultOfSecret({ sha256, token }: ConfiguredToken): { path: string[]; message: string } | undefined {
+function tokenSecretProblem({ sha256, token }: ConfiguredToken): { path: string[]; message: string } | undefined {
   if (sha256 === undefined && token === undefined) {
-    return { path: [], message: 'it has no secret: give it "token", or "sha256" as "plugboard token hash" prints it' };
+    return { path: [], message: 'the secret is missing: add "token", or "sha256" from "plugboard token hash"' };
   }
   if (sha256 !== undefined && token !== undefined)
-    return { path: [], message: 'it has both "sha256" and "token"; keep one of them' };
-  const message = token === undefined ? undefined : faultOfPlain(token);
+    return { path: [], message: 'has both "sha256" and "token"; remove one of them' };
+  const message = token === undefined ? undefined : secretProblem(token);
   return message === undefined ? undefined : { path: ['token'], message };
 }
 
-/** What is wrong with a tokens file that is there, and that whoever checks may read. */
-function faultOfFile(path: string): string | undefined {
+/** Checks the tokens file, if it exists and can be read by the user that checks. */
+function fileProblem(path: string): string | undefined {
   try {
     assertPrivate(path, statSync(path).mode);
     parseTokens(path, readFileSync(path, 'utf8'));
     return undefined;
   } catch (error) {
-    return error instanceof TokenFileError ? error.message : undefined; // the start tells whether the server may read it
+    return error instanceof TokenFileError ? error.message : undefined; // the start reports a file that the server cannot read
   }
 }

@@ -7,12 +7,12 @@ export const configSchema = {
       type: 'string',
       minLength: 1,
       default: './data/tokens.json',
-      description: 'Where the tokens are kept that `plugboard token` issues. What was last used stands in a file beside it.',
+      description: 'The file with the tokens issued by `plugboard token`. A file beside it records when they were last used.',
     },
     tokens: {
       type: 'array',
       default: [],
-      description: 'Tokens that are written down here.',
+      description: 'Tokens defined in the configuration.',
       items: {
         type: 'object',
         properties: {
@@ -21,41 +21,45 @@ export const configSchema = {
             minLength: 1,
             maxLength: 64,
             pattern: '^[^\\p{C}]*$',
-            description: 'What people call it. Logs and tools are told it.',
+            description: 'The name of the token, shown in logs and passed to tools.',
           },
           project: {
             type: 'string',
             minLength: 1,
-            description: 'The project that it is a token of: `default`, or one under `projects`.',
+            description: 'The project of the token: `default`, or one listed under `projects`.',
           },
           sha256: {
             type: 'string',
             pattern: '^[0-9a-fA-F]{64}$',
             secret: true,
-            description: 'The SHA-256 of the token, as `plugboard token hash` prints it. Either this or `token`.',
+            description: 'The SHA-256 of the token, from `plugboard token hash`. Either this or `token`.',
           },
           token: {
             type: 'string',
             secret: true,
-            description: 'The token itself: 16 to 512 printable characters, without blanks.',
+            description: 'The token itself: 16 to 512 printable characters without spaces.',
           },
           scopes: {
             type: 'array',
             items: { enum: SCOPES },
             minItems: 1,
             uniqueItems: true,
-            description: 'What it allows. Left out: all but `admin`.',
+            description: 'The scopes of the token. Default: all except `admin`.',
           },
           agents: {
             type: 'array',
             items: { type: 'string' },
             minItems: 1,
             uniqueItems: true,
-            description: 'The only agents that it reaches. Left out: every agent that its project reaches.',
+            description: 'The only agents the token may use. Default: all agents of its project.',
           },
-          expires: { type: 'string', format: 'date', description: 'From when on it is refused, for example `2027-01-31`.' },
-          requestsPerMinute: { type: 'integer', minimum: 1, description: 'How many requests it may make in a minute.' },
-          runningTurns: { type: 'integer', minimum: 1, description: 'How many turns of it may run at once.' },
+          expires: {
+            type: 'string',
+            format: 'date',
+            description: 'The first day on which the token is refused, for example `2027-01-31`.',
+          },
+          requestsPerMinute: { type: 'integer', minimum: 1, description: 'Maximum requests per minute.' },
+          runningTurns: { type: 'integer', minimum: 1, description: 'Maximum turns running at the same time.' },
         },
         required: ['name', 'project'],
         additionalProperties: false,
@@ -67,5 +71,5 @@ export const configSchema = {
 
 export type BearerConfig = Infer<typeof configSchema>;
 
-/** A token that stands in the configuration. */
+/** A token defined in the configuration. */
 export type ConfiguredToken = BearerConfig['tokens'][number];

@@ -3,12 +3,12 @@ import { BearerTokens } from './bearer-tokens.js';
 import { checkConfig } from './check-config.js';
 import { tokenCommand } from './commands/index.js';
 import { configSchema } from './config.js';
-import { TokenBook } from './token-book.js';
+import { TokenRegistry } from './registry/token-registry.js';
 
 export default definePlugin({
   name: '@plugboard/auth-bearer',
   apiVersion: 1,
-  summary: 'Tells callers by their API tokens, and issues and revokes these',
+  summary: 'Identifies callers by API token',
   configSchema,
   credentials: { patterns: [/svc[pae]_[0-9A-Za-z]{38}/] },
   check: checkConfig,
@@ -16,8 +16,8 @@ export default definePlugin({
     const path = resolvePath(config.tokensFile);
     const tokens = new BearerTokens({ config, path, projects: entries('projects'), clock, log });
     contribute(AuthProviders, tokens.provider);
-    const book = new TokenBook({ path, config, projects: entries('projects'), agents: entries('agents'), clock, ids });
-    contribute(Commands, tokenCommand(book), 'token');
+    const registry = new TokenRegistry({ path, config, projects: entries('projects'), agents: entries('agents'), clock, ids });
+    contribute(Commands, tokenCommand(registry), 'token');
     return tokens;
   },
 });

@@ -2,16 +2,16 @@ import { DEFAULT_SCOPES } from '@plugboard/kernel';
 import { ManualClock, SequentialIds } from '@plugboard/kernel/testing';
 import { assert, property, string } from 'fast-check';
 import t from 'tap';
-import { BearerProvider } from '../src/bearer-provider.js';
-import { digestOf, sameDigest } from '../src/digest.js';
-import { configuredToken, type KnownToken, knownToken } from '../src/known-token.js';
-import { newToken } from '../src/token-format.js';
-import { record, TOKEN } from './issued.js';
+import { BearerProvider } from '../src/provider/bearer-provider.js';
+import { digestOf, digestsEqual } from '../src/tokens/digest.js';
+import { configuredToken, issuedToken, type KnownToken } from '../src/tokens/known-token.js';
+import { newToken } from '../src/tokens/token-format.js';
+import { record, TOKEN } from './token-fixtures.js';
 
 const clock = new ManualClock(Date.UTC(2026, 5, 1));
 const PLAIN = 'hand-written-secret';
 
-/** A provider over these tokens. `asked` is what the table was looked up by, `used` whom it let in. */
+/** A provider over these tokens. `asked` are the digests looked up, `used` the ids of accepted tokens. */
 function provider(...tokens: readonly KnownToken[]) {
   const asked: string[] = [];
   const used: string[] = [];
@@ -23,9 +23,9 @@ function provider(...tokens: readonly KnownToken[]) {
   return { ask: (text: string) => bearer.authenticate({ bearer: text }), asked, used };
 }
 
-const issued = (fields = {}, projects = ['default', 'acme']) => knownToken(record(fields), new Set(projects));
+const issued = (fields = {}, projects = ['default', 'acme']) => issuedToken(record(fields), new Set(projects));
 
-t.test('a token stands for its project, with its rights and limits', async (t) => {
+t.test('identifies the caller with project, scopes, agents and limits', async (t) => {
   const { ask, used } = provider(
     issued({ agents: ['billing'], requestsPerMinute: 60, runningTurns: 4, expiresAt: '2026-06-01T00:00:00.001Z' }),
     configuredToken({ name: 'ops', project: 'default', token: PLAIN }),
@@ -45,7 +45,7 @@ t.test('a token stands for its project, with its rights and limits', async (t) =
   t.same(used, ['tok_0000000000000001', tokenId]);
 });
 
-t.test('what begins with svc and is no token is refused before any look-up', async (t) => {
+t.test('refuses a malformed token without a look-up', async (t) => {
   const { ask, asked } = provider(issued());
   for (const [value, refused] of [
     [TOKEN.slice(0, -1), 'a malformed token'],
@@ -60,7 +60,7 @@ t.test('what begins with svc and is no token is refused before any look-up', asy
   t.same(asked, []);
 });
 
-t.test('what is unknown is refused where it has our form, and left to other providers where it has not', async (t) => {
+t.test('refuses an unknown issued token and leaves other values to other providers', async (t) => {
   const { ask, used } = provider(issued());
   t.same(ask(newToken('p', new SequentialIds())), { refused: 'an unknown token' });
   for (const value of [
@@ -76,12 +76,12 @@ t.test('what is unknown is refused where it has our form, and left to other prov
   t.same(used, []);
 });
 
-t.test('a token that is revoked, expired, or of a project that is gone is refused', async (t) => {
+t.test('refuses a token that is revoked, expired or of an unknown project', async (t) => {
   const refusal = (...known: readonly KnownToken[]) => provider(...known).ask(TOKEN);
   t.same(refusal(issued({ revokedAt: '2026-05-01T00:00:00.000Z' })), { refused: 'the token tok_0000000000000001 is revoked' });
   t.same(refusal(issued({ expiresAt: '2026-06-01T00:00:00.000Z' })), { refused: 'the token tok_0000000000000001 has expired' });
   t.same(refusal(issued({}, ['default'])), {
-    refused: 'the token tok_0000000000000001 is of project "acme", which is not in the configuration',
+    refused: 'the token tok_0000000000000001 belongs to the project "acme", which is not in the configuration',
   });
   t.match(refusal(configuredToken({ name: 'old', project: 'acme', token: TOKEN, expires: '2026-06-01' })), {
     refused: /^the token cfg_[0-9a-f]{12} has expired$/,
@@ -91,7 +91,7 @@ t.test('a token that is revoked, expired, or of a project that is gone is refuse
   });
 });
 
-t.test('S-05 whatever a caller writes, the table sees 64 hexadecimal digits', async (t) => {
+t.test('S-05 looks up nothing but 64 hexadecimal digits', async (t) => {
   const { ask, asked } = provider(issued());
   assert(
     property(string({ unit: 'binary', maxLength: 600 }), (text) => void ask(text)),
@@ -109,11 +109,13 @@ t.test('S-05 whatever a caller writes, the table sees 64 hexadecimal digits', as
   );
 });
 
-t.test('S-31 between the look-up and the answer stands a comparison of the whole digests', async (t) => {
+t.test('S-31 compares the whole digests after the look-up, in constant time', async (t) => {
   const nearly = digestOf(TOKEN).replace(/.$/, (last) => (last === '0' ? '1' : '0'));
-  const careless = new BearerProvider({ find: () => ({ ...issued(), sha256: nearly }) }, clock, () => t.fail('nobody is let in'));
-  t.same(careless.authenticate({ bearer: TOKEN }), { refused: 'an unknown token' }, 'whatever the table finds');
-  t.equal(careless.authenticate({ bearer: PLAIN }), undefined);
-  t.equal(sameDigest(nearly, nearly), true);
-  t.equal(sameDigest(nearly, nearly.slice(1)), false);
+  const unchecked = new BearerProvider({ find: () => ({ ...issued(), sha256: nearly }) }, clock, () =>
+    t.fail('accepted a token'),
+  );
+  t.same(unchecked.authenticate({ bearer: TOKEN }), { refused: 'an unknown token' }, 'whatever the look-up finds');
+  t.equal(unchecked.authenticate({ bearer: PLAIN }), undefined);
+  t.equal(digestsEqual(nearly, nearly), true);
+  t.equal(digestsEqual(nearly, nearly.slice(1)), false);
 });

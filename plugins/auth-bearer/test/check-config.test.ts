@@ -2,9 +2,9 @@ import { chmodSync } from 'node:fs';
 import { join } from 'node:path';
 import { checkOptions } from '@plugboard/kernel/testing';
 import t, { type Test } from 'tap';
-import { digestOf } from '../src/digest.js';
 import plugin from '../src/index.js';
-import { fileOf, record, TOKEN } from './issued.js';
+import { digestOf } from '../src/tokens/digest.js';
+import { fileOf, record, TOKEN } from './token-fixtures.js';
 
 const SECRET = 'a-secret-of-some-length';
 const good = { name: 'ci', project: 'acme', token: SECRET };
@@ -15,7 +15,7 @@ function faults(t: Test, ...tokens: readonly object[]): readonly string[] {
 
 const around = { entries: (section: string) => ({ projects: ['acme'], agents: ['billing'] })[section] ?? [] };
 
-t.test('takes tokens of a known project, as they are or as SHA-256', async (t) => {
+t.test('accepts plain and hashed tokens of known projects', async (t) => {
   t.same(
     faults(
       t,
@@ -27,16 +27,13 @@ t.test('takes tokens of a known project, as they are or as SHA-256', async (t) =
   );
 });
 
-t.test('refuses tokens that are wrong by themselves, and repeats no secret', async (t) => {
+t.test('refuses invalid tokens without quoting a secret', async (t) => {
   for (const [token, message] of [
     [{ ...good, token: '' }, 'tokens[0].token: the secret is blank; a token has 16 to 512 characters'],
     [{ ...good, token: '   ' }, 'tokens[0].token: the secret is blank; a token has 16 to 512 characters'],
-    [
-      { ...good, token: undefined },
-      'tokens[0]: it has no secret: give it "token", or "sha256" as "plugboard token hash" prints it',
-    ],
-    [{ ...good, sha256: digestOf(SECRET) }, 'tokens[0]: it has both "sha256" and "token"; keep one of them'],
-    [{ ...good, token: 'too-short' }, /^tokens\[0\]\.token: a token has at least 16 characters, and this one 9/],
+    [{ ...good, token: undefined }, 'tokens[0]: the secret is missing: add "token", or "sha256" from "plugboard token hash"'],
+    [{ ...good, sha256: digestOf(SECRET) }, 'tokens[0]: has both "sha256" and "token"; remove one of them'],
+    [{ ...good, token: 'too-short' }, /^tokens\[0\]\.token: a token needs at least 16 characters, this one has 9/],
     [{ ...good, token: `${TOKEN.slice(0, -1)}x` }, /^tokens\[0\]\.token: a token with a wrong checksum/],
     [{ ...good, token: undefined, sha256: SECRET }, /^tokens\[0\]\.sha256: /],
     [{ ...good, project: undefined }, /^tokens\[0\]: the option "project" is missing/],
@@ -56,23 +53,23 @@ t.test('refuses tokens that are wrong by themselves, and repeats no secret', asy
   }
 });
 
-t.test('refuses two tokens of one name, and one secret under two names', async (t) => {
+t.test('refuses duplicate names and duplicate secrets', async (t) => {
   t.same(faults(t, good, { ...good, token: `${SECRET}-2` }), [
-    'tokens[1].name: another token is called "ci" too; logs could not tell them apart',
+    'tokens[1].name: the name "ci" is used twice; logs could not tell the tokens apart',
   ]);
   t.same(faults(t, good, { name: 'other', project: 'acme', sha256: digestOf(SECRET) }), [
-    'tokens[1]: it is the same token as "ci"; every name needs a secret of its own',
+    'tokens[1]: the same secret as "ci"; each name needs a secret of its own',
   ]);
-  t.same(faults(t, { ...good, token: '' }, { ...good, name: 'x', token: '' }).length, 2, 'two blank ones are not the same one');
+  t.same(faults(t, { ...good, token: '' }, { ...good, name: 'x', token: '' }).length, 2, 'two blank secrets are not duplicates');
 });
 
-t.test('refuses a tokens file that is damaged, or open to other users', async (t) => {
+t.test('refuses a tokens file that is damaged or accessible to other users', async (t) => {
   const path = join(t.testdir({ 'tokens.json': fileOf(record()) }), 'tokens.json');
   chmodSync(path, 0o640);
-  t.same(faults(t), [`tokensFile: the tokens file ${path} is open to other users (mode 640); run: chmod 600 ${path}`]);
+  t.same(faults(t), [`tokensFile: the tokens file ${path} is accessible to other users (mode 640): run chmod 600 ${path}`]);
   chmodSync(path, 0o600);
   t.same(faults(t), []);
   const damaged = join(t.testdir({ 'tokens.json': '{' }), 'tokens.json');
   chmodSync(damaged, 0o600);
-  t.match(faults(t), [/^tokensFile: the tokens file .* is damaged: it is no JSON/]);
+  t.match(faults(t), [/^tokensFile: the tokens file .* is damaged: it is not JSON/]);
 });

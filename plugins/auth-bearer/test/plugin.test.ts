@@ -2,7 +2,7 @@ import { pluginContract } from '@plugboard/kernel/testing';
 import t from 'tap';
 import plugin from '../src/index.js';
 
-t.test('keeps to the contract of plugins', async (t) => {
+t.test('fulfils the plugin contract', async (t) => {
   const options = {
     packageDir: new URL('..', import.meta.url),
     entry: 'auth.bearer',

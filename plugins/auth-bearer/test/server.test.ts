@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { type CommandArguments, type CommandFamily, Commands } from '@plugboard/kernel';
 import { ManualClock, type StartedServer, type StartServerOptions, startServer } from '@plugboard/kernel/testing';
 import t, { type Test } from 'tap';
-import { writeAtomically } from '../src/atomic-write.js';
-import { usesFile } from '../src/last-use.js';
-import { fileOf, record, TOKEN } from './issued.js';
+import { writeAtomically } from '../src/files/atomic-write.js';
+import { lastUseFile } from '../src/files/last-use.js';
+import { fileOf, record, TOKEN } from './token-fixtures.js';
 
 const YAML = `
 transports: { http: { port: 0 }, models: {} }
@@ -17,7 +17,7 @@ projects: { acme: {} }
 `;
 const OPS_TOKEN = 'canary-token-of-the-operators';
 
-/** A whole server with a clock that stands still, and its tokens as `plugboard token` would change them. */
+/** A whole server with a manual clock. `run` runs `plugboard token`. */
 async function serve(t: Test, { files = {}, ...options }: StartServerOptions = {}) {
   const clock = new ManualClock();
   const server = await startServer(YAML, { clock, env: { OPS_TOKEN }, files, ...options });
@@ -37,7 +37,7 @@ async function serve(t: Test, { files = {}, ...options }: StartServerOptions = {
   return { server, clock, path, run, status: (...tokens: readonly string[]) => statusOf(server, ...tokens) };
 }
 
-/** The status of a request with these credentials, and the rest of what the caller is told. */
+/** Sends a request with these Authorization headers and returns the response without what differs each time. */
 async function ask({ url }: StartedServer, ...authorization: readonly string[]) {
   const { promise, resolve, reject } = Promise.withResolvers<{ status?: number | undefined; headers: object; body: string }>();
   const asked = request(
@@ -62,29 +62,26 @@ async function statusOf(server: StartedServer, ...tokens: readonly string[]) {
   return (await ask(server, ...tokens.map((token) => `Bearer ${token}`))).status;
 }
 
-/** Ten seconds of the server's clock. What falls due sets its timer again when it is done, and is waited for. */
-async function tenSeconds(clock: ManualClock, isSo: () => Promise<boolean>): Promise<boolean> {
+/** Advances the clock by up to ten seconds until the condition holds. Waits for each timer's work. */
+async function withinTenSeconds(clock: ManualClock, condition: () => Promise<boolean>): Promise<boolean> {
   for (let second = 0; second < 10; second++) {
     const { pending } = clock;
     clock.advance(1_000);
     while (clock.pending < pending) await new Promise(setImmediate);
-    if (await isSo()) return true;
+    if (await condition()) return true;
   }
   return false;
 }
 
-t.test(
-  'S-12 a token works within ten seconds of being made, and not ten seconds after being revoked, without a restart',
-  async (t) => {
-    const { run, status, clock } = await serve(t);
-    const token = await run('create', { project: 'acme', name: 'ci' });
-    t.ok(await tenSeconds(clock, async () => (await status(token)) === 200));
-    await run('revoke', {}, 'ci');
-    t.ok(await tenSeconds(clock, async () => (await status(token)) === 401));
-  },
-);
+t.test('S-12 accepts a new token and refuses a revoked one within ten seconds, without a restart', async (t) => {
+  const { run, status, clock } = await serve(t);
+  const token = await run('create', { project: 'acme', name: 'ci' });
+  t.ok(await withinTenSeconds(clock, async () => (await status(token)) === 200));
+  await run('revoke', {}, 'ci');
+  t.ok(await withinTenSeconds(clock, async () => (await status(token)) === 401));
+});
 
-t.test('a token reaches what its project has', async (t) => {
+t.test('limits a token to the agents of its project', async (t) => {
   const { server, run } = await serve(t);
   const token = await run('create', { project: 'acme', name: 'ci' });
   await server.server.reload();
@@ -96,7 +93,7 @@ t.test('a token reaches what its project has', async (t) => {
   t.same(await names(OPS_TOKEN), ['mine', 'other', 'fast']);
 });
 
-t.test('a token expires, and a rotated one ends with its grace', async (t) => {
+t.test('refuses an expired token, and a rotated one after its grace period', async (t) => {
   const { server, run, status, clock } = await serve(t);
   const old = await run('create', { project: 'acme', name: 'ci', expires: '2h' });
   const renewed = await run('rotate', { grace: '1h' }, 'ci');
@@ -108,7 +105,7 @@ t.test('a token expires, and a rotated one ends with its grace', async (t) => {
   t.same([await status(old), await status(renewed)], [401, 401]);
 });
 
-t.test('C-141 whatever is wrong with a credential, the caller is told the same', async (t) => {
+t.test('C-141 answers every invalid credential alike', async (t) => {
   const { server, run, clock } = await serve(t);
   const good = await run('create', { project: 'acme', name: 'good' });
   const expired = await run('create', { project: 'acme', name: 'expired', expires: '1s' });
@@ -146,7 +143,7 @@ t.test('C-141 whatever is wrong with a credential, the caller is told the same',
   t.equal(await statusOf(server, good), 200);
 });
 
-t.test('S-28 no token appears in a log, an answer or a file', async (t) => {
+t.test('S-28 shows no token in a log, an answer or a file', async (t) => {
   const { server, run, path, clock } = await serve(t);
   const token = await run('create', { project: 'acme', name: 'ci' });
   await server.server.reload();
@@ -156,11 +153,11 @@ t.test('S-28 no token appears in a log, an answer or a file', async (t) => {
   }
   clock.advance(60_000);
   await server.server.stop();
-  const everything = JSON.stringify([answers, server.logs, readFileSync(path, 'utf8'), readFileSync(usesFile(path), 'utf8')]);
+  const everything = JSON.stringify([answers, server.logs, readFileSync(path, 'utf8'), readFileSync(lastUseFile(path), 'utf8')]);
   for (const secret of [token, token.slice(5, 30), OPS_TOKEN, 'canary']) t.notMatch(everything, secret);
 });
 
-t.test('the first use of a token is audited once, and when it was last used is kept', async (t) => {
+t.test('audits the first use of a token and records the last', async (t) => {
   const { server, run, status, clock, path } = await serve(t);
   const token = await run('create', { project: 'acme', name: 'ci' });
   await server.server.reload();
@@ -179,10 +176,10 @@ t.test('the first use of a token is audited once, and when it was last used is k
   await server.server.stop();
   const { tokens } = JSON.parse(await run('list', { json: '' }));
   t.match(tokens, [{ name: 'ops' }, { name: 'ci', lastUsedAt: '2026-01-01T00:00:05.000Z' }]);
-  t.equal(statSync(usesFile(path)).mode & 0o777, 0o600);
+  t.equal(statSync(lastUseFile(path)).mode & 0o777, 0o600);
 });
 
-t.test('S-13 a secret that is blank, or whose variable is missing, keeps the server from starting, and is named', async (t) => {
+t.test('S-13 does not start with a blank secret or a missing variable, and names it', async (t) => {
   for (const [env, message] of [
     [{ OPS_TOKEN: '' }, /auth\.bearer\.tokens\[0\]\.token: the secret is blank/],
     [{ OPS_TOKEN: '  ' }, /auth\.bearer\.tokens\[0\]\.token: the secret is blank/],
@@ -192,15 +189,15 @@ t.test('S-13 a secret that is blank, or whose variable is missing, keeps the ser
   }
 });
 
-t.test('a damaged tokens file keeps the server from starting', async (t) => {
+t.test('does not start with a tokens file that is accessible to other users', async (t) => {
   const files = { 'data/tokens.json': fileOf(record()) };
   await t.rejects(startServer(YAML, { env: { OPS_TOKEN }, files }), {
     name: 'ConfigError',
-    message: /auth\.bearer\.tokensFile: the tokens file .* is open to other users \(mode 644\); run: chmod 600/,
+    message: /auth\.bearer\.tokensFile: the tokens file .* is accessible to other users \(mode 644\): run chmod 600/,
   });
 });
 
-t.test('an issued token whose project is not in the configuration any more is refused', async (t) => {
+t.test('refuses a token whose project was removed from the configuration', async (t) => {
   const { server, path, status } = await serve(t);
   await writeAtomically(path, fileOf(record({ project: 'gone' })));
   await server.server.reload();
@@ -209,12 +206,12 @@ t.test('an issued token whose project is not in the configuration any more is re
   t.match(
     server.logs.find(({ msg }) => msg === 'request'),
     {
-      refused: 'the token tok_0000000000000001 is of project "gone", which is not in the configuration',
+      refused: 'the token tok_0000000000000001 belongs to the project "gone", which is not in the configuration',
     },
   );
 });
 
-t.test('a token that stands in the file and in the configuration can still be revoked', async (t) => {
+t.test('refuses a revoked token that is also in the configuration', async (t) => {
   const { server, path, status } = await serve(t, { env: { OPS_TOKEN: TOKEN } });
   t.equal(await status(TOKEN), 200);
   await writeAtomically(path, fileOf(record({ revokedAt: '2026-01-01T00:00:00.000Z' })));

@@ -3,18 +3,18 @@ import { join } from 'node:path';
 import { type CommandArguments, type CommandFamily, Commands } from '@plugboard/kernel';
 import { ManualClock, SequentialIds, testContext } from '@plugboard/kernel/testing';
 import t, { type Test } from 'tap';
-import { writeAtomically } from '../src/atomic-write.js';
-import { digestOf } from '../src/digest.js';
+import { writeAtomically } from '../src/files/atomic-write.js';
+import { lastUseFile } from '../src/files/last-use.js';
 import plugin from '../src/index.js';
-import { usesFile } from '../src/last-use.js';
-import type { TokenRecord } from '../src/token-record.js';
-import { TOKEN } from './issued.js';
+import { digestOf } from '../src/tokens/digest.js';
+import type { TokenRecord } from '../src/tokens/token-record.js';
+import { TOKEN } from './token-fixtures.js';
 
 const DAY = 86_400_000;
 const CONFIGURED = { name: 'ops', project: 'default', token: 'hand-written-secret', expires: '2027-01-31' };
 
-/** `plugboard token …` over an empty folder. */
-function desk(t: Test) {
+/** Runs `plugboard token …` in an empty folder. */
+function tokenCommand(t: Test) {
   const folder = t.testdir({});
   const clock = new ManualClock();
   const ctx = testContext(plugin, {
@@ -27,7 +27,7 @@ function desk(t: Test) {
   const family = ctx.contributed(Commands, 'token') as CommandFamily;
   const path = join(folder, 'data/tokens.json');
 
-  /** Runs an action. A word without `--` before it is a positional; a switch is an option with an empty text. */
+  /** Runs an action. A switch is an option with an empty text. */
   async function run(
     action: string,
     options: Readonly<Record<string, string>> = {},
@@ -53,8 +53,8 @@ function desk(t: Test) {
   return { run, create, records, clock, path };
 }
 
-t.test('create prints the token alone, and what it is for beside it', async (t) => {
-  const { create, records, path } = desk(t);
+t.test('create prints the token alone on standard output and notes beside it', async (t) => {
+  const { create, records, path } = tokenCommand(t);
   const { out, notes } = await create({
     scopes: 'chat, models:read',
     agents: 'billing,billing',
@@ -66,9 +66,9 @@ t.test('create prints the token alone, and what it is for beside it', async (t) 
   t.equal(
     notes,
     [
-      'This is token tok_0000000000000002 ("ci" of project acme). It is shown only now: keep it safe.',
-      'It allows chat, models:read, with no agents but billing; it expires at 2026-04-01T00:00:00.000Z.',
-      'A running server knows it within 10 seconds.',
+      'This is token tok_0000000000000002 ("ci" of project acme). It is shown only once: store it safely.',
+      'Scopes: chat, models:read. Agents: billing. Expires: 2026-04-01T00:00:00.000Z.',
+      'A running server accepts it within 10 seconds.',
     ].join('\n'),
   );
   t.match(records(), [
@@ -87,76 +87,68 @@ t.test('create prints the token alone, and what it is for beside it', async (t) 
       expiresAt: '2026-04-01T00:00:00.000Z',
     },
   ]);
-  t.notMatch(readFileSync(path, 'utf8'), out, 'the token itself is kept nowhere');
+  t.notMatch(readFileSync(path, 'utf8'), out, 'the token itself is not stored');
   t.equal(statSync(path).mode & 0o777, 0o600);
 });
 
-t.test('create knows what to take where nothing is said, and prints JSON for programs', async (t) => {
-  const { create } = desk(t);
+t.test('create has defaults and prints JSON', async (t) => {
+  const { create } = tokenCommand(t);
   const { out, notes } = await create({ json: '' });
   const shown = JSON.parse(out);
   t.match(shown, { token: /^svcp_/, id: /^tok_/, scopes: ['chat', 'models:read', 'sessions:read', 'sessions:write'] });
   t.notOk('sha256' in shown || 'expiresAt' in shown || 'agents' in shown);
   t.equal(notes, '');
-  t.match((await create({ name: 'boss', scopes: 'admin' })).out, /^svca_/, 'a token for administrators is known by its prefix');
-  t.match((await create({ name: 'late', expires: '2026-01-02' })).notes, 'it expires at 2026-01-02T00:00:00.000Z.');
+  t.match((await create({ name: 'boss', scopes: 'admin' })).out, /^svca_/, 'an admin token has a prefix of its own');
+  t.match((await create({ name: 'late', expires: '2026-01-02' })).notes, 'Expires: 2026-01-02T00:00:00.000Z.');
 });
 
-t.test('create refuses what the configuration does not know, and what makes no sense', async (t) => {
-  const { create, records } = desk(t);
+t.test('create refuses unknown projects and agents, duplicates and invalid options', async (t) => {
+  const { create, records } = tokenCommand(t);
   await create();
   for (const [options, name, message] of [
-    [{ project: 'acne' }, 'CommandError', 'there is no project "acne" in the configuration, did you mean "acme"?'],
-    [
-      { name: 'x', agents: 'billing,clark' },
-      'CommandError',
-      'there is no agent "clark" in the configuration, did you mean "clerk"?',
-    ],
-    [{}, 'CommandError', /^there is a token tok_0000000000000002 \("ci" of project acme\) already; revoke or rotate it/],
-    [
-      { project: 'default', name: 'ops' },
-      'CommandError',
-      /^there is a token "ops" of project default in the configuration already/,
-    ],
+    [{ project: 'acne' }, 'CommandError', 'the configuration has no project "acne", did you mean "acme"?'],
+    [{ name: 'x', agents: 'billing,clark' }, 'CommandError', 'the configuration has no agent "clark", did you mean "clerk"?'],
+    [{}, 'CommandError', /^token tok_0000000000000002 \("ci" of project acme\) already exists; revoke or rotate it/],
+    [{ project: 'default', name: 'ops' }, 'CommandError', /^the configuration already has a token "ops" of project default/],
     [
       { name: 'x', scopes: 'chat,modles:read' },
       'UsageError',
-      '--scopes: there is no scope "modles:read", did you mean "models:read"?',
+      '--scopes: unknown scope "modles:read", did you mean "models:read"?',
     ],
-    [{ name: 'x', agents: 'billing,' }, 'UsageError', '--agents takes names with commas between them: a,b'],
+    [{ name: 'x', agents: 'billing,' }, 'UsageError', '--agents must be a comma-separated list such as a,b'],
     [
       { name: 'x', expires: 'soon' },
       'UsageError',
-      '--expires takes a duration such as 90d, or a date such as 2027-01-31, not "soon"',
+      '--expires must be a duration such as 90d or a date such as 2027-01-31, not "soon"',
     ],
-    [{ name: 'x', expires: '2026-99-01' }, 'UsageError', /^--expires takes a duration/],
-    [{ name: 'x', expires: '99999999999d' }, 'UsageError', /^--expires takes a duration/],
+    [{ name: 'x', expires: '2026-99-01' }, 'UsageError', /^--expires must be a duration/],
+    [{ name: 'x', expires: '99999999999d' }, 'UsageError', /^--expires must be a duration/],
     [{ name: 'x', expires: '2026-01-01' }, 'UsageError', '--expires: 2026-01-01 is not in the future'],
-    [{ name: 'x', 'running-turns': '0' }, 'UsageError', '--running-turns takes a whole number from 1 on, not "0"'],
-    [{ name: 'x'.repeat(65) }, 'UsageError', '--name takes 1 to 64 printable characters'],
-    [{ name: 'a\nb' }, 'UsageError', '--name takes 1 to 64 printable characters'],
+    [{ name: 'x', 'running-turns': '0' }, 'UsageError', '--running-turns must be a positive integer, not "0"'],
+    [{ name: 'x'.repeat(65) }, 'UsageError', '--name must have 1 to 64 printable characters'],
+    [{ name: 'a\nb' }, 'UsageError', '--name must have 1 to 64 printable characters'],
   ] as const) {
     await t.rejects(create(options as Record<string, string>), { name, message });
   }
-  t.equal(records().length, 1, 'nothing of it was written');
+  t.equal(records().length, 1, 'nothing was written');
   await create({ project: 'other' });
   t.equal(records().length, 2, 'another project may have a token of the same name');
 });
 
-t.test('list shows what there is and how it stands, without anything that could be tried', async (t) => {
-  const { run, create, clock, path } = desk(t);
+t.test('list shows tokens and their status without secrets', async (t) => {
+  const { run, create, clock, path } = tokenCommand(t);
   const [first, second] = [(await create()).out, (await create({ name: 'short', project: 'other', expires: '1d' })).out];
   await run('revoke', {}, ['ci']);
-  await writeAtomically(usesFile(path), '{"tok_0000000000000002":"2026-01-01T00:00:30.000Z"}');
+  await writeAtomically(lastUseFile(path), '{"tok_0000000000000002":"2026-01-01T00:00:30.000Z"}');
   clock.advance(DAY);
   const { out } = await run('list');
   t.equal(
     out,
     [
-      'ID                    PROJECT  NAME   TOKEN                 STATUS   EXPIRES           LAST USED',
-      `cfg_${digestOf(CONFIGURED.token).slice(0, 12)}      default  ops    in the configuration  active   2027-01-31 00:00  never`,
-      `tok_0000000000000002  acme     ci     ${first.slice(0, 9)}…${first.slice(-4)}        revoked  never             2026-01-01 00:00`,
-      `tok_0000000000000004  other    short  ${second.slice(0, 9)}…${second.slice(-4)}        expired  2026-01-02 00:00  never`,
+      'ID                    PROJECT  NAME   TOKEN            STATUS   EXPIRES           LAST USED',
+      `cfg_${digestOf(CONFIGURED.token).slice(0, 12)}      default  ops    (configuration)  active   2027-01-31 00:00  never`,
+      `tok_0000000000000002  acme     ci     ${first.slice(0, 9)}…${first.slice(-4)}   revoked  never             2026-01-01 00:00`,
+      `tok_0000000000000004  other    short  ${second.slice(0, 9)}…${second.slice(-4)}   expired  2026-01-02 00:00  never`,
     ].join('\n'),
   );
   const { tokens } = JSON.parse((await run('list', { json: '', project: 'acme' })).out);
@@ -164,38 +156,38 @@ t.test('list shows what there is and how it stands, without anything that could 
   const all = (await run('list', { json: '' })).out;
   for (const secret of [first, second, CONFIGURED.token, digestOf(first), digestOf(CONFIGURED.token)])
     t.notMatch(all + out, secret);
-  t.match((await run('list', { project: 'nobody' })).out, /^There are no tokens/);
+  t.match((await run('list', { project: 'unknown' })).out, /^There are no tokens/);
 });
 
-t.test('revoke takes an id, or the name of an active token, and can be repeated', async (t) => {
-  const { run, create, records, clock } = desk(t);
+t.test('revoke accepts an id or the name of an active token, and can be repeated', async (t) => {
+  const { run, create, records, clock } = tokenCommand(t);
   await create();
   await create({ project: 'other' });
   await t.rejects(run('revoke', {}, ['ci']), {
     name: 'CommandError',
     message:
-      /^there are several tokens "ci": tok_0000000000000002 \(svcp_.*, project acme, since .*\), tok_0000000000000004 .*; say which, by its id$/,
+      /^several active tokens are named "ci": tok_0000000000000002 \(svcp_.*, project acme, created .*\), tok_0000000000000004 .*\. Use the id$/,
   });
   t.equal(
     (await run('revoke', { project: 'other' }, ['ci'])).out,
-    'token tok_0000000000000004 ("ci" of project other) is revoked since 2026-01-01T00:00:00.000Z. A running server refuses it within 10 seconds.',
+    'token tok_0000000000000004 ("ci" of project other) was revoked at 2026-01-01T00:00:00.000Z. A running server refuses it within 10 seconds.',
   );
   await run('revoke', {}, ['ci']);
   t.match(records(), [{ revokedAt: '2026-01-01T00:00:00.000Z', revokedBy: /./ }, { revokedAt: /./ }]);
   await t.rejects(run('revoke', {}, ['ci']), { message: /^there is no active token "ci"/ });
   clock.advance(DAY);
-  t.match((await run('revoke', {}, ['tok_0000000000000002'])).out, 'is revoked since 2026-01-01T00:00:00.000Z', 'the time stays');
+  t.match((await run('revoke', {}, ['tok_0000000000000002'])).out, 'was revoked at 2026-01-01T00:00:00.000Z', 'the time is kept');
 });
 
-t.test('rotate makes a token of the same rights, and the old one ends after the time of grace', async (t) => {
-  const { run, create, records, clock } = desk(t);
+t.test('rotate creates a token with the same rights; the old one expires after the grace period', async (t) => {
+  const { run, create, records, clock } = tokenCommand(t);
   await create({ scopes: 'chat', agents: 'billing', expires: '30d', 'running-turns': '2' });
   clock.advance(10 * DAY);
   const { out, notes } = await run('rotate', { grace: '2h' }, ['ci']);
-  t.match(notes, 'The old one, tok_0000000000000002, is taken for 2h more at most.');
-  const [old, heir] = records();
+  t.match(notes, 'The old token tok_0000000000000002 stays valid for at most 2h.');
+  const [old, successor] = records();
   t.match(old, { id: 'tok_0000000000000002', expiresAt: '2026-01-11T02:00:00.000Z' });
-  t.match(heir, {
+  t.match(successor, {
     id: 'tok_0000000000000004',
     project: 'acme',
     name: 'ci',
@@ -208,14 +200,14 @@ t.test('rotate makes a token of the same rights, and the old one ends after the 
     replaces: 'tok_0000000000000002',
   });
   await t.rejects(run('rotate', {}, ['tok_0000000000000002']), {
-    message: /was rotated already; rotate its successor, tok_0000000000000004$/,
+    message: /was already rotated; rotate its successor tok_0000000000000004$/,
   });
   clock.advance(DAY);
   await t.rejects(run('rotate', {}, ['tok_0000000000000002']), { message: /is expired; create a new one$/ });
 });
 
-t.test('rotate gives a day of grace where nothing is said, but no longer life than the old one had', async (t) => {
-  const { run, create, records, clock } = desk(t);
+t.test('rotate grants a day of grace by default, but never extends the old token', async (t) => {
+  const { run, create, records, clock } = tokenCommand(t);
   await create();
   const json = JSON.parse((await run('rotate', { json: '' }, ['ci'])).out);
   t.match(json, { token: /^svcp_/, replaces: 'tok_0000000000000002' });
@@ -231,27 +223,27 @@ t.test('rotate gives a day of grace where nothing is said, but no longer life th
   });
 });
 
-t.test('hash prints what stands in the configuration as sha256', async (t) => {
-  const { run } = desk(t);
+t.test('hash prints the SHA-256 for the configuration', async (t) => {
+  const { run } = tokenCommand(t);
   t.equal((await run('hash', {}, [], ['a-secret', '-of-mine\n'])).out, digestOf('a-secret-of-mine'));
   t.equal((await run('hash', {}, [], [TOKEN])).out, digestOf(TOKEN));
   for (const [input, message] of [
     ['', /^the secret is blank/],
-    ['short\n', /^a token has at least 16/],
-    ['x'.repeat(5000), 'what stands on standard input is too long for a token'],
+    ['short\n', /^a token needs at least 16/],
+    ['x'.repeat(5000), 'the input is too long for a token'],
     ['ein-geheimnis-mit-ü\n', /ASCII/],
   ] as const) {
     await t.rejects(run('hash', {}, [], [input]), { name: 'CommandError', message });
   }
 });
 
-t.test('a file that cannot be used is told of, and left as it is', async (t) => {
-  const { run, path } = desk(t);
+t.test('reports an unusable file and does not change it', async (t) => {
+  const { run, path } = tokenCommand(t);
   await writeAtomically(path, '{');
   for (const action of ['create', 'list', 'revoke', 'rotate']) {
     await t.rejects(run(action, { project: 'acme', name: 'ci' }, ['ci']), {
       name: 'CommandError',
-      message: /is damaged: it is no JSON/,
+      message: /is damaged: it is not JSON/,
     });
   }
   t.equal(readFileSync(path, 'utf8'), '{');

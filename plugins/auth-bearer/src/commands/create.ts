@@ -1,32 +1,32 @@
 import type { CommandAction } from '@plugboard/kernel';
-import type { TokenBook } from '../token-book.js';
-import { listIn, readCount, readExpiry, readName, readScopes, whoever } from './read-options.js';
-import { showIssued } from './show-issued.js';
+import type { TokenRegistry } from '../registry/token-registry.js';
+import { printToken } from './print-token.js';
+import { currentUser, readCount, readExpiry, readList, readName, readScopes } from './read-options.js';
 
-export const create = (book: TokenBook): CommandAction => ({
-  summary: 'Makes a token, and prints it this one time',
+export const create = (registry: TokenRegistry): CommandAction => ({
+  summary: 'Creates a token and prints it once',
   options: {
-    project: { value: 'P', required: true, description: 'the project that it is a token of: default, or one under projects' },
-    name: { value: 'N', required: true, description: 'what people call it' },
-    scopes: { value: 'a,b', description: 'what it allows; left out: chat,models:read,sessions:read,sessions:write' },
-    agents: { value: 'a,b', description: 'the only agents that it reaches; left out: every agent that its project reaches' },
-    expires: { value: 'WHEN', description: 'after a time such as 90d, or on a date such as 2027-01-31; left out: never' },
-    'requests-per-minute': { value: 'N', description: 'how many requests it may make in a minute' },
-    'running-turns': { value: 'N', description: 'how many turns of it may run at once' },
-    json: { description: 'for programs' },
+    project: { value: 'P', required: true, description: 'its project: default, or one listed under projects' },
+    name: { value: 'N', required: true, description: 'its name in logs and lists' },
+    scopes: { value: 'a,b', description: 'its scopes; default: chat,models:read,sessions:read,sessions:write' },
+    agents: { value: 'a,b', description: 'the only agents it may use; default: all agents of its project' },
+    expires: { value: 'WHEN', description: 'its expiry: a duration such as 90d or a date such as 2027-01-31; default: never' },
+    'requests-per-minute': { value: 'N', description: 'maximum requests per minute' },
+    'running-turns': { value: 'N', description: 'maximum turns running at the same time' },
+    json: { description: 'print JSON' },
   },
   async run(args, terminal) {
-    const issued = await book.create({
+    const issued = await registry.create({
       project: args.text('project') ?? '',
       name: readName(args),
       scopes: readScopes(args),
-      agents: listIn(args, 'agents'),
-      expiresAt: readExpiry(args, book.clock),
+      agents: readList(args, 'agents'),
+      expiresAt: readExpiry(args, registry.clock),
       requestsPerMinute: readCount(args, 'requests-per-minute'),
       runningTurns: readCount(args, 'running-turns'),
-      by: whoever(),
+      by: currentUser(),
     });
-    showIssued(issued, args, terminal);
+    printToken(issued, args, terminal);
     return 0;
   },
 });

@@ -1,12 +1,12 @@
 import { type CommandAction, CommandError } from '@plugboard/kernel';
-import { digestOf } from '../digest.js';
-import { faultOfPlain } from '../plain-token.js';
+import { secretProblem } from '../tokens/configured-secret.js';
+import { digestOf } from '../tokens/digest.js';
 
-/** Bytes that are read: more than a token has. */
+/** Maximum size of the input in bytes: more than a token has. */
 const LIMIT = 4096;
 
 export const hash: CommandAction = {
-  summary: 'Reads a token on standard input, and prints its SHA-256 for the configuration',
+  summary: 'Prints the SHA-256 of the token on standard input, for the configuration',
   options: {},
   async run(_, terminal) {
     const pieces: Buffer[] = [];
@@ -14,14 +14,14 @@ export const hash: CommandAction = {
     for await (const piece of terminal.input) {
       const bytes = Buffer.from(piece as Uint8Array);
       size += bytes.length;
-      if (size > LIMIT) throw new CommandError('what stands on standard input is too long for a token');
+      if (size > LIMIT) throw new CommandError('the input is too long for a token');
       pieces.push(bytes);
     }
     const token = Buffer.concat(pieces)
       .toString('latin1')
       .replace(/\r?\n$/, '');
-    const fault = faultOfPlain(token);
-    if (fault !== undefined) throw new CommandError(fault);
+    const problem = secretProblem(token);
+    if (problem !== undefined) throw new CommandError(problem);
     terminal.print(digestOf(token));
     return 0;
   },

@@ -1,5 +1,5 @@
 import type { CommandFamily } from '@plugboard/kernel';
-import type { TokenBook } from '../token-book.js';
+import type { TokenRegistry } from '../registry/token-registry.js';
 import { create } from './create.js';
 import { hash } from './hash.js';
 import { list } from './list.js';
@@ -7,9 +7,9 @@ import { revoke } from './revoke.js';
 import { rotate } from './rotate.js';
 
 /** `plugboard token …`. */
-export function tokenCommand(book: TokenBook): CommandFamily {
+export function tokenCommand(registry: TokenRegistry): CommandFamily {
   return {
-    summary: 'Makes, lists, revokes and rotates API tokens',
-    actions: { create: create(book), list: list(book), revoke: revoke(book), rotate: rotate(book), hash },
+    summary: 'Creates, lists, rotates and revokes API tokens',
+    actions: { create: create(registry), list: list(registry), revoke: revoke(registry), rotate: rotate(registry), hash },
   };
 }

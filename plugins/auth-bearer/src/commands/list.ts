@@ -1,31 +1,39 @@
 import type { CommandAction } from '@plugboard/kernel';
-import type { ListedToken } from '../list-tokens.js';
-import type { TokenBook } from '../token-book.js';
+import type { ListedToken } from '../registry/list-tokens.js';
+import type { TokenRegistry } from '../registry/token-registry.js';
 
 const HEADINGS = ['ID', 'PROJECT', 'NAME', 'TOKEN', 'STATUS', 'EXPIRES', 'LAST USED'];
 
-export const list = (book: TokenBook): CommandAction => ({
-  summary: 'Shows which tokens there are; never the tokens themselves',
-  options: { project: { value: 'P', description: 'only those of one project' }, json: { description: 'for programs' } },
+export const list = (registry: TokenRegistry): CommandAction => ({
+  summary: 'Lists tokens without their secrets',
+  options: { project: { value: 'P', description: 'only tokens of this project' }, json: { description: 'print JSON' } },
   async run(args, terminal) {
-    const tokens = await book.list(args.text('project'));
+    const tokens = await registry.list(args.text('project'));
     if (args.has('json')) terminal.print(JSON.stringify({ tokens }, undefined, 2));
-    else if (tokens.length === 0) terminal.print('There are no tokens. plugboard token create makes one.');
-    else terminal.print(columns([HEADINGS, ...tokens.map(row)]));
+    else if (tokens.length === 0) terminal.print('There are no tokens. Create one with "plugboard token create".');
+    else terminal.print(formatTable([HEADINGS, ...tokens.map(row)]));
     return 0;
   },
 });
 
 function row({ id, project, name, hint, status, expiresAt, lastUsedAt }: ListedToken): readonly string[] {
-  return [id, project, name, hint ?? 'in the configuration', status, minute(expiresAt) ?? 'never', minute(lastUsedAt) ?? 'never'];
+  return [
+    id,
+    project,
+    name,
+    hint ?? '(configuration)',
+    status,
+    formatMinute(expiresAt) ?? 'never',
+    formatMinute(lastUsedAt) ?? 'never',
+  ];
 }
 
 /** `2027-01-31 00:00`, in UTC. */
-function minute(time: string | undefined): string | undefined {
+function formatMinute(time: string | undefined): string | undefined {
   return time?.slice(0, 16).replace('T', ' ');
 }
 
-function columns(rows: readonly (readonly string[])[]): string {
+function formatTable(rows: readonly (readonly string[])[]): string {
   const widths = HEADINGS.map((_, column) => Math.max(...rows.map((cells) => cells[column]?.length ?? 0)));
   return rows
     .map((cells) =>

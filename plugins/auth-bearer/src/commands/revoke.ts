@@ -1,15 +1,17 @@
 import type { CommandAction } from '@plugboard/kernel';
-import { titleOf } from '../pick-token.js';
-import type { TokenBook } from '../token-book.js';
-import { whoever } from './read-options.js';
+import { describeToken } from '../registry/select-token.js';
+import type { TokenRegistry } from '../registry/token-registry.js';
+import { currentUser } from './read-options.js';
 
-export const revoke = (book: TokenBook): CommandAction => ({
-  summary: 'Makes servers refuse a token from now on',
+export const revoke = (registry: TokenRegistry): CommandAction => ({
+  summary: 'Revokes a token',
   positionals: ['ID|NAME'],
-  options: { project: { value: 'P', description: 'whose token it is, where several projects have one of that name' } },
+  options: { project: { value: 'P', description: 'its project, if several projects have a token of that name' } },
   async run(args, terminal) {
-    const revoked = await book.revoke(args.positionals[0] ?? '', { by: whoever(), project: args.text('project') });
-    terminal.print(`${titleOf(revoked)} is revoked since ${revoked.revokedAt}. A running server refuses it within 10 seconds.`);
+    const revoked = await registry.revoke(args.positionals[0] ?? '', { by: currentUser(), project: args.text('project') });
+    terminal.print(
+      `${describeToken(revoked)} was revoked at ${revoked.revokedAt}. A running server refuses it within 10 seconds.`,
+    );
     return 0;
   },
 });

@@ -1,39 +1,39 @@
 import { type CommandAction, parseDuration, UsageError } from '@plugboard/kernel';
-import type { TokenBook } from '../token-book.js';
-import { readExpiry, whoever } from './read-options.js';
-import { showIssued } from './show-issued.js';
+import type { TokenRegistry } from '../registry/token-registry.js';
+import { printToken } from './print-token.js';
+import { currentUser, readExpiry } from './read-options.js';
 
 const GRACE = '24h';
 
-export const rotate = (book: TokenBook): CommandAction => ({
-  summary: 'Makes a token of the same name and rights in the place of another, and prints it this one time',
+export const rotate = (registry: TokenRegistry): CommandAction => ({
+  summary: 'Replaces a token by a new one with the same rights, and prints it once',
   positionals: ['ID|NAME'],
   options: {
     grace: {
       value: 'TIME',
-      description: `how long the old one is taken beside the new one, such as 1h, or 0s for not at all; left out: ${GRACE}`,
+      description: `how long the old token stays valid, such as 1h, or 0s; default: ${GRACE}`,
     },
     expires: {
       value: 'WHEN',
-      description: 'when the new one expires; left out: after as long a life as the old one was to have',
+      description: 'expiry of the new token; default: the lifetime of the old one',
     },
-    project: { value: 'P', description: 'whose token it is, where several projects have one of that name' },
-    json: { description: 'for programs' },
+    project: { value: 'P', description: 'its project, if several projects have a token of that name' },
+    json: { description: 'print JSON' },
   },
   async run(args, terminal) {
     const grace = args.text('grace') ?? GRACE;
-    const issued = await book.rotate(args.positionals[0] ?? '', {
-      grace: durationIn(grace),
-      expiresAt: readExpiry(args, book.clock),
+    const issued = await registry.rotate(args.positionals[0] ?? '', {
+      grace: readDuration(grace),
+      expiresAt: readExpiry(args, registry.clock),
       project: args.text('project'),
-      by: whoever(),
+      by: currentUser(),
     });
-    showIssued(issued, args, terminal, [`The old one, ${issued.record.replaces}, is taken for ${grace} more at most.`]);
+    printToken(issued, args, terminal, [`The old token ${issued.record.replaces} stays valid for at most ${grace}.`]);
     return 0;
   },
 });
 
-function durationIn(text: string): number {
+function readDuration(text: string): number {
   try {
     return parseDuration(text);
   } catch (error) {

@@ -1,45 +1,45 @@
 import { type Clock, CommandError, DEFAULT_PROJECT, type IdSource, type Scope, suggestion } from '@plugboard/kernel';
-import { writeAtomically } from './atomic-write.js';
-import type { BearerConfig } from './config.js';
-import { digestOf } from './digest.js';
-import { readUses, usesFile } from './last-use.js';
+import type { BearerConfig } from '../config.js';
+import { writeAtomically } from '../files/atomic-write.js';
+import { withFileLock } from '../files/file-lock.js';
+import { lastUseFile, readLastUses } from '../files/last-use.js';
+import { formatTokens, readTokens, TokenFileError } from '../files/token-file.js';
+import { digestOf } from '../tokens/digest.js';
+import { hintOf, newToken } from '../tokens/token-format.js';
+import { statusOf, type TokenRecord } from '../tokens/token-record.js';
 import { type ListedToken, listTokens } from './list-tokens.js';
-import { withLock } from './lock.js';
-import { activeNamed, pickToken, titleOf } from './pick-token.js';
-import { formatTokens, readTokens, TokenFileError } from './token-file.js';
-import { hintOf, newToken } from './token-format.js';
-import { statusOf, type TokenRecord } from './token-record.js';
+import { activeTokens, describeToken, selectToken } from './select-token.js';
 
-/** What a new token is to be. */
-export interface NewToken {
+/** A token to create. */
+export interface TokenRequest {
   readonly project: string;
   readonly name: string;
   readonly scopes: readonly Scope[];
   readonly agents?: readonly string[] | undefined;
-  /** Milliseconds since 1970. */
+  /** Milliseconds since the epoch. */
   readonly expiresAt?: number | undefined;
   readonly requestsPerMinute?: number | undefined;
   readonly runningTurns?: number | undefined;
-  /** Who asks for it. */
+  /** The user that runs the command. */
   readonly by: string;
 }
 
 export interface Rotation {
-  /** Milliseconds for which the old token is taken beside the new one. */
+  /** Milliseconds for which the old token stays valid. */
   readonly grace: number;
-  /** When the new one expires; after as long a life as the old one was to have where it is absent. */
+  /** When the new token expires. Absent: it gets the lifetime of the old one. */
   readonly expiresAt?: number | undefined;
   readonly project?: string | undefined;
   readonly by: string;
 }
 
-/** A token that was just made. `token` is the only place where it ever stands. */
+/** A new token. `token` is its only copy. */
 export interface IssuedToken {
   readonly token: string;
   readonly record: TokenRecord;
 }
 
-interface Options {
+interface TokenRegistryOptions {
   /** The tokens file, absolute. */
   readonly path: string;
   readonly config: BearerConfig;
@@ -52,46 +52,45 @@ interface Options {
 }
 
 /**
- * The tokens file as the commands see it. Every change is one reading and one writing of the whole file, under a lock, so that two commands at once lose
- * nothing. What cannot be done is a CommandError, and changes nothing.
+ * Creates, rotates, revokes and lists issued tokens. Each change reads and writes the whole tokens file under a lock, so concurrent commands
+ * lose nothing. A change that is not possible throws a CommandError and has no effect.
  */
-export class TokenBook {
+export class TokenRegistry {
   readonly clock: Clock;
-  readonly #options: Options;
+  readonly #options: TokenRegistryOptions;
 
-  constructor(options: Options) {
+  constructor(options: TokenRegistryOptions) {
     this.#options = options;
     this.clock = options.clock;
   }
 
-  create(wanted: NewToken): Promise<IssuedToken> {
-    const { project, name, agents = [] } = wanted;
+  create(request: TokenRequest): Promise<IssuedToken> {
+    const { project, name, agents = [] } = request;
     const { config, projects } = this.#options;
-    mustKnow('project', [project], [DEFAULT_PROJECT, ...projects]);
-    mustKnow('agent', agents, this.#options.agents);
+    assertKnown('project', [project], [DEFAULT_PROJECT, ...projects]);
+    assertKnown('agent', agents, this.#options.agents);
     return this.#change((records, now) => {
-      const rival = activeNamed(records, name, now).find((record) => record.project === project);
+      const existing = activeTokens(records, name, now).find((record) => record.project === project);
       const configured = config.tokens.some((token) => token.name === name && token.project === project);
-      if (rival !== undefined)
-        throw new CommandError(`there is a ${titleOf(rival)} already; revoke or rotate it, or choose another name`);
+      if (existing !== undefined)
+        throw new CommandError(`${describeToken(existing)} already exists; revoke or rotate it, or choose another name`);
       if (configured) {
-        throw new CommandError(
-          `there is a token "${name}" of project ${project} in the configuration already; choose another name`,
-        );
+        throw new CommandError(`the configuration already has a token "${name}" of project ${project}; choose another name`);
       }
-      const issued = this.#issue(wanted, now);
+      const issued = this.#issue(request, now);
       return { records: [...records, issued.record], result: issued };
     });
   }
 
-  /** Makes a token of the same name and rights, and lets the old one expire when its time of grace is over. */
-  rotate(which: string, { grace, expiresAt, project, by }: Rotation): Promise<IssuedToken> {
+  /** Creates a token with the same name and rights. The old one expires after the grace period. */
+  rotate(idOrName: string, { grace, expiresAt, project, by }: Rotation): Promise<IssuedToken> {
     return this.#change((records, now) => {
-      const old = pickToken(records, which, project, now);
+      const old = selectToken(records, idOrName, project, now);
       const status = statusOf(old, now);
-      if (status !== 'active') throw new CommandError(`${titleOf(old)} is ${status}; create a new one`);
-      const heir = records.find(({ replaces }) => replaces === old.id);
-      if (heir !== undefined) throw new CommandError(`${titleOf(old)} was rotated already; rotate its successor, ${heir.id}`);
+      if (status !== 'active') throw new CommandError(`${describeToken(old)} is ${status}; create a new one`);
+      const successor = records.find(({ replaces }) => replaces === old.id);
+      if (successor !== undefined)
+        throw new CommandError(`${describeToken(old)} was already rotated; rotate its successor ${successor.id}`);
       const end = old.expiresAt === undefined ? undefined : Date.parse(old.expiresAt);
       const renewed = end === undefined ? undefined : now + end - Date.parse(old.createdAt);
       const issued = this.#issue({ ...old, expiresAt: expiresAt ?? renewed, by, replaces: old.id }, now);
@@ -100,25 +99,28 @@ export class TokenBook {
     });
   }
 
-  /** @returns the token as it is now. One that was revoked before stays as it was. */
-  revoke(which: string, { project, by }: { readonly project?: string | undefined; readonly by: string }): Promise<TokenRecord> {
+  /** @returns the revoked token. Does nothing if it was revoked before. */
+  revoke(
+    idOrName: string,
+    { project, by }: { readonly project?: string | undefined; readonly by: string },
+  ): Promise<TokenRecord> {
     return this.#change((records, now) => {
-      const found = pickToken(records, which, project, now);
+      const found = selectToken(records, idOrName, project, now);
       if (found.revokedAt !== undefined) return { records, result: found };
       const revoked = { ...found, revokedAt: iso(now), revokedBy: by };
       return { records: records.map((record) => (record === found ? revoked : record)), result: revoked };
     });
   }
 
-  /** The tokens of one project, or of all. */
+  /** Lists the tokens of one project, or all. */
   async list(project?: string): Promise<readonly ListedToken[]> {
     const { config, path } = this.#options;
-    const tokens = listTokens(config, await this.#read(), await readUses(usesFile(path)), this.clock.now());
+    const tokens = listTokens(config, await this.#read(), await readLastUses(lastUseFile(path)), this.clock.now());
     return tokens.filter((token) => project === undefined || token.project === project);
   }
 
-  #issue({ by, expiresAt, ...wanted }: NewToken & { readonly replaces?: string }, now: number): IssuedToken {
-    const { project, name, scopes, agents, requestsPerMinute, runningTurns, replaces } = wanted;
+  #issue({ by, expiresAt, ...request }: TokenRequest & { readonly replaces?: string }, now: number): IssuedToken {
+    const { project, name, scopes, agents, requestsPerMinute, runningTurns, replaces } = request;
     const { ids } = this.#options;
     const token = newToken(scopes.includes('admin') ? 'a' : 'p', ids);
     const record: TokenRecord = {
@@ -141,14 +143,14 @@ export class TokenBook {
 
   #change<T>(work: (records: readonly TokenRecord[], now: number) => { records: readonly TokenRecord[]; result: T }): Promise<T> {
     const { path } = this.#options;
-    return withLock(path, async () => {
+    return withFileLock(path, async () => {
       const before = await this.#read();
       const { records, result } = work(before, this.clock.now());
       if (records === before) return result;
       try {
         await writeAtomically(path, formatTokens(records));
       } catch (error) {
-        throw new CommandError(`the tokens file ${path} cannot be written: ${(error as Error).message}; nothing was changed`);
+        throw new CommandError(`the tokens file ${path} cannot be written (${(error as Error).message}); nothing was changed`);
       }
       return result;
     });
@@ -163,10 +165,10 @@ export class TokenBook {
   }
 }
 
-function mustKnow(noun: 'project' | 'agent', names: readonly string[], known: readonly string[]): void {
-  const stranger = names.find((name) => !known.includes(name));
-  if (stranger === undefined) return;
-  throw new CommandError(`there is no ${noun} "${stranger}" in the configuration${suggestion(stranger, known)}`);
+function assertKnown(noun: 'project' | 'agent', names: readonly string[], known: readonly string[]): void {
+  const unknown = names.find((name) => !known.includes(name));
+  if (unknown === undefined) return;
+  throw new CommandError(`the configuration has no ${noun} "${unknown}"${suggestion(unknown, known)}`);
 }
 
 function iso(time: number): string {

@@ -1,6 +1,6 @@
-import { digestOf } from '../src/digest.js';
-import { formatTokens } from '../src/token-file.js';
-import type { TokenRecord } from '../src/token-record.js';
+import { formatTokens } from '../src/files/token-file.js';
+import { digestOf } from '../src/tokens/digest.js';
+import type { TokenRecord } from '../src/tokens/token-record.js';
 
 /** A token of the form that is issued, from the design of it. */
 export const TOKEN = 'svcp_Hhdwsnbkcrwk3TMPWcGNlJG5fjoL1uic0fS4zk';

@@ -3,9 +3,9 @@ import { mkdir, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
 /**
- * Puts a file in the place of another in one step: whoever reads it sees the old one or the new one, and what was told to be written survives a power cut.
- * Only its owner may read it. Folders that are missing are made, for the owner alone. Run by root, it belongs to whoever the file or its folder belonged to: a command
- * run with sudo must not lock the server out.
+ * Replaces a file atomically: readers see the old content or the new, and the new content survives a power failure. Only the owner can read
+ * the file. Missing folders are created for the owner alone. When run by root, the file gets the owner of the old file or of its folder, so
+ * that a command run with sudo does not lock the server out.
  */
 export async function writeAtomically(path: string, text: string): Promise<void> {
   const folder = dirname(path);

@@ -5,16 +5,16 @@ import { writeAtomically } from './atomic-write.js';
 /** Milliseconds between two writes. */
 const INTERVAL = 60_000;
 
-/** When each token was last used, by its id, in milliseconds since 1970. */
-export type Uses = ReadonlyMap<string, number>;
+/** When each token was last used: milliseconds since the epoch by token id. */
+export type LastUses = ReadonlyMap<string, number>;
 
-/** The file of last uses that belongs to a tokens file. It has its own, so that each has one writer. */
-export function usesFile(tokensFile: string): string {
+/** The path of the file with the last uses. It is separate from the tokens file, so that each file has one writer. */
+export function lastUseFile(tokensFile: string): string {
   return `${tokensFile}.used`;
 }
 
-/** What stands in the file. Nothing hangs on it: one that is missing or damaged is as good as empty. */
-export async function readUses(path: string): Promise<Uses> {
+/** Reads the file. A missing or damaged file counts as empty, because nothing depends on it. */
+export async function readLastUses(path: string): Promise<LastUses> {
   try {
     const content: unknown = JSON.parse(await readFile(path, 'utf8'));
     const times = Object.entries(content ?? {}).map(([id, time]): [string, number] => [id, Date.parse(String(time))]);
@@ -24,15 +24,15 @@ export async function readUses(path: string): Promise<Uses> {
   }
 }
 
-/** Remembers when tokens were used, and writes it down once a minute at most, behind the backs of the requests. */
-export class LastUse {
+/** Records when tokens are used, and writes it to a file at most once a minute. No request waits for it. */
+export class LastUseRecorder {
   readonly #path: string;
   readonly #clock: Clock;
   readonly #log: Logger;
   readonly #uses = new Map<string, number>();
   #timer: Timer | undefined;
   #writing: Promise<void> = Promise.resolve();
-  #faulty = false;
+  #hasFailed = false;
 
   /** @param path absolute. */
   constructor(path: string, clock: Clock, log: Logger) {
@@ -42,11 +42,11 @@ export class LastUse {
   }
 
   async start(): Promise<void> {
-    for (const [id, time] of await readUses(this.#path)) this.#uses.set(id, time);
+    for (const [id, time] of await readLastUses(this.#path)) this.#uses.set(id, time);
   }
 
-  /** @returns whether nobody is known to have used it before. */
-  note(id: string): boolean {
+  /** Records a use. @returns whether it is the first. */
+  record(id: string): boolean {
     const isFirst = !this.#uses.has(id);
     this.#uses.set(id, this.#clock.now());
     this.#timer ??= this.#clock.after(INTERVAL, () => this.#write());
@@ -67,13 +67,15 @@ export class LastUse {
     this.#writing = this.#writing.then(async () => {
       try {
         // Another server with the same tokens may have written later uses.
-        for (const [id, time] of await readUses(this.#path)) this.#uses.set(id, Math.max(time, this.#uses.get(id) ?? 0));
+        for (const [id, time] of await readLastUses(this.#path)) {
+          this.#uses.set(id, Math.max(time, this.#uses.get(id) ?? 0));
+        }
         const times = [...this.#uses].map(([id, time]) => [id, new Date(time).toISOString()]);
         await writeAtomically(this.#path, `${JSON.stringify(Object.fromEntries(times), undefined, 2)}\n`);
-        this.#faulty = false;
+        this.#hasFailed = false;
       } catch (error) {
-        if (!this.#faulty) this.#log.warn({ err: error }, 'when tokens were last used cannot be written down');
-        this.#faulty = true;
+        if (!this.#hasFailed) this.#log.warn({ err: error }, 'could not write when tokens were last used; will retry');
+        this.#hasFailed = true;
       }
     });
   }

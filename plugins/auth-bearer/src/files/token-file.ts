@@ -1,15 +1,15 @@
 import { type FileHandle, open, stat } from 'node:fs/promises';
-import { faultOfRecord, type TokenRecord } from './token-record.js';
+import { recordProblem, type TokenRecord } from '../tokens/token-record.js';
 
-/** Of the form of the file. It rises when a version of this plugin that knows the old one would misread the new one. */
+/** The format of the file. Incremented when older versions of this plugin would misread the new format. */
 const VERSION = 1;
 
-/** The tokens file cannot be used. The message names it, and what would help. */
+/** The tokens file cannot be used. The message names the file and what to do. */
 export class TokenFileError extends Error {
   override readonly name = 'TokenFileError';
 }
 
-/** The records in the file; none where there is no file. @throws TokenFileError */
+/** Returns the records of the file, or none if there is no file. @throws TokenFileError */
 export async function readTokens(path: string): Promise<readonly TokenRecord[]> {
   let file: FileHandle | undefined;
   try {
@@ -21,15 +21,15 @@ export async function readTokens(path: string): Promise<readonly TokenRecord[]> 
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT') return [];
     throw new TokenFileError(
-      `the tokens file ${path} cannot be read (${code}); it must belong to the user that the server runs as, like the folder that it is in`,
+      `the tokens file ${path} cannot be read (${code}): the file and its folder must belong to the user that runs the server`,
     );
   } finally {
     await file?.close();
   }
 }
 
-/** Differs from what it was when the file, its content or its permissions have changed. Reads nothing. */
-export async function signatureOf(path: string): Promise<string> {
+/** Returns a text that changes when the file, its content or its permissions change. Reads no content. */
+export async function fileSignature(path: string): Promise<string> {
   try {
     const { ino, size, mtimeNs, ctimeNs } = await stat(path, { bigint: true });
     return [ino, size, mtimeNs, ctimeNs].join(' ');
@@ -38,39 +38,39 @@ export async function signatureOf(path: string): Promise<string> {
   }
 }
 
-/** Whoever could write the file could let themselves in, and whoever reads it knows who may. @throws TokenFileError */
+/** Throws if other users can write the file, and so add tokens, or read it. @throws TokenFileError */
 export function assertPrivate(path: string, mode: number): void {
   if ((mode & 0o077) === 0) return;
   throw new TokenFileError(
-    `the tokens file ${path} is open to other users (mode ${(mode & 0o777).toString(8)}); run: chmod 600 ${path}`,
+    `the tokens file ${path} is accessible to other users (mode ${(mode & 0o777).toString(8)}): run chmod 600 ${path}`,
   );
 }
 
 /** @throws TokenFileError */
 export function parseTokens(path: string, text: string): readonly TokenRecord[] {
-  const damaged = (what: string) =>
-    new TokenFileError(`the tokens file ${path} is damaged: ${what}; restore it from a copy, or mend it by hand`);
+  const damaged = (problem: string) =>
+    new TokenFileError(`the tokens file ${path} is damaged: ${problem}. Restore a backup, or repair it by hand`);
   let content: unknown;
   try {
     content = JSON.parse(text);
   } catch {
-    throw damaged('it is no JSON'); // the parser's own words would repeat a piece of it
+    throw damaged('it is not JSON'); // the parser's message would quote the content
   }
   if (typeof content !== 'object' || content === null || !Object.hasOwn(content, 'tokens')) throw damaged('it has no "tokens"');
   const { version, tokens } = content as { version?: unknown; tokens: unknown };
   if (typeof version === 'number' && version > VERSION) {
     throw new TokenFileError(
-      `the tokens file ${path} was written by a newer version of @plugboard/auth-bearer; install that version`,
+      `the tokens file ${path} was written by a newer version of @plugboard/auth-bearer: install that version`,
     );
   }
-  if (version !== VERSION || !Array.isArray(tokens)) throw damaged(`it is no list of tokens of version ${VERSION}`);
+  if (version !== VERSION || !Array.isArray(tokens)) throw damaged(`it is not a list of tokens of version ${VERSION}`);
   const ids = new Set<string>();
   const digests = new Set<string>();
   for (const [index, token] of tokens.entries()) {
-    const fault = faultOfRecord(token);
-    if (fault) throw damaged(`tokens[${index}] ${fault}`);
+    const problem = recordProblem(token);
+    if (problem) throw damaged(`tokens[${index}] ${problem}`);
     const { id, sha256 } = token as TokenRecord;
-    if (ids.has(id) || digests.has(sha256)) throw damaged(`tokens[${index}] is there twice`);
+    if (ids.has(id) || digests.has(sha256)) throw damaged(`tokens[${index}] is a duplicate`);
     ids.add(id);
     digests.add(sha256);
   }

@@ -1,8 +1,8 @@
 import { parseDuration } from '@plugboard/kernel';
 
 /**
- * Milliseconds since 1970 of `2027-01-31`, the beginning of that day in UTC, or of any other date of ISO 8601; of `90d`, so long after `now`.
- * Undefined where the text is neither.
+ * Parses an expiry: an ISO 8601 date or time (`2027-01-31` is the start of that day in UTC) or a duration from `now` (`90d`).
+ * @returns milliseconds since the epoch, or undefined if the text is neither.
  */
 export function parseExpiry(text: string, now: number): number | undefined {
   if (/^\d{4}-\d{2}-\d{2}/.test(text)) {
