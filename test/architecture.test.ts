@@ -45,6 +45,28 @@ t.test('the host imports nothing of the rest of the kernel', async (t) => {
   );
 });
 
+/** What the host must not know: the domain, protocols, and plugins. */
+const FOREIGN_WORDS = new Set(
+  (
+    'agent model tool session turn prompt http https route header bearer token chat playground websocket ' +
+    'openai mcp jwt sqlite postgres demo koa'
+  ).split(' '),
+);
+/** Names of libraries, and addresses. */
+const ALLOWED = /InjectionToken|UNEXPECTED_TOKEN|https?:\/\/[^\s'`]+/g;
+
+t.test('the host names no agent, protocol or plugin', async (t) => {
+  const found = sources
+    .filter((file) => file.startsWith('kernel/src/host/'))
+    .flatMap((file) => {
+      const text = readFileSync(join(root, file), 'utf8').replace(ALLOWED, '');
+      const words = text.replace(/([a-z])([A-Z])/g, '$1 $2').match(/[A-Za-z]+/g) ?? [];
+      const foreign = words.filter((word) => FOREIGN_WORDS.has(word.toLowerCase().replace(/s$/, '')));
+      return [...new Set(foreign)].map((word) => `${file}: ${word}`);
+    });
+  t.strictSame(found, []);
+});
+
 t.test('the contracts import only the host', async (t) => {
   t.strictSame(
     broken(

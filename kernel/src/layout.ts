@@ -25,4 +25,5 @@ export const layout: FileLayout = {
     runtime: { prefix: '', shape: 'single', fallback: { use: 'agent-runtime' }, topLevelOptions: true },
   },
   plainOptions: ['host', 'port', 'system'],
+  secretFields: ['apiKey', 'api_key', 'password', 'token'],
 };

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { type Clock, type IdSource, systemClock, systemIds } from './base/ambient.js';
-import { reasonOf } from './base/errors.js';
+import { fault, HostError, reasonOf } from './base/errors.js';
 import { ConfigFile } from './configuration/config-file.js';
 import { configure } from './configuration/configure.js';
 import { disableEntries } from './configuration/disable.js';
@@ -12,7 +12,7 @@ import { StatusBoard } from './lifecycle/status-board.js';
 import { createLogger, type LogSink } from './log/log.js';
 import type { CredentialShapes } from './log/redactor.js';
 import { type Environment, readEnvironment } from './options/variables.js';
-import { LoadError, Loader } from './plugin/loader.js';
+import { Loader } from './plugin/loader.js';
 import type { CheckContext } from './plugin/plugin.js';
 import { type Registered, type RegistrationDependencies, registerEntry, rootContainer } from './registration/register.js';
 import { Registry } from './registration/registry.js';
@@ -22,32 +22,32 @@ export interface ComposeOptions extends FileChanges {
   /** The configuration file. */
   readonly file: string;
   readonly layout: FileLayout;
-  /** What `${NAME}` in the file stands for; the process's environment where it is absent. */
+  /** The values of `${NAME}` in the file. By default the process's environment. */
   readonly env?: Environment;
-  /** The working folder: what `file` is relative to, and a place where packages are looked for. */
+  /** The working folder: `file` is relative to it, and packages are searched in it. */
   readonly cwd?: string;
   readonly clock?: Clock;
   readonly ids?: IdSource;
-  /** Where log lines go; standard error where it is absent. */
+  /** Receives log lines. By default they go to standard error. */
   readonly logTo?: LogSink;
-  /** Whether entries with mistakes are left out instead, for whoever needs only some of the others. Nothing can be started then. */
+  /** Leaves out entries with mistakes instead of throwing, for callers that need only other entries. The server cannot be started. */
   readonly partial?: boolean;
 }
 
 /**
- * Makes a server of a configuration file, through every phase that opens nothing; `start` of what comes back is the next one.
+ * Composes a server from a configuration file. No phase has side effects; `start` of the result is the next phase.
  *
  * | phase | what happens |
  * | --- | --- |
- * | read | the file and its `.env`; variables are replaced; entries that need not be there are disabled |
- * | load | the plugins that are used are imported, and no other |
- * | configure | options are checked against the plugins' schemas, defaults filled in, and frozen; plugins check what schemas cannot |
- * | register | plugins contribute to extension points and say which they read |
- * | order | who starts after whom follows from that |
+ * | read | the file and its `.env` are read, variables are replaced, optional entries may be disabled |
+ * | load | the plugins that the file uses are imported, and no others |
+ * | configure | options are validated with the plugins' schemas, completed with defaults, and frozen; plugins run their `check` |
+ * | register | plugins contribute to extension points and declare which they read |
+ * | order | the start order follows from that |
  *
- * A fault does not end a phase, and keeps nothing from going on but the entry that it is in.
+ * A mistake does not end a phase: it only excludes its entry from the next ones, so that all mistakes are found together.
  *
- * @throws ConfigError with all that is wrong; where it is to be `partial`, only for a file that cannot be read.
+ * @throws ConfigError with all mistakes; with `partial` only if the file cannot be read.
  */
 export async function compose(options: ComposeOptions): Promise<Server> {
   const { layout, clock = systemClock, ids = systemIds, cwd = process.cwd() } = options;
@@ -61,20 +61,20 @@ export async function compose(options: ComposeOptions): Promise<Server> {
   disableEntries(contents.entries, problems);
 
   const loader = new Loader(file.folder, cwd);
-  await Promise.all(present(contents).map((entry) => load(entry, layout, loader, problems)));
+  await Promise.all(enabled(contents).map((entry) => load(entry, layout, loader, problems)));
   reader.readTopLevelOptions();
 
   const secrets = new Set<string>();
   const resolvePath = (path: string) => resolve(file.folder, path);
   const check = checkContext(contents, resolvePath);
-  for (const entry of present(contents)) configure(entry, check, layout, secrets, problems);
+  for (const entry of enabled(contents)) configure(entry, check, layout, secrets, problems);
 
   const registry = new Registry();
   const status = new StatusBoard(contents.literals);
   const log = createLogger({
     level: contents.logLevel,
     secrets,
-    credentials: credentialsOf(contents),
+    credentials: [{ fields: layout.secretFields }, ...credentialsOf(contents)],
     clock,
     sink: options.logTo,
   });
@@ -88,9 +88,9 @@ export async function compose(options: ComposeOptions): Promise<Server> {
     entries: check.entries,
     resolvePath,
   };
-  const registered = present(contents).flatMap((entry) => register(entry, dependencies, problems));
+  const registered = enabled(contents).flatMap((entry) => register(entry, dependencies, problems));
   registry.seal();
-  if (!problems.any) reportUnprovided(registered, registry, problems);
+  if (!problems.any) reportMissingPoints(registered, registry, problems);
 
   const order = inOrder(registered, registry, problems);
   if (!options.partial) problems.throwIfAny();
@@ -98,8 +98,8 @@ export async function compose(options: ComposeOptions): Promise<Server> {
   return new Server({ file, layout, contents, loader, registry, status, log, clock, order, mistakes: problems.error });
 }
 
-/** The entries that take part. */
-function present(contents: FileContents): Entry[] {
+/** The entries that are not disabled. */
+function enabled(contents: FileContents): Entry[] {
   return contents.entries.filter((entry) => entry.disabled === undefined);
 }
 
@@ -109,14 +109,14 @@ function credentialsOf(contents: FileContents): Set<CredentialShapes> {
 }
 
 async function load(entry: Entry, { sections }: FileLayout, loader: Loader, problems: Problems): Promise<void> {
-  if (entry.use === '') return; // reported already
+  if (entry.use === '') return; // reported before
   try {
     entry.plugin = await loader.load(entry.use, sections[entry.section]?.prefix ?? entry.section);
   } catch (error) {
-    if (!(error instanceof LoadError)) throw error;
+    if (!(error instanceof HostError)) throw error;
     entry.faulty = true;
-    if (entry.use === entry.name) problems.add(entry.path, error.message);
-    else problems.add([...entry.path, 'use'], error.message, 'value');
+    if (entry.use === entry.name) problems.add(entry.path, error);
+    else problems.add([...entry.path, 'use'], error, 'value');
   }
 }
 
@@ -137,17 +137,18 @@ function register(entry: Entry, dependencies: RegistrationDependencies, problems
     return [registerEntry(entry, plugin, dependencies)];
   } catch (error) {
     dependencies.registry.disable(entry.id);
-    if (entry.optional) entry.disabled = `it cannot be registered: ${reasonOf(error)}`;
-    else problems.add(entry.path, `cannot be registered: ${reasonOf(error)}`, 'key', plugin);
+    const failed = fault('REGISTER_FAILED', reasonOf(error));
+    if (entry.optional) entry.disabled = `it ${failed.message}`;
+    else problems.add(entry.path, failed, 'key', plugin);
     return [];
   }
 }
 
-function reportUnprovided(registered: readonly Registered[], registry: Registry, problems: Problems): void {
-  for (const { entry, plugin, looksAt } of registered) {
-    for (const point of looksAt) {
+function reportMissingPoints(registered: readonly Registered[], registry: Registry, problems: Problems): void {
+  for (const { entry, plugin, allReads } of registered) {
+    for (const point of allReads) {
       if (point.discipline !== 'one' || registry.at(point).length > 0) continue;
-      problems.add(entry.path, `needs ${point}, which nothing in this file provides; is an entry missing?`, 'key', plugin);
+      problems.add(entry.path, fault('POINT_NEEDED', point.id), 'key', plugin);
     }
   }
 }
@@ -158,6 +159,6 @@ function inOrder(registered: readonly Registered[], registry: Registry, problems
   const [first] = result.cycle;
   const name = (key: symbol) => registry.points().find(({ point }) => point.key === key)?.point.id;
   const steps = result.cycle.map(({ reader, point, contributor }) => `${reader.id} reads ${name(point)} of ${contributor.id}`);
-  problems.add(first?.reader.entry.path ?? [], `no order to start in: ${steps.join(', which in turn, as ')}`);
+  problems.add(first?.reader.entry.path ?? [], fault('START_CYCLE', steps));
   return [];
 }

@@ -1,11 +1,11 @@
 import type { Clock } from './base/ambient.js';
-import { type ConfigError, type PluginError, StartError } from './base/errors.js';
+import { type ConfigError, fault, type PluginError, StartError } from './base/errors.js';
 import type { ConfigFile } from './configuration/config-file.js';
 import type { FileContents } from './configuration/entries.js';
 import type { FileLayout } from './configuration/file-layout.js';
 import { type DescribedEntry, fileSchema } from './configuration/file-schema.js';
 import { Problems } from './configuration/problems.js';
-import { LifecycleRunner, type Reloaded, type StopOptions } from './lifecycle/lifecycle.js';
+import { LifecycleRunner, type ReloadResult, type StopOptions } from './lifecycle/lifecycle.js';
 import type { HostView } from './lifecycle/status.js';
 import type { StatusBoard } from './lifecycle/status-board.js';
 import type { Logger } from './log/log.js';
@@ -15,14 +15,14 @@ import { ConfigFault } from './plugin/plugin.js';
 import type { Registered } from './registration/register.js';
 import type { Registry } from './registration/registry.js';
 
-/** What is loaded for one entry. */
+/** The plugin of one entry. */
 export interface PluginInfo {
   /** The package. */
   readonly name: string;
   readonly version: string;
   /** The module that was loaded. */
   readonly path: string;
-  /** The entry that uses it, for example `models.fast`. */
+  /** The entry that uses it, for example `greeters.hello`. */
   readonly entry: string;
   readonly provides: readonly { readonly point: string; readonly name: string }[];
 }
@@ -31,7 +31,7 @@ export interface PluginInfo {
 export interface ContributionDescription extends Description {
   /** The package. */
   readonly plugin: string;
-  /** The entry that contributed, for example `models.fast`. */
+  /** The entry that contributed, for example `greeters.hello`. */
   readonly entry: string;
   /** The id of the extension point. */
   readonly point: string;
@@ -52,7 +52,7 @@ interface ServerDependencies {
   readonly mistakes: ConfigError | undefined;
 }
 
-/** A server made of a configuration file: checked, registered, in order, and ready to be started. */
+/** A composed server: its configuration is valid, its plugins are registered, and it can be started. */
 export class Server {
   readonly #dependencies: ServerDependencies;
   readonly #lifecycle: LifecycleRunner;
@@ -74,7 +74,7 @@ export class Server {
     return this.#dependencies.log;
   }
 
-  /** What is wrong with the file, where it is a part of one that cannot be run. */
+  /** The mistakes in the file, if it was composed with `partial`. */
   get mistakes(): ConfigError | undefined {
     return this.#dependencies.mistakes;
   }
@@ -84,10 +84,10 @@ export class Server {
     return this.#dependencies.file.path;
   }
 
-  /** What is loaded, one for each entry that takes part, in the order of the file. */
+  /** The plugins of all entries that are not disabled, in the order of the file. */
   get plugins(): readonly PluginInfo[] {
     const points = this.#dependencies.registry.points();
-    return this.#taking().map(({ id, plugin }) => ({
+    return this.#enabled().map(({ id, plugin }) => ({
       name: plugin.name,
       version: plugin.version,
       path: plugin.path,
@@ -98,9 +98,9 @@ export class Server {
     }));
   }
 
-  /** What the extension points say about their contributions now. */
+  /** What the extension points currently say about their contributions. */
   descriptions(): readonly ContributionDescription[] {
-    const packages = new Map(this.#taking().map(({ id, plugin }) => [id, plugin.name]));
+    const packages = new Map(this.#enabled().map(({ id, plugin }) => [id, plugin.name]));
     return this.#dependencies.registry.points().flatMap(({ point, contributions }) =>
       contributions.flatMap(({ value, entry, name }) =>
         (point.describe?.(value) ?? []).map(({ kind, label, text }) => ({
@@ -116,17 +116,21 @@ export class Server {
     );
   }
 
-  /** The keys under a section, or under another map of the file's top level; those of disabled entries included. */
+  /** The keys of a section, or of another map of the file's top level. Disabled entries are included. */
   keys(section: string): readonly string[] {
     return this.#dependencies.contents.keys.get(section) ?? [];
   }
 
-  /** What is at an extension point now. */
+  /** The current contributions to an extension point. */
   extensions<T>(point: ExtensionPoint<T>): Extensions<T> {
     return this.#dependencies.registry.view(point);
   }
 
-  /** @throws ConfigError where the start showed that the file is wrong, else StartError with every failure; what had started was stopped again. */
+  /**
+   * Starts all entries in order.
+   * @throws ConfigError if plugins found mistakes in the configuration, otherwise StartError with every failure. What had started was
+   *   stopped again.
+   */
   async start(): Promise<void> {
     if (this.mistakes) throw this.mistakes;
     for (const { entry, status, reason } of this.host.entries()) {
@@ -135,36 +139,38 @@ export class Server {
     try {
       await this.#lifecycle.start();
     } catch (error) {
-      if (error instanceof StartError) this.#blameFile(error.failures);
+      if (error instanceof StartError) this.#throwMistakes(error.failures);
       throw error;
     }
   }
 
-  /** @throws ConfigError where the file is what keeps the server from starting. */
-  #blameFile(failures: readonly PluginError[]): void {
+  /** @throws ConfigError if mistakes in the file prevented the start. */
+  #throwMistakes(failures: readonly PluginError[]): void {
     const { file, contents } = this.#dependencies;
     const problems = new Problems(file);
     for (const { cause, entry, plugin } of failures) {
       if (!(cause instanceof ConfigFault)) continue;
       const place = contents.entries.find(({ id }) => id === entry)?.optionsPath ?? [];
-      for (const { path, message } of cause.problems) problems.add([...place, ...path], message, 'value', plugin);
+      for (const { path, message } of cause.problems) {
+        problems.add([...place, ...path], fault('OPTION_INVALID', message), 'value', plugin);
+      }
     }
     problems.throwIfAny();
   }
 
-  /** Lets every entry that runs read its own files again. Never rejects: what did not go well is in the answer. */
-  reload(): Promise<Reloaded> {
+  /** Lets every running entry read its own files again. Never rejects: the result has the failures. */
+  reload(): Promise<ReloadResult> {
     return this.#lifecycle.reload();
   }
 
-  /** Stops all that has started. Safe without a start, and twice; never rejects. What did not stop well is in the answer. */
+  /** Stops everything that has started. Safe without a start, and twice. Never rejects: returns the failures. */
   stop(options?: StopOptions): Promise<readonly PluginError[]> {
     return this.#lifecycle.stop(options);
   }
 
   /**
-   * The JSON Schema of the whole file for the plugins that it uses, those of disabled entries included. A plugin that only a disabled
-   * entry uses need not be there: then its options are left open.
+   * Builds the JSON Schema of the whole file for the plugins that it uses, including those of disabled entries. If the plugin of a
+   * disabled entry is not installed, its options are not described.
    */
   async schema(): Promise<Readonly<Record<string, unknown>>> {
     const { layout, contents, loader } = this.#dependencies;
@@ -176,7 +182,7 @@ export class Server {
     return fileSchema(layout, await Promise.all(described));
   }
 
-  #taking(): readonly Registered[] {
+  #enabled(): readonly Registered[] {
     const disabled = new Set(this.host.entries().flatMap(({ entry, status }) => (status === 'disabled' ? [entry] : [])));
     const place = new Map(this.#dependencies.contents.entries.map(({ id }, index) => [id, index]));
     return this.#dependencies.order

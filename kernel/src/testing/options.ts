@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { formatPath } from '../host/base/errors.js';
+import { formatPath } from '../host/base/problem.js';
 import { OptionSchema } from '../host/options/schema.js';
 import type { Infer, JsonSchema } from '../host/options/schema-types.js';
 import type { CheckContext, PluginDefinition } from '../host/plugin/plugin.js';

@@ -93,12 +93,12 @@ t.test('R-051 a plugin that waits for nothing keeps the process alive until its 
   t.match(program.log.at(-1), { msg: /^plugins.extra did not start within 1.2 s/ });
 });
 
-t.test('R-061 what did not stop well makes the exit code 1', async (t) => {
+t.test('R-061 what did not stop cleanly makes the exit code 1', async (t) => {
   const program = start(t, distributionWith('return { stop() { throw new Error("3 turns were cut"); } };'));
   await program.prints('curl ');
   program.kill('SIGTERM');
   t.equal(await program.exit(), 1);
-  t.match(program.log.at(-1), { level: 'error', msg: /^plugins.extra did not stop well: 3 turns were cut \(plugin extra/ });
+  t.match(program.log.at(-1), { level: 'error', msg: /^plugins.extra did not stop cleanly: 3 turns were cut \(plugin extra/ });
 });
 
 t.test('R-061 a second signal ends the process at once', async (t) => {

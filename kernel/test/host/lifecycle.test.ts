@@ -93,7 +93,7 @@ t.test(
     const error = await runner.start().catch((error) => error);
     t.same(messagesOf(error), [
       'c did not start: port 1 is taken (plugin plugin-c 1.2.3, /plugins/c.js)',
-      'b did not stop well: threw "no Error at all" (plugin plugin-b 1.2.3, /plugins/b.js)',
+      'b did not stop cleanly: threw "no Error at all" (plugin plugin-b 1.2.3, /plugins/b.js)',
     ]);
     t.match(error.failures[0].cause, { message: 'port 1 is taken' });
     t.same(seen, ['a start', 'b start', 'c stop', 'a stop']);
@@ -121,7 +121,7 @@ t.test('R-051 an entry that hangs in start is given up after its limit, with adv
   t.notOk(signal.aborted);
   clock.advance(1);
   t.same(messagesOf(await started), [
-    'b did not start within 12 s; what it waits for may be out of reach (plugin plugin-b 1.2.3, /plugins/b.js)',
+    'b did not start within 12 s; check whether what it waits for can be reached (plugin plugin-b 1.2.3, /plugins/b.js)',
   ]);
   t.ok(signal.aborted);
   t.same(seen, ['a start', 'b stop', 'a stop']);
@@ -135,7 +135,7 @@ t.test('R-051 an entry that hangs in stop is left behind after its limit, and th
   const stopped = runner.stop();
   const signal = await asked;
   clock.advance(10_000);
-  t.match(await stopped, [{ message: 'b did not stop within 10 s and was left behind (plugin plugin-b 1.2.3, /plugins/b.js)' }]);
+  t.match(await stopped, [{ message: 'b did not stop within 10 s and was abandoned (plugin plugin-b 1.2.3, /plugins/b.js)' }]);
   t.ok(signal.aborted);
   t.same(seen, ['a start', 'c start', 'c stop', 'a stop']);
 });
@@ -176,7 +176,7 @@ t.test('an optional entry that does not start is stopped and disabled, and the r
     log.lines.map(({ msg }) => msg),
     [
       'disabled: b did not start: no such server (plugin plugin-b 1.2.3, /plugins/b.js)',
-      'b did not stop well: nothing to stop (plugin plugin-b 1.2.3, /plugins/b.js)',
+      'b did not stop cleanly: nothing to stop (plugin plugin-b 1.2.3, /plugins/b.js)',
     ],
   );
   t.same(statuses(), ['a running', 'b disabled', 'c running']);
@@ -197,7 +197,7 @@ t.test('a stop during the start ends it, and stops what had begun', async (t) =>
   t.equal(status.phase, 'stopping');
   t.same(await stopped, []);
   t.ok(signal.aborted);
-  t.match(await started, { name: 'StartError', failures: [], message: 'the server was told to stop before it had started' });
+  t.match(await started, { name: 'StartError', failures: [], message: 'the server was asked to stop before it had started' });
   t.same(seen, ['a start', 'b stop', 'a stop']);
 });
 
@@ -227,7 +227,7 @@ t.test('states follow one another only as they may', async (t) => {
   const board = new StatusBoard(new Map());
   board.add('a', 'registered');
   t.throws(() => board.set('a', 'running'), { message: 'a cannot become running from registered' });
-  t.throws(() => board.set('b', 'starting'), { message: 'b cannot become starting from undefined' });
+  t.throws(() => board.set('b', 'starting'), { message: 'b cannot become starting from nothing' });
 });
 
 t.test('a reload asks whoever runs and has files of its own, in order, and tells of each that failed', async (t) => {

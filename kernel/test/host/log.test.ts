@@ -5,6 +5,7 @@ import type { CredentialShapes } from '../../src/host/log/redactor.js';
 import { ManualClock } from '../../src/testing/clock.js';
 
 const CREDENTIALS: readonly CredentialShapes[] = [
+  { fields: ['apiKey', 'api_key', 'password', 'token'] },
   { patterns: [/svc[pae]_[0-9A-Za-z]{38}/] },
   { patterns: [/sk-[A-Za-z0-9_-]{20,}/], fields: ['authorization', 'cookie'] },
 ];

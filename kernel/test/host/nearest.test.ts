@@ -12,5 +12,5 @@ t.equal(nearest('temperature', options), undefined, 'nothing is near');
 t.equal(nearest('x', ['a', 'b']), undefined, 'one letter is not near another');
 t.equal(nearest('fest', ['fast', 'best']), 'fast', 'the first of equals');
 t.equal(suggestion('modle', options), ', did you mean "model"?');
-t.equal(suggestion('zzz', ['fast', 'slow']), '; there is "fast", "slow"', 'where nothing is near, what there is');
+t.equal(suggestion('zzz', ['fast', 'slow']), '; known: "fast", "slow"', 'where nothing is near, what there is');
 t.equal(suggestion('zzz', []), '');

@@ -39,7 +39,7 @@ t.test('R-053 a name that is taken, and a second one of what there is one of, na
   });
   registry.contribute(single, of('sessions', 'x'));
   t.throws(() => registry.contribute(single, of('plugins.y', 'y')), {
-    message: 'plugins.y and sessions both provide test.single, of which there can be only one; remove one of them',
+    message: 'plugins.y and sessions both provide test.single, which allows only one; remove one of them',
   });
   registry.contribute(listed, of('plugins.a', 'same'));
   registry.contribute(listed, of('plugins.b', 'same'));
@@ -53,7 +53,7 @@ t.test('the only one, or what is missing', async (t) => {
   registry.seal();
   t.equal(registry.view(single).one(), 'x of sessions');
   t.throws(() => registry.view(named).one(), {
-    message: 'nothing is at test.named; is a plugin missing from the configuration?',
+    message: 'nothing provides test.named; add the plugin that does to the configuration',
   });
 });
 

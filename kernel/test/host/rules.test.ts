@@ -120,20 +120,20 @@ t.test('rule 1: a plugin that cannot be used is told of, with what is missing', 
   });
   const at = t.testdirName;
   t.match(problems, [
-    'plugboard.yaml:3:3 tools.nowhere: the plugin @plugboard/tool-nowhere is not installed; npm install @plugboard/tool-nowhere',
-    'plugboard.yaml:4:18 tools.scoped.use: the plugin @acme/missing/deep is not installed; npm install @acme/missing',
+    'plugboard.yaml:3:3 tools.nowhere: the plugin @plugboard/tool-nowhere is not installed; run npm install @plugboard/tool-nowhere',
+    'plugboard.yaml:4:18 tools.scoped.use: the plugin @acme/missing/deep is not installed; run npm install @acme/missing',
     `plugboard.yaml:5:16 tools.path.use: there is no plugin at ${join(at, 'missing.js')}`,
     new RegExp(`^plugboard.yaml:6:19 tools.unbuilt.use: .*${join(at, 'node_modules/@acme/unbuilt/dist/index.js')}`),
     /^plugboard.yaml:7:18 tools.hidden.use: the package @acme\/hidden cannot be loaded: /,
-    'plugboard.yaml:8:20 tools.absolute.use: "/etc/passwd" names no plugin: it is no short name, no package name, and no path that begins with ./ or ../',
-    'plugboard.yaml:9:15 tools.url.use: "https://example.com/p.js" names no plugin',
+    'plugboard.yaml:8:20 tools.absolute.use: "/etc/passwd" is not a valid plugin reference; write a short name, a package name, or a path that starts with ./ or ../',
+    'plugboard.yaml:9:15 tools.url.use: "https://example.com/p.js" is not a valid plugin reference',
     `plugboard.yaml:10:18 tools.broken.use: the plugin at ${join(at, 'broken.js')} cannot be loaded: Cannot find package 'not-installed-either'`,
-    `plugboard.yaml:11:17 tools.other.use: ${join(at, 'other.js')} is no plugin: its default export is not made by definePlugin() of @plugboard/kernel`,
-    `plugboard.yaml:12:17 tools.newer.use: the plugin newer at ${join(at, 'newer.js')} is written for plugin API 2, this kernel has 1; update @plugboard/kernel`,
-    `plugboard.yaml:13:17 tools.older.use: the plugin older at ${join(at, 'older.js')} is written for plugin API 0, this kernel has 1; update the plugin`,
-    `plugboard.yaml:14:20 tools.nameless.use: the plugin without a name at ${join(at, 'nameless.js')} lacks its name`,
-    `plugboard.yaml:15:22 tools.schemaless.use: the plugin test-plugin at ${join(at, 'schemaless.js')} lacks its configSchema`,
-    `plugboard.yaml:16:19 tools.strange.use: the plugin strange at ${join(at, 'strange.js')} has an option schema that cannot be used: type must be`,
+    `plugboard.yaml:11:17 tools.other.use: ${join(at, 'other.js')} is not a plugin: its default export was not made by definePlugin() of @plugboard/kernel`,
+    `plugboard.yaml:12:17 tools.newer.use: the plugin newer at ${join(at, 'newer.js')} needs plugin API 2, but this kernel has 1; update @plugboard/kernel`,
+    `plugboard.yaml:13:17 tools.older.use: the plugin older at ${join(at, 'older.js')} was written for plugin API 0, but this kernel has 1; update the plugin`,
+    `plugboard.yaml:14:20 tools.nameless.use: the plugin without a name at ${join(at, 'nameless.js')} does not define name`,
+    `plugboard.yaml:15:22 tools.schemaless.use: the plugin test-plugin at ${join(at, 'schemaless.js')} does not define configSchema`,
+    `plugboard.yaml:16:19 tools.strange.use: the plugin strange at ${join(at, 'strange.js')} has an invalid option schema: type must be`,
     'plugboard.yaml:17:1 sessions: the option "use" is missing',
   ]);
   t.equal(problems.length, 15);
@@ -215,11 +215,11 @@ t.test('rule 3: an unset name without a default is an error that names the varia
       { layout: withRuntime },
     ),
     [
-      `plugboard.yaml:2:15 log.level: the variable LEVEL is not set; set it, in .env for example, or write \${LEVEL:-default}`,
-      `plugboard.yaml:4:24 models.a.n: the variable MISSING is not set; set it, in .env for example, or write \${MISSING:-default}`,
-      `plugboard.yaml:4:41 models.a.m: a "\${" that begins no \${NAME} or \${NAME:-default}; write "$\${" for one that stands for itself`,
-      `plugboard.yaml:4:54 models.a.l[1]: the variable OTHER is not set; set it, in .env for example, or write \${OTHER:-default}`,
-      `plugboard.yaml:5:34 agents.b.system: the variable PROMPT is not set; set it, in .env for example, or write \${PROMPT:-default}`,
+      `plugboard.yaml:2:15 log.level: the variable LEVEL is not set; set it, for example in .env, or write \${LEVEL:-default}`,
+      `plugboard.yaml:4:24 models.a.n: the variable MISSING is not set; set it, for example in .env, or write \${MISSING:-default}`,
+      `plugboard.yaml:4:41 models.a.m: "\${" starts neither \${NAME} nor \${NAME:-default}; write "$\${" for a literal "\${"`,
+      `plugboard.yaml:4:54 models.a.l[1]: the variable OTHER is not set; set it, for example in .env, or write \${OTHER:-default}`,
+      `plugboard.yaml:5:34 agents.b.system: the variable PROMPT is not set; set it, for example in .env, or write \${PROMPT:-default}`,
     ],
   );
 });
@@ -308,19 +308,19 @@ t.test('rule 4: all errors of a file are reported together, and none hides those
   );
   const runtime = '(plugin @plugboard/agent-runtime';
   t.match(problems, [
-    'plugboard.yaml:2:1 transports: this key is written twice',
+    'plugboard.yaml:2:1 transports: this key occurs twice; remove one of them',
     'plugboard.yaml:3:1 modles: unknown section, did you mean "models"?',
-    'plugboard.yaml:4:1 auth: nothing stands under it; name a plugin, or write "open", or remove the key',
+    'plugboard.yaml:4:1 auth: this section is empty; add an entry, write "open", or remove the key',
     'plugboard.yaml:5:15 log.level: must be "trace", "debug", "info", "warn", "error", "fatal" or "silent", not "loud"',
     'plugboard.yaml:7:24 models.a.n: must be a whole number, not "x" (plugin test-plugin 0.1.0)',
     'plugboard.yaml:8:24 models.b.n: is not lucky (plugin test-plugin 0.1.0)',
     'plugboard.yaml:9:13 models.c.use: the plugin @plugboard/model-nothing-of-that-name is not installed',
     'plugboard.yaml:10:3 models.d: cannot be registered: no wish to (plugin throws 0.1.0)',
-    'plugboard.yaml:11:6 models.e: must be a map of options, {} where there are none',
+    'plugboard.yaml:11:6 models.e: must be a map of options; write {} for none',
     'plugboard.yaml:12:13 models.f.use: the variable F is not set',
     "plugboard.yaml:13:3 models.g: the plugin's check failed: oops (plugin check-throws 0.1.0)",
     'plugboard.yaml:14:31 models.h.optional: must be true or false, not "perhaps"',
-    'plugboard.yaml:14:49 models.h.unless[0]: no other entry of models is called "z"; there is "a"',
+    'plugboard.yaml:14:49 models.h.unless[0]: models has no other entry "z"; known: "a"',
     'plugboard.yaml:15:8 tools: must be a map',
     'plugboard.yaml:16:10 plugins: must be a map',
     `plugboard.yaml:18:30 agents.one.maxSteps: must be a whole number, not "x" ${runtime}`,
@@ -334,25 +334,25 @@ t.test('rule 4: all errors of a file are reported together, and none hides those
 
 t.test('rule 4: a file that is missing or cannot be read is an error of the configuration too', async (t) => {
   t.same(await problemsOf(t, {}), [
-    `plugboard.yaml: there is no such file (${join(t.testdirName, 'plugboard.yaml')}); name one with -c FILE`,
+    `plugboard.yaml: the file does not exist (${join(t.testdirName, 'plugboard.yaml')}); name another one with -c FILE`,
   ]);
   t.same(await problemsOf(t, { 'plugboard.yaml': {} }), ['plugboard.yaml: the file cannot be read (EISDIR)']);
-  t.match(await problemsOf(t, { 'plugboard.yaml': 'transports: {', '.env': '' }), [/^plugboard.yaml:1:14: this is no YAML: /]);
+  t.match(await problemsOf(t, { 'plugboard.yaml': 'transports: {', '.env': '' }), [/^plugboard.yaml:1:14: invalid YAML: /]);
   t.match(await problemsOf(t, { 'plugboard.yaml': '- a\n' }), [
     /^plugboard.yaml:1:1: the file must be a map of sections: transports, /,
     /missing/,
   ]);
   t.match(await problemsOf(t, { 'plugboard.yaml': 'transports: {}\n', '.env': {} }), ['.env: the file cannot be read (EISDIR)']);
   t.same(await problemsOf(t, { 'plugboard.yaml': '' }), [
-    'plugboard.yaml:1:1 transports: this section is missing, or nothing stands under it; nothing could reach the server',
+    'plugboard.yaml:1:1 transports: this section is missing or empty; without it, nothing can reach the server',
   ]);
   const elsewhere = t.testdir({ 'a.yaml': 'models: {}' });
   t.match(
     await problemsOf(t, {}, { file: 'a.yaml', cwd: elsewhere }),
-    [/^a.yaml: there is no such file/],
+    [/^a.yaml: the file does not exist/],
     'the folder of the test is made anew',
   );
-  t.match(await problemsOf(t, {}, { file: '/nowhere/x.yaml' }), ['/nowhere/x.yaml: there is no such file']);
+  t.match(await problemsOf(t, {}, { file: '/nowhere/x.yaml' }), ['/nowhere/x.yaml: the file does not exist']);
 });
 
 t.test('rule 5: relative paths are relative to the file', async (t) => {
@@ -504,7 +504,7 @@ t.test('rule 7: an optional entry that fails to start, or to register, is disabl
   t.match(globalThis, { atStart: 1 });
 });
 
-t.test('rule 7: unless withdraws an entry when one that it names is there', async (t) => {
+t.test('rule 7: unless withdraws an entry when one that it names is enabled', async (t) => {
   const disabled = async (env: Record<string, string>) => {
     const { server } = await composed(
       t,
@@ -524,16 +524,16 @@ t.test('rule 7: unless withdraws an entry when one that it names is there', asyn
     return server.host.entries().flatMap(({ entry, status, reason }) => (status === 'disabled' ? [`${entry}: ${reason}`] : []));
   };
   t.same(await disabled({}), [
-    'models.last: models.demo is there',
+    'models.last: models.demo is enabled',
     'models.a: the variable A is not set',
     'models.b: the variable B is not set',
   ]);
   t.same(
     await disabled({ B: 'b' }),
-    ['models.demo: models.b is there', 'models.a: the variable A is not set'],
+    ['models.demo: models.b is enabled', 'models.a: the variable A is not set'],
     'one that is disabled itself is not there',
   );
-  t.same(await disabled({ A: 'a', B: 'b' }), ['models.last: models.a is there', 'models.demo: models.a is there']);
+  t.same(await disabled({ A: 'a', B: 'b' }), ['models.last: models.a is enabled', 'models.demo: models.a is enabled']);
 });
 
 t.test('rule 7: what cannot be optional, and what waits for itself', async (t) => {
@@ -545,8 +545,8 @@ t.test('rule 7: what cannot be optional, and what waits for itself', async (t) =
     }),
     [
       'plugboard.yaml:2:27 auth.a.optional: an entry under auth cannot be optional: without it the server would be less protected than the file says',
-      'plugboard.yaml:3:37 models.a.unless: these entries wait for one another: a unless b unless a',
-      'plugboard.yaml:3:104 models.c.unless[0]: no other entry of models is called "c"; there is "a", "b"',
+      'plugboard.yaml:3:37 models.a.unless: these entries depend on each other: a unless b unless a',
+      'plugboard.yaml:3:104 models.c.unless[0]: models has no other entry "c"; known: "a", "b"',
     ],
   );
 });
@@ -557,7 +557,7 @@ t.test('absent auth is open, and so is the word for it; nothing under it is an e
   t.equal((await open('auth: open')).server.host.literal('auth'), 'open');
   t.equal((await open(`auth: "\${AUTH}"`)).server.host.literal('auth'), 'open');
   const problem = async (auth: string) => problemsOf(t, { 'plugboard.yaml': `transports: {}\n${auth}\n` });
-  const nothing = 'plugboard.yaml:2:1 auth: nothing stands under it; name a plugin, or write "open", or remove the key';
+  const nothing = 'plugboard.yaml:2:1 auth: this section is empty; add an entry, write "open", or remove the key';
   t.same(await problem('auth:'), [nothing]);
   t.same(await problem('auth: {}'), [nothing]);
   t.match(await problem(`auth: "\${AUTH}"`), ['plugboard.yaml:2:7 auth: the variable AUTH is not set']);

@@ -15,8 +15,8 @@ t.test('each fault is one sentence that tells what would be right', async (t) =>
     [{ type: 'number' }, 'x', 'must be a number, not "x"'],
     [{ type: 'integer' }, 1.5, 'must be a whole number, not 1.5'],
     [{ type: 'boolean' }, null, 'must be true or false, not nothing'],
-    [{ type: 'string' }, 8080, 'must be text (in quotes where it looks like a number), not 8080'],
-    [{ type: 'string' }, 'x'.repeat(99).split(''), 'must be text (in quotes where it looks like a number), not a list'],
+    [{ type: 'string' }, 8080, 'must be text (quoted if it looks like a number), not 8080'],
+    [{ type: 'string' }, 'x'.repeat(99).split(''), 'must be text (quoted if it looks like a number), not a list'],
     [{ type: 'array', items: { type: 'string' } }, { a: 1 }, 'must be a list, not a map'],
     [{ type: 'object', properties: { file: {} } }, 'x', 'must be a map { file }, not "x"'],
     [{ type: 'object', additionalProperties: true }, 'x', 'must be a map, not "x"'],
@@ -42,14 +42,14 @@ t.test('each fault is one sentence that tells what would be right', async (t) =>
     [{ type: 'array', minItems: 1 }, [], 'must not be empty'],
     [{ type: 'array', minItems: 2 }, [], 'must have at least 2 entries'],
     [{ type: 'array', maxItems: 1 }, [1, 2], 'must have at most 1 entries'],
-    [{ type: 'array', uniqueItems: true }, [1, 2, 1], 'must not name the same thing twice (1 and 3)'],
-    [{ type: 'string', pattern: '^[a-z]+$' }, 'A1', 'must look like ^[a-z]+$, not "A1"'],
+    [{ type: 'array', uniqueItems: true }, [1, 2, 1], 'must not contain duplicates (items 1 and 3)'],
+    [{ type: 'string', pattern: '^[a-z]+$' }, 'A1', 'must match ^[a-z]+$, not "A1"'],
     [
       { type: 'object', additionalProperties: true, propertyNames: { pattern: '^x-' } },
       { y: 1 },
-      '"y" cannot be a name here; a name looks like ^x-',
+      '"y" is not a valid name here; a name matches ^x-',
     ],
-    [{ type: 'object', additionalProperties: true, propertyNames: { maxLength: 1 } }, { yy: 1 }, '"yy" cannot be a name here'],
+    [{ type: 'object', additionalProperties: true, propertyNames: { maxLength: 1 } }, { yy: 1 }, '"yy" is not a valid name here'],
   ];
   for (const [schema, value, message] of cases) t.same(faults({ option: schema }, { option: value }), [`option: ${message}`]);
   t.same(faults({ a: {} }, {}, { required: ['a'] }), [': the option "a" is missing']);
@@ -79,8 +79,8 @@ t.test('all faults are told, each at its place', async (t) => {
     ['use', 'optional'],
   );
   t.same(found, [
-    { path: ['a/b~c'], at: 'key', message: 'unknown option; there is "use", "optional"' },
-    { path: ['otional'], at: 'key', message: 'unknown option, did you mean "optional"?' },
+    { path: ['a/b~c'], at: 'key', code: 'OPTION_UNKNOWN', message: 'unknown option; known: "use", "optional"' },
+    { path: ['otional'], at: 'key', code: 'OPTION_UNKNOWN', message: 'unknown option, did you mean "optional"?' },
   ]);
 });
 
@@ -92,13 +92,11 @@ t.test('of a choice, what is wrong with the branch that was meant', async (t) =>
     'system: the option "file" is missing',
     'system.fiel: unknown option, did you mean "file"?',
   ]);
-  t.same(faults({ system }, { system: 5 }), [
-    'system: must be text (in quotes where it looks like a number) or a map { file }, not 5',
-  ]);
+  t.same(faults({ system }, { system: 5 }), ['system: must be text (quoted if it looks like a number) or a map { file }, not 5']);
   const list: JsonSchema = { type: 'array', items: system };
   t.same(faults({ list }, { list: ['fine', { file: 1 }, 5] }), [
-    'list.1.file: must be text (in quotes where it looks like a number), not 1',
-    'list.2: must be text (in quotes where it looks like a number) or a map { file }, not 5',
+    'list.1.file: must be text (quoted if it looks like a number), not 1',
+    'list.2: must be text (quoted if it looks like a number) or a map { file }, not 5',
   ]);
   const one = { oneOf: [{ required: ['command'] }, { required: ['url'] }] };
   const either = { command: { type: 'string' }, url: { type: 'string' } } as const;

@@ -83,11 +83,11 @@ t.test('what is read is there once all is registered; a late read only once all 
     message: 'plugins.reader may contribute to test.point only while its register() runs',
   });
   t.throws(() => ctx.extensions(point), {
-    message: 'plugins.reader may say that it reads test.point only while its register() runs',
+    message: 'plugins.reader may read test.point only while its register() runs',
   });
-  t.throws(() => ctx.late(point), { message: 'plugins.reader may say that it reads test.point only while its register() runs' });
+  t.throws(() => ctx.late(point), { message: 'plugins.reader may read test.point only while its register() runs' });
   await server.stop();
-  const refused = 'plugins.reader may use what it reads with late() only once the server is running';
+  const refused = 'plugins.reader may use a point that it reads with late() only once the server runs';
   t.same(left('seen'), { atRegister: [0, refused], atStart: [2, refused], atStop: [2, 2] });
 });
 
@@ -124,7 +124,7 @@ t.test(
       ),
       [
         'plugboard.yaml:4:3 plugins.b: cannot be registered: plugins.b and plugins.a both provide "x" at test.point; rename one of them (plugin plugin-b 0.1.0)',
-        'plugboard.yaml:6:3 plugins.d: cannot be registered: plugins.d and plugins.c both provide test.only, of which there can be only one; remove one of them (plugin plugin-d 0.1.0)',
+        'plugboard.yaml:6:3 plugins.d: cannot be registered: plugins.d and plugins.c both provide test.only, which allows only one; remove one of them (plugin plugin-d 0.1.0)',
       ],
     );
     t.same(
@@ -133,7 +133,7 @@ t.test(
         entries({ e: 'ctx.contribute(point, 1); ctx.extensions(list)', f: 'ctx.contribute(list, 1); ctx.extensions(point)' }),
       ),
       [
-        'plugboard.yaml:3:3 plugins.e: no order to start in: plugins.e reads test.list of plugins.f, which in turn, as plugins.f reads test.point of plugins.e',
+        'plugboard.yaml:3:3 plugins.e: there is no start order: plugins.e reads test.list of plugins.f; plugins.f reads test.point of plugins.e',
       ],
     );
   },
@@ -141,13 +141,13 @@ t.test(
 
 t.test('R-053 what needs something that nothing provides is an error that names it', async (t) => {
   t.same(await problemsOf(t, entries({ g: 'ctx.extensions(only)', h: 'ctx.late(only)' })), [
-    'plugboard.yaml:3:3 plugins.g: needs test.only, which nothing in this file provides; is an entry missing? (plugin plugin-g 0.1.0)',
-    'plugboard.yaml:4:3 plugins.h: needs test.only, which nothing in this file provides; is an entry missing? (plugin plugin-h 0.1.0)',
+    'plugboard.yaml:3:3 plugins.g: needs test.only, which no entry of this file provides; add one that does (plugin plugin-g 0.1.0)',
+    'plugboard.yaml:4:3 plugins.h: needs test.only, which no entry of this file provides; add one that does (plugin plugin-h 0.1.0)',
   ]);
 });
 
 t.test('register must be synchronous and return nothing but a lifecycle', async (t) => {
-  const wrong = 'register() must return nothing or an object with start and stop; it must not be asynchronous';
+  const wrong = 'register() must be synchronous and return nothing or an object with start and stop';
   const problems = await problemsOf(t, entries({ i: 'return Promise.resolve();', j: 'return 5;', k: 'return null;' }));
   t.same(
     problems.map((problem) => problem.includes(wrong)),
@@ -217,7 +217,7 @@ t.test('another runtime brings other keys of the top level, and takes no options
   t.same(left('crew'), ['ada']);
   t.same(await problemsOf(t, files('{ use: ./r.js, crew: [ada] }', 'agents: {}\n'), { layout }), [
     "plugboard.yaml:3:25 runtime.crew: unknown option; the options of runtime are keys of the file's top level",
-    'plugboard.yaml:4:1 agents: unknown section; there is "transports", "auth", "sessions", "models", "tools", "plugins", "runtime", "crew", "log"',
+    'plugboard.yaml:4:1 agents: unknown section; known: "transports", "auth", "sessions", "models", "tools", "plugins", "runtime", "crew", "log"',
   ]);
   t.match(await problemsOf(t, files('{ use: not-there }', 'agents: {}\n'), { layout }), [
     'plugboard.yaml:3:17 runtime.use: the plugin @plugboard/not-there is not installed',

@@ -33,9 +33,9 @@ t.test('where a text came from is known', async (t) => {
 t.test('what looks like a variable and is none is a fault', async (t) => {
   const { faults } = interpolate({ a: `\${`, b: `\${no-name}`, c: `\${A:-\${B}}` }, env);
   t.match(faults, [
-    { path: ['a'], message: `a "\${" that begins no \${NAME}` },
-    { path: ['b'], message: `write "$\${" for one that stands for itself` },
-    { path: ['c'], message: `the default of \${A} names another variable` },
+    { path: ['a'], message: `"\${" starts neither \${NAME} nor \${NAME:-default}` },
+    { path: ['b'], message: `write "$\${" for a literal` },
+    { path: ['c'], message: `the default of \${A} contains a variable` },
   ]);
 });
 

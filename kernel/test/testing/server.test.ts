@@ -61,7 +61,7 @@ t.test('a server that does not stop well says so, and its folder is gone all the
     files,
     env: { PORT: '0' },
   });
-  await t.rejects(server.stop(), { name: 'AggregateError', message: /^plugins\.odd did not stop well: no stop/ });
+  await t.rejects(server.stop(), { name: 'AggregateError', message: /^plugins\.odd did not stop cleanly: no stop/ });
   t.notOk(existsSync(server.folder));
 });
 

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 
-/** Time, as everything in Plugboard reads it, so that a test can hold it still. */
+/** The source of time. Tests replace it to control time. */
 export interface Clock {
-  /** Milliseconds since 1970, as the wall clock has it. For stamps; never for measuring. */
+  /** Milliseconds since 1970, by the wall clock. For timestamps, not for measuring. */
   now(): number;
-  /** Milliseconds of a clock that never goes back. For measuring. */
+  /** Milliseconds of a clock that never goes backwards. For measuring. */
   monotonic(): number;
   /** Calls `run` once after `ms` milliseconds. The timer does not keep the process alive. */
   after(ms: number, run: () => void): Timer;
@@ -12,17 +12,17 @@ export interface Clock {
 
 export interface Timer {
   cancel(): void;
-  /** Starts the wait again from now. */
+  /** Restarts the wait from now. */
   refresh(): void;
 }
 
-/** Chance, as everything in Plugboard draws it, so that a test can foresee it. */
+/** The source of randomness. Tests replace it to predict ids. */
 export interface IdSource {
   /** `length` characters of `0-9A-Za-z`, unguessable. */
   base62(length: number): string;
   /** `length` characters of `0-9a-f`, unguessable. */
   hex(length: number): string;
-  /** A number from 0 up to, not including, 1. For jitter. */
+  /** A number from 0 to 1, 1 excluded. For jitter. */
   fraction(): number;
 }
 
@@ -37,7 +37,7 @@ export const systemClock: Clock = {
 
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 
-/** Random bytes are drawn in blocks, because asking the system for a few at a time costs more than all else in an id. */
+/** Draws random bytes in blocks: a system call for a few bytes costs more than everything else in an id. */
 class RandomPool {
   #block = Buffer.alloc(0);
   #next = 0;
@@ -58,7 +58,7 @@ export const systemIds: IdSource = {
     let id = '';
     while (id.length < length) {
       const byte = pool.byte();
-      if (byte < 248) id += BASE62[byte % 62]; // 248 = 4 × 62: above it, some characters would come up more often
+      if (byte < 248) id += BASE62[byte % 62]; // 248 = 4 × 62: higher bytes would make some characters more frequent
     }
     return id;
   },

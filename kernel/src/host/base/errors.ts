@@ -1,97 +1,178 @@
-/** Both count from 1, as editors do. */
-export interface Position {
-  readonly line: number;
-  readonly column: number;
-}
+import { formatProblem, type PluginIdentity, type Problem } from './problem.js';
 
-/** A place in the configuration: `['models', 'fast', 'model']`. */
-export type ConfigPath = readonly (string | number)[];
+/**
+ * Every error of the host: its code, and its message made of what is known where it occurs. A message says what is wrong and
+ * what to do about it; the place (an entry, or file, line and column) is added by the error that carries it.
+ */
+const MESSAGES = {
+  // The file
+  FILE_NOT_FOUND: (path: string) => `the file does not exist (${path}); name another one with -c FILE`,
+  FILE_UNREADABLE: (reason: string) => `the file cannot be read (${reason})`,
+  FILE_NOT_A_MAP: (sections: readonly string[]) => `the file must be a map of sections: ${sections.join(', ')}`,
+  YAML_INVALID: (reason: string) => `invalid YAML: ${reason}`,
+  YAML_UNQUOTED_VARIABLE: () => `quote a variable inside { } or [ ]: "\${NAME}"`,
+  YAML_DUPLICATE_KEY: () => 'this key occurs twice; remove one of them',
+  YAML_UNKNOWN_ALIAS: (alias: string) => `the alias *${alias} has no anchor; write &${alias} at a value above it`,
+  YAML_ALIAS_CYCLE: (alias: string) => `the alias "${alias}" refers to a value that contains it`,
+  YAML_ALIAS_EXPANSION: () => 'too many aliases that refer to other aliases',
+  VARIABLE_UNSET: (name: string) => `the variable ${name} is not set; set it, for example in .env, or write \${${name}:-default}`,
+  VARIABLE_MALFORMED: () => `"\${" starts neither \${NAME} nor \${NAME:-default}; write "$\${" for a literal "\${"`,
+  VARIABLE_NESTED: (name: string) => `the default of \${${name}} contains a variable; a default must be plain text`,
+  SECTION_UNKNOWN: (suggestion: string) => `unknown section${suggestion}`,
+  SECTION_MISSING: () => 'this section is missing or empty; without it, nothing can reach the server',
+  SECTION_EMPTY: (alternative: string) => `this section is empty${alternative}, or remove the key`,
+  SECTION_NOT_A_MAP: (alternative: string) => `must be a map${alternative}`,
+  ENTRY_NOT_A_MAP: () => 'must be a map of options; write {} for none',
+  ENTRY_NOT_OPTIONAL: (section: string) =>
+    `an entry under ${section} cannot be optional: without it the server would be less protected than the file says`,
+  UNLESS_UNKNOWN: (section: string, name: string, suggestion: string) => `${section} has no other entry "${name}"${suggestion}`,
+  UNLESS_CYCLE: (names: readonly string[]) => `these entries depend on each other: ${names.join(' unless ')}`,
 
-/** Which plugin has to do with an error, as it was found on this machine. */
-export interface PluginIdentity {
-  readonly name: string;
-  readonly version: string;
-  /** The module that was loaded. */
-  readonly path: string;
-}
+  // Options
+  OPTION_UNKNOWN: (suggestion: string) => `unknown option${suggestion}`,
+  OPTION_MISSING: (name: string) => `the option "${name}" is missing`,
+  OPTION_INVALID: (message: string) => message,
+  OPTION_AT_TOP_LEVEL: (entry: string) => `unknown option; the options of ${entry} are keys of the file's top level`,
+  CHECK_FAILED: (reason: string) => `the plugin's check failed: ${reason}`,
 
-/** One thing that is wrong with the configuration. */
-export interface Problem {
-  /** The file, as the user would name it. */
-  readonly file: string;
-  readonly position: Position | undefined;
-  readonly path: ConfigPath;
-  /** What is wrong and what would be right. */
+  // Loading a plugin
+  USE_INVALID: (use: string) =>
+    `"${use}" is not a valid plugin reference; write a short name, a package name, or a path that starts with ./ or ../`,
+  PLUGIN_NOT_INSTALLED: (name: string) => `the plugin ${name} is not installed; run npm install ${packageOf(name)}`,
+  PLUGIN_NOT_FOUND: (path: string) => `there is no plugin at ${path}`,
+  PLUGIN_NOT_BUILT: (path: string) => `the plugin's module ${path} does not exist; build the plugin first`,
+  PLUGIN_UNRESOLVED: (name: string, reason: string) => `the package ${name} cannot be loaded: ${reason}`,
+  PLUGIN_IMPORT_FAILED: (path: string, reason: string) => `the plugin at ${path} cannot be loaded: ${reason}`,
+  NOT_A_PLUGIN: (path: string) =>
+    `${path} is not a plugin: its default export was not made by definePlugin() of @plugboard/kernel`,
+  API_TOO_NEW: (plugin: string, version: unknown, own: number) =>
+    `${plugin} needs plugin API ${version}, but this kernel has ${own}; update @plugboard/kernel`,
+  API_TOO_OLD: (plugin: string, version: number, own: number) =>
+    `${plugin} was written for plugin API ${version}, but this kernel has ${own}; update the plugin`,
+  DEFINITION_INCOMPLETE: (plugin: string, member: string) => `${plugin} does not define ${member}`,
+  OPTION_SCHEMA_INVALID: (plugin: string, reason: string) => `${plugin} has an invalid option schema: ${reason}`,
+
+  // Registration
+  REGISTER_FAILED: (reason: string) => `cannot be registered: ${reason}`,
+  REGISTER_ASYNC: () => 'register() must be synchronous and return nothing or an object with start and stop',
+  REGISTER_OVER: (entry: string, action: string) => `${entry} may ${action} only while its register() runs`,
+  LATE_TOO_EARLY: (entry: string) => `${entry} may use a point that it reads with late() only once the server runs`,
+  CONTRIBUTED_TWICE: (entry: string, other: string, name: string, point: string) =>
+    `${entry} and ${other} both provide "${name}" at ${point}; rename one of them`,
+  ONLY_ONE_ALLOWED: (entry: string, other: string, point: string) =>
+    `${entry} and ${other} both provide ${point}, which allows only one; remove one of them`,
+  POINT_EMPTY: (point: string) => `nothing provides ${point}; add the plugin that does to the configuration`,
+  POINT_NEEDED: (point: string) => `needs ${point}, which no entry of this file provides; add one that does`,
+  START_CYCLE: (steps: readonly string[]) => `there is no start order: ${steps.join('; ')}`,
+
+  // Start, reload and stop of an entry
+  START_FAILED: (reason: string) => `did not start: ${reason}`,
+  START_TIMED_OUT: (seconds: number) => `did not start within ${seconds} s; check whether what it waits for can be reached`,
+  RELOAD_FAILED: (reason: string) => `did not reload: ${reason}`,
+  STOP_FAILED: (reason: string) => `did not stop cleanly: ${reason}`,
+  STOP_TIMED_OUT: (seconds: number) => `did not stop within ${seconds} s and was abandoned`,
+  TIME_LIMIT: (seconds: number) => `it took longer than ${seconds} s`,
+  STOP_REQUESTED: () => 'the server was asked to stop',
+  STOPPED_BEFORE_START: () => 'the server was asked to stop before it had started',
+
+  // Values
+  DURATION_INVALID: (text: string) => `"${text}" is not a duration; write 500ms, 30s, 10m, 24h or 90d`,
+  SIZE_INVALID: (text: string) => `"${text}" is not a size; write 512b, 64kb, 20mb or 1gb`,
+
+  // Defects of the host
+  STATUS_IMPOSSIBLE: (entry: string, from: string, to: string) => `${entry} cannot become ${to} from ${from}`,
+} as const satisfies Record<string, (...args: never[]) => string>;
+
+type Messages = typeof MESSAGES;
+
+/** The code of an error of the host, for programs. */
+export type HostErrorCode = keyof Messages | 'CONFIG_INVALID' | 'NOT_STARTED';
+
+/** What is wrong, for programs and for people. */
+export interface Fault {
+  readonly code: HostErrorCode;
   readonly message: string;
-  readonly plugin?: Pick<PluginIdentity, 'name' | 'version'> | undefined;
 }
 
-/** `plugboard.yaml:12:5 models.fast.modle: unknown option, did you mean "model"? (plugin @plugboard/model-openai 1.0.0)` */
-export function formatProblem({ file, position, path, message, plugin }: Problem): string {
-  const place = position === undefined ? file : `${file}:${position.line}:${position.column}`;
-  const about = path.length > 0 ? ` ${formatPath(path)}` : '';
-  const from = plugin === undefined ? '' : ` (plugin ${plugin.name} ${plugin.version})`;
-  return `${place}${about}: ${message}${from}`;
+/** Looks up a message. */
+export function fault<C extends keyof Messages>(code: C, ...args: Parameters<Messages[C]>): Fault {
+  return { code, message: messageOf(code, args) };
 }
 
-/** `tools.files.args[0]`; a key that is no plain word is quoted: `tools["my.files"]`. */
-export function formatPath(path: ConfigPath): string {
-  let text = '';
-  for (const step of path) {
-    if (typeof step === 'number') text += `[${step}]`;
-    else if (/^[\w$-]+$/.test(step)) text += text === '' ? step : `.${step}`;
-    else text += `[${JSON.stringify(step)}]`;
+/** An error of the host. `code` says which one; every code and its message are in the table above. */
+export class HostError extends Error {
+  override readonly name: string = 'HostError';
+
+  constructor(
+    readonly code: HostErrorCode,
+    message: string,
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
   }
-  return text;
 }
 
-/** The configuration cannot be run: everything that is wrong with it, in the order of the file. Nothing was started. */
-export class ConfigError extends Error {
+/** Makes the error with that code. */
+export function hostError<C extends keyof Messages>(code: C, ...args: Parameters<Messages[C]>): HostError {
+  return new HostError(code, messageOf(code, args));
+}
+
+function messageOf<C extends keyof Messages>(code: C, args: Parameters<Messages[C]>): string {
+  const message = MESSAGES[code] as (...args: Parameters<Messages[C]>) => string;
+  return message(...args);
+}
+
+/** The configuration has mistakes: all of them, in the order of the file. Nothing was started. */
+export class ConfigError extends HostError {
   override readonly name = 'ConfigError';
-  readonly code = 'CONFIG';
   readonly problems: readonly Problem[];
 
   constructor(problems: readonly Problem[]) {
     const sorted = problems.toSorted(
       (a, b) => (a.position?.line ?? 0) - (b.position?.line ?? 0) || (a.position?.column ?? 0) - (b.position?.column ?? 0),
     );
-    super(sorted.map(formatProblem).join('\n'));
+    super('CONFIG_INVALID', sorted.map(formatProblem).join('\n'));
     this.problems = sorted;
   }
 }
 
-/** A plugin failed in its `start` or its `stop`. `cause` is what it threw. */
-export class PluginError extends Error {
+/** A plugin failed in its `start`, `reload` or `stop`. `cause` is what it threw. */
+export class PluginError extends HostError {
   override readonly name = 'PluginError';
-  readonly code = 'PLUGIN';
 
-  /** @param what what happened, as the end of a sentence that begins with the entry: `did not start within 10 s`. */
   constructor(
     readonly entry: string,
     readonly plugin: PluginIdentity,
-    what: string,
+    { code, message }: Fault,
     options: { readonly cause?: unknown } = {},
   ) {
-    super(`${entry} ${what} (plugin ${plugin.name} ${plugin.version}, ${plugin.path})`, options);
+    super(code, `${entry} ${message} (plugin ${plugin.name} ${plugin.version}, ${plugin.path})`, options);
   }
 }
 
-/** The server did not start. What had started was stopped again. */
-export class StartError extends Error {
+/** The server did not start. Everything that had started was stopped again. */
+export class StartError extends HostError {
   override readonly name = 'StartError';
-  readonly code = 'START';
 
-  /** @param failures first why it did not start, then what went wrong when the rest was stopped. */
+  /** @param failures why the server did not start, then what failed while the rest was stopped. */
   constructor(readonly failures: readonly PluginError[]) {
-    super(failures.map((failure) => failure.message).join('\n') || 'the server was told to stop before it had started');
+    super('NOT_STARTED', failures.map(({ message }) => message).join('\n') || MESSAGES.STOPPED_BEFORE_START());
   }
 }
 
-/** What was thrown, as half a sentence. */
+/** Describes a thrown value as half a sentence. */
 export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return `threw ${typeof error === 'string' ? JSON.stringify(error) : String(error)}`;
   if (error.message !== '') return error.message;
   // A refused connection to a name with several addresses is an AggregateError without a message.
   if (error instanceof AggregateError && error.errors.length > 0) return error.errors.map(reasonOf).join('; ');
   return error.name;
+}
+
+/** `@you/greeter` of `@you/greeter/sub`. */
+function packageOf(name: string): string {
+  return name
+    .split('/')
+    .slice(0, name.startsWith('@') ? 2 : 1)
+    .join('/');
 }

@@ -1,13 +1,13 @@
 /**
- * The candidate that a mistyped word most likely means, or undefined where none is near. Letter case and `-` or `_` count for nothing,
- * so `base_url` finds `baseUrl`; else one slip is allowed for every three characters. The first of equals wins.
+ * Finds the candidate that a mistyped word most likely means, or undefined if none is near. Letter case, `-` and `_` are ignored:
+ * `base_url` finds `baseUrl`. One typing error is allowed for every three characters; of equals, the first wins.
  */
 export function nearest(word: string, candidates: Iterable<string>): string | undefined {
-  const plain = plainly(word);
+  const plain = normalize(word);
   let best: string | undefined;
   let fewest = Number.POSITIVE_INFINITY;
   for (const candidate of candidates) {
-    const other = plainly(candidate);
+    const other = normalize(candidate);
     const slips = distance(plain, other);
     const allowed = Math.max(1, Math.floor(Math.max(plain.length, other.length) / 3));
     if (slips <= allowed && slips < Math.min(fewest, other.length)) {
@@ -18,18 +18,21 @@ export function nearest(word: string, candidates: Iterable<string>): string | un
   return best;
 }
 
-/** The end of a sentence about an unknown word: `, did you mean "model"?`, or what there is, or nothing where there is nothing. */
+/** Ends a message about an unknown word: `, did you mean "name"?`, or a list of the known words, or nothing if there are none. */
 export function suggestion(word: string, known: readonly string[]): string {
   const near = nearest(word, known);
   if (near !== undefined) return `, did you mean "${near}"?`;
-  return known.length > 0 ? `; there is ${known.map((name) => `"${name}"`).join(', ')}` : '';
+  return known.length > 0 ? `; known: ${known.map((name) => `"${name}"`).join(', ')}` : '';
 }
 
-function plainly(word: string): string {
+function normalize(word: string): string {
   return word.toLowerCase().replace(/[-_]/g, '');
 }
 
-/** Slips between two words: a character too many, too few, changed, or two neighbours swapped (optimal string alignment). */
+/**
+ * Counts the typing errors between two words: a character inserted, missing or changed, or two neighbours swapped (optimal string
+ * alignment).
+ */
 function distance(a: string, b: string): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, column) => column);

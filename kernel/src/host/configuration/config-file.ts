@@ -16,23 +16,23 @@ import {
   type YAMLError,
   type YAMLMap,
 } from 'yaml';
-import { ConfigError, type ConfigPath, type Position } from '../base/errors.js';
+import { ConfigError, type Fault, fault } from '../base/errors.js';
+import type { ConfigPath, Position } from '../base/problem.js';
 
-/** Something wrong with the text itself. */
-export interface TextFault {
+/** A mistake in the text itself. */
+export interface TextFault extends Fault {
   readonly path: ConfigPath;
   readonly position: Position;
-  readonly message: string;
 }
 
-/** The text of a configuration as YAML sees it (JSON is YAML), which remembers where everything stands. */
+/** A configuration file: its YAML content (JSON is YAML), and the position of each key and value. */
 export class ConfigFile {
-  /** What stands in it: variables are not yet replaced. Empty where `broken`. */
+  /** The content, with variables not yet replaced. Null if `broken`. */
   readonly content: unknown;
   readonly faults: readonly TextFault[];
-  /** Whether the text is no YAML, so that nothing more can be said about it. A key written twice does not break it. */
+  /** Whether the text cannot be parsed as YAML. A duplicate key does not break it. */
   readonly broken: boolean;
-  /** The folder that relative paths are relative to. */
+  /** The file's folder: relative paths are relative to it. */
   readonly folder: string;
   readonly #document: Document.Parsed;
   readonly #lines = new LineCounter();
@@ -46,24 +46,24 @@ export class ConfigFile {
     this.folder = dirname(path);
     this.#document = parseDocument(text, { lineCounter: this.#lines, prettyErrors: false, merge: true });
     const errors = untilLost([...this.#document.errors, ...this.#document.warnings]);
-    const faults = errors.map((error) => this.#fault(error, text));
+    const faults = errors.map((error) => this.#textFault(error, text));
     faults.push(...this.#aliasFaults());
     let broken = errors.some((error) => error.code !== 'DUPLICATE_KEY') || faults.length > errors.length;
     let content: unknown = null;
     try {
       if (!broken) content = this.#document.toJS();
     } catch (error) {
-      // The only fault left: aliases of aliases that would expand to a huge document.
+      // Aliases of aliases that would expand to a huge document: the only error that is left.
       if (!(error instanceof ReferenceError)) throw error;
       broken = true;
-      faults.push({ path: [], position: this.#positionAt(0), message: 'too many aliases that refer to other aliases' });
+      faults.push({ path: [], position: this.#positionAt(0), ...fault('YAML_ALIAS_EXPANSION') });
     }
     this.broken = broken;
     this.content = content;
     this.faults = faults;
   }
 
-  /** @param path relative to `cwd`. @throws ConfigError where it cannot be read. */
+  /** Reads a file. @param path relative to `cwd`. @throws ConfigError if the file cannot be read. */
   static read(path: string, cwd: string): ConfigFile {
     const absolute = resolve(cwd, path);
     const below = relative(cwd, absolute);
@@ -73,13 +73,12 @@ export class ConfigFile {
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
       if (code === undefined) throw error;
-      const message =
-        code === 'ENOENT' ? `there is no such file (${absolute}); name one with -c FILE` : `the file cannot be read (${code})`;
-      throw new ConfigError([{ file: shown, position: undefined, path: [], message }]);
+      const found = code === 'ENOENT' ? fault('FILE_NOT_FOUND', absolute) : fault('FILE_UNREADABLE', code);
+      throw new ConfigError([{ file: shown, position: undefined, path: [], ...found }]);
     }
   }
 
-  /** Where the key or the value at a path stands; the nearest thing around it where it does not stand in the file. */
+  /** The position of the key or the value at a path. If the path is not in the file, the position of its nearest parent. */
   position(path: ConfigPath, of: 'key' | 'value'): Position {
     let key: Node | undefined;
     let value: Node | undefined = this.#document.contents ?? undefined;
@@ -113,29 +112,23 @@ export class ConfigFile {
     return undefined;
   }
 
-  #fault(error: YAMLError, text: string): TextFault {
+  #textFault(error: YAMLError, text: string): TextFault {
     const [offset] = error.pos;
     const position = this.#positionAt(offset);
-    if (error.code === 'UNEXPECTED_TOKEN' && /\$\{?$/.test(text.slice(0, offset))) {
-      return { path: [], position, message: `a variable inside { } or [ ] must stand in quotes, as in "\${NAME}"` };
-    }
-    if (error.code !== 'DUPLICATE_KEY') return { path: [], position, message: `this is no YAML: ${error.message}` };
-    return { path: this.#pathOfKey(offset), position, message: 'this key is written twice' };
+    if (error.code === 'DUPLICATE_KEY') return { path: this.#pathOfKey(offset), position, ...fault('YAML_DUPLICATE_KEY') };
+    const isVariable = error.code === 'UNEXPECTED_TOKEN' && /\$\{?$/.test(text.slice(0, offset));
+    return { path: [], position, ...(isVariable ? fault('YAML_UNQUOTED_VARIABLE') : fault('YAML_INVALID', error.message)) };
   }
 
-  /** Aliases without an anchor, and aliases inside of what they refer to: neither can be read as data. */
+  /** Finds aliases that have no data: those without an anchor, and those that contain themselves. */
   #aliasFaults(): TextFault[] {
     const faults: TextFault[] = [];
     visit(this.#document, {
       Alias: (_, alias, ancestors) => {
         const position = this.#positionAt(alias.range?.[0] ?? 0);
         const target = alias.resolve(this.#document);
-        if (target === undefined) {
-          const message = `the alias *${alias.source} names no anchor; there is no &${alias.source} above it`;
-          faults.push({ path: [], position, message });
-        } else if (ancestors.includes(target)) {
-          faults.push({ path: [], position, message: `the alias "${alias.source}" refers to a value that contains it` });
-        }
+        if (target === undefined) faults.push({ path: [], position, ...fault('YAML_UNKNOWN_ALIAS', alias.source) });
+        else if (ancestors.includes(target)) faults.push({ path: [], position, ...fault('YAML_ALIAS_CYCLE', alias.source) });
       },
     });
     return faults;
@@ -155,7 +148,7 @@ export class ConfigFile {
   }
 }
 
-/** Where the parser has lost its way, each token that follows is an error of its own: one of them is enough. */
+/** Keeps the first syntax error and drops the errors after it: they only follow from it. */
 function untilLost(errors: readonly YAMLError[]): YAMLError[] {
   const inOrder = errors.toSorted((a, b) => a.pos[0] - b.pos[0]);
   const lost = inOrder.findIndex(({ code }) => code === 'UNEXPECTED_TOKEN');
@@ -163,7 +156,7 @@ function untilLost(errors: readonly YAMLError[]): YAMLError[] {
 }
 
 function keyText(pair: Pair): string {
-  // Not its value: that of a merge key, `<<`, is a symbol.
+  // Not the value: that of a merge key, `<<`, is a symbol.
   return isScalar(pair.key) ? (pair.key.source ?? String(pair.key.value)) : String(pair.key);
 }
 
@@ -171,7 +164,7 @@ function asNode(value: unknown): Node | undefined {
   return isNode(value) ? value : undefined;
 }
 
-/** What `<<: *base` or `<<: [*a, *b]` brings in. */
+/** The maps that `<<: *base` or `<<: [*a, *b]` merges. */
 function mergedMaps(map: YAMLMap, document: Document): Node[] {
   const merges = map.items.filter((pair) => keyText(pair) === '<<').map((pair) => pair.value);
   return merges.flatMap((value) => {

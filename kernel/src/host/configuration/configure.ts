@@ -1,4 +1,5 @@
-import { type ConfigPath, reasonOf } from '../base/errors.js';
+import { fault, reasonOf } from '../base/errors.js';
+import type { ConfigPath } from '../base/problem.js';
 import type { OptionSchema } from '../options/schema.js';
 import type { Reference } from '../options/variables.js';
 import type { LoadedPlugin } from '../plugin/loader.js';
@@ -9,13 +10,13 @@ import type { Problems } from './problems.js';
 
 type Options = Readonly<Record<string, unknown>>;
 
-/** From this length on, what a variable holds may be a secret that nobody marked. */
-const SUSPICIOUS = 12;
+/** Characters from which on the text of a variable counts as a secret, even if no schema marks it. */
+const MIN_SECRET_VARIABLE = 12;
 
 /**
- * Checks an entry's options against the plugin's schema, and asks the plugin for what a schema cannot say. The plugin is asked also where the schema
- * finds faults, about what is left without them: a fault of one agent must not hide those of another.
- * @param secrets takes what must not reach the logs.
+ * Checks an entry's options with the plugin's schema and its `check`. If the schema finds mistakes, `check` sees the options
+ * without the invalid ones: a mistake in one place must not hide another.
+ * @param secrets receives the texts that must not reach the logs.
  */
 export function configure(
   entry: Entry,
@@ -29,42 +30,46 @@ export function configure(
   if (plugin === undefined) return;
   const checked = plugin.options.check(options, references, commonKeys);
   for (const secret of checked.secrets) secrets.add(secret);
-  for (const fault of checked.faults) problems.add([...optionsPath, ...fault.path], fault.message, fault.at, plugin);
+  for (const found of checked.faults) problems.add([...optionsPath, ...found.path], found, found.at, plugin);
   if (checked.faults.length > 0) entry.faulty = true;
   else entry.config = checked.value;
-  ask(entry, plugin, context, problems);
+  runCheck(entry, plugin, context, problems);
 }
 
 /**
- * What came from a variable is secret to the logs, unless it is short or known to be nothing to hide. Only the option's own name says so: an entry that
- * somebody calls `system` has secrets like any other.
+ * Returns the texts of variables that are secret to the logs: all but short ones and those of plain options. Only the option's
+ * own key decides: an entry with the key `host` has secrets like any other.
  */
 function secretVariables({ references }: Entry, { plainOptions }: FileLayout): string[] {
   const isPlain = ({ path }: Reference) => plainOptions.includes(String(path.findLast((step) => typeof step === 'string')));
   return references
-    .filter((reference) => reference.from === 'environment' && reference.text.length >= SUSPICIOUS && !isPlain(reference))
+    .filter(
+      (reference) => reference.from === 'environment' && reference.text.length >= MIN_SECRET_VARIABLE && !isPlain(reference),
+    )
     .map(({ text }) => text);
 }
 
-function ask(entry: Entry, plugin: LoadedPlugin, context: CheckContext, problems: Problems): void {
+function runCheck(entry: Entry, plugin: LoadedPlugin, context: CheckContext, problems: Problems): void {
   if (plugin.definition.check === undefined) return;
   const rest =
-    entry.config === undefined ? salvage(plugin.options, entry.options, entry.references) : { config: entry.config, removed: [] };
+    entry.config === undefined
+      ? withoutInvalid(plugin.options, entry.options, entry.references)
+      : { config: entry.config, removed: [] };
   if (rest === undefined) return;
   try {
     for (const problem of plugin.definition.check(rest.config, context)) {
-      if (!mayComplain(problem.path, rest.removed)) continue;
-      problems.add([...entry.optionsPath, ...problem.path], problem.message, 'value', plugin);
+      if (!isOwnProblem(problem.path, rest.removed)) continue;
+      problems.add([...entry.optionsPath, ...problem.path], fault('OPTION_INVALID', problem.message), 'value', plugin);
       entry.faulty = true;
     }
   } catch (error) {
-    problems.add(entry.path, `the plugin's check failed: ${reasonOf(error)}`, 'key', plugin);
+    problems.add(entry.path, fault('CHECK_FAILED', reasonOf(error)), 'key', plugin);
     entry.faulty = true;
   }
 }
 
-/** The options without what is wrong with them, or undefined where they are no options then. */
-function salvage(
+/** Returns the options without the invalid ones, or undefined if they are invalid as a whole. */
+function withoutInvalid(
   schema: OptionSchema,
   options: Options,
   references: readonly Reference[],
@@ -75,7 +80,7 @@ function salvage(
     const { value, faults } = schema.check(rest, references);
     if (faults.length === 0) return { config: value, removed };
     for (const { path } of faults) {
-      // A list is left out whole: without one of its items the others would not be where they are in the file.
+      // A list is removed as a whole: without one item, the others would have other positions than in the file.
       const inList = path.findIndex((step) => typeof step === 'number');
       const place = inList < 0 ? path : path.slice(0, inList);
       if (place.length === 0) return undefined;
@@ -92,10 +97,10 @@ function remove(options: unknown, path: ConfigPath): void {
 }
 
 /**
- * Whether a complaint is the user's own fault, and not that of something having been left out: where a whole entry of a map is missing, references to it
- * lead nowhere, so that only its neighbours are heard.
+ * Whether a problem is in the file and does not just follow from removed options. If a whole entry of a map was removed,
+ * references to it are broken, so only problems under the same key count.
  */
-function mayComplain(path: ConfigPath, removed: readonly ConfigPath[]): boolean {
+function isOwnProblem(path: ConfigPath, removed: readonly ConfigPath[]): boolean {
   const entries = removed.filter(({ length }) => length <= 2);
   return entries.length === 0 || entries.some(([key]) => key === path[0]);
 }

@@ -1,10 +1,11 @@
+import { fault } from '../base/errors.js';
 import { suggestion } from '../base/nearest.js';
 import { type Entry, reportUnset } from './entries.js';
 import type { Problems } from './problems.js';
 
 /**
- * Withdraws the entries whose `unless` names one that is there; those that name a variable without a value have been already. Of what is left, tells
- * which variables are missing. An entry that only fails to start later was there: nothing comes in its place.
+ * Disables the entries whose `unless` names an enabled entry, and reports the variables that the remaining ones miss. Optional
+ * entries that miss a variable are disabled already. An entry that fails to start later still counts as enabled here.
  */
 export function disableEntries(entries: readonly Entry[], problems: Problems): void {
   for (const entry of entries) {
@@ -12,11 +13,8 @@ export function disableEntries(entries: readonly Entry[], problems: Problems): v
       const others = entries.filter((other) => other.section === entry.section && other !== entry).map((other) => other.name);
       if (others.includes(name)) continue;
       entry.faulty = true;
-      problems.add(
-        [...entry.path, 'unless', index],
-        `no other entry of ${entry.section} is called "${name}"${suggestion(name, others)}`,
-        'value',
-      );
+      const unknown = fault('UNLESS_UNKNOWN', entry.section, name, suggestion(name, others));
+      problems.add([...entry.path, 'unless', index], unknown, 'value');
     }
   }
   const decided = new Set<Entry>();
@@ -26,7 +24,7 @@ export function disableEntries(entries: readonly Entry[], problems: Problems): v
   }
 }
 
-/** Whether an entry is there depends on whether those it names are, and so on. */
+/** Decides about an entry after the entries that its `unless` names. */
 function decide(
   entry: Entry,
   entries: readonly Entry[],
@@ -36,8 +34,8 @@ function decide(
 ): void {
   if (decided.has(entry)) return;
   if (asking.includes(entry)) {
-    const circle = [...asking.slice(asking.indexOf(entry)), entry].map(({ name }) => name).join(' unless ');
-    problems.add([...entry.path, 'unless'], `these entries wait for one another: ${circle}`, 'value');
+    const cycle = [...asking.slice(asking.indexOf(entry)), entry].map(({ name }) => name);
+    problems.add([...entry.path, 'unless'], fault('UNLESS_CYCLE', cycle), 'value');
     entry.faulty = true;
     return;
   }
@@ -45,7 +43,7 @@ function decide(
     const other = entries.find((candidate) => candidate.section === entry.section && candidate.name === name);
     if (other === undefined || other === entry) continue;
     decide(other, entries, decided, [...asking, entry], problems);
-    if (other.disabled === undefined) entry.disabled ??= `${other.id} is there`;
+    if (other.disabled === undefined) entry.disabled ??= `${other.id} is enabled`;
   }
   decided.add(entry);
 }

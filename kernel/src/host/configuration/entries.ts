@@ -1,5 +1,6 @@
-import { type ConfigPath, formatPath } from '../base/errors.js';
+import { fault } from '../base/errors.js';
 import { suggestion } from '../base/nearest.js';
+import { type ConfigPath, formatPath } from '../base/problem.js';
 import { LOG_LEVELS } from '../log/log.js';
 import { OptionSchema } from '../options/schema.js';
 import type { JsonSchema } from '../options/schema-types.js';
@@ -11,72 +12,74 @@ import type { Problems } from './problems.js';
 
 type Options = Readonly<Record<string, unknown>>;
 
-/** One entry of the file on its way through the phases: each adds what it finds out. */
+/** One entry of the file on its way through the phases; each phase adds its results. */
 export interface Entry {
-  /** `models.fast`. */
+  /** `greeters.hello`. */
   readonly id: string;
-  /** `fast`. */
+  /** `hello`. */
   readonly name: string;
-  /** `models`. */
+  /** `greeters`. */
   readonly section: string;
   /** Its place in the file. */
   readonly path: ConfigPath;
   /** Where its options are: `path`, or the top level if the section has `topLevelOptions`. */
   readonly optionsPath: ConfigPath;
-  /** Empty where the file does not tell. */
+  /** Empty if the file has no valid `use`. */
   readonly use: string;
   readonly optional: boolean;
   readonly unless: readonly string[];
-  /** The plugin's own options as they are written, variables replaced. */
+  /** The plugin's own options, with variables replaced. */
   options: Options;
   /** The section's shared options, checked. */
   readonly shared: Options;
   references: readonly Reference[];
-  /** Keys that may stand beside the plugin's own. */
+  /** Keys that an entry of the section can have beside its plugin's options. */
   readonly commonKeys: readonly string[];
-  /** Why it takes no part. */
+  /** Why the entry is disabled. */
   disabled?: string;
-  /** Something is wrong with it and was told; it is checked further, and not registered. */
+  /** It has a mistake that was reported: it is checked further, but not registered. */
   faulty: boolean;
   /** Set by the load phase. */
   plugin?: LoadedPlugin;
-  /** Set by the configure phase, where nothing is wrong with the options: checked, defaults filled in, frozen. */
+  /** Set by the configure phase if the options are valid: with defaults filled in, frozen. */
   config?: Options;
 }
 
-/** What the file says, cut into its parts. */
+/** The content of the file by entries. */
 export interface FileContents {
   /** In the order of the file. */
   readonly entries: readonly Entry[];
-  /** The words that stand in place of a section's entries. */
+  /** Words in place of a section's entries, by section: `open`. */
   readonly literals: ReadonlyMap<string, string>;
-  /** The keys under every section and every other map of the top level. */
+  /** The keys of every section and of every other map of the top level. */
   readonly keys: ReadonlyMap<string, readonly string[]>;
   readonly logLevel: string;
 }
 
-/** What is left out of the file, or put in the place of what it says. */
+/** Changes to the content of the file before it is read. */
 export interface FileChanges {
+  /** Sections to leave out. */
   readonly omit?: readonly string[] | undefined;
+  /** Sections to add or to replace. */
   readonly replace?: Readonly<Record<string, unknown>> | undefined;
 }
 
 const COMMON = {
-  use: { type: 'string', minLength: 1, description: 'The plugin that serves the entry. Left out, it is the entry’s own key.' },
+  use: { type: 'string', minLength: 1, description: 'The plugin of the entry. By default the entry’s own key.' },
   optional: {
     type: 'boolean',
     default: false,
-    description: 'The server runs without the entry where a variable it names is unset or empty, or where it does not start.',
+    description: 'Disables the entry, instead of stopping the server, if it names an unset or empty variable or does not start.',
   },
   unless: {
     type: 'array',
     items: { type: 'string' },
     default: [],
-    description: 'Entries of the same section in whose presence this one is left out.',
+    description: 'Disables the entry if one of these entries of the same section is enabled.',
   },
 } as const satisfies Record<string, JsonSchema>;
 
-/** The keys that every entry of a section may have beside its plugin's own. */
+/** The schema of the keys that every entry of a section can have beside its plugin's options. */
 export function commonSchema({ shape, shared = {} }: SectionLayout): JsonSchema {
   return { type: 'object', properties: { ...COMMON, ...shared }, required: shape === 'single' ? ['use'] : [] };
 }
@@ -84,11 +87,11 @@ export function commonSchema({ shape, shared = {} }: SectionLayout): JsonSchema 
 /** The host's own key of the file. */
 export const LOG_SCHEMA = {
   type: 'object',
-  properties: { level: { enum: LOG_LEVELS, default: 'info', description: 'The least that is logged.' } },
+  properties: { level: { enum: LOG_LEVELS, default: 'info', description: 'The lowest level that is logged.' } },
   additionalProperties: false,
 } as const satisfies JsonSchema;
 
-/** Cuts the file into entries, with their variables replaced. What is wrong is added to the problems. */
+/** Divides the file into entries and replaces their variables. Mistakes are added to the problems. */
 export class FileReader {
   readonly #layout: FileLayout;
   readonly #env: Environment;
@@ -104,12 +107,12 @@ export class FileReader {
     this.#content = this.#topLevel(file.content, changes);
   }
 
-  /** Cuts the file into entries. Call `readTopLevelOptions` once their plugins are loaded. */
+  /** Reads the entries. Call `readTopLevelOptions` once their plugins are loaded. */
   read(): FileContents {
     const { sections } = this.#layout;
     for (const section of new Set([...this.#content.keys(), ...Object.keys(sections)])) {
-      const cut = sections[section];
-      if (cut !== undefined) this.#readSection(section, cut);
+      const layout = sections[section];
+      if (layout !== undefined) this.#readSection(section, layout);
     }
     const keysOf = (key: string, map: Options) => (sections[key]?.shape === 'single' ? [key] : Object.keys(map));
     return {
@@ -129,13 +132,13 @@ export class FileReader {
     if (owners.some(({ plugin }) => plugin === undefined)) return;
     const known = [...Object.keys(sections), ...owners.flatMap(topLevelKeys), 'log'];
     for (const key of this.#content.keys()) {
-      if (!known.includes(key)) this.#problems.add([key], `unknown section${suggestion(key, known)}`);
+      if (!known.includes(key)) this.#problems.add([key], fault('SECTION_UNKNOWN', suggestion(key, known)));
     }
   }
 
   #readTopLevelOptionsOf(entry: Entry): void {
     for (const key of Object.keys(entry.options)) {
-      this.#problems.add([...entry.path, key], `unknown option; the options of ${entry.id} are keys of the file's top level`);
+      this.#problems.add([...entry.path, key], fault('OPTION_AT_TOP_LEVEL', entry.id));
     }
     const keys = topLevelKeys(entry).filter((key) => (this.#content.get(key) ?? null) !== null);
     const raw = Object.fromEntries(keys.map((key) => [key, this.#content.get(key)]));
@@ -150,7 +153,7 @@ export class FileReader {
     const { sections } = this.#layout;
     const found = new Map<string, unknown>();
     if (content !== null && !isMap(content)) {
-      this.#problems.add([], `the file must be a map of sections: ${[...Object.keys(sections), 'log'].join(', ')}`);
+      this.#problems.add([], fault('FILE_NOT_A_MAP', [...Object.keys(sections), 'log']));
     }
     for (const [key, value] of Object.entries(isMap(content) ? content : {})) {
       if (omit.includes(key) || key === '$schema') continue;
@@ -161,44 +164,42 @@ export class FileReader {
     for (const [key, { required, fallback }] of Object.entries(sections)) {
       if (found.has(key) || omit.includes(key)) continue;
       if (fallback !== undefined) found.set(key, fallback);
-      if (required)
-        this.#problems.add([key], 'this section is missing, or nothing stands under it; nothing could reach the server');
+      if (required) this.#problems.add([key], fault('SECTION_MISSING'));
     }
     return found;
   }
 
-  #readSection(section: string, cut: SectionLayout): void {
+  #readSection(section: string, layout: SectionLayout): void {
     if (!this.#content.has(section)) return;
     const raw = this.#content.get(section);
     const { value, references } = typeof raw === 'string' ? this.#interpolate(raw, [section]) : { value: raw, references: [] };
     if (this.#reportUnset([section], references)) return;
-    if (typeof value === 'string' && cut.literals?.includes(value)) {
+    if (typeof value === 'string' && layout.literals?.includes(value)) {
       this.#literals.set(section, value);
-    } else if (cut.strict && (value === null || (isMap(value) && Object.keys(value).length === 0))) {
-      this.#problems.add([section], `nothing stands under it${orLiteral(cut, '; name a plugin, or write')}, or remove the key`);
+    } else if (layout.strict && (value === null || (isMap(value) && Object.keys(value).length === 0))) {
+      this.#problems.add([section], fault('SECTION_EMPTY', orLiteral(layout, '; add an entry, write')));
     } else if (!isMap(value)) {
-      this.#problems.add([section], `must be a map${orLiteral(cut, ' or')}`, 'value');
+      this.#problems.add([section], fault('SECTION_NOT_A_MAP', orLiteral(layout, ' or')), 'value');
     } else {
-      const schema = new OptionSchema(commonSchema(cut));
-      if (cut.shape === 'single') this.#readEntry(section, cut, schema, [section], value);
-      else for (const [name, entry] of Object.entries(value)) this.#readEntry(section, cut, schema, [section, name], entry);
+      const schema = new OptionSchema(commonSchema(layout));
+      if (layout.shape === 'single') this.#readEntry(section, layout, schema, [section], value);
+      else for (const [name, entry] of Object.entries(value)) this.#readEntry(section, layout, schema, [section, name], entry);
     }
   }
 
-  #readEntry(section: string, cut: SectionLayout, schema: OptionSchema, path: ConfigPath, raw: unknown): void {
+  #readEntry(section: string, layout: SectionLayout, schema: OptionSchema, path: ConfigPath, raw: unknown): void {
     const { value, references, sound } = this.#interpolate(raw ?? {}, path);
     if (!isMap(value)) {
-      this.#problems.add(path, 'must be a map of options, {} where there are none', 'value');
+      this.#problems.add(path, fault('ENTRY_NOT_A_MAP'), 'value');
       return;
     }
     const name = String(path.at(-1));
     const commonKeys = Object.keys(schema.schema.properties ?? {});
     const isCommon = ([key]: [string, unknown]) => commonKeys.includes(key);
     const common = schema.check(Object.fromEntries(Object.entries(value).filter(isCommon)), references);
-    for (const fault of common.faults) this.#problems.add([...path, ...fault.path], fault.message, fault.at);
-    if (cut.strict && 'optional' in value) {
-      const why = 'without it the server would be less protected than the file says';
-      this.#problems.add([...path, 'optional'], `an entry under ${section} cannot be optional: ${why}`);
+    for (const found of common.faults) this.#problems.add([...path, ...found.path], found, found.at);
+    if (layout.strict && 'optional' in value) {
+      this.#problems.add([...path, 'optional'], fault('ENTRY_NOT_OPTIONAL', section));
     }
     const { use, optional, unless, ...shared } = common.value;
     const entry: Entry = {
@@ -206,8 +207,8 @@ export class FileReader {
       name,
       section,
       path,
-      optionsPath: cut.topLevelOptions ? [] : path,
-      use: typeof use === 'string' ? use : 'use' in value || cut.shape === 'single' ? '' : name,
+      optionsPath: layout.topLevelOptions ? [] : path,
+      use: typeof use === 'string' ? use : 'use' in value || layout.shape === 'single' ? '' : name,
       optional: optional === true,
       unless: Array.isArray(unless) ? unless : [],
       options: Object.fromEntries(Object.entries(value).filter((pair) => !isCommon(pair))),
@@ -223,10 +224,10 @@ export class FileReader {
     this.#entries.push(entry);
   }
 
-  /** Replaces the variables of a piece of the file. `sound` is false where something was wrong with how one is written. */
+  /** Replaces the variables in a part of the file. `sound` is false if one is malformed. */
   #interpolate(raw: unknown, path: ConfigPath): { value: unknown; references: readonly Reference[]; sound: boolean } {
     const { value, references, faults } = interpolate(raw, this.#env);
-    for (const fault of faults) this.#problems.add([...path, ...fault.path], fault.message, 'value');
+    for (const found of faults) this.#problems.add([...path, ...found.path], found, 'value');
     return { value, references, sound: faults.length === 0 };
   }
 
@@ -238,20 +239,16 @@ export class FileReader {
     const { value, references } = this.#interpolate(this.#content.get('log') ?? {}, ['log']);
     const unset = this.#reportUnset(['log'], references);
     const checked = new OptionSchema(LOG_SCHEMA).check(value, references);
-    for (const fault of checked.faults) this.#problems.add(['log', ...fault.path], fault.message, fault.at);
+    for (const found of checked.faults) this.#problems.add(['log', ...found.path], found, found.at);
     return unset || checked.faults.length > 0 ? 'info' : String(checked.value.level);
   }
 }
 
-/** Tells of every variable that has no value and no default. Whether there was one. */
+/** Reports the variables that have neither a value nor a default. Returns whether there are any. */
 export function reportUnset({ optionsPath, references }: Pick<Entry, 'optionsPath' | 'references'>, problems: Problems): boolean {
   const unset = references.filter(({ from }) => from === 'unset');
   for (const { path: below, name } of unset) {
-    problems.add(
-      [...optionsPath, ...below],
-      `the variable ${name} is not set; set it, in .env for example, or write \${${name}:-default}`,
-      'value',
-    );
+    problems.add([...optionsPath, ...below], fault('VARIABLE_UNSET', name), 'value');
   }
   return unset.length > 0;
 }

@@ -6,8 +6,10 @@ import type { JsonSchema } from '../options/schema-types.js';
  */
 export interface FileLayout {
   readonly sections: Readonly<Record<string, SectionLayout>>;
-  /** Keys of options that are never secret, even if an environment variable provides the value: `host`, `port`. */
+  /** Keys of options that are never secret, even if an environment variable provides the value: `host`. */
   readonly plainOptions: readonly string[];
+  /** Names of fields that are secret in every log line: `password`. */
+  readonly secretFields: readonly string[];
 }
 
 export interface SectionLayout {

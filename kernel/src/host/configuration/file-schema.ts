@@ -5,13 +5,13 @@ import type { LoadedPlugin } from '../plugin/loader.js';
 import { commonSchema, type Entry, LOG_SCHEMA } from './entries.js';
 import type { FileLayout, SectionLayout } from './file-layout.js';
 
-/** An entry of the file, and the plugin that it uses, where one was found. */
+/** An entry of the file, and its plugin if it was found. */
 export type DescribedEntry = Pick<Entry, 'name' | 'section' | 'use' | 'plugin'>;
 
-/** A schema as it is written out: plain JSON Schema (draft 7, which every editor knows). */
+/** Plain JSON Schema (draft 7, which every editor supports). */
 type PlainSchema = Readonly<Record<string, unknown>>;
 
-/** `${NAME}` somewhere in it: what that will be, an editor cannot know. */
+/** A text that contains `${NAME}`: an editor cannot know its value. */
 const VARIABLE: PlainSchema = { type: 'string', pattern: String.raw`\$\{` };
 
 const PATTERNS = {
@@ -23,18 +23,18 @@ const PATTERNS = {
 
 const NO_OPTIONS: JsonSchema = { type: 'object', properties: {}, additionalProperties: false };
 
-/** The JSON Schema of the whole file, for editors: the sections, and in them the options of the plugins that the file uses. */
+/** Builds the JSON Schema of the whole file, for editors: the sections, and the options of the plugins that the file uses. */
 export function fileSchema({ sections }: FileLayout, entries: readonly DescribedEntry[]): PlainSchema {
   const definitions: Record<string, PlainSchema> = {};
   const properties: Record<string, PlainSchema> = {};
-  for (const [section, cut] of Object.entries(sections)) {
+  for (const [section, layout] of Object.entries(sections)) {
     const ofSection = entries.filter((entry) => entry.section === section);
     for (const { plugin } of ofSection) {
       if (plugin === undefined) continue;
-      definitions[definitionName(section, plugin.name)] = entryDefinition(cut, plugin);
-      if (cut.topLevelOptions) Object.assign(properties, editable(plugin.options.schema).properties);
+      definitions[definitionName(section, plugin.name)] = entryDefinition(layout, plugin);
+      if (layout.topLevelOptions) Object.assign(properties, editable(plugin.options.schema).properties);
     }
-    properties[section] = sectionSchema(section, cut, ofSection);
+    properties[section] = sectionSchema(section, layout, ofSection);
   }
   properties.log = editable(LOG_SCHEMA);
   return {
@@ -48,15 +48,15 @@ export function fileSchema({ sections }: FileLayout, entries: readonly Described
   };
 }
 
-/** A name that needs no escaping in a reference. */
+/** Returns a name that needs no escaping in a reference. */
 function definitionName(section: string, plugin: string): string {
   return `${section}.${plugin.replaceAll(/[^\w@.-]/g, '.')}`;
 }
 
-/** One plugin's options, with the keys that every entry of the section may have. */
-function entryDefinition(cut: SectionLayout, { options, definition }: LoadedPlugin): PlainSchema {
-  const common = commonSchema(cut);
-  const { properties, required = [], ...rest } = cut.topLevelOptions ? NO_OPTIONS : options.schema;
+/** The options of a plugin, with the keys that every entry of the section can have. */
+function entryDefinition(layout: SectionLayout, { options, definition }: LoadedPlugin): PlainSchema {
+  const common = commonSchema(layout);
+  const { properties, required = [], ...rest } = layout.topLevelOptions ? NO_OPTIONS : options.schema;
   return editable({
     ...rest,
     type: ['object', 'null'],
@@ -66,30 +66,30 @@ function entryDefinition(cut: SectionLayout, { options, definition }: LoadedPlug
   });
 }
 
-/** Which options an entry has follows from its `use`, or from its name where it says none. */
-function sectionSchema(section: string, cut: SectionLayout, entries: readonly DescribedEntry[]): PlainSchema {
+/** The options of an entry depend on its `use`, or on its key if it has none. */
+function sectionSchema(section: string, layout: SectionLayout, entries: readonly DescribedEntry[]): PlainSchema {
   const known = entries.flatMap(({ use, name, plugin }) => (plugin === undefined ? [] : [{ use, name, plugin: plugin.name }]));
   const optionsOf = (plugin: string) => ({ $ref: `#/definitions/${definitionName(section, plugin)}` });
   const byUse = [...new Map(known.map((entry) => [entry.use, entry.plugin]))].map(([use, plugin]) => ({
     if: { not: { properties: { use: { const: use } }, required: ['use'] } },
     else: optionsOf(plugin),
   }));
-  const { properties } = editable(commonSchema(cut));
+  const { properties } = editable(commonSchema(layout));
   const entry = { type: ['object', 'null'], properties, ...(byUse.length > 0 ? { allOf: byUse } : {}) };
-  if (cut.shape === 'single') return { ...entry, required: ['use'] };
+  if (layout.shape === 'single') return { ...entry, required: ['use'] };
 
   const byName = known
     .filter(({ use, name }) => use === name)
     .map(({ name, plugin }) => [name, { ...entry, allOf: [{ if: { required: ['use'] }, else: optionsOf(plugin) }, ...byUse] }]);
   const map = {
-    type: cut.strict ? 'object' : ['object', 'null'],
+    type: layout.strict ? 'object' : ['object', 'null'],
     properties: Object.fromEntries(byName),
     additionalProperties: entry,
   };
-  return cut.literals === undefined ? map : { anyOf: [map, { enum: cut.literals }, VARIABLE] };
+  return layout.literals === undefined ? map : { anyOf: [map, { enum: layout.literals }, VARIABLE] };
 }
 
-/** A schema of options as an editor should see it: `${NAME}` is valid wherever something narrower than text is wanted. */
+/** Converts a schema for editors: `${NAME}` is valid wherever the schema is narrower than text. */
 function editable(schema: JsonSchema): PlainSchema {
   const {
     secret,
@@ -107,7 +107,7 @@ function editable(schema: JsonSchema): PlainSchema {
     ...(description === undefined ? {} : { description }),
     ...(fallback === undefined ? {} : { default: fallback }),
   };
-  const branches = anyOf ?? oneOf; // a variable may fit several branches, which oneOf would not have
+  const branches = anyOf ?? oneOf; // a variable may match several branches, which oneOf forbids
   const plain = {
     ...rest,
     ...(format === undefined ? {} : { pattern: PATTERNS[format] }),
@@ -123,7 +123,7 @@ function editable(schema: JsonSchema): PlainSchema {
   return isNarrow(schema) ? { ...about, anyOf: [plain, VARIABLE] } : { ...about, ...plain };
 }
 
-/** Whether a scalar of this schema may be something that the text of a variable's name is not. */
+/** Whether the text `${NAME}` may be invalid under the schema. */
 function isNarrow({ type, format, enum: choice, const: only, pattern, maxLength }: JsonSchema): boolean {
   if ([format, choice, only, pattern, maxLength].some((limit) => limit !== undefined)) return true;
   return [type ?? []].flat().some((one) => one === 'number' || one === 'integer' || one === 'boolean');

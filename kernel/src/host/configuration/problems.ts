@@ -1,26 +1,28 @@
-import { ConfigError, type ConfigPath, type PluginIdentity, type Problem } from '../base/errors.js';
+import { ConfigError, type Fault } from '../base/errors.js';
+import type { ConfigPath, PluginIdentity, Problem } from '../base/problem.js';
 import type { ConfigFile } from './config-file.js';
 
-/** Gathers everything that is wrong with a file, so that one look at it mends it all. */
+/** Collects all mistakes of a file, so that they are reported together. */
 export class Problems {
   readonly #file: ConfigFile;
   readonly #found: Problem[] = [];
 
   constructor(file: ConfigFile) {
     this.#file = file;
-    for (const { path, position, message } of file.faults) this.#found.push({ file: file.shown, position, path, message });
+    for (const fault of file.faults) this.#found.push({ file: file.shown, ...fault });
   }
 
   get any(): boolean {
     return this.#found.length > 0;
   }
 
-  /** @param at whether the message is about the key at the path or about its value. */
-  add(path: ConfigPath, message: string, at: 'key' | 'value' = 'key', plugin?: Pick<PluginIdentity, 'name' | 'version'>): void {
-    this.#found.push({ file: this.#file.shown, position: this.#file.position(path, at), path, message, plugin });
+  /** @param at whether the mistake is in the key at the path or in its value: the reported position. */
+  add(path: ConfigPath, fault: Fault, at: 'key' | 'value' = 'key', plugin?: Pick<PluginIdentity, 'name' | 'version'>): void {
+    const { code, message } = fault;
+    this.#found.push({ file: this.#file.shown, position: this.#file.position(path, at), path, code, message, plugin });
   }
 
-  /** All of them as one error, or undefined where there is none. */
+  /** All problems as one error, or undefined if there are none. */
   get error(): ConfigError | undefined {
     return this.any ? new ConfigError(this.#found) : undefined;
   }

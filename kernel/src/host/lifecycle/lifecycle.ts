@@ -1,17 +1,18 @@
 import type { Clock } from '../base/ambient.js';
-import { PluginError, type PluginIdentity, reasonOf, StartError } from '../base/errors.js';
+import { fault, hostError, PluginError, reasonOf, StartError } from '../base/errors.js';
+import type { PluginIdentity } from '../base/problem.js';
 import type { Logger } from '../log/log.js';
 import type { Lifecycle } from '../plugin/plugin.js';
 import type { StatusBoard } from './status-board.js';
 import { TimeLimitError, withinLimit } from './time-limit.js';
 
 const DEFAULT_LIMIT = 10_000;
-/** How often a slow start is mentioned in the log. */
+/** Milliseconds between log lines about a slow start. */
 const REMINDER = 5_000;
-/** What every entry is given to stop, however little is left of the whole time. */
+/** Milliseconds that every entry has at least to stop, even if the time for all of them is over. */
 const LEAST_TO_STOP = 500;
 
-/** An entry as the lifecycle sees it. */
+/** What the lifecycle needs to know of an entry. */
 export interface LivingEntry {
   readonly id: string;
   readonly optional: boolean;
@@ -20,24 +21,24 @@ export interface LivingEntry {
 }
 
 export interface StopOptions {
-  /** Milliseconds for all entries together; without it each has its own limit. */
+  /** Milliseconds for all entries together. Without it, only each entry's own limit applies. */
   readonly within?: number | undefined;
 }
 
-/** What came of a reload. */
-export interface Reloaded {
-  /** Who read its files again. */
+/** The result of a reload. */
+export interface ReloadResult {
+  /** The entries that read their files again. */
   readonly entries: readonly string[];
   readonly failures: readonly PluginError[];
 }
 
 /**
- * Starts and stops what was registered, and lets it read its files again in between.
+ * Starts, reloads and stops the registered entries.
  *
- * 1. `start` goes through the entries in their order, one by one, each under its time limit.
- * 2. An `optional` entry that does not start is disabled, and the rest goes on.
- * 3. Any other that does not start ends the start: it and what had started before are stopped, in reverse.
- * 4. `stop` stops what has started, in reverse, and never stops early: what fails is told at the end. It also ends a start that is under way.
+ * 1. `start` starts the entries in their order, one at a time, each under its time limit.
+ * 2. An `optional` entry that does not start is disabled, and the start continues.
+ * 3. If any other entry does not start, it and everything that started before are stopped in reverse.
+ * 4. `stop` stops what has started, in reverse, to the end: failures are reported together. It also ends a start in progress.
  */
 export class LifecycleRunner {
   readonly #order: readonly LivingEntry[];
@@ -45,16 +46,16 @@ export class LifecycleRunner {
   readonly #clock: Clock;
   readonly #log: Logger;
   readonly #disable: (entry: LivingEntry) => void;
-  /** Aborted when the server is told to stop. */
-  readonly #told = new AbortController();
-  /** Whose `start` was called, and whose `stop` was not. */
-  readonly #begun: LivingEntry[] = [];
+  /** Aborted when the server is asked to stop. */
+  readonly #stopRequest = new AbortController();
+  /** The entries whose `start` was called, but not their `stop`. */
+  readonly #started: LivingEntry[] = [];
   readonly #stopFailures: PluginError[] = [];
-  /** When everything should have stopped, on the clock's monotonic scale. */
+  /** When everything should have stopped, in the clock's monotonic time. */
   #stopBy = Number.POSITIVE_INFINITY;
   #starting: Promise<void> | undefined;
   #stopping: Promise<readonly PluginError[]> | undefined;
-  /** The last reload that was asked for. */
+  /** The last reload requested. */
   #reloading: Promise<unknown> = Promise.resolve();
 
   constructor(options: {
@@ -62,7 +63,7 @@ export class LifecycleRunner {
     readonly status: StatusBoard;
     readonly clock: Clock;
     readonly log: Logger;
-    /** Takes away what an entry contributed. */
+    /** Removes the contributions of an entry. */
     readonly disable: (entry: LivingEntry) => void;
   }) {
     this.#order = options.order;
@@ -72,37 +73,37 @@ export class LifecycleRunner {
     this.#disable = options.disable;
   }
 
-  /** @throws StartError with every failure, the roll-back's included. */
+  /** @throws StartError with every failure, including those of the rollback. */
   start(): Promise<void> {
     this.#starting ??= this.#startAll();
     return this.#starting;
   }
 
-  /** Safe without a start, and twice. Never rejects: what did not stop well is in the answer. */
+  /** Safe without a start, and twice. Never rejects: returns the failures. */
   stop(options: StopOptions = {}): Promise<readonly PluginError[]> {
     this.#stopping ??= this.#stopAll(options);
     return this.#stopping;
   }
 
-  /** Lets all that runs read its files again, one after the other in their order; never two reloads at once. Never rejects. */
-  reload(): Promise<Reloaded> {
+  /** Reloads the running entries, one at a time in their order; never two reloads at once. Never rejects. */
+  reload(): Promise<ReloadResult> {
     const reloading = this.#reloading.then(() => this.#reloadAll());
     this.#reloading = reloading;
     return reloading;
   }
 
-  async #reloadAll(): Promise<Reloaded> {
+  async #reloadAll(): Promise<ReloadResult> {
     const entries: string[] = [];
     const failures: PluginError[] = [];
     for (const { id, plugin, lifecycle } of this.#order) {
       const { startLimit = DEFAULT_LIMIT } = lifecycle;
       if (lifecycle.reload === undefined || this.#status.get(id) !== 'running') continue;
       try {
-        await withinLimit((signal) => lifecycle.reload?.(signal), startLimit, this.#clock, this.#told.signal);
+        await withinLimit((signal) => lifecycle.reload?.(signal), startLimit, this.#clock, this.#stopRequest.signal);
         entries.push(id);
       } catch (cause) {
-        if (this.#told.signal.aborted) break;
-        failures.push(new PluginError(id, plugin, `did not reload: ${reasonOf(cause)}`, { cause }));
+        if (this.#stopRequest.signal.aborted) break;
+        failures.push(new PluginError(id, plugin, fault('RELOAD_FAILED', reasonOf(cause)), { cause }));
       }
     }
     return { entries, failures };
@@ -111,16 +112,16 @@ export class LifecycleRunner {
   async #startAll(): Promise<void> {
     const failures: PluginError[] = [];
     for (const entry of this.#order) {
-      if (this.#told.signal.aborted || failures.length > 0) break;
-      this.#begun.push(entry);
+      if (this.#stopRequest.signal.aborted || failures.length > 0) break;
+      this.#started.push(entry);
       const failure = await this.#startOne(entry);
-      if (failure === undefined || this.#told.signal.aborted) continue;
+      if (failure === undefined || this.#stopRequest.signal.aborted) continue;
       if (entry.optional) await this.#disableOne(failure);
       else failures.push(failure);
     }
-    if (failures.length === 0 && !this.#told.signal.aborted) return this.#status.enter('running');
+    if (failures.length === 0 && !this.#stopRequest.signal.aborted) return this.#status.enter('running');
     this.#status.enter('stopping');
-    await this.#stopBegun();
+    await this.#stopStarted();
     this.#status.enter('stopped');
     throw new StartError([...failures, ...this.#stopFailures]);
   }
@@ -134,25 +135,23 @@ export class LifecycleRunner {
     this.#status.set(id, 'starting');
     try {
       const { startLimit = DEFAULT_LIMIT } = lifecycle;
-      await withinLimit((signal) => lifecycle.start?.(signal), startLimit, this.#clock, this.#told.signal);
+      await withinLimit((signal) => lifecycle.start?.(signal), startLimit, this.#clock, this.#stopRequest.signal);
       this.#status.set(id, 'running');
       return undefined;
     } catch (cause) {
       const what =
-        cause instanceof TimeLimitError
-          ? `did not start within ${cause.limit / 1000} s; what it waits for may be out of reach`
-          : `did not start: ${reasonOf(cause)}`;
+        cause instanceof TimeLimitError ? fault('START_TIMED_OUT', cause.seconds) : fault('START_FAILED', reasonOf(cause));
       const failure = new PluginError(id, plugin, what, { cause });
-      if (!this.#told.signal.aborted) this.#status.set(id, 'failed', failure.message);
+      if (!this.#stopRequest.signal.aborted) this.#status.set(id, 'failed', failure.message);
       return failure;
     } finally {
       reminder.cancel();
     }
   }
 
-  /** Withdraws the entry that has just failed. */
+  /** Disables the entry that has just failed. */
   async #disableOne(failure: PluginError): Promise<void> {
-    const entry = this.#begun.pop();
+    const entry = this.#started.pop();
     if (entry === undefined) return;
     const failedToStop = await this.#stopOne(entry);
     this.#disable(entry);
@@ -164,15 +163,15 @@ export class LifecycleRunner {
   async #stopAll({ within }: StopOptions): Promise<readonly PluginError[]> {
     if (within !== undefined) this.#stopBy = this.#clock.monotonic() + within;
     this.#status.enter('stopping');
-    this.#told.abort(new Error('the server was told to stop'));
-    await this.#starting?.catch(() => undefined); // whoever called start() is told
-    await this.#stopBegun();
+    this.#stopRequest.abort(hostError('STOP_REQUESTED'));
+    await this.#starting?.catch(() => undefined); // start() rejects with it
+    await this.#stopStarted();
     this.#status.enter('stopped');
     return this.#stopFailures;
   }
 
-  async #stopBegun(): Promise<void> {
-    for (let entry = this.#begun.pop(); entry !== undefined; entry = this.#begun.pop()) {
+  async #stopStarted(): Promise<void> {
+    for (let entry = this.#started.pop(); entry !== undefined; entry = this.#started.pop()) {
       const failure = await this.#stopOne(entry);
       if (failure !== undefined) this.#stopFailures.push(failure);
     }
@@ -189,9 +188,7 @@ export class LifecycleRunner {
       return undefined;
     } catch (cause) {
       const what =
-        cause instanceof TimeLimitError
-          ? `did not stop within ${cause.limit / 1000} s and was left behind`
-          : `did not stop well: ${reasonOf(cause)}`;
+        cause instanceof TimeLimitError ? fault('STOP_TIMED_OUT', cause.seconds) : fault('STOP_FAILED', reasonOf(cause));
       const failure = new PluginError(id, plugin, what, { cause });
       if (!failed) this.#status.set(id, 'failed', failure.message);
       return failure;

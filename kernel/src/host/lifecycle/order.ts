@@ -1,4 +1,4 @@
-/** What decides about an entry's place: the points it puts something at, and those it reads. */
+/** What decides about the place of an entry: the points it contributes to, and the points it reads. */
 export interface OrderedEntry {
   readonly contributes: ReadonlySet<symbol>;
   readonly reads: ReadonlySet<symbol>;
@@ -11,18 +11,18 @@ export interface Dependency<E> {
   readonly contributor: E;
 }
 
-/** Entries in the order to start them in, or a circle of dependencies that allows none. */
+/** The entries in start order, or a cycle of dependencies that makes an order impossible. */
 export type StartOrder<E> = { readonly order: readonly E[] } | { readonly cycle: readonly Dependency<E>[] };
 
 /**
- * The order that follows from who reads what: whoever reads a point starts after everyone who contributes to it. What that leaves open is decided
- * by an entry's height, the length of the longest chain of readers below it: the lowest start first, so that what all the others lead to, a transport
- * that listens, starts when everything is there (R-053). Entries of one height start in the order given, which is the file's.
+ * Derives the start order: an entry that reads a point starts after every entry that contributes to it. Beyond that, entries start by
+ * height, the length of the longest chain of dependencies below them: an entry that listens for callers reads from most others, so
+ * it starts last (R-053). Entries of equal height start in the given order, that of the file.
  */
 export function startOrder<E extends OrderedEntry>(entries: readonly E[]): StartOrder<E> {
   const heights = new Map<E, number>();
 
-  /** Finds the height of an entry and of all below it, or the circle that it leads into. `path` is how it was come to. */
+  /** Finds the height of an entry and of all below it, or a cycle. `path` leads to the entry. */
   const climb = (entry: E, path: readonly Dependency<E>[]): readonly Dependency<E>[] | undefined => {
     if (heights.has(entry)) return undefined;
     const passed = path.findIndex(({ reader }) => reader === entry);
@@ -44,7 +44,7 @@ export function startOrder<E extends OrderedEntry>(entries: readonly E[]): Start
   return { order: entries.toSorted((a, b) => (heights.get(a) ?? 0) - (heights.get(b) ?? 0)) };
 }
 
-/** Whom an entry waits for. It may read what it contributes to itself. */
+/** The entries that an entry waits for. It can read a point that it contributes to. */
 function dependencies<E extends OrderedEntry>(reader: E, entries: readonly E[]): Dependency<E>[] {
   return entries
     .filter((entry) => entry !== reader)

@@ -1,3 +1,4 @@
+import { hostError } from '../base/errors.js';
 import type { EntryReport, EntryStatus, HostPhase, HostView } from './status.js';
 
 /** The states that may follow each. */
@@ -11,7 +12,7 @@ const NEXT: Readonly<Record<EntryStatus, readonly EntryStatus[]>> = {
   failed: ['disabled'],
 };
 
-/** Where the server and each of its entries are. The host writes, everyone reads. */
+/** The states of the server and of its entries. The host writes, everything else reads. */
 export class StatusBoard implements HostView {
   #phase: HostPhase = 'starting';
   readonly #reports = new Map<string, EntryReport>();
@@ -41,15 +42,17 @@ export class StatusBoard implements HostView {
     return this.#reports.get(entry)?.status;
   }
 
-  /** Puts a new entry on the board. */
+  /** Adds an entry. */
   add(entry: string, status: 'registered' | 'disabled', reason?: string): void {
     this.#reports.set(entry, { entry, status, reason });
   }
 
-  /** @throws Error where the entry cannot come to that state from where it is: a defect of the host. */
+  /** @throws HostError if the entry cannot change to that state: a defect of the host. */
   set(entry: string, status: EntryStatus, reason?: string): void {
     const from = this.#reports.get(entry)?.status;
-    if (from === undefined || !NEXT[from].includes(status)) throw new Error(`${entry} cannot become ${status} from ${from}`);
+    if (from === undefined || !NEXT[from].includes(status)) {
+      throw hostError('STATUS_IMPOSSIBLE', entry, from ?? 'nothing', status);
+    }
     this.#reports.set(entry, { entry, status, reason });
   }
 }

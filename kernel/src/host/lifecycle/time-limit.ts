@@ -1,18 +1,22 @@
 import type { Clock } from '../base/ambient.js';
+import { fault, HostError } from '../base/errors.js';
 
-/** Something took longer than it may. */
-export class TimeLimitError extends Error {
+/** A function exceeded its time limit. */
+export class TimeLimitError extends HostError {
   override readonly name = 'TimeLimitError';
-  readonly code = 'TIME_LIMIT';
+  readonly seconds: number;
 
-  constructor(readonly limit: number) {
-    super(`it took longer than ${limit / 1000} s`);
+  /** @param limit in milliseconds. */
+  constructor(limit: number) {
+    const { code, message } = fault('TIME_LIMIT', limit / 1000);
+    super(code, message);
+    this.seconds = limit / 1000;
   }
 }
 
 /**
- * Runs something that is given so many milliseconds. Its signal is aborted when they are over, when it fails, and when `outer` is aborted: then this
- * rejects at once, and what runs on is left behind.
+ * Runs a function under a time limit in milliseconds. Its signal is aborted when the limit is over, when it fails, and when `outer` is
+ * aborted. Then this rejects at once, and a function that does not end is abandoned.
  */
 export async function withinLimit(
   run: (signal: AbortSignal) => Promise<void> | void,

@@ -11,16 +11,16 @@ const STYLES: Readonly<Record<string, Style>> = {
   fatal: 'bgRed',
 };
 
-/** Shown elsewhere in the line, or the same on every line of a server. */
-const APART = new Set(['time', 'level', 'msg', 'service', 'version', 'pid', 'err']);
+/** Shown elsewhere in the line, or equal on every line of a server. */
+const HIDDEN = new Set(['time', 'level', 'msg', 'service', 'version', 'pid', 'err']);
 
-/** A JSON log line for a person at a terminal: `14:05:09 info  turn ended  agent=assistant steps=2`, and an error's stack below it. */
+/** Formats a JSON log line for a terminal: `14:05:09 info  file written  file=a.txt bytes=20`, with an error's stack below it. */
 export function readable(line: string): string {
   const fields = parsed(line);
   if (fields === undefined) return line;
   const { time, level, msg = '', err } = fields as Record<string, string>;
   const rest = Object.entries(fields)
-    .filter(([key]) => !APART.has(key))
+    .filter(([key]) => !HIDDEN.has(key))
     .map(([key, value]) => `${key}=${typeof value === 'string' && /^[^\s"=]+$/.test(value) ? value : JSON.stringify(value)}`);
   const stack = (err as { stack?: unknown } | undefined)?.stack;
   const head = [
@@ -32,7 +32,7 @@ export function readable(line: string): string {
   return `${head.join(' ')}\n${typeof stack === 'string' ? `${stack.replace(/^/gm, '    ')}\n` : ''}`;
 }
 
-/** Redaction may have taken a number's place, which leaves no JSON. */
+/** Redaction can replace a number, and the line is then not JSON. */
 function parsed(line: string): Record<string, unknown> | undefined {
   try {
     return JSON.parse(line) as Record<string, unknown>;
@@ -41,7 +41,7 @@ function parsed(line: string): Record<string, unknown> | undefined {
   }
 }
 
-/** In colour where standard error is a terminal that has it, and `NO_COLOR` is not set. */
+/** Uses colours if standard error is a terminal that supports them, and `NO_COLOR` is not set. */
 function style(format: Style, text: string): string {
   return styleText(format, text, { stream: process.stderr });
 }

@@ -4,18 +4,15 @@ import { KERNEL } from '../base/kernel-package.js';
 import { readable } from './log-readable.js';
 import { type CredentialShapes, createRedactor } from './redactor.js';
 
-/** pino's interface. `log.info({ session }, 'turn ended')`. */
+/** pino's interface: `log.info({ file }, 'file written')`. */
 export type Logger = Pick<PinoLogger, 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'child' | 'isLevelEnabled'>;
 
 export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 
-/** Where log lines go, each with its newline. */
+/** Receives log lines, each with its newline. */
 export interface LogSink {
   write(line: string): void;
 }
-
-/** Fields that hold a secret, whichever plugin logs them. */
-const SECRET_FIELDS = ['apiKey', 'api_key', 'password', 'token'];
 
 /**
  * Creates the logger of one server: JSON lines without secrets.
@@ -34,7 +31,7 @@ export function createLogger(options: {
   const redact = createRedactor({
     values: options.secrets,
     patterns: credentials.flatMap(({ patterns = [] }) => patterns),
-    fields: [...new Set([...SECRET_FIELDS, ...credentials.flatMap(({ fields = [] }) => fields)])],
+    fields: credentials.flatMap(({ fields = [] }) => fields),
   });
   const redacting: DestinationStream = { write: (line) => sink.write(redact(line)) };
   return pino(
@@ -49,7 +46,7 @@ export function createLogger(options: {
   );
 }
 
-/** `,"time":"2026-11-21T10:00:00.000Z"`. All but the milliseconds is the same for a whole second. */
+/** Formats `,"time":"2026-11-21T10:00:00.000Z"`. Everything but the milliseconds is formatted once a second. */
 function stamps(clock: Clock): () => string {
   let second = Number.NaN;
   let start = '';
@@ -64,21 +61,21 @@ function stamps(clock: Clock): () => string {
   };
 }
 
-/** Bytes of lines that are written together, or else what came within so many milliseconds: a write of its own would cost a line more than all the rest. */
-const TOGETHER = 8 * 1024;
-const WITHIN = 50;
-/** What is worth reading at once. pino writes the level first. */
+/** Lines are written together: up to so many bytes, or after so many milliseconds. A write for each line costs more than the rest. */
+const BATCH_BYTES = 8 * 1024;
+const BATCH_DELAY = 50;
+/** Lines that are written at once. pino writes the level first. */
 const URGENT = /^\{"level":"(?:warn|error|fatal)"/;
 
-/** Milliseconds that whoever reads the log is given to read its end. */
-const LAST_LINES = 1_000;
+/** Milliseconds that the reader of the log has to take its last lines. */
+const FLUSH_LIMIT = 1_000;
 
 let stream: ReturnType<typeof destination> | undefined;
 
-/** Written behind the program's back, so that no request waits for it. */
+/** Writes asynchronously, so that no work waits for the log. */
 function standardError(): LogSink {
   if (stream === undefined) {
-    const opened = destination({ fd: 2, sync: false, minLength: TOGETHER });
+    const opened = destination({ fd: 2, sync: false, minLength: BATCH_BYTES });
     process.on('exit', () => opened.flushSync());
     stream = opened;
   }
@@ -93,7 +90,7 @@ function standardError(): LogSink {
   }
   let due: NodeJS.Timeout | undefined;
   let urgent = false;
-  // Told to flush while it writes, the stream does nothing: it is told again when it has written.
+  // A flush during a write has no effect: repeat it when the write has ended.
   lines.on('drain', () => {
     if (urgent) lines.flush();
     urgent = false;
@@ -109,17 +106,17 @@ function standardError(): LogSink {
       if (URGENT.test(line)) {
         urgent = true;
         flush();
-      } else due ??= setTimeout(flush, WITHIN).unref();
+      } else due ??= setTimeout(flush, BATCH_DELAY).unref();
     },
   };
 }
 
-/** Waits until what was logged to standard error is written. To be called before the process ends: a write under way would not survive it. */
+/** Waits until everything logged to standard error is written. Call it before the process ends, or lines may be lost. */
 export async function logWritten(): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   if (stream === undefined) return;
   stream.flush(() => resolve());
-  const given = setTimeout(resolve, LAST_LINES);
+  const given = setTimeout(resolve, FLUSH_LIMIT);
   await promise;
   clearTimeout(given);
 }

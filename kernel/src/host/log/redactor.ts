@@ -6,7 +6,7 @@ const MIN_LENGTH = 4;
 /** How credentials look in a text. A plugin declares those that it knows in its definition. */
 export interface CredentialShapes {
   /**
-   * Patterns that match a whole credential: `/sk-[A-Za-z0-9_-]{20,}/`. They are joined into one expression, so flags and
+   * Patterns that match a whole credential: `/key-[0-9a-f]{32}/`. They are joined into one expression, so flags and
    * back references have no effect.
    */
   readonly patterns?: readonly RegExp[];
@@ -26,8 +26,8 @@ export interface RedactorOptions extends CredentialShapes {
  * are also found in their JSON spelling, and JSON stays valid.
  *
  * ```ts
- * const redact = createRedactor({ values: [config.apiKey], patterns: [/sk-[A-Za-z0-9_-]{20,}/] });
- * throw new ModelError(`the model server reported: ${redact(message)}`, { retryable: false });
+ * const redact = createRedactor({ values: [config.apiKey], patterns: [/key-[0-9a-f]{32}/] });
+ * throw new Error(`the server reported: ${redact(message)}`);
  * ```
  */
 export function createRedactor(options: RedactorOptions): (text: string) => string {

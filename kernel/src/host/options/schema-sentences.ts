@@ -1,14 +1,14 @@
 import type { ErrorObject } from 'ajv';
-import type { ConfigPath } from '../base/errors.js';
+import { type Fault, fault } from '../base/errors.js';
 import { nearest, suggestion } from '../base/nearest.js';
+import type { ConfigPath } from '../base/problem.js';
 import type { JsonSchema } from './schema-types.js';
 
-/** What is wrong with an option, in one sentence. */
-export interface OptionFault {
+/** A mistake in an option, in one sentence. */
+export interface OptionFault extends Fault {
   readonly path: ConfigPath;
-  /** Whether it is the key that is wrong, or what stands behind it. */
+  /** Whether the key is wrong or its value. */
   readonly at: 'key' | 'value';
-  readonly message: string;
 }
 
 const FORMATS = {
@@ -19,10 +19,10 @@ const FORMATS = {
 } as const;
 
 /**
- * ajv's errors as sentences.
+ * Converts ajv's errors to sentences.
  * @param root the value that was checked.
- * @param hidden pointers to what must not be printed.
- * @param known keys that may stand beside the options, for the suggestion where a key is unknown.
+ * @param hidden pointers to values that must not be printed.
+ * @param known keys that can stand beside the options, for suggestions.
  */
 export function sentences(
   errors: readonly ErrorObject[],
@@ -30,12 +30,12 @@ export function sentences(
   hidden: readonly string[],
   known: readonly string[],
 ): OptionFault[] {
-  return relevant(errors).map((error) => fault(error, root, hidden, known));
+  return relevant(errors).map((error) => optionFault(error, root, hidden, known));
 }
 
 /**
- * Of the errors below an `anyOf` only those of the branch that was meant, where its type tells which: someone who wrote a map meant the
- * map, and wants to hear what is wrong with it. Otherwise the `anyOf` itself, which lists what there is to choose from.
+ * Selects the errors to report. Below an `anyOf` these are the errors of the branch whose type matches the value: the author of a
+ * map meant the branch for maps. If no branch or several match, it is the `anyOf` itself, whose message lists the choices.
  */
 function relevant(errors: readonly ErrorObject[]): ErrorObject[] {
   const union = errors
@@ -54,27 +54,26 @@ function relevant(errors: readonly ErrorObject[]): ErrorObject[] {
   return [...here, ...relevant(errors.filter((error) => error !== union && !below(error)))];
 }
 
-function fault(error: ErrorObject, root: unknown, hidden: readonly string[], known: readonly string[]): OptionFault {
+function optionFault(error: ErrorObject, root: unknown, hidden: readonly string[], known: readonly string[]): OptionFault {
   const path = pathOf(error.instancePath, root);
   const params = error.params as Record<string, unknown>;
   const schema = error.parentSchema as JsonSchema;
   if (error.keyword === 'additionalProperties') {
     const key = String(params.additionalProperty);
     const names = [...Object.keys(schema.properties ?? {}), ...(path.length === 0 ? known : [])];
-    return { path: [...path, key], at: 'key', message: `unknown option${suggestion(key, names)}` };
+    return { path: [...path, key], at: 'key', ...fault('OPTION_UNKNOWN', suggestion(key, names)) };
   }
+  if (error.keyword === 'required') return { path, at: 'key', ...fault('OPTION_MISSING', String(params.missingProperty)) };
   const concealed = hidden.some((at) => `${error.instancePath}/`.startsWith(`${at}/`));
   const but = concealed ? '' : `, not ${shown(error.data)}`;
   const near = !concealed && typeof error.data === 'string' ? nearest(error.data, texts(schema.enum)) : undefined;
   const message = `${sentence(error, params, schema, but)}${near === undefined ? '' : `, did you mean "${near}"?`}`;
-  return { path, at: error.keyword === 'required' ? 'key' : 'value', message };
+  return { path, at: 'value', ...fault('OPTION_INVALID', message) };
 }
 
-/** @param but what was found instead, where it may be shown. */
+/** @param but `, not X`, if the value can be printed. */
 function sentence({ keyword, data }: ErrorObject, params: Record<string, unknown>, schema: JsonSchema, but: string): string {
   switch (keyword) {
-    case 'required':
-      return `the option "${params.missingProperty}" is missing`;
     case 'type':
     case 'format':
     case 'enum':
@@ -102,17 +101,21 @@ function sentence({ keyword, data }: ErrorObject, params: Record<string, unknown
     case 'maxProperties':
       return `must have at most ${params.limit} entries`;
     case 'uniqueItems':
-      return `must not name the same thing twice (${Number(params.j) + 1} and ${Number(params.i) + 1})`;
+      return `must not contain duplicates (items ${Number(params.j) + 1} and ${Number(params.i) + 1})`;
     case 'pattern':
-      return `must look like ${params.pattern}${but}`;
+      return `must match ${params.pattern}${but}`;
     case 'propertyNames':
-      return `"${params.propertyName}" cannot be a name here${schema.propertyNames?.pattern === undefined ? '' : `; a name looks like ${schema.propertyNames.pattern}`}`;
+      return `"${params.propertyName}" is not a valid name here${nameRule(schema)}`;
     default:
-      return `does not fit its schema (${keyword})`;
+      return `does not match its schema (${keyword})`;
   }
 }
 
-/** What a schema takes, in words. */
+function nameRule({ propertyNames }: JsonSchema): string {
+  return propertyNames?.pattern === undefined ? '' : `; a name matches ${propertyNames.pattern}`;
+}
+
+/** Describes the values that a schema accepts. */
 function described(schema: JsonSchema): string {
   if (schema.const !== undefined) return shown(schema.const);
   if (schema.enum !== undefined) return anyOf(schema.enum.map(shown));
@@ -124,7 +127,7 @@ function described(schema: JsonSchema): string {
 }
 
 const TYPES = {
-  string: () => 'text (in quotes where it looks like a number)',
+  string: () => 'text (quoted if it looks like a number)',
   number: () => 'a number',
   integer: () => 'a whole number',
   boolean: () => 'true or false',
@@ -152,7 +155,7 @@ function texts(values: readonly unknown[] = []): string[] {
   return values.filter((value) => typeof value === 'string');
 }
 
-/** ajv's pointer as a path: what indexes a list is a number. */
+/** Converts ajv's pointer to a path: indexes of lists are numbers. */
 function pathOf(instancePath: string, root: unknown): ConfigPath {
   let value = root;
   return instancePath

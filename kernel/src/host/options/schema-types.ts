@@ -1,7 +1,7 @@
 /**
- * The part of JSON Schema (draft 2020-12) that Plugboard's option schemas use, and the TypeScript type that follows from a
- * schema. One schema is the single source of truth of a plugin's options: ajv checks with it, `ctx.config` is typed from it,
- * editors complete with it, and the README's settings table is written from it.
+ * The part of JSON Schema (draft 2020-12) that option schemas use. A plugin's schema is the single source of truth of its options:
+ * ajv validates with it, `ctx.config` is typed from it, editors complete with it, and the README's settings table is generated
+ * from it.
  */
 export interface JsonSchema {
   readonly type?: SchemaType | readonly SchemaType[];
@@ -23,22 +23,22 @@ export interface JsonSchema {
   readonly minLength?: number;
   readonly maxLength?: number;
   readonly pattern?: string;
-  /** `duration` (`30s`), `size` (`20mb`), `url`, `date`: see schema.ts. */
+  /** `duration`: `30s` · `size`: `20mb` · `url` · `date`: ISO 8601. */
   readonly format?: 'duration' | 'size' | 'url' | 'date';
   readonly minimum?: number;
   readonly maximum?: number;
   readonly exclusiveMinimum?: number;
   readonly anyOf?: readonly JsonSchema[];
   readonly oneOf?: readonly JsonSchema[];
-  /** The value is never shown: not in a log, an error, or `plugboard plugins`. */
+  /** The value is never shown: not in a log, an error or a listing. */
   readonly secret?: boolean;
 }
 
 type SchemaType = 'string' | 'number' | 'integer' | 'boolean' | 'object' | 'array' | 'null';
 
 /**
- * The type of a value that a schema written `as const` accepts, after defaults are filled in: a property is optional only where it is
- * neither required nor has a default.
+ * The type of a value that a schema (`as const`) accepts, after defaults are filled in: a property is optional only if it is neither
+ * required nor has a default.
  */
 export type Infer<S> = S extends { readonly const: infer C }
   ? C
@@ -82,7 +82,7 @@ type InferObject<S> = S extends { readonly properties: infer P }
       : { readonly [name: string]: unknown }
     : { readonly [name: string]: unknown };
 
-/** The names that are there in a checked value: required, or filled in from a default. */
+/** The names that every checked value has: required, or filled in from a default. */
 type Present<S, P> =
   | (S extends { readonly required: readonly (infer R)[] } ? R : never)
   | { [K in keyof P]: P[K] extends { readonly default: unknown } ? K : never }[keyof P];

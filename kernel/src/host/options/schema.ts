@@ -1,21 +1,21 @@
 import { Ajv, type ValidateFunction } from 'ajv';
-import type { ConfigPath } from '../base/errors.js';
+import type { ConfigPath } from '../base/problem.js';
 import { DURATION_PATTERN } from './duration.js';
 import { type OptionFault, sentences } from './schema-sentences.js';
 import type { JsonSchema } from './schema-types.js';
 import { SIZE_PATTERN } from './size.js';
 import type { Reference } from './variables.js';
 
-/** Options after they were checked against a schema. */
+/** Options that were checked with a schema. */
 export interface CheckedOptions {
-  /** With defaults filled in, frozen. To be used only where there are no faults. */
+  /** With defaults filled in, frozen. Use it only if there are no faults. */
   readonly value: Readonly<Record<string, unknown>>;
   readonly faults: readonly OptionFault[];
-  /** What the schema marks `secret`. */
+  /** The texts that the schema marks `secret`. */
   readonly secrets: readonly string[];
 }
 
-/** Without its meta-schema, whose compilation would cost more than all of a usual file's: strict mode finds the faults of a schema too. */
+/** Without the meta-schema: compiling it costs more than all schemas of a usual file, and strict mode also checks schemas. */
 const ajv = new Ajv({
   strict: true,
   strictRequired: false,
@@ -32,13 +32,13 @@ ajv.addFormat('size', SIZE_PATTERN);
 ajv.addFormat('url', (text) => URL.canParse(text));
 ajv.addFormat('date', (text) => /^\d{4}-\d{2}-\d{2}/.test(text) && !Number.isNaN(Date.parse(text)));
 
-/** The options that a schema describes. It is compiled once, when the plugin is loaded. */
+/** Checks options with a schema, which is compiled once, when the plugin is loaded. */
 export class OptionSchema {
-  /** The schema with every object closed that does not say otherwise: unknown keys are errors. */
+  /** The schema, with `additionalProperties: false` in every object that does not set it: unknown keys are errors. */
   readonly schema: JsonSchema;
   readonly #validate: ValidateFunction;
 
-  /** @throws Error where ajv, in its strict mode, finds fault with the schema. */
+  /** @throws Error of ajv in strict mode if the schema is invalid. */
   constructor(schema: JsonSchema) {
     this.schema = closed(schema);
     this.#validate = compiled(this.schema);
@@ -46,8 +46,8 @@ export class OptionSchema {
 
   /**
    * Checks a copy of the options.
-   * @param known keys that may stand beside the options, for the suggestion where a key is unknown.
-   * @param references what came from variables: it may become a number or a boolean, and is never printed.
+   * @param references values that come from variables: they can become a number or a boolean, and are never printed.
+   * @param known keys that can stand beside the options, for suggestions.
    */
   check(options: unknown, references: readonly Reference[] = [], known: readonly string[] = []): CheckedOptions {
     const at = (matches: (reference: Reference) => boolean) =>
@@ -59,7 +59,7 @@ export class OptionSchema {
     );
     const secrets = secretsOf(this.schema, value);
     const hidden = [...secrets.map(({ path }) => pointer(path)), ...at(() => true)];
-    const unset = at(({ from }) => from === 'unset'); // told of elsewhere
+    const unset = at(({ from }) => from === 'unset'); // reported elsewhere
     const errors = this.#validate(value)
       ? []
       : (this.#validate.errors ?? []).filter(({ instancePath }) => !unset.has(instancePath));
@@ -73,7 +73,7 @@ export class OptionSchema {
 
 const validators = new Map<string, ValidateFunction>();
 
-/** Sections and plugins often have the same options as others: each schema is compiled once in a process. */
+/** Compiles each schema once in a process: sections and plugins often have equal ones. */
 function compiled(schema: JsonSchema): ValidateFunction {
   const text = JSON.stringify(schema);
   const validate = validators.get(text) ?? ajv.compile(schema);
@@ -81,7 +81,7 @@ function compiled(schema: JsonSchema): ValidateFunction {
   return validate;
 }
 
-/** Closes every object schema that does not say what else it may hold. */
+/** Forbids unknown keys in every object schema that does not set `additionalProperties`. */
 function closed(schema: JsonSchema): JsonSchema {
   const copy: { -readonly [K in keyof JsonSchema]: JsonSchema[K] } = { ...schema };
   if (schema.properties !== undefined) {
@@ -97,7 +97,7 @@ function closed(schema: JsonSchema): JsonSchema {
 
 type Visitor = (schema: JsonSchema, value: unknown, path: ConfigPath) => void;
 
-/** Calls back with each part of a value and every schema that has to do with it. */
+/** Visits each part of a value with every schema that applies to it. */
 function visit(schema: JsonSchema, value: unknown, path: ConfigPath, visitor: Visitor): void {
   visitor(schema, value, path);
   for (const branch of [...(schema.anyOf ?? []), ...(schema.oneOf ?? [])]) visit(branch, value, path, visitor);
@@ -112,7 +112,7 @@ function visit(schema: JsonSchema, value: unknown, path: ConfigPath, visitor: Vi
   }
 }
 
-/** A copy in which the scalars that are wholly one variable are numbers or booleans where the schema takes no text. */
+/** Copies a value. Scalars that are wholly one variable become numbers or booleans where the schema does not accept text. */
 function coerced(schema: JsonSchema, value: unknown, whole: ReadonlySet<string>): unknown {
   const wanted = new Map<string, Set<string>>();
   visit(schema, value, [], (part, _, path) => {
@@ -160,7 +160,7 @@ function frozen<T>(value: T): T {
   return value;
 }
 
-/** A path as ajv writes it. */
+/** A path in ajv's notation. */
 function pointer(path: ConfigPath): string {
   return path.map((step) => `/${String(step).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
 }

@@ -1,31 +1,36 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
-import { ConfigError, type ConfigPath } from '../base/errors.js';
+import { ConfigError, type Fault, fault } from '../base/errors.js';
+import type { ConfigPath } from '../base/problem.js';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** What became of a piece of the file when its variables were replaced. Paths begin at the piece. */
+/** A part of the file with its variables replaced. Paths start at that part. */
 export interface Interpolated {
   readonly value: unknown;
   readonly references: readonly Reference[];
-  readonly faults: readonly { readonly path: ConfigPath; readonly message: string }[];
+  readonly faults: readonly VariableFault[];
+}
+
+export interface VariableFault extends Fault {
+  readonly path: ConfigPath;
 }
 
 /** One `${NAME}` in the file. */
 export interface Reference {
   readonly path: ConfigPath;
   readonly name: string;
-  /** Where its text came from. `empty` and `unset`: the variable is, and there is no default. */
+  /** Where its text comes from. `empty` and `unset`: the variable is, and it has no default. */
   readonly from: 'environment' | 'default' | 'empty' | 'unset';
   readonly text: string;
-  /** Whether it is the whole scalar, so that it may become a number or a boolean. */
+  /** Whether it is the whole scalar; only then can it become a number or a boolean. */
   readonly whole: boolean;
 }
 
 /**
- * The environment with a `.env` file beside the configuration read first: it never overrides what is set.
- * @throws ConfigError where there is one that cannot be read.
+ * Returns the environment, completed by the `.env` file beside the configuration: it never overrides a variable that is set.
+ * @throws ConfigError if a `.env` file exists but cannot be read.
  */
 export function readEnvironment(folder: string, env: Environment): Environment {
   const file = join(folder, '.env');
@@ -34,30 +39,28 @@ export function readEnvironment(folder: string, env: Environment): Environment {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT') return env;
-    throw new ConfigError([{ file, position: undefined, path: [], message: `the file cannot be read (${code ?? error})` }]);
+    const found = fault('FILE_UNREADABLE', code ?? String(error));
+    throw new ConfigError([{ file, position: undefined, path: [], ...found }]);
   }
 }
 
-/** `$${`, a literal `${` · `${NAME}` · `${NAME:-default}` · a `${` that is none of these. */
+/** `$${`, a literal `${` · `${NAME}` · `${NAME:-default}` · any other `${`. */
 const VARIABLE = /\$\$\{|\$\{([A-Za-z_]\w*)(?::-([^}]*))?\}|\$\{/g;
 
-/** Replaces the variables in every scalar, in one pass: what a variable holds is not looked into again. */
+/** Replaces the variables in every scalar, in one pass: the text of a variable is not scanned again. */
 export function interpolate(piece: unknown, env: Environment): Interpolated {
   const references: Reference[] = [];
-  const faults: { path: ConfigPath; message: string }[] = [];
+  const faults: VariableFault[] = [];
 
   const inText = (text: string, path: ConfigPath): string =>
     text.replace(VARIABLE, (match: string, name: string | undefined, fallback: string | undefined) => {
       if (match === '$${') return '${';
       if (name === undefined) {
-        faults.push({
-          path,
-          message: `a "\${" that begins no \${NAME} or \${NAME:-default}; write "$\${" for one that stands for itself`,
-        });
+        faults.push({ path, ...fault('VARIABLE_MALFORMED') });
         return match;
       }
       if (fallback?.includes('${')) {
-        faults.push({ path, message: `the default of \${${name}} names another variable; a default is plain text` });
+        faults.push({ path, ...fault('VARIABLE_NESTED', name) });
         return match;
       }
       const set = env[name];

@@ -10,7 +10,7 @@ export type Discipline = 'by-name' | 'one' | 'in-order';
 export interface Description {
   /** What the fact is. A reader uses the kinds it knows and prints or ignores the others. */
   readonly kind: string;
-  /** What the text is about, for example `model`. */
+  /** What the text is about, for example `language`. */
   readonly label: string;
   /** For people. Never a secret. */
   readonly text: string;
@@ -19,7 +19,7 @@ export interface Description {
 export interface ExtensionPoint<T> {
   /** `owner.noun`, for example `hello.greeter`. Messages and listings print it. */
   readonly id: string;
-  /** Identity. From `Symbol.for`, so that a second copy of the owner's package names the same point. */
+  /** Identity, from `Symbol.for`: a second copy of the owner's package means the same point. */
   readonly key: symbol;
   readonly discipline: Discipline;
   /** Describes a contribution. Called whenever a listing is printed, perhaps before the server starts. */
@@ -28,8 +28,8 @@ export interface ExtensionPoint<T> {
 }
 
 /**
- * A typed constant that plugins contribute to and read from. Its owner exports it; whoever imports it gets the type of the
- * contributions with it.
+ * Defines an extension point: a typed constant that plugins contribute to and read from. The package that owns the point exports
+ * it, and importing it brings the type of its contributions.
  *
  * ```ts
  * export const Greeters = defineExtensionPoint<Greeter>('hello.greeter', { discipline: 'by-name' });
@@ -48,25 +48,25 @@ export function defineExtensionPoint<T>(
   });
 }
 
-/** One value at a point, and who put it there. */
+/** A value at an extension point, and the entry that contributed it. */
 export interface Contribution<T> {
   readonly name: string;
   readonly value: T;
-  /** The configuration entry that contributed it, for example `models.fast`. */
+  /** The configuration entry that contributed it, for example `greeters.hello`. */
   readonly entry: string;
-  /** What the entry says under the options that every entry of its section has, for example `timeout` of a tool. */
+  /** The entry's values of the options that all entries of its section share, for example `timeout`. */
   readonly shared: Readonly<Record<string, unknown>>;
 }
 
 /**
- * A live view of a point: empty until all registrations are sealed, and from then on what is there now.
- * A turn that must not see a change takes `all()` once and keeps it.
+ * A live view of an extension point: empty while plugins register, then always the current contributions. Work that must not see
+ * a change calls `all()` once and keeps the array.
  */
 export interface Extensions<T> extends Iterable<Contribution<T>> {
-  /** All contributions in the order of the configuration file. The array is never changed; a change makes a new one. */
+  /** All contributions, in the order of the configuration file. The array never changes; a change creates a new one. */
   all(): readonly Contribution<T>[];
-  /** The contribution of that name, or undefined. */
+  /** The contribution with that name, or undefined. */
   get(name: string): T | undefined;
-  /** The only contribution; throws an error that names the point and the likely cure where there is none. */
+  /** The only contribution. @throws HostError `POINT_EMPTY` if there is none. */
   one(): T;
 }

@@ -5,33 +5,34 @@ import type { CredentialShapes } from '../log/redactor.js';
 import type { Infer, JsonSchema } from '../options/schema-types.js';
 import type { ExtensionPoint, Extensions } from './extension-point.js';
 
-/** The version of the contract between kernel and plugins. It rises when a plugin written for the old one would break. */
+/** The version of the contract between kernel and plugins. It is raised when plugins written for the old one would break. */
 export const API_VERSION = 1;
 
-/** Marks a definition, so that the loader can tell a plugin from any other module, across copies of the kernel. */
+/** Marks a definition, so that the loader recognises plugins across copies of the kernel. */
 export const PLUGIN_BRAND: unique symbol = Symbol.for('plugboard.plugin') as never;
 
 /**
- * What a plugin is: data, and one function.
+ * A plugin: data, and one function.
  *
- * 1. The loader imports the package that an entry of the configuration names and takes its default export.
- * 2. The entry's options are checked against `configSchema`; defaults are filled in; the result is frozen.
- * 3. `check` may then say what the schema cannot.
- * 4. `register` is called once for each entry. It contributes to extension points and says which it reads. It is synchronous and has
- *    no side effects: `plugboard check` calls it too.
- * 5. What `register` returned is started after everything that it reads from, and stopped before it.
+ * 1. The loader imports the package that a configuration entry names and takes its default export.
+ * 2. The entry's options are validated with `configSchema`, defaults are filled in, and the result is frozen.
+ * 3. `check` validates what the schema cannot express.
+ * 4. `register` is called once for each entry. It contributes to extension points and declares which it reads. It is synchronous
+ *    and has no side effects: `plugboard check` calls it too.
+ * 5. The returned lifecycle starts after everything that the entry reads from, and stops before it.
  */
 export interface PluginDefinition<S extends JsonSchema = JsonSchema> {
-  /** The package's name, for example `@plugboard/tool-clock`. */
+  /** The package's name, for example `@you/greeter`. */
   readonly name: string;
+  /** The `API_VERSION` that the plugin was written for. */
   readonly apiVersion: number;
-  /** One line for people, shown by `plugboard plugins` and at the head of the plugin's README. */
+  /** One line that says what the plugin does. Listings and the plugin's README show it. */
   readonly summary: string;
-  /** An object schema. `{ type: 'object', properties: {}, additionalProperties: false }` where there are no options. */
+  /** The schema of the options, of type `object`. Without options: `{ type: 'object', properties: {} }`. */
   readonly configSchema: S;
   /** What the plugin's credentials look like. No log line of the server shows them. */
   readonly credentials?: CredentialShapes;
-  /** Everything wrong with the options that the schema cannot say. No side effects but reading files. */
+  /** Returns the mistakes in the options that the schema cannot express. No side effects except reading files. */
   check?(config: Infer<S>, check: CheckContext): readonly ConfigProblem[];
   register(ctx: PluginContext<Infer<S>>): Lifecycle | undefined | void;
 }
@@ -40,21 +41,22 @@ export interface DefinedPlugin<S extends JsonSchema = JsonSchema> extends Plugin
   readonly [PLUGIN_BRAND]: true;
 }
 
-/** Declares a plugin. A package's entry module exports the result as its default. */
+/** Defines a plugin. A package's entry module exports the result as its default. */
 export function definePlugin<const S extends JsonSchema>(definition: PluginDefinition<S>): DefinedPlugin<S> {
   return Object.freeze({ ...definition, [PLUGIN_BRAND]: true as const });
 }
 
-/** A fault in the options, at a place below the entry: `['tools', 0]` is `agents.x.tools[0]` where the entry is `agents.x`. */
+/** A mistake in the options. */
 export interface ConfigProblem {
+  /** Where, below the entry: `['words', 0]` is `greeters.hello.words[0]` for the entry `greeters.hello`. */
   readonly path: readonly (string | number)[];
-  /** What is wrong and what would be right, as half a sentence: `unknown tool "cluck", did you mean "clock"?` */
+  /** What is wrong and what to do, as half a sentence: `unknown word "helo", did you mean "hello"?` */
   readonly message: string;
 }
 
 /**
- * What `start` throws where only a running server shows that the configuration is wrong, for example two tools of one name. It is reported like any
- * other mistake in the file, by its place in it.
+ * Thrown by `start` if it finds a mistake in the configuration that only a running server shows, for example because two servers
+ * offer the same name. It is reported like any other mistake in the file, with its position.
  */
 export class ConfigFault extends Error {
   override readonly name = 'ConfigFault';
@@ -64,65 +66,67 @@ export class ConfigFault extends Error {
   }
 }
 
-/** What `check` may look at besides its own options. */
+/** What `check` can look at besides its own options. */
 export interface CheckContext {
-  /** The keys of a section of the file, or of another map of its top level; disabled entries included: what a reference may name. */
+  /** The keys of a section of the file, or of another map of its top level. Disabled entries are included: references may name them. */
   entries(section: string): readonly string[];
-  /** The keys of a section of the file whose entries were disabled (`optional`, `unless`). */
+  /** The keys of a section's disabled entries (`optional`, `unless`). */
   disabled(section: string): readonly string[];
-  /** The word that stands in the file in place of a section's entries, for example `open` in `auth: open`. */
+  /** The word in place of a section's entries, for example `open` in `auth: open`. */
   literal(section: string): string | undefined;
-  /** A path from the options, made absolute: relative ones are relative to the configuration file. */
+  /** Makes a path from the options absolute: relative paths are relative to the configuration file. */
   resolvePath(path: string): string;
 }
 
-/** What a plugin's `register` is given. */
+/** The argument of a plugin's `register`. */
 export interface PluginContext<C = unknown> {
-  /** Where the entry stands in the file, for example `models.fast`. */
+  /** The entry's place in the file, for example `greeters.hello`. */
   readonly entry: string;
-  /** The entry's own key, for example `fast`. */
+  /** The entry's own key, for example `hello`. */
   readonly name: string;
-  /** The checked options, defaults filled in, frozen. */
+  /** The validated options, with defaults filled in, frozen. */
   readonly config: C;
   readonly log: Logger;
   readonly clock: Clock;
   readonly ids: IdSource;
-  /** Class graphs of the plugin are built here. It holds `CONFIG`, `ENTRY`, `LOGGER`, `CLOCK`, `IDS` and `HOST`. */
+  /** A container to build the plugin's class graph in. It provides `CONFIG`, `ENTRY`, `LOGGER`, `CLOCK`, `IDS` and `HOST`. */
   readonly container: DependencyContainer;
-  /** Puts a value at a point, under the entry's name unless another is given. */
+  /** Contributes a value to a point, under the entry's name by default. */
   contribute<T>(point: ExtensionPoint<T>, value: T, name?: string): void;
-  /** Reads a point. The entry starts after everyone who contributes to it, and stops before them. */
+  /** Reads a point. The entry starts after everything that contributes to it, and stops before it. */
   extensions<T>(point: ExtensionPoint<T>): Extensions<T>;
-  /** A read that orders nothing, and may be used only once all is running. */
+  /** Reads a point without an effect on the start order. The view can be used only once the server runs. */
   late<T>(point: ExtensionPoint<T>): Extensions<T>;
-  /** The keys of a section of the file, or of another map of its top level, such as `projects`; disabled entries included. */
+  /** The keys of a section of the file, or of another map of its top level. Disabled entries are included. */
   entries(section: string): readonly string[];
-  /** A path from the options, made absolute: relative ones are relative to the configuration file. */
+  /** Makes a path from the options absolute: relative paths are relative to the configuration file. */
   resolvePath(path: string): string;
 }
 
 /**
- * The life of an entry that has one.
+ * The life of an entry.
  *
  * 1. `start` is called once, after everything the entry reads from has started. It ends when the entry is ready to work.
- * 2. If it throws or exceeds its limit, its signal is aborted, `stop` is called, and what had started before is stopped in reverse.
- * 3. `reload` is called, perhaps often, while the entry runs: the server was told (SIGHUP) that files have changed. What fails is logged, and nothing ends.
+ * 2. If it throws or exceeds its limit, its signal is aborted, `stop` is called, and everything started before is stopped in
+ *    reverse.
+ * 3. `reload` is called, possibly often, while the entry runs, when files may have changed (SIGHUP). A failure is logged, and the
+ *    server goes on.
  * 4. `stop` is called once at the end, before what the entry reads from is stopped; also after a failed start. It must be safe to
  *    call without a start and twice.
- * 5. A `stop` that had to cut work short throws, and says what: everybody else still stops, and the program's exit code is 1.
+ * 5. A `stop` that has to cut work short throws and says what it cut: the other entries still stop, and the exit code is 1.
  */
 export interface Lifecycle {
-  /** @param signal aborted when the start's time limit is over or the server is told to stop meanwhile. */
+  /** @param signal aborted when the time limit is over or the server is asked to stop. */
   start?(signal: AbortSignal): Promise<void> | void;
   /**
-   * Reads the entry's own files again, and goes on with what it had where that is not possible.
-   * @param signal aborted when the time limit, that of the start, is over.
+   * Reads the entry's own files again. If that fails, it keeps the old state and throws.
+   * @param signal aborted when the time limit, that of `start`, is over.
    */
   reload?(signal: AbortSignal): Promise<void> | void;
-  /** @param signal aborted when the stop's time limit is over: what is still open then is left behind. */
+  /** @param signal aborted when the time limit is over: what is still open is abandoned. */
   stop?(signal: AbortSignal): Promise<void> | void;
-  /** Milliseconds for `start` and `reload`; 10,000 where it is absent. */
+  /** Milliseconds for `start` and `reload`. 10,000 by default. */
   readonly startLimit?: number;
-  /** Milliseconds for `stop`; 10,000 where it is absent. */
+  /** Milliseconds for `stop`. 10,000 by default. */
   readonly stopLimit?: number;
 }

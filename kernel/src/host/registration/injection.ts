@@ -3,7 +3,7 @@ import type { Clock, IdSource } from '../base/ambient.js';
 import type { HostView } from '../lifecycle/status.js';
 import type { Logger } from '../log/log.js';
 
-/** The tokens under which every entry's container holds its dependencies: `constructor(@inject(CONFIG) config: Config)`. */
+/** What every entry's container provides: `constructor(@inject(CONFIG) config: Config)`. */
 export const CONFIG: InjectionToken<unknown> = Symbol.for('plugboard.config');
 export const ENTRY: InjectionToken<string> = Symbol.for('plugboard.entry');
 export const LOGGER: InjectionToken<Logger> = Symbol.for('plugboard.logger');

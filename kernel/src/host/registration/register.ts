@@ -1,6 +1,7 @@
 import 'reflect-metadata';
 import { container, type DependencyContainer } from 'tsyringe';
 import type { Clock, IdSource } from '../base/ambient.js';
+import { hostError } from '../base/errors.js';
 import type { Entry } from '../configuration/entries.js';
 import type { HostView } from '../lifecycle/status.js';
 import type { Logger } from '../log/log.js';
@@ -10,7 +11,7 @@ import type { Lifecycle, PluginContext } from '../plugin/plugin.js';
 import { CLOCK, CONFIG, ENTRY, HOST, IDS, LOGGER } from './injection.js';
 import type { Registry } from './registry.js';
 
-/** What every entry of a server shares. */
+/** What the registrations of all entries share. */
 export interface RegistrationDependencies {
   readonly registry: Registry;
   readonly host: HostView;
@@ -23,7 +24,7 @@ export interface RegistrationDependencies {
   resolvePath(path: string): string;
 }
 
-/** An entry that took part in the registration. */
+/** An entry whose plugin was registered. */
 export interface Registered {
   readonly entry: Entry;
   readonly id: string;
@@ -33,11 +34,11 @@ export interface Registered {
   /** The keys of the points. */
   readonly contributes: ReadonlySet<symbol>;
   readonly reads: ReadonlySet<symbol>;
-  /** Every point that it reads, late reads included. */
-  readonly looksAt: ReadonlySet<ExtensionPoint<unknown>>;
+  /** Every point that it reads, including late reads. */
+  readonly allReads: ReadonlySet<ExtensionPoint<unknown>>;
 }
 
-/** One container for each kernel instance, so that two in one process have nothing in common. */
+/** Creates the container of one server: two servers in one process share nothing. */
 export function rootContainer({ clock, ids, host }: { clock: Clock; ids: IdSource; host: HostView }): DependencyContainer {
   return container
     .createChildContainer()
@@ -48,7 +49,7 @@ export function rootContainer({ clock, ids, host }: { clock: Clock; ids: IdSourc
 
 /**
  * Calls the plugin's `register` for an entry and records what it reads and contributes.
- * @throws what the plugin throws; whoever calls takes the entry's contributions away then.
+ * @throws what the plugin throws. The caller then removes the entry's contributions.
  */
 export function registerEntry(entry: Entry, plugin: LoadedPlugin, dependencies: RegistrationDependencies): Registered {
   const { registry, host, clock, ids } = dependencies;
@@ -56,13 +57,13 @@ export function registerEntry(entry: Entry, plugin: LoadedPlugin, dependencies: 
   const log = dependencies.log.child({ plugin: plugin.name, entry: id }) as Logger;
   const contributes = new Set<symbol>();
   const reads = new Set<symbol>();
-  const looksAt = new Set<ExtensionPoint<unknown>>();
+  const allReads = new Set<ExtensionPoint<unknown>>();
   let open = true;
-  const onlyNow = (what: string) => {
-    if (!open) throw new Error(`${id} may ${what} only while its register() runs`);
+  const assertOpen = (action: string) => {
+    if (!open) throw hostError('REGISTER_OVER', id, action);
   };
-  const onceRunning = () => {
-    if (host.phase === 'starting') throw new Error(`${id} may use what it reads with late() only once the server is running`);
+  const assertRunning = () => {
+    if (host.phase === 'starting') throw hostError('LATE_TOO_EARLY', id);
   };
 
   const ctx: PluginContext<Readonly<Record<string, unknown>>> = Object.freeze({
@@ -78,20 +79,20 @@ export function registerEntry(entry: Entry, plugin: LoadedPlugin, dependencies: 
       .register(ENTRY, { useValue: id })
       .register<Logger>(LOGGER, { useValue: log }),
     contribute<T>(point: ExtensionPoint<T>, value: T, as: string = name): void {
-      onlyNow(`contribute to ${point}`);
+      assertOpen(`contribute to ${point}`);
       registry.contribute(point, { name: as, value, entry: id, shared });
       contributes.add(point.key);
     },
     extensions<T>(point: ExtensionPoint<T>): Extensions<T> {
-      onlyNow(`say that it reads ${point}`);
+      assertOpen(`read ${point}`);
       reads.add(point.key);
-      looksAt.add(point as ExtensionPoint<unknown>);
+      allReads.add(point as ExtensionPoint<unknown>);
       return registry.view(point);
     },
     late<T>(point: ExtensionPoint<T>): Extensions<T> {
-      onlyNow(`say that it reads ${point}`);
-      looksAt.add(point as ExtensionPoint<unknown>);
-      return registry.view(point, onceRunning);
+      assertOpen(`read ${point}`);
+      allReads.add(point as ExtensionPoint<unknown>);
+      return registry.view(point, assertRunning);
     },
     entries: dependencies.entries,
     resolvePath: dependencies.resolvePath,
@@ -99,13 +100,13 @@ export function registerEntry(entry: Entry, plugin: LoadedPlugin, dependencies: 
 
   const returned: unknown = plugin.definition.register(ctx);
   open = false;
-  return { entry, id, optional: entry.optional, plugin, lifecycle: asLifecycle(returned), contributes, reads, looksAt };
+  return { entry, id, optional: entry.optional, plugin, lifecycle: asLifecycle(returned), contributes, reads, allReads };
 }
 
 function asLifecycle(returned: unknown): Lifecycle {
   if (returned === undefined) return {};
   if (typeof returned !== 'object' || returned === null || 'then' in returned) {
-    throw new Error('register() must return nothing or an object with start and stop; it must not be asynchronous');
+    throw hostError('REGISTER_ASYNC');
   }
   return returned;
 }

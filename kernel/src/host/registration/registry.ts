@@ -1,24 +1,25 @@
+import { hostError } from '../base/errors.js';
 import type { Contribution, ExtensionPoint, Extensions } from '../plugin/extension-point.js';
 
 type AnyPoint = ExtensionPoint<unknown>;
 type AnyContribution = Contribution<unknown>;
 
 /**
- * Who put what at which extension point.
+ * The contributions to all extension points.
  *
- * 1. While plugins register, contributions are collected; a name that is taken, or a second contribution to a point for one, is refused.
- * 2. `seal` ends that. Only now do views show anything.
- * 3. An entry that is disabled takes its contributions with it; whoever holds a view sees it at once, whoever holds an array does not.
+ * 1. While plugins register, contributions are collected. A name that is taken, and a second contribution to a point that allows
+ *    one, are refused.
+ * 2. `seal` ends that. Views are empty before, and show all contributions after it.
+ * 3. `disable` removes the contributions of an entry. Views show that at once; arrays that were taken from them do not change.
  */
 export class Registry {
   readonly #points = new Map<symbol, { readonly point: AnyPoint; contributions: readonly AnyContribution[] }>();
   #sealed = false;
 
-  /** @throws Error naming both owners where the point's discipline leaves no room. */
+  /** @throws HostError that names both owners if the point's discipline does not allow the contribution. */
   contribute<T>(point: ExtensionPoint<T>, contribution: Contribution<T>): void {
     const known = this.#points.get(point.key) ?? { point: point as AnyPoint, contributions: [] };
-    const owner = rival(known.point, known.contributions, contribution);
-    if (owner !== undefined) throw new Error(owner);
+    refuseDuplicate(known.point, known.contributions, contribution);
     known.contributions = Object.freeze([...known.contributions, Object.freeze(contribution)]);
     this.#points.set(point.key, known);
   }
@@ -35,17 +36,17 @@ export class Registry {
     }
   }
 
-  /** What is at a point, sealed or not. */
+  /** The contributions to a point, sealed or not. */
   at<T>(point: ExtensionPoint<T>): readonly Contribution<T>[] {
     return (this.#points.get(point.key)?.contributions ?? NOTHING) as readonly Contribution<T>[];
   }
 
-  /** Every point that something was put at, with what is there. */
+  /** Every point with contributions. */
   points(): readonly { readonly point: AnyPoint; readonly contributions: readonly AnyContribution[] }[] {
     return [...this.#points.values()];
   }
 
-  /** @param guard called before each look; throws where looking is not allowed yet. */
+  /** @param guard called before each access; throws while access is not allowed. */
   view<T>(point: ExtensionPoint<T>, guard: () => void = () => undefined): Extensions<T> {
     const all = (): readonly Contribution<T>[] => {
       guard();
@@ -56,7 +57,7 @@ export class Registry {
       get: (name: string) => all().find((contribution) => contribution.name === name)?.value,
       one: () => {
         const [only] = all();
-        if (only === undefined) throw new Error(`nothing is at ${point}; is a plugin missing from the configuration?`);
+        if (only === undefined) throw hostError('POINT_EMPTY', point.id);
         return only.value;
       },
       [Symbol.iterator]: () => all()[Symbol.iterator](),
@@ -66,12 +67,9 @@ export class Registry {
 
 const NOTHING: readonly AnyContribution[] = Object.freeze([]);
 
-function rival(point: AnyPoint, there: readonly AnyContribution[], { name, entry }: AnyContribution): string | undefined {
-  if (point.discipline === 'one') {
-    const [first] = there;
-    return first && `${entry} and ${first.entry} both provide ${point}, of which there can be only one; remove one of them`;
-  }
-  if (point.discipline === 'in-order') return undefined;
-  const first = there.find((contribution) => contribution.name === name);
-  return first && `${entry} and ${first.entry} both provide "${name}" at ${point}; rename one of them`;
+function refuseDuplicate(point: AnyPoint, existing: readonly AnyContribution[], { name, entry }: AnyContribution): void {
+  const [first] = existing;
+  const namesake = existing.find((contribution) => contribution.name === name);
+  if (point.discipline === 'one' && first) throw hostError('ONLY_ONE_ALLOWED', entry, first.entry, point.id);
+  if (point.discipline === 'by-name' && namesake) throw hostError('CONTRIBUTED_TWICE', entry, namesake.entry, name, point.id);
 }
