@@ -35,7 +35,7 @@ t.test('a token is made, used, rotated and revoked beside a running server', asy
   await eventually(async () => (await status(secret)) === 200);
 
   server.kill('SIGHUP');
-  t.match(await server.logs('entries have read their own files again'), { log: 'audit', event: 'configuration_reloaded' });
+  t.match(await server.logs('entries read their own files again'), { log: 'audit', event: 'configuration_reloaded' });
 
   const rotated = (await token('rotate', 'ci', '--grace', '0s')).stdout.trimEnd();
   await eventually(async () => (await status(rotated)) === 200 && (await status(secret)) === 401);
@@ -64,7 +64,7 @@ t.test('S-12 a token that is revoked while the server is sent SIGHUP is refused 
   const address = /^ {2}address +(\S+)$/m.exec(server.stdout)?.[1] ?? '';
   await token('revoke', 'ci');
   server.kill('SIGHUP');
-  await server.logs('SIGHUP: a changed configuration needs a restart');
+  await server.logs('SIGHUP: a changed configuration file needs a restart');
   t.equal((await fetch(`${address}/v1/models`, { headers: { authorization: `Bearer ${secret}` } })).status, 401);
   server.kill('SIGTERM');
   t.equal(await server.exit(), 0);
@@ -73,7 +73,7 @@ t.test('S-12 a token that is revoked while the server is sent SIGHUP is refused 
 t.test('what is missing or makes no sense is said in a sentence, with 2; what cannot be done with 1', async (t) => {
   const { token } = distribution(t);
   for (const [args, code, message] of [
-    [[], 2, 'plugboard token needs an action before anything else: create, list, revoke, rotate or hash'],
+    [[], 2, 'plugboard token needs an action as its first argument: create, list, revoke, rotate or hash'],
     [['crate'], 2, 'plugboard token has no action "crate", did you mean create?'],
     [['create', '--name', 'ci'], 2, 'plugboard token create needs --project P'],
     [['create', '--project', 'acme'], 2, 'plugboard token create needs --name N'],
@@ -103,7 +103,7 @@ t.test('where several entries issue tokens, the caller says which is meant', asy
   const create = ['create', '--project', 'acme', '--name', 'ci'];
   t.match(await token(...create), {
     code: 2,
-    stderr: /auth\.second and auth\.bearer both bring the command "token"; say which is meant, with --entry/,
+    stderr: /auth\.second and auth\.bearer both have the command "token"; choose one, for example --entry/,
   });
   t.match(await token(...create, '--entry', 'auth.second'), { code: 0, stdout: /^svcp_/ });
   t.match(await token('list', '--entry', 'auth.bearer'), { code: 0, stdout: /^There are no tokens/ });

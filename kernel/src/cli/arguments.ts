@@ -2,14 +2,14 @@ import { parseArgs } from 'node:util';
 import { nearest } from '../host/base/nearest.js';
 import { type CommandAction, type CommandArguments, type CommandFamily, type CommandOption, UsageError } from './command.js';
 
-const HELP: CommandOption = { short: 'h', description: 'this text' };
+const HELP: CommandOption = { short: 'h', description: 'print this help' };
 
 type Options = Readonly<Record<string, CommandOption>>;
 
 /**
- * Reads what follows a command's name, or says that help is wanted.
+ * Parses the arguments of a command. Returns `help` if they ask for help.
  *
- * @param name as it was typed: `check`, `token create`.
+ * @param name as typed: `check`, `token create`.
  * @throws UsageError
  */
 export function readArguments(name: string, command: CommandAction, argv: readonly string[]): CommandArguments | 'help' {
@@ -42,7 +42,7 @@ export function readArguments(name: string, command: CommandAction, argv: readon
   return { positionals, text: (option) => given.get(option), has: (option) => given.has(option) };
 }
 
-/** What these options are given, wherever in the arguments they stand; what else stands there is not looked at. */
+/** Reads only these options, wherever they are in the arguments, and ignores everything else. */
 export function peekArguments(argv: readonly string[], options: Options): Pick<CommandArguments, 'text'> {
   const given = new Map<string, string | undefined>();
   for (const token of tokensOf(argv, options)) if (token.kind === 'option') given.set(token.name, token.value);
@@ -63,7 +63,7 @@ export function meant(word: string, known: readonly string[], prefix = ''): stri
   return near === undefined ? '' : `, did you mean ${prefix}${near}?`;
 }
 
-/** `Usage: plugboard start [-c FILE]` and what the options mean. */
+/** Formats the help of a command: `Usage: plugboard start [-c FILE]` and its options. */
 export function helpOf(name: string, command: CommandAction): string {
   const options = Object.entries({ ...command.options, help: HELP });
   const brief = options
@@ -85,7 +85,7 @@ export function helpOf(name: string, command: CommandAction): string {
   ].join('\n');
 }
 
-/** The actions of a family. */
+/** Formats the help of a family of commands: its actions. */
 export function helpOfFamily(name: string, { summary, actions }: CommandFamily): string {
   return [
     `Usage: plugboard ${name} ACTION [OPTIONS]`,
@@ -94,11 +94,11 @@ export function helpOfFamily(name: string, { summary, actions }: CommandFamily):
     '',
     table(Object.entries(actions).map(([action, { summary }]) => [action, summary])),
     '',
-    `plugboard ${name} ACTION --help tells what an action takes.`,
+    `Run plugboard ${name} ACTION --help for the options of an action.`,
   ].join('\n');
 }
 
-/** Two columns, the first as wide as it must be, and at least so wide. */
+/** Formats two columns. @param least the least width of the first one. */
 export function table(rows: readonly (readonly [string, string])[], least = 0): string {
   const width = Math.max(least, ...rows.map(([first]) => first.length));
   return rows.map(([first, second]) => `  ${first.padEnd(width)}  ${second}`.trimEnd()).join('\n');

@@ -10,44 +10,44 @@ const WIDTH = 10;
 
 const OPEN_WARNING: Row = [
   'warning',
-  'whoever reaches the address may use every agent and model; a provider under "auth" changes that',
+  'anyone who can reach the address can use every agent and model; add a provider under "auth" to change that',
 ];
 
-/** What `plugboard start` tells the person who ran it, one line per thing: at once where the server is up at once, else in two pieces. */
+/** The output of `plugboard start`, one fact a line: all of it when the server is up, or in two parts if the start takes long. */
 export class Banner {
   readonly #server: Server;
   readonly #print: (text: string) => void;
-  #hasFacts = false;
+  #printed = false;
 
   constructor(server: Server, print: (text: string) => void) {
     this.#server = server;
     this.#print = print;
   }
 
-  /** To be shown when the start takes long: all that is known, and what is being waited for. */
+  /** Prints what is known, and what the start waits for. Called if the start takes long. */
   waiting(): void {
     const starting = this.#server.host.entries().filter(({ status }) => status === 'starting');
-    this.#facts();
+    this.#printInfo();
     this.#print(`still starting: ${starting.map(({ entry }) => entry).join(', ')}\n`);
   }
 
-  /** To be shown when the server is up. */
+  /** Prints what is not yet printed. Called when the server is up. */
   ready(): void {
-    this.#facts();
-    const facts = serverInfo(this.#server);
-    const addresses = facts.addresses.map((address): Row => ['address', address]);
-    const [address] = facts.addresses;
-    const links = facts.links.flatMap(({ label, target }): Row[] => {
+    this.#printInfo();
+    const info = serverInfo(this.#server);
+    const addresses = info.addresses.map((address): Row => ['address', address]);
+    const [address] = info.addresses;
+    const links = info.links.flatMap(({ label, target }): Row[] => {
       const url = URL.parse(target, address);
       return url === null ? [] : [[label, url.href]];
     });
-    const trial: Row[] = address === undefined ? [] : [['try', curl(address, facts)]];
+    const trial: Row[] = address === undefined ? [] : [['try', curl(address, info)]];
     this.#rows([...addresses, ...links, ...trial]);
   }
 
-  #facts(): void {
-    if (this.#hasFacts) return;
-    this.#hasFacts = true;
+  #printInfo(): void {
+    if (this.#printed) return;
+    this.#printed = true;
     const { agents, models, sessions, auth } = serverInfo(this.#server);
     const rows: Row[] = [
       ['agents', agents.join(', ') || 'none: the server is not ready without one'],

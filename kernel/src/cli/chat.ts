@@ -4,9 +4,9 @@ import { talk } from './chat/terminal.js';
 import { talkThroughServer } from './chat/through-server.js';
 import { CONFIG_OPTION, type CommandAction, type CommandArguments, configFile } from './command.js';
 
-/** A conversation in the terminal; where standard input is no terminal, each line of it is one turn. */
+/** Talks to an agent in the terminal. If standard input is not a terminal, each of its lines is one turn. */
 export const chat: CommandAction = {
-  summary: 'Talks to an agent, in this process or through a running server',
+  summary: 'Talks to an agent, in this process or on a running server',
   positionals: ['[AGENT]'],
   options: {
     config: CONFIG_OPTION,
@@ -16,7 +16,7 @@ export const chat: CommandAction = {
     },
   },
   async run(args) {
-    // Timers of the host and of plugins keep no process alive; one that waits for an answer is not at its end.
+    // Timers of the host and of plugins do not keep the process alive, but a waiting chat must stay.
     const awake = setInterval(() => undefined, 2 ** 30);
     try {
       const conversation = await open(args);

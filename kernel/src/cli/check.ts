@@ -5,9 +5,9 @@ import { table } from './arguments.js';
 import { CONFIG_OPTION, type CommandAction, configFile } from './command.js';
 import { serverInfo } from './server-info.js';
 
-/** Everything but the start: loads plugins, validates, registers, orders. Opens nothing. */
+/** Runs all phases but the start: loads plugins, validates the file, registers, derives the order. Opens nothing. */
 export const check: CommandAction = {
-  summary: 'Tells whether a configuration can be run, and everything that is wrong with it',
+  summary: 'Checks the configuration and reports all mistakes',
   options: { config: CONFIG_OPTION },
   async run(args) {
     const server = await compose({ file: configFile(args), layout });
@@ -20,7 +20,7 @@ export const check: CommandAction = {
       ['access', auth.length > 0 ? `with a credential (${auth.join(', ')})` : 'open'],
       ...disabled.map(({ entry, reason }): [string, string] => ['disabled', `${entry}: ${reason}`]),
     ];
-    process.stdout.write(`${relative(process.cwd(), server.file)} can be run\n${table(rows)}\n`);
+    process.stdout.write(`${relative(process.cwd(), server.file)} is valid\n${table(rows)}\n`);
     return 0;
   },
 };

@@ -1,25 +1,25 @@
 /**
- * `plugboard`: the one program of a distribution.
+ * `plugboard`: the program of every distribution.
  *
- * A distribution is any folder with a `package.json` that depends on `@plugboard/kernel` and on the plugins it wants, and a
- * `plugboard.yaml` that says how they are put together. In that folder,
+ * A distribution is a folder with a `package.json` that depends on `@plugboard/kernel` and on the plugins it uses, and a
+ * `plugboard.yaml` that configures them. In that folder:
  *
+ *     plugboard start      runs the server until it is stopped (SIGTERM, or Ctrl-C)
  *     plugboard chat       talks to an agent in the terminal
- *     plugboard check      tells whether the file can be run, and everything that is wrong with it
- *     plugboard start      runs the server until it is told to stop (SIGTERM, or Ctrl-C)
- *     plugboard plugins    shows what is loaded, from where, and what each plugin provides
- *     plugboard schema     prints the file's JSON Schema, for editors
+ *     plugboard check      checks the configuration and reports all mistakes
+ *     plugboard plugins    lists the loaded plugins, their paths, and what they provide
+ *     plugboard schema     prints the JSON Schema of the configuration file, for editors
  *
- * Each command is one file of this folder, imported only when it is used. Plugins may bring more: where a file uses auth-bearer,
+ * Each command is one file in this folder, imported only when it is used. Plugins can add commands. If the file uses auth-bearer:
  *
- *     plugboard token      makes, lists, revokes and rotates API tokens
+ *     plugboard token      creates, lists, revokes and rotates API tokens
  *
- * What people are to read goes to standard output, logs and what went wrong to standard error. The exit code is
+ * Results go to standard output, logs and errors to standard error. The exit code is
  *
- *     0    all went well
- *     1    the server did not start, broke, or did not stop cleanly; or what was asked for could not be done
- *     2    the command line makes no sense
- *     78   the configuration cannot be run; nothing was started
+ *     0    success
+ *     1    the server did not start, crashed, or did not stop cleanly; or the command failed
+ *     2    the command line is invalid
+ *     78   the configuration is invalid; nothing was started
  */
 
 import { ConfigError } from '../host/base/errors.js';
@@ -55,9 +55,9 @@ const terminal: CommandTerminal = {
   note: (text) => void process.stderr.write(`${text}\n`),
 };
 
-/** Runs the command that the arguments name, and ends the process with its exit code: whatever a plugin left open does not keep it alive. */
+/** Runs a command and ends the process with its exit code, even if a plugin left something open. */
 export async function main(argv: readonly string[]): Promise<never> {
-  process.stdout.on('error', () => undefined); // whoever read it has gone: no reason to fall over
+  process.stdout.on('error', () => undefined); // the reader of a pipe has gone: not an error
   process.exit(await run(argv));
 }
 
@@ -74,14 +74,15 @@ async function run([name = '--help', ...rest]: readonly string[]): Promise<numbe
     if (action === undefined) throw new UsageError(noAction(name, first, Object.keys(command.actions)));
     return await runAction(`${name} ${first}`, action, others);
   } catch (error) {
-    if (error instanceof ConfigError) return complain(error.message, EXIT_CONFIG);
-    if (error instanceof UsageError) return complain(`plugboard: ${error.message}\nplugboard --help tells more.`, EXIT_USAGE);
-    if (error instanceof CommandError) return complain(`plugboard: ${error.message}`, EXIT_FAILURE);
-    return complain(`plugboard: ${error instanceof Error ? error.stack : error}`, EXIT_FAILURE);
+    if (error instanceof ConfigError) return fail(error.message, EXIT_CONFIG);
+    if (error instanceof UsageError)
+      return fail(`plugboard: ${error.message}\nRun plugboard --help for the commands.`, EXIT_USAGE);
+    if (error instanceof CommandError) return fail(`plugboard: ${error.message}`, EXIT_FAILURE);
+    return fail(`plugboard: ${error instanceof Error ? error.stack : error}`, EXIT_FAILURE);
   }
 }
 
-/** One of the program's own commands, or of those that plugins bring. */
+/** Finds one of the program's own commands, or one of a plugin. */
 async function find(name: string, argv: readonly string[]): Promise<Command> {
   const own = Object.hasOwn(commands, name) ? commands[name] : undefined;
   if (own !== undefined) return own();
@@ -90,11 +91,11 @@ async function find(name: string, argv: readonly string[]): Promise<Command> {
 
 async function runAction(name: string, action: CommandAction, argv: readonly string[]): Promise<number> {
   const args = readArguments(name, action, argv);
-  return args === 'help' ? print(helpOf(name, action)) : await toTheEnd(action, args);
+  return args === 'help' ? print(helpOf(name, action)) : await runToEnd(action, args);
 }
 
-/** Runs a command until the last line of its log is written. */
-async function toTheEnd(command: CommandAction, args: CommandArguments): Promise<number> {
+/** Runs a command, and waits until its log is written. */
+async function runToEnd(command: CommandAction, args: CommandArguments): Promise<number> {
   const { logWritten } = await import('../host/log/log.js');
   try {
     return await command.run(args, terminal);
@@ -105,8 +106,8 @@ async function toTheEnd(command: CommandAction, args: CommandArguments): Promise
 
 function noAction(name: string, word: string, actions: readonly string[]): string {
   const known = `${actions.slice(0, -1).join(', ')} or ${actions.at(-1)}`;
-  if (word === '' || word.startsWith('-')) return `plugboard ${name} needs an action before anything else: ${known}`;
-  return `plugboard ${name} has no action "${word}"${meant(word, actions) || `; there are ${known}`}`;
+  if (word === '' || word.startsWith('-')) return `plugboard ${name} needs an action as its first argument: ${known}`;
+  return `plugboard ${name} has no action "${word}"${meant(word, actions) || `; known: ${known}`}`;
 }
 
 async function help(argv: readonly string[]): Promise<string> {
@@ -114,21 +115,21 @@ async function help(argv: readonly string[]): Promise<string> {
   return [
     'Usage: plugboard COMMAND [OPTIONS]',
     '',
-    table([...(await Promise.all(own)), ...(await foreign(argv))]),
+    table([...(await Promise.all(own)), ...(await commandsOfPlugins(argv))]),
     '',
-    'plugboard COMMAND --help tells what a command takes, plugboard --version which version this is.',
+    'Run plugboard COMMAND --help for the options of a command, plugboard --version for the version.',
   ].join('\n');
 }
 
-/** The commands that plugins bring, as far as there is a file that can be read. */
-async function foreign(argv: readonly string[]): Promise<[string, string][]> {
+/** The commands of plugins, if the configuration file can be read. */
+async function commandsOfPlugins(argv: readonly string[]): Promise<[string, string][]> {
   try {
     const found = await (await import('./plugin-commands.js')).pluginCommands(
       configFile(peekArguments(argv, { config: CONFIG_OPTION })),
     );
     return [...found].filter(([name]) => !Object.hasOwn(commands, name));
   } catch {
-    return []; // whoever asks for help is not told of a file's mistakes
+    return []; // help does not report mistakes in the file
   }
 }
 
@@ -137,7 +138,7 @@ function print(text: string): number {
   return 0;
 }
 
-function complain(text: string, code: number): number {
+function fail(text: string, code: number): number {
   process.stderr.write(`${text}\n`);
   return code;
 }

@@ -12,30 +12,30 @@ import {
   UsageError,
 } from './command.js';
 
-/** Commands that people expect, and what a file needs for them. */
+/** Well-known commands of plugins, and what a file needs to have them. */
 const EXPECTED: Readonly<Record<string, string>> = {
-  token: 'it comes with @plugboard/auth-bearer; install that, and add "auth: { bearer: {} }" to the file',
+  token: 'install @plugboard/auth-bearer, and add "auth: { bearer: {} }" to the file',
 };
 
 const ENTRY_OPTION: CommandOption = {
   value: 'ENTRY',
-  description: 'the entry of the file that is meant, such as auth.bearer, where several bring this command',
+  description: 'an entry of the file, for example auth.bearer, if several have this command',
 };
 
 const OWN_OPTIONS = { config: CONFIG_OPTION, entry: ENTRY_OPTION };
 
-/** Of each plugin's command, its name and what it is for. @throws ConfigError where the file cannot be read. */
+/** The names and summaries of the plugins' commands. @throws ConfigError if the file cannot be read. */
 export async function pluginCommands(file: string): Promise<ReadonlyMap<string, string>> {
   return new Map((await contributed(file)).commands.map(({ name, value }) => [name, value.summary]));
 }
 
 /**
- * The command of that name which the file's plugins bring. Mistakes in other entries do not keep it from its work: a token must be revoked also where
- * the variables of a model are not at hand.
+ * Finds a command of the file's plugins. Mistakes in other entries do not matter: it must be possible to revoke a token even if the
+ * variables of a model are not set.
  *
- * @param argv what follows the name: it says which file, and which entry.
+ * @param argv the arguments after the name, with the file and the entry.
  * @param own the names of the program's own commands, for suggestions.
- * @throws UsageError where there is none, or several; ConfigError where mistakes in the file may be the cause.
+ * @throws UsageError if there is no such command, or if several entries have it; ConfigError if mistakes in the file may be the cause.
  */
 export async function pluginCommand(name: string, argv: readonly string[], own: readonly string[]): Promise<Command> {
   const given = peekArguments(argv, OWN_OPTIONS);
@@ -43,14 +43,14 @@ export async function pluginCommand(name: string, argv: readonly string[], own: 
   const isExpected = Object.hasOwn(EXPECTED, name);
   const { commands, mistakes } = await contributed(file).catch((error: unknown) => {
     if (!(error instanceof ConfigError) || isExpected) throw error;
-    return { commands: [], mistakes: undefined }; // whoever mistypes a command is not told of the mistakes in a file
+    return { commands: [], mistakes: undefined }; // a mistyped command does not report mistakes in the file
   });
   const named = commands.filter((command) => command.name === name);
   if (named.length === 0) {
     if (mistakes && isExpected) throw mistakes;
-    const expected = isExpected ? `, for no plugin in ${file} brings it: ${EXPECTED[name]}` : undefined;
+    const expected = isExpected ? `: no plugin of ${file} provides it; ${EXPECTED[name]}` : undefined;
     throw new UsageError(
-      `there is no command "${name}"${expected ?? meant(name, [...own, ...commands.map((command) => command.name)])}`,
+      `unknown command "${name}"${expected ?? meant(name, [...own, ...commands.map((command) => command.name)])}`,
     );
   }
   const entry = given.text('entry');
@@ -59,14 +59,11 @@ export async function pluginCommand(name: string, argv: readonly string[], own: 
     const entries = named.map((command) => command.entry);
     throw new UsageError(
       first === undefined
-        ? `${entry} brings no command "${name}"; ${entries.join(' and ')} ${entries.length === 1 ? 'does' : 'do'}`
-        : `${entries.join(' and ')} both bring the command "${name}"; say which is meant, with --entry ${first.entry}`,
+        ? `${entry} has no command "${name}"; ${entries.join(' and ')} ${entries.length === 1 ? 'does' : 'do'}`
+        : `${entries.join(' and ')} both have the command "${name}"; choose one, for example --entry ${first.entry}`,
     );
   }
-  return withOwnOptions(
-    first.value,
-    mistakes && `${file} cannot be run as it stands (plugboard check tells why); that does not matter here`,
-  );
+  return withOwnOptions(first.value, mistakes && `${file} has mistakes that do not matter here; plugboard check lists them`);
 }
 
 async function contributed(file: string) {
@@ -74,7 +71,7 @@ async function contributed(file: string) {
   return { commands: server.extensions(Commands).all(), mistakes: server.mistakes };
 }
 
-/** @param warning what whoever runs it is told first. */
+/** Adds the options of every plugin command. @param warning printed before the command runs. */
 function withOwnOptions(command: Command, warning: string | undefined): Command {
   if (!('actions' in command)) return withOptions(command, warning);
   return {

@@ -5,10 +5,10 @@ import { CONFIG_OPTION, type CommandAction, configFile } from './command.js';
 import { detailsOf, routesOf } from './descriptions.js';
 import { serverInfo } from './server-info.js';
 
-/** What is loaded, and what each plugin provides. */
+/** Lists the loaded plugins and what they provide. */
 export const plugins: CommandAction = {
-  summary: 'Shows what is loaded, from where, and what each plugin provides',
-  options: { config: CONFIG_OPTION, json: { description: 'for programs' } },
+  summary: 'Lists the loaded plugins, their paths, and what they provide',
+  options: { config: CONFIG_OPTION, json: { description: 'print JSON' } },
   async run(args) {
     const server = await compose({ file: configFile(args), layout });
     const { plugins } = server;

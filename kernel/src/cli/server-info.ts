@@ -5,19 +5,19 @@ import { Transports } from '../contracts/transport.js';
 import type { Server } from '../host/server.js';
 import { type LinkInfo, linksOf } from './descriptions.js';
 
-/** What a person wants to know of a server, by the names in its file. */
+/** A summary of a server, by the names in its file. */
 export interface ServerInfo {
-  /** Of the transports that listen already. */
+  /** The addresses of the transports that already listen. */
   readonly addresses: readonly string[];
   readonly agents: readonly string[];
   readonly models: readonly string[];
-  /** The plugin that keeps sessions, for example `memory`. */
+  /** The plugin that stores sessions, for example `memory`. */
   readonly sessions: string;
-  /** The providers of the credentials that are asked for; none where the server is open. */
+  /** The auth providers; empty if the server is open. */
   readonly auth: readonly string[];
   /** Pages and other addresses for people. */
   readonly links: readonly LinkInfo[];
-  /** Entries that do not take part, and why. */
+  /** The disabled entries, and why. */
   readonly disabled: readonly { readonly entry: string; readonly reason: string }[];
 }
 
@@ -44,7 +44,7 @@ function names(contributions: Iterable<{ readonly name: string }>): string[] {
   return [...new Set(Array.from(contributions, ({ name }) => name))];
 }
 
-/** `@plugboard/store-memory` is `memory` to whoever wrote the file. */
+/** `@plugboard/store-memory` is called `memory` in the file. */
 function shortName(plugin: string): string {
   return plugin.replace(/^@plugboard\/store-/, '');
 }

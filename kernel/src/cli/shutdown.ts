@@ -1,73 +1,78 @@
 import { audit } from '../host/log/audit.js';
 import type { Server } from '../host/server.js';
 
-/** Milliseconds that a broken server is given to end what it is at. */
-const AFTER_A_CRASH = 10_000;
-/** Of these, for the plugins; the rest is for what they leave behind. */
-const TO_STOP_AFTER_A_CRASH = 9_000;
+/** Milliseconds that a server has to stop after an uncaught error. */
+const CRASH_LIMIT = 10_000;
+/** The part of it that plugins have; the rest is for what they leave behind. */
+const CRASH_STOP_LIMIT = 9_000;
 
-/** Milliseconds within which a second SIGINT is the first one's echo: started by npm, the program gets Ctrl-C from the terminal and from npm. */
+/** Milliseconds within which a second SIGINT is the echo of the first: under npm, Ctrl-C reaches the program twice. */
 const ECHO = 250;
 
+/** Why the process ends. */
+export type ExitReason =
+  | { readonly kind: 'signal'; readonly signal: NodeJS.Signals; readonly at: number }
+  | { readonly kind: 'crash'; readonly error: unknown };
+
 /**
- * How a running server ends.
+ * Stops a running server on signals and uncaught errors.
  *
- * 1. SIGTERM, or SIGINT (Ctrl-C), stops it: the exit code is 0, or 1 where something did not stop well.
- * 2. A second one ends the process at once.
- * 3. What nobody caught stops it too, in ten seconds at most, and the exit code is 1.
- * 4. SIGHUP ends nothing: plugins read their own files again, and the log says that what is changed in the configuration itself needs a restart.
+ * 1. SIGTERM or SIGINT (Ctrl-C) stops the server. The exit code is 0, or 1 if something did not stop cleanly.
+ * 2. A second signal ends the process at once.
+ * 3. An uncaught error stops the server within ten seconds. The exit code is 1.
+ * 4. SIGHUP lets plugins read their own files again.
  */
 export class Shutdown {
   readonly #server: Server;
-  readonly #code = Promise.withResolvers<number>();
-  /** When it was told to stop, and by which signal. */
-  #told: { readonly signal: string; readonly at: number } | undefined;
-  #begun = false;
+  readonly #exitCode = Promise.withResolvers<number>();
+  #reason: ExitReason | undefined;
 
   constructor(server: Server) {
     this.#server = server;
-    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => this.#tell(signal));
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => this.#onSignal(signal));
     process.on('SIGHUP', () => void this.#reload());
-    process.on('uncaughtException', (error) => this.#broke(error));
-    process.on('unhandledRejection', (reason) => this.#broke(reason));
+    process.on('uncaughtException', (error) => this.#onCrash(error));
+    process.on('unhandledRejection', (reason) => this.#onCrash(reason));
   }
 
-  /** Whether the server has been told to stop. */
-  get begun(): boolean {
-    return this.#begun;
+  /** Why the server stops; undefined while it runs. */
+  get reason(): ExitReason | undefined {
+    return this.#reason;
   }
 
-  /** The exit code, once the server has ended. */
-  get code(): Promise<number> {
-    return this.#code.promise;
+  /** The exit code, once the server has stopped. */
+  get exitCode(): Promise<number> {
+    return this.#exitCode.promise;
   }
 
-  #tell(signal: string): void {
-    const isEcho = signal === 'SIGINT' && this.#told?.signal === signal && performance.now() - this.#told.at < ECHO;
-    if (isEcho) return;
-    if (this.#begun) process.exit(1);
-    this.#told = { signal, at: performance.now() };
-    this.#server.log.info(`${signal}: stopping; a second one ends the process at once`);
-    void this.#stop().then((clean) => this.#code.resolve(clean ? 0 : 1));
+  #onSignal(signal: 'SIGTERM' | 'SIGINT'): void {
+    const first = this.#reason;
+    const at = performance.now();
+    if (first?.kind === 'signal' && signal === 'SIGINT' && first.signal === signal && at - first.at < ECHO) return;
+    if (first !== undefined) process.exit(1);
+    this.#server.log.info(`${signal}: stopping; a second signal ends the process at once`);
+    void this.#stop({ kind: 'signal', signal, at }).then((clean) => this.#exitCode.resolve(clean ? 0 : 1));
   }
 
   async #reload(): Promise<void> {
     const { log } = this.#server;
     const { entries, failures } = await this.#server.reload();
     for (const failure of failures) log.error({ err: failure.cause }, failure.message);
-    if (entries.length > 0) audit(log, 'configuration_reloaded', { entries }, 'entries have read their own files again');
-    log.warn('SIGHUP: a changed configuration needs a restart');
+    if (entries.length > 0) audit(log, 'configuration_reloaded', { entries }, 'entries read their own files again');
+    log.warn('SIGHUP: a changed configuration file needs a restart');
   }
 
-  #broke(error: unknown): void {
-    this.#server.log.fatal({ err: error }, 'an error that nobody caught: stopping');
-    if (!this.#begun) void this.#stop(TO_STOP_AFTER_A_CRASH).then(() => this.#code.resolve(1));
-    setTimeout(() => process.exit(1), AFTER_A_CRASH).unref();
+  #onCrash(error: unknown): void {
+    this.#server.log.fatal({ err: error }, 'uncaught error: stopping');
+    if (this.#reason === undefined) {
+      void this.#stop({ kind: 'crash', error }, CRASH_STOP_LIMIT).then(() => this.#exitCode.resolve(1));
+    }
+    setTimeout(() => process.exit(1), CRASH_LIMIT).unref();
   }
 
-  /** Whether all stopped well. */
-  async #stop(within?: number): Promise<boolean> {
-    this.#begun = true;
+  /** Returns whether everything stopped cleanly. */
+  async #stop(reason: ExitReason, within?: number): Promise<boolean> {
+    this.#reason = reason;
     const failures = await this.#server.stop({ within });
     for (const failure of failures) this.#server.log.error({ err: failure.cause }, failure.message);
     return failures.length === 0;

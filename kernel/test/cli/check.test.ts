@@ -12,7 +12,7 @@ t.test('a configuration that can be run is summed up, and nothing is started', a
   t.equal(stderr, '');
   t.match(
     stdout,
-    /^plugboard.yaml can be run\n {2}plugins +web 0.1.0, model 0.1.0, extra 0.1.0, @plugboard\/store-memory [\d.]+, @plugboard\/agent-runtime [\d.]+\n {2}agents +assistant, other\n {2}models +fast\n {2}sessions +memory\n {2}access +open\n {2}disabled +models.gone: the variable GONE is not set\n$/,
+    /^plugboard.yaml is valid\n {2}plugins +web 0.1.0, model 0.1.0, extra 0.1.0, @plugboard\/store-memory [\d.]+, @plugboard\/agent-runtime [\d.]+\n {2}agents +assistant, other\n {2}models +fast\n {2}sessions +memory\n {2}access +open\n {2}disabled +models.gone: the variable GONE is not set\n$/,
   );
   t.notOk(existsSync(join(cwd, 'started')));
 });
@@ -33,7 +33,7 @@ t.test('rule 4: one that cannot ends with 78 and every reason, on standard error
   for (const command of ['start', 'check', 'plugins', 'schema']) {
     t.match(await run(t, [command, '--config=missing.yaml'], { cwd }), {
       code: 78,
-      stderr: /^missing.yaml: there is no such file/,
+      stderr: /^missing.yaml: the file does not exist/,
     });
   }
 });

@@ -24,7 +24,7 @@ t.test('help is where one looks for it', async (t) => {
     const { code, stdout } = await run(t, [command, '--help'], { cwd });
     t.equal(code, 0);
     t.match(stdout, `Usage: plugboard ${command} ${usage}\n`);
-    t.match(stdout, '-c, --config FILE  the configuration; plugboard.yaml in the working folder where it is left out');
+    t.match(stdout, '-c, --config FILE  the configuration file; by default plugboard.yaml in the working folder');
   }
 });
 
@@ -34,8 +34,8 @@ t.test('the version is that of the package', async (t) => {
 
 t.test('a command line that makes no sense is refused with 2, and a hint', async (t) => {
   for (const [args, message] of [
-    [['strat'], 'plugboard: there is no command "strat", did you mean start?'],
-    [['toString'], 'plugboard: there is no command "toString"\n'],
+    [['strat'], 'plugboard: unknown command "strat", did you mean start?'],
+    [['toString'], 'plugboard: unknown command "toString"\n'],
     [['check', '--confg', 'x'], 'plugboard: unknown option --confg, did you mean --config?'],
     [['check', '-x'], 'plugboard: unknown option -x\n'],
     [['check', '-c'], 'plugboard: -c needs a value: -c FILE'],
@@ -47,6 +47,6 @@ t.test('a command line that makes no sense is refused with 2, and a hint', async
     t.equal(code, 2);
     t.equal(stdout, '');
     t.match(stderr, message);
-    t.match(stderr, 'plugboard --help tells more.');
+    t.match(stderr, 'Run plugboard --help for the commands.');
   }
 });

@@ -11,7 +11,7 @@ t.test('the banner tells a person what there is and how to try it', async (t) =>
   const address = /^ {2}address +(http:\/\/127\.0\.0\.1:\d+)$/m.exec(program.stdout)?.[1];
   t.match(
     program.stdout,
-    /^plugboard \d+\.\d+\.\d+\n {2}agents +assistant, other\n {2}models +fast\n {2}sessions +memory\n {2}access +open\n {2}warning +whoever reaches the address .*\n {2}address +.*\n {2}try +curl .*\n$/,
+    /^plugboard \d+\.\d+\.\d+\n {2}agents +assistant, other\n {2}models +fast\n {2}sessions +memory\n {2}access +open\n {2}warning +anyone who can reach the address .*\n {2}address +.*\n {2}try +curl .*\n$/,
   );
   t.match(
     program.stdout,
@@ -150,7 +150,7 @@ for (const [kind, crash] of [
     program.kill('SIGUSR2');
     t.equal(await program.exit(), 1);
     t.match(program.log.slice(-2), [
-      { level: 'fatal', msg: 'an error that nobody caught: stopping', err: { message: 'out of the blue', stack: /extra\.js/ } },
+      { level: 'fatal', msg: 'uncaught error: stopping', err: { message: 'out of the blue', stack: /extra\.js/ } },
       { msg: 'stopping in phase stopping' },
     ]);
   });
@@ -160,7 +160,7 @@ t.test('SIGHUP says that a restart is needed, and changes nothing', async (t) =>
   const program = start(t, distribution);
   await program.prints('curl ');
   program.kill('SIGHUP');
-  t.match(await program.logs('SIGHUP: a changed configuration needs a restart'), { level: 'warn' });
+  t.match(await program.logs('SIGHUP: a changed configuration file needs a restart'), { level: 'warn' });
   t.notOk(
     program.log.some(({ log }) => log === 'audit'),
     'no plugin has files of its own',
@@ -173,7 +173,7 @@ t.test('SIGHUP lets plugins read their own files again, and is audited', async (
   const program = start(t, distributionWith('return { reload() { ctx.log.info("read again"); } };'));
   await program.prints('curl ');
   program.kill('SIGHUP');
-  await program.logs('SIGHUP: a changed configuration needs a restart');
+  await program.logs('SIGHUP: a changed configuration file needs a restart');
   t.match(program.log.slice(-3), [
     { msg: 'read again', entry: 'plugins.extra' },
     { log: 'audit', event: 'configuration_reloaded', entries: ['plugins.extra'] },
@@ -188,7 +188,7 @@ t.test('a plugin that cannot read its files again is named in the log, and the s
   await program.prints('curl ');
   program.kill('SIGHUP');
   t.match(await program.logs('plugins.extra did not reload: no such file (plugin extra'), { level: 'error' });
-  await program.logs('SIGHUP: a changed configuration needs a restart');
+  await program.logs('SIGHUP: a changed configuration file needs a restart');
   t.notOk(program.log.some(({ log }) => log === 'audit'));
   program.kill('SIGTERM');
   t.equal(await program.exit(), 0);
