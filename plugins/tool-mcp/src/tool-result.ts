@@ -70,7 +70,7 @@ function base64Size(data: unknown): number {
 const LONGEST_WORD = 500;
 
 function word(value: unknown): string | undefined {
-  return typeof value === 'string' && value !== '' ? value.slice(0, LONGEST_WORD) : undefined;
+  return typeof value === 'string' && value !== '' ? value.slice(0, LONGEST_WORD).toWellFormed() : undefined;
 }
 
 function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {

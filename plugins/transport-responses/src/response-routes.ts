@@ -107,7 +107,7 @@ function startingAfter(query: URLSearchParams): number {
 }
 
 function notFound(id: string): ProtocolError {
-  return invalidRequest(`Response with id '${id.slice(0, 64)}' not found.`, {
+  return invalidRequest(`Response with id '${id.slice(0, 64).toWellFormed()}' not found.`, {
     status: 404,
     param: 'response_id',
     code: 'response_not_found',

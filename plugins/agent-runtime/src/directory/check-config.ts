@@ -45,7 +45,7 @@ export function checkConfig(settings: RuntimeSettings, context: CheckContext): C
   ];
   for (const [path, name, project] of defaults) {
     if (name === undefined) continue;
-    const agent = settings.agents[name];
+    const agent = Object.hasOwn(settings.agents, name) ? settings.agents[name] : undefined;
     if (!agent) problems.push({ path, message: unknown('agent', name, Object.keys(settings.agents), 'agents') });
     else if (agent.project !== project) {
       problems.push({

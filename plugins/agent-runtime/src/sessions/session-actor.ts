@@ -95,7 +95,8 @@ export class SessionActor {
     if (turn.busy === 'reject' && this.busy) return rejected(turn, busy('The session is busy with another turn'));
     if (turn.busy === 'interrupt')
       this.#endAll(new TurnError('turn_interrupted', 'The turn was interrupted by a newer request to its session.'));
-    if (this.#occupied && this.#waiting.size >= this.#limit)
+    // One that interrupts always fits: it has just ended what runs and what waits.
+    if (turn.busy !== 'interrupt' && this.#occupied && this.#waiting.size >= this.#limit)
       return rejected(turn, busy('The session is busy, and its queue is full'));
 
     const job: Job = {

@@ -5,7 +5,10 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 export const INVALID_JSON = 'The arguments are not a valid JSON';
 
 /** Tool schemas come from many sources: unknown keywords and formats are ignored. */
-const ajv = new Ajv2020({ strict: false, allErrors: true, validateFormats: false, addUsedSchema: false, logger: false });
+const OPTIONS = { strict: false, allErrors: true, validateFormats: false, addUsedSchema: false, logger: false } as const;
+
+/** Knows the rules for schemas. Takes a long time to create. */
+const rules = new Ajv2020(OPTIONS);
 
 /** Parses and validates the arguments of a tool call. Compiled once per tool. */
 export type ArgumentsValidator = (text: string) => ArgumentsResult;
@@ -18,8 +21,18 @@ export type ArgumentsResult =
 /** @throws if the tool's schema is invalid. */
 export function argumentsValidator(tool: Tool): ArgumentsValidator {
   const { $schema: _, ...schema } = tool.inputSchema;
-  const validate = ajv.compile({ type: 'object', ...schema });
+  const validate = compile({ type: 'object', ...schema });
   return (text) => check(text, validate);
+}
+
+/**
+ * Compiles each schema in an instance of its own. An instance keeps all it has compiled for as long as it lives, and tool servers may
+ * report changed lists for months.
+ */
+function compile(schema: object): ValidateFunction {
+  if (!rules.validateSchema(schema)) throw new Error(`schema is invalid: ${rules.errorsText()}`);
+  const refersToRules = JSON.stringify(schema).includes('json-schema.org/');
+  return new Ajv2020(refersToRules ? OPTIONS : { ...OPTIONS, meta: false, validateSchema: false }).compile(schema);
 }
 
 function check(text: string, validate: ValidateFunction): ArgumentsResult {
@@ -27,10 +40,9 @@ function check(text: string, validate: ValidateFunction): ArgumentsResult {
   try {
     input = isNothing(text) ? {} : parseJson(text);
   } catch {
-    return { fault: `${INVALID_JSON} object: ${text.slice(0, 200)}` };
+    return notAnObject(text);
   }
-  if (typeof input !== 'object' || input === null || Array.isArray(input))
-    return { fault: `${INVALID_JSON} object: ${text.slice(0, 200)}` };
+  if (typeof input !== 'object' || input === null || Array.isArray(input)) return notAnObject(text);
   try {
     if (validate(input)) return { input: input as Record<string, unknown> };
   } catch (error) {
@@ -38,6 +50,10 @@ function check(text: string, validate: ValidateFunction): ArgumentsResult {
   }
   const errors = (validate.errors ?? []).slice(0, 5).map((error) => `${error.instancePath || 'arguments'} ${error.message}`);
   return { fault: `The arguments do not match the tool's schema: ${errors.join('; ')}.` };
+}
+
+function notAnObject(text: string): ArgumentsResult {
+  return { fault: `${INVALID_JSON} object: ${text.slice(0, 200).toWellFormed()}` };
 }
 
 /** No arguments, as some models write them. */

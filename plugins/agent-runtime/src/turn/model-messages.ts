@@ -60,7 +60,8 @@ function validCall(call: ToolCall, faults: Map<string, string>): ToolCall {
   const { name, arguments: given } = call.function;
   const validName = /^[a-zA-Z0-9_-]{1,64}$/.test(name) ? name : name.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, MAX_NAME) || '_';
   const validArguments = isJsonObject(given) ? given : '{}';
-  if (validArguments !== given && !isNothing(given)) faults.set(call.id, `${INVALID_JSON} object: ${given.slice(0, 200)}`);
+  if (validArguments !== given && !isNothing(given))
+    faults.set(call.id, `${INVALID_JSON} object: ${given.slice(0, 200).toWellFormed()}`);
   if (validName === name && validArguments === given) return call;
   return { ...call, function: { ...call.function, name: validName, arguments: validArguments } };
 }

@@ -161,7 +161,7 @@ export class Failures {
   /** A model server's text, redacted and shortened, for a message about something else. */
   #show(text: string): string {
     const clean = this.#redactor.clean(text);
-    return clean.length > SHOWN ? `${clean.slice(0, SHOWN - 1)}…` : clean;
+    return clean.length > SHOWN ? `${clean.slice(0, SHOWN - 1).toWellFormed()}…` : clean;
   }
 }
 

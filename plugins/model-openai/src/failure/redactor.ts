@@ -43,7 +43,7 @@ export class Redactor {
     let clean = this.#redact(text.slice(0, READ_LENGTH));
     for (const secret of this.#secrets) clean = withoutParts(clean, secret);
     clean = clean.replaceAll(/\s+/g, ' ').trim();
-    return clean.length > MAX_LENGTH ? `${clean.slice(0, MAX_LENGTH - 1)}…` : clean;
+    return clean.length > MAX_LENGTH ? `${clean.slice(0, MAX_LENGTH - 1).toWellFormed()}…` : clean;
   }
 }
 
