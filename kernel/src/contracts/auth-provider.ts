@@ -20,7 +20,11 @@ export interface Credentials {
 }
 
 export type AuthResult =
-  | { readonly principal: Principal }
+  | {
+      readonly principal: Principal;
+      /** For a credential that works once: authenticates the connection that it opened again, while that lasts. */
+      readonly renew?: () => Promise<AuthResult> | AuthResult;
+    }
   /** The reason, for the log only: callers always get the same message. */
   | { readonly refused: string };
 

@@ -77,7 +77,7 @@ export class HttpTransport implements Transport, Lifecycle {
   async start(signal: AbortSignal): Promise<void> {
     const { host, port } = this.#config;
     if (this.#authentication.open) this.#checkOpen();
-    const server = createNodeServer(this.#config, this.#application.listener(), this.#clientErrors);
+    const server = createNodeServer(this.#config, this.#application.listeners(), this.#clientErrors);
     try {
       await once(server.listen({ host, port }), 'listening');
     } catch (error) {

@@ -1,5 +1,5 @@
 import { AuthProviders, definePlugin, Transports } from '@plugboard/kernel';
-import { ROUTES } from './application/application.js';
+import { ROUTES, UPGRADES } from './application/application.js';
 import { checkConfig } from './check-config.js';
 import { configSchema } from './config.js';
 import { ERROR_FORMATTERS, ErrorFormatters } from './errors/error-format.js';
@@ -7,10 +7,12 @@ import { Exchanges } from './exchange/exchanges.js';
 import { AUTH_PROVIDERS } from './gate/authentication.js';
 import { HttpTransport } from './http-transport.js';
 import { HttpRoutes } from './routing/routes.js';
+import { HttpUpgrades } from './routing/upgrades.js';
 
 export { type ErrorFormatter, ErrorFormatters } from './errors/error-format.js';
 export * from './errors/http-error.js';
 export * from './routing/routes.js';
+export * from './routing/upgrades.js';
 
 export default definePlugin({
   name: '@plugboard/transport-http',
@@ -25,6 +27,7 @@ export default definePlugin({
   check: checkConfig,
   register(ctx) {
     ctx.container.register(ROUTES, { useValue: ctx.extensions(HttpRoutes) });
+    ctx.container.register(UPGRADES, { useValue: ctx.extensions(HttpUpgrades) });
     ctx.container.register(AUTH_PROVIDERS, { useValue: ctx.extensions(AuthProviders) });
     ctx.container.register(ERROR_FORMATTERS, { useValue: ctx.extensions(ErrorFormatters) });
     ctx.container.registerSingleton(Exchanges);

@@ -1,19 +1,34 @@
-import type { RequestListener } from 'node:http';
+import { type IncomingMessage, type RequestListener, ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { type Extensions, inject, injectable, missingScope } from '@plugboard/kernel';
 import Koa, { type Context, type Next } from 'koa';
 import { JsonBodies } from '../body/json-body.js';
-import { draining, headersTooLarge, methodNotAllowed, missingHost, notFound, outOfScope } from '../errors/refusals.js';
+import {
+  draining,
+  headersTooLarge,
+  methodNotAllowed,
+  missingHost,
+  notFound,
+  outOfScope,
+  tokenInQuery,
+} from '../errors/refusals.js';
 import type { Exchange } from '../exchange/exchange.js';
 import { Exchanges } from '../exchange/exchanges.js';
 import { ANONYMOUS, Authentication } from '../gate/authentication.js';
 import { Gate } from '../gate/gate.js';
 import { RateLimits } from '../gate/rate-limits.js';
+import { splitTarget } from '../routing/request-target.js';
 import { RouteTable } from '../routing/route-table.js';
 import type { HttpReply, HttpRoute } from '../routing/routes.js';
+import type { HttpUpgrade } from '../routing/upgrades.js';
 import { RouteRequest } from './route-request.js';
+import { AcceptableUpgrade } from './upgrade-request.js';
 
 /** Token of the routes, registered by the plugin's `register`. */
 export const ROUTES = Symbol('transport-http.routes');
+/** The same of the upgrades. */
+export const UPGRADES = Symbol('transport-http.upgrades');
 
 const HEADER_COUNT_LIMIT = 100;
 
@@ -22,12 +37,23 @@ interface State {
   exchange: Exchange;
 }
 
+/** What Node's server calls. */
+export interface Listeners {
+  readonly request: RequestListener;
+  /** Whether a request asks for an upgrade that the server offers. Any other is served as if it asked for none. */
+  isUpgrade(request: IncomingMessage): boolean;
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
+}
+
 type HttpContext = Context & { state: State };
 
 /** The Koa application: the steps of a request, in order. */
 @injectable()
 export class HttpApplication {
   readonly #routes: Extensions<HttpRoute>;
+  readonly #upgrades: Extensions<HttpUpgrade>;
+  /** What came together with requests for upgrades. */
+  readonly #heads = new WeakMap<IncomingMessage, Buffer>();
   readonly #gate: Gate;
   readonly #authentication: Authentication;
   readonly #rates: RateLimits;
@@ -36,6 +62,7 @@ export class HttpApplication {
 
   constructor(
     @inject(ROUTES) routes: Extensions<HttpRoute>,
+    @inject(UPGRADES) upgrades: Extensions<HttpUpgrade>,
     @inject(Gate) gate: Gate,
     @inject(Authentication) authentication: Authentication,
     @inject(RateLimits) rates: RateLimits,
@@ -43,6 +70,7 @@ export class HttpApplication {
     @inject(Exchanges) exchanges: Exchanges,
   ) {
     this.#routes = routes;
+    this.#upgrades = upgrades;
     this.#gate = gate;
     this.#authentication = authentication;
     this.#rates = rates;
@@ -50,9 +78,9 @@ export class HttpApplication {
     this.#exchanges = exchanges;
   }
 
-  /** Creates the listener for Node's server. Call it after all routes are contributed. @throws Error if two entries serve the same route. */
-  listener(): RequestListener {
-    const table = new RouteTable(this.#routes.all());
+  /** Creates the listeners for Node's server. Call it after all routes are contributed. @throws Error if two entries serve the same route. */
+  listeners(): Listeners {
+    const table = new RouteTable(this.#routes.all(), this.#upgrades.all());
     const koa = new Koa<State>();
     koa.on('error', (error) => this.#exchanges.onConnectionError(error));
     koa.use((ctx: HttpContext, next) => this.#answer(ctx, next));
@@ -60,16 +88,40 @@ export class HttpApplication {
     koa.use((ctx: HttpContext, next) => this.#find(table, ctx, next));
     koa.use((ctx: HttpContext, next) => this.#passGate(ctx, next));
     koa.use((ctx: HttpContext, next) => this.#refuseWhileDraining(ctx, next));
+    koa.use((ctx: HttpContext, next) => this.#refuseTokenInQuery(ctx, next));
     koa.use((ctx: HttpContext, next) => this.#authenticate(ctx, next));
     koa.use((ctx: HttpContext, next) => this.#checkScopes(ctx, next));
     koa.use((ctx: HttpContext) => this.#handle(table, ctx));
-    return koa.callback();
+    const request = koa.callback();
+    return {
+      request,
+      isUpgrade: (req) => isWebSocket(req) && table.upgrades(splitTarget(req.url ?? '')[0]),
+      upgrade: (req, socket, head) => this.#upgrade(req, socket, head, request),
+    };
+  }
+
+  /** Sends a request for an upgrade through the same steps as any other. */
+  #upgrade(req: IncomingMessage, socket: Duplex, head: Buffer, serve: RequestListener): void {
+    socket.on('error', (error) => this.#exchanges.onConnectionError(error)); // Node has removed its own listener
+    if (!(socket instanceof Socket) || this.#exchanges.find(socket)) {
+      socket.destroy(); // pipelined behind a request that is still being answered
+      return;
+    }
+    const res = new ServerResponse(req);
+    res.shouldKeepAlive = false;
+    res.assignSocket(socket);
+    res.once('finish', () => {
+      res.detachSocket(socket);
+      socket.destroySoon();
+    });
+    this.#heads.set(req, head);
+    serve(req, res);
   }
 
   /** Begins the exchange, and sends what the following steps throw as an error reply. */
   async #answer(ctx: HttpContext, next: Next): Promise<void> {
     ctx.respond = false;
-    const exchange = this.#exchanges.begin(ctx.req, ctx.res);
+    const exchange = this.#exchanges.begin(ctx.req, ctx.res, this.#heads.get(ctx.req));
     ctx.state.exchange = exchange;
     try {
       await next();
@@ -95,12 +147,19 @@ export class HttpApplication {
 
   /** Runs after routing, because public routes accept any Host. */
   #passGate({ state: { exchange } }: HttpContext, next: Next): Promise<void> {
+    if (exchange.isUpgrade && this.#exchanges.draining) throw draining();
     const preflight = this.#gate.pass(exchange);
     return preflight ? exchange.reply(preflight) : next();
   }
 
   #refuseWhileDraining({ state: { exchange } }: HttpContext, next: Next): Promise<void> {
     if (this.#exchanges.draining && exchange.match?.route.startsWork) throw draining();
+    return next();
+  }
+
+  #refuseTokenInQuery({ state: { exchange } }: HttpContext, next: Next): Promise<void> {
+    const name = exchange.isUpgrade ? tokenIn(new URLSearchParams(exchange.query)) : undefined;
+    if (name !== undefined) throw tokenInQuery(name);
     return next();
   }
 
@@ -126,6 +185,9 @@ export class HttpApplication {
     const { exchange } = ctx.state;
     const { match, method, path, principal = ANONYMOUS } = exchange;
     if (!match) return exchange.reply(unrouted(method, path, table.allowed(path)));
+    if (exchange.isUpgrade && match.upgrade) {
+      return match.upgrade.handle(new AcceptableUpgrade(exchange, principal, this.#authentication, this.#rates));
+    }
     const body = match.route.body === 'json' ? await this.#bodies.read(ctx) : undefined;
     return exchange.reply(await match.route.handle(new RouteRequest(exchange, match.params, principal, body)));
   }
@@ -140,4 +202,18 @@ function unrouted(method: string, path: string, allowed: readonly string[]): Htt
   if (allowed.length === 0) throw notFound(method, path);
   if (method !== 'OPTIONS') throw methodNotAllowed(allowed);
   return { status: 204, headers: { allow: allowed.join(', ') } };
+}
+
+function isWebSocket({ method, headers }: IncomingMessage): boolean {
+  return method === 'GET' && headers.upgrade?.toLowerCase() === 'websocket';
+}
+
+const TOKEN_PARAMETERS = new Set(['token', 'access_token', 'api_key', 'api-key', 'apikey', 'key', 'authorization', 'bearer']);
+
+/** The query parameter that seems to hold a token, by its name or its value. */
+function tokenIn(query: URLSearchParams): string | undefined {
+  for (const [name, value] of query) {
+    if (TOKEN_PARAMETERS.has(name.toLowerCase()) || /^svc[pae]_/.test(value)) return name.slice(0, 64);
+  }
+  return undefined;
 }

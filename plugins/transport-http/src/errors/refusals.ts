@@ -83,6 +83,22 @@ export function methodNotAllowed(allowed: readonly string[]): HttpError {
   });
 }
 
+export function upgradeRequired(): HttpError {
+  return new HttpError(426, 'This path is for WebSockets: send the headers `Connection: Upgrade` and `Upgrade: websocket`.', {
+    code: 'upgrade_required',
+    headers: { upgrade: 'websocket', connection: 'upgrade' },
+  });
+}
+
+/** Query strings are logged by proxies and kept in histories. */
+export function tokenInQuery(name: string): HttpError {
+  return new HttpError(
+    400,
+    `The query parameter '${name}' looks like an API token. Send it as "Authorization: Bearer <API_TOKEN>", or from a browser as the sub-protocol "openai-insecure-api-key.<API_TOKEN>".`,
+    { code: 'token_in_query' },
+  );
+}
+
 export function unsupportedContentType(): HttpError {
   return new HttpError(400, 'The request must have the header "Content-Type: application/json".');
 }

@@ -7,6 +7,7 @@ import { internalError } from '../errors/refusals.js';
 import { splitTarget } from '../routing/request-target.js';
 import type { RouteMatch } from '../routing/route-table.js';
 import type { HttpReply } from '../routing/routes.js';
+import type { AcceptedUpgrade } from '../routing/upgrades.js';
 import { type ReplyObserver, type ReplyOutcome, ResponseWriter } from './response-writer.js';
 
 /** Fields of a line of the access log. */
@@ -56,12 +57,21 @@ export class Exchange implements ReplyObserver {
   readonly #dependencies: ExchangeDependencies;
   readonly #writer: ResponseWriter;
   readonly #abort = new AbortController();
+  readonly #head: Buffer | undefined;
+  #draining: AbortController | undefined;
   #logFields: LogFields = {};
   #status = 0;
   #address: string | undefined;
   #errorCode: string | undefined;
 
-  constructor(req: IncomingMessage, res: ServerResponse, requestId: string, dependencies: ExchangeDependencies) {
+  /** @param head of a request for an upgrade: what came together with it. */
+  constructor(
+    req: IncomingMessage,
+    res: ServerResponse,
+    requestId: string,
+    dependencies: ExchangeDependencies,
+    head: Buffer | undefined = undefined,
+  ) {
     this.req = req;
     this.requestId = requestId;
     this.acceptedAt = dependencies.clock.monotonic();
@@ -69,6 +79,7 @@ export class Exchange implements ReplyObserver {
     [this.path, this.query] = splitTarget(req.url ?? '');
     this.headers = { 'x-request-id': requestId, 'x-content-type-options': 'nosniff' };
     this.#socket = req.socket;
+    this.#head = head;
     this.#bytesBefore = req.socket.bytesWritten;
     this.#dependencies = dependencies;
     this.#writer = new ResponseWriter(req, res, dependencies.clock, this);
@@ -77,6 +88,22 @@ export class Exchange implements ReplyObserver {
   /** Aborted when the caller disconnects before the reply is complete, or when the server must stop. */
   get signal(): AbortSignal {
     return this.#abort.signal;
+  }
+
+  /** Whether the request asks for an upgrade that the server offers. */
+  get isUpgrade(): boolean {
+    return this.#head !== undefined;
+  }
+
+  /** Aborted when the server begins to stop. */
+  get draining(): AbortSignal {
+    this.#draining ??= new AbortController();
+    return this.#draining.signal;
+  }
+
+  /** Called when the server begins to stop. */
+  drain(): void {
+    this.#draining?.abort();
   }
 
   /** Adds fields to the access log line. */
@@ -122,6 +149,14 @@ export class Exchange implements ReplyObserver {
     return this.#socket === socket;
   }
 
+  /** Hands the connection of an upgrade over. The exchange lasts until it is closed. @throws Error if the caller has disconnected, or a reply was sent. */
+  accept(): AcceptedUpgrade {
+    if (!this.#head || !this.#writer.pending) throw new Error('the connection can no longer be upgraded');
+    this.#status = 101;
+    this.#writer.release(this.#socket);
+    return { request: this.req, socket: this.#socket, head: this.#head };
+  }
+
   /**
    * Sends the reply; resolves when it has been written, or when the caller disconnects.
    *
@@ -146,6 +181,7 @@ export class Exchange implements ReplyObserver {
 
   /** Sends an error reply: an `HttpError` as it is, any other error as a generic 500. The details of the latter are logged. */
   fail(error: unknown): void {
+    if (this.#status === 101) return this.#failUpgraded(error);
     if (!(error instanceof HttpError)) this.#logError(error, 'a request failed with an unexpected error');
     try {
       this.#sendError(error instanceof HttpError ? error : internalError());
@@ -153,6 +189,12 @@ export class Exchange implements ReplyObserver {
       this.#logError(fault, 'a route threw an HttpError with invalid headers');
       this.#sendError(internalError());
     }
+  }
+
+  /** There is no reply to send any more: whoever owns the connection failed. */
+  #failUpgraded(error: unknown): void {
+    this.#logError(error, 'an upgraded connection failed');
+    this.destroy('agent_error');
   }
 
   /** Ends the exchange because its connection is unusable: sends the error if no reply was started, else destroys the connection. */

@@ -56,8 +56,9 @@ export class Exchanges implements ExchangeDependencies {
     return `req_${this.#ids.hex(32)}`;
   }
 
-  begin(req: IncomingMessage, res: ServerResponse): Exchange {
-    const exchange = new Exchange(req, res, this.requestId(), this);
+  /** @param head of a request for an upgrade. */
+  begin(req: IncomingMessage, res: ServerResponse, head?: Buffer): Exchange {
+    const exchange = new Exchange(req, res, this.requestId(), this, head);
     this.#open.add(exchange);
     return exchange;
   }
@@ -85,6 +86,7 @@ export class Exchanges implements ExchangeDependencies {
   drain(onExchangeEnd: () => void): void {
     this.#draining = true;
     this.#onExchangeEnd = onExchangeEnd;
+    for (const exchange of this.#open) exchange.drain();
   }
 
   /** Resolves when no exchange is left, after `limit` milliseconds, or when the signal is aborted. */

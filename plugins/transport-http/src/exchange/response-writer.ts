@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Clock, Timer } from '@plugboard/kernel';
 import type { HttpReply } from '../routing/routes.js';
 import { STALL_LIMIT, StreamedBody } from './streamed-body.js';
@@ -28,11 +29,12 @@ export class ResponseWriter {
   readonly #res: ServerResponse;
   readonly #clock: Clock;
   readonly #observer: ReplyObserver;
-  #phase: 'pending' | 'started' | 'complete' | 'disconnected' = 'pending';
+  #phase: 'pending' | 'started' | 'complete' | 'upgraded' | 'disconnected' = 'pending';
   #outcome: ReplyOutcome | undefined;
   #headAt: number | undefined;
   #timer: Timer | undefined;
   #ended = false;
+  #upgraded: Socket | undefined;
 
   constructor(req: IncomingMessage, res: ServerResponse, clock: Clock, observer: ReplyObserver) {
     this.#req = req;
@@ -90,10 +92,20 @@ export class ResponseWriter {
     }
   }
 
+  /** Leaves the connection to somebody else, until it is closed. */
+  release(socket: Socket): void {
+    this.#phase = 'upgraded';
+    this.#headAt = this.#clock.monotonic();
+    this.#upgraded = socket;
+    this.#res.detachSocket(socket);
+    socket.once('close', () => this.#onClose());
+  }
+
   /** Destroys the connection, so that the caller does not take a partial reply for a complete one. */
   destroy(outcome: ReplyOutcome): void {
     this.#outcome ??= outcome;
-    this.#res.destroy();
+    if (this.#upgraded) this.#upgraded.destroy();
+    else this.#res.destroy();
   }
 
   #writeHead(status: number, headers: Readonly<Record<string, string>>): void {
@@ -124,7 +136,7 @@ export class ResponseWriter {
     this.#timer?.cancel();
     if (this.#phase !== 'complete') {
       this.#phase = 'disconnected';
-      this.#outcome ??= 'cancelled_by_client';
+      if (!this.#upgraded) this.#outcome ??= 'cancelled_by_client';
       this.#observer.onDisconnect();
     }
     this.#finish();

@@ -27,6 +27,8 @@ const CREDENTIAL_LIMIT = 8192;
 export class Authentication {
   readonly #providers: Extensions<AuthProvider>;
   readonly #log: Logger;
+  /** How callers with a credential for one use are authenticated again. */
+  readonly #renewals = new WeakMap<Exchange, () => Promise<AuthResult> | AuthResult>();
 
   constructor(@inject(AUTH_PROVIDERS) providers: Extensions<AuthProvider>, @inject(LOGGER) log: Logger) {
     this.#providers = providers;
@@ -41,14 +43,27 @@ export class Authentication {
   /** @throws HttpError 401 without a valid credential, 503 if a provider fails. */
   async principal(exchange: Exchange): Promise<Principal> {
     if (this.open) return OPEN;
-    const answer = await this.#answer(exchange);
-    if ('principal' in answer) return answer.principal;
+    return this.#accepted(await this.#answer(exchange), exchange);
+  }
+
+  /** The caller of an upgraded connection, once more. @throws HttpError 401 if the credential is no longer valid, 503 if a provider fails. */
+  async again(exchange: Exchange): Promise<Principal> {
+    if (this.open) return OPEN;
+    const renew = this.#renewals.get(exchange);
+    return this.#accepted(renew ? await renew() : await this.#answer(exchange), exchange);
+  }
+
+  #accepted(answer: AuthResult, exchange: Exchange): Principal {
+    if ('principal' in answer) {
+      if (answer.renew && exchange.isUpgrade) this.#renewals.set(exchange, answer.renew);
+      return answer.principal;
+    }
     exchange.note({ refused: answer.refused });
     throw unauthorized();
   }
 
   async #answer(exchange: Exchange): Promise<AuthResult> {
-    const bearer = bearerOf(exchange.req.rawHeaders);
+    const bearer = bearerOf(exchange);
     if (typeof bearer !== 'string') return bearer;
     for (const { value: provider, entry } of this.#providers) {
       const answer = await this.#ask(provider, entry, bearer, exchange);
@@ -69,17 +84,27 @@ export class Authentication {
 }
 
 /** Returns the bearer token, or why it cannot be used. Node hides a second Authorization header; the raw headers show it. */
-function bearerOf(rawHeaders: readonly string[]): string | { readonly refused: string } {
+function bearerOf({ req: { rawHeaders, headers }, isUpgrade }: Exchange): string | { readonly refused: string } {
+  const fromProtocol = isUpgrade ? credentialOf(headers['sec-websocket-protocol']) : undefined;
   let header: string | undefined;
   for (let at = 0; at < rawHeaders.length; at += 2) {
     if (rawHeaders[at]?.toLowerCase() !== 'authorization') continue;
     if (header !== undefined) return { refused: 'two Authorization headers' };
     header = rawHeaders[at + 1];
   }
+  if (fromProtocol !== undefined) return header === undefined ? fromProtocol : { refused: 'two credentials' };
   if (header === undefined) return { refused: 'no Authorization header' };
   if (header.length > CREDENTIAL_LIMIT) return { refused: 'the credential is too long' };
   const [scheme = '', ...values] = header.split(' ').filter((word) => word !== '');
   const [value] = values;
   if (scheme.toLowerCase() !== 'bearer' || value === undefined || values.length > 1) return { refused: 'a malformed credential' };
   return value;
+}
+
+/** Browsers cannot set headers of a WebSocket: they send the token as a sub-protocol (the OpenAI Realtime API's convention). */
+const PROTOCOL_PREFIX = 'openai-insecure-api-key.';
+
+function credentialOf(protocols: string | undefined): string | undefined {
+  const offered = protocols?.split(',').map((protocol) => protocol.trim()) ?? [];
+  return offered.find((protocol) => protocol.startsWith(PROTOCOL_PREFIX))?.slice(PROTOCOL_PREFIX.length);
 }

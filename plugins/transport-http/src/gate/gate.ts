@@ -40,7 +40,9 @@ export class Gate {
     this.#cors.addHeaders(exchange);
     const { host, origin } = exchange.req.headers;
     if (host !== undefined) this.#checkHost(exchange, host); // HTTP/1.0 may omit it; browsers never do
-    if (this.#authentication.open && origin !== undefined) this.#checkOrigin(exchange, origin, host ?? '');
+    // A page may open a WebSocket to any site, and CORS does not apply to it.
+    const checksOrigin = this.#authentication.open || exchange.isUpgrade;
+    if (checksOrigin && origin !== undefined) this.#checkOrigin(exchange, origin, host ?? '');
     return this.#cors.preflight(exchange);
   }
 

@@ -1,9 +1,13 @@
 import { Router } from '@koa/router';
 import type { Contribution } from '@plugboard/kernel';
+import { upgradeRequired } from '../errors/refusals.js';
 import type { HttpRoute } from './routes.js';
+import type { HttpUpgrade } from './upgrades.js';
 
 export interface RouteMatch {
   readonly route: HttpRoute;
+  /** If the path is one for WebSockets. */
+  readonly upgrade?: HttpUpgrade | undefined;
   /** Path parameters, percent-decoded. */
   readonly params: Readonly<Record<string, string>>;
 }
@@ -14,11 +18,13 @@ const NO_PARAMS = Object.freeze({});
 export class RouteTable {
   readonly #router = new Router({ sensitive: true });
   readonly #routes = new Map<unknown, HttpRoute>();
+  readonly #upgrades = new Map<string, HttpUpgrade>();
 
   /** @throws Error if two entries contribute the same route. */
-  constructor(routes: readonly Contribution<HttpRoute>[]) {
+  constructor(routes: readonly Contribution<HttpRoute>[], upgrades: readonly Contribution<HttpUpgrade>[] = []) {
+    for (const { value } of upgrades) this.#upgrades.set(value.path, value);
     const owners = new Map<string, string>();
-    for (const { value: route, entry } of routes) {
+    for (const { value: route, entry } of [...routes, ...upgrades.map(withoutUpgrade)]) {
       const name = `${route.method} ${route.path}`;
       const owner = owners.get(name);
       if (owner) throw new Error(`${owner} and ${entry} both serve ${name}: remove one of them from the configuration`);
@@ -31,7 +37,17 @@ export class RouteTable {
     const [layer] = this.#router.match(path, method).pathAndMethod;
     const route = this.#routes.get(layer);
     if (!layer || !route) return undefined;
-    return { route, params: layer.paramNames.length === 0 ? NO_PARAMS : layer.params(path, layer.captures(path)) };
+    const upgrade = this.#upgrades.get(route.path);
+    return {
+      route,
+      ...(method === 'GET' && upgrade && { upgrade }),
+      params: layer.paramNames.length === 0 ? NO_PARAMS : layer.params(path, layer.captures(path)),
+    };
+  }
+
+  /** Whether a WebSocket may be opened on a path. */
+  upgrades(path: string): boolean {
+    return this.#upgrades.has(path);
   }
 
   /** The methods of a path, for the `Allow` header; empty if no route has the path. */
@@ -40,6 +56,15 @@ export class RouteTable {
     const methods = ['GET', 'HEAD', 'POST', 'DELETE'].filter((method) => own.includes(method));
     return methods.length === 0 ? [] : [...methods, 'OPTIONS'];
   }
+}
+
+/** What answers a request for an upgrade's path that asks for no upgrade. */
+function withoutUpgrade({ value: { path, access }, entry }: Contribution<HttpUpgrade>) {
+  const handle = () => {
+    throw upgradeRequired();
+  };
+  const value: HttpRoute = { method: 'GET', path, access, body: 'none', startsWork: true, handle };
+  return { value, entry };
 }
 
 /** The router only matches paths; application.ts runs the route. */

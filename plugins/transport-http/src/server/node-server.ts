@@ -1,5 +1,6 @@
-import { createServer, type RequestListener, type Server } from 'node:http';
+import { createServer, type Server } from 'node:http';
 import { parseDuration } from '@plugboard/kernel';
+import type { Listeners } from '../application/application.js';
 import type { HttpConfig } from '../config.js';
 import type { ClientErrorHandler } from './client-error-handler.js';
 import { serializePipelining } from './serialize-pipelining.js';
@@ -8,7 +9,7 @@ import { serializePipelining } from './serialize-pipelining.js';
 const HEAD_LIMIT = 16 * 1024;
 
 /** Creates Node's HTTP server with our limits. Every answer of Node's own is replaced by one of ours. */
-export function createNodeServer(config: HttpConfig, listener: RequestListener, clientErrors: ClientErrorHandler): Server {
+export function createNodeServer(config: HttpConfig, listeners: Listeners, clientErrors: ClientErrorHandler): Server {
   const server = createServer({
     maxHeaderSize: HEAD_LIMIT,
     headersTimeout: parseDuration(config.headersTimeout),
@@ -16,12 +17,14 @@ export function createNodeServer(config: HttpConfig, listener: RequestListener, 
     keepAliveTimeout: parseDuration(config.keepAlive),
     connectionsCheckingInterval: 1_000, // the precision of the time limits above
     requireHostHeader: false, // Node would answer without a body; application.ts checks it
+    shouldUpgradeCallback: (request) => listeners.isUpgrade(request),
   });
-  const serve = serializePipelining(listener);
+  const serve = serializePipelining(listeners.request);
   server.on('request', serve);
   server.on('checkContinue', serve); // json-body.ts sends 100 when it reads the body
   server.on('checkExpectation', serve); // unknown expectations are ignored
   server.on('clientError', (error, socket) => clientErrors.onClientError(error, socket));
+  server.on('upgrade', (req, socket, head) => listeners.upgrade(req, socket, head));
   server.on('connect', (req, socket) => clientErrors.onConnect(req.url ?? '', socket));
   return server;
 }

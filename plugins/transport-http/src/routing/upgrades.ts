@@ -1,0 +1,48 @@
+import type { IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { defineExtensionPoint, type Principal, type Scope } from '@plugboard/kernel';
+import type { HttpRequest } from './routes.js';
+
+/**
+ * A path on which a WebSocket may be opened.
+ *
+ * 1. The request passes the same checks as any other: Host, Origin, credentials, scopes, rate limits. Nothing is allocated for one that is refused.
+ * 2. transport-http calls `handle`, which either throws an `HttpError`, answered as to any request, or calls `accept` and owns the connection from then on.
+ * 3. When the server stops, `draining` is aborted first: the connection should be closed once it does no work. `signal` is aborted when the drain time is over; a little
+ *    later the connection is destroyed.
+ *
+ * A `GET` of the path that asks for no WebSocket is answered with 426.
+ */
+export interface HttpUpgrade {
+  readonly path: string;
+  /** The scopes that a credential needs, for example `['chat']`. */
+  readonly access: readonly Scope[];
+  handle(request: UpgradeRequest): Promise<void> | void;
+}
+
+export const HttpUpgrades = defineExtensionPoint<HttpUpgrade>('transport-http.upgrades', {
+  discipline: 'in-order',
+  describe: ({ path }) => [{ kind: 'route', label: 'GET', text: path }],
+});
+
+export interface UpgradeRequest extends Omit<HttpRequest, 'params' | 'rawBody' | 'body'> {
+  /** The remote address. Behind a proxy it is the proxy's. */
+  readonly address: string;
+  /** Whether the server requires no credentials. */
+  readonly open: boolean;
+  /** Aborted when the server begins to stop. */
+  readonly draining: AbortSignal;
+  /** Hands the connection over. Once. */
+  accept(): AcceptedUpgrade;
+  /** Authenticates again, because the connection may outlive its credential. @throws HttpError 401 or 503. */
+  authenticate(): Promise<Principal>;
+  /** Counts a message as a request against the limits of the caller. @throws HttpError 429. */
+  countRequest(): void;
+}
+
+export interface AcceptedUpgrade {
+  readonly request: IncomingMessage;
+  readonly socket: Duplex;
+  /** What the client sent together with its request. */
+  readonly head: Buffer;
+}
