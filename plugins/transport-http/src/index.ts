@@ -9,6 +9,7 @@ import { HttpTransport } from './http-transport.js';
 import { HttpRoutes } from './routing/routes.js';
 import { HttpUpgrades } from './routing/upgrades.js';
 
+export { parseJsonObject } from './body/json-body.js';
 export { type ErrorFormatter, ErrorFormatters } from './errors/error-format.js';
 export * from './errors/http-error.js';
 export * from './routing/routes.js';

@@ -50,8 +50,7 @@ export class JsonBodies {
     if (Number(headers['content-length'] ?? 0) > this.#limit) throw bodyTooLarge(this.#limit);
     if (/100-continue/i.test(headers.expect ?? '')) ctx.res.writeContinue();
     const text = await this.#text(ctx);
-    if (nestsDeeperThan(NESTING_LIMIT, text)) throw nestedTooDeep(NESTING_LIMIT);
-    return { text, value: parseObject(text) };
+    return { text, value: parseJsonObject(text) };
   }
 
   #text(ctx: Context): Promise<string> {
@@ -95,7 +94,9 @@ function withoutProto(key: string, value: unknown): unknown {
   return value;
 }
 
-function parseObject(text: string): Readonly<Record<string, unknown>> {
+/** Parses a JSON object that comes from a caller. @throws HttpError 400 if it is anything else, or nested too deep. */
+export function parseJsonObject(text: string): Readonly<Record<string, unknown>> {
+  if (nestsDeeperThan(NESTING_LIMIT, text)) throw nestedTooDeep(NESTING_LIMIT);
   let value: unknown;
   try {
     value = MAY_NAME_PROTO.test(text) ? JSON.parse(text, withoutProto) : JSON.parse(text);
