@@ -181,7 +181,10 @@ export class Exchange implements ReplyObserver {
 
   /** Sends an error reply: an `HttpError` as it is, any other error as a generic 500. The details of the latter are logged. */
   fail(error: unknown): void {
-    if (this.#status === 101) return this.#failUpgraded(error);
+    if (this.#status === 101) {
+      this.#failUpgraded(error);
+      return;
+    }
     if (!(error instanceof HttpError)) this.#logError(error, 'a request failed with an unexpected error');
     try {
       this.#sendError(error instanceof HttpError ? error : internalError());
