@@ -1,10 +1,11 @@
+import type { Extra } from './extra.js';
 import type { Usage } from './usage.js';
 
 /**
  * The events of a turn, in order. They contain everything about a turn: a JSON answer is a fold
  * over them, SSE a map, and a session's history is derived from them.
  *
- *     started (step | reasoning | text | tool-call | tool-progress | tool-result | usage)* (finished | failed)
+ *     started (step | reasoning | text | tool-call | tool-progress | tool-result | usage | extra)* (finished | failed)
  *
  * A turn refused before it begins is a single `failed`. Exactly one terminal event ends every
  * stream, and nothing follows it. Events travel in batches: those of one read from the model's
@@ -19,6 +20,7 @@ export type AgentEvent =
   | TurnToolProgress
   | TurnToolResult
   | TurnUsage
+  | TurnExtra
   | TurnFinished
   | TurnFailed;
 
@@ -65,6 +67,8 @@ export interface TurnToolCall {
    * caller runs.
    */
   readonly tool?: { readonly entry: string; readonly name: string } | undefined;
+  /** Data of the model connection, kept with the call. Not for callers. */
+  readonly extra?: Extra | undefined;
 }
 
 export interface TurnToolProgress {
@@ -90,6 +94,12 @@ export interface TurnToolResult {
 export interface TurnUsage {
   readonly type: 'usage';
   readonly usage: Usage;
+}
+
+/** Data of the model connection, kept with the message of the step. Not for callers. */
+export interface TurnExtra {
+  readonly type: 'extra';
+  readonly extra: Extra;
 }
 
 export interface TurnFinished {

@@ -5,6 +5,7 @@ export * from './conversation-store.js';
 export * from './conversations.js';
 export * from './document-store.js';
 export * from './event.js';
+export * from './extra.js';
 export * from './failure.js';
 export * from './idempotency-store.js';
 export * from './interceptor.js';

@@ -1,3 +1,5 @@
+import type { Extra } from './extra.js';
+
 /**
  * A message in the format of the chat-completions protocol. Callers send it, sessions store it, and
  * model servers of that protocol receive it, without translation.
@@ -26,6 +28,8 @@ export interface AssistantMessage {
   /** The predecessor of tool calls, without ids. */
   readonly function_call?: { readonly name: string; readonly arguments: string };
   readonly audio?: { readonly id: string };
+  /** Data of the model connection that made the message; see `Extra`. */
+  readonly extra?: Extra;
 }
 
 export interface ToolMessage {
@@ -46,12 +50,15 @@ export interface FunctionCallPart {
   readonly id: string;
   readonly type: 'function';
   readonly function: { readonly name: string; readonly arguments: string };
+  /** Data of the model connection that made the call; see `Extra`. */
+  readonly extra?: Extra;
 }
 
 export interface CustomCallPart {
   readonly id: string;
   readonly type: 'custom';
   readonly custom: { readonly name: string; readonly input: string };
+  readonly extra?: Extra;
 }
 
 export type ToolCallPart = FunctionCallPart | CustomCallPart;

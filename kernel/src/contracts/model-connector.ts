@@ -38,6 +38,7 @@ export const ModelConnectors = defineExtensionPoint<ModelConnector>('agent.model
 });
 
 export interface ModelRequest {
+  /** The conversation. An `extra` in it is this connection's own. */
   readonly messages: readonly Message[];
   /** The tools the model may call, in a stable order. If empty, none are declared. */
   readonly tools: readonly ToolDeclaration[];
@@ -94,6 +95,8 @@ export interface ModelToolCall {
   readonly name: string;
   /** JSON text as the model wrote it, not validated. */
   readonly arguments: string;
+  /** Data that later requests need with the call: any JSON value, or undefined. See `Extra`. */
+  readonly extra?: unknown;
 }
 
 export interface ModelUsage {
@@ -105,6 +108,8 @@ export interface ModelEnd {
   readonly type: 'end';
   /** Why the model stopped: the protocol's finish reason. */
   readonly reason: 'stop' | 'length' | 'tool_calls' | 'content_filter';
+  /** Data that later requests need with the message: any JSON value, or undefined. See `Extra`. */
+  readonly extra?: unknown;
 }
 
 /** Thrown by a connector when the model server cannot be reached or does not answer correctly. */

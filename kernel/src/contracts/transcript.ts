@@ -1,4 +1,5 @@
 import type { AgentEvent, TurnText, TurnToolCall, TurnToolResult } from './event.js';
+import type { Extra } from './extra.js';
 import type { AssistantMessage, Message } from './message.js';
 import { toolImagesMessage } from './tool-images.js';
 
@@ -14,12 +15,14 @@ export class Transcript {
   #json = '';
   #calls: TurnToolCall[] = [];
   #results: TurnToolResult[] = [];
+  #extra: Extra | undefined;
 
   add(events: readonly AgentEvent[]): void {
     for (const event of events) {
       if (event.type === 'text') this.#say(event);
       else if (event.type === 'tool-call') this.#calls.push(event);
       else if (event.type === 'tool-result') this.#results.push(event);
+      else if (event.type === 'extra') this.#extra = event.extra;
       else if (event.type === 'step') {
         this.#closeStep();
         this.#stepOpen = true;
@@ -49,7 +52,7 @@ export class Transcript {
     // A step without text becomes an empty answer: two user messages in a row are not valid
     // everywhere.
     if (this.#stepOpen) {
-      this.#messages.push(saying(this.#said(), this.#calls));
+      this.#messages.push({ ...saying(this.#said(), this.#calls), ...withExtra(this.#extra) });
       const images = this.#results.flatMap((result) => result.images);
       // While client calls are open, no user message may stand between a call and its result.
       const canShow = this.#calls.length === this.#results.length;
@@ -62,6 +65,7 @@ export class Transcript {
     this.#json = '';
     this.#calls = [];
     this.#results = [];
+    this.#extra = undefined;
   }
 }
 
@@ -74,8 +78,13 @@ function saying(text: string, calls: readonly TurnToolCall[]): AssistantMessage 
       id: call.id,
       type: 'function',
       function: { name: call.name, arguments: call.arguments },
+      ...withExtra(call.extra),
     })),
   };
+}
+
+function withExtra(extra: Extra | undefined): { readonly extra?: Extra } {
+  return extra === undefined ? {} : { extra };
 }
 
 function withNote(content: string, images: number): string {

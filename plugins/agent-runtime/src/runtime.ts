@@ -30,6 +30,7 @@ import {
   isTerminal,
   sealed,
   TurnError,
+  withoutExtras,
 } from '@plugboard/kernel';
 import type { RuntimeSettings } from './config.js';
 import { startSpan } from './diagnostics/channels.js';
@@ -175,7 +176,8 @@ export class Runtime implements AgentRuntime {
     return this.#idempotency.claim(key, fingerprint);
   }
 
-  run(request: TurnRequest): AgentEvents {
+  run(asked: TurnRequest): AgentEvents {
+    const request = { ...asked, messages: withoutExtras(asked.messages) };
     const idempotent = request.idempotency && this.#idempotency.turn(request.idempotency);
     return request.session ? this.#runInSession(request, request.session, idempotent) : this.#runStateless(request, idempotent);
   }

@@ -83,10 +83,18 @@ export const EVERY_FORM: readonly Message[] = [
     tool_calls: [
       { id: 'call_1', type: 'function', function: { name: 'clock', arguments: '{ "timeZone":"UTC" }' } },
       { id: 'call_2', type: 'custom', custom: { name: 'grep', input: 'a.*b' } },
+      {
+        id: 'call_3',
+        type: 'function',
+        function: { name: 'clock', arguments: '{}' },
+        extra: { connection: 'gemini', data: { signature: 'AY8=', nested: [{ n: 1 }, null] } },
+      },
     ],
+    extra: { connection: 'gemini', data: 'opaque' },
   },
   { role: 'tool', content: 'noon', tool_call_id: 'call_1' },
   { role: 'tool', content: [{ type: 'text', text: 'nothing found' }], tool_call_id: 'call_2' },
+  { role: 'tool', content: 'noon', tool_call_id: 'call_3' },
   {
     role: 'assistant',
     content: [

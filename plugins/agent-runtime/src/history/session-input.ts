@@ -1,5 +1,5 @@
 import type { AssistantMessage, Message, ToolMessage } from '@plugboard/kernel';
-import { TurnError } from '@plugboard/kernel';
+import { TurnError, withoutExtras } from '@plugboard/kernel';
 
 /** The messages of a request to a session. */
 export interface SessionInput {
@@ -48,7 +48,7 @@ export function appendedMessages(history: readonly Message[], messages: readonly
   const results = history.length === 0 ? 0 : other < 0 ? messages.length : other;
   const closing = closeOpenCalls(history, messages.slice(0, results), 0);
   assertPairedToolCalls(messages, results);
-  return [...closing, ...messages];
+  return [...closing, ...withoutExtras(messages)];
 }
 
 /** Returns the ids of the last assistant message's tool calls that have no result yet. */

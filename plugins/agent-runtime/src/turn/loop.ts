@@ -6,6 +6,7 @@ import {
   ModelError,
   type ModelRequest,
   type ModelToolCall,
+  messagesFor,
   NO_USAGE,
   type ToolDeclaration,
   Transcript,
@@ -75,7 +76,7 @@ export async function* runLoop(agent: Agent, turn: Turn, deps: LoopDependencies)
       return yield [{ ...finished('length', usage), limit }];
     }
 
-    const asked = calls.map((call) => toolCall(deps.ids, call, isClientCall(call) ? undefined : toolbox));
+    const asked = calls.map((call) => toolCall(deps.ids, call, read.connection, isClientCall(call) ? undefined : toolbox));
     transcript.add(asked);
     yield asked;
     const first = toolCalls;
@@ -105,10 +106,11 @@ async function* askModel(
   try {
     const answer = await models.ask(
       agent.connections,
-      (connector) => requestFor(connector, turn, step, messages, tools, headers),
+      (connector, name) => requestFor(connector, turn, step, messagesFor(name, messages), tools, headers),
       turn.signal,
     );
     span.set({ connection: answer.connection });
+    read.connection = answer.connection;
     try {
       yield [{ type: 'step', step, connection: answer.connection }, ...read.take(answer.first)];
       while (!read.hasEnded) {
@@ -121,6 +123,7 @@ async function* askModel(
       await answer.rest.return?.();
     }
     if (!read.hasEnded) throw new ModelError('its answer was cut off.', { retryable: true });
+    if (read.extra !== undefined) yield [{ type: 'extra', extra: { connection: read.connection, data: read.extra } }];
     span.set({ usage: read.usage, reason: read.reason });
     span.end();
   } catch (error) {
@@ -163,10 +166,11 @@ function assertDistinctTools(clientTools: readonly ToolDeclaration[], toolbox: T
 }
 
 /** Models repeat ids (`call_0` in every answer): a call gets an id of its own, which nobody can guess (S-43). */
-function toolCall(ids: IdSource, call: ModelToolCall, toolbox: Toolbox | undefined): TurnToolCall {
+function toolCall(ids: IdSource, call: ModelToolCall, connection: string, toolbox: Toolbox | undefined): TurnToolCall {
   const known = toolbox?.tools.get(call.name);
   const tool = toolbox ? { entry: known?.entry ?? '', name: known?.tool.name ?? call.name } : undefined;
-  return { type: 'tool-call', id: `call_${ids.base62(24)}`, name: call.name, arguments: call.arguments, tool };
+  const extra = call.extra === undefined ? undefined : { connection, data: call.extra };
+  return { type: 'tool-call', id: `call_${ids.base62(24)}`, name: call.name, arguments: call.arguments, tool, extra };
 }
 
 function finished(reason: TurnFinished['reason'], usage: TurnFinished['usage']): TurnFinished {

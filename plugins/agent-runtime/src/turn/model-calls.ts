@@ -49,7 +49,7 @@ export class ModelCalls {
    */
   async ask(
     connections: readonly string[],
-    requestFor: (connector: ModelConnector) => ModelRequest,
+    requestFor: (connector: ModelConnector, name: string) => ModelRequest,
     signal: AbortSignal,
   ): Promise<Answer> {
     let last: ModelError | undefined;
@@ -57,7 +57,7 @@ export class ModelCalls {
       const connector = this.#models.get(name);
       if (!connector) continue;
       try {
-        const { first, rest } = await this.#askWithRetries(name, connector, requestFor(connector), signal);
+        const { first, rest } = await this.#askWithRetries(name, connector, requestFor(connector, name), signal);
         this.#failures.delete(name);
         return { connection: name, first, rest };
       } catch (error) {

@@ -8,6 +8,8 @@ import { NO_USAGE, type Usage } from '@plugboard/kernel';
 export class StepReader {
   usage: Usage = NO_USAGE;
   hasText = false;
+  /** The connection that answers; empty before it has begun. */
+  connection = '';
   #calls: ModelToolCall[] = [];
   #end: ModelEnd | undefined;
 
@@ -42,6 +44,11 @@ export class StepReader {
 
   get hasEnded(): boolean {
     return this.#end !== undefined;
+  }
+
+  /** What the connection attached to its message. */
+  get extra(): unknown {
+    return this.#end?.extra;
   }
 
   /** Why the model stopped. `stop` while it has not. */

@@ -98,6 +98,10 @@ export const MIGRATIONS: readonly Migration[] = [
   ) STRICT;
   CREATE INDEX document_by_session ON document (session);
   `,
+  `
+  -- Messages and tool calls may have an extra. Earlier versions cannot read such messages, so this step
+  -- prevents them from opening the file.
+  `,
 ];
 
 /** The third migration. Of an older session only its last use is known, which becomes the time of its creation and change. */

@@ -58,6 +58,8 @@ const isStringOrNull: Check = (value) => value === null || isString(value);
 const isPlainObject: Check = (value) =>
   typeof value === 'object' && value !== null && !Array.isArray(value) && !hasPrototypeKey(value);
 const isTypedList: Check = (value) => Array.isArray(value) && value.every((item) => isPlainObject(item) && isString(item.type));
+/** The data belongs to a model connection and is kept as it came. */
+const isExtra: Check = (value) => isPlainObject(value) && isString((value as { connection?: unknown }).connection);
 const isContent: Check = (value) => isString(value) || isTypedList(value);
 
 /** The fields of each role besides `role` itself (the kernel's Message). */
@@ -71,6 +73,7 @@ const FIELDS: Readonly<Record<string, Readonly<Record<string, Check>>>> = {
     tool_calls: isTypedList,
     function_call: isPlainObject,
     audio: isPlainObject,
+    extra: isExtra,
   },
   tool: { content: isContent, tool_call_id: isString },
   function: { content: isStringOrNull, name: isString },
