@@ -15,8 +15,8 @@ export interface Extra {
   readonly data: unknown;
 }
 
-/** The messages for a request to a connection: without the extras of others. */
-export function messagesFor(connection: string, messages: readonly Message[]): readonly Message[] {
+/** Messages for a request to a connection: without the extras of others. */
+export function withOwnExtras(messages: readonly Message[], connection: string): readonly Message[] {
   return filterExtras(messages, (extra) => extra.connection === connection);
 }
 

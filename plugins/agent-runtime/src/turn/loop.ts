@@ -6,13 +6,13 @@ import {
   ModelError,
   type ModelRequest,
   type ModelToolCall,
-  messagesFor,
   NO_USAGE,
   type ToolDeclaration,
   Transcript,
   TurnError,
   type TurnFinished,
   type TurnToolCall,
+  withOwnExtras,
 } from '@plugboard/kernel';
 import { startSpan } from '../diagnostics/channels.js';
 import type { Agent } from '../directory/agent.js';
@@ -106,7 +106,7 @@ async function* askModel(
   try {
     const answer = await models.ask(
       agent.connections,
-      (connector, name) => requestFor(connector, turn, step, messagesFor(name, messages), tools, headers),
+      (connector, name) => requestFor(connector, name, turn, step, messages, tools, headers),
       turn.signal,
     );
     span.set({ connection: answer.connection });
@@ -134,6 +134,7 @@ async function* askModel(
 
 function requestFor(
   connector: ModelConnector,
+  name: string,
   turn: Turn,
   step: number,
   messages: readonly Message[],
@@ -147,7 +148,8 @@ function requestFor(
     if (step > 1 && forcesTool(name, turn.params[name])) continue;
     if (connector.supportsParam(name)) params[name] = turn.params[name];
   }
-  return { messages: messagesFor(connector, messages), tools, params, incremental: turn.incremental, headers };
+  const own = withOwnExtras(messagesFor(connector, messages), name);
+  return { messages: own, tools, params, incremental: turn.incremental, headers };
 }
 
 /** A caller's own system message takes the place of the agent's prompt. */
