@@ -1,4 +1,4 @@
-import type { Extra } from './extra.js';
+import type { Extra } from './message.js';
 import type { Usage } from './usage.js';
 
 /**

@@ -1,19 +1,4 @@
-import type { AssistantMessage, FunctionCallPart, Message, ToolCallPart } from './message.js';
-
-/**
- * Data that a model connection attaches to its answer and needs back with the conversation: a thought
- * signature, encrypted reasoning, the server's own id of a tool call.
- *
- * 1. A connector emits it as `extra` of a `tool-call` or `end` event. It may be any JSON value.
- * 2. The runtime keeps it with the tool call or the message, together with the connection's name.
- * 3. Later requests to the same connection contain it; requests to any other do not.
- * 4. Callers never see it, and what a caller sends under this name is dropped.
- */
-export interface Extra {
-  /** The name of the connection under `models`. */
-  readonly connection: string;
-  readonly data: unknown;
-}
+import type { AssistantMessage, Extra, FunctionCallPart, Message, ToolCallPart } from './message.js';
 
 /** Messages for a request to a connection: without the extras of others. */
 export function withOwnExtras(messages: readonly Message[], connection: string): readonly Message[] {

@@ -1,5 +1,3 @@
-import type { Extra } from './extra.js';
-
 /**
  * A message in the format of the chat-completions protocol. Callers send it, sessions store it, and
  * model servers of that protocol receive it, without translation.
@@ -62,6 +60,21 @@ export interface CustomCallPart {
 }
 
 export type ToolCallPart = FunctionCallPart | CustomCallPart;
+
+/**
+ * Data that a model connection attaches to its answer and needs back with the conversation: a thought
+ * signature, encrypted reasoning, the server's own id of a tool call.
+ *
+ * 1. A connector emits it as `extra` of a `tool-call` or `end` event. It may be any JSON value.
+ * 2. The runtime keeps it with the tool call or the message, together with the connection's name.
+ * 3. Later requests to the same connection contain it; requests to any other do not.
+ * 4. Callers never see it, and what a caller sends under this name is dropped.
+ */
+export interface Extra {
+  /** The name of the connection under `models`. */
+  readonly connection: string;
+  readonly data: unknown;
+}
 
 export interface TextPart {
   readonly type: 'text';

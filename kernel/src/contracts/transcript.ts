@@ -1,6 +1,5 @@
 import type { AgentEvent, TurnText, TurnToolCall, TurnToolResult } from './event.js';
-import type { Extra } from './extra.js';
-import type { AssistantMessage, Message } from './message.js';
+import type { AssistantMessage, Extra, Message } from './message.js';
 import { toolImagesMessage } from './tool-images.js';
 
 /**
