@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import type { Duplex } from 'node:stream';
+import type { Socket } from 'node:net';
 import { defineExtensionPoint, type Principal, type Scope } from '@plugboard/kernel';
 import type { HttpRequest } from './routes.js';
 
@@ -42,7 +42,7 @@ export interface UpgradeRequest extends Omit<HttpRequest, 'params' | 'rawBody' |
 
 export interface AcceptedUpgrade {
   readonly request: IncomingMessage;
-  readonly socket: Duplex;
+  readonly socket: Socket;
   /** What the client sent together with its request. */
   readonly head: Buffer;
 }

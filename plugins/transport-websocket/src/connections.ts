@@ -1,0 +1,117 @@
+import {
+  type Clock,
+  type Lifecycle,
+  type PluginContext,
+  type Principal,
+  parseDuration,
+  parseSize,
+  type Timer,
+} from '@plugboard/kernel';
+import type { HttpError, UpgradeRequest } from '@plugboard/transport-http';
+import type { WebSocketConfig } from './config.js';
+import type { Connection } from './connection.js';
+import { limited } from './lanes.js';
+
+/** How often connections are looked at (ms). */
+const TICK = 1_000;
+/** How often credentials are checked again (ms): a revoked token must be of no use after 10 s. */
+const RECHECK = 5_000;
+
+/** The limits of connections, as numbers: bytes and milliseconds. */
+export interface ConnectionLimits {
+  readonly maxFrameSize: number;
+  readonly maxBuffered: number;
+  readonly pingInterval: number;
+  readonly stallTimeout: number;
+  readonly maxAge: number;
+}
+
+/** The open connections: how many there may be, and one timer for all of them. */
+export class Connections implements Lifecycle {
+  readonly limits: ConnectionLimits;
+  readonly #config: WebSocketConfig;
+  readonly #clock: Clock;
+  readonly #open = new Set<Connection>();
+  /** Connections by token, and by address on an open server. */
+  readonly #owners = new Map<string, number>();
+  #timer: Timer | undefined;
+  #lastRecheck = 0;
+
+  constructor({ config, clock }: Pick<PluginContext<WebSocketConfig>, 'config' | 'clock'>) {
+    this.#config = config;
+    this.#clock = clock;
+    this.limits = {
+      maxFrameSize: parseSize(config.maxFrameSize),
+      maxBuffered: parseSize(config.maxBuffered),
+      pingInterval: parseDuration(config.pingInterval),
+      stallTimeout: parseDuration(config.stallTimeout),
+      maxAge: parseDuration(config.maxAge),
+    };
+  }
+
+  start(): void {
+    this.#lastRecheck = this.#clock.monotonic();
+    this.#timer = this.#clock.after(TICK, () => {
+      this.#tick();
+      this.#timer?.refresh();
+    });
+  }
+
+  stop(): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+  }
+
+  get size(): number {
+    return this.#open.size;
+  }
+
+  /** @throws HttpError 429 if there is no place for one more connection. */
+  assertPlace(request: UpgradeRequest): void {
+    const { maxConnections, maxConnectionsPerToken, maxConnectionsPerAddress } = this.#config;
+    if (this.#open.size >= maxConnections) {
+      throw tooMany(`This server holds ${maxConnections} WebSockets, and takes no more (\`maxConnections\`).`);
+    }
+    const count = this.#owners.get(ownerOf(request)) ?? 0;
+    if (request.open && count >= maxConnectionsPerAddress) {
+      throw tooMany(`This address has ${count} WebSockets, and may have no more (\`maxConnectionsPerAddress\`).`);
+    }
+    if (!request.open && count >= maxConnectionsPerToken) {
+      throw tooMany(`This API token has ${count} WebSockets, and may have no more (\`maxConnectionsPerToken\`).`);
+    }
+  }
+
+  add(connection: Connection, request: UpgradeRequest): void {
+    const owner = ownerOf(request);
+    this.#open.add(connection);
+    this.#owners.set(owner, (this.#owners.get(owner) ?? 0) + 1);
+    connection.onClose(() => {
+      this.#open.delete(connection);
+      const left = (this.#owners.get(owner) ?? 1) - 1;
+      if (left > 0) this.#owners.set(owner, left);
+      else this.#owners.delete(owner);
+    });
+  }
+
+  #tick(): void {
+    const now = this.#clock.monotonic();
+    const rechecks = now - this.#lastRecheck >= RECHECK;
+    if (rechecks) this.#lastRecheck = now;
+    for (const connection of this.#open) {
+      connection.tick(now);
+      if (rechecks) connection.recheck();
+    }
+  }
+}
+
+function ownerOf({ open, address, principal }: UpgradeRequest): string {
+  return open ? `address ${address}` : `token ${tokenOf(principal)}`;
+}
+
+function tokenOf({ tokenId, project, token, subject }: Principal): string {
+  return tokenId ?? JSON.stringify([project, token, subject]);
+}
+
+function tooMany(message: string): HttpError {
+  return limited('connection_limit_exceeded', message);
+}

@@ -1,0 +1,42 @@
+import { HttpError } from '@plugboard/transport-http';
+
+interface ErrorFields {
+  readonly type?: string;
+  readonly code?: string | null;
+  readonly message?: string;
+  readonly param?: string | null;
+}
+
+/** The codes of errors that carry none over HTTP. */
+const CODES: Readonly<Record<number, string>> = { 400: 'model_not_found', 403: 'agent_forbidden', 502: 'svc_error' };
+
+/**
+ * The `error` event of a request that was not accepted: what the same request over HTTP would be answered with.
+ *
+ * @param streamId the `stream_id` of the request, if it is known.
+ */
+export function errorEvent(error: unknown, streamId?: string): string {
+  const { status, headers, body } = error instanceof HttpError ? error : internal();
+  const fields = (body as { readonly error?: ErrorFields } | undefined)?.error ?? {};
+  const type = fields.type ?? (status >= 500 ? 'server_error' : 'invalid_request_error');
+  const code = fields.code ?? (error instanceof HttpError ? error.code : undefined);
+  const wait = Number(headers['retry-after-ms'] ?? Number(headers['retry-after'] ?? Number.NaN) * 1000);
+  return JSON.stringify({
+    type: 'error',
+    status,
+    error: {
+      type,
+      code: code ?? (type === 'svc_error' ? CODES[status] : undefined) ?? (status >= 500 ? 'internal_error' : 'invalid_request'),
+      message: fields.message ?? (error instanceof HttpError ? error.message : 'The server had an error.'),
+      param: fields.param ?? null,
+      ...(Number.isFinite(wait) && { retry_after_ms: wait }),
+    },
+    ...(streamId !== undefined && { stream_id: streamId }),
+  });
+}
+
+function internal(): HttpError {
+  return new HttpError(500, 'The server had an error while it processed your request; its log tells more.', {
+    code: 'internal_error',
+  });
+}

@@ -1,0 +1,23 @@
+import { definePlugin } from '@plugboard/kernel';
+import { contributeResponses } from '@plugboard/open-responses';
+import { formatError } from '@plugboard/openai-protocol';
+import { ErrorFormatters, HttpUpgrades } from '@plugboard/transport-http';
+import { configSchema } from './config.js';
+import { Connections } from './connections.js';
+import { LiveUpgrade } from './live-upgrade.js';
+
+export default definePlugin({
+  name: '@plugboard/transport-websocket',
+  apiVersion: 1,
+  summary: 'Serves the Responses API over WebSocket, at /v1/responses and /v1/live',
+  configSchema,
+  register(ctx) {
+    ctx.contribute(ErrorFormatters, formatError);
+    const connections = new Connections(ctx);
+    const service = contributeResponses(ctx);
+    for (const path of ['/v1/responses', '/v1/live']) {
+      ctx.contribute(HttpUpgrades, new LiveUpgrade(path, connections, service, ctx), path);
+    }
+    return connections;
+  },
+});

@@ -1,0 +1,92 @@
+import { parseRequest, type ResponseRequest, unsupported } from '@plugboard/open-responses';
+import { invalidRequest, type ProtocolError } from '@plugboard/openai-protocol';
+import { HttpError, parseJsonObject } from '@plugboard/transport-http';
+
+/** What a client asks for. */
+export type ClientMessage =
+  | { readonly kind: 'create'; readonly request: ResponseRequest }
+  | { readonly kind: 'cancel'; readonly id: string }
+  | { readonly kind: 'resume'; readonly id: string; readonly after: number }
+  | { readonly kind: 'ping'; readonly id: unknown };
+
+/** A message that cannot be served, with the `stream_id` that it had. */
+export class InvalidMessage extends Error {
+  override readonly name = 'InvalidMessage';
+
+  constructor(
+    readonly reason: HttpError,
+    readonly streamId: string | undefined,
+  ) {
+    super(reason.message);
+  }
+}
+
+/** @throws InvalidMessage */
+export function parseMessage(text: string): ClientMessage {
+  let message: Readonly<Record<string, unknown>> = {};
+  try {
+    message = parseObject(text);
+    return read(message);
+  } catch (error) {
+    if (!(error instanceof HttpError)) throw error;
+    const { stream_id: streamId } = message;
+    throw new InvalidMessage(error, typeof streamId === 'string' && streamId.length <= 64 ? streamId : undefined);
+  }
+}
+
+function parseObject(text: string): Readonly<Record<string, unknown>> {
+  try {
+    return parseJsonObject(text);
+  } catch (error) {
+    throw error instanceof HttpError ? invalidRequest(error.message, { code: 'invalid_json' }) : error;
+  }
+}
+
+function read(message: Readonly<Record<string, unknown>>): ClientMessage {
+  const { type } = message;
+  switch (type) {
+    case 'response.create':
+      return { kind: 'create', request: createOf(message) };
+    case 'response.cancel':
+      return { kind: 'cancel', id: idOf(message) };
+    case 'svc:response.resume':
+      return { kind: 'resume', id: idOf(message), after: startingAfter(message) };
+    case 'svc:ping':
+      return { kind: 'ping', id: message.id ?? null };
+    default:
+      throw unsupportedEvent(type);
+  }
+}
+
+/** Fields of the HTTP transport have no meaning here. SDKs send `stream: true` all the same, which asks for nothing else than what a socket does. */
+function createOf({ type: _, stream, stream_options: __, ...body }: Readonly<Record<string, unknown>>): ResponseRequest {
+  if (stream !== undefined && stream !== null && stream !== true) {
+    throw unsupported('stream', "a WebSocket always streams. Leave 'stream' out");
+  }
+  return parseRequest(body);
+}
+
+function idOf({ response_id: id }: Readonly<Record<string, unknown>>): string {
+  if (typeof id === 'string') return id;
+  throw invalidRequest("Missing required parameter: 'response_id'.", {
+    param: 'response_id',
+    code: 'missing_required_parameter',
+  });
+}
+
+function startingAfter({ starting_after: after }: Readonly<Record<string, unknown>>): number {
+  if (after == null) return -1;
+  if (Number.isInteger(after) && (after as number) >= -1) return after as number;
+  throw invalidRequest("Invalid 'starting_after': expected the sequence number of an event.", {
+    param: 'starting_after',
+    code: 'invalid_value',
+  });
+}
+
+function unsupportedEvent(type: unknown): ProtocolError {
+  const named = typeof type === 'string' ? `'${type.slice(0, 64)}' is not supported` : 'it is missing';
+  return invalidRequest(
+    `Invalid 'type': ${named}. Supported values are: 'response.create', 'response.cancel', 'svc:response.resume', and 'svc:ping'.`,
+    { param: 'type', code: 'unsupported_event' },
+  );
+}

@@ -1,0 +1,7 @@
+import { pluginContract } from '@plugboard/kernel/testing';
+import t from 'tap';
+import plugin from '../src/index.js';
+
+t.test('fulfils the plugin contract', async (t) => {
+  for (const c of pluginContract(plugin, { packageDir: new URL('..', import.meta.url) })) t.test(c.name, c.run);
+});
