@@ -5,8 +5,8 @@ import { invalidRequest, serviceError, turnFailureError, unavailable } from '@pl
 import { HttpError, type UpgradeRequest } from '@plugboard/transport-http';
 import type { RawData, WebSocket } from 'ws';
 import { CLOSE, type CloseReason } from './close-codes.js';
+import type { ConnectionLimits } from './connection-limits.js';
 import type { ConnectionOptions } from './connection-options.js';
-import type { ConnectionLimits } from './connections.js';
 import { errorEvent } from './error-event.js';
 import { Lanes, limited } from './lanes.js';
 import { type ClientMessage, InvalidMessage, parseMessage } from './message.js';

@@ -10,21 +10,13 @@ import {
 import type { HttpError, UpgradeRequest } from '@plugboard/transport-http';
 import type { WebSocketConfig } from './config.js';
 import type { Connection } from './connection.js';
+import type { ConnectionLimits } from './connection-limits.js';
 import { limited } from './lanes.js';
 
 /** How often connections are looked at (ms). */
 const TICK = 1_000;
 /** How often credentials are checked again (ms): a revoked token must be of no use after 10 s. */
 const RECHECK = 5_000;
-
-/** The limits of connections, as numbers: bytes and milliseconds. */
-export interface ConnectionLimits {
-  readonly maxFrameSize: number;
-  readonly maxBuffered: number;
-  readonly pingInterval: number;
-  readonly stallTimeout: number;
-  readonly maxAge: number;
-}
 
 /** The open connections: how many there may be, and one timer for all of them. */
 export class Connections implements Lifecycle {
