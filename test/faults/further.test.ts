@@ -58,3 +58,78 @@ t.test('the model is asked for a summary in plain words', async (t) => {
   t.not(instructions.length, 0);
   for (const text of instructions) t.match(text, /^Keep what is needed to go on:/m);
 });
+
+t.test('two calls of one id in a row are refused among items', async (t) => {
+  const server = await TestServer.start(t, config());
+  const call = { type: 'function_call', call_id: 'same', name: 'f', arguments: '{}' };
+  const output = { type: 'function_call_output', call_id: 'same', output: 'x' };
+  for (const items of [
+    [call, call, output],
+    [call, call, output, output],
+  ]) {
+    const body = { agent: 'assistant', items: [{ role: 'user', content: 'Hi' }, ...items] };
+    const reply = await server.request('POST', '/v1/conversations', {}, body);
+    t.equal(reply.status, 400, reply.text);
+    t.match(errorOf(reply), { param: 'items[2].call_id', code: 'invalid_value', message: /same/ });
+  }
+  const again = { agent: 'assistant', items: [{ role: 'user', content: 'Hi' }, call, output, call, output] };
+  t.equal((await server.request('POST', '/v1/conversations', {}, again)).status, 200, 'in two steps they are told apart');
+});
+
+t.test('a session that outgrew a fall-back connection is cut to fit it', async (t) => {
+  const server = await TestServer.start(
+    t,
+    `${TRANSPORTS}
+models:
+  large: { use: openai, baseUrl: "\${MODEL_URL}", model: large-1, contextWindow: 100000 }
+  small: { use: openai, baseUrl: "\${MODEL_URL}", model: small-1, contextWindow: 3000 }
+agents:
+  assistant: { model: [large, small], system: Be brief. }
+`,
+  );
+  const say = (text: string) => server.chat(saying(text, { session_id: 's' }));
+  for (const n of [1, 2, 3, 4, 5]) await say(`${n} ${'word '.repeat(500)}`);
+  t.equal(server.asked.messages.length, 10, 'the first connection is sent everything');
+  server.models.respond(({ body }) => {
+    const isTooLong = JSON.stringify(body.messages).length > 3000 * 4;
+    return body.model === 'large-1' ? { status: 401 } : isTooLong ? { status: 400 } : { text: 'Here I am.' };
+  });
+  const reply = await say('And now?');
+  t.equal(reply.status, 200, reply.text);
+  t.equal(answerOf(reply), 'Here I am.');
+  t.match(server.asked.messages, [
+    { role: 'system', content: 'Be brief.' },
+    { role: 'user', content: /^5 / },
+    { role: 'assistant' },
+    { role: 'user', content: 'And now?' },
+  ]);
+});
+
+t.test('a `max_tokens` of the agent that is no number does not lift the limit of the history', async (t) => {
+  const agent = ', params: { max_tokens: lots }';
+  const server = await TestServer.start(t, config({ model: ', contextWindow: 2000', agent }));
+  for (const n of [1, 2, 3, 4]) await server.chat(saying(`${n} ${'word '.repeat(700)}`, { session_id: 's' }));
+  t.ok(JSON.stringify(server.asked.messages).length < 2000 * 4);
+});
+
+t.test('a list of allowed tools holds after the first step, and forces nothing then', async (t) => {
+  const rest = 'tools: { clock: {} }\n';
+  const server = await TestServer.start(t, config({ agent: ', tools: [clock], clientTools: passthrough', rest }));
+  const tools = ['a', 'b'].map((name) => ({ type: 'function', function: { name, parameters: { type: 'object' } } }));
+  const allowed = (mode: string) => ({
+    type: 'allowed_tools',
+    allowed_tools: { mode, tools: [{ type: 'function', function: { name: 'a' } }] },
+  });
+  for (const [choice, later] of [
+    [allowed('auto'), allowed('auto')],
+    [allowed('required'), allowed('auto')],
+    ['none', 'none'],
+    ['required', undefined],
+    [{ type: 'function', function: { name: 'a' } }, undefined],
+  ] as const) {
+    server.models.enqueue({ toolCalls: [{ name: 'clock', arguments: {} }] }, { text: 'Done' });
+    t.equal(answerOf(await server.chat(saying('Hi', { tools, tool_choice: choice }))), 'Done');
+    t.strictSame(server.models.requests.at(-2)?.body.tool_choice, choice);
+    t.strictSame(server.asked.tool_choice, later);
+  }
+});

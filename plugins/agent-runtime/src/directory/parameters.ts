@@ -25,7 +25,21 @@ export function mergeParams(
   return Object.assign(params, agent);
 }
 
-/** Whether a parameter forces the model to call a tool. */
-export function forcesTool(name: string, value: unknown): boolean {
-  return name === 'tool_choice' && value !== 'auto' && value !== 'none';
+/**
+ * The `tool_choice` of the steps after the first. A tool that must be called has been called by then; demanded again, the turn would
+ * never end. A list of allowed tools still applies.
+ *
+ * @returns undefined if nothing is left of it.
+ */
+export function laterToolChoice(choice: unknown): unknown {
+  if (choice === 'auto' || choice === 'none') return choice;
+  if (typeof choice !== 'object' || choice === null || !('allowed_tools' in choice)) return undefined;
+  const { allowed_tools: allowed } = choice;
+  return typeof allowed === 'object' ? { ...choice, allowed_tools: { ...allowed, mode: 'auto' } } : undefined;
+}
+
+/** Tokens to keep free for the answer. A limit as large as the window does not mean that the answer will be that long. */
+export function answerTokens(params: Readonly<Record<string, unknown>>, contextWindow: number): number {
+  const limit = params.max_completion_tokens ?? params.max_tokens;
+  return typeof limit === 'number' ? Math.min(limit, contextWindow / 2) : contextWindow / 4;
 }

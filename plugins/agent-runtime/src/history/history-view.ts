@@ -79,6 +79,21 @@ export function newestTurns(history: readonly Message[], from: number, added: re
 }
 
 /**
+ * Returns a conversation without its oldest turns, as far as they exceed `tokens`. System messages and the newest turn always stay.
+ */
+export function newestConversation(messages: readonly Message[], tokens: number): readonly Message[] {
+  const first = Math.max(
+    0,
+    messages.findIndex(({ role }) => role !== 'system'),
+  );
+  const newest = first + beginningOfTurn(messages.slice(first), messages.length - first - 1);
+  const [system, history, current] = [messages.slice(0, first), messages.slice(first, newest), messages.slice(newest)];
+  const left = [...system, ...current].reduce((sum, message) => sum - tokensOf(message), tokens);
+  const start = newestTurns(history, 0, [], { tokens: left, messages: history.length });
+  return start === 0 ? messages : [...system, ...history.slice(start), ...current];
+}
+
+/**
  * Returns the index where the turn of the message at `index` begins: the first user message after
  * an answer.
  */

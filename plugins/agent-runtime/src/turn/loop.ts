@@ -16,7 +16,9 @@ import {
 } from '@plugboard/kernel';
 import { startSpan } from '../diagnostics/channels.js';
 import type { Agent } from '../directory/agent.js';
-import { forcesTool } from '../directory/parameters.js';
+import { answerTokens, laterToolChoice } from '../directory/parameters.js';
+import { newestConversation } from '../history/history-view.js';
+import { tokensOf } from '../history/message-size.js';
 import { RepeatGuard } from '../tools/repeat-guard.js';
 import type { ToolBatches } from '../tools/tool-batches.js';
 import type { Toolbox, Toolboxes } from '../tools/toolbox.js';
@@ -106,7 +108,7 @@ async function* askModel(
   try {
     const answer = await models.ask(
       agent.connections,
-      (connector, name) => requestFor(connector, name, turn, step, messages, tools, headers),
+      (connector, name) => requestFor(connector, name, agent, turn, step, messages, tools, headers),
       turn.signal,
     );
     span.set({ connection: answer.connection });
@@ -135,6 +137,7 @@ async function* askModel(
 function requestFor(
   connector: ModelConnector,
   name: string,
+  agent: Agent,
   turn: Turn,
   step: number,
   messages: readonly Message[],
@@ -143,13 +146,25 @@ function requestFor(
 ): ModelRequest {
   const params: Record<string, unknown> = {};
   for (const name in turn.params) {
-    // A tool that must be called has been called by the second step; asked for again, the turn
-    // would never end.
-    if (step > 1 && forcesTool(name, turn.params[name])) continue;
-    if (connector.supportsParam(name)) params[name] = turn.params[name];
+    if (!connector.supportsParam(name)) continue;
+    const value = step > 1 && name === 'tool_choice' ? laterToolChoice(turn.params[name]) : turn.params[name];
+    if (value !== undefined) params[name] = value;
   }
-  const own = withOwnExtras(messagesFor(connector, messages), name);
+  const fitting = fittingMessages(connector, agent, turn, messages, tools);
+  const own = withOwnExtras(messagesFor(connector, fitting), name);
   return { messages: own, tools, params, incremental: turn.incremental, headers };
+}
+
+/** The history of a session was cut to fit the agent's first connection. Another one may have a smaller context window. */
+function fittingMessages(
+  { contextWindow }: ModelConnector,
+  agent: Agent,
+  { session, params }: Turn,
+  messages: readonly Message[],
+  tools: readonly ToolDeclaration[],
+): readonly Message[] {
+  if (contextWindow >= agent.contextWindow || session === undefined || agent.history.policy === 'error') return messages;
+  return newestConversation(messages, contextWindow - answerTokens(params, contextWindow) - tokensOf(tools));
 }
 
 /** A caller's own system message takes the place of the agent's prompt. */

@@ -10,7 +10,7 @@ import type {
 } from '@plugboard/kernel';
 import { type AgentEvent, type AgentEvents, addUsage, Transcript, TurnError, type Usage } from '@plugboard/kernel';
 import type { Agent } from '../directory/agent.js';
-import { mergeParams } from '../directory/parameters.js';
+import { answerTokens, mergeParams } from '../directory/parameters.js';
 import { historyBudget, historyView } from '../history/history-view.js';
 import { estimate, tokensOf } from '../history/message-size.js';
 import { newMessages } from '../history/session-input.js';
@@ -151,9 +151,7 @@ async function* inSession(
  */
 function tokensLeft(agent: Agent, request: TurnRequest, messages: readonly Message[], tools: readonly ToolDeclaration[]): number {
   const params = mergeParams(agent.params, request.params, false);
-  const asked = Number(params.max_completion_tokens ?? params.max_tokens ?? agent.contextWindow / 4);
-  // A limit as large as the window does not mean that the answer will be that long.
-  const answer = Math.min(asked, agent.contextWindow / 2);
+  const answer = answerTokens(params, agent.contextWindow);
   const prompt = messages[0]?.role === 'system' ? 0 : estimate(agent.system ?? '');
   return messages.reduce((left, message) => left - tokensOf(message), agent.contextWindow - answer - prompt - tokensOf(tools));
 }

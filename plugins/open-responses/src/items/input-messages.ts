@@ -14,6 +14,7 @@ import {
   requireField,
   requireObject,
   requireString,
+  truncated,
   wrongType,
   wrongValue,
 } from '@plugboard/openai-protocol';
@@ -106,7 +107,7 @@ class InputBuilder implements InputMessages {
     if (!known.includes(type)) throw wrongValue(`${place}.type`, type, known);
     // What a model thought (`reasoning`) is no part of a conversation here.
     if (type === 'message') this.#push(this.#message(item, place), index);
-    else if (type === 'function_call') this.#call(callOf(item, place), index);
+    else if (type === 'function_call') this.#call(callOf(item, place), index, `${place}.call_id`);
     else if (type === 'function_call_output') this.#push(resultOf(item, place), index);
     else if (type === 'mcp_call') this.#serverCall(item, place, index);
     else if (type === 'compaction') this.#compaction(item, place, index);
@@ -125,8 +126,11 @@ class InputBuilder implements InputMessages {
   }
 
   /** A call of a tool that the caller runs: its result is still to come, or follows as an item of its own. */
-  #call(call: FunctionCallPart, index: number): void {
+  #call(call: FunctionCallPart, index: number, param: string): void {
     const asking = this.#step === undefined ? undefined : this.messages[this.#step];
+    if (asking?.role === 'assistant' && asking.tool_calls?.some(({ id }) => id === call.id)) {
+      throw invalidValue(param, `two calls in a row have the id '${truncated(call.id)}', so their results cannot be told apart`);
+    }
     if (asking?.role === 'assistant' && this.#step !== undefined) this.messages[this.#step] = calling(asking, call);
     else this.#push(calling({ role: 'assistant', content: null }, call), index);
   }
@@ -141,7 +145,7 @@ class InputBuilder implements InputMessages {
     const asking = this.#step === undefined ? undefined : this.messages[this.#step];
     const waits = asking?.role === 'assistant' && (asking.tool_calls?.length ?? 0) > 0;
     if (!waits) this.#push({ role: 'assistant', content: null }, index);
-    this.#call({ id, type: 'function', function: { name, arguments: text === '' ? '{}' : text } }, index);
+    this.#call({ id, type: 'function', function: { name, arguments: text === '' ? '{}' : text } }, index, `${place}.id`);
     this.messages.push({ role: 'tool', tool_call_id: id, content: requireString(item.output, `${place}.output`) });
     this.origins.push(index);
     if (!waits) this.#step = undefined;
