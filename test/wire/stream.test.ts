@@ -145,8 +145,8 @@ t.test('C-106 with a session the text that was streamed is the text that is kept
   await app.stream(saying('Sure?', session));
   t.match(app.asked.messages.slice(1), [
     { role: 'user', content: 'Where is it?' },
-    { role: 'assistant', tool_calls: [{ id: 'call_read' }] },
-    { role: 'tool', tool_call_id: 'call_read' },
+    { role: 'assistant', tool_calls: [{ function: { name: 'files__read_text_file' } }] },
+    { role: 'tool' },
     { role: 'assistant', content: text },
     { role: 'user', content: 'Sure?' },
   ]);
