@@ -12,8 +12,10 @@ export {
   type CommandTerminal,
   UsageError,
 } from './cli/command.js';
+export { type ComposeOptions, compose, type EntryConfig, type SectionConfig, type ServerConfig } from './compose.js';
 export * from './contracts/index.js';
 export type { Clock, IdSource, Timer } from './host/base/ambient.js';
+export { ConfigError, HostError, type HostErrorCode, PluginError, StartError } from './host/base/errors.js';
 export { nearest, suggestion } from './host/base/nearest.js';
 export type { EntryReport, EntryStatus, HostPhase, HostView } from './host/lifecycle/status.js';
 export { audit } from './host/log/audit.js';
@@ -25,3 +27,4 @@ export { parseSize } from './host/options/size.js';
 export * from './host/plugin/extension-point.js';
 export * from './host/plugin/plugin.js';
 export * from './host/registration/injection.js';
+export type { Server } from './host/server.js';

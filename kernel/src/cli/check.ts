@@ -20,7 +20,7 @@ export const check: CommandAction = {
       ['access', auth.length > 0 ? `with a credential (${auth.join(', ')})` : 'open'],
       ...disabled.map(({ entry, reason }): [string, string] => ['disabled', `${entry}: ${reason}`]),
     ];
-    process.stdout.write(`${relative(process.cwd(), server.file)} is valid\n${table(rows)}\n`);
+    process.stdout.write(`${relative(process.cwd(), server.file ?? '')} is valid\n${table(rows)}\n`);
     return 0;
   },
 };

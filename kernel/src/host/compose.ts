@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 import { type Clock, type IdSource, systemClock, systemIds } from './base/ambient.js';
 import { fault, HostError, reasonOf } from './base/errors.js';
 import { ConfigFile } from './configuration/config-file.js';
+import { ConfigObject } from './configuration/config-source.js';
 import { configure } from './configuration/configure.js';
 import { disableEntries } from './configuration/disable.js';
 import { type Entry, type FileChanges, type FileContents, FileReader } from './configuration/entries.js';
@@ -18,13 +19,18 @@ import { type Registered, type RegistrationDependencies, registerEntry, rootCont
 import { Registry } from './registration/registry.js';
 import { Server } from './server.js';
 
+/** The configuration file that is read by default. */
+const DEFAULT_FILE = 'plugboard.yaml';
+
 export interface ComposeOptions extends FileChanges {
   /** The configuration file. */
-  readonly file: string;
+  readonly file?: string;
+  /** The configuration as an object, instead of a file. `use` can be a plugin object, and `${NAME}` is plain text. */
+  readonly config?: object;
   readonly layout: FileLayout;
   /** The values of `${NAME}` in the file. By default the process's environment. */
   readonly env?: Environment;
-  /** The working folder: `file` is relative to it, and packages are searched in it. */
+  /** The working folder: `file` and the paths in `config` are relative to it, and packages are searched in it. */
   readonly cwd?: string;
   readonly clock?: Clock;
   readonly ids?: IdSource;
@@ -52,20 +58,22 @@ export interface ComposeOptions extends FileChanges {
 export async function compose(options: ComposeOptions): Promise<Server> {
   const { layout, clock = systemClock, ids = systemIds, cwd = process.cwd() } = options;
 
-  const file = ConfigFile.read(options.file, cwd);
-  const problems = new Problems(file);
-  if (file.broken) problems.throwIfAny();
-  const env = readEnvironment(file.folder, options.env ?? process.env);
-  const reader = new FileReader(file, layout, options, env, problems);
+  const source = options.config
+    ? new ConfigObject(options.config, resolve(cwd))
+    : ConfigFile.read(options.file ?? DEFAULT_FILE, cwd);
+  const problems = new Problems(source);
+  if (source.broken) problems.throwIfAny();
+  const env = source.hasVariables ? readEnvironment(source.folder, options.env ?? process.env) : {};
+  const reader = new FileReader(source, layout, options, env, problems);
   const contents = reader.read();
   disableEntries(contents.entries, problems);
 
-  const loader = new Loader(file.folder, cwd);
+  const loader = new Loader(source.folder, cwd);
   await Promise.all(enabled(contents).map((entry) => load(entry, layout, loader, problems)));
   reader.readTopLevelOptions();
 
   const secrets = new Set<string>();
-  const resolvePath = (path: string) => resolve(file.folder, path);
+  const resolvePath = (path: string) => resolve(source.folder, path);
   const check = checkContext(contents, resolvePath);
   for (const entry of enabled(contents)) configure(entry, check, layout, secrets, problems);
 
@@ -95,7 +103,7 @@ export async function compose(options: ComposeOptions): Promise<Server> {
   const order = inOrder(registered, registry, problems);
   if (!options.partial) problems.throwIfAny();
 
-  return new Server({ file, layout, contents, loader, registry, status, log, clock, order, mistakes: problems.error });
+  return new Server({ source, layout, contents, loader, registry, status, log, clock, order, mistakes: problems.error });
 }
 
 /** The entries that are not disabled. */
@@ -109,9 +117,10 @@ function credentialsOf(contents: FileContents): Set<CredentialShapes> {
 }
 
 async function load(entry: Entry, { sections }: FileLayout, loader: Loader, problems: Problems): Promise<void> {
-  if (entry.use === '') return; // reported before
+  if (entry.use === '' && entry.definition === undefined) return; // reported before
   try {
-    entry.plugin = await loader.load(entry.use, sections[entry.section]?.prefix ?? entry.section);
+    const prefix = sections[entry.section]?.prefix ?? entry.section;
+    entry.plugin = entry.definition ? loader.adopt(entry.definition) : await loader.load(entry.use, prefix);
   } catch (error) {
     if (!(error instanceof HostError)) throw error;
     entry.faulty = true;

@@ -1,6 +1,6 @@
 import type { Clock } from './base/ambient.js';
 import { type ConfigError, fault, type PluginError, StartError } from './base/errors.js';
-import type { ConfigFile } from './configuration/config-file.js';
+import type { ConfigSource } from './configuration/config-source.js';
 import type { FileContents } from './configuration/entries.js';
 import type { FileLayout } from './configuration/file-layout.js';
 import { type DescribedEntry, fileSchema } from './configuration/file-schema.js';
@@ -40,7 +40,7 @@ export interface ContributionDescription extends Description {
 }
 
 interface ServerDependencies {
-  readonly file: ConfigFile;
+  readonly source: ConfigSource;
   readonly layout: FileLayout;
   readonly contents: FileContents;
   readonly loader: Loader;
@@ -79,9 +79,9 @@ export class Server {
     return this.#dependencies.mistakes;
   }
 
-  /** The absolute path of the configuration file. */
-  get file(): string {
-    return this.#dependencies.file.path;
+  /** The absolute path of the configuration file; undefined if the configuration is an object. */
+  get file(): string | undefined {
+    return this.#dependencies.source.path;
   }
 
   /** The plugins of all entries that are not disabled, in the order of the file. */
@@ -146,8 +146,8 @@ export class Server {
 
   /** @throws ConfigError if mistakes in the file prevented the start. */
   #throwMistakes(failures: readonly PluginError[]): void {
-    const { file, contents } = this.#dependencies;
-    const problems = new Problems(file);
+    const { source, contents } = this.#dependencies;
+    const problems = new Problems(source);
     for (const { cause, entry, plugin } of failures) {
       if (!(cause instanceof ConfigFault)) continue;
       const place = contents.entries.find(({ id }) => id === entry)?.optionsPath ?? [];

@@ -1,51 +1,56 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { compose, type ServerConfig } from '../compose.js';
 import { Transports } from '../contracts/transport.js';
 import type { Clock, IdSource } from '../host/base/ambient.js';
-import { compose } from '../host/compose.js';
 import type { Server } from '../host/server.js';
-import { layout } from '../layout.js';
 import { CapturedLog, type LogLine } from './capture-log.js';
 
 export interface StartServerOptions {
-  /** Files to stand beside the configuration, by their paths from it: `{ 'prompts/a.md': '…' }`. */
+  /** Files beside the configuration, by their relative paths: `{ 'prompts/a.md': '…' }`. */
   readonly files?: Readonly<Record<string, string>>;
-  /** What `${NAME}` in the configuration stands for. Nothing is taken from the process's own environment. */
+  /** The values of `${NAME}` in the YAML text. The process's own environment is not used. */
   readonly env?: Readonly<Record<string, string>>;
   readonly clock?: Clock;
   readonly ids?: IdSource;
 }
 
 export interface StartedServer {
-  /** Where the first transport that has an address can be reached, for example `http://127.0.0.1:40123`. */
+  /** The address of the first transport that has one, for example `http://127.0.0.1:40123`. */
   readonly url: string;
-  /** What was logged so far, at the level that the configuration names. */
+  /** The log so far, at the level of the configuration. */
   readonly logs: readonly LogLine[];
-  /** The folder that the configuration stands in. */
+  /** The folder of the configuration. */
   readonly folder: string;
   readonly server: Server;
-  /** Stops the server and removes its folder. @throws AggregateError of what did not stop well. */
+  /** Stops the server and removes its folder. @throws AggregateError of what did not stop cleanly. */
   stop(): Promise<void>;
 }
 
 /**
- * Runs a whole server in this process, from the text of a `plugboard.yaml`: real plugins, a real socket (`http: { port: 0 }` takes a free one).
- * Its folder is made below the working folder's `node_modules`, so that packages are found as they would be for the working folder.
+ * Runs a whole server in this process, with real plugins and real sockets (`http: { port: 0 }` takes a free port). Its folder is below
+ * the working folder's `node_modules`, so packages are found as from the working folder.
  *
- * @throws ConfigError, with all that is wrong, or StartError; nothing is left behind then.
+ * ```ts
+ * const server = await startServer({ transports: { http: { port: 0 } }, tools: { dice: { use: plugin } } });
+ * ```
+ *
+ * @param config the text of a `plugboard.yaml`, or an object, in which `use` can be a plugin object.
+ * @throws ConfigError with all mistakes, or StartError. Nothing is left behind then.
  */
-export async function startServer(yaml: string, options: StartServerOptions = {}): Promise<StartedServer> {
+export async function startServer(config: string | ServerConfig, options: StartServerOptions = {}): Promise<StartedServer> {
   const { files = {}, env = {}, ...ambient } = options;
   const cache = join(process.cwd(), 'node_modules', '.cache', 'plugboard');
   await mkdir(cache, { recursive: true });
   const folder = await mkdtemp(join(cache, 'server-'));
   const log = new CapturedLog();
   try {
-    for (const [path, text] of Object.entries({ 'plugboard.yaml': yaml, ...files })) {
+    for (const [path, text] of Object.entries({ ...(typeof config === 'string' && { 'plugboard.yaml': config }), ...files })) {
       await mkdir(dirname(join(folder, path)), { recursive: true });
       await writeFile(join(folder, path), text);
     }
-    const server = await compose({ file: join(folder, 'plugboard.yaml'), layout, env, logTo: log, ...ambient });
+    const source = typeof config === 'string' ? { file: join(folder, 'plugboard.yaml') } : { config, cwd: folder };
+    const server = await compose({ ...source, env, logTo: log, ...ambient });
     await server.start();
     return {
       get url() {

@@ -16,17 +16,12 @@ import {
   type YAMLError,
   type YAMLMap,
 } from 'yaml';
-import { ConfigError, type Fault, fault } from '../base/errors.js';
+import { ConfigError, fault } from '../base/errors.js';
 import type { ConfigPath, Position } from '../base/problem.js';
-
-/** A mistake in the text itself. */
-export interface TextFault extends Fault {
-  readonly path: ConfigPath;
-  readonly position: Position;
-}
+import type { ConfigSource, TextFault } from './config-source.js';
 
 /** A configuration file: its YAML content (JSON is YAML), and the position of each key and value. */
-export class ConfigFile {
+export class ConfigFile implements ConfigSource {
   /** The content, with variables not yet replaced. Null if `broken`. */
   readonly content: unknown;
   readonly faults: readonly TextFault[];
@@ -34,6 +29,7 @@ export class ConfigFile {
   readonly broken: boolean;
   /** The file's folder: relative paths are relative to it. */
   readonly folder: string;
+  readonly hasVariables = true;
   readonly #document: Document.Parsed;
   readonly #lines = new LineCounter();
 

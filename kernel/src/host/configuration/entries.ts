@@ -5,8 +5,9 @@ import { LOG_LEVELS } from '../log/log.js';
 import { OptionSchema } from '../options/schema.js';
 import type { JsonSchema } from '../options/schema-types.js';
 import { type Environment, interpolate, type Reference } from '../options/variables.js';
-import type { LoadedPlugin } from '../plugin/loader.js';
-import type { ConfigFile } from './config-file.js';
+import { isPlugin, type LoadedPlugin } from '../plugin/loader.js';
+import type { DefinedPlugin } from '../plugin/plugin.js';
+import type { ConfigSource } from './config-source.js';
 import type { FileLayout, SectionLayout } from './file-layout.js';
 import type { Problems } from './problems.js';
 
@@ -24,8 +25,10 @@ export interface Entry {
   readonly path: ConfigPath;
   /** Where its options are: `path`, or the top level if the section has `topLevelOptions`. */
   readonly optionsPath: ConfigPath;
-  /** Empty if the file has no valid `use`. */
+  /** Empty if the entry has no valid `use`, or if it has a `definition`. */
   readonly use: string;
+  /** The plugin itself, if a program gave it as `use`. */
+  readonly definition?: DefinedPlugin | undefined;
   readonly optional: boolean;
   readonly unless: readonly string[];
   /** The plugin's own options, with variables replaced. */
@@ -95,16 +98,18 @@ export const LOG_SCHEMA = {
 export class FileReader {
   readonly #layout: FileLayout;
   readonly #env: Environment;
+  readonly #hasVariables: boolean;
   readonly #problems: Problems;
   readonly #content: ReadonlyMap<string, unknown>;
   readonly #entries: Entry[] = [];
   readonly #literals = new Map<string, string>();
 
-  constructor(file: ConfigFile, layout: FileLayout, changes: FileChanges, env: Environment, problems: Problems) {
+  constructor(source: ConfigSource, layout: FileLayout, changes: FileChanges, env: Environment, problems: Problems) {
     this.#layout = layout;
     this.#env = env;
+    this.#hasVariables = source.hasVariables;
     this.#problems = problems;
-    this.#content = this.#topLevel(file.content, changes);
+    this.#content = this.#topLevel(source.content, changes);
   }
 
   /** Reads the entries. Call `readTopLevelOptions` once their plugins are loaded. */
@@ -188,7 +193,8 @@ export class FileReader {
   }
 
   #readEntry(section: string, layout: SectionLayout, schema: OptionSchema, path: ConfigPath, raw: unknown): void {
-    const { value, references, sound } = this.#interpolate(raw ?? {}, path);
+    const { definition, rest } = takePlugin(raw ?? {});
+    const { value, references, sound } = this.#interpolate(rest, path);
     if (!isMap(value)) {
       this.#problems.add(path, fault('ENTRY_NOT_A_MAP'), 'value');
       return;
@@ -196,7 +202,10 @@ export class FileReader {
     const name = String(path.at(-1));
     const commonKeys = Object.keys(schema.schema.properties ?? {});
     const isCommon = ([key]: [string, unknown]) => commonKeys.includes(key);
-    const common = schema.check(Object.fromEntries(Object.entries(value).filter(isCommon)), references);
+    const common = schema.check(
+      Object.fromEntries(Object.entries({ ...value, ...(definition && { use: OBJECT }) }).filter(isCommon)),
+      references,
+    );
     for (const found of common.faults) this.#problems.add([...path, ...found.path], found, found.at);
     if (layout.strict && 'optional' in value) {
       this.#problems.add([...path, 'optional'], fault('ENTRY_NOT_OPTIONAL', section));
@@ -208,7 +217,8 @@ export class FileReader {
       section,
       path,
       optionsPath: layout.topLevelOptions ? [] : path,
-      use: typeof use === 'string' ? use : 'use' in value || layout.shape === 'single' ? '' : name,
+      use: definition ? '' : typeof use === 'string' ? use : 'use' in value || layout.shape === 'single' ? '' : name,
+      definition,
       optional: optional === true,
       unless: Array.isArray(unless) ? unless : [],
       options: Object.fromEntries(Object.entries(value).filter((pair) => !isCommon(pair))),
@@ -226,6 +236,7 @@ export class FileReader {
 
   /** Replaces the variables in a part of the file. `sound` is false if one is malformed. */
   #interpolate(raw: unknown, path: ConfigPath): { value: unknown; references: readonly Reference[]; sound: boolean } {
+    if (!this.#hasVariables) return { value: raw, references: [], sound: true };
     const { value, references, faults } = interpolate(raw, this.#env);
     for (const found of faults) this.#problems.add([...path, ...found.path], found, 'value');
     return { value, references, sound: faults.length === 0 };
@@ -259,6 +270,16 @@ function topLevelKeys({ plugin }: Entry): readonly string[] {
 
 function isMap(value: unknown): value is Options {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Stands for a plugin object where the schema of the common keys wants the text of a `use`. */
+const OBJECT = '(object)';
+
+/** Separates a plugin object from the other keys of an entry. */
+function takePlugin(raw: unknown): { definition: DefinedPlugin | undefined; rest: unknown } {
+  if (!isMap(raw) || !isPlugin(raw.use)) return { definition: undefined, rest: raw };
+  const { use, ...rest } = raw;
+  return { definition: use, rest };
 }
 
 function orLiteral({ literals = [] }: SectionLayout, before: string): string {

@@ -1,15 +1,15 @@
 import { ConfigError, type Fault } from '../base/errors.js';
 import type { ConfigPath, PluginIdentity, Problem } from '../base/problem.js';
-import type { ConfigFile } from './config-file.js';
+import type { ConfigSource } from './config-source.js';
 
 /** Collects all mistakes of a file, so that they are reported together. */
 export class Problems {
-  readonly #file: ConfigFile;
+  readonly #source: ConfigSource;
   readonly #found: Problem[] = [];
 
-  constructor(file: ConfigFile) {
-    this.#file = file;
-    for (const fault of file.faults) this.#found.push({ file: file.shown, ...fault });
+  constructor(source: ConfigSource) {
+    this.#source = source;
+    for (const fault of source.faults) this.#found.push({ file: source.shown, ...fault });
   }
 
   get any(): boolean {
@@ -19,7 +19,7 @@ export class Problems {
   /** @param at whether the mistake is in the key at the path or in its value: the reported position. */
   add(path: ConfigPath, fault: Fault, at: 'key' | 'value' = 'key', plugin?: Pick<PluginIdentity, 'name' | 'version'>): void {
     const { code, message } = fault;
-    this.#found.push({ file: this.#file.shown, position: this.#file.position(path, at), path, code, message, plugin });
+    this.#found.push({ file: this.#source.shown, position: this.#source.position(path, at), path, code, message, plugin });
   }
 
   /** All problems as one error, or undefined if there are none. */

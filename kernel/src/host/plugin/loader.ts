@@ -16,11 +16,16 @@ export interface LoadedPlugin extends PluginIdentity {
 /** The name of an npm package, with or without a scope, and optionally a subpath. */
 const PACKAGE_NAME = /^(@[\w.~-]+\/)?[\w~-][\w.~-]*(\/[\w.~-]+)*$/;
 
+/** The path and the version of a plugin that a program gave as an object. */
+const OBJECT_PATH = '(object)';
+const OBJECT_VERSION = '0.0.0';
+
 /** Finds and imports plugins by the `use` of their entries. Each module is imported once, however many entries use it. */
 export class Loader {
   readonly #fileFolder: string;
   readonly #folders: readonly string[];
   readonly #loaded = new Map<string, Promise<LoadedPlugin>>();
+  readonly #adopted = new Map<DefinedPlugin, LoadedPlugin>();
 
   /** @param cwd where packages are searched after the file's folder and before the kernel's own. */
   constructor(fileFolder: string, cwd: string) {
@@ -34,6 +39,13 @@ export class Loader {
     const loading = this.#loaded.get(url) ?? importPlugin(url);
     this.#loaded.set(url, loading);
     return loading;
+  }
+
+  /** Uses a plugin object that a program gave. @throws HostError if this kernel cannot use it. */
+  adopt(definition: DefinedPlugin): LoadedPlugin {
+    const loaded = this.#adopted.get(definition) ?? loadedPlugin(definition, OBJECT_PATH, OBJECT_VERSION);
+    this.#adopted.set(definition, loaded);
+    return loaded;
   }
 
   #resolve(use: string, prefix: string): string {
@@ -91,30 +103,34 @@ async function importPlugin(url: string): Promise<LoadedPlugin> {
     const missing = (error as { url?: string }).url === url;
     throw missing ? hostError('PLUGIN_NOT_BUILT', path) : hostError('PLUGIN_IMPORT_FAILED', path, reasonOf(error));
   });
-  const definition = checkDefinition(module.default, path);
+  return loadedPlugin(module.default, path, versionOf(path));
+}
+
+/** @throws HostError if the value is not a plugin, or not one that this kernel can use. */
+function loadedPlugin(value: unknown, path: string, version: string): LoadedPlugin {
+  const definition = checkDefinition(value, path);
   try {
-    return {
-      definition,
-      options: new OptionSchema(definition.configSchema),
-      name: definition.name,
-      version: versionOf(path),
-      path,
-    };
+    return { definition, options: new OptionSchema(definition.configSchema), name: definition.name, version, path };
   } catch (error) {
     throw hostError('OPTION_SCHEMA_INVALID', `the plugin ${definition.name} at ${path}`, reasonOf(error));
   }
 }
 
+/** Whether a value was made by `definePlugin`, of this copy of the kernel or of another. */
+export function isPlugin(value: unknown): value is DefinedPlugin {
+  return typeof value === 'object' && value !== null && PLUGIN_BRAND in value;
+}
+
 function checkDefinition(value: unknown, path: string): DefinedPlugin {
-  if (typeof value !== 'object' || value === null || !(PLUGIN_BRAND in value)) throw hostError('NOT_A_PLUGIN', path);
-  const { name, apiVersion, configSchema, register } = value as Partial<DefinedPlugin>;
+  if (!isPlugin(value)) throw hostError('NOT_A_PLUGIN', path);
+  const { name, apiVersion, configSchema, register }: Partial<DefinedPlugin> = value;
   const about = `the plugin ${name ?? 'without a name'} at ${path}`;
   if (typeof apiVersion !== 'number' || apiVersion > API_VERSION) throw hostError('API_TOO_NEW', about, apiVersion, API_VERSION);
   if (apiVersion < API_VERSION) throw hostError('API_TOO_OLD', about, apiVersion, API_VERSION);
   if (typeof name !== 'string') throw hostError('DEFINITION_INCOMPLETE', about, 'name');
   if (typeof register !== 'function') throw hostError('DEFINITION_INCOMPLETE', about, 'register');
   if (configSchema?.type !== 'object') throw hostError('DEFINITION_INCOMPLETE', about, "configSchema with type: 'object'");
-  return value as DefinedPlugin;
+  return value;
 }
 
 /** Returns the version of a module's package. Nested package.json files without a version are skipped. */

@@ -1,0 +1,76 @@
+import type { Clock, IdSource } from './host/base/ambient.js';
+import { compose as composeHost } from './host/compose.js';
+import type { LogSink } from './host/log/log.js';
+import type { Environment } from './host/options/variables.js';
+import type { DefinedPlugin } from './host/plugin/plugin.js';
+import type { Server } from './host/server.js';
+import { layout } from './layout.js';
+
+/** An entry of a configuration: the plugin that serves it, and the plugin's options. */
+export interface EntryConfig {
+  /** A short name, a package name, a path, or a plugin object. By default the entry's own key. */
+  readonly use?: string | DefinedPlugin;
+  readonly [option: string]: unknown;
+}
+
+/** Entries by their keys. */
+export interface SectionConfig {
+  readonly [name: string]: EntryConfig;
+}
+
+/** A whole configuration as an object: the same sections and keys as in `plugboard.yaml`. */
+export interface ServerConfig {
+  readonly transports: SectionConfig;
+  readonly auth?: SectionConfig | 'open';
+  readonly sessions?: EntryConfig;
+  readonly models?: SectionConfig;
+  readonly tools?: SectionConfig;
+  readonly plugins?: SectionConfig;
+  readonly runtime?: EntryConfig;
+  readonly log?: { readonly level?: string };
+  /** The options of the runtime: `agents`, `projects`, `defaultAgent`, `limits`. */
+  readonly [option: string]: unknown;
+}
+
+export interface ComposeOptions {
+  /** The configuration file. By default `plugboard.yaml`. */
+  readonly file?: string;
+  /**
+   * The configuration as an object, instead of a file. `use` can be a plugin object. `${NAME}` is plain text here: a program has its own
+   * environment.
+   */
+  readonly config?: ServerConfig;
+  /** The working folder: `file` and the paths in `config` are relative to it, and packages are searched in it. */
+  readonly cwd?: string;
+  /** The values of `${NAME}` in the file. By default the process's environment. */
+  readonly env?: Environment;
+  readonly clock?: Clock;
+  readonly ids?: IdSource;
+  /** Receives the log, one JSON line at a time. By default it goes to standard error. */
+  readonly logTo?: LogSink;
+}
+
+/**
+ * Composes a server to run inside a program. Plugins are loaded, options are validated, nothing is opened.
+ *
+ * ```ts
+ * const server = await compose({
+ *   config: {
+ *     transports: { http: { port: 8080 }, 'chat-completions': {} },
+ *     models: { fast: { use: 'openai', model: 'gpt-5-mini', apiKey: process.env.OPENAI_API_KEY } },
+ *     tools: { dice: { use: dicePlugin } },
+ *     agents: { assistant: { model: 'fast', tools: ['dice'] } },
+ *   },
+ * });
+ * await server.start();
+ * // …
+ * await server.stop();
+ * ```
+ *
+ * The program handles signals itself: it calls `stop`, which never rejects and returns what failed.
+ *
+ * @throws ConfigError with all mistakes in the configuration.
+ */
+export function compose(options: ComposeOptions = {}): Promise<Server> {
+  return composeHost({ ...options, layout });
+}
