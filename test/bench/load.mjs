@@ -1,77 +1,102 @@
 // The callers.
 import { Agent, request } from 'node:http';
 
-const body = (kind, stream) => JSON.stringify({ model: 'assistant', stream, messages: [{ role: 'user', content: kind }] });
+/** A kind of request: what it asks, and whether its answer is complete. */
+function kind(content, { model = 'assistant', stream = false } = {}) {
+  const complete = (text) => text.includes('token099') && (!stream || text.endsWith('data: [DONE]\n\n'));
+  return { fields: { model, stream, messages: [{ role: 'user', content }] }, complete };
+}
 
 export const kinds = {
-  json: { body: body('json', false), complete: (text) => text.includes('token099') },
-  burst: { body: body('burst', true), complete: (text) => text.includes('token099') && text.endsWith('data: [DONE]\n\n') },
+  json: kind('json'),
+  burst: kind('burst', { stream: true }),
+  paced: kind('paced', { stream: true }),
+  slow: kind('slow', { stream: true }),
+  tool: kind('tool', { model: 'clerk' }),
+  recent: kind('json', { model: 'recent' }),
 };
 
-/** `count` requests by `callers` at once. @throws where an answer is not whole. */
-export async function send(port, kind, count, callers) {
+/**
+ * Sends `count` requests, `callers` at a time. @throws if an answer is incomplete.
+ *
+ * @param session returns the session of a request, by its caller and the caller's number of requests so far.
+ */
+export async function send(port, { fields, complete }, { count, callers, session = () => undefined }) {
   const agent = new Agent({ keepAlive: true, maxSockets: callers });
+  const plain = JSON.stringify(fields);
   let left = count;
-  const caller = async () => {
-    while (left-- > 0) {
-      const text = await one(agent, port, kind.body);
-      if (!kind.complete(text)) throw new Error(`an answer is not whole: ${text.slice(-200)}`);
+  const caller = async (_, number) => {
+    for (let sent = 0; left-- > 0; sent++) {
+      const session_id = session(number, sent);
+      const body = session_id === undefined ? plain : JSON.stringify({ ...fields, session_id });
+      const { text } = await exchange(agent, port, body);
+      if (!complete(text)) throw new Error(`incomplete answer: ${text.slice(-300)}`);
     }
   };
   await Promise.all(Array.from({ length: callers }, caller));
   agent.destroy();
 }
 
-/** Opens `count` streams that hardly say anything, and returns what closes them. */
+/** Milliseconds of `count` requests, one after the other: to the first piece of the body and to its end. */
+export async function latencies(port, { fields, complete }, count) {
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  const body = JSON.stringify(fields);
+  const all = [];
+  for (let sent = 0; sent < count; sent++) {
+    const { text, first, end } = await exchange(agent, port, body);
+    if (!complete(text)) throw new Error(`incomplete answer: ${text.slice(-300)}`);
+    all.push({ first, end });
+  }
+  agent.destroy();
+  return all;
+}
+
+/** Opens `count` streams that stay open, and returns a function that closes them. */
 export async function open(port, count) {
   const agent = new Agent({ keepAlive: false, maxSockets: Number.POSITIVE_INFINITY });
+  const body = JSON.stringify(kinds.slow.fields);
   const requests = [];
   for (let opened = 0; opened < count; opened += 50) {
     await Promise.all(
       Array.from({ length: 50 }, () => {
         const { promise, resolve, reject } = Promise.withResolvers();
-        const one = post(agent, port, body('slow', true), (answer) => {
+        const sent = post(agent, port, body, (answer) => {
           answer.on('error', () => {});
           answer.on('data', (piece) => String(piece).includes('token000') && resolve());
         });
-        one.on('error', reject);
-        requests.push(one);
+        sent.on('error', reject);
+        requests.push(sent);
         return promise;
       }),
     );
   }
   return () => {
-    for (const one of requests) one.destroy();
+    for (const sent of requests) sent.destroy();
   };
 }
 
-function one(agent, port, text) {
+function exchange(agent, port, body) {
   return new Promise((resolve, reject) => {
-    const sent = post(agent, port, text, (answer) => {
-      let whole = '';
+    const start = performance.now();
+    let first;
+    const sent = post(agent, port, body, (answer) => {
+      let text = '';
       answer.setEncoding('utf8');
       answer.on('data', (piece) => {
-        whole += piece;
+        first ??= performance.now() - start;
+        text += piece;
       });
-      answer.on('end', () => resolve(whole));
+      answer.on('end', () => resolve({ text, first, end: performance.now() - start }));
       answer.on('error', reject);
     });
     sent.on('error', reject);
   });
 }
 
-function post(agent, port, text, onAnswer) {
-  const sent = request(
-    {
-      agent,
-      host: '127.0.0.1',
-      port,
-      method: 'POST',
-      path: '/v1/chat/completions',
-      headers: { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) },
-    },
-    onAnswer,
-  );
-  sent.end(text);
+function post(agent, port, body, onAnswer) {
+  const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) };
+  const where = { agent, host: '127.0.0.1', port, method: 'POST', path: '/v1/chat/completions', headers };
+  const sent = request(where, onAnswer);
+  sent.end(body);
   return sent;
 }

@@ -1,24 +1,51 @@
-// The scripted model server. What the last message says decides the answer: `json`, `burst` or `slow`.
+// The scripted model server. The last message decides the answer: `json`, `burst`, `paced`, `slow`, or
+// `tool`, which calls the clock before it answers.
 import { createServer } from 'node:http';
 
 const TOKENS = 100;
+const PACE = 20;
 const word = (i) => ` token${String(i).padStart(3, '0')}`;
 const text = Array.from({ length: TOKENS }, (_, i) => word(i)).join('');
 const usage = { prompt_tokens: 12, completion_tokens: TOKENS, total_tokens: 12 + TOKENS };
 const head = { id: 'chatcmpl-bench', created: 1763695677, model: 'bench' };
 const chunk = (delta, finish_reason = null) =>
   `data: ${JSON.stringify({ ...head, object: 'chat.completion.chunk', choices: [{ index: 0, delta, logprobs: null, finish_reason }] })}\n\n`;
+const completion = (message, finish_reason) =>
+  JSON.stringify({ ...head, object: 'chat.completion', choices: [{ index: 0, message, logprobs: null, finish_reason }], usage });
 
-const json = JSON.stringify({
-  ...head,
-  object: 'chat.completion',
-  choices: [{ index: 0, message: { role: 'assistant', content: text }, logprobs: null, finish_reason: 'stop' }],
-  usage,
-});
+const json = completion({ role: 'assistant', content: text }, 'stop');
+const call = { id: 'call_1', type: 'function', function: { name: 'clock', arguments: '{"timeZone":"Europe/Berlin"}' } };
+const toolCall = completion({ role: 'assistant', content: null, tool_calls: [call] }, 'tool_calls');
 const first = chunk({ role: 'assistant', content: '' });
 const last = `${chunk({}, 'stop')}data: ${JSON.stringify({ ...head, object: 'chat.completion.chunk', choices: [], usage })}\n\ndata: [DONE]\n\n`;
 const burst = first + Array.from({ length: TOKENS }, (_, i) => chunk({ content: word(i) })).join('') + last;
 const sse = { 'content-type': 'text/event-stream; charset=utf-8' };
+
+function answer(response, body) {
+  response.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) });
+  response.end(body);
+}
+
+/** One token every 20 ms: 50 tokens per second. */
+function pace(response) {
+  response.writeHead(200, sse);
+  response.write(first);
+  let sent = 0;
+  const timer = setInterval(() => {
+    if (sent < TOKENS) return response.write(chunk({ content: word(sent++) }));
+    clearInterval(timer);
+    response.end(last);
+  }, PACE);
+  response.on('close', () => clearInterval(timer));
+}
+
+/** One token, then one every 20 seconds. */
+function crawl(response) {
+  response.writeHead(200, sse);
+  response.write(first + chunk({ content: word(0) }));
+  const timer = setInterval(() => response.write(chunk({ content: word(1) })), 20_000);
+  response.on('close', () => clearInterval(timer));
+}
 
 const server = createServer((request, response) => {
   let body = '';
@@ -27,18 +54,13 @@ const server = createServer((request, response) => {
     body += piece;
   });
   request.on('end', () => {
-    if (body.includes('"slow"')) {
-      response.writeHead(200, sse);
-      response.write(first + chunk({ content: word(0) }));
-      const timer = setInterval(() => response.write(chunk({ content: word(1) })), 20_000);
-      response.on('close', () => clearInterval(timer));
-    } else if (body.includes('"burst"')) {
+    const kind = /.*"role":"user","content":"(\w+)/s.exec(body)?.[1];
+    if (kind === 'burst') {
       response.writeHead(200, sse);
       response.end(burst);
-    } else {
-      response.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(json) });
-      response.end(json);
-    }
+    } else if (kind === 'paced') pace(response);
+    else if (kind === 'slow') crawl(response);
+    else answer(response, kind === 'tool' && !body.includes('"role":"tool"') ? toolCall : json);
   });
 });
 server.keepAliveTimeout = 60_000;

@@ -1,4 +1,4 @@
-// Preloaded into every server under test: tells over IPC what the process has used so far.
+// Preloaded into every server under test. Reports over IPC what the process has used.
 process.on('message', (question) => {
   if (question === 'cpu') {
     const { user, system } = process.cpuUsage();

@@ -1,74 +1,291 @@
-// Runs the benchmark and prints its rows. See README.md.
+// Runs the benchmark, prints its rows and writes them as JSON. See README.md.
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { kinds, open, send } from './load.mjs';
-import { startModel, startServer } from './servers.mjs';
+import { parseArgs } from 'node:util';
+import { kinds, latencies, open, send } from './load.mjs';
+import { prefill } from './prefill.mjs';
+import { HERE, startModel, startPlain, startPlugboard } from './servers.mjs';
+import { bareNode, startToListening } from './start.mjs';
+import { format, percentile, summary } from './statistics.mjs';
 
-const ROUNDS = Number(process.env.ROUNDS ?? 5);
+const { values: options } = parseArgs({
+  options: {
+    quick: { type: 'boolean', default: false },
+    rows: { type: 'string' },
+    against: { type: 'string' },
+    out: { type: 'string', default: 'bench-results.json' },
+  },
+});
+const ROUNDS = options.quick ? 3 : 5;
+/** Share of the requests of a full run. */
+const SCALE = options.quick ? 0.25 : 1;
 const CALLERS = 8;
 const TOKENS = 100;
-const NAMES = ['raw-pipe', 'koa-proxy', 'plugboard'];
+/** Turns before a caller goes on in a new session. */
+const TURNS = 20;
+const wanted = options.rows?.split(',');
+const count = (requests) => Math.round(requests * SCALE);
 
+const folder = mkdtempSync(join(tmpdir(), 'plugboard-bench-'));
 const model = await startModel();
-const servers = [];
-for (const name of NAMES) servers.push(await startServer(name, model.port));
-const stop = () => {
-  for (const server of servers) server.stop();
+const raw = await startPlain('raw-pipe', model.port);
+const floor = await startPlain('koa-floor', model.port);
+const checkouts = { plugboard: HERE, ...(options.against && { before: resolve(options.against) }) };
+const plugboards = [];
+for (const [name, checkout] of Object.entries(checkouts)) {
+  const sessions = join(folder, `${name}.db`);
+  const lengths = Object.fromEntries(Array.from({ length: ROUNDS }, (_, round) => [`short ${round}`, 10]));
+  await prefill(sessions, { ...lengths, long: 10_000 });
+  plugboards.push(await startPlugboard(name, { checkout, modelPort: model.port, sessions }));
+}
+process.on('exit', () => {
+  for (const { stop } of [raw, floor, ...plugboards]) stop();
   model.child.kill();
-};
-process.on('exit', stop);
+  rmSync(folder, { recursive: true, force: true });
+});
 
-console.log(`Node ${process.version}, ${ROUNDS} rounds, ${CALLERS} callers\n`);
-await row('1  JSON turn', 'µs of CPU', kinds.json, 3000, 1, 1.15);
-await row('2  streamed turn, burst', 'µs of CPU per token', kinds.burst, 1500, TOKENS, 0.8);
-await streams('5  1,000 open slow streams', 1000);
+const results = [];
+const begun = performance.now();
+console.log(`Node ${process.version}, ${ROUNDS} rounds of one run; median (lowest to highest)\n`);
+
+await row('1', 'JSON turn, CPU', '≤ 1.15 × R', () =>
+  cpuRow(kinds.json, { requests: 3000, unit: 'µs', servers: [raw, floor, ...plugboards] }),
+);
+await row('2', 'streamed turn of 100 tokens in a burst, CPU per token', '≤ 0.80 × R', () =>
+  cpuRow(kinds.burst, { requests: 1500, units: TOKENS, unit: 'µs', servers: [raw, floor, ...plugboards] }),
+);
+await row('3', 'streamed turn at 50 tokens/s, 100 callers, CPU per token', '≤ 1.2 × R', () =>
+  cpuRow(kinds.paced, { requests: 100 / SCALE, callers: 100, units: TOKENS, unit: 'µs', servers: [raw, floor, ...plugboards] }),
+);
+await row('4', 'added latency, 1 caller', 'JSON p50 ≤ 0.25 ms; first token p50 ≤ 0.30 ms, p99 ≤ 5 ms', latencyRow);
+await row('5', '1,000 open slow streams', '≤ 24 KiB live heap, ≤ 48 KiB resident each; JSON turns ≤ 1.1 × alone', streamsRow);
+await row('6', 'turn with one tool call, CPU', '≤ 1.6 × a plain turn', toolRow);
+await row(
+  '7',
+  'durable session turn over SQLite, CPU',
+  'JSON ≤ 1.5 × R; streamed ≤ 1.0 × R; 64 at once ≥ 0.5 × the stateless rate',
+  sessionRow,
+);
+await row('8', 'session turn at 10,000 messages, CPU', '≤ 1.1 × at 10 messages', longSessionRow);
+await row('11', 'start to listening', '≤ 2.5 × `node -e 0`; ≤ 75 MiB resident', startRow);
+
+writeFileSync(
+  options.out,
+  `${JSON.stringify({ node: process.version, rounds: ROUNDS, quick: options.quick, rows: results }, null, 2)}\n`,
+);
+console.log(`${((performance.now() - begun) / 1000).toFixed(0)} s; written to ${options.out}`);
 process.exit(0);
 
-/** CPU per unit of each server, and its ratio to R's within the round. */
-async function row(title, unit, kind, requests, units, target) {
-  for (const server of servers) await send(server.port, kind, requests, CALLERS); // warm
-  const cost = new Map(servers.map(({ name }) => [name, []]));
-  for (let round = 0; round < ROUNDS; round++) {
-    for (const server of servers)
-      cost.get(server.name).push((await cpu(server, () => send(server.port, kind, requests, CALLERS))) / requests / units);
-  }
-  const raw = cost.get('raw-pipe');
-  console.log(`${title} (target: ≤ ${target} × R)`);
-  for (const [name, each] of cost) {
-    const ratios = each.map((value, round) => value / raw[round]);
-    console.log(`   ${name.padEnd(10)} ${median(each).toFixed(1).padStart(7)} ${unit}   ${spread(ratios)} × R`);
-  }
+/** Runs one row unless other rows were asked for. Its figures are `{ server, what, median, low, high }`. */
+async function row(id, title, target, run) {
+  if (wanted && !wanted.includes(id)) return;
+  console.log(`${id.padEnd(3)}${title} (target: ${target})`);
+  const figures = await run();
+  for (const { server, what, digits, ...figure } of figures)
+    console.log(`   ${server.padEnd(10)} ${format(figure, digits).padEnd(26)} ${what}`);
   console.log();
+  results.push({ row: id, title, target, figures: figures.map(({ digits: _, ...figure }) => figure) });
 }
 
-async function streams(title, count) {
-  console.log(`${title} (target: ≤ 24 KiB live heap, ≤ 48 KiB resident each; JSON turns meanwhile ≤ 1.1 × alone)`);
-  for (const server of servers) {
-    const alone = await cpu(server, () => send(server.port, kinds.json, 3000, CALLERS));
+/** CPU per unit of each server, and its ratio to R in the same round. */
+async function cpuRow(kind, { requests, callers = CALLERS, units = 1, unit, servers, session }) {
+  const load = { count: count(requests), callers, session };
+  for (const server of servers) await send(server.port, kind, load); // warm
+  const cost = await rounds(servers, (server) => cpuPer(server, kind, load).then((each) => each / units));
+  return servers.flatMap(({ name }) => [
+    { server: name, what: unit, digits: 1, ...summary(cost.get(name)) },
+    ...(name === raw.name ? [] : [{ server: name, what: '× R', ...ratio(cost.get(name), cost.get(raw.name)) }]),
+  ]);
+}
+
+async function latencyRow() {
+  const requests = count(400);
+  const servers = [raw, floor, ...plugboards];
+  const measured = new Map(servers.map(({ name }) => [name, { json: [], first: [] }]));
+  for (let round = 0; round <= ROUNDS; round++) {
+    for (const { name, port } of servers) {
+      const json = await latencies(port, kinds.json, requests);
+      const burst = await latencies(port, kinds.burst, requests);
+      if (round === 0) continue; // warm
+      measured.get(name).json.push(json.map(({ end }) => end));
+      measured.get(name).first.push(burst.map(({ first }) => first));
+    }
+  }
+  const added = (name, what, share) =>
+    summary(
+      measured
+        .get(name)
+        [what].map((all, round) => percentile(all, share) - percentile(measured.get(raw.name)[what][round], share)),
+    );
+  return servers.slice(1).flatMap(({ name }) => [
+    { server: name, what: 'ms over R, JSON p50', ...added(name, 'json', 0.5) },
+    { server: name, what: 'ms over R, first token p50', ...added(name, 'first', 0.5) },
+    { server: name, what: 'ms over R, first token p99', ...added(name, 'first', 0.99) },
+  ]);
+}
+
+async function streamsRow() {
+  const streams = 1000;
+  const load = { count: count(3000), callers: CALLERS };
+  const figures = [];
+  for (const server of [raw, floor, ...plugboards]) {
+    const alone = await cpuPer(server, kinds.json, load);
     const before = await server.memory();
-    const close = await open(server.port, count);
+    const close = await open(server.port, streams);
     await sleep(500);
     const during = await server.memory();
-    const meanwhile = await cpu(server, () => send(server.port, kinds.json, 3000, CALLERS));
-    const kib = (what) => ((during[what] - before[what]) / count / 1024).toFixed(1).padStart(6);
-    console.log(
-      `   ${server.name.padEnd(10)} ${kib('heap')} KiB live heap ${kib('rss')} KiB resident   JSON turns ${(meanwhile / alone).toFixed(2)} × alone`,
-    );
+    const meanwhile = await cpuPer(server, kinds.json, load);
     close();
     await sleep(500);
+    const figure = (what, value) => ({ server: server.name, what, median: value, low: value, high: value });
+    figures.push(
+      figure('KiB live heap each', (during.heap - before.heap) / streams / 1024),
+      figure('KiB resident each', (during.rss - before.rss) / streams / 1024),
+      figure('× the CPU of a JSON turn alone', meanwhile / alone),
+    );
   }
-  console.log();
+  return figures;
 }
 
-async function cpu(server, work) {
+async function toolRow() {
+  const load = { count: count(1500), callers: CALLERS };
+  const measured = { plain: kinds.json, tool: kinds.tool };
+  const cost = await kindRounds(measured, load);
+  return plugboards.flatMap(({ name }) => [
+    { server: name, what: 'µs', digits: 1, ...summary(cost.get(`${name} tool`)) },
+    { server: name, what: '× a plain turn', ...ratio(cost.get(`${name} tool`), cost.get(`${name} plain`)) },
+  ]);
+}
+
+async function sessionRow() {
+  const requests = 1500;
+  const servers = [raw, ...plugboards];
+  const json = await cpuRow(kinds.json, { requests, unit: 'µs JSON', servers, session: newSessions() });
+  const burst = await cpuRow(kinds.burst, {
+    requests,
+    units: TOKENS,
+    unit: 'µs per token streamed',
+    servers,
+    session: newSessions(),
+  });
+  const label = (figures, what) => figures.map((figure) => (figure.what === '× R' ? { ...figure, what } : figure));
+  return [...label(json, '× R, JSON'), ...label(burst, '× R, streamed'), ...(await rateFigures())];
+}
+
+/** Turns per second of 64 sessions at once, as a share of the stateless rate. */
+async function rateFigures() {
+  const load = { count: count(2000), callers: 64 };
+  const figures = [];
+  for (const { name, port } of plugboards) {
+    const shares = [];
+    for (let round = 0; round <= ROUNDS; round++) {
+      const stateless = await seconds(() => send(port, kinds.json, load));
+      const stateful = await seconds(() => send(port, kinds.json, { ...load, session: newSessions() }));
+      if (round > 0) shares.push(stateless / stateful);
+    }
+    figures.push({ server: name, what: '× the stateless rate, 64 at once', ...summary(shares) });
+  }
+  return figures;
+}
+
+async function longSessionRow() {
+  const load = { count: count(400), callers: 1 };
+  const cost = new Map(
+    plugboards.flatMap(({ name }) => [
+      [`${name} short`, []],
+      [`${name} long`, []],
+    ]),
+  );
+  for (let round = 0; round < ROUNDS; round++) {
+    for (const server of plugboards) {
+      for (const [length, key] of [
+        ['short', `short ${round}`],
+        ['long', 'long'],
+      ]) {
+        const session = () => key;
+        await send(server.port, kinds.recent, { count: 50, callers: 1, session }); // loads it, and fills the view
+        cost.get(`${server.name} ${length}`).push(await cpuPer(server, kinds.recent, { ...load, session }));
+      }
+    }
+  }
+  return plugboards.flatMap(({ name }) => [
+    { server: name, what: 'µs at 10 messages', digits: 1, ...summary(cost.get(`${name} short`)) },
+    { server: name, what: 'µs at 10,000 messages', digits: 1, ...summary(cost.get(`${name} long`)) },
+    { server: name, what: '× at 10 messages', ...ratio(cost.get(`${name} long`), cost.get(`${name} short`)) },
+  ]);
+}
+
+async function startRow() {
+  const starts = options.quick ? 5 : 15;
+  const bare = [];
+  const measured = new Map(Object.keys(checkouts).map((name) => [name, []]));
+  for (let n = 0; n < starts; n++) {
+    bare.push(await bareNode());
+    for (const [name, checkout] of Object.entries(checkouts))
+      measured.get(name).push(await startToListening(checkout, join(folder, `${name}-start.db`)));
+  }
+  const mib = (all, what) => summary(all.map((one) => one[what] / 1024 / 1024));
+  return [
+    { server: 'node -e 0', what: 'ms', digits: 0, ...summary(bare) },
+    ...Object.keys(checkouts).flatMap((name) => {
+      const all = measured.get(name);
+      const times = all.map(({ milliseconds }) => milliseconds);
+      return [
+        { server: name, what: 'ms', digits: 0, ...summary(times) },
+        { server: name, what: '× `node -e 0`', ...ratio(times, bare) },
+        { server: name, what: 'MiB resident', digits: 1, ...mib(all, 'resident') },
+        { server: name, what: 'MiB of it anonymous', digits: 1, ...mib(all, 'anonymous') },
+      ];
+    }),
+  ];
+}
+
+/** Names sessions: each caller starts a new one after some turns, so that they stay short. */
+function newSessions() {
+  const run = Math.random().toString(36).slice(2);
+  return (caller, sent) => `${run} ${caller} ${Math.floor(sent / TURNS)}`;
+}
+
+/** Measures each server in turn, round by round. */
+async function rounds(servers, measure) {
+  const all = new Map(servers.map(({ name }) => [name, []]));
+  for (let round = 0; round < ROUNDS; round++) {
+    for (const server of servers) all.get(server.name).push(await measure(server));
+  }
+  return all;
+}
+
+/** CPU per request of several kinds at each Plugboard, under `<server> <kind>`. */
+async function kindRounds(measured, load) {
+  const all = new Map();
+  for (let round = 0; round <= ROUNDS; round++) {
+    for (const server of plugboards) {
+      for (const [name, kind] of Object.entries(measured)) {
+        const each = await cpuPer(server, kind, load);
+        if (round === 0)
+          all.set(`${server.name} ${name}`, []); // warm
+        else all.get(`${server.name} ${name}`).push(each);
+      }
+    }
+  }
+  return all;
+}
+
+/** CPU microseconds of a server per request. */
+async function cpuPer(server, kind, load) {
   const before = await server.cpu();
+  await send(server.port, kind, load);
+  return ((await server.cpu()) - before) / load.count;
+}
+
+function ratio(values, base) {
+  return summary(values.map((value, round) => value / base[round]));
+}
+
+async function seconds(work) {
+  const start = performance.now();
   await work();
-  return (await server.cpu()) - before;
-}
-
-function median(values) {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)];
-}
-
-function spread(values) {
-  return `${median(values).toFixed(2)} (${Math.min(...values).toFixed(2)} to ${Math.max(...values).toFixed(2)})`;
+  return (performance.now() - start) / 1000;
 }

@@ -1,8 +1,9 @@
-// Starts the servers under test, each in a process of its own that tells its usage.
+// Starts the servers under test, each in its own process, which reports its usage.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { openSync } from 'node:fs';
 import { createServer } from 'node:net';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
@@ -11,26 +12,37 @@ const nowhere = openSync('/dev/null', 'w');
 const execArgv = ['--expose-gc', `--import=${new URL('./probe.mjs', import.meta.url)}`];
 const stdio = ['ignore', nowhere, 'inherit', 'ipc'];
 
+/** This checkout. */
+export const HERE = here('../..');
+
 export async function startModel() {
   const child = fork(here('./model.mjs'), { execArgv: [], stdio });
   const [{ port }] = await once(child, 'message');
   return { child, port };
 }
 
-export async function startServer(name, modelPort) {
+/** @param name a file of this folder: `raw-pipe` or `koa-floor`. */
+export async function startPlain(name, modelPort) {
   const env = { ...process.env, MODEL_PORT: String(modelPort) };
-  if (name !== 'plugboard') {
-    const child = fork(here(`./${name}.mjs`), { execArgv, env, stdio });
-    const [{ port }] = await once(child, 'message');
-    return server(name, child, port);
-  }
+  const child = fork(here(`./${name}.mjs`), { execArgv, env, stdio });
+  const [{ port }] = await once(child, 'message');
+  return server(name, child, port);
+}
+
+/**
+ * @param checkout the folder of a built checkout.
+ * @param sessions the path of its session file.
+ * @param nodeOptions options of its Node process, instead of the ones that report its usage.
+ */
+export async function startPlugboard(name, { checkout, modelPort, sessions, nodeOptions = execArgv }) {
   const port = await freePort();
-  const args = ['start', '-c', here('./plugboard.bench.yaml')];
-  const child = fork(here('../../kernel/bin/plugboard.js'), args, {
-    execArgv,
-    env: { ...env, BENCH_PORT: String(port) },
+  const child = fork(join(checkout, 'kernel/bin/plugboard.js'), ['start', '-c', join(checkout, 'test/bench/bench.yaml')], {
+    execArgv: nodeOptions,
+    cwd: checkout,
+    env: { ...process.env, MODEL_PORT: String(modelPort), BENCH_PORT: String(port), BENCH_SESSIONS: sessions },
     stdio: ['ignore', nowhere, nowhere, 'ipc'],
   });
+  process.on('exit', () => child.kill('SIGKILL'));
   await answering(`http://127.0.0.1:${port}/readyz`, child);
   return server(name, child, port);
 }
@@ -39,7 +51,7 @@ function server(name, child, port) {
   return {
     name,
     port,
-    /** For a look from outside, with a profiler or the system's own accounting. */
+    /** For a profiler or the system's own accounting. */
     pid: child.pid,
     /** CPU microseconds so far. */
     cpu: () => ask(child, 'cpu'),
@@ -56,12 +68,12 @@ async function ask(child, question) {
 }
 
 async function answering(url, child) {
-  for (let tries = 0; tries < 200; tries++) {
+  for (let tries = 0; tries < 2000; tries++) {
     if (child.exitCode !== null) throw new Error(`plugboard exited with ${child.exitCode}`);
     try {
       if ((await fetch(url)).ok) return;
     } catch {}
-    await sleep(50);
+    await sleep(10);
   }
   throw new Error(`${url} does not answer`);
 }

@@ -1,0 +1,28 @@
+// Fills a session file before its server starts.
+import { SessionStores } from '../../kernel/dist/index.js';
+import { testContext } from '../../kernel/dist/testing/index.js';
+import sqlite from '../../plugins/store-sqlite/dist/index.js';
+
+const ANSWER = ' token'.repeat(100);
+
+/** Creates sessions of the agent `recent` with so many messages each, of two messages per turn. */
+export async function prefill(path, lengths) {
+  const clock = { now: Date.now, monotonic: () => performance.now(), after: () => ({ cancel() {}, refresh() {} }) };
+  const context = testContext(sqlite, { config: { path }, clock });
+  await context.lifecycle?.start?.(new AbortController().signal);
+  const store = context.contributed(SessionStores);
+  for (const [key, messages] of Object.entries(lengths)) {
+    const id = { project: 'default', agent: 'recent', key };
+    const commits = Array.from({ length: messages / 2 }, (_, turn) =>
+      store.commit(id, {
+        expected: turn,
+        messages: [
+          { role: 'user', content: `turn ${turn}` },
+          { role: 'assistant', content: ANSWER },
+        ],
+      }),
+    );
+    await Promise.all(commits);
+  }
+  await context.lifecycle?.stop?.(new AbortController().signal);
+}
