@@ -20,8 +20,9 @@ export interface SessionId {
  *    version is still the one that was loaded. The caller sees the end of the turn after that, so an acknowledged turn is never lost.
  * 3. A turn that fails calls `abandon`. The session is then as it was before `begin`.
  * 4. At start the server calls `recover` once. It returns the turns that began and neither ended nor were abandoned: their process died.
- * 5. A session exists from `create` or its first commit until `delete`, or until it expires unused. A deleted session leaves its version
- *    behind for 30 days. A new session under the same id continues from that version, so a turn that loaded the old one cannot commit.
+ * 5. A session exists from `create` or its first commit until `delete`, or until it expires or is evicted. No store evicts a session
+ *    between `begin` and the end of the turn. A session that is gone leaves its version behind for 30 days. A new session with the same id
+ *    continues from that version, so a turn that loaded the old one cannot commit, and a cached conversation is not taken for the new one.
  */
 export interface ConversationStore {
   /** Returns the conversation: version 0 and no messages for an unknown session, no messages for a deleted one. */

@@ -20,6 +20,8 @@ export class ExpiringMap<V> {
   readonly #ttl: number;
   readonly #clock: Clock;
   readonly #onExpired: (entry: Entry<V>) => void;
+  /** Keys of entries that are in use, with the number of their users. They neither expire nor count as oldest. */
+  readonly #pins = new Map<string, number>();
   #bytes = 0;
   #timer: Timer | undefined;
 
@@ -71,14 +73,26 @@ export class ExpiringMap<V> {
     for (const { value } of this.#entries.values()) yield value;
   }
 
-  /** Returns the least recently used entry. */
-  oldest(): Entry<V> | undefined {
-    return this.#entries.values().next().value;
+  /** Keeps an entry, present or future, until `unpin` was called as often as `pin`. */
+  pin(key: string): void {
+    this.#pins.set(key, (this.#pins.get(key) ?? 0) + 1);
   }
 
-  /** Removes the least recently used entry. */
+  unpin(key: string): void {
+    const pins = this.#pins.get(key) ?? 0;
+    if (pins > 1) this.#pins.set(key, pins - 1);
+    else this.#pins.delete(key);
+  }
+
+  /** Returns the least recently used entry that is not pinned. */
+  oldest(): Entry<V> | undefined {
+    const key = this.#oldestKey();
+    return key === undefined ? undefined : this.#entries.get(key);
+  }
+
+  /** Removes the least recently used entry that is not pinned. */
   shift(): Entry<V> | undefined {
-    const { value: key } = this.#entries.keys().next();
+    const key = this.#oldestKey();
     return key === undefined ? undefined : this.#remove(key);
   }
 
@@ -87,7 +101,13 @@ export class ExpiringMap<V> {
     this.#timer?.cancel();
     this.#timer = undefined;
     this.#entries.clear();
+    this.#pins.clear();
     this.#bytes = 0;
+  }
+
+  #oldestKey(): string | undefined {
+    for (const key of this.#entries.keys()) if (!this.#pins.has(key)) return key;
+    return undefined;
   }
 
   #remove(key: string): Entry<V> | undefined {
@@ -103,15 +123,16 @@ export class ExpiringMap<V> {
     for (const [key, entry] of this.#entries) {
       if (entry.usedAt > latest) return;
       this.#remove(key);
-      this.#onExpired(entry);
+      if (this.#pins.has(key)) this.set(key, entry.value, entry.bytes);
+      else this.#onExpired(entry);
     }
   }
 
   /** A running timer is never late: the oldest entry can only become younger. If it fires early, it is scheduled again. */
   #schedule(): void {
-    const oldest = this.oldest();
-    if (this.#timer || !oldest) return;
-    const left = oldest.usedAt + this.#ttl - this.#clock.monotonic();
+    const { value: first } = this.#entries.values().next();
+    if (this.#timer || !first) return;
+    const left = first.usedAt + this.#ttl - this.#clock.monotonic();
     this.#timer = this.#clock.after(Math.min(left, LONGEST_DELAY), () => {
       this.#timer = undefined;
       this.#expire();

@@ -14,7 +14,7 @@ export interface StoreContents {
   readonly sessions: ExpiringMap<MemorySession>;
   readonly pendingCalls: ExpiringMap<readonly Message[]>;
   readonly records: ExpiringMap<IdempotencyRecord>;
-  /** Versions of deleted sessions. */
+  /** The versions from which deleted and evicted sessions continue. */
   readonly tombstones: ExpiringMap<number>;
 }
 
@@ -39,26 +39,32 @@ export class MemoryBudget {
     );
   }
 
-  /** Evicts the least recently used entries until the limits hold. */
+  /** Evicts the least recently used entries until the limits hold. Sessions with a running turn stay, even beyond the limits. */
   evict(): void {
     const { maxSessions, maxBytes } = this.#limits;
     const { sessions, pendingCalls, records, tombstones } = this.#contents;
-    while (sessions.size > maxSessions) this.#evictSession('maxSessions');
+    while (sessions.size > maxSessions && sessions.oldest()) this.#evictSession('maxSessions');
     while (pendingCalls.size > maxSessions) this.#evictPendingCall('maxSessions');
     while (records.size > MAX_RECORDS) this.#evictRecord('100,000 keys');
-    while (tombstones.size > maxSessions) tombstones.shift();
     while (sessions.bytes + pendingCalls.bytes + records.bytes > maxBytes) {
       const session = sessions.oldest()?.usedAt ?? Number.POSITIVE_INFINITY;
       const call = pendingCalls.oldest()?.usedAt ?? Number.POSITIVE_INFINITY;
       const record = records.oldest()?.usedAt ?? Number.POSITIVE_INFINITY;
+      if (Math.min(session, call, record) === Number.POSITIVE_INFINITY) break;
       if (record <= Math.min(session, call)) this.#evictRecord('maxBytes');
       else if (session < call) this.#evictSession('maxBytes');
       else this.#evictPendingCall('maxBytes');
     }
+    while (tombstones.size > maxSessions) tombstones.shift();
   }
 
-  /** Logs a lost session. The log contains a hash of the key, which may identify a person. */
-  logSessionLoss({ value: { id, turnCount }, bytes }: Entry<MemorySession>, limit: 'ttl' | 'maxSessions' | 'maxBytes'): void {
+  /**
+   * Leaves the version of a lost session behind, so that a new session with its id is not taken for it, and logs the loss. The log contains
+   * a hash of the key, which may identify a person.
+   */
+  loseSession({ value: session, bytes }: Entry<MemorySession>, limit: 'ttl' | 'maxSessions' | 'maxBytes'): void {
+    const { id, turnCount } = session;
+    this.#contents.tombstones.set(session.conversation, session.version + 1, 0);
     const session_hash = createHash('sha256').update(id.key).digest('hex').slice(0, 12);
     const fields = { project: id.project, agent: id.agent, session_hash, turns: turnCount, bytes, limit };
     const message = 'evicted a session: its messages are lost, because they were only in memory';
@@ -68,7 +74,7 @@ export class MemoryBudget {
 
   #evictSession(limit: 'maxSessions' | 'maxBytes'): void {
     const entry = this.#contents.sessions.shift();
-    if (entry) this.logSessionLoss(entry, limit);
+    if (entry) this.loseSession(entry, limit);
   }
 
   #evictPendingCall(limit: 'maxSessions' | 'maxBytes'): void {

@@ -18,6 +18,7 @@ import {
   type StoredSession,
   type StoredTurn,
   type Summary,
+  type TurnBegin,
   type TurnCommit,
   type TurnPage,
   VersionConflict,
@@ -52,15 +53,17 @@ export class MemoryStore implements SessionStore {
   readonly #clock: Clock;
   /** By opaque id. */
   readonly #sessions: ExpiringMap<MemorySession>;
-  /** The last version of deleted sessions, by opaque id. */
+  /** The versions from which deleted and evicted sessions continue, by opaque id. */
   readonly #tombstones: ExpiringMap<number>;
   readonly #pendingCalls: ExpiringMap<readonly Message[]>;
   readonly #budget: MemoryBudget;
+  /** Opaque ids of sessions by the ids of their running turns. */
+  readonly #running = new Map<string, string>();
   #created = 0;
 
   constructor({ ttl, ...limits }: MemoryStoreOptions, clock: Clock, log: Logger) {
     this.#clock = clock;
-    this.#sessions = new ExpiringMap(ttl, clock, (entry) => this.#budget.logSessionLoss(entry, 'ttl'));
+    this.#sessions = new ExpiringMap(ttl, clock, (entry) => this.#budget.loseSession(entry, 'ttl'));
     this.#tombstones = new ExpiringMap(30 * DAY, clock);
     this.#pendingCalls = new ExpiringMap(HOUR, clock);
     this.idempotency = new MemoryIdempotency(clock, (record) => {
@@ -88,24 +91,32 @@ export class MemoryStore implements SessionStore {
     return this.#find(id)?.version ?? this.#initialVersion(id);
   }
 
-  /** Does nothing: a turn that never ends is gone with the process. */
-  async begin(): Promise<void> {}
+  /** Keeps the session until the turn ends. */
+  async begin(id: SessionId, { turnId }: TurnBegin): Promise<void> {
+    if (this.#running.has(turnId)) return;
+    this.#running.set(turnId, conversationId(id));
+    this.#sessions.pin(conversationId(id));
+  }
 
-  async abandon(): Promise<void> {}
+  async abandon(_: SessionId, turnId: string): Promise<void> {
+    this.#end(turnId);
+    this.#budget.evict();
+  }
 
   async recover(): Promise<readonly InterruptedTurn[]> {
     return [];
   }
 
-  async commit(id: SessionId, { expected, messages, user, idempotency }: TurnCommit): Promise<void> {
+  async commit(id: SessionId, { turnId, expected, messages, user, idempotency }: TurnCommit): Promise<void> {
     const session = this.#find(id) ?? new MemorySession(id, this.#origin(id));
     if (session.version !== expected) throw new VersionConflict(expected, session.version);
     const turn = copyMessages(messages);
     this.#budget.assertFits(session.bytes + turn.bytes + recordBytes(idempotency), 'the session');
     session.add(turn, this.#now(), user);
     this.#touch(session);
+    if (turnId !== undefined) this.#end(turnId);
     if (idempotency) this.idempotency.add(idempotency);
-    this.#budget.evict();
+    this.#evictOthers(session);
   }
 
   async create(id: SessionId, { metadata, messages }: NewSession): Promise<void> {
@@ -197,6 +208,7 @@ export class MemoryStore implements SessionStore {
 
   clear(): void {
     for (const map of [this.#sessions, this.#tombstones, this.#pendingCalls, this.idempotency.records]) map.clear();
+    this.#running.clear();
   }
 
   /** There are few sessions in memory, so that an index would cost more than it saves. */
@@ -205,6 +217,13 @@ export class MemoryStore implements SessionStore {
       if (session.id.project === project && session.document(name) !== undefined) return session;
     }
     return undefined;
+  }
+
+  #end(turnId: string): void {
+    const conversation = this.#running.get(turnId);
+    if (conversation === undefined) return;
+    this.#running.delete(turnId);
+    this.#sessions.unpin(conversation);
   }
 
   #find(id: SessionId): MemorySession | undefined {
@@ -223,7 +242,7 @@ export class MemoryStore implements SessionStore {
   #addNew(session: MemorySession): void {
     this.#budget.assertFits(session.bytes, 'the session');
     this.#touch(session);
-    this.#budget.evict();
+    this.#evictOthers(session);
   }
 
   /** Makes a session the most recently used one. */
@@ -234,7 +253,14 @@ export class MemoryStore implements SessionStore {
   /** Only turns count as use of a session; other changes do not. */
   #resize(session: MemorySession): void {
     this.#sessions.resize(session.conversation, session.bytes);
+    this.#evictOthers(session);
+  }
+
+  /** Applies the limits without losing a session that was just written. */
+  #evictOthers({ conversation }: MemorySession): void {
+    this.#sessions.pin(conversation);
     this.#budget.evict();
+    this.#sessions.unpin(conversation);
   }
 
   #savePendingCalls(owner: PendingToolCallsOwner, keys: readonly string[], messages: readonly Message[]): void {

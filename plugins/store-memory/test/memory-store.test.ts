@@ -54,7 +54,7 @@ t.test('expires a session `ttl` after its last turn and logs the loss', async (t
   t.equal((await store.load(session('anna'))).version, 2);
   t.same(logs, []);
   clock.advance(2 * HOUR);
-  t.equal((await store.load(session('anna'))).version, 0);
+  t.same(await loaded(store, session('anna')), { version: 3, messages: [] }, 'a new session is not taken for the lost one');
   t.match(logs, [
     {
       level: 'info',
@@ -77,9 +77,10 @@ t.test('releases expired sessions without a call', async (t) => {
   await store.commit(session('late'), { expected: 0, messages: turn(100) });
   clock.advance(89 * 24 * HOUR);
   t.match(logs, [{ turns: 1, limit: 'ttl' }], 'the first has expired');
-  t.equal(clock.pending, 1, 'a timer waits for the second');
+  t.equal(clock.pending, 2, 'a timer waits for the second, and one for the version that the first left behind');
   clock.advance(24 * HOUR);
   t.equal(logs.length, 2);
+  clock.advance(30 * 24 * HOUR);
   t.equal(clock.pending, 0, 'no timer is left');
 });
 
@@ -92,7 +93,7 @@ t.test('evicts the least recently used session beyond `maxSessions`', async (t) 
   await store.load(session('a')); // a turn begins
   await store.commit(session('c'), { expected: 0, messages: turn(100) });
   t.match(logs, [{ level: 'warn', turns: 1, limit: 'maxSessions' }]);
-  t.same(await Promise.all(['a', 'b', 'c'].map(async (key) => (await store.load(session(key))).version)), [1, 0, 1]);
+  t.same(await Promise.all(['a', 'b', 'c'].map(async (key) => (await store.load(session(key))).version)), [1, 2, 1]);
 });
 
 t.test('evicts as many sessions as needed to stay within `maxBytes`', async (t) => {
@@ -103,7 +104,7 @@ t.test('evicts as many sessions as needed to stay within `maxBytes`', async (t) 
     { limit: 'maxBytes', bytes: 300 },
     { limit: 'maxBytes', bytes: 300 },
   ]);
-  t.same(await Promise.all(['a', 'b', 'c', 'd'].map(async (key) => (await store.load(session(key))).version)), [0, 0, 1, 1]);
+  t.same(await Promise.all(['a', 'b', 'c', 'd'].map(async (key) => (await store.load(session(key))).version)), [2, 2, 1, 1]);
 });
 
 t.test('counts bytes, not characters', async (t) => {
@@ -134,6 +135,22 @@ t.test('refuses a commit to a session that was evicted after it was loaded', asy
   const { version } = await store.load(session('a'));
   await store.commit(session('b'), { expected: 0, messages: turn(100) });
   await t.rejects(store.commit(session('a'), { expected: version, messages: turn(100) }), VersionConflict);
+});
+
+t.test('neither evicts nor expires a session whose turn runs', async (t) => {
+  const { store, clock, logs } = open({ ttl: '2h', maxSessions: 1 });
+  await store.commit(session('a'), { expected: 0, messages: turn(100) });
+  for (const turnId of ['turn_1', 'turn_1', 'turn_2']) await store.begin(session('a'), { turnId, input: [] });
+  await store.commit(session('b'), { expected: 0, messages: turn(100) });
+  clock.advance(3 * HOUR);
+  t.match(logs, [{ limit: 'ttl' }], 'only the other one');
+  await store.commit(session('a'), { turnId: 'turn_1', expected: 1, messages: turn(100) });
+  await store.commit(session('c'), { expected: 0, messages: turn(100) });
+  t.equal(logs.length, 1, 'another turn still runs');
+  await store.abandon(session('a'), 'turn_2');
+  await store.abandon(session('a'), 'turn_3');
+  t.match(logs.slice(1), [{ limit: 'maxSessions', turns: 2 }]);
+  t.equal((await store.info(session('c')))?.turns, 1);
 });
 
 t.test('applies the limits to pending tool calls: an own count and the shared bytes', async (t) => {

@@ -33,6 +33,10 @@ const BAD_MESSAGES: readonly [body: string, problem: RegExp][] = [
   ['{"role":"user","content":"x","lc":1,"type":"constructor","id":["os","system"]}', /has a field that messages/],
   ['{"role":"user","content":"x","$type":"System.Diagnostics.Process"}', /has a field that messages/],
   ['{"role":"user","content":"x","toString":1}', /has a field that messages/],
+  [
+    `{"role":"user","content":[{"type":"text","more":${'['.repeat(50_000)}${']'.repeat(50_000)}}]}`,
+    /is nested more than 1000 levels deep/,
+  ],
 ];
 
 t.test('S-19 a row that is not a message fails its session only, and the error names the row', async (t) => {

@@ -110,9 +110,13 @@ export class McpTools implements ToolSource, Lifecycle {
   }
 
   async #open(outer?: AbortSignal): Promise<void> {
+    let changedMeanwhile = false;
     const connection = new Connection(this.#newWire(), {
       ended: () => this.#lost(connection),
-      toolsChanged: () => this.#readSoon(),
+      toolsChanged: () => {
+        changedMeanwhile = true;
+        if (this.#connection === connection) this.#readSoon();
+      },
       oddity: (error) => this.#log.debug(`the MCP server behaves oddly: ${error.message.slice(0, 500)}`),
     });
     const limit = this.#limit(outer);
@@ -130,6 +134,7 @@ export class McpTools implements ToolSource, Lifecycle {
       limit.lift();
     }
     this.#connection = connection;
+    if (changedMeanwhile) this.#readSoon(); // the list may have been read before the change
     this.#since = this.#clock.monotonic();
     this.#log.info({ server: connection.server, tools: this.#tools.length }, 'the MCP server is ready');
   }

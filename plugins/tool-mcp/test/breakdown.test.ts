@@ -168,6 +168,18 @@ t.test('a change during the start is not missed', async (t) => {
   await files.logged(/has changed its tools/);
 });
 
+t.test('a change while the first list is read is not missed', async (t) => {
+  const files = entry(t, fixture('--late'));
+  const starting = files.start();
+  await files.logged(/the list is late/);
+  files.clock.advance(100);
+  await starting;
+  t.notOk(files.names().includes('newest'));
+  files.clock.advance(100);
+  await files.logged(/has changed its tools/);
+  t.ok(files.names().includes('newest'));
+});
+
 t.test('a changed list that cannot be read leaves the former one, with a warning', async (t) => {
   const files = await started(t);
   const names = files.names();

@@ -16,7 +16,13 @@ export async function recoverTurns(store: SessionStore, policyOf: (agent: string
       { project: turn.id.project, agent: turn.id.agent, turn_id: turn.turnId, policy },
       'turn_interrupted: the server died during a turn',
     );
-    if (policy === 'keep-input') await keepInput(store, turn, log);
+    if (policy !== 'keep-input') continue;
+    try {
+      await keepInput(store, turn, log);
+    } catch (error) {
+      // A damaged session must not keep the server from starting, nor cost the other turns their input.
+      log.error({ err: error, turn_id: turn.turnId }, 'the input of an interrupted turn could not be kept');
+    }
   }
 }
 

@@ -38,6 +38,11 @@ export class Toolboxes {
   readonly #log: Logger;
   readonly #cache = new Map<readonly string[], CachedToolbox>();
   readonly #checks = new WeakMap<Tool, ArgumentsValidator>();
+  /**
+   * The first owner of each name at the model, by agent patterns: `entry/tool`. It keeps the name, even
+   * while it is not offered, because conversations may contain calls by that name.
+   */
+  readonly #owners = new Map<readonly string[], Map<string, string>>();
 
   constructor(sources: Extensions<ToolSource>, log: Logger) {
     this.#sources = sources;
@@ -53,7 +58,7 @@ export class Toolboxes {
     if (cached && cached.listed.length === listed.length && cached.listed.every((tools, index) => tools === listed[index])) {
       return cached.toolbox;
     }
-    const toolbox = this.#build(patterns, sources, listed, (clash) => this.#log.warn(`${clash}; the second one was skipped`));
+    const toolbox = this.#build(patterns, sources, listed, (clash) => this.#log.warn(`${clash}; the newer one was skipped`));
     this.#cache.set(patterns, { listed, toolbox });
     return toolbox;
   }
@@ -96,19 +101,20 @@ export class Toolboxes {
   ): Toolbox {
     const declarations: ToolDeclaration[] = [];
     const tools = new Map<string, AgentTool>();
+    const owners = this.#owners.get(patterns) ?? new Map<string, string>();
+    this.#owners.set(patterns, owners);
     sources.forEach((source, index) => {
       for (const tool of listed[index] ?? []) {
         if (!patterns.some((pattern) => matches(pattern, source.name, tool.name))) continue;
         const name = nameAtModel(source.name, tool.name, source.value.single);
-        const owner = tools.get(name);
-        if (owner) {
-          onClash(
-            `two tools have the name "${name}" at the model: ${label(owner.entry, owner.tool)} and ${label(source.name, tool)}`,
-          );
+        const owner = owners.get(name);
+        if (tools.has(name) || (owner !== undefined && owner !== label(source.name, tool))) {
+          onClash(`two tools have the name "${name}" at the model: ${owner} and ${label(source.name, tool)}`);
           continue;
         }
         const check = this.#checkOf(source.name, tool);
         if (!check) continue;
+        owners.set(name, label(source.name, tool));
         tools.set(name, { entry: source.name, tool, limits: toolLimits(source.shared), check, log: this.#log });
         declarations.push({ name, description: tool.description, inputSchema: tool.inputSchema });
       }

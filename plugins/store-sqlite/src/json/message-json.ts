@@ -84,9 +84,23 @@ const REQUIRED: Readonly<Record<string, readonly string[]>> = {
 };
 const CONTENT = ['content'];
 
+/** Levels of objects and arrays. `JSON.stringify` fails at some thousands, and so would every later request of the session. */
+const MAX_NESTING = 1000;
+
+/** Breadth first, because a recursive check would itself fail on deep values. */
+function isNestedTooDeeply(value: object): boolean {
+  let level: object[] = [value];
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth >= MAX_NESTING) return true;
+    level = level.flatMap((node) => Object.values(node).filter((inner) => typeof inner === 'object' && inner !== null));
+  }
+  return false;
+}
+
 /** Returns why a value is not a message, as a clause, or undefined if it is one. */
 function problemOf(value: unknown): string | undefined {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'is not a message';
+  if (isNestedTooDeeply(value)) return `is nested more than ${MAX_NESTING} levels deep`;
   const message: Readonly<Record<string, unknown>> = { ...value };
   const { role } = message;
   const fields = typeof role === 'string' && Object.hasOwn(FIELDS, role) ? FIELDS[role] : undefined;

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { Clock } from '@plugboard/kernel';
-import { prepareAll, type Statements, timestamp } from './statements.js';
+import { prepareAll, type Statements, TOMBSTONE_TTL, timestamp } from './statements.js';
 
 /** Maximum number of rows of each kind that one step deletes. That takes a few milliseconds, during which nothing else runs. */
 const STEP_ROWS = 100;
@@ -17,7 +17,8 @@ export class ExpiredRows {
   }
 
   /**
-   * One small step. An expired session is deleted at once and its messages step by step after it.
+   * One small step. An expired session is deleted at once and its messages step by step after it. Like a deleted
+   * session it leaves its version behind, so that a new session with its id is not taken for it.
    *
    * @param ttl milliseconds that sessions and interrupted turns are kept.
    * @returns whether there may be more to delete.
@@ -27,6 +28,7 @@ export class ExpiredRows {
     const sessions = this.#sql.expiredSessions.all(now - ttl, STEP_ROWS);
     for (const { id } of sessions) {
       this.#sql.addLeftover.run(id ?? null);
+      this.#sql.addTombstone.run(now + TOMBSTONE_TTL, id ?? null);
       this.#sql.deleteSession.run(id ?? null);
     }
     const leftover = this.#sql.leftover.get()?.session ?? null;
@@ -41,6 +43,8 @@ export class ExpiredRows {
 
 const SQL = {
   expiredSessions: 'SELECT id FROM session WHERE used_at <= ? ORDER BY used_at LIMIT ?',
+  addTombstone: `INSERT OR REPLACE INTO tombstone (project, agent, key, version, expires_at)
+    SELECT project, agent, key, version + 1, ? FROM session WHERE id = ?`,
   addLeftover: 'INSERT INTO leftover (session) VALUES (?)',
   deleteSession: 'DELETE FROM session WHERE id = ?',
   leftover: 'SELECT session FROM leftover LIMIT 1',

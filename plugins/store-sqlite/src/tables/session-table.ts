@@ -11,10 +11,7 @@ import {
   VersionConflict,
 } from '@plugboard/kernel';
 import { MessageTable } from './message-table.js';
-import { columns, prepareAll, type Statements, timestamp } from './statements.js';
-
-/** How long the version of a deleted session is kept, in milliseconds. */
-const TOMBSTONE_TTL = 30 * 24 * 60 * 60_000;
+import { columns, prepareAll, type Statements, TOMBSTONE_TTL, timestamp } from './statements.js';
 
 /** What a new row is filled with. Metadata is JSON. */
 interface NewRow {
