@@ -1,5 +1,5 @@
 import { type Extensions, failureOf, TurnError } from '@plugboard/kernel';
-import { isResponseId, type LiveResponse, type ResponseService } from '@plugboard/open-responses';
+import { isResponseId, type LiveResponse, parseCompaction, type ResponseService } from '@plugboard/open-responses';
 import {
   invalidRequest,
   invalidValue,
@@ -24,6 +24,14 @@ export class ResponseRoutes {
     const own = { body: 'none', startsWork: false } as const;
     this.routes = [
       new CreateResponse(service, encoders),
+      {
+        method: 'POST',
+        path: '/v1/responses/compact',
+        access: ['chat'],
+        body: 'json',
+        startsWork: true,
+        handle: (request) => told(() => this.#compact(request)),
+      },
       { ...own, method: 'GET', path, access: ['sessions:read'], handle: (request) => told(() => this.#get(request)) },
       { ...own, method: 'DELETE', path, access: ['sessions:write'], handle: (request) => told(() => this.#delete(request)) },
       {
@@ -65,6 +73,13 @@ export class ResponseRoutes {
     const body = (await live?.ended)?.response ?? (await this.#service().stored.get(id, request.principal))?.response;
     if (body === undefined) throw notFound(id);
     return { status: 200, headers: JSON_HEADERS, body };
+  }
+
+  /** A summary in place of a conversation. */
+  async #compact(request: HttpRequest): Promise<HttpReply> {
+    const body = parseCompaction(request.body);
+    const { principal, requestId, signal } = request;
+    return { status: 200, body: await this.#service().compact(body, { principal, requestId, signal }) };
   }
 
   /** A response that still runs is cancelled first. */

@@ -27,18 +27,36 @@ const matches = new Ajv({
  * @throws ProtocolError 400 for the first fault.
  */
 export function parseRequest(body: unknown): ResponseRequest {
+  const request = checked(body);
+  checkCapabilities(request);
+  if (request.generate !== false) checkInput(request);
+  return request;
+}
+
+function checked(body: unknown): ResponseRequest {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) throw unreadable();
   const present = Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null));
   const { model } = present;
   if (model !== undefined && typeof model !== 'string') throw wrongType('model', 'a string', model);
   if (model !== undefined) checkAgentName(model, 'model');
   if (!matches(present)) throw schemaErrorToProtocol(matches.errors?.[0] as DefinedError, present);
-  checkCapabilities(present);
   return present;
 }
 
+/**
+ * The same for `POST /v1/responses/compact`.
+ *
+ * @throws ProtocolError 400 for the first fault.
+ */
+export function parseCompaction(body: unknown): ResponseRequest {
+  const request = checked(body);
+  if (request.model === undefined) throw missingParameter('model');
+  if (request.previous_response_id === undefined) checkInput(request);
+  return request;
+}
+
 function checkCapabilities(request: ResponseRequest): void {
-  const { input, background, prompt, generate, previous_response_id, conversation } = request;
+  const { background, prompt, previous_response_id, conversation } = request;
   if (background === true) {
     throw unsupported(
       'background',
@@ -55,7 +73,9 @@ function checkCapabilities(request: ResponseRequest): void {
       param: 'previous_response_id',
     });
   }
-  if (generate === false) return;
+}
+
+function checkInput({ input }: ResponseRequest): void {
   if (input === undefined) throw missingParameter('input');
   if (input.length === 0 && typeof input !== 'string') throw emptyArray('input');
 }

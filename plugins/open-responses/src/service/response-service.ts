@@ -26,7 +26,8 @@ import {
   TurnLogFields,
 } from '@plugboard/openai-protocol';
 import { ResponseEncoder } from '../events/response-encoder.js';
-import type { ResponseHead } from '../events/response-object.js';
+import { type ResponseHead, usageJson } from '../events/response-object.js';
+import { encodeSummary } from '../items/compaction.js';
 import { type InputMessages, messagesOf, nameItems } from '../items/input-messages.js';
 import { connectionForTextOnly } from '../items/input-parts.js';
 import { LiveResponse, type LiveSession, type ResponseEnd } from '../live/live-response.js';
@@ -35,6 +36,7 @@ import { clientToolsOf } from '../request/client-tools.js';
 import { echoOf } from '../request/echo.js';
 import { parametersOf } from '../request/parameters.js';
 import type { ResponseRequest } from '../request/request.js';
+import { summarize } from './compaction.js';
 import type { ConnectionMemory } from './connection-memory.js';
 import { joinHistory } from './join-history.js';
 import { resolveReferences } from './resolve-references.js';
@@ -129,6 +131,35 @@ export class ResponseService {
 
   get runtime(): AgentRuntime {
     return this.#options.runtime();
+  }
+
+  /**
+   * Replaces a conversation by a summary of it: the items that a new chain of responses begins with.
+   *
+   * @throws ProtocolError for a request that cannot be served. @throws TurnError
+   */
+  async compact(
+    request: ResponseRequest,
+    caller: Pick<TurnRequest, 'principal' | 'requestId' | 'signal'>,
+  ): Promise<CompactedConversation> {
+    const { runtime } = this;
+    const { principal } = caller;
+    const target = resolveAgent(runtime, request.model ?? '', 'model', principal);
+    const input = await this.#inputOf(request, target, principal);
+    const previous = request.previous_response_id;
+    const stored = previous === undefined ? undefined : await this.stored.get(previous, principal);
+    if (previous !== undefined && stored?.agent !== target.name) throw previousNotFound(previous);
+    const history = stored ? await this.stored.history(stored, principal) : [];
+    const { text, usage } = await summarize(runtime, [...history, ...input.messages], { ...caller, target });
+    const suffix = this.#options.ids.base62(ID_LENGTH);
+    const item = { id: `cmp_${suffix}`, type: 'compaction', encrypted_content: encodeSummary(text) };
+    return {
+      id: `resp_${suffix}`,
+      object: 'response.compaction',
+      created_at: this.#now(),
+      output: [item],
+      usage: JSON.parse(usageJson(usage)),
+    };
   }
 
   /**
@@ -378,6 +409,15 @@ export class ResponseService {
   async #release(turn: Omit<TurnRequest, 'signal'>): Promise<void> {
     for await (const _ of this.#options.runtime().run({ ...turn, signal: AbortSignal.abort() }));
   }
+}
+
+/** What `POST /v1/responses/compact` returns. */
+export interface CompactedConversation {
+  readonly id: string;
+  readonly object: 'response.compaction';
+  readonly created_at: number;
+  readonly output: readonly object[];
+  readonly usage: object;
 }
 
 interface Plan {
