@@ -28,5 +28,5 @@ t.test('a store that is not well', async (t) => {
       return { ok: false, reason: 'the disk is full' };
     }
   }
-  t.same(await broken(Unwell), ['says that it is well']);
+  t.same(await broken(Unwell), ['reports that it works']);
 });

@@ -219,7 +219,7 @@ t.test('rotate grants a day of grace by default, but never extends the old token
   t.match(records().slice(2), [{ expiresAt: '2026-01-01T01:00:00.000Z' }, { expiresAt: '2026-01-01T05:01:00.000Z' }]);
   await t.rejects(run('rotate', { grace: 'a while' }, ['brief']), {
     name: 'UsageError',
-    message: /^--grace: "a while" is no duration/,
+    message: /^--grace: "a while" is not a duration/,
   });
 });
 
