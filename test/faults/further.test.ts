@@ -1,12 +1,27 @@
-import t from 'tap';
+import t, { type Test } from 'tap';
 import { answerOf, errorOf, saying, TestServer, TRANSPORTS } from '../support/test-server.js';
 
 const config = ({ agent = '', model = '', rest = '' } = {}) => `${TRANSPORTS}  conversations: {}
+  responses: {}
 models:
   fast: { use: openai, baseUrl: "\${MODEL_URL}", model: big-1, apiKey: "\${MODEL_KEY}"${model} }
 agents:
   assistant: { model: fast${agent} }
 ${rest}`;
+
+/** An agent with the tools of a plugin of its own. @param tools JavaScript. */
+const startWithTools = (t: Test, tools: string, agent = '') =>
+  TestServer.start(t, config({ agent: `, tools: [own]${agent}`, rest: 'tools: { own: { use: ./own.mjs } }\n' }), {
+    files: {
+      'own.mjs': `
+        import { definePlugin, ToolSources } from '@plugboard/kernel';
+        const tools = ${tools};
+        export default definePlugin({
+          name: 'own', apiVersion: 1, summary: 'Tools of a test', configSchema: { type: 'object', properties: {} },
+          register: (ctx) => ctx.contribute(ToolSources, { single: false, tools: async () => tools }),
+        });`,
+    },
+  });
 
 t.test('half a surrogate pair does not reach a model server, so the session can be continued', async (t) => {
   const server = await TestServer.start(t, config());
@@ -132,4 +147,58 @@ t.test('a list of allowed tools holds after the first step, and forces nothing t
     t.strictSame(server.models.requests.at(-2)?.body.tool_choice, choice);
     t.strictSame(server.asked.tool_choice, later);
   }
+});
+
+t.test('a request to /v1/responses that is refused for its user leaves its idempotency key free', async (t) => {
+  const server = await TestServer.start(t, config());
+  const send = (user: string) =>
+    server.request('POST', '/v1/responses', { 'idempotency-key': 'k' }, { model: 'assistant', input: 'Hi', user });
+  for (const _ of [1, 2]) {
+    const reply = await send('a\u0000b');
+    t.equal(reply.status, 400, reply.text);
+    t.match(errorOf(reply), { param: 'user' });
+  }
+  t.equal((await send('ada')).status, 200);
+});
+
+t.test('a tool whose schema is written in draft 7 is offered and checked', async (t) => {
+  const server = await startWithTools(
+    t,
+    `[{
+      name: 'go', description: '', effect: 'read', run: async () => 'arrived',
+      inputSchema: {
+        $schema: 'http://json-schema.org/draft-07/schema#', type: 'object', additionalProperties: false,
+        properties: { at: { type: 'array', items: [{ type: 'number' }, { type: 'number' }], additionalItems: false } },
+      },
+    }]`,
+  );
+  for (const [at, result] of [
+    [[1, 2], 'arrived'],
+    [[1, 'x'], /\/at\/1 must be number/],
+    [[1, 2, 3], /must NOT have more than 2 items/],
+  ] as const) {
+    server.models.enqueue({ toolCalls: [{ name: 'own__go', arguments: { at } }] }, { text: 'Done' });
+    await server.chat(saying('Go'));
+    t.match(server.asked.messages.at(-1), { role: 'tool', content: result });
+  }
+});
+
+t.test('what a tool says, also when it fails, is valid Unicode and no longer than its limit', async (t) => {
+  const server = await startWithTools(
+    t,
+    `[
+      { name: 'half', description: '', effect: 'read', inputSchema: { type: 'object' }, run: async () => 'cut \\ud83d' },
+      { name: 'fail', description: '', effect: 'read', inputSchema: { type: 'object' }, run: async () => { throw new Error('x'.repeat(1e6)); } },
+    ]`,
+  );
+  server.models.enqueue(
+    { toolCalls: ['half', 'fail'].map((name) => ({ name: `own__${name}`, arguments: {} })) },
+    { text: 'Done' },
+  );
+  const reply = await server.request('POST', '/v1/responses', {}, { model: 'assistant', input: 'Hi' });
+  t.match(reply.body, { output: [{ type: 'mcp_call', output: 'cut \ufffd' }, {}, {}] });
+  const [half, fail] = server.asked.messages.slice(-2);
+  t.match(half, { content: 'cut \ufffd' });
+  t.match(fail?.content, /^The tool failed: x+\n… \[truncated: 1000017 bytes in total\]$/);
+  t.ok(String(fail?.content).length <= 64 * 1024);
 });

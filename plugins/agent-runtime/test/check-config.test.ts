@@ -100,7 +100,8 @@ t.test('what is wrong with tools and shows only when they are listed is a fault 
   t.strictSame(fault instanceof ConfigFault && fault.problems, [
     {
       path: ['agents', 'x', 'tools'],
-      message: 'two tools have the name "a__b_c" at the model: a/b c and a/b_c; rename one of the entries',
+      message:
+        'two tools have the name "a__b_c" at the model: a/b c and a/b_c; rename one of the entries, or list the tools to allow by name',
     },
     { path: ['agents', 'x', 'tools', 2], message: 'unknown tool "nothing"; entry "a" offers b c, b_c' },
   ]);

@@ -18,6 +18,10 @@ export function listedTools(listed: readonly unknown[], leaveOut: (name: string,
       leaveOut('', 'it has no name');
       continue;
     }
+    if (tools.some((other) => other.name === name)) {
+      leaveOut(name, 'the list has an earlier tool of this name');
+      continue;
+    }
     const inputSchema = record(tool.inputSchema);
     if (inputSchema.type !== 'object') {
       leaveOut(name, 'its inputSchema is no schema of an object');

@@ -45,8 +45,9 @@ t.test('a tool that cannot be offered is left out, and the log says which and wh
   const left = files.lines.filter((line) => line.level === 'warn');
   t.strictSame(
     left.map((line) => line.tool),
-    ['', '', 'schemaless', 'listSchema', 'task'],
+    ['', '', 'schemaless', 'listSchema', 'task', 'echo'],
   );
+  t.match(left[5], { msg: 'a tool of the MCP server is left out: the list has an earlier tool of this name' });
   t.match(left[3], { msg: 'a tool of the MCP server is left out: its inputSchema is no schema of an object' });
 });
 

@@ -1,4 +1,5 @@
 import { parseJson, type Tool } from '@plugboard/kernel';
+import { Ajv } from 'ajv';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 
 /** The beginning of a result whose call has unreadable arguments. */
@@ -7,8 +8,21 @@ export const INVALID_JSON = 'The arguments are not a valid JSON';
 /** Tool schemas come from many sources: unknown keywords and formats are ignored. */
 const OPTIONS = { strict: false, allErrors: true, validateFormats: false, addUsedSchema: false, logger: false } as const;
 
-/** Knows the rules for schemas. Takes a long time to create. */
-const rules = new Ajv2020(OPTIONS);
+/** A dialect of JSON Schema, and an instance of it that knows the rules for schemas, which takes a long time to create. */
+interface Dialect {
+  readonly Instance: typeof Ajv | typeof Ajv2020;
+  readonly rules: Ajv | Ajv2020;
+}
+
+const draft2020: Dialect = { Instance: Ajv2020, rules: new Ajv2020(OPTIONS) };
+let draft7: Dialect | undefined;
+
+/** Many MCP servers write draft 7, in which `items` may be a list. Everything else is read as 2020-12, MCP's default. */
+function dialectOf(name: unknown): Dialect {
+  if (typeof name !== 'string' || !/draft-0[67]\//.test(name)) return draft2020;
+  draft7 ??= { Instance: Ajv, rules: new Ajv(OPTIONS) };
+  return draft7;
+}
 
 /** Parses and validates the arguments of a tool call. Compiled once per tool. */
 export type ArgumentsValidator = (text: string) => ArgumentsResult;
@@ -20,8 +34,8 @@ export type ArgumentsResult =
 
 /** @throws if the tool's schema is invalid. */
 export function argumentsValidator(tool: Tool): ArgumentsValidator {
-  const { $schema: _, ...schema } = tool.inputSchema;
-  const validate = compile({ type: 'object', ...schema });
+  const { $schema: dialect, ...schema } = tool.inputSchema;
+  const validate = compile({ type: 'object', ...schema }, dialectOf(dialect));
   return (text) => check(text, validate);
 }
 
@@ -29,10 +43,10 @@ export function argumentsValidator(tool: Tool): ArgumentsValidator {
  * Compiles each schema in an instance of its own. An instance keeps all it has compiled for as long as it lives, and tool servers may
  * report changed lists for months.
  */
-function compile(schema: object): ValidateFunction {
+function compile(schema: object, { Instance, rules }: Dialect): ValidateFunction {
   if (!rules.validateSchema(schema)) throw new Error(`schema is invalid: ${rules.errorsText()}`);
   const refersToRules = JSON.stringify(schema).includes('json-schema.org/');
-  return new Ajv2020(refersToRules ? OPTIONS : { ...OPTIONS, meta: false, validateSchema: false }).compile(schema);
+  return new Instance(refersToRules ? OPTIONS : { ...OPTIONS, meta: false, validateSchema: false }).compile(schema);
 }
 
 function check(text: string, validate: ValidateFunction): ArgumentsResult {

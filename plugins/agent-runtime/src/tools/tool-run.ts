@@ -71,7 +71,7 @@ export async function runTool(
   const running = (async () => tool.run(input, { ...call, signal: abort.signal, progress }))();
   running
     .then((output) => outcome.resolve(toOutcome(output, limits.result, seesImages)))
-    .catch((error) => outcome.resolve(toolError(`The tool failed: ${messageOf(error)}`)))
+    .catch((error) => outcome.resolve(toolError(truncate(`The tool failed: ${messageOf(error)}`, limits.result))))
     .finally(ended.resolve);
   try {
     return await outcome.promise;
@@ -112,8 +112,9 @@ function describePart(part: ToolPart, seesImages: boolean): string[] {
   }
 }
 
-/** Truncates the text to `limit` bytes of UTF-8, including the note. */
-function truncate(text: string, limit: number): string {
+/** Truncates the text to `limit` bytes of UTF-8, including the note. Half a surrogate pair becomes U+FFFD. */
+function truncate(output: string, limit: number): string {
+  const text = output.toWellFormed();
   // At most three bytes per UTF-16 unit, so most results need no counting.
   if (text.length * 3 <= limit) return text;
   const bytes = Buffer.byteLength(text);

@@ -72,7 +72,7 @@ export class Toolboxes {
     const sources = this.#sourcesOf(patterns);
     const listed = await Promise.all(sources.map(({ value }) => value.tools(signal)));
     this.#build(patterns, sources, listed, (clash) =>
-      problems.push({ path: [], message: `${clash}; rename one of the entries` }),
+      problems.push({ path: [], message: `${clash}; rename one of the entries, or list the tools to allow by name` }),
     );
     for (const [index, pattern] of patterns.entries()) {
       const entry = toolEntry(pattern);

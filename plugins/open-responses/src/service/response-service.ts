@@ -191,6 +191,7 @@ export class ResponseService {
     const previous = request.previous_response_id ?? implied;
     const stored = request.store !== false && request.generate !== false;
     const base = await this.#baseOf(request, previous, stored, target, caller);
+    const user = parseSessionKey(request.user, 'user');
     const { system, messages } = split(input, request.instructions);
     const joined: InputMessages =
       base.kind === 'stateless' || base.kind === 'chain'
@@ -229,7 +230,8 @@ export class ResponseService {
       ignored,
       now: () => this.#now(),
       failure: restate,
-      create: (idempotency) => this.#create({ request, caller, head, base, turn, stored, lane, showsReasoning }, idempotency),
+      create: (idempotency) =>
+        this.#create({ request, caller, head, base, turn, user, stored, lane, showsReasoning }, idempotency),
     };
   }
 
@@ -310,7 +312,7 @@ export class ResponseService {
               ...turn,
               session: place && {
                 key: place.key,
-                user: parseSessionKey(request.user, 'user'),
+                user: plan.user,
                 busy: caller.busy,
                 fingerprint: place.isChain ? undefined : caller.fingerprint,
               },
@@ -426,6 +428,7 @@ interface Plan {
   readonly head: ResponseHead;
   readonly base: Base;
   readonly turn: Omit<TurnRequest, 'signal' | 'session' | 'idempotency'>;
+  readonly user: string | undefined;
   readonly stored: boolean;
   readonly showsReasoning: boolean;
   readonly lane: string;
