@@ -107,7 +107,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   'kernel/src/host': ['', 'registration', 'lifecycle', 'configuration', 'plugin', 'options', 'log', 'base'],
   'plugins/agent-runtime': ['', 'turn', 'sessions', 'tools', 'directory', 'history/summary', 'history', 'streams', 'diagnostics'],
   'plugins/auth-bearer': ['', 'commands', 'registry', 'provider', 'files', 'tokens'],
-  'plugins/model-openai': ['', 'http', 'answer', 'failure', 'json', 'request'],
+  'plugins/model-openai': ['', 'http', 'answer', 'failure', 'request', 'provider', 'extra', 'json'],
   'plugins/store-sqlite': ['', 'tables', 'json', 'database', 'errors'],
   'plugins/transport-http': ['', 'server', 'application', 'gate', 'body', 'exchange', 'routing', 'errors'],
   'plugins/transport-chat-completions': ['', 'answer', 'request'],

@@ -1,5 +1,7 @@
 import type { ConfigProblem, Infer, JsonSchema } from '@plugboard/kernel';
 import { parseBaseUrl } from './http/endpoint.js';
+import { ROLES, SCHEMA_FORMS, THINK_TAGS, TOKEN_PARAMS, TOOL_IDS } from './provider/dialect.js';
+import { PROVIDERS } from './provider/presets.js';
 
 /** Characters of a header value (RFC 9110, section 5.5). A key with a trailing newline is the usual mistake. */
 const HEADER_VALUE = '^[\\t\\x20-\\x7e\\x80-\\xff]*$';
@@ -61,6 +63,61 @@ export const configSchema = {
       description: 'What user messages may contain. Use `[text]` for a model that cannot read images.',
       default: ['text', 'image'],
     },
+    provider: {
+      type: 'string',
+      enum: PROVIDERS,
+      description:
+        'Selects the preset of a provider, for all options below. By default the host of `baseUrl` decides. `none` is the protocol without changes.',
+    },
+    body: {
+      type: 'object',
+      additionalProperties: true,
+      description:
+        'More fields for the body of every request, such as `chat_template_kwargs`. They replace parameters of the same name.',
+      default: {},
+    },
+    omit: {
+      type: 'array',
+      items: { type: 'string', minLength: 1, description: 'The name of a field.' },
+      uniqueItems: true,
+      description:
+        'Fields that the server refuses: of the body (`stream_options`, `seed`), of messages (`name`, `refusal`, `reasoning_content`) or of functions (`strict`). Added to the preset.',
+      default: [],
+    },
+    tokenParam: {
+      type: 'string',
+      enum: TOKEN_PARAMS,
+      description: 'The name of the token limit, for servers that refuse the other one.',
+    },
+    toolIds: {
+      type: 'string',
+      enum: TOOL_IDS,
+      description: 'The form of tool call ids: any, or nine letters and digits, as Mistral requires.',
+    },
+    schema: {
+      type: 'string',
+      enum: SCHEMA_FORMS,
+      description:
+        'The form of the JSON Schemas of tools: `plain` as they are, `gemini` for Gemini, `strict` without keywords that strict servers refuse.',
+    },
+    emptyContent: {
+      enum: [null, ''],
+      description: 'The content of a message with tool calls and no text.',
+    },
+    roles: {
+      type: 'string',
+      enum: ROLES,
+      description: 'Whether user and assistant messages must alternate, as the templates of many models require.',
+    },
+    alwaysStream: {
+      type: 'boolean',
+      description: 'Whether to request a stream even for callers that do not stream.',
+    },
+    thinkTags: {
+      type: 'string',
+      enum: THINK_TAGS,
+      description: 'Whether `<think>…</think>` at the beginning of the text is kept as text or split off as reasoning.',
+    },
   },
   required: ['model'],
   additionalProperties: false,
@@ -80,6 +137,9 @@ const OWN_HEADERS = new Set([
   'upgrade',
 ]);
 
+/** Fields of the body that the connection controls. */
+const OWN_FIELDS = ['model', 'messages', 'tools', 'stream'];
+
 /** Finds mistakes in options that their schema cannot express. */
 export function problemsOf(config: OpenAiConfig): readonly ConfigProblem[] {
   const problems: ConfigProblem[] = [];
@@ -88,6 +148,11 @@ export function problemsOf(config: OpenAiConfig): readonly ConfigProblem[] {
   for (const name of Object.keys(config.headers)) {
     if (OWN_HEADERS.has(name.toLowerCase()))
       problems.push({ path: ['headers', name], message: 'is set by the connection; remove it' });
+  }
+  for (const name of OWN_FIELDS) {
+    if (Object.hasOwn(config.body, name)) problems.push({ path: ['body', name], message: 'is set by the connection; remove it' });
+    if (config.omit.includes(name))
+      problems.push({ path: ['omit', config.omit.indexOf(name)], message: `every request needs "${name}"; remove it` });
   }
   if (!config.input.includes('text'))
     problems.push({ path: ['input'], message: 'must include text, which every conversation contains' });

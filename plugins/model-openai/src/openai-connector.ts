@@ -2,6 +2,7 @@ import {
   CLOCK,
   type Clock,
   CONFIG,
+  type Description,
   IDS,
   type IdSource,
   inject,
@@ -14,10 +15,13 @@ import {
 } from '@plugboard/kernel';
 import { Pool } from 'undici';
 import type { OpenAiConfig } from './config.js';
+import { modelFingerprint } from './extra/connection-data.js';
 import { Failures } from './failure/failures.js';
 import { Redactor } from './failure/redactor.js';
 import { type Endpoint, parseBaseUrl } from './http/endpoint.js';
 import { Exchange } from './http/exchange.js';
+import type { Dialect } from './provider/dialect.js';
+import { describeDialect, resolveDialect } from './provider/resolve-dialect.js';
 import { defaultHeaders, mergeHeaders } from './request/headers.js';
 import { requestBody } from './request/request-body.js';
 
@@ -57,6 +61,10 @@ export class OpenAiConnector implements ModelConnector, Lifecycle {
   readonly #path: string;
   readonly #headers: Readonly<Record<string, string>>;
   readonly #failures: Failures;
+  readonly #config: OpenAiConfig;
+  readonly #dialect: Dialect;
+  /** Identifies the model in what it attaches to messages. */
+  readonly #of: string;
   readonly #pool: Pool;
 
   constructor(@inject(CONFIG) config: OpenAiConfig, @inject(CLOCK) clock: Clock, @inject(IDS) ids: IdSource) {
@@ -68,9 +76,12 @@ export class OpenAiConnector implements ModelConnector, Lifecycle {
     this.#ids = ids;
     this.#idleTimeout = parseDuration(config.idleTimeout);
     this.#path = path;
-    this.#headers = defaultHeaders(config.apiKey, config.headers);
+    this.#config = config;
+    this.#dialect = resolveDialect(config, host, config.model);
+    this.#of = modelFingerprint(origin, path, config.model);
+    this.#headers = defaultHeaders(config.apiKey, this.#dialect.keyHeader, config.headers);
     const redactor = new Redactor([config.apiKey ?? '', ...Object.values(config.headers)], [origin, host]);
-    this.#failures = new Failures(redactor, clock, config);
+    this.#failures = new Failures(redactor, clock, config, this.#dialect.provider);
     this.#pool = new Pool(origin, {
       allowH2: false,
       connectTimeout: parseDuration(config.connectTimeout),
@@ -81,13 +92,22 @@ export class OpenAiConnector implements ModelConnector, Lifecycle {
   }
 
   supportsParam(param: string): boolean {
-    return PARAMS.has(param);
+    return PARAMS.has(param) && !this.#dialect.omit.has(param);
+  }
+
+  describe(): readonly Description[] {
+    return describeDialect(this.#dialect, this.#config);
   }
 
   /** Sends the request at once. Events wait until they are read. */
   stream(request: ModelRequest, signal: AbortSignal): AsyncIterable<readonly ModelEvent[]> {
     const exchange = new Exchange({
-      tools: request.tools,
+      answer: {
+        tools: request.tools,
+        of: this.#of,
+        keepsReasoning: this.#keepsReasoning(request.messages),
+        splitThinkTags: this.#dialect.thinkTags === 'split',
+      },
       idleTimeout: this.#idleTimeout,
       failures: this.#failures,
       clock: this.#clock,
@@ -96,9 +116,18 @@ export class OpenAiConnector implements ModelConnector, Lifecycle {
     });
     if (!signal.aborted) {
       const headers = mergeHeaders(this.#headers, request.headers);
-      this.#pool.dispatch({ method: 'POST', path: this.#path, headers, body: requestBody(this.model, request) }, exchange);
+      this.#pool.dispatch(
+        { method: 'POST', path: this.#path, headers, body: requestBody(this.model, request, this.#dialect, this.#of) },
+        exchange,
+      );
     }
     return exchange.batches;
+  }
+
+  /** Servers that want reasoning back want it in turns with tool calls. Results may be followed by their images. */
+  #keepsReasoning(messages: ModelRequest['messages']): 'always' | 'with calls' | 'never' {
+    if (this.#dialect.omit.has('reasoning')) return 'never';
+    return messages.slice(-2).some(({ role }) => role === 'tool') ? 'always' : 'with calls';
   }
 
   /** Closes all sockets. The agent runtime, which uses the connection, has stopped before it. */

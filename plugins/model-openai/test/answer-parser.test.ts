@@ -5,12 +5,13 @@ import { AnswerParser } from '../src/answer/answer-parser.js';
 import { Failures } from '../src/failure/failures.js';
 import { Redactor } from '../src/failure/redactor.js';
 
+const PLAIN = { tools: [], of: 'm', keepsReasoning: 'never', splitThinkTags: false } as const;
 const failures = new Failures(new Redactor([]), new ManualClock(), { idleTimeout: '1s', connectTimeout: '1s' });
 const FINISH = { choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] };
 
 /** The events of a stream of these chunks, the end included. */
 function parse(...chunks: readonly unknown[]): readonly ModelEvent[] {
-  const answer = new AnswerParser({ failures, ids: new SequentialIds(), tools: [] });
+  const answer = new AnswerParser({ failures, ids: new SequentialIds(), ...PLAIN });
   const events: ModelEvent[] = [];
   for (const chunk of chunks) answer.add(chunk, events);
   answer.end('cut', events);
@@ -141,7 +142,7 @@ t.test('an incomplete call is dropped if the length limit cut the answer', async
 });
 
 t.test('an answer in one JSON object needs no finish reason', async (t) => {
-  const answer = new AnswerParser({ failures, ids: new SequentialIds(), tools: [] });
+  const answer = new AnswerParser({ failures, ids: new SequentialIds(), ...PLAIN });
   const events: ModelEvent[] = [];
   answer.add(
     { choices: [{ message: { content: 'a', tool_calls: [{ function: { name: 'f', arguments: {} } }] }, finish_reason: null }] },
@@ -150,13 +151,19 @@ t.test('an answer in one JSON object needs no finish reason', async (t) => {
   answer.end('body', events);
   t.strictSame(events, [
     { type: 'text', text: 'a' },
-    { type: 'tool-call', id: 'call_000000000000000000000001', name: 'f', arguments: '{}' },
+    {
+      type: 'tool-call',
+      id: 'call_000000000000000000000001',
+      name: 'f',
+      arguments: '{}',
+      extra: { of: 'm', id: 'call_000000000000000000000001' },
+    },
     { type: 'end', reason: 'tool_calls' },
   ]);
 });
 
 t.test('recognizes a chunk that carries nothing but text', async (t) => {
-  const answer = new AnswerParser({ failures, ids: new SequentialIds(), tools: [] });
+  const answer = new AnswerParser({ failures, ids: new SequentialIds(), ...PLAIN });
   const plain = (chunk: unknown) => answer.add(chunk, []);
   t.equal(plain(delta({ role: 'assistant', content: 'a', tool_calls: [], refusal: null })), 'a');
   t.equal(plain(delta({ content: '' })), undefined);
@@ -203,7 +210,7 @@ t.test('native_finish_reason decides if it says more', async (t) => {
 
 t.test('[DONE] after text completes an answer without a finish reason, and only then', async (t) => {
   const end = (ending: 'done' | 'cut', chunks: readonly unknown[]) => {
-    const answer = new AnswerParser({ failures, ids: new SequentialIds(), tools: [] });
+    const answer = new AnswerParser({ failures, ids: new SequentialIds(), ...PLAIN });
     const events: ModelEvent[] = [];
     for (const chunk of chunks) answer.add(chunk, events);
     answer.end(ending, events);

@@ -64,6 +64,10 @@ export async function rounds(count = 10): Promise<void> {
   for (let i = 0; i < count; i++) await new Promise((resolve) => setImmediate(resolve));
 }
 
+/** An event with decoded text and without what it carries for later requests. */
 export function plain(event: ModelEvent): ModelEvent {
-  return event.type === 'text' ? { type: 'text', text: event.text } : event;
+  if (event.type === 'text') return { type: 'text', text: event.text };
+  if (event.type !== 'tool-call' && event.type !== 'end') return event;
+  const { extra, ...rest } = event;
+  return rest;
 }

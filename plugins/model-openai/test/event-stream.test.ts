@@ -9,10 +9,11 @@ import { Failures } from '../src/failure/failures.js';
 import { Redactor } from '../src/failure/redactor.js';
 import { plain } from './connection.js';
 
+const PLAIN = { tools: [], of: 'm', keepsReasoning: 'never', splitThinkTags: false } as const;
 const failures = new Failures(new Redactor([]), new ManualClock(), { idleTimeout: '1s', connectTimeout: '1s' });
 
 function parser(): AnswerParser {
-  return new AnswerParser({ failures, ids: new SequentialIds(), tools: [] });
+  return new AnswerParser({ failures, ids: new SequentialIds(), ...PLAIN });
 }
 
 /** Reads a stream as the plugin does. */

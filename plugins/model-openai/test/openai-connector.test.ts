@@ -61,10 +61,18 @@ t.test('requests a stream with usage for an incremental reader', async (t) => {
     stop: ['x'],
     tool_choice: 'auto',
     tools: [
-      { type: 'function', function: { name: 'clock', description: 'Tells the time.', parameters: { type: 'object' } } },
       {
         type: 'function',
-        function: { name: 'strict', description: 'Tells the time.', parameters: { type: 'object' }, strict: true },
+        function: { name: 'clock', description: 'Tells the time.', parameters: { type: 'object', properties: {} } },
+      },
+      {
+        type: 'function',
+        function: {
+          name: 'strict',
+          description: 'Tells the time.',
+          parameters: { type: 'object', properties: {} },
+          strict: true,
+        },
       },
     ],
     stream: true,

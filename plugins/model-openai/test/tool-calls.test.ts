@@ -13,7 +13,9 @@ const TOOLS = ['f', 'g', 'h', 'get_time', 'get_weather'];
 function calls(...fragments: readonly unknown[]): readonly string[] {
   const toolCalls = new ToolCalls((name) => TOOLS.includes(name));
   for (const fragment of fragments) toolCalls.add(fragment);
-  return toolCalls.all(new SequentialIds()).map(({ id, name, arguments: args }) => `${id.replace(/0{3,}/, '…')} ${name} ${args}`);
+  return toolCalls
+    .all(new SequentialIds(), 'm')
+    .map(({ id, name, arguments: args }) => `${id.replace(/0{3,}/, '…')} ${name} ${args}`);
 }
 
 t.test('assigns fragments to calls by index, in any order', async (t) => {

@@ -1,8 +1,11 @@
 import type { IdSource, ModelEvent, ToolDeclaration, Usage } from '@plugboard/kernel';
+import { connectionData } from '../extra/connection-data.js';
 import { findError } from '../failure/error-object.js';
 import type { Failures } from '../failure/failures.js';
 import { isObject, isText } from '../json/json.js';
+import { blocksText, MessageFields } from './extra-fields.js';
 import { type Finish, readFinishReason } from './finish-reason.js';
+import { ThinkTags } from './think-tags.js';
 import { ToolCalls } from './tool-calls.js';
 import { findUsage, readTimings } from './usage.js';
 
@@ -19,6 +22,12 @@ export interface AnswerOptions {
   readonly ids: IdSource;
   /** The tools that the request declared. */
   readonly tools: readonly ToolDeclaration[];
+  /** The fingerprint of the model, for the data that goes back to it. */
+  readonly of: string;
+  /** When reasoning goes back to the server with the answer. */
+  readonly keepsReasoning: 'always' | 'with calls' | 'never';
+  /** Whether to split `<think>` tags off. */
+  readonly splitThinkTags: boolean;
 }
 
 /**
@@ -30,6 +39,10 @@ export class AnswerParser {
   readonly #failures: Failures;
   readonly #ids: IdSource;
   readonly #toolCalls: ToolCalls;
+  readonly #fields = new MessageFields();
+  readonly #thinkTags: ThinkTags | undefined;
+  readonly #of: string;
+  readonly #keepsReasoning: AnswerOptions['keepsReasoning'];
   #usage: Usage | undefined;
   #timings: unknown;
   #finish: Finish | undefined;
@@ -38,7 +51,10 @@ export class AnswerParser {
   /** The last chunk without a choice: what came instead, should none follow. */
   #other: unknown;
 
-  constructor({ failures, ids, tools }: AnswerOptions) {
+  constructor({ failures, ids, tools, of, keepsReasoning, splitThinkTags }: AnswerOptions) {
+    this.#of = of;
+    this.#keepsReasoning = keepsReasoning;
+    if (splitThinkTags) this.#thinkTags = new ThinkTags();
     this.#failures = failures;
     this.#ids = ids;
     this.#toolCalls = new ToolCalls((name) => tools.some((tool) => tool.name === name));
@@ -95,23 +111,25 @@ export class AnswerParser {
       if (isText(choice.text)) this.#addText(choice.text, events);
       return undefined;
     }
-    const reasoning = reasoningOf(delta);
-    if (reasoning !== undefined) events.push({ type: 'reasoning', text: reasoning });
+    const hasFields = this.#fields.add(delta);
+    const reasoning = reasoningOf(delta) ?? (hasFields ? blocksText(delta) : '');
+    if (reasoning !== '') events.push({ type: 'reasoning', text: reasoning });
     const { content, refusal, tool_calls: calls, function_call: call } = delta;
     if (isText(content)) this.#addText(content, events);
     else if (Array.isArray(content)) for (const part of content) this.#addPart(part, events);
     if (isText(refusal)) this.#addText(refusal, events);
-    if (Array.isArray(calls)) for (const one of calls) this.#toolCalls.add(one);
+    if (Array.isArray(calls)) for (const one of calls) this.#toolCalls.add(one, delta === choice.message);
     // The form of the protocol before tool calls.
     const isCall = isObject(call) && (isText(call.name) || isText(call.arguments));
     if (isCall) this.#toolCalls.add({ function: call });
-    const hasMore = reasoning !== undefined || isText(refusal) || (Array.isArray(calls) && calls.length > 0) || isCall;
-    return isText(content) && !hasMore ? content : undefined;
+    const hasMore = reasoning !== '' || hasFields || isText(refusal) || (Array.isArray(calls) && calls.length > 0) || isCall;
+    return isText(content) && !hasMore && (this.#thinkTags?.isOver ?? true) ? content : undefined;
   }
 
   #addText(text: string, events: ModelEvent[]): void {
     this.#hasText = true;
-    events.push({ type: 'text', text });
+    if (this.#thinkTags) this.#thinkTags.add(text, events);
+    else events.push({ type: 'text', text });
   }
 
   /** Reads content in parts, as Mistral's reasoning models send it: `text`, and `thinking`, which contains text parts. */
@@ -146,14 +164,17 @@ export class AnswerParser {
     const reason = finish?.kind === 'reason' ? finish.reason : 'stop';
     if (reason === 'tool_calls' && isSilent) throw this.#failures.missingCalls();
 
-    for (const call of this.#toolCalls.all(this.#ids)) {
+    this.#thinkTags?.end(events);
+    for (const call of this.#toolCalls.all(this.#ids, this.#of)) {
       if (call.name !== '') events.push(call);
       // A length limit may cut a call before its name. Any other call must have one.
       else if (reason !== 'length') throw this.#unreadable('a tool call without a name', call.arguments);
     }
     const usage = this.#usage ?? readTimings(this.#timings);
     if (usage) events.push({ type: 'usage', usage });
-    events.push({ type: 'end', reason: reconcile(reason, hasCalls) });
+    const keepsReasoning = this.#keepsReasoning === 'always' || (hasCalls && this.#keepsReasoning === 'with calls');
+    const extra = connectionData(this.#of, this.#fields.fields(keepsReasoning));
+    events.push({ type: 'end', reason: reconcile(reason, hasCalls), ...(extra ? { extra } : {}) });
   }
 
   #noChoice(ending: Ending, seen: string | undefined): Error {

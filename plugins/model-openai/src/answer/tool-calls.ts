@@ -1,5 +1,7 @@
 import type { IdSource, ModelToolCall } from '@plugboard/kernel';
+import { connectionData } from '../extra/connection-data.js';
 import { isObject, isText } from '../json/json.js';
+import { callFields } from './extra-fields.js';
 import { isCompleteObject, joinArguments } from './tool-arguments.js';
 
 interface Call {
@@ -7,6 +9,8 @@ interface Call {
   id: string;
   name: string;
   readonly fragments: string[];
+  /** Members that the server may expect back. */
+  fields: Readonly<Record<string, unknown>>;
 }
 
 interface Fragment {
@@ -15,6 +19,7 @@ interface Fragment {
   readonly name: string;
   /** JSON text, or a piece of it. Empty if there is none. */
   readonly arguments: string;
+  readonly fields: Readonly<Record<string, unknown>>;
 }
 
 /**
@@ -37,24 +42,33 @@ export class ToolCalls {
     return this.#calls.length === 0;
   }
 
-  /** @param value an item of `tool_calls`, of a delta or of a message. */
-  add(value: unknown): void {
+  /**
+   * @param value an item of `tool_calls`.
+   * @param isWhole whether it is an item of a message: every such item is a call of its own.
+   */
+  add(value: unknown, isWhole = false): void {
     const fragment = readFragment(value);
     if (!fragment) return;
-    const call = this.#find(fragment) ?? this.#begin(fragment.index);
+    const call = (isWhole ? undefined : this.#find(fragment)) ?? this.#begin(fragment.index);
     if (call.id === '') call.id = fragment.id;
     if (fragment.name !== '' && fragment.name !== call.name) call.name = this.#joinNames(call.name, fragment.name);
     if (fragment.arguments !== '') call.fragments.push(fragment.arguments);
+    if (Object.keys(fragment.fields).length > 0) call.fields = { ...call.fields, ...fragment.fields };
   }
 
-  /** All calls, in the order of their first fragments. A missing or duplicate id is replaced by a new one. */
-  all(ids: IdSource): readonly ModelToolCall[] {
+  /**
+   * All calls, in the order of their first fragments. A missing or duplicate id is replaced by a new one.
+   *
+   * @param of the fingerprint of the model, for the data that goes back to it.
+   */
+  all(ids: IdSource, of: string): readonly ModelToolCall[] {
     const taken = new Set<string>();
-    return this.#calls.flatMap(({ id, name, fragments }) =>
+    return this.#calls.flatMap(({ id, name, fragments, fields }) =>
       joinArguments(fragments).map((text, i): ModelToolCall => {
         const own = id === '' || i > 0 || taken.has(id) ? `call_${ids.base62(24)}` : id;
         taken.add(own);
-        return { type: 'tool-call', id: own, name, arguments: text };
+        const extra = connectionData(of, i === 0 ? fields : {}, own);
+        return { type: 'tool-call', id: own, name, arguments: text, extra };
       }),
     );
   }
@@ -105,7 +119,7 @@ export class ToolCalls {
   }
 
   #begin(index: unknown): Call {
-    const call: Call = { index, id: '', name: '', fragments: [] };
+    const call: Call = { index, id: '', name: '', fragments: [], fields: {} };
     this.#calls.push(call);
     return call;
   }
@@ -120,6 +134,7 @@ function readFragment(value: unknown): Fragment | undefined {
     id: isText(id) ? id : '',
     name: isText(called.name) ? called.name : '',
     arguments: argumentsText(called.arguments),
+    fields: callFields(value),
   };
 }
 

@@ -20,7 +20,16 @@ export class Failures {
   readonly #clock: Clock;
   readonly #limits: { readonly idleTimeout: string; readonly connectTimeout: string };
 
-  constructor(redactor: Redactor, clock: Clock, limits: { readonly idleTimeout: string; readonly connectTimeout: string }) {
+  readonly #provider: string;
+
+  /** @param provider whose preset is in force: shown in the log. */
+  constructor(
+    redactor: Redactor,
+    clock: Clock,
+    limits: { readonly idleTimeout: string; readonly connectTimeout: string },
+    provider = 'none',
+  ) {
+    this.#provider = provider;
     this.#redactor = redactor;
     this.#clock = clock;
     this.#limits = limits;
@@ -30,7 +39,7 @@ export class Failures {
   noResponse(cause: Error): ModelError {
     const code = codeOf(cause);
     const [message, retryable] = this.#reason(code);
-    return new ModelError(message, { retryable, cause });
+    return this.#error(message, { retryable, cause });
   }
 
   #reason(code: string): readonly [message: string, retryable: boolean] {
@@ -59,42 +68,42 @@ export class Failures {
 
   /** No byte arrived for `idleTimeout` (R-033). */
   idle(): ModelError {
-    return new ModelError(`the model server sent nothing for ${this.#limits.idleTimeout} (idleTimeout).`, { retryable: false });
+    return this.#error(`the model server sent nothing for ${this.#limits.idleTimeout} (idleTimeout).`, { retryable: false });
   }
 
   /** The socket was closed, or HTTP was invalid, in the middle of an answer. */
   interrupted(cause: Error): ModelError {
     const code = codeOf(cause);
     if (STOPPED.has(code)) return this.noResponse(cause);
-    return new ModelError(`the model server broke off in the middle of its answer (${code}).`, { retryable: true, cause });
+    return this.#error(`the model server broke off in the middle of its answer (${code}).`, { retryable: true, cause });
   }
 
   /** The stream ended properly, but the model had not finished (R-034). @param seen unreadable text that came instead. */
   truncated(seen?: string): ModelError {
     const last = seen === undefined ? '' : ` Its last words: ${this.#show(seen)}`;
-    return new ModelError(`the answer was cut off: the model server ended it without a finish reason.${last}`, {
+    return this.#error(`the answer was cut off: the model server ended it without a finish reason.${last}`, {
       retryable: true,
     });
   }
 
   /** The model or its server gave up. @param word its finish reason. */
   gaveUp(word: string): ModelError {
-    return new ModelError(`the model server ended the answer with finish_reason "${this.#show(word)}".`, { retryable: true });
+    return this.#error(`the model server ended the answer with finish_reason "${this.#show(word)}".`, { retryable: true });
   }
 
   /** The finish reason is `tool_calls`, but there is neither a call nor text. */
   missingCalls(): ModelError {
-    return new ModelError('the model server announced tool calls and sent none.', { retryable: true });
+    return this.#error('the model server announced tool calls and sent none.', { retryable: true });
   }
 
   /** The response has no body. */
   empty(): ModelError {
-    return new ModelError('the model server sent an empty answer.', { retryable: true });
+    return this.#error('the model server sent an empty answer.', { retryable: true });
   }
 
   /** An event or a body exceeds its limit (R-036). */
   tooLarge(what: 'an event' | 'an answer', limit: number): ModelError {
-    return new ModelError(`the model server sent ${what} of more than ${limit / 2 ** 20} MiB.`, { retryable: false });
+    return this.#error(`the model server sent ${what} of more than ${limit / 2 ** 20} MiB.`, { retryable: false });
   }
 
   /**
@@ -107,7 +116,7 @@ export class Failures {
   unreadable(what: string, { seen = '', hasBegun = false, cause }: Unreadable = {}): ModelError {
     const text = this.#show(seen);
     const hint = hasBegun ? '' : ' Does baseUrl lead to a chat-completions server?';
-    return new ModelError(`the model server sent ${what}${text === '' ? '' : `: ${text}`}.${hint}`, { retryable: false, cause });
+    return this.#error(`the model server sent ${what}${text === '' ? '' : `: ${text}`}.${hint}`, { retryable: false, cause });
   }
 
   /** An error in place of an answer, or in the middle of it. */
@@ -118,7 +127,7 @@ export class Failures {
     if (isCredentials(cause, text)) return this.#credentials(cause.status, text, { retryable: false });
     const retryable = isTransient(cause, text) && !isDailyQuota(error);
     const retryAfter = retryable ? retryDelay(error, text) : undefined;
-    return new ModelError(`the model server reported an error${text === '' ? '.' : `: ${text}`}`, { retryable, retryAfter });
+    return this.#error(`the model server reported an error${text === '' ? '.' : `: ${text}`}`, { retryable, retryAfter });
   }
 
   /** A status other than success. @param body as far as it was read. */
@@ -134,14 +143,14 @@ export class Failures {
     if (isCredentials(cause, text)) return this.#credentials(status, text, options);
     const redirect = status < 400 ? ', a redirect: set baseUrl to its target' : '';
     const wait = retryAfter === undefined ? '' : ` and asks to wait ${Math.ceil(retryAfter / 1000)} s`;
-    return new ModelError(`the model server answered ${status}${redirect}${wait}${text === '' ? '.' : `: ${text}`}`, {
+    return this.#error(`the model server answered ${status}${redirect}${wait}${text === '' ? '.' : `: ${text}`}`, {
       ...options,
       isRequestFault: REQUEST_FAULTS.has(status),
     });
   }
 
   #tooLong(how: string, text: string): ModelError {
-    return new ModelError(`the conversation is too long for the model; the model server ${how}: ${text}`, {
+    return this.#error(`the conversation is too long for the model; the model server ${how}: ${text}`, {
       retryable: false,
       isRequestFault: true,
     });
@@ -155,7 +164,11 @@ export class Failures {
   ): ModelError {
     const cause = text === '' ? undefined : new Error(text);
     const code = status === undefined ? '' : ` (${status})`;
-    return new ModelError(`the model server did not accept the credentials${code}: is apiKey right?`, { ...options, cause });
+    return this.#error(`the model server did not accept the credentials${code}: is apiKey right?`, { ...options, cause });
+  }
+
+  #error(message: string, options: ConstructorParameters<typeof ModelError>[1]): ModelError {
+    return new ConnectionError(message, options, this.#provider);
   }
 
   /** A model server's text, redacted and shortened, for a message about something else. */
@@ -167,6 +180,17 @@ export class Failures {
 
 /** Statuses that describe the request and not the connection. */
 const REQUEST_FAULTS: ReadonlySet<number> = new Set([400, 413, 415, 422]);
+
+/** An error whose log line names the provider. */
+class ConnectionError extends ModelError {
+  constructor(
+    message: string,
+    options: ConstructorParameters<typeof ModelError>[1],
+    readonly provider: string,
+  ) {
+    super(message, options);
+  }
+}
 
 interface Unreadable {
   readonly seen?: string | undefined;

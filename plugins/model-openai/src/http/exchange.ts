@@ -1,7 +1,7 @@
 import type { Transform } from 'node:stream';
-import { type Clock, type IdSource, ModelError, type Timer, type ToolDeclaration } from '@plugboard/kernel';
+import { type Clock, type IdSource, ModelError, type Timer } from '@plugboard/kernel';
 import type { Dispatcher } from 'undici';
-import { AnswerParser } from '../answer/answer-parser.js';
+import { type AnswerOptions, AnswerParser } from '../answer/answer-parser.js';
 import type { BodyReader } from '../answer/body-reader.js';
 import { UnknownBody } from '../answer/unknown-body.js';
 import type { Failures } from '../failure/failures.js';
@@ -19,8 +19,8 @@ type Headers = Readonly<Record<string, string | string[] | undefined>>;
 type Controller = Dispatcher.DispatchController;
 
 export interface ExchangeOptions {
-  /** The tools that the request declares. */
-  readonly tools: readonly ToolDeclaration[];
+  /** How the answer is read. */
+  readonly answer: Omit<AnswerOptions, 'failures' | 'ids'>;
   /** Milliseconds without a byte after which the answer fails. */
   readonly idleTimeout: number;
   readonly failures: Failures;
@@ -76,11 +76,11 @@ export class Exchange implements Dispatcher.DispatchHandler {
     controller.rawHeaders = null; // would keep the buffer they arrived in for as long as the response takes
     if (status < 200 || this.#isOver) return;
     this.#timer?.refresh();
-    const { failures, ids, tools } = this.#options;
+    const { failures, ids, answer } = this.#options;
     this.#reader =
       status >= 300
         ? new ErrorBody((body) => failures.status(status, headers, body))
-        : new UnknownBody(new AnswerParser({ failures, ids, tools }), failures);
+        : new UnknownBody(new AnswerParser({ failures, ids, ...answer }), failures);
     const decompressor = decompressorFor(headers['content-encoding']);
     if (typeof decompressor === 'string')
       this.#fail(failures.unreadable('an answer in an unknown encoding', { seen: decompressor }));

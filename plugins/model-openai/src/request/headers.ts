@@ -1,14 +1,14 @@
 type Headers = Readonly<Record<string, string>>;
 
-/** Makes the headers of every request of a connection. */
-export function defaultHeaders(apiKey: string | undefined, configured: Headers): Headers {
+/** Makes the headers of every request of a connection. @param keyHeader the header that carries the key. */
+export function defaultHeaders(apiKey: string | undefined, keyHeader: 'authorization' | 'api-key', configured: Headers): Headers {
   return mergeHeaders(
     {
       'content-type': 'application/json',
       accept: 'application/json, text/event-stream',
       'accept-encoding': 'identity',
       'user-agent': 'plugboard',
-      ...(apiKey ? { authorization: `Bearer ${apiKey}` } : {}),
+      ...(apiKey ? { [keyHeader]: keyHeader === 'authorization' ? `Bearer ${apiKey}` : apiKey } : {}),
     },
     configured,
   );

@@ -1,0 +1,102 @@
+import { isObject, isText } from '../json/json.js';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Text that arrives in pieces. */
+const REASONING_TEXTS = ['reasoning_content', 'reasoning'] as const;
+/** Lists of blocks: OpenRouter's and LiteLLM's. */
+const REASONING_LISTS = ['reasoning_details', 'thinking_blocks'] as const;
+/** Objects with thought signatures: Gemini's and LiteLLM's. They stand on messages and on tool calls. */
+const OBJECTS = ['extra_content', 'provider_specific_fields'] as const;
+const CALL_TEXTS = ['thought_signature'] as const;
+
+/**
+ * Collects the members of a message that its server may expect back. Reasoning goes back in turns with
+ * tool calls only: other turns do not need it, and it is long.
+ */
+export class MessageFields {
+  readonly #texts = new Map<string, string>();
+  readonly #lists = new Map<string, Fields[]>();
+  readonly #objects = new Map<string, Fields>();
+
+  /** Whether nothing was collected yet. */
+  get isEmpty(): boolean {
+    return this.#texts.size + this.#lists.size + this.#objects.size === 0;
+  }
+
+  /** @returns whether the delta has any such member. */
+  add(delta: Fields): boolean {
+    let found = false;
+    for (const name of REASONING_TEXTS) {
+      const text = delta[name];
+      if (!isText(text)) continue;
+      found = true;
+      this.#texts.set(name, (this.#texts.get(name) ?? '') + text);
+    }
+    for (const name of REASONING_LISTS) {
+      const list = delta[name];
+      if (!Array.isArray(list) || list.length === 0) continue;
+      found = true;
+      const blocks = this.#lists.get(name) ?? [];
+      for (const block of list) if (isObject(block)) addBlock(blocks, block);
+      this.#lists.set(name, blocks);
+    }
+    return this.#addObjects(delta) || found;
+  }
+
+  #addObjects(delta: Fields): boolean {
+    let found = false;
+    for (const name of OBJECTS) {
+      const object = delta[name];
+      if (!isObject(object)) continue;
+      found = true;
+      this.#objects.set(name, { ...this.#objects.get(name), ...object });
+    }
+    return found;
+  }
+
+  /** The members for the next requests. */
+  fields(withReasoning: boolean): Fields {
+    return Object.fromEntries([...(withReasoning ? [...this.#texts, ...this.#lists] : []), ...this.#objects]);
+  }
+}
+
+/** The members of a tool call, or of a fragment of it, that its server may expect back. */
+export function callFields(fragment: Fields): Fields {
+  const called = isObject(fragment.function) ? fragment.function : {};
+  const fields: Record<string, unknown> = {};
+  for (const name of OBJECTS) if (isObject(fragment[name])) fields[name] = fragment[name];
+  for (const name of CALL_TEXTS) if (isText(fragment[name])) fields[name] = fragment[name];
+  const inside = OBJECTS.filter((name) => isObject(called[name])).map((name) => [name, called[name]]);
+  return inside.length === 0 ? fields : { ...fields, function: Object.fromEntries(inside) };
+}
+
+/** Members of a block whose text arrives in pieces. */
+const PIECES = ['text', 'summary', 'data', 'thinking', 'signature'] as const;
+
+/** Appends a block, or the next piece of the last one: a block of the same type and index. */
+function addBlock(blocks: Fields[], block: Fields): void {
+  const last = blocks.at(-1);
+  const isPiece = last !== undefined && block.index !== undefined && last.index === block.index && last.type === block.type;
+  if (!isPiece) {
+    blocks.push(block);
+    return;
+  }
+  const joined: Record<string, unknown> = { ...last };
+  for (const [name, value] of Object.entries(block)) {
+    const before = joined[name];
+    const isText = (PIECES as readonly string[]).includes(name) && typeof value === 'string' && typeof before === 'string';
+    if (value !== null && value !== undefined) joined[name] = isText ? before + value : value;
+  }
+  blocks[blocks.length - 1] = joined;
+}
+
+/** The text of reasoning blocks, for servers that send no plain reasoning beside them. */
+export function blocksText(delta: Fields): string {
+  const { reasoning_details: blocks } = delta;
+  if (!Array.isArray(blocks)) return '';
+  return blocks
+    .map((block) => (isObject(block) ? (isText(block.text) ? block.text : block.summary) : undefined))
+    .filter(isText)
+    .join('');
+}

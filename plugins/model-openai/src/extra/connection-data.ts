@@ -1,0 +1,42 @@
+import { createHash } from 'node:crypto';
+import { type Extra, parseJson } from '@plugboard/kernel';
+import { isObject } from '../json/json.js';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** The data that this plugin attaches to a tool call or a message (the `data` of an `Extra`). */
+interface ConnectionData {
+  /** The model and server that made it: they may change while the connection keeps its name. */
+  readonly of: string;
+  /** The server's own id of a tool call. */
+  readonly id?: string;
+  /** Members of the call or the message that the server expects back. */
+  readonly fields?: Fields;
+}
+
+/** Identifies a model of a server in stored data. */
+export function modelFingerprint(...parts: readonly string[]): string {
+  return createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 12);
+}
+
+/** Makes the data of a tool call or a message; undefined if there is nothing to keep. */
+export function connectionData(of: string, fields: Fields, id?: string): ConnectionData | undefined {
+  const hasFields = Object.keys(fields).length > 0;
+  if (!hasFields && id === undefined) return undefined;
+  return {
+    of,
+    ...(id === undefined ? {} : { id }),
+    // What a server sent is copied without keys that would set a prototype.
+    ...(hasFields ? { fields: parseJson(JSON.stringify(fields)) as Fields } : {}),
+  };
+}
+
+/** Reads the data of an extra, if it was made by this model of this server. */
+export function readConnectionData(extra: Extra | undefined, of: string): Omit<ConnectionData, 'of'> | undefined {
+  const data = extra?.data;
+  if (!isObject(data) || data.of !== of) return undefined;
+  return {
+    ...(typeof data.id === 'string' ? { id: data.id } : {}),
+    ...(isObject(data.fields) ? { fields: data.fields } : {}),
+  };
+}

@@ -1,0 +1,100 @@
+import { type AssistantMessage, type Message, type ToolCallPart, textOf } from '@plugboard/kernel';
+import { readConnectionData } from '../extra/connection-data.js';
+import { isObject } from '../json/json.js';
+import type { Dialect, Placeholder } from '../provider/dialect.js';
+import { alternate } from './roles.js';
+import { toolCallId } from './tool-call-ids.js';
+import type { WireMessage } from './wire-message.js';
+
+/**
+ * The messages of a request in the form that the server accepts. A message that needs no change is sent
+ * as it is.
+ *
+ * @param of the fingerprint of the connection's model: what it attached to messages is sent back.
+ */
+export function wireMessages(messages: readonly Message[], dialect: Dialect, of: string): readonly WireMessage[] {
+  /** The ids that the server knows, by those of the conversation. */
+  const ids = new Map<string, string>();
+  const sent = messages.flatMap((message, i): WireMessage[] => {
+    if (message.role === 'assistant') return assistant(message, messages[i - 1], dialect, of, ids);
+    if (message.role === 'tool') {
+      const { tool_call_id: id } = message;
+      const known = ids.get(id) ?? toolCallId(id, dialect.toolIds);
+      return [known === id ? asWire(message) : { ...message, tool_call_id: known }];
+    }
+    const hasName = 'name' in message && message.role !== 'function';
+    return [hasName && dialect.omit.has('name') ? withoutName(message) : asWire(message)];
+  });
+  return dialect.roles === 'alternate' ? alternate(sent) : sent;
+}
+
+function assistant(
+  message: AssistantMessage,
+  before: Message | undefined,
+  dialect: Dialect,
+  of: string,
+  ids: Map<string, string>,
+): WireMessage[] {
+  const { extra, tool_calls: calls, ...plain } = message;
+  const own = readConnectionData(extra, of);
+  const wire: Record<string, unknown> & { role: string } = { ...plain, ...own?.fields };
+  if (calls) {
+    wire.tool_calls = calls.map((call) => toolCall(call, dialect, of, ids));
+    if (textOf(message.content) === '') wire.content = dialect.emptyContent;
+  }
+  const isOwn = [message, ...(calls ?? [])].some((one) => readConnectionData(one.extra, of) !== undefined);
+  if (dialect.placeholder !== undefined && (calls || before?.role === 'tool')) addPlaceholder(wire, dialect.placeholder, isOwn);
+  for (const name of Object.keys(wire)) if (dialect.omit.has(name)) omitField(wire, name);
+  return isEmpty(wire) ? [] : [wire];
+}
+
+function toolCall(call: ToolCallPart, dialect: Dialect, of: string, ids: Map<string, string>): object {
+  const { extra, ...plain } = call;
+  const own = readConnectionData(extra, of);
+  const id = toolCallId(own?.id ?? call.id, dialect.toolIds);
+  ids.set(call.id, id);
+  if (own?.fields === undefined || plain.type !== 'function') return { ...plain, id };
+  const { function: inside, ...beside } = own.fields;
+  return { ...plain, ...beside, id, function: { ...(isObject(inside) ? inside : {}), ...plain.function } };
+}
+
+/** Adds what the server requires with its own messages to those of other connections. */
+function addPlaceholder(wire: Record<string, unknown>, placeholder: Placeholder, isOwn: boolean): void {
+  if ('reasoning' in placeholder) {
+    wire.reasoning_content ??= placeholder.reasoning;
+    return;
+  }
+  // Of parallel calls, the first one is signed.
+  const [first, ...rest] = Array.isArray(wire.tool_calls) ? wire.tool_calls : [];
+  if (isOwn || !isObject(first)) return;
+  wire.tool_calls = [{ ...first, extra_content: { google: { thought_signature: placeholder.signature } } }, ...rest];
+}
+
+/** A refusal is the text of its message where the server does not know the field. */
+function omitField(wire: Record<string, unknown>, name: string): void {
+  if (name === 'refusal' && (wire.content === null || wire.content === '')) wire.content = wire.refusal;
+  delete wire[name];
+}
+
+/** Several servers refuse a message without text and calls, and it says nothing. */
+function isEmpty({
+  content,
+  tool_calls: calls,
+  function_call: call,
+  refusal,
+  audio,
+}: Readonly<Record<string, unknown>>): boolean {
+  if (calls || call || refusal || audio) return false;
+  if (Array.isArray(content))
+    return textOf(content).trim() === '' && content.every((part) => isObject(part) && part.type === 'text');
+  return typeof content !== 'string' || content.trim() === '';
+}
+
+function asWire(message: Message): WireMessage {
+  return message as unknown as WireMessage;
+}
+
+function withoutName(message: Message): WireMessage {
+  const { name, ...rest } = asWire(message);
+  return rest as WireMessage;
+}

@@ -1,0 +1,84 @@
+import { isObject, isText } from '../json/json.js';
+import { withoutRef } from './inline-refs.js';
+
+type Schema = Readonly<Record<string, unknown>>;
+
+/** Keywords that strict servers refuse, or that their grammars cannot express. None changes what is valid JSON for a tool. */
+const DROPPED: ReadonlySet<string> = new Set([
+  '$schema',
+  '$id',
+  '$anchor',
+  '$comment',
+  '$defs',
+  'definitions',
+  'default',
+  'examples',
+  'deprecated',
+  'readOnly',
+  'writeOnly',
+  'format',
+  'pattern',
+  'patternProperties',
+  'propertyNames',
+  'unevaluatedProperties',
+  'contentEncoding',
+  'contentMediaType',
+  'if',
+  'then',
+  'else',
+  'not',
+  'dependentRequired',
+  'dependentSchemas',
+]);
+
+/** Keywords whose value is a schema, a list of schemas, or schemas by name. */
+const SCHEMAS = ['items', 'additionalProperties'];
+const LISTS = ['anyOf', 'oneOf', 'allOf', 'prefixItems'];
+
+/**
+ * Translates a JSON Schema for servers that validate it strictly: without references, without
+ * annotations and keywords that they refuse, and with an object at the top level. The tool itself
+ * still validates its arguments with the schema as it is.
+ */
+export function strictSchema(root: Schema): Schema {
+  return flatten(translate(root, root, 0));
+}
+
+function translate(original: Schema, root: Schema, depth: number): Schema {
+  const schema = withoutRef(original, root, depth);
+  const result: Record<string, unknown> = {};
+  for (const [key, value] of Object.entries(schema)) if (!DROPPED.has(key)) result[key] = value;
+  for (const key of SCHEMAS) if (isObject(result[key])) result[key] = translate(result[key], root, depth + 1);
+  for (const key of LISTS) {
+    const list = result[key];
+    if (Array.isArray(list)) result[key] = list.map((one) => (isObject(one) ? translate(one, root, depth + 1) : one));
+  }
+  if (isObject(result.properties)) {
+    const properties = Object.entries(result.properties);
+    result.properties = Object.fromEntries(
+      properties.map(([name, value]) => [name, isObject(value) ? translate(value, root, depth + 1) : {}]),
+    );
+  }
+  // Moonshot wants the type in the branches, and not beside them.
+  if (Array.isArray(result.anyOf) && isText(result.type)) {
+    const { type, anyOf, ...rest } = result;
+    return {
+      ...rest,
+      anyOf: anyOf.map((branch) => (isObject(branch) && branch.type === undefined ? { type, ...branch } : branch)),
+    };
+  }
+  return result;
+}
+
+/** Replaces a combination at the top level by one object with the properties of all branches. */
+function flatten(schema: Schema): Schema {
+  const { anyOf, oneOf, allOf, ...rest } = schema;
+  const branches = [anyOf, oneOf, allOf].flatMap((list) => (Array.isArray(list) ? list.filter(isObject) : []));
+  if (branches.length === 0) return rest;
+  const all = [rest, ...branches];
+  const properties = Object.assign({}, ...all.map((one) => (isObject(one.properties) ? one.properties : {})));
+  // What only some branches require is left to the tool, which validates its arguments.
+  const always = [rest, ...(Array.isArray(allOf) ? allOf.filter(isObject) : [])];
+  const required = always.flatMap((one) => (Array.isArray(one.required) ? one.required : []));
+  return { ...rest, type: 'object', properties, ...(required.length > 0 ? { required: [...new Set(required)] } : {}) };
+}

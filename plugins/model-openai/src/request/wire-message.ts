@@ -1,0 +1,2 @@
+/** A message as it is sent. */
+export type WireMessage = Readonly<Record<string, unknown>> & { readonly role: string };
