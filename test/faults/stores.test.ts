@@ -106,3 +106,31 @@ t.test('one damaged row costs one session, and the other interrupted inputs are 
   t.equal(answerOf(await app.chat(saying('hello', { session_id: 'deep' }))), 'ok', 'the session itself is not damaged');
   t.equal((await app.chat(saying('hello', { session_id: 'bad' }))).status, 502);
 });
+
+t.test('S-37 conversations beyond the cache limit leave memory, the largest idle one first', async (t) => {
+  const limit = 'limits: { sessionCache: 64kb }\n';
+  const app = await TestServer.start(
+    t,
+    `${TRANSPORTS}sessions: { use: sqlite, path: ${JSON.stringify(join(t.testdir(), 's.db'))} }\n${limit}${ASSISTANT}`,
+  );
+  const loads: string[] = [];
+  const { load } = SqliteStore.prototype;
+  SqliteStore.prototype.load = function (id) {
+    loads.push(id.key);
+    return load.call(this, id);
+  };
+  t.teardown(() => {
+    SqliteStore.prototype.load = load;
+  });
+  const say = async (key: string, length: number) => {
+    app.models.enqueue({ text: 'ok' });
+    t.equal((await app.chat(saying('x'.repeat(length), { session_id: key }))).status, 200);
+  };
+  await say('large', 40_000);
+  await say('small', 10_000);
+  await say('medium', 30_000); // 80 kB: the largest leaves
+  loads.length = 0;
+  for (const key of ['small', 'medium', 'large']) await say(key, 10);
+  t.same(loads, ['large'], 'the others were still in memory');
+  t.same(app.asked.messages.map(({ content }) => String(content).length).slice(1), [40_000, 2, 10], 'nothing is lost');
+});

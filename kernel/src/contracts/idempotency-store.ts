@@ -18,8 +18,9 @@ export interface IdempotencyRecord {
 }
 
 /**
- * Answers to requests with an idempotency key. A record is kept for 24 hours after it was put. A store keeps at most 100,000 records
- * and drops the oldest first. A record passed to a session's `commit` is stored together with the turn, or not at all (`TurnCommit`).
+ * Answers to requests with an idempotency key. A record is kept for 24 hours after it was put. A store keeps at most 100,000 records;
+ * beyond that it drops the oldest of the project with the most (S-42). A record passed to a session's `commit` is stored together with the
+ * turn, or not at all (`TurnCommit`).
  */
 export interface IdempotencyStore {
   get(key: IdempotencyKey): Promise<IdempotencyRecord | undefined>;

@@ -159,6 +159,13 @@ export const configSchema = {
           description: 'Turns that wait for an earlier turn of their session. Beyond the limit, callers get 409.',
           default: 8,
         },
+        sessionCache: {
+          type: 'string',
+          format: 'size',
+          description:
+            'Conversations kept in memory between turns, measured as JSON. Beyond the limit, the largest idle ones are dropped and loaded again when used. Default: an eighth of the heap limit.',
+          examples: ['256mb'],
+        },
       },
       additionalProperties: false,
       description: 'Limits of the whole process.',

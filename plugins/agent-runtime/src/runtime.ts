@@ -1,3 +1,4 @@
+import { getHeapStatistics } from 'node:v8';
 import type {
   AgentRuntime,
   ClaimResult,
@@ -28,6 +29,7 @@ import {
   failed,
   failureOf,
   isTerminal,
+  parseSize,
   sealed,
   TurnError,
   withoutExtras,
@@ -103,7 +105,7 @@ export class Runtime implements AgentRuntime {
     const { settings, log, clock, ids, models, tools, stores, interceptors } = deps;
     this.#deps = deps;
     this.#toolboxes = new Toolboxes(tools, log);
-    const { runningTurns, queuedTurns, queuedPerSession } = settings.limits;
+    const { runningTurns, queuedTurns, queuedPerSession, sessionCache } = settings.limits;
     const storeCall = storeCalls(clock);
     this.#turnDeps = {
       storeCall,
@@ -116,7 +118,12 @@ export class Runtime implements AgentRuntime {
       tools: new ToolBatches(clock),
       limiter: new ConcurrencyLimiter({ permits: runningTurns, queue: queuedTurns, rejection: overloaded }),
     };
-    this.#sessions = new SessionSupervisor(queuedPerSession, clock, log);
+    this.#sessions = new SessionSupervisor(
+      queuedPerSession,
+      sessionCache === undefined ? getHeapStatistics().heap_size_limit / 8 : parseSize(sessionCache),
+      clock,
+      log,
+    );
     this.#idempotency = new IdempotencyClaims(stores, storeCall, log);
     this.conversations = new SessionConversations({
       stores,

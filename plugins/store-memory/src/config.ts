@@ -12,13 +12,14 @@ export const configSchema = {
     maxSessions: {
       type: 'integer',
       minimum: 1,
-      description: 'Maximum number of sessions. Beyond it, the session whose last turn is the oldest is evicted.',
+      description: 'Maximum number of sessions. Beyond it, the project with the most sessions loses its least recently used one.',
       default: 1000,
     },
     maxBytes: {
       type: 'string',
       format: 'size',
-      description: 'Maximum size of everything stored, measured as JSON. Beyond it, the oldest is evicted.',
+      description:
+        'Maximum size of everything stored, measured as JSON. Beyond it, the project that stores the most loses its oldest entries.',
       default: '64mb',
     },
   },

@@ -6,6 +6,8 @@ const LONGEST_DELAY = 24 * 60 * 60_000;
 export interface Entry<V> {
   readonly value: V;
   readonly bytes: number;
+  /** The project it belongs to. */
+  readonly owner: string;
   /** Time of the last `set`, on the clock's monotonic scale. */
   readonly usedAt: number;
 }
@@ -17,6 +19,8 @@ export interface Entry<V> {
 export class ExpiringMap<V> {
   /** In the order of use: `set` moves an entry to the end. */
   readonly #entries = new Map<string, Entry<V>>();
+  /** The keys of each owner, in the same order, and their total size. */
+  readonly #owners = new Map<string, { readonly keys: Set<string>; bytes: number }>();
   readonly #ttl: number;
   readonly #clock: Clock;
   readonly #onExpired: (entry: Entry<V>) => void;
@@ -47,11 +51,20 @@ export class ExpiringMap<V> {
     return this.#entries.get(key);
   }
 
+  /** The owners with the number and total size of their entries. */
+  *owners(): Iterable<readonly [owner: string, size: number, bytes: number]> {
+    for (const [owner, { keys, bytes }] of this.#owners) yield [owner, keys.size, bytes];
+  }
+
   /** Adds or replaces an entry. Counts as use. */
-  set(key: string, value: V, bytes: number): void {
+  set(key: string, value: V, bytes: number, owner: string): void {
     this.#remove(key);
-    this.#entries.set(key, { value, bytes, usedAt: this.#clock.monotonic() });
+    this.#entries.set(key, { value, bytes, owner, usedAt: this.#clock.monotonic() });
     this.#bytes += bytes;
+    const owned = this.#owners.get(owner) ?? { keys: new Set(), bytes: 0 };
+    this.#owners.set(owner, owned);
+    owned.keys.add(key);
+    owned.bytes += bytes;
     this.#schedule();
   }
 
@@ -61,6 +74,8 @@ export class ExpiringMap<V> {
     if (!entry) return;
     this.#entries.set(key, { ...entry, bytes });
     this.#bytes += bytes - entry.bytes;
+    const owned = this.#owners.get(entry.owner);
+    if (owned) owned.bytes += bytes - entry.bytes;
   }
 
   delete(key: string): Entry<V> | undefined {
@@ -84,15 +99,15 @@ export class ExpiringMap<V> {
     else this.#pins.delete(key);
   }
 
-  /** Returns the least recently used entry that is not pinned. */
-  oldest(): Entry<V> | undefined {
-    const key = this.#oldestKey();
+  /** Returns the owner's least recently used entry that is not pinned. */
+  oldest(owner: string): Entry<V> | undefined {
+    const key = this.#oldestKey(owner);
     return key === undefined ? undefined : this.#entries.get(key);
   }
 
-  /** Removes the least recently used entry that is not pinned. */
-  shift(): Entry<V> | undefined {
-    const key = this.#oldestKey();
+  /** Removes the owner's least recently used entry that is not pinned. */
+  shift(owner: string): Entry<V> | undefined {
+    const key = this.#oldestKey(owner);
     return key === undefined ? undefined : this.#remove(key);
   }
 
@@ -101,12 +116,13 @@ export class ExpiringMap<V> {
     this.#timer?.cancel();
     this.#timer = undefined;
     this.#entries.clear();
+    this.#owners.clear();
     this.#pins.clear();
     this.#bytes = 0;
   }
 
-  #oldestKey(): string | undefined {
-    for (const key of this.#entries.keys()) if (!this.#pins.has(key)) return key;
+  #oldestKey(owner: string): string | undefined {
+    for (const key of this.#owners.get(owner)?.keys ?? []) if (!this.#pins.has(key)) return key;
     return undefined;
   }
 
@@ -115,6 +131,12 @@ export class ExpiringMap<V> {
     if (entry === undefined) return undefined;
     this.#entries.delete(key);
     this.#bytes -= entry.bytes;
+    const owned = this.#owners.get(entry.owner);
+    if (owned) {
+      owned.keys.delete(key);
+      owned.bytes -= entry.bytes;
+      if (owned.keys.size === 0) this.#owners.delete(entry.owner);
+    }
     return entry;
   }
 
@@ -123,7 +145,7 @@ export class ExpiringMap<V> {
     for (const [key, entry] of this.#entries) {
       if (entry.usedAt > latest) return;
       this.#remove(key);
-      if (this.#pins.has(key)) this.set(key, entry.value, entry.bytes);
+      if (this.#pins.has(key)) this.set(key, entry.value, entry.bytes, entry.owner);
       else this.#onExpired(entry);
     }
   }

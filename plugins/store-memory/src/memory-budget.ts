@@ -39,23 +39,54 @@ export class MemoryBudget {
     );
   }
 
-  /** Evicts the least recently used entries until the limits hold. Sessions with a running turn stay, even beyond the limits. */
+  /**
+   * Evicts until the limits hold. The project that holds the most loses its least recently used entry, so that no project can push out
+   * another's (S-42). Sessions with a running turn stay, even beyond the limits.
+   */
   evict(): void {
     const { maxSessions, maxBytes } = this.#limits;
     const { sessions, pendingCalls, records, tombstones } = this.#contents;
-    while (sessions.size > maxSessions && sessions.oldest()) this.#evictSession('maxSessions');
-    while (pendingCalls.size > maxSessions) this.#evictPendingCall('maxSessions');
-    while (records.size > MAX_RECORDS) this.#evictRecord('100,000 keys');
+    this.#shrink(sessions, maxSessions, (project) => this.#evictSession(project, 'maxSessions'));
+    this.#shrink(pendingCalls, maxSessions, (project) => this.#evictPendingCall(project, 'maxSessions'));
+    this.#shrink(records, MAX_RECORDS, (project) => this.#evictRecord(project, '100,000 keys'));
     while (sessions.bytes + pendingCalls.bytes + records.bytes > maxBytes) {
-      const session = sessions.oldest()?.usedAt ?? Number.POSITIVE_INFINITY;
-      const call = pendingCalls.oldest()?.usedAt ?? Number.POSITIVE_INFINITY;
-      const record = records.oldest()?.usedAt ?? Number.POSITIVE_INFINITY;
-      if (Math.min(session, call, record) === Number.POSITIVE_INFINITY) break;
-      if (record <= Math.min(session, call)) this.#evictRecord('maxBytes');
-      else if (session < call) this.#evictSession('maxBytes');
-      else this.#evictPendingCall('maxBytes');
+      const project = this.#largestProject();
+      if (project === undefined) break;
+      this.#evictOldest(project);
     }
-    while (tombstones.size > maxSessions) tombstones.shift();
+    this.#shrink(tombstones, maxSessions, (project) => tombstones.shift(project));
+  }
+
+  /** Evicts entries of the project with the most until there are at most `max`. */
+  #shrink<V>(map: ExpiringMap<V>, max: number, evict: (project: string) => void): void {
+    while (map.size > max) {
+      const [project] = largest([...map.owners()].filter(([owner]) => map.oldest(owner)).map(([owner, size]) => [owner, size]));
+      if (project === undefined) return;
+      evict(project);
+    }
+  }
+
+  /** The project with the most bytes among those that have something to evict. */
+  #largestProject(): string | undefined {
+    const { sessions, pendingCalls, records } = this.#contents;
+    const bytes = new Map<string, number>();
+    for (const map of [sessions, pendingCalls, records]) {
+      for (const [owner, , owned] of map.owners()) bytes.set(owner, (bytes.get(owner) ?? 0) + owned);
+    }
+    const evictable = [...bytes].filter(([owner]) =>
+      [sessions, pendingCalls, records].some((map) => map.oldest(owner) !== undefined),
+    );
+    return largest(evictable)[0];
+  }
+
+  #evictOldest(project: string): void {
+    const { sessions, pendingCalls, records } = this.#contents;
+    const session = sessions.oldest(project)?.usedAt ?? Number.POSITIVE_INFINITY;
+    const call = pendingCalls.oldest(project)?.usedAt ?? Number.POSITIVE_INFINITY;
+    const record = records.oldest(project)?.usedAt ?? Number.POSITIVE_INFINITY;
+    if (record <= Math.min(session, call)) this.#evictRecord(project, 'maxBytes');
+    else if (session < call) this.#evictSession(project, 'maxBytes');
+    else this.#evictPendingCall(project, 'maxBytes');
   }
 
   /**
@@ -64,7 +95,7 @@ export class MemoryBudget {
    */
   loseSession({ value: session, bytes }: Entry<MemorySession>, limit: 'ttl' | 'maxSessions' | 'maxBytes'): void {
     const { id, turnCount } = session;
-    this.#contents.tombstones.set(session.conversation, session.version + 1, 0);
+    this.#contents.tombstones.set(session.conversation, session.version + 1, 0, id.project);
     const session_hash = createHash('sha256').update(id.key).digest('hex').slice(0, 12);
     const fields = { project: id.project, agent: id.agent, session_hash, turns: turnCount, bytes, limit };
     const message = 'evicted a session: its messages are lost, because they were only in memory';
@@ -72,13 +103,13 @@ export class MemoryBudget {
     else this.#log.warn(fields, message);
   }
 
-  #evictSession(limit: 'maxSessions' | 'maxBytes'): void {
-    const entry = this.#contents.sessions.shift();
+  #evictSession(project: string, limit: 'maxSessions' | 'maxBytes'): void {
+    const entry = this.#contents.sessions.shift(project);
     if (entry) this.loseSession(entry, limit);
   }
 
-  #evictPendingCall(limit: 'maxSessions' | 'maxBytes'): void {
-    const entry = this.#contents.pendingCalls.shift();
+  #evictPendingCall(project: string, limit: 'maxSessions' | 'maxBytes'): void {
+    const entry = this.#contents.pendingCalls.shift(project);
     if (entry)
       this.#log.warn(
         { bytes: entry.bytes, limit },
@@ -86,9 +117,17 @@ export class MemoryBudget {
       );
   }
 
-  #evictRecord(limit: '100,000 keys' | 'maxBytes'): void {
-    const entry = this.#contents.records.shift();
+  #evictRecord(project: string, limit: '100,000 keys' | 'maxBytes'): void {
+    const entry = this.#contents.records.shift(project);
     if (entry)
       this.#log.warn({ bytes: entry.bytes, limit }, 'evicted an idempotency record: a retry of its request will run again');
   }
+}
+
+/** The pair with the largest number; empty if there is none. */
+function largest(pairs: readonly (readonly [project: string, amount: number])[]): readonly [string, number] | readonly [] {
+  return pairs.reduce<readonly [string, number] | readonly []>(
+    (found, pair) => (found[1] !== undefined && found[1] >= pair[1] ? found : pair),
+    [],
+  );
 }

@@ -25,7 +25,7 @@ export class MemoryIdempotency implements IdempotencyStore {
   }
 
   add(record: IdempotencyRecord): void {
-    this.records.set(mapKey(record.key), frozenCopy(record), recordBytes(record));
+    this.records.set(mapKey(record.key), frozenCopy(record), recordBytes(record), record.key.project);
   }
 }
 

@@ -197,7 +197,7 @@ export class MemoryStore implements SessionStore {
     const session = this.#find(id);
     if (!session) return false;
     this.#sessions.delete(session.conversation);
-    this.#tombstones.set(session.conversation, session.version + 1, 0);
+    this.#tombstones.set(session.conversation, session.version + 1, 0, session.id.project);
     this.#budget.evict();
     return true;
   }
@@ -247,7 +247,7 @@ export class MemoryStore implements SessionStore {
 
   /** Makes a session the most recently used one. */
   #touch(session: MemorySession): void {
-    this.#sessions.set(session.conversation, session, session.bytes);
+    this.#sessions.set(session.conversation, session, session.bytes, session.id.project);
   }
 
   /** Only turns count as use of a session; other changes do not. */
@@ -267,7 +267,7 @@ export class MemoryStore implements SessionStore {
     const copy = copyMessages(messages);
     this.#budget.assertFits(copy.bytes, 'a turn with pending tool calls');
     const share = Math.ceil(copy.bytes / keys.length); // all keys share one copy
-    for (const key of keys) this.#pendingCalls.set(pendingCallKey(owner, key), copy.value, share);
+    for (const key of keys) this.#pendingCalls.set(pendingCallKey(owner, key), copy.value, share, owner.project);
     this.#budget.evict();
   }
 

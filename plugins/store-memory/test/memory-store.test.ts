@@ -137,6 +137,24 @@ t.test('refuses a commit to a session that was evicted after it was loaded', asy
   await t.rejects(store.commit(session('a'), { expected: version, messages: turn(100) }), VersionConflict);
 });
 
+t.test('S-42 evicts from the project that stores the most, so that no project pushes out another', async (t) => {
+  const { store, clock, logs } = open({ maxSessions: 4, maxBytes: '1kb' });
+  const small: SessionId = { ...session('small'), project: 'small' };
+  const key = { project: 'small', route: '/', key: 'once' };
+  const idempotency: IdempotencyRecord = { key, fingerprint: 'f1', result: { text: 'answer' } };
+  await store.commit(small, { expected: 0, messages: turn(100), idempotency });
+  clock.advance(1);
+  for (let n = 0; n < 20; n++) {
+    await store.commit(session(`s${n}`), { expected: 0, messages: turn(50) });
+    await store.idempotency.put(record(`r${n}`, 200));
+    await store.pendingToolCalls.save(OWNER, [`call_${n}`], turn(100));
+  }
+  t.equal((await store.info(small))?.turns, 1, 'the oldest session of all');
+  t.same(await store.idempotency.get(key), idempotency, 'a retry does not run again');
+  t.ok(logs.length > 20);
+  t.notOk(logs.some(({ project }) => project === 'small'));
+});
+
 t.test('neither evicts nor expires a session whose turn runs', async (t) => {
   const { store, clock, logs } = open({ ttl: '2h', maxSessions: 1 });
   await store.commit(session('a'), { expected: 0, messages: turn(100) });

@@ -2,20 +2,22 @@ import type { IdempotencyRecord } from '@plugboard/kernel';
 import t from 'tap';
 import { DAY, HOUR, openStore } from './open-store.js';
 
-function record(key: string, text = 'answer'): IdempotencyRecord {
-  return { key: { project: 'acme', route: '/v1/chat/completions', key }, fingerprint: 'f1', result: { text } };
+function record(key: string, text = 'answer', project = 'acme'): IdempotencyRecord {
+  return { key: { project, route: '/v1/chat/completions', key }, fingerprint: 'f1', result: { text } };
 }
 
-t.test('keeps 100,000 idempotency records and deletes the oldest beyond that', async (t) => {
+t.test('S-42 keeps 100,000 idempotency records and deletes the oldest of the project with the most beyond that', async (t) => {
   const { store, database, close } = openStore(t.testdir());
   t.teardown(close);
-  await Promise.all(Array.from({ length: 100_000 }, (_, n) => store.idempotency.put(record(`${n}`))));
-  await store.idempotency.put(record('99999', 'once more'));
+  await store.idempotency.put(record('small', 'answer', 'small'));
+  await Promise.all(Array.from({ length: 99_999 }, (_, n) => store.idempotency.put(record(`${n}`))));
+  await store.idempotency.put(record('99998', 'once more'));
   t.ok(await store.idempotency.get(record('0').key), 'a record that is replaced counts once');
   await store.idempotency.put(record('one more'));
   t.equal(await store.idempotency.get(record('0').key), undefined);
-  t.ok(await store.idempotency.get(record('1').key));
-  t.equal(database.prepare('SELECT count(*) AS n FROM idempotency').get()?.n, 100_000);
+  t.ok(await store.idempotency.get(record('1000').key));
+  t.ok(await store.idempotency.get(record('small', '', 'small').key), 'the oldest record of all, of another project');
+  t.equal(database.prepare('SELECT count(*) AS n FROM idempotency').get()?.n, 99_001);
 });
 
 t.test('deletes expired records in small steps', async (t) => {

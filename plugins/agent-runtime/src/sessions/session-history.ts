@@ -11,21 +11,35 @@ const SUMMARY_COOLDOWN = 4;
 export class SessionHistory {
   readonly id: SessionId;
   readonly store: SessionStore;
+  readonly #onResize: (bytes: number) => void;
   #known: StoredSession | undefined;
   /** No summary is requested before this version. */
   #summaryFrom = 0;
 
-  constructor(id: SessionId, store: SessionStore) {
+  /** @param onResize called with the change of `cachedBytes` whenever it changes. */
+  constructor(id: SessionId, store: SessionStore, onResize: (bytes: number) => void = () => {}) {
     this.id = id;
     this.store = store;
+    this.#onResize = onResize;
+  }
+
+  /** Size of the cached messages as JSON. */
+  get cachedBytes(): number {
+    return this.#known?.bytes ?? 0;
+  }
+
+  /** Drops the cache. The next turn loads the conversation again. */
+  release(): void {
+    this.#cache(undefined);
   }
 
   /** Returns the stored conversation: from memory if the store is still at the same version. */
   async current(): Promise<StoredSession> {
     if (this.#known && (await this.store.version(this.id)) === this.#known.version) return this.#known;
-    this.#known = undefined;
-    this.#known = await this.store.load(this.id);
-    return this.#known;
+    this.#cache(undefined);
+    const stored = await this.store.load(this.id);
+    this.#cache(stored);
+    return stored;
   }
 
   /** Whether a summary may be requested for the loaded conversation. */
@@ -43,7 +57,7 @@ export class SessionHistory {
    * @throws what the store throws.
    */
   async summarize(stored: StoredSession, summary: Summary): Promise<void> {
-    if (this.#known === stored) this.#known = { ...stored, summary };
+    if (this.#known === stored) this.#cache({ ...stored, summary });
     await this.store.putSummary(this.id, stored.version, summary);
   }
 
@@ -55,13 +69,19 @@ export class SessionHistory {
    *   unknown.
    */
   async commit({ version, messages, bytes, summary }: StoredSession, turn: Omit<TurnCommit, 'expected'>): Promise<void> {
-    this.#known = undefined;
+    this.#cache(undefined);
     await this.store.commit(this.id, { ...turn, expected: version });
-    this.#known = {
+    this.#cache({
       version: version + 1,
       messages: [...messages, ...turn.messages],
       bytes: turn.messages.reduce((sum, message) => sum + bytesOf(message), bytes),
       summary,
-    };
+    });
+  }
+
+  #cache(stored: StoredSession | undefined): void {
+    const before = this.cachedBytes;
+    this.#known = stored;
+    if (this.cachedBytes !== before) this.#onResize(this.cachedBytes - before);
   }
 }

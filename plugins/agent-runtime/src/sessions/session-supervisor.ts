@@ -21,6 +21,7 @@ export type SessionStatus = 'idle' | 'running' | 'quarantined';
 
 interface Active {
   readonly actor: SessionActor;
+  readonly history: SessionHistory;
   usedAt: number;
 }
 
@@ -30,6 +31,9 @@ interface Active {
  */
 export class SessionSupervisor {
   readonly #limit: number;
+  readonly #maxCachedBytes: number;
+  /** Size of all cached conversations as JSON. */
+  #cachedBytes = 0;
   readonly #clock: Clock;
   readonly #log: Logger;
   /** Least recently used first. */
@@ -38,9 +42,14 @@ export class SessionSupervisor {
   #allCrashes: number[] = [];
   #sweeping = false;
 
-  /** @param limit most turns that may wait in one session. */
-  constructor(limit: number, clock: Clock, log: Logger) {
+  /**
+   * @param limit most turns that may wait in one session.
+   * @param maxCachedBytes most bytes of conversations in memory, as JSON. Beyond it, the largest idle
+   *   ones leave memory (S-37).
+   */
+  constructor(limit: number, maxCachedBytes: number, clock: Clock, log: Logger) {
     this.#limit = limit;
+    this.#maxCachedBytes = maxCachedBytes;
     this.#clock = clock;
     this.#log = log;
   }
@@ -100,8 +109,9 @@ export class SessionSupervisor {
 
   #activate(name: string, id: SessionId, store: SessionStore): Active {
     this.#evict();
-    const actor = new SessionActor(new SessionHistory(id, store), this.#limit, this.#clock, () => this.#onCrash(name, id, store));
-    const active = { actor, usedAt: this.#clock.monotonic() };
+    const history = new SessionHistory(id, store, (bytes) => this.#onResize(bytes));
+    const actor = new SessionActor(history, this.#limit, this.#clock, () => this.#onCrash(name, id, store));
+    const active = { actor, history, usedAt: this.#clock.monotonic() };
     this.#active.set(name, active);
     if (!this.#sweeping) this.#sweepLater();
     return active;
@@ -115,7 +125,7 @@ export class SessionSupervisor {
     if (this.#allCrashes.length === MAX_TOTAL_CRASHES + 1)
       this.#log.error({ crashes: this.#allCrashes.length }, 'supervisor_overrun: sessions crash repeatedly');
     const crashed = this.#active.get(name)?.actor;
-    this.#active.delete(name);
+    this.#remove(name);
     const quarantined = this.#quarantine(name);
     if (quarantined) {
       this.#log.error({ project: id.project, agent: id.agent }, 'a session crashed repeatedly and is closed for a minute');
@@ -135,12 +145,31 @@ export class SessionSupervisor {
     return undefined;
   }
 
+  #remove(name: string): void {
+    const active = this.#active.get(name);
+    this.#active.delete(name);
+    active?.history.release();
+  }
+
+  #onResize(bytes: number): void {
+    this.#cachedBytes += bytes;
+    while (bytes > 0 && this.#cachedBytes > this.#maxCachedBytes) {
+      const idle = [...this.#active.values()].filter(({ actor, history }) => !actor.busy && history.cachedBytes > 0);
+      const largest = idle.reduce<Active | undefined>(
+        (found, one) => (found && found.history.cachedBytes >= one.history.cachedBytes ? found : one),
+        undefined,
+      );
+      if (!largest) return;
+      largest.history.release();
+    }
+  }
+
   /** Evicts the least recently used idle session if the limit is reached. */
   #evict(): void {
     if (this.#active.size < MAX_ACTORS) return;
     for (const [name, { actor }] of this.#active) {
       if (actor.busy) continue;
-      this.#active.delete(name);
+      this.#remove(name);
       return;
     }
   }
@@ -151,7 +180,7 @@ export class SessionSupervisor {
       const now = this.#clock.monotonic();
       for (const [name, { actor, usedAt }] of this.#active) {
         if (now - usedAt < HIBERNATE_AFTER) break;
-        if (!actor.busy) this.#active.delete(name);
+        if (!actor.busy) this.#remove(name);
       }
       for (const [name, crashes] of this.#crashes) if (recent(crashes, now).length === 0) this.#crashes.delete(name);
       this.#sweeping = false;
