@@ -104,15 +104,14 @@ export class PlaygroundApp extends HTMLElement {
     return html`
       <header class="top">
         ${iconButton('menu', 'Open the menu', () => this.toggleSidebar(true), 'only-narrow')}
-        <label class="agent">
-          <span class="off-screen">Agent</span>
-          <select id="agent" ?disabled=${none || app.isRunning} @change=${onChange}>
+        <div class="agent">
+          <select aria-label="Agent" ?disabled=${none || app.isRunning} @change=${onChange}>
             ${none ? html`<option>No agent</option>` : nothing}
             ${this.#options('Agents', ({ isAgent }) => isAgent)}
             ${this.#options('Raw models, without tools', ({ isAgent }) => !isAgent)}
           </select>
           ${icon('chevron')}
-        </label>
+        </div>
         <span class="spread"></span>
         ${this.#panelButton('code', 'Code')} ${this.#panelButton('events', 'Events')}
       </header>`;

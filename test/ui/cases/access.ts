@@ -1,0 +1,102 @@
+import type { Browser } from 'playwright-core';
+import type { Test } from 'tap';
+import { eventually } from '../../support/eventually.js';
+import { Playground } from '../support/playground.js';
+import { startPlayground } from '../support/server.js';
+
+const TOKEN = 'a-token-for-the-playground-tests';
+
+/** The one agent of a project, and a token for that project. */
+const BEARER = `  billing: { model: fast, project: acme, tools: [clock] }
+auth:
+  bearer:
+    tokens:
+      - { name: page, project: acme, token: ${TOKEN} }
+projects:
+  acme: {}
+`;
+
+export async function access(t: Test, browser: Browser): Promise<void> {
+  t.test('the page asks for a token, says when it is refused, and keeps it in its tab only', async (t) => {
+    const app = await startPlayground(t, { yaml: BEARER });
+    const page = await Playground.open(t, browser, app);
+    t.match(await page.page.locator('.server').innerText(), /Token needed/);
+    t.same(page.problems, [], 'no request is made without a token');
+    const field = page.page.getByLabel('Token', { exact: true });
+    await field.fill('wrong-token-that-nobody-has');
+    await field.press('Enter');
+    await page.page.getByText('The server refused this token').waitFor();
+    t.match(await page.page.locator('.server').innerText(), /Token refused/);
+    t.equal(await field.inputValue(), '');
+    t.match(page.problems.splice(0), [/401/], 'which the browser reports');
+    await field.fill(TOKEN);
+    await field.press('Enter');
+    await eventually(async () => /Token accepted/.test(await page.page.locator('.server').innerText()));
+    await page.page.getByRole('dialog').waitFor({ state: 'hidden' });
+
+    t.equal(await page.page.evaluate('sessionStorage["plugboard.token"]'), TOKEN);
+    t.equal(await page.page.evaluate('JSON.stringify(localStorage)'), '{}');
+    t.same(await page.context.cookies(), []);
+    t.notMatch(page.page.url(), TOKEN);
+    t.notMatch(await page.page.content(), TOKEN);
+
+    await page.page.reload();
+    await page.settled();
+    t.match(await page.page.locator('.server').innerText(), /Token accepted/, 'a reload keeps it');
+    await page.button(/^Access/).click();
+    await page.button('Forget token').click();
+    await eventually(async () => /Token needed/.test(await page.page.locator('.server').innerText()));
+    t.equal(await page.page.evaluate('sessionStorage["plugboard.token"] ?? ""'), '');
+    t.same(page.problems, []);
+  });
+
+  t.test('a token sees the agents of its project, and runs turns with live tool calls', async (t) => {
+    const app = await startPlayground(t, { yaml: BEARER });
+    const page = await Playground.open(t, browser, app);
+    await page.page.getByLabel('Token', { exact: true }).fill(TOKEN);
+    await page.page.keyboard.press('Enter');
+    await page.page.getByText('Talk to billing').waitFor();
+    t.same(await page.agent.locator('option').allTextContents(), ['billing']);
+    app.models.enqueue({ toolCalls: [{ name: 'clock', arguments: {} }] }, { text: 'Noon.' });
+    const turn = await page.ask('What time is it?');
+    t.equal(await page.answer(turn), 'Noon.');
+    t.match(await page.cards.first().innerText(), /clock/);
+    t.same(await page.sessionTitles(), ['What time is it?']);
+    t.same(page.problems, []);
+  });
+
+  t.test('an open server says so, and asks for nothing', async (t) => {
+    const app = await startPlayground(t);
+    const page = await Playground.open(t, browser, app);
+    t.match(await page.page.locator('.server').innerText(), /Server\s+Ready\s+Access\s+Open, no token needed\s+v\d/);
+    t.notOk(await page.page.getByRole('dialog').isVisible());
+    t.same(await page.agent.locator('option').allTextContents(), ['assistant', 'bare', 'fast']);
+    t.same(await page.page.evaluate('Array.from(document.querySelectorAll("optgroup"), ({ label }) => label)'), [
+      'Agents',
+      'Raw models, without tools',
+    ]);
+    t.same(page.problems, []);
+  });
+
+  t.test('a server that goes away is shown as unreachable, and a message is not lost silently', async (t) => {
+    const app = await startPlayground(t);
+    const page = await Playground.open(t, browser, app);
+    app.models.enqueue({ text: 'Hello' });
+    await page.ask('Hello');
+    await app.stop();
+    const turn = await page.ask('Are you there?');
+    t.equal(await turn.getAttribute('data-status'), 'failed');
+    t.match(await turn.locator('.asked').innerText(), 'Are you there?');
+    t.match(await turn.getByRole('alert').innerText(), /connection|reached/);
+  });
+
+  t.test('GET / leads a browser to the page', async (t) => {
+    const app = await startPlayground(t);
+    const page = await Playground.open(t, browser, app);
+    await page.page.goto(app.url);
+    await page.settled();
+    t.equal(page.page.url(), `${app.url}/playground`);
+    t.equal(await page.page.title(), 'Plugboard');
+    t.same(page.problems, []);
+  });
+}

@@ -1,0 +1,159 @@
+import { createRequire } from 'node:module';
+import type { Browser } from 'playwright-core';
+import type { Test } from 'tap';
+import { readTreasure } from '../../support/equipped.js';
+import { Playground } from '../support/playground.js';
+import { startPlayground } from '../support/server.js';
+
+const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
+
+interface Violation {
+  readonly id: string;
+  readonly impact: string;
+  readonly nodes: readonly { readonly html: string; readonly failureSummary: string }[];
+}
+
+/** What axe finds on the page as it is now. */
+async function findings({ page }: Playground): Promise<readonly string[]> {
+  const violations: readonly Violation[] = await page.evaluate('axe.run().then(({ violations }) => violations)');
+  return violations.flatMap(({ id, impact, nodes }) =>
+    nodes.map((node) => `${impact} ${id}: ${node.html}\n${node.failureSummary}`),
+  );
+}
+
+/** Opens the page with axe in it: from a file, before the page's policy applies. */
+async function openWithAxe(...parameters: Parameters<typeof Playground.open>): Promise<Playground> {
+  const playground = await Playground.open(...parameters);
+  await playground.context.addInitScript({ path: AXE });
+  await playground.page.reload();
+  await playground.settled();
+  return playground;
+}
+
+export async function accessibility(t: Test, browser: Browser): Promise<void> {
+  for (const [scheme, width, height] of [
+    ['light', 1280, 800],
+    ['dark', 1280, 800],
+    ['light', 360, 740],
+    ['dark', 768, 1024],
+  ] as const) {
+    t.test(`axe finds nothing in any state of the page: ${scheme}, ${width} pixels wide`, async (t) => {
+      const app = await startPlayground(t);
+      const page = await openWithAxe(t, browser, app, { scheme, width, height });
+      t.same(await findings(page), [], 'empty');
+      const gate = Promise.withResolvers<void>();
+      app.models.enqueue(
+        { reasoning: 'Hm.', toolCalls: [readTreasure] },
+        {
+          text: [
+            '# Title\n\nText with `code` and [a link](https://a.example).\n\n',
+            gate.promise,
+            '```js\nlet a;\n```\n\n| a |\n| - |\n| 1 |\n\n> quote',
+          ],
+        },
+      );
+      await page.say('Everything');
+      await page.page.getByText('Text with').waitFor();
+      t.same(await findings(page), [], 'while a turn runs');
+      gate.resolve();
+      const turn = await page.ended(0);
+      await page.cards.first().locator('summary').click();
+      t.same(await findings(page), [], 'with an answer and an open tool card');
+      app.models.enqueue({ status: 401 });
+      await page.ask('Fail');
+      t.same(await findings(page), [], 'with a failed turn');
+      await page.button(/^Session play-/).click();
+      t.same(await findings(page), [], 'with the popover of the session');
+      await page.page.keyboard.press('Escape');
+      await page.button('Events').click();
+      await page.page.locator('.event summary').first().click();
+      t.same(await findings(page), [], 'with the events');
+      await page.page.getByRole('tab', { name: 'Code' }).click();
+      t.same(await findings(page), [], 'with the code');
+      await page.button('Close the inspector').click();
+      if (width < 900) await page.button('Open the menu').click();
+      await page.button('Actions for Everything').click();
+      t.same(await findings(page), [], 'with the menu of a session');
+      await page.page.getByRole('menuitem', { name: 'Delete' }).click();
+      t.same(await findings(page), [], 'with a dialog');
+      t.ok(await turn.isVisible());
+      t.same(page.problems, []);
+    });
+  }
+
+  t.test('axe finds nothing where a token is needed', async (t) => {
+    const app = await startPlayground(t, { yaml: 'auth: { bearer: {} }\n' });
+    const page = await openWithAxe(t, browser, app);
+    t.same(await findings(page), []);
+    await page.page.keyboard.press('Escape');
+    t.same(await findings(page), []);
+    t.same(page.problems, []);
+  });
+
+  t.test('everything works with the keyboard alone', async (t) => {
+    const app = await startPlayground(t);
+    const page = await Playground.open(t, browser, app);
+    const { keyboard } = page.page;
+    const focused = () =>
+      page.page.evaluate<string>(
+        'document.activeElement.ariaLabel || document.activeElement.innerText || document.activeElement.id',
+      );
+    const tabTo = async (name: RegExp) => {
+      for (let step = 0; step < 40; step++) {
+        if (name.test(await focused())) return;
+        await keyboard.press('Tab');
+      }
+      t.fail(`the keyboard does not reach ${name}`);
+    };
+    t.equal(await focused(), 'Message', 'the message has the focus at first');
+    app.models.enqueue({ toolCalls: [readTreasure] }, { text: 'Under the oak.' });
+    await keyboard.type('Where is\n');
+    await page.ended(0);
+    app.models.enqueue({ text: 'Two lines.' });
+    await keyboard.type('One');
+    await keyboard.press('Shift+Enter');
+    await keyboard.type('two');
+    await keyboard.press('Enter');
+    await page.ended(1);
+    t.equal(await page.turns.nth(1).locator('.asked').innerText(), 'One\ntwo');
+
+    await tabTo(/^Skip/);
+    await keyboard.press('Enter');
+    t.equal(await focused(), 'Message');
+    await tabTo(/read_text_file/);
+    await keyboard.press('Enter');
+    t.ok(await page.page.locator('.tool-body').first().isVisible(), 'a tool card opens');
+    await tabTo(/^Actions for Where is/);
+    await keyboard.press('Enter');
+    t.match(await focused(), /Rename/, 'the menu takes the focus');
+    await keyboard.press('ArrowDown');
+    t.match(await focused(), /Fork/);
+    await keyboard.press('ArrowUp');
+    await keyboard.press('ArrowUp');
+    t.match(await focused(), /Delete/);
+    await keyboard.press('Escape');
+    t.match(await focused(), /^Actions for/, 'and gives it back');
+    await tabTo(/^Code$/);
+    await keyboard.press('Enter');
+    await tabTo(/^Code$/);
+    await page.page.getByRole('tab', { name: 'Code' }).focus();
+    await keyboard.press('ArrowLeft');
+    t.equal(await focused(), 'Events');
+    await page.agent.focus();
+    await keyboard.press('ArrowDown');
+    t.equal(await page.agent.inputValue(), 'bare', 'another agent starts a new chat');
+    await page.page.getByText('Talk to bare').waitFor();
+    t.same(page.problems, []);
+  });
+
+  t.test('screen readers are told what happens, a turn at a time', async (t) => {
+    const app = await startPlayground(t);
+    const page = await Playground.open(t, browser, app);
+    const announcer = page.page.locator('[aria-live=polite]');
+    app.models.enqueue({ text: [...'A long answer in many tokens.'] });
+    await page.ask('Speak');
+    await announcer.getByText('Answer: A long answer in many tokens.').waitFor({ state: 'attached' });
+    t.equal(await page.page.getByRole('log').getAttribute('aria-live'), 'off', 'tokens are not read out');
+    t.same(page.problems, []);
+  });
+}

@@ -1,0 +1,148 @@
+import type { Browser } from 'playwright-core';
+import type { Test } from 'tap';
+import { readTreasure } from '../../support/equipped.js';
+import { Playground } from '../support/playground.js';
+import { startPlayground } from '../support/server.js';
+
+const MARKDOWN = `# Result
+
+The time is **10:04**, see \`clock\`.
+
+- one
+- two
+
+\`\`\`js
+const answer = 42;
+\`\`\`
+
+| City | Time |
+| --- | --- |
+| Tokyo | 10:04 |
+`;
+
+export async function chat(t: Test, browser: Browser): Promise<void> {
+  t.test('a person picks an agent, watches its tools work and reads the answer', async (t) => {
+    const app = await startPlayground(t);
+    const page = await Playground.open(t, browser, app);
+    await page.agent.selectOption('assistant');
+    const gate = Promise.withResolvers<void>();
+    app.models.enqueue(
+      { toolCalls: [readTreasure, { id: 'call_2', name: 'files__read_text_file', arguments: { path: 'none.txt' } }] },
+      { text: ['It lies ', gate.promise, 'under the oak.'] },
+    );
+    await page.say('Where is the treasure?');
+    const card = page.cards.first();
+    await card.and(page.page.locator('[data-status=ok]')).waitFor();
+    t.match(await card.locator('summary').innerText(), /files\s*\/?\s*read_text_file\s+path: "treasure.txt"/);
+    t.match(await card.locator('.tool-state').innerText(), /\d+ ms|\d+\.\d s/, 'with its duration');
+    await page.cards.nth(1).and(page.page.locator('[data-status=failed]')).waitFor();
+    await page.page.getByText('It lies').waitFor();
+    t.ok(await page.button('Stop').isVisible(), 'while the answer streams');
+    gate.resolve();
+    const turn = await page.ended(0);
+    t.equal(await page.answer(turn), 'It lies under the oak.');
+    t.match(await turn.locator('.turn-facts').innerText(), /\d.*\n?.*tokens \(\d+ in, \d+ out\)\n?.*2 tool calls/s);
+
+    t.notOk(await card.locator('.tool-body').isVisible(), 'the result is folded');
+    await card.locator('summary').click();
+    t.match(
+      await card.locator('.tool-body').innerText(),
+      /Arguments\s+\{\s+"path": "treasure.txt"\s+\}\s+Result\s+The treasure lies under the oak\./,
+    );
+    await card.getByLabel('Copy result').click();
+    t.equal(await page.clipboard(), 'The treasure lies under the oak.');
+    await page.cards.nth(1).locator('summary').click();
+    t.match(await page.cards.nth(1).locator('.tool-body').innerText(), /(Error|Result)\s.*none\.txt/s);
+    t.same(page.problems, []);
+  });
+
+  t.test('Markdown is shown formatted, and code and answers can be copied', async (t) => {
+    const app = await startPlayground(t);
+    const page = await Playground.open(t, browser, app);
+    app.models.enqueue({ text: [...MARKDOWN].map((letter) => letter) });
+    const turn = await page.ask('Show me everything');
+    t.equal(await turn.locator('h1').innerText(), 'Result');
+    t.equal(await turn.locator('strong').innerText(), '10:04');
+    t.same(await turn.locator('li').allInnerTexts(), ['one', 'two']);
+    t.same(await turn.locator('td').allInnerTexts(), ['Tokyo', '10:04']);
+    await turn.getByRole('button', { name: 'Copy', exact: true }).click();
+    t.equal(await page.clipboard(), 'const answer = 42;\n');
+    await turn.getByLabel('Copy answer').click();
+    t.equal(await page.clipboard(), MARKDOWN.trim());
+    t.same(page.problems, []);
+  });
+
+  t.test('Esc stops a turn at the model, and the next message works at once', async (t) => {
+    const app = await startPlayground(t);
+    const page = await Playground.open(t, browser, app);
+    app.models.enqueue({ text: ['Once upon a time', new Promise(() => {})] });
+    await page.say('Tell me a story');
+    await page.page.getByText('Once upon a time').waitFor();
+    await page.message.press('Escape');
+    const turn = await page.ended(0);
+    t.match(await turn.innerText(), /Once upon a time\s+Stopped/);
+    t.equal(await (await app.models.received(1)).ended, 'aborted');
+    app.models.enqueue({ text: 'Fine.' });
+    t.equal(await page.answer(await page.ask('Never mind')), 'Fine.');
+    t.same(page.problems, []);
+  });
+
+  t.test('a stopped turn does not leak into the next one, however fast it follows', async (t) => {
+    const app = await startPlayground(t);
+    const page = await Playground.open(t, browser, app);
+    app.models.enqueue({ before: new Promise(() => {}), text: 'never' });
+    await page.say('First');
+    await page.button('Stop').click();
+    app.models.enqueue({ text: 'Second answer' });
+    t.equal(await page.answer(await page.ask('Second')), 'Second answer');
+    t.match(await page.turns.first().innerText(), /First\s+Stopped/);
+    t.same(page.problems, []);
+  });
+
+  t.test('a failed turn says why, and can be retried', async (t) => {
+    const app = await startPlayground(t);
+    const page = await Playground.open(t, browser, app);
+    app.models.respond({ status: 401 });
+    const failed = await page.ask('Hello');
+    t.equal(await failed.getAttribute('data-status'), 'failed');
+    t.ok((await failed.getByRole('alert').innerText()).length > 10);
+    app.models.respond({ text: 'Hello again' });
+    await failed.getByRole('button', { name: 'Retry' }).click();
+    await page.page.getByText('Hello again').waitFor();
+    t.equal(await page.turns.count(), 1, 'in place of the failed one');
+    t.same(page.problems, []);
+  });
+
+  t.test('reasoning is shown folded', async (t) => {
+    const app = await startPlayground(t);
+    const page = await Playground.open(t, browser, app);
+    app.models.enqueue({ reasoning: 'Let me think.', text: 'Done.' });
+    const turn = await page.ask('Think');
+    t.notOk(await turn.getByText('Let me think.').isVisible());
+    await turn.getByText('Reasoning').click();
+    t.ok(await turn.getByText('Let me think.').isVisible());
+    t.same(page.problems, []);
+  });
+
+  t.test('without the live surface, answers stream over chat completions', async (t) => {
+    const app = await startPlayground(t, { surfaces: '  playground: {}\n' });
+    const page = await Playground.open(t, browser, app);
+    t.match(await page.page.locator('.welcome').innerText(), /Tool calls do not show/);
+    t.match(await page.page.locator('.sidebar').innerText(), /No list of sessions/);
+    const gate = Promise.withResolvers<void>();
+    app.models.enqueue({ toolCalls: [readTreasure] }, { text: ['It lies ', gate.promise, 'under the oak.'] });
+    await page.say('Where is the treasure?');
+    await page.page.getByText('It lies').waitFor();
+    gate.resolve();
+    const turn = await page.ended(0);
+    t.equal(await page.answer(turn), 'It lies under the oak.');
+    t.match(await turn.locator('.turn-facts').innerText(), /tokens/);
+    app.models.enqueue({ text: ['Wait', new Promise(() => {})] });
+    await page.say('And now?');
+    await page.page.getByText('Wait').waitFor();
+    await page.button('Stop').click();
+    t.match(await (await page.ended(1)).innerText(), /Stopped/);
+    t.match(JSON.stringify(app.asked.messages), /under the oak/, 'in one session');
+    t.same(page.problems, []);
+  });
+}

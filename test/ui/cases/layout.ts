@@ -1,0 +1,61 @@
+import type { Browser } from 'playwright-core';
+import type { Test } from 'tap';
+import { readTreasure } from '../../support/equipped.js';
+import { Playground } from '../support/playground.js';
+import { startPlayground } from '../support/server.js';
+
+const WIDE = `A${'very'.repeat(60)}long word.\n\n\`\`\`\n${'x'.repeat(300)}\n\`\`\`\n\n| ${'column | '.repeat(12)}\n| ${'--- | '.repeat(12)}\n| ${'value | '.repeat(12)}`;
+
+export async function layout(t: Test, browser: Browser): Promise<void> {
+  t.test('nothing is wider than a screen of 360 pixels, and everything can be reached', async (t) => {
+    const app = await startPlayground(t);
+    const page = await Playground.open(t, browser, app, { width: 360, height: 740 });
+    const overflow = () => page.page.evaluate('document.documentElement.scrollWidth - innerWidth');
+    app.models.enqueue({ toolCalls: [readTreasure] }, { text: WIDE });
+    await page.ask(`Where ${'is'.repeat(80)}?`);
+    await page.cards.first().locator('summary').click();
+    t.equal(await overflow(), 0);
+    t.equal(await page.page.evaluate('transcript.scrollWidth - transcript.clientWidth'), 0);
+    await page.button('Open the menu').click();
+    t.ok(await page.button('New chat').isVisible());
+    t.equal(await overflow(), 0);
+    await page.page.mouse.click(350, 400);
+    await page.button('New chat').waitFor({ state: 'hidden' });
+    await page.button('Events').click();
+    t.ok(await page.button('Close the inspector').isVisible());
+    t.equal(await overflow(), 0);
+    await page.button('Close the inspector').click();
+    t.ok(await page.button('Send').isVisible());
+    t.same(page.problems, []);
+  });
+
+  t.test('the transcript follows the answer until the reader scrolls up', async (t) => {
+    const app = await startPlayground(t);
+    const page = await Playground.open(t, browser, app);
+    const gate = Promise.withResolvers<void>();
+    const lines = Array.from({ length: 80 }, (_, at) => `line ${at}\n\n`);
+    app.models.enqueue({ text: [...lines, gate.promise, ...lines, 'the end'] });
+    await page.say('Go on');
+    await page.page.getByText('line 79').waitFor();
+    t.ok(await page.page.getByText('line 79').isVisible());
+    await page.page.evaluate('transcript.scrollTo(0, 0)');
+    await page.button('Newest').waitFor();
+    gate.resolve();
+    await page.ended(0);
+    t.equal(await page.page.evaluate('transcript.scrollTop'), 0, 'it stays where the reader is');
+    await page.button('Newest').click();
+    await page.button('Newest').waitFor({ state: 'detached' });
+    t.same(page.problems, []);
+  });
+
+  t.test('light and dark follow the system', async (t) => {
+    const app = await startPlayground(t);
+    const colours = [];
+    for (const scheme of ['light', 'dark'] as const) {
+      const page = await Playground.open(t, browser, app, { scheme });
+      colours.push(await page.page.evaluate('getComputedStyle(document.body).backgroundColor'));
+      t.same(page.problems, []);
+    }
+    t.same(colours, ['rgb(255, 255, 255)', 'rgb(21, 23, 28)']);
+  });
+}

@@ -1,0 +1,134 @@
+import type { Browser } from 'playwright-core';
+import type { Test } from 'tap';
+import { readTreasure } from '../../support/equipped.js';
+import { eventually } from '../../support/eventually.js';
+import { Playground } from '../support/playground.js';
+import { startPlayground } from '../support/server.js';
+
+export async function sessions(t: Test, browser: Browser): Promise<void> {
+  t.test('a reload shows the session again, and the conversation continues', async (t) => {
+    const app = await startPlayground(t);
+    const page = await Playground.open(t, browser, app);
+    app.models.enqueue({ toolCalls: [readTreasure] }, { text: 'Under the oak.' });
+    await page.ask('Where is the treasure?');
+    t.same(await page.sessionTitles(), ['Where is the treasure?']);
+    await page.page.reload();
+    await page.settled();
+    t.equal(await page.turns.count(), 1);
+    t.equal(await page.answer(page.turns.first()), 'Under the oak.');
+    t.match(await page.cards.first().innerText(), /read_text_file/);
+    app.models.enqueue({ text: 'Dig.' });
+    await page.ask('What now?');
+    t.match(JSON.stringify(app.asked.messages), /Where is the treasure\?.*Under the oak\..*What now\?/);
+    t.same(page.problems, []);
+  });
+
+  t.test('a turn that runs during a reload is followed to its end', async (t) => {
+    const app = await startPlayground(t);
+    const page = await Playground.open(t, browser, app);
+    const gate = Promise.withResolvers<void>();
+    app.models.enqueue({ text: ['Slowly ', gate.promise, 'but surely.'] });
+    await page.say('How do you work?');
+    await page.page.getByText('Slowly').waitFor();
+    await page.page.reload();
+    await page.page.getByText('Slowly').waitFor();
+    t.match(await page.turns.first().locator('.asked').innerText(), 'How do you work?');
+    gate.resolve();
+    const turn = await page.ended(0);
+    t.equal(await page.answer(turn), 'Slowly but surely.');
+    t.equal(await page.turns.count(), 1);
+    t.same(page.problems, []);
+  });
+
+  t.test('sessions are listed, opened, renamed, forked and deleted', async (t) => {
+    const app = await startPlayground(t);
+    const page = await Playground.open(t, browser, app);
+    app.models.respond(({ body }) => ({ text: `Answer ${body.messages.filter(({ role }) => role === 'user').length}` }));
+    await page.ask('First topic');
+    await page.button('New chat').click();
+    await page.ask('Second topic');
+    t.same(await page.sessionTitles(), ['Second topic', 'First topic']);
+
+    await page.sessionAction('First topic', 'Rename');
+    await page.page.getByLabel('Name', { exact: true }).fill('Renamed topic');
+    await page.page.getByLabel('Name', { exact: true }).press('Enter');
+    await page.page.getByText('Renamed topic').waitFor();
+
+    await page.page.getByTitle('Renamed topic').click();
+    await page.page.locator('.turn', { hasText: 'First topic' }).waitFor();
+    await page.sessionAction('Renamed topic', 'Fork');
+    await page.page.getByTitle('Renamed topic (copy)').waitFor();
+    await page.settled();
+    t.equal(await page.answer(await page.ask('More')), 'Answer 2', 'the copy has the history');
+    await page.page.getByTitle('Renamed topic', { exact: true }).click();
+    await eventually(async () => (await page.turns.count()) === 1);
+    t.pass('the original has not changed');
+
+    await page.sessionAction('Renamed topic', 'Delete');
+    await page.page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+    await eventually(async () => (await page.sessionTitles()).length === 2);
+    t.same((await page.sessionTitles()).sort(), ['Renamed topic (copy)', 'Second topic']);
+    t.ok(await page.page.locator('.welcome').isVisible(), 'an empty chat follows the deleted one');
+    t.same(page.problems, []);
+  });
+
+  t.test('a completed answer is retried in a copy, so that the first answer is kept', async (t) => {
+    const app = await startPlayground(t);
+    const page = await Playground.open(t, browser, app);
+    for (const text of ['One', 'Two', 'Three']) app.models.enqueue({ text });
+    await page.ask('Count');
+    await page.ask('Count on');
+    await page.button('Retry').click();
+    await page.page.getByText('Three').waitFor();
+    await page.ended(1);
+    t.same(await page.page.locator('.asked').allInnerTexts(), ['Count', 'Count on']);
+    t.same(
+      app.asked.messages.filter(({ role }) => role === 'user').map(({ content }) => content),
+      ['Count', 'Count on'],
+    );
+    t.equal((await page.sessionTitles()).length, 2);
+    t.same(page.problems, []);
+  });
+
+  t.test('a session can have a key of your own, and without one the server keeps nothing', async (t) => {
+    const app = await startPlayground(t);
+    const page = await Playground.open(t, browser, app);
+    app.models.respond({ text: 'Noted.' });
+    await page.button(/^Session play-/).click();
+    await page.page.getByLabel('Session key').fill('alice:42');
+    await page.button('Use').click();
+    await page.button('Session alice:42').waitFor();
+    await page.ask('I am Alice');
+    await app.chat({ model: 'assistant', session_id: 'alice:42', messages: [{ role: 'user', content: 'Who am I?' }] });
+    t.match(JSON.stringify(app.asked.messages), /I am Alice.*Who am I\?/, 'any client continues it');
+
+    await page.button('Session alice:42').click();
+    await page.page.getByRole('radio', { name: 'Stateless' }).check();
+    await page.page.keyboard.press('Escape');
+    await page.ask('One');
+    await page.ask('Two');
+    const said = app.asked.messages.filter(({ role }) => role !== 'system').map(({ content }) => content);
+    t.same(said, ['One', 'Noted.', 'Two'], 'the page sends the whole conversation');
+    t.equal((await page.sessionTitles()).length, 1, 'and the server lists the one session only');
+    t.same(page.problems, []);
+  });
+
+  t.test('a long session is read from its end', async (t) => {
+    const app = await startPlayground(t);
+    const items = Array.from({ length: 20 }, (_, at) => ({
+      type: 'message',
+      role: at % 2 ? 'assistant' : 'user',
+      content: `line ${at}`,
+    }));
+    const { body } = await app.request('POST', '/v1/conversations', {}, { agent: 'assistant', items });
+    const { id } = body as { id: string };
+    for (let round = 1; round < 7; round++) await app.request('POST', `/v1/conversations/${id}/items`, {}, { items });
+    const page = await Playground.open(t, browser, app, { address: `#${id}` });
+    const before = await page.turns.count();
+    await page.button('Show earlier turns').click();
+    await eventually(async () => (await page.turns.count()) > before);
+    t.equal(await page.turns.count(), 70);
+    t.equal(await page.button('Show earlier turns').count(), 0);
+    t.same(page.problems, []);
+  });
+}
