@@ -246,7 +246,7 @@ export class Live {
   }
 
   async #connect() {
-    const url = new URL('v1/live', BASE);
+    const url = new URL('v1/live?conversation=none', BASE);
     url.protocol = url.protocol.replace('http', 'ws');
     /** @type {WebSocket} */
     let socket;

@@ -293,7 +293,12 @@ export class Playground extends EventTarget {
     const session = this.session?.id ?? this.key;
     if (this.isLive) {
       const input = isStateless ? inputItemsOf([...before, turn]) : turn.input;
-      const create = { model, input, ...(isStateless ? { store: false } : { conversation: session }) };
+      const create = {
+        model,
+        reasoning: { summary: 'auto' },
+        input,
+        ...(isStateless ? { store: false } : { conversation: session }),
+      };
       return this.#watch(turn, (onEvent) => this.#live.run(create, onEvent));
     }
     const chat = new AbortController();

@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module';
 import { AuthProviders, definePlugin } from '@plugboard/kernel';
-import { HttpRoutes } from '@plugboard/transport-http';
+import { HttpRoutes, HttpUpgrades } from '@plugboard/transport-http';
 import { checkConfig, configSchema } from './config.js';
 import { Playground } from './playground.js';
 
@@ -13,11 +13,11 @@ export default definePlugin({
   configSchema,
   check: checkConfig,
   register(ctx) {
-    const routes = ctx.late(HttpRoutes);
+    const routes = [ctx.late(HttpRoutes), ctx.late(HttpUpgrades)];
     const playground = new Playground({
       config: ctx.config,
       version,
-      paths: () => routes.all().map(({ value }) => value.path),
+      paths: () => routes.flatMap((point) => point.all().map(({ value }) => value.path)),
       authProviders: ctx.extensions(AuthProviders),
     });
     for (const route of playground.routes) ctx.contribute(HttpRoutes, route, route.path);

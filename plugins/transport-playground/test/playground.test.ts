@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
 import { AuthProviders, Transports } from '@plugboard/kernel';
 import { pluginContract, testContext } from '@plugboard/kernel/testing';
-import http, { HttpRoutes } from '@plugboard/transport-http';
+import http, { HttpRoutes, HttpUpgrades } from '@plugboard/transport-http';
 import t, { type Test } from 'tap';
 import ts from 'typescript';
 import plugin from '../src/index.js';
@@ -25,6 +25,7 @@ async function serve(t: Test, { config, auth = false }: { config?: object; auth?
   for (const { name } of routes) server.provide(HttpRoutes, page.contributed(HttpRoutes, name), name);
   const live = page.contributed(HttpRoutes, '/playground');
   page.provide(HttpRoutes, { ...live, path: '/v1/conversations' }, 'conversations');
+  page.provide(HttpUpgrades, { path: '/v1/live', access: ['chat'], handle: () => {} }, 'websocket');
   await page.lifecycle.start?.(new AbortController().signal);
   await server.lifecycle.start?.(new AbortController().signal);
   t.teardown(() => server.lifecycle.stop?.(AbortSignal.abort()));
@@ -102,7 +103,7 @@ t.test('the settings say what the page needs before there is a token', async (t)
     version: /^\d+\.\d+\.\d+$/,
     docs: null,
     token: false,
-    routes: ['/v1/conversations'],
+    routes: ['/v1/live', '/v1/conversations'],
   });
   const config = { title: 'Support', docs: 'https://docs.example/agents', suggestions: ['Where is my order?'] };
   const closed = await serve(t, { config, auth: true });

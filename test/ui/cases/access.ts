@@ -2,12 +2,12 @@ import type { Browser } from 'playwright-core';
 import type { Test } from 'tap';
 import { eventually } from '../../support/eventually.js';
 import { Playground } from '../support/playground.js';
-import { startPlayground } from '../support/server.js';
+import { lookUp, startPlayground } from '../support/server.js';
 
 const TOKEN = 'a-token-for-the-playground-tests';
 
 /** The one agent of a project, and a token for that project. */
-const BEARER = `  billing: { model: fast, project: acme, tools: [clock] }
+const BEARER = `  billing: { model: fast, project: acme, tools: [desk] }
 auth:
   bearer:
     tokens:
@@ -57,10 +57,10 @@ export async function access(t: Test, browser: Browser): Promise<void> {
     await page.page.keyboard.press('Enter');
     await page.page.getByText('Talk to billing').waitFor();
     t.same(await page.agent.locator('option').allTextContents(), ['billing']);
-    app.models.enqueue({ toolCalls: [{ name: 'clock', arguments: {} }] }, { text: 'Noon.' });
+    app.models.enqueue({ toolCalls: [lookUp('time')] }, { text: 'Noon.' });
     const turn = await page.ask('What time is it?');
     t.equal(await page.answer(turn), 'Noon.');
-    t.match(await page.cards.first().innerText(), /clock/);
+    t.match(await page.cards.first().innerText(), /lookup/);
     t.same(await page.sessionTitles(), ['What time is it?']);
     t.same(page.problems, []);
   });

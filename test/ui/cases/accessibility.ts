@@ -1,9 +1,8 @@
 import { createRequire } from 'node:module';
 import type { Browser } from 'playwright-core';
 import type { Test } from 'tap';
-import { readTreasure } from '../../support/equipped.js';
 import { Playground } from '../support/playground.js';
-import { startPlayground } from '../support/server.js';
+import { lookUp, startPlayground } from '../support/server.js';
 
 const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
 
@@ -43,7 +42,7 @@ export async function accessibility(t: Test, browser: Browser): Promise<void> {
       t.same(await findings(page), [], 'empty');
       const gate = Promise.withResolvers<void>();
       app.models.enqueue(
-        { reasoning: 'Hm.', toolCalls: [readTreasure] },
+        { reasoning: 'Hm.', toolCalls: [lookUp('treasure')] },
         {
           text: [
             '# Title\n\nText with `code` and [a link](https://a.example).\n\n',
@@ -96,7 +95,7 @@ export async function accessibility(t: Test, browser: Browser): Promise<void> {
     const { keyboard } = page.page;
     const focused = () =>
       page.page.evaluate<string>(
-        'document.activeElement.ariaLabel || document.activeElement.innerText || document.activeElement.id',
+        'document.activeElement === document.body ? "" : document.activeElement.ariaLabel || document.activeElement.innerText',
       );
     const tabTo = async (name: RegExp) => {
       for (let step = 0; step < 40; step++) {
@@ -106,7 +105,7 @@ export async function accessibility(t: Test, browser: Browser): Promise<void> {
       t.fail(`the keyboard does not reach ${name}`);
     };
     t.equal(await focused(), 'Message', 'the message has the focus at first');
-    app.models.enqueue({ toolCalls: [readTreasure] }, { text: 'Under the oak.' });
+    app.models.enqueue({ toolCalls: [lookUp('treasure')] }, { text: 'Under the oak.' });
     await keyboard.type('Where is\n');
     await page.ended(0);
     app.models.enqueue({ text: 'Two lines.' });
@@ -120,7 +119,7 @@ export async function accessibility(t: Test, browser: Browser): Promise<void> {
     await tabTo(/^Skip/);
     await keyboard.press('Enter');
     t.equal(await focused(), 'Message');
-    await tabTo(/read_text_file/);
+    await tabTo(/^desk|lookup/);
     await keyboard.press('Enter');
     t.ok(await page.page.locator('.tool-body').first().isVisible(), 'a tool card opens');
     await tabTo(/^Actions for Where is/);

@@ -1,8 +1,7 @@
 import type { Browser } from 'playwright-core';
 import type { Test } from 'tap';
-import { readTreasure } from '../../support/equipped.js';
 import { Playground } from '../support/playground.js';
-import { startPlayground } from '../support/server.js';
+import { lookUp, startPlayground } from '../support/server.js';
 
 const MARKDOWN = `# Result
 
@@ -22,37 +21,46 @@ const answer = 42;
 
 export async function chat(t: Test, browser: Browser): Promise<void> {
   t.test('a person picks an agent, watches its tools work and reads the answer', async (t) => {
-    const app = await startPlayground(t);
+    const results = { treasure: Promise.withResolvers<string>(), nothing: Promise.withResolvers<string>() };
+    const app = await startPlayground(t, { lookup: (topic) => results[topic as keyof typeof results].promise });
     const page = await Playground.open(t, browser, app);
+    await page.agent.selectOption('bare');
     await page.agent.selectOption('assistant');
     const gate = Promise.withResolvers<void>();
     app.models.enqueue(
-      { toolCalls: [readTreasure, { id: 'call_2', name: 'files__read_text_file', arguments: { path: 'none.txt' } }] },
+      {
+        toolCalls: [
+          { id: 'call_1', ...lookUp('treasure') },
+          { id: 'call_2', ...lookUp('nothing') },
+        ],
+      },
       { text: ['It lies ', gate.promise, 'under the oak.'] },
     );
     await page.say('Where is the treasure?');
-    const card = page.cards.first();
-    await card.and(page.page.locator('[data-status=ok]')).waitFor();
-    t.match(await card.locator('summary').innerText(), /files\s*\/?\s*read_text_file\s+path: "treasure.txt"/);
-    t.match(await card.locator('.tool-state').innerText(), /\d+ ms|\d+\.\d s/, 'with its duration');
-    await page.cards.nth(1).and(page.page.locator('[data-status=failed]')).waitFor();
+    const [found, failed] = [page.cards.nth(0), page.cards.nth(1)];
+    await failed.getByText('running').waitFor();
+    t.match(await found.locator('summary').innerText(), /desk\s*\/?\s*lookup\s+topic: "treasure"\s+running/);
+    results.treasure.resolve('{"place":"under the oak"}');
+    await found.and(page.page.locator('[data-status=ok]')).waitFor();
+    t.match(await found.locator('.tool-state').innerText(), /\d+ ms|\d+\.\d s/, 'with its duration');
+    t.equal(await failed.getAttribute('data-status'), 'running', 'each call has a card of its own');
+    results.nothing.reject(new Error('There is no such topic'));
+    await failed.and(page.page.locator('[data-status=failed]')).waitFor();
     await page.page.getByText('It lies').waitFor();
     t.ok(await page.button('Stop').isVisible(), 'while the answer streams');
     gate.resolve();
     const turn = await page.ended(0);
     t.equal(await page.answer(turn), 'It lies under the oak.');
-    t.match(await turn.locator('.turn-facts').innerText(), /\d.*\n?.*tokens \(\d+ in, \d+ out\)\n?.*2 tool calls/s);
+    t.match(await turn.locator('.turn-facts').innerText(), /^\d.+tokens \(\d+ in, \d+ out\).+2 tool calls$/s);
 
-    t.notOk(await card.locator('.tool-body').isVisible(), 'the result is folded');
-    await card.locator('summary').click();
-    t.match(
-      await card.locator('.tool-body').innerText(),
-      /Arguments\s+\{\s+"path": "treasure.txt"\s+\}\s+Result\s+The treasure lies under the oak\./,
-    );
-    await card.getByLabel('Copy result').click();
-    t.equal(await page.clipboard(), 'The treasure lies under the oak.');
-    await page.cards.nth(1).locator('summary').click();
-    t.match(await page.cards.nth(1).locator('.tool-body').innerText(), /(Error|Result)\s.*none\.txt/s);
+    const body = found.locator('.tool-body');
+    t.notOk(await body.isVisible(), 'the result is folded');
+    await found.locator('summary').click();
+    t.match(await body.innerText(), /Arguments\s+\{\s+"topic": "treasure"\s+\}\s+Result\s+\{\s+"place": "under the oak"\s+\}/);
+    await found.getByLabel('Copy result').click();
+    t.same(JSON.parse(await page.clipboard()), { place: 'under the oak' });
+    await failed.locator('summary').click();
+    t.match(await failed.locator('.tool-body').innerText(), /There is no such topic/);
     t.same(page.problems, []);
   });
 
@@ -130,7 +138,7 @@ export async function chat(t: Test, browser: Browser): Promise<void> {
     t.match(await page.page.locator('.welcome').innerText(), /Tool calls do not show/);
     t.match(await page.page.locator('.sidebar').innerText(), /No list of sessions/);
     const gate = Promise.withResolvers<void>();
-    app.models.enqueue({ toolCalls: [readTreasure] }, { text: ['It lies ', gate.promise, 'under the oak.'] });
+    app.models.enqueue({ toolCalls: [lookUp('treasure')] }, { text: ['It lies ', gate.promise, 'under the oak.'] });
     await page.say('Where is the treasure?');
     await page.page.getByText('It lies').waitFor();
     gate.resolve();

@@ -4,7 +4,7 @@ import type { Browser } from 'playwright-core';
 import type { Test } from 'tap';
 import { Shell } from '../../support/shell.js';
 import { Playground } from '../support/playground.js';
-import { startPlayground } from '../support/server.js';
+import { lookUp, startPlayground } from '../support/server.js';
 
 const TOKEN = 'a-token-for-the-playground-tests';
 
@@ -60,7 +60,8 @@ export async function code(t: Test, browser: Browser): Promise<void> {
     t.notMatch(shown, 'First');
     t.notMatch(shown, 'PLUGBOARD_TOKEN', 'an open server needs none');
     await page.message.fill('A draft');
-    t.match(await page.page.locator('.snippet').innerText(), 'A draft', 'a message that is being written is shown');
+    await page.page.locator('.snippet', { hasText: 'A draft' }).waitFor();
+    t.pass('a message that is being written is shown');
     t.same(page.problems, []);
   });
 
@@ -68,7 +69,7 @@ export async function code(t: Test, browser: Browser): Promise<void> {
     const app = await startPlayground(t);
     const page = await Playground.open(t, browser, app);
     await page.button('Events').click();
-    app.models.enqueue({ toolCalls: [{ name: 'clock', arguments: {} }] }, { text: ['Noon', '.'] });
+    app.models.enqueue({ toolCalls: [lookUp('time')] }, { text: ['Noon', '.'] });
     await page.ask('What time is it?');
     await page.page.getByLabel('Show deltas').check();
     const rows = page.page.locator('.event');

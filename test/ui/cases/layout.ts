@@ -1,8 +1,7 @@
 import type { Browser } from 'playwright-core';
 import type { Test } from 'tap';
-import { readTreasure } from '../../support/equipped.js';
 import { Playground } from '../support/playground.js';
-import { startPlayground } from '../support/server.js';
+import { lookUp, startPlayground } from '../support/server.js';
 
 const WIDE = `A${'very'.repeat(60)}long word.\n\n\`\`\`\n${'x'.repeat(300)}\n\`\`\`\n\n| ${'column | '.repeat(12)}\n| ${'--- | '.repeat(12)}\n| ${'value | '.repeat(12)}`;
 
@@ -11,18 +10,18 @@ export async function layout(t: Test, browser: Browser): Promise<void> {
     const app = await startPlayground(t);
     const page = await Playground.open(t, browser, app, { width: 360, height: 740 });
     const overflow = () => page.page.evaluate('document.documentElement.scrollWidth - innerWidth');
-    app.models.enqueue({ toolCalls: [readTreasure] }, { text: WIDE });
+    app.models.enqueue({ toolCalls: [lookUp('treasure')] }, { text: WIDE });
     await page.ask(`Where ${'is'.repeat(80)}?`);
     await page.cards.first().locator('summary').click();
     t.equal(await overflow(), 0);
     t.equal(await page.page.evaluate('transcript.scrollWidth - transcript.clientWidth'), 0);
     await page.button('Open the menu').click();
-    t.ok(await page.button('New chat').isVisible());
+    await page.button('New chat').waitFor();
     t.equal(await overflow(), 0);
     await page.page.mouse.click(350, 400);
     await page.button('New chat').waitFor({ state: 'hidden' });
     await page.button('Events').click();
-    t.ok(await page.button('Close the inspector').isVisible());
+    await page.button('Close the inspector').waitFor();
     t.equal(await overflow(), 0);
     await page.button('Close the inspector').click();
     t.ok(await page.button('Send').isVisible());

@@ -1,8 +1,7 @@
 import type { Browser } from 'playwright-core';
 import type { Test } from 'tap';
-import { readTreasure } from '../../support/equipped.js';
 import { Playground } from '../support/playground.js';
-import { startPlayground } from '../support/server.js';
+import { lookUp, startPlayground } from '../support/server.js';
 
 /** Texts that run a script, or load something, in a page that shows them carelessly. Each would call `attack`. */
 const PAYLOADS = [
@@ -46,10 +45,10 @@ const PAYLOADS = [
 export async function safety(t: Test, browser: Browser): Promise<void> {
   t.test('S-27 what models, tools, callers and titles say stays text', async (t) => {
     const corpus = PAYLOADS.join('\n\n');
-    const app = await startPlayground(t, { files: { 'shelf/treasure.txt': corpus } });
+    const app = await startPlayground(t, { lookup: () => corpus });
     const page = await Playground.open(t, browser, app);
     await page.page.evaluate('window.attacks = 0; window.attack = () => window.attacks++');
-    app.models.enqueue({ reasoning: corpus, toolCalls: [readTreasure] }, { text: corpus });
+    app.models.enqueue({ reasoning: corpus, toolCalls: [lookUp('treasure')] }, { text: corpus });
     const turn = await page.ask(`${PAYLOADS[1]} ${corpus}`);
     await page.cards.first().locator('summary').click();
     for (const payload of PAYLOADS) {

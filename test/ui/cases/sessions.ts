@@ -1,22 +1,21 @@
 import type { Browser } from 'playwright-core';
 import type { Test } from 'tap';
-import { readTreasure } from '../../support/equipped.js';
 import { eventually } from '../../support/eventually.js';
 import { Playground } from '../support/playground.js';
-import { startPlayground } from '../support/server.js';
+import { lookUp, startPlayground } from '../support/server.js';
 
 export async function sessions(t: Test, browser: Browser): Promise<void> {
   t.test('a reload shows the session again, and the conversation continues', async (t) => {
     const app = await startPlayground(t);
     const page = await Playground.open(t, browser, app);
-    app.models.enqueue({ toolCalls: [readTreasure] }, { text: 'Under the oak.' });
+    app.models.enqueue({ toolCalls: [lookUp('treasure')] }, { text: 'Under the oak.' });
     await page.ask('Where is the treasure?');
     t.same(await page.sessionTitles(), ['Where is the treasure?']);
     await page.page.reload();
     await page.settled();
     t.equal(await page.turns.count(), 1);
     t.equal(await page.answer(page.turns.first()), 'Under the oak.');
-    t.match(await page.cards.first().innerText(), /read_text_file/);
+    t.match(await page.cards.first().innerText(), /lookup/);
     app.models.enqueue({ text: 'Dig.' });
     await page.ask('What now?');
     t.match(JSON.stringify(app.asked.messages), /Where is the treasure\?.*Under the oak\..*What now\?/);
@@ -54,11 +53,10 @@ export async function sessions(t: Test, browser: Browser): Promise<void> {
     await page.page.getByLabel('Name', { exact: true }).press('Enter');
     await page.page.getByText('Renamed topic').waitFor();
 
-    await page.page.getByTitle('Renamed topic').click();
+    await page.page.getByTitle('Renamed topic', { exact: true }).click();
     await page.page.locator('.turn', { hasText: 'First topic' }).waitFor();
     await page.sessionAction('Renamed topic', 'Fork');
-    await page.page.getByTitle('Renamed topic (copy)').waitFor();
-    await page.settled();
+    await page.page.locator('.session[data-open=true]').getByTitle('Renamed topic (copy)', { exact: true }).waitFor();
     t.equal(await page.answer(await page.ask('More')), 'Answer 2', 'the copy has the history');
     await page.page.getByTitle('Renamed topic', { exact: true }).click();
     await eventually(async () => (await page.turns.count()) === 1);

@@ -55,8 +55,7 @@ export class Playground {
 
   /** Waits until the page has read what it shows first. */
   async settled(): Promise<void> {
-    await this.page.locator('.turn, .welcome').first().waitFor();
-    await this.page.waitForLoadState('networkidle');
+    await this.page.locator('playground-app[aria-busy=false]').waitFor();
   }
 
   /** Sends a message as a person would. */

@@ -44,7 +44,9 @@ export class PlaygroundApp extends HTMLElement {
       this.requestUpdate();
     });
     this.addEventListener('click', ({ target }) => this.#copyCode(/** @type {Element} */ (target)));
+    this.ariaBusy = 'true';
     void app.start().then(() => {
+      this.ariaBusy = 'false';
       if (app.access === 'missing' || app.access === 'refused') this.openDialog('token');
       else this.focusMessage();
     });
@@ -74,15 +76,18 @@ export class PlaygroundApp extends HTMLElement {
       <a class="skip" href="#message" @click=${(/** @type {Event} */ event) => this.#skip(event)}>Skip to the message</a>
       ${sidebar(this)}
       ${isCovered ? html`<div class="backdrop" @click=${() => this.toggleSidebar(false)}></div>` : nothing}
-      <main class="main" ?inert=${isCovered}>
-        ${this.#header()}
-        <div class="transcript" id="transcript" tabindex="-1" @scroll=${() => this.#onScroll()}>
-          ${hasTurns ? this.#turns() : this.#empty()}
-        </div>
-        <div class="dock">
-          ${this.isAtEnd || !hasTurns ? nothing : this.#toEnd()}
-          ${app.notice === '' ? nothing : this.#notice()}
-          ${composer(this)}
+      <main>
+        <h1 class="off-screen">${app.settings.title}</h1>
+        <div class="main" ?inert=${isCovered}>
+          ${this.#header()}
+          <div class="transcript" id="transcript" tabindex="-1" @scroll=${() => this.#onScroll()}>
+            ${hasTurns ? this.#turns() : this.#empty()}
+          </div>
+          <div class="dock">
+            ${this.isAtEnd || !hasTurns ? nothing : this.#toEnd()}
+            ${app.notice === '' ? nothing : this.#notice()}
+            ${composer(this)}
+          </div>
         </div>
       </main>
       ${inspector(this)} ${dialogs(this)}
@@ -267,6 +272,7 @@ export class PlaygroundApp extends HTMLElement {
   /** @param {'token' | 'rename' | 'delete'} name */
   openDialog(name) {
     this.find('#session-menu')?.hidePopover();
+    this.toggleSidebar(false);
     this.requestUpdate();
     void this.updateComplete.then(() => {
       const dialog = /** @type {HTMLDialogElement} */ (this.find(`#${name}-dialog`));

@@ -11,12 +11,17 @@ export function sidebar(view) {
     <aside class="sidebar" id="sidebar" aria-label="Sessions and server" ?inert=${view.isDrawer && !view.isSidebarOpen}>
       <div class="brand">
         <img src="playground/icon.svg" alt="" width="26" height="26">
-        <h1>${view.app.settings.title}</h1>
+        <b>${view.app.settings.title}</b>
         ${iconButton('close', 'Close the menu', () => view.toggleSidebar(false), 'only-narrow')}
       </div>
       <button class="new-chat" @click=${() => view.newChat()}>${icon('plus')} New chat</button>
       <nav class="sessions" aria-label="Sessions">${sessionList(view)}</nav>
       ${serverBox(view)}
+      <div id="session-menu" class="popover menu" popover role="menu" aria-label="Session" @keydown=${onMenuKey}>
+        <button role="menuitem" @click=${() => view.openDialog('rename')}>${icon('edit')} Rename</button>
+        <button role="menuitem" @click=${() => view.forkSession()}>${icon('fork')} Fork</button>
+        <button role="menuitem" class="danger" @click=${() => view.openDialog('delete')}>${icon('trash')} Delete</button>
+      </div>
     </aside>`;
 }
 
@@ -90,15 +95,10 @@ function serverBox(view) {
     </div>`;
 }
 
-/** The dialogs and the menu of a session, of which one at most is open. @param {View} view */
+/** @param {View} view */
 export function dialogs(view) {
   const name = view.target ? sessionTitle(view.target) : '';
   return html`
-    <div id="session-menu" class="popover menu" popover role="menu" aria-label="Session" @keydown=${onMenuKey}>
-      <button role="menuitem" @click=${() => view.openDialog('rename')}>${icon('edit')} Rename</button>
-      <button role="menuitem" @click=${() => view.forkSession()}>${icon('fork')} Fork</button>
-      <button role="menuitem" class="danger" @click=${() => view.openDialog('delete')}>${icon('trash')} Delete</button>
-    </div>
     ${tokenDialog(view)}
     ${dialog(view, {
       id: 'rename',
