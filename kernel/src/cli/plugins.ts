@@ -14,7 +14,11 @@ export const plugins: CommandAction = {
     const { plugins } = server;
     const routes = routesOf(server);
     if (args.has('json')) {
-      process.stdout.write(`${JSON.stringify({ plugins, routes }, undefined, 2)}\n`);
+      const detailed = plugins.map((plugin) => {
+        const details = detailsOf(server, plugin.entry);
+        return details.length > 0 ? { ...plugin, details } : plugin;
+      });
+      process.stdout.write(`${JSON.stringify({ plugins: detailed, routes }, undefined, 2)}\n`);
       return 0;
     }
     const entries = plugins.map(({ entry, name, version, path, provides }) =>

@@ -98,7 +98,10 @@ export async function compose(options: ComposeOptions): Promise<Server> {
   };
   const registered = enabled(contents).flatMap((entry) => register(entry, dependencies, problems));
   registry.seal();
-  if (!problems.any) reportMissingPoints(registered, registry, problems);
+  if (!problems.any) {
+    reportMissingPoints(registered, registry, problems);
+    for (const entry of registered) verify(entry, problems);
+  }
 
   const order = inOrder(registered, registry, problems);
   if (!options.partial) problems.throwIfAny();
@@ -159,6 +162,15 @@ function reportMissingPoints(registered: readonly Registered[], registry: Regist
       if (point.discipline !== 'one' || registry.at(point).length > 0) continue;
       problems.add(entry.path, fault('POINT_NEEDED', point.id), 'key', plugin);
     }
+  }
+}
+
+function verify({ entry, plugin, lifecycle }: Registered, problems: Problems): void {
+  try {
+    for (const { path, message } of lifecycle.verify?.() ?? [])
+      problems.add([...entry.optionsPath, ...path], fault('OPTION_INVALID', message), 'value', plugin);
+  } catch (error) {
+    problems.add(entry.path, fault('CHECK_FAILED', reasonOf(error)), 'key', plugin);
   }
 }
 

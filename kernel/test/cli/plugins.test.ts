@@ -29,6 +29,7 @@ t.test('as JSON, for programs', async (t) => {
       { point: 'agent.model-connector', name: 'fast' },
       { point: 'test.routes', name: 'fast' },
     ],
+    details: ['provider: none'],
   });
   t.match(store, {
     name: '@plugboard/store-memory',

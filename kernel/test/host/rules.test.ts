@@ -332,6 +332,21 @@ t.test('rule 4: all errors of a file are reported together, and none hides those
   t.equal(problems.length, 20);
 });
 
+t.test('rule 4: mistakes that show beside what other entries contribute are reported with their place', async (t) => {
+  const files = {
+    'plugboard.yaml': 'transports: {}\nmodels:\n  a: { use: ./p.js, n: 1 }\n  b: { use: ./throws.js }\n',
+    'p.js': plugin({
+      properties: '{ n: { type: "integer" } }',
+      register: 'return { verify: () => [{ path: ["n"], message: "fits no other entry" }] };',
+    }),
+    'throws.js': plugin({ name: 'throws', register: 'return { verify() { throw new Error("oops"); } };' }),
+  };
+  t.match(await problemsOf(t, files), [
+    'plugboard.yaml:3:24 models.a.n: fits no other entry (plugin test-plugin 0.1.0)',
+    "plugboard.yaml:4:3 models.b: the plugin's check failed: oops (plugin throws 0.1.0)",
+  ]);
+});
+
 t.test('rule 4: a file that is missing or cannot be read is an error of the configuration too', async (t) => {
   t.same(await problemsOf(t, {}), [
     `plugboard.yaml: the file does not exist (${join(t.testdirName, 'plugboard.yaml')}); name another one with -c FILE`,

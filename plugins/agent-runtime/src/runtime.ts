@@ -37,6 +37,7 @@ import {
 import type { RuntimeSettings } from './config.js';
 import { startSpan } from './diagnostics/channels.js';
 import { agentFor } from './directory/agent.js';
+import { checkParams } from './directory/check-params.js';
 import { Directory } from './directory/directory.js';
 import { SessionConversations } from './sessions/conversations.js';
 import { recoverTurns } from './sessions/recovery.js';
@@ -134,6 +135,11 @@ export class Runtime implements AgentRuntime {
       toolboxes: this.#toolboxes,
       directory: () => this.#readyDirectory(),
     });
+  }
+
+  /** Finds parameters that no model of an agent takes. */
+  verify(): readonly ConfigProblem[] {
+    return checkParams(this.#deps.settings.agents, this.#deps.models);
   }
 
   /**

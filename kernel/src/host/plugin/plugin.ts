@@ -106,16 +106,19 @@ export interface PluginContext<C = unknown> {
 /**
  * The life of an entry.
  *
- * 1. `start` is called once, after everything the entry reads from has started. It ends when the entry is ready to work.
- * 2. If it throws or exceeds its limit, its signal is aborted, `stop` is called, and everything started before is stopped in
+ * 1. `verify` is called once, when all entries are registered, also by `plugboard check`. It has no side effects.
+ * 2. `start` is called once, after everything the entry reads from has started. It ends when the entry is ready to work.
+ * 3. If it throws or exceeds its limit, its signal is aborted, `stop` is called, and everything started before is stopped in
  *    reverse.
- * 3. `reload` is called, possibly often, while the entry runs, when files may have changed (SIGHUP). A failure is logged, and the
+ * 4. `reload` is called, possibly often, while the entry runs, when files may have changed (SIGHUP). A failure is logged, and the
  *    server goes on.
- * 4. `stop` is called once at the end, before what the entry reads from is stopped; also after a failed start. It must be safe to
+ * 5. `stop` is called once at the end, before what the entry reads from is stopped; also after a failed start. It must be safe to
  *    call without a start and twice.
- * 5. A `stop` that has to cut work short throws and says what it cut: the other entries still stop, and the exit code is 1.
+ * 6. A `stop` that has to cut work short throws and says what it cut: the other entries still stop, and the exit code is 1.
  */
 export interface Lifecycle {
+  /** Finds mistakes in the options that only show beside what other entries contribute. */
+  verify?(): readonly ConfigProblem[];
   /** @param signal aborted when the time limit is over or the server is asked to stop. */
   start?(signal: AbortSignal): Promise<void> | void;
   /**
