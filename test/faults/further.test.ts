@@ -1,5 +1,6 @@
 import t, { type Test } from 'tap';
 import { answerOf, errorOf, saying, TestServer, TRANSPORTS } from '../support/test-server.js';
+import { bearer } from '../support/tokens.js';
 
 const config = ({ agent = '', model = '', rest = '' } = {}) => `${TRANSPORTS}  conversations: {}
   responses: {}
@@ -201,4 +202,39 @@ t.test('what a tool says, also when it fails, is valid Unicode and no longer tha
   t.match(half, { content: 'cut \ufffd' });
   t.match(fail?.content, /^The tool failed: x+\n… \[truncated: 1000017 bytes in total\]$/);
   t.ok(String(fail?.content).length <= 64 * 1024);
+});
+
+/** Two callers of one name, and one whose provider gives no id. */
+const NAMESAKES = `
+  import { AuthProviders, definePlugin } from '@plugboard/kernel';
+  const one = { project: 'default', token: 'ada', scopes: ['chat'] };
+  const principals = { first: { ...one, tokenId: 'id-1' }, second: { ...one, tokenId: 'id-2' }, nameless: one };
+  export default definePlugin({
+    name: 'namesakes', apiVersion: 1, summary: 'Knows callers', configSchema: { type: 'object', properties: {} },
+    register: (ctx) => ctx.contribute(AuthProviders, { authenticate: ({ bearer }) => ({ principal: principals[bearer] }) }),
+  });
+`;
+
+t.test('S-44 callers of the same name neither join a turn nor share an idempotency key', async (t) => {
+  const rest = 'auth: { namesakes: { use: ./namesakes.mjs } }\n';
+  const server = await TestServer.start(t, config({ rest }), { files: { 'namesakes.mjs': NAMESAKES } });
+  const gate = Promise.withResolvers<void>();
+  server.models.respond(() => ({ text: [gate.promise, 'Yes'] }));
+  const body = saying('Hi', { session_id: 's' });
+  const replies = ['first', 'first', 'second', 'nameless', 'nameless'].map((token) => server.chat(body, bearer(token)));
+  await server.models.received(1);
+  gate.resolve();
+  for (const reply of await Promise.all(replies)) t.equal(answerOf(reply), 'Yes');
+  t.equal(server.models.requests.length, 4, 'only the same credential joins');
+
+  const key = { 'idempotency-key': 'k' };
+  for (const [token, status, replayed] of [
+    ['first', 200, null],
+    ['first', 200, 'true'],
+    ['second', 422, null],
+  ] as const) {
+    const reply = await server.chat(saying('Once'), { ...key, ...bearer(token) });
+    t.equal(reply.status, status, reply.text);
+    t.equal(reply.headers.get('idempotent-replayed'), replayed);
+  }
 });

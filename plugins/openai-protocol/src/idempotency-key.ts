@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { OPEN, type Principal } from '@plugboard/kernel';
 import type { HttpRequest } from '@plugboard/transport-http';
 import { headerLines } from './headers.js';
 import { invalidValue } from './request-errors.js';
@@ -18,9 +19,27 @@ export function parseIdempotencyKey(request: Pick<HttpRequest, 'rawHeaders'>): s
   throw invalidValue('Idempotency-Key', why);
 }
 
-/** Hashes a request. Equal for bodies with equal values, in any key order, and the same session. */
-export function requestFingerprint(body: unknown, session: string | undefined): string {
-  return hash('sha256', JSON.stringify([session ?? null, body], sortKeys), 'base64');
+/** Hashes a request. Equal for the same caller, bodies with equal values, in any key order, and the same session (S-44). */
+export function requestFingerprint(body: unknown, session: string | undefined, principal: Principal): string {
+  return hash('sha256', JSON.stringify([callerId(principal) ?? null, session ?? null, body], sortKeys), 'base64');
+}
+
+/**
+ * Hashes a request that its client may repeat while the first one runs: equal bytes of the same caller join. A caller is known by the
+ * id of its credential, never by a name, which is for people (S-44).
+ *
+ * @returns undefined for a caller that cannot be told from others. Its requests must not join.
+ */
+export function joinFingerprint({ principal, rawBody }: Pick<HttpRequest, 'principal' | 'rawBody'>): string | undefined {
+  const caller = callerId(principal);
+  return caller === undefined ? undefined : hash('sha256', JSON.stringify([caller, rawBody]), 'base64');
+}
+
+/** Tokens of an issuer that have no subject share one id. On an open server everybody is the same caller. */
+function callerId(principal: Principal): string | undefined {
+  const { tokenId, claims, subject } = principal;
+  if (principal === OPEN) return '';
+  return claims !== undefined && !subject ? undefined : tokenId;
 }
 
 /** Sorts the keys of objects, so that equal values have equal texts (as in RFC 8785). */

@@ -15,6 +15,7 @@ import {
   conversationSessionKey,
   ignoredParamsHeader,
   invalidRequest,
+  joinFingerprint,
   parseBusyMode,
   parseIdempotencyKey,
   requestFingerprint,
@@ -110,7 +111,7 @@ export class ChatCompletions implements HttpRoute {
     const form = { encoder, includeUsage: body.stream_options?.include_usage === true, headers: ignoredParamsHeader(ignored) };
     if (idempotencyKey === undefined) return this.#run(request, turn, head, form);
 
-    const fingerprint = requestFingerprint(request.body, session?.key);
+    const fingerprint = requestFingerprint(request.body, session?.key, request.principal);
     const key = { project: request.principal.project, route: this.path, key: idempotencyKey };
     const claimed = await this.#runtimes.one().claim(key, fingerprint);
     if (claimed.kind !== 'new') return replyToRepeat(claimed, form);
@@ -129,8 +130,7 @@ export class ChatCompletions implements HttpRoute {
     const key = isKnown
       ? await conversationSessionKey(named, target, request.principal, this.#runtimes.one().conversations)
       : named.key;
-    const fingerprint = hash('sha256', JSON.stringify([request.principal.token, key, request.rawBody]), 'base64');
-    return { key, user: isKnown ? undefined : named.user, fingerprint, busy };
+    return { key, user: isKnown ? undefined : named.user, fingerprint: joinFingerprint(request), busy };
   }
 
   #encoder(): StreamEncoder {

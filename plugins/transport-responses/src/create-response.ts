@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto';
 import { type AnswerRecorder, type Extensions, failureOf, TurnError, type TurnIdempotency } from '@plugboard/kernel';
 import {
   type LiveResponse,
@@ -11,6 +10,7 @@ import {
   claimError,
   connectionHeader,
   ignoredParamsHeader,
+  joinFingerprint,
   parseBusyMode,
   parseIdempotencyKey,
   requestFingerprint,
@@ -57,7 +57,10 @@ export class CreateResponse implements HttpRoute {
     if (repeatable === undefined) return this.#answer(request, planned, await planned.create(), encoder);
 
     const key = { project: request.principal.project, route: this.path, key: repeatable };
-    const claimed = await this.#service().runtime.claim(key, requestFingerprint(request.body, planned.sessionKey));
+    const claimed = await this.#service().runtime.claim(
+      key,
+      requestFingerprint(request.body, planned.sessionKey, request.principal),
+    );
     if (claimed.kind === 'replay') return replyTo(claimed.text, encoder, ignoredParamsHeader(planned.ignored));
     if (claimed.kind !== 'new') throw claimError(claimed);
     const recorder: AnswerRecorder = new ResponseRecorder(planned);
@@ -66,12 +69,12 @@ export class CreateResponse implements HttpRoute {
   }
 
   #plan(request: HttpRequest, body: ResponseRequest, streams: boolean): Promise<PlannedResponse> {
-    const { principal, requestId, rawBody } = request;
+    const { principal, requestId } = request;
     return this.#service().plan(body, {
       principal,
       requestId,
       busy: parseBusyMode(request),
-      fingerprint: hash('sha256', JSON.stringify([principal.tokenId, principal.subject, rawBody]), 'base64'),
+      fingerprint: joinFingerprint(request),
       incremental: streams,
       resumable: streams,
       extensions: false,
