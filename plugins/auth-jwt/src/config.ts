@@ -7,7 +7,7 @@ export const configSchema = {
       type: 'string',
       minLength: 1,
       description:
-        'Who issues the tokens, exactly as their claim `iss` says it. Its keys are found through `<issuer>/.well-known/openid-configuration`, unless `jwksUri` is given.',
+        'The issuer, exactly as in the claim `iss`. Its keys are found through `<issuer>/.well-known/openid-configuration`, unless `jwksUri` is given.',
       examples: ['https://login.example.com'],
     },
     audience: {
@@ -15,14 +15,13 @@ export const configSchema = {
         { type: 'string', minLength: 1 },
         { type: 'array', items: { type: 'string', minLength: 1 }, minItems: 1 },
       ],
-      description:
-        'What the claim `aud` of a token must name: this server, by the name that the issuer knows it by. Of a list, one.',
+      description: 'The name of this server at the issuer, which the claim `aud` must contain. With a list, one of its names.',
       examples: ['https://agents.example.com'],
     },
     jwksUri: {
       type: 'string',
       format: 'url',
-      description: 'Where the issuer’s keys are, for an issuer without that page.',
+      description: 'The address of the issuer’s keys, for an issuer without OpenID configuration.',
       examples: ['https://login.example.com/jwks.json'],
     },
     algorithms: {
@@ -30,14 +29,13 @@ export const configSchema = {
       items: { enum: ['RS256', 'PS256', 'ES256', 'EdDSA'] },
       minItems: 1,
       uniqueItems: true,
-      description:
-        'The signatures that are taken. There is no way to take an unsigned token, or one signed with a shared secret.',
+      description: 'The accepted signature algorithms. Unsigned tokens and shared secrets are never accepted.',
       default: ['RS256', 'PS256', 'ES256', 'EdDSA'],
     },
     maxTokenAge: {
       type: 'string',
       format: 'duration',
-      description: 'How old a token may be, by its claim `iat`, however long it says that it is valid.',
+      description: 'Maximum age of a token by its claim `iat`, regardless of its expiry.',
       examples: ['1h'],
     },
     project: {
@@ -46,25 +44,25 @@ export const configSchema = {
         claim: {
           type: 'string',
           minLength: 1,
-          description: 'The claim whose text tells the project of a token.',
+          description: 'The claim that contains the project.',
           examples: ['org_id'],
         },
         map: {
           type: 'object',
           additionalProperties: { type: 'string', minLength: 1 },
           minProperties: 1,
-          description: 'The project for each value of the claim. A token with any other value is refused.',
+          description: 'The project for each value of the claim. Tokens with other values are refused.',
           examples: [{ org_7Gk2: 'acme' }],
         },
         prefix: {
           type: 'string',
           description:
-            'In place of `map`: the project is this, followed by the claim’s value. It may be empty. The project `default` cannot be reached this way.',
+            'Instead of `map`: the project is this prefix, which may be empty, followed by the value of the claim. The project `default` cannot be reached this way.',
           examples: ['tenant-'],
         },
       },
       required: ['claim'],
-      description: 'Which project a token belongs to, by a claim of it and either `map` or `prefix`.',
+      description: 'How the project of a token is determined: by a claim and either `map` or `prefix`.',
     },
   },
   required: ['issuer', 'audience', 'project'],

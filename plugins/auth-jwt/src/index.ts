@@ -9,7 +9,7 @@ import { PROJECTS } from './project.js';
 export default definePlugin({
   name: '@plugboard/auth-jwt',
   apiVersion: 1,
-  summary: 'Tells callers by the JSON Web Tokens of an OpenID Connect issuer',
+  summary: 'Identifies callers by JSON Web Token of an OpenID Connect issuer',
   configSchema,
   check: checkConfig,
   register(ctx) {

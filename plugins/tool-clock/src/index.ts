@@ -5,7 +5,7 @@ import { configSchema } from './config.js';
 export default definePlugin({
   name: '@plugboard/tool-clock',
   apiVersion: 1,
-  summary: 'Tells the model the date and time',
+  summary: 'Returns the current date and time',
   configSchema,
   check: (config) =>
     isTimeZone(config.timeZone)

@@ -6,32 +6,34 @@ export const configSchema = {
     command: {
       type: 'string',
       description:
-        'The program that is the MCP server: a name on the `PATH`, or a path; `./` and `../` are relative to the configuration file.',
+        'The program to run as MCP server: a name on the `PATH`, or a path. `./` and `../` are relative to the configuration file.',
       minLength: 1,
       examples: ['npx', './mcp/server.py'],
     },
     args: {
       type: 'array',
       items: { type: 'string' },
-      description: 'Its arguments, one by one. No shell reads them.',
+      description: 'Its arguments, as a list. No shell interprets them.',
       default: [],
       examples: [['-y', '@modelcontextprotocol/server-filesystem', './data']],
     },
     env: {
       type: 'object',
       additionalProperties: { type: 'string', secret: true },
-      description: 'Variables for its environment, beside the few that every program needs, such as `PATH` and `HOME`.',
+      description:
+        'Additional environment variables. Of the server’s own environment only basic variables such as `PATH` and `HOME` are passed on.',
       default: {},
     },
     cwd: {
       type: 'string',
-      description: 'The folder that it runs in, relative to the configuration file.',
+      description: 'Its working folder, relative to the configuration file.',
       minLength: 1,
       default: '.',
     },
     forward: {
       enum: ['principal'],
-      description: 'With `principal`, each call tells the server who calls, in its `_meta`. Left out, it does not.',
+      description:
+        '`principal` sends the caller’s project, token name, subject and claims in the `_meta` of each call. Default: not sent.',
     },
   },
   required: ['command'],

@@ -8,7 +8,7 @@ import {
   ToolListChangedNotificationSchema,
 } from '@modelcontextprotocol/sdk/types.js';
 import type { ToolCall } from '@plugboard/kernel';
-import type { Wire } from './wire.js';
+import type { McpTransport } from './mcp-transport.js';
 
 const { version } = createRequire(import.meta.url)('../package.json') as { version: string };
 
@@ -16,7 +16,7 @@ const { version } = createRequire(import.meta.url)('../package.json') as { versi
 const NO_LIMIT = 2 ** 31 - 1;
 
 export interface ConnectionEvents {
-  /** The wire has ended, whoever ended it. Called before what was under way is told. */
+  /** The transport has ended, whoever ended it. Called before what was under way is told. */
   ended(): void;
   /** The server says that its list of tools is another one now. */
   toolsChanged(): void;
@@ -24,21 +24,21 @@ export interface ConnectionEvents {
   oddity(error: Error): void;
 }
 
-/** One conversation with an MCP server, over one wire, from the greeting to the end. */
+/** One conversation with an MCP server, over one transport, from the greeting to the end. */
 export class Connection {
-  readonly wire: Wire;
+  readonly transport: McpTransport;
   readonly #client = new Client({ name: 'plugboard', version });
 
-  constructor(wire: Wire, events: ConnectionEvents) {
-    this.wire = wire;
+  constructor(transport: McpTransport, events: ConnectionEvents) {
+    this.transport = transport;
     this.#client.onclose = events.ended;
     this.#client.onerror = events.oddity;
     this.#client.setNotificationHandler(ToolListChangedNotificationSchema, events.toolsChanged);
   }
 
-  /** Opens the wire and greets the server. */
+  /** Opens the transport and greets the server. */
   open(signal: AbortSignal): Promise<void> {
-    return lent(signal, (signal) => this.#client.connect(this.wire, { signal, timeout: NO_LIMIT }));
+    return lent(signal, (signal) => this.#client.connect(this.transport, { signal, timeout: NO_LIMIT }));
   }
 
   /** What the server calls itself, for people. */
@@ -75,7 +75,7 @@ export class Connection {
 
   /** Resolves when nothing is left of the other side. */
   close(): Promise<void> {
-    return this.wire.close();
+    return this.transport.close();
   }
 
   /** The answer is checked for no more than that it is an object: what is in it is for the caller to check, gently. */

@@ -29,8 +29,8 @@ import {
   wordsOf,
 } from './errors.js';
 import { listedTools } from './listed-tools.js';
+import { MCP_TRANSPORTS, type McpTransports } from './mcp-transports.js';
 import { toolResultOf } from './tool-result.js';
-import { WIRES, type Wires } from './wires.js';
 
 /** Milliseconds before the first attempt to bring a server back; each one that fails doubles it, up to the last. */
 const FIRST_PAUSE = 1000;
@@ -55,7 +55,7 @@ export class McpTools implements ToolSource, Lifecycle {
   readonly single = false;
   /** The kernel's limit comes after ours, because ours can say what the server has printed. */
   readonly startLimit = ATTEMPT_LIMIT + 1000;
-  readonly #newWire: Wires;
+  readonly #newTransport: McpTransports;
   readonly #config: McpConfig;
   readonly #entry: string;
   readonly #clock: Clock;
@@ -77,13 +77,13 @@ export class McpTools implements ToolSource, Lifecycle {
   #readings: Promise<void> = Promise.resolve();
 
   constructor(
-    @inject(WIRES) newWire: Wires,
+    @inject(MCP_TRANSPORTS) newTransport: McpTransports,
     @inject(CONFIG) config: McpConfig,
     @inject(ENTRY) entry: string,
     @inject(CLOCK) clock: Clock,
     @inject(LOGGER) log: Logger,
   ) {
-    this.#newWire = newWire;
+    this.#newTransport = newTransport;
     this.#config = config;
     this.#entry = entry;
     this.#clock = clock;
@@ -111,7 +111,7 @@ export class McpTools implements ToolSource, Lifecycle {
 
   async #open(outer?: AbortSignal): Promise<void> {
     let changedMeanwhile = false;
-    const connection = new Connection(this.#newWire(), {
+    const connection = new Connection(this.#newTransport(), {
       ended: () => this.#lost(connection),
       toolsChanged: () => {
         changedMeanwhile = true;
@@ -124,12 +124,12 @@ export class McpTools implements ToolSource, Lifecycle {
       await connection.open(limit.signal);
       this.#tools = this.#offered(await connection.list(limit.signal));
     } catch (error) {
-      const { wire } = connection;
-      const ending = wire.ending(); // asked before we end it ourselves
+      const { transport } = connection;
+      const ending = transport.ending(); // asked before we end it ourselves
       this.#leaving = connection.close();
       if (this.#stopping.signal.aborted) throw stopped(this.#entry);
-      const why = ending ?? (limit.signal.aborted ? noAnswerInTime(wire.peer) : otherProtocol(wire.peer, error));
-      throw notStarted(wire.redact(why), wire.lastLines());
+      const why = ending ?? (limit.signal.aborted ? noAnswerInTime(transport.peer) : otherProtocol(transport.peer, error));
+      throw notStarted(transport.redact(why), transport.lastLines());
     } finally {
       limit.lift();
     }
@@ -143,7 +143,7 @@ export class McpTools implements ToolSource, Lifecycle {
     if (this.#connection !== connection) return; // it never served: who tries to open it is told
     this.#connection = undefined;
     if (this.#stopping.signal.aborted) return;
-    this.#log.warn({ lastLines: connection.wire.lastLines() }, `the MCP server is gone: ${connection.wire.ending()}`);
+    this.#log.warn({ lastLines: connection.transport.lastLines() }, `the MCP server is gone: ${connection.transport.ending()}`);
     if (this.#clock.monotonic() - this.#since >= STEADY) this.#pause = FIRST_PAUSE;
     this.#openLater();
   }
@@ -202,9 +202,9 @@ export class McpTools implements ToolSource, Lifecycle {
     } catch (error) {
       if (call.signal.aborted) throw call.signal.reason;
       if (this.#stopping.signal.aborted) throw stopped(this.#entry);
-      if (connection.wire.ending() !== undefined) throw callLost(this.#entry, error);
+      if (connection.transport.ending() !== undefined) throw callLost(this.#entry, error);
       if (error instanceof RangeError) throw notSendable(error);
-      throw callRefused(this.#entry, connection.wire.redact(wordsOf(error)), error);
+      throw callRefused(this.#entry, connection.transport.redact(wordsOf(error)), error);
     }
   }
 

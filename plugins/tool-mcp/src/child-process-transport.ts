@@ -6,9 +6,9 @@ import { type Clock, createRedactor, type Logger } from '@plugboard/kernel';
 import { cannotRun } from './errors.js';
 import { environmentOf, type Launch } from './launch.js';
 import { LineSplitter } from './line-splitter.js';
+import type { McpTransport } from './mcp-transport.js';
 import { messageIn } from './message-in.js';
 import { endAtExit, forget, OWN_GROUP, signalGroup } from './process-group.js';
-import type { Wire } from './wire.js';
 
 /** Bytes of one message. A tool may answer with a large file; the runtime shortens what the model is told. */
 const LONGEST_MESSAGE = 128 * 1024 * 1024;
@@ -30,12 +30,12 @@ type Child = ChildProcessByStdio<Writable, Readable, Readable>;
  * An MCP server that runs as a child and speaks over its standard input and output, one JSON message on each line ("stdio" in MCP's
  * specification). The SDK's own transport for this keeps the exit code to itself and leaves grandchildren behind.
  */
-export class ChildProcessWire implements Wire {
+export class ChildProcessTransport implements McpTransport {
   onmessage?: (message: JSONRPCMessage) => void;
   onerror?: (error: Error) => void;
   onclose?: () => void;
   readonly peer: string;
-  readonly redact: Wire['redact'];
+  readonly redact: McpTransport['redact'];
   readonly #launch: Launch;
   readonly #clock: Clock;
   readonly #log: Logger;
