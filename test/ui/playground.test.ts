@@ -5,6 +5,7 @@ import { chat } from './cases/chat.js';
 import { code } from './cases/code.js';
 import { layout } from './cases/layout.js';
 import { safety } from './cases/safety.js';
+import { screenshot } from './cases/screenshot.js';
 import { sessions } from './cases/sessions.js';
 import { launch, skip } from './support/browser.js';
 
@@ -14,7 +15,7 @@ t.setTimeout(600_000);
 t.test('the playground in a real browser', { skip, timeout: 600_000 }, async (t) => {
   const browser = await launch();
   t.teardown(() => browser.close());
-  for (const [name, cases] of Object.entries({ chat, sessions, access, code, safety, accessibility, layout })) {
+  for (const [name, cases] of Object.entries({ chat, sessions, access, code, safety, accessibility, layout, screenshot })) {
     await t.test(name, { timeout: 300_000 }, async (t) => {
       await cases(t, browser);
     });
