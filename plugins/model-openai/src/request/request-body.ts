@@ -17,7 +17,7 @@ export function requestBody(model: string, request: ModelRequest, dialect: Diale
     ...(isStream ? { stream: true, stream_options: { include_usage: true } } : { stream: false }),
   };
   for (const name of dialect.omit) delete body[name];
-  return JSON.stringify(Object.assign(body, dialect.body));
+  return jsonOf(Object.assign(body, dialect.body));
 }
 
 function paramsOf({ params, tools }: ModelRequest, dialect: Dialect): Record<string, unknown> {
@@ -48,4 +48,14 @@ function renameTokenParam(params: Record<string, unknown>, wanted: TokenParam): 
 function toolOf({ name, description, inputSchema, strict }: ToolDeclaration, dialect: Dialect): object {
   const parameters = toolSchema(inputSchema, dialect.schema);
   return { type: 'function', function: { name, description, parameters, ...(dialect.omit.has('strict') ? {} : { strict }) } };
+}
+
+/**
+ * Replaces half a surrogate pair, which a caller or a tool may have cut off, by U+FFFD. Model servers refuse the whole request for
+ * it, and a session that contains one could not be continued. In JSON it is an escape, so most bodies need no second pass.
+ */
+function jsonOf(body: object): string {
+  const json = JSON.stringify(body);
+  if (!json.includes('\\ud')) return json;
+  return JSON.stringify(body, (_, value) => (typeof value === 'string' ? value.toWellFormed() : value));
 }
