@@ -1,9 +1,14 @@
 #!/usr/bin/env node
+import { fileURLToPath } from 'node:url';
+
 // Checked in rather than built, because npm links no bin that is missing when it installs.
 const [major] = process.versions.node.split('.');
 if (Number(major) < 24) {
   console.error(`plugboard needs Node.js 24 or newer; this is ${process.version} (${process.execPath}).`);
   process.exit(1);
 }
+// Compiled code is kept beside the package where that is writable, so that later starts compile less.
+const { enableCompileCache } = await import('node:module');
+enableCompileCache(process.env.NODE_COMPILE_CACHE ?? fileURLToPath(new URL('../.compile-cache', import.meta.url)));
 const { main } = await import('../dist/cli/main.js');
 await main(process.argv.slice(2));

@@ -189,3 +189,8 @@ export class TurnError extends Error {
     super(message, { cause: options.cause });
   }
 }
+
+/** Whether an event ends its turn. */
+export function isTerminal(event: AgentEvent): event is TurnFinished | TurnFailed {
+  return event.type === 'finished' || event.type === 'failed';
+}

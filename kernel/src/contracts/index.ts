@@ -15,7 +15,6 @@ export { parseJson } from './parse-json.js';
 export { type PeekResult, peek } from './peek.js';
 export * from './pending-tool-calls.js';
 export * from './principal.js';
-export { isTerminal, sealed } from './sealed.js';
 export * from './session-key.js';
 export * from './session-store.js';
 export * from './target.js';

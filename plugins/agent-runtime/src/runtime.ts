@@ -30,7 +30,6 @@ import {
   failureOf,
   isTerminal,
   parseSize,
-  sealed,
   TurnError,
   withoutExtras,
 } from '@plugboard/kernel';
@@ -48,6 +47,7 @@ import { storeCalls } from './sessions/store-call.js';
 import { abandoned } from './streams/broadcast.js';
 import { Channel } from './streams/channel.js';
 import { SETTLE_TIMEOUT } from './streams/settle-timeout.js';
+import type { TurnSink } from './streams/turn-sink.js';
 import { ToolBatches } from './tools/tool-batches.js';
 import { Toolboxes } from './tools/toolbox.js';
 import { ConcurrencyLimiter } from './turn/concurrency-limiter.js';
@@ -55,25 +55,16 @@ import { IdempotencyClaims, type IdempotentTurn } from './turn/idempotency.js';
 import { ModelCalls } from './turn/model-calls.js';
 import { runTurn, type TurnDependencies } from './turn/run-turn.js';
 import { TokenTurnLimiter } from './turn/token-turn-limiter.js';
+import { TurnOutput } from './turn/turn-output.js';
 
-/**
- * Batches that wait for a slow reader before the turn, and with it the model's socket, waits for
- * the reader.
- */
+/** Batches that wait for a slow reader before the turn, and with it the model's socket, waits. */
 const CHANNEL_BATCHES = 16;
-/**
- * How long a store may take to say whether it can work, in milliseconds. Load balancers wait no
- * longer for their probes.
- */
+/** Time limit of the store's health check, in milliseconds. Probes of load balancers wait no longer. */
 const HEALTH_TIMEOUT = 2_000;
 
-/**
- * Failures that whoever runs the server should hear of; the others are the caller's own doing, or
- * told in the access log.
- */
+/** Failures that operators should see. The others are the caller's doing, or in the access log. */
 const WARNED_FAILURES: ReadonlySet<FailureCode> = new Set(['model_failed', 'timed_out', 'store_failed']);
 
-/** What the runtime is built over: its surroundings, and what other plugins contribute. */
 export interface RuntimeDependencies {
   readonly settings: RuntimeSettings;
   readonly log: Logger;
@@ -87,10 +78,7 @@ export interface RuntimeDependencies {
   resolvePath(path: string): string;
 }
 
-/**
- * The agent runtime: says who answers, and lets turns run on their own while their readers only
- * read.
- */
+/** The agent runtime: resolves names to agents and drives turns. Readers of a turn only read. */
 export class Runtime implements AgentRuntime {
   readonly conversations: Conversations;
   readonly #deps: RuntimeDependencies;
@@ -99,7 +87,7 @@ export class Runtime implements AgentRuntime {
   readonly #sessions: SessionSupervisor;
   readonly #idempotency: IdempotencyClaims;
   readonly #tokens = new TokenTurnLimiter();
-  readonly #running = new Map<AbortController, Promise<void>>();
+  readonly #running = new Map<AbortController, Promise<unknown>>();
   #directory: Directory | undefined;
 
   constructor(deps: RuntimeDependencies) {
@@ -196,8 +184,8 @@ export class Runtime implements AgentRuntime {
   }
 
   /**
-   * A turn whose conversation the caller keeps: it ends with its one reader, and is left behind
-   * where it does not end when it is told to.
+   * Runs a turn whose conversation the caller keeps. It ends when its reader leaves, and is abandoned
+   * if it does not settle in time after it was aborted.
    */
   #runStateless(request: TurnRequest, idempotent: IdempotentTurn | undefined): AgentEvents {
     const abort = new AbortController();
@@ -226,90 +214,73 @@ export class Runtime implements AgentRuntime {
     });
     if (request.signal.aborted) end();
     else request.signal.addEventListener('abort', end, { once: true });
-    this.#running.set(abort, this.#drive(request, idempotent, abort, channel).finally(over));
+    const sink: TurnSink = {
+      closed: false,
+      write(batch) {
+        const full = channel.write(batch);
+        const last = batch.at(-1);
+        // Ended with the terminal event, so that a reader that stops there has not left early.
+        if (last && isTerminal(last)) channel.end();
+        return full;
+      },
+    };
+    this.#running.set(abort, this.#drive(request, undefined, idempotent, abort, sink).finally(over));
     return channel;
   }
 
-  /**
-   * Drives a turn into its channel. A reader that stops reading holds the turn up, until the turn's
-   * time is over or the reader goes.
-   */
-  async #drive(
-    request: TurnRequest,
-    idempotent: IdempotentTurn | undefined,
-    abort: AbortController,
-    channel: Channel<readonly AgentEvent[]>,
-  ): Promise<void> {
-    for await (const batch of this.#events(request, undefined, idempotent, abort)) {
-      const last = batch.at(-1);
-      const full = channel.write(batch);
-      // Ended in the same breath, so that a reader that stops at the terminal event has not left
-      // early.
-      if (last && isTerminal(last)) channel.end();
-      else if (full) await full;
-    }
-  }
-
-  /** A turn of a session, which drives it by itself, behind the session's earlier ones. */
+  /** Runs a turn in its session, after the session's earlier turns. */
   #runInSession(
     request: TurnRequest,
     { key, busy, fingerprint }: SessionRequest,
     idempotent: IdempotentTurn | undefined,
   ): AgentEvents {
     const { target, principal, signal } = request;
-    // Only from the credential comes the project; the agent's name keeps two agents apart, whatever
-    // the key.
+    // The project comes from the credential only. The agent's name separates equal keys of two agents.
     const id = { project: principal.project, agent: target.name, key };
     const turn: SessionTurn = {
-      // Whoever repeats a request with a key is told what became of it, and joins nothing.
+      // A repeated request with an idempotency key gets the stored answer and joins nothing.
       fingerprint: idempotent ? undefined : fingerprint,
       busy: busy ?? target.onBusy,
       outlivesReaders: target.onDisconnect === 'continue',
-      run: (history, abort) => this.#events(request, history, idempotent, abort),
+      run: (history, abort, sink) => this.#drive(request, history, idempotent, abort, sink),
       onGivenUp: (end) => idempotent?.giveUp(end),
     };
     return this.#sessions.submit(id, this.#deps.stores.one(), turn, signal);
   }
 
-  /** The events of a turn, certain to end, and told to whoever listens. */
-  async *#events(
+  /**
+   * Drives a turn to its end and writes its events to the sink. Never rejects: every failure is the
+   * terminal `failed` event.
+   *
+   * @returns the terminal event, or undefined if the sink was closed before it.
+   */
+  async #drive(
     request: TurnRequest,
     history: SessionHistory | undefined,
     idempotent: IdempotentTurn | undefined,
     abort: AbortController,
-  ): AsyncGenerator<readonly AgentEvent[]> {
+    sink: TurnSink,
+  ): Promise<AgentEvent | undefined> {
     const span = startSpan('turn', () => ({ request }));
-    const events = sealed(this.#begin(request, history, idempotent, abort), (error) => this.#logFailure(error, request));
+    const output = new TurnOutput(sink, span, idempotent);
     try {
-      for await (const batch of events) {
-        const last = batch.at(-1);
-        if (last?.type === 'finished') span.set({ status: last.reason, usage: last.usage });
-        if (last?.type === 'failed') {
-          span.set({ status: last.failure.code });
-          await idempotent?.fail(last);
-        }
-        yield batch;
+      if (this.#deps.host.phase === 'stopping') throw new TurnError('draining', 'The server is stopping.', { retryAfter: 1 });
+      abort.signal.throwIfAborted();
+      const release = this.#tokens.acquire(request.principal);
+      try {
+        await runTurn(agentFor(request), request, history, idempotent, abort, this.#turnDeps, output);
+      } finally {
+        release();
       }
+      if (!output.end && !output.closed) throw new Error('an interceptor or the agent loop ended without a terminal event');
+    } catch (error) {
+      this.#logFailure(error, request);
+      if (!output.end && !output.closed) await output.write([failed(failureOf(error, output.toolsRan))]);
     } finally {
       idempotent?.end();
     }
     span.end();
-  }
-
-  async *#begin(
-    request: TurnRequest,
-    history: SessionHistory | undefined,
-    idempotent: IdempotentTurn | undefined,
-    abort: AbortController,
-  ): AsyncGenerator<readonly AgentEvent[]> {
-    if (this.#deps.host.phase === 'stopping') throw new TurnError('draining', 'The server is stopping.', { retryAfter: 1 });
-    abort.signal.throwIfAborted();
-    const release = this.#tokens.acquire(request.principal);
-    try {
-      yield* runTurn(agentFor(request), request, history, idempotent, abort, this.#turnDeps);
-    } finally {
-      release();
-    }
+    return output.end;
   }
 
   #readyDirectory(): Directory {
@@ -318,10 +289,10 @@ export class Runtime implements AgentRuntime {
   }
 
   #logFailure(error: unknown, request: TurnRequest): void {
-    const facts = { err: error, request_id: request.requestId, agent: request.target.name };
-    if (!(error instanceof TurnError)) this.#deps.log.error(facts, 'a turn crashed');
-    else if (WARNED_FAILURES.has(error.code)) this.#deps.log.warn(facts, 'a turn failed');
-    else this.#deps.log.debug(facts, 'a turn ended early');
+    const fields = { err: error, request_id: request.requestId, agent: request.target.name };
+    if (!(error instanceof TurnError)) this.#deps.log.error(fields, 'a turn crashed');
+    else if (WARNED_FAILURES.has(error.code)) this.#deps.log.warn(fields, 'a turn failed');
+    else this.#deps.log.debug(fields, 'a turn ended early');
   }
 }
 

@@ -286,7 +286,7 @@ t.test('a session store that fails', async (t) => {
     t.match(endOf(await run()), { failure: { code: 'crashed' } });
     t.strictSame(await send(), { kind: 'interrupted' });
     t.match(
-      lines.find(({ msg }) => msg.startsWith('could not keep how a turn failed')),
+      lines.find(({ msg }) => msg.startsWith('the failure of a turn could not be stored')),
       { level: 'warn' },
     );
   });

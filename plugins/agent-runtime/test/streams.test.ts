@@ -1,9 +1,9 @@
-import { type AgentEvent, type AgentEvents, NO_USAGE, peek, sealed, Transcript, TurnError, textOf } from '@plugboard/kernel';
+import { type AgentEvent, type AgentEvents, NO_USAGE, peek, Transcript, TurnError, textOf } from '@plugboard/kernel';
 import { ManualClock } from '@plugboard/kernel/testing';
 import t from 'tap';
 import { Channel } from '../src/streams/channel.js';
 import { nameAtModel } from '../src/tools/tool-names.js';
-import { collect } from './harness.js';
+import { collect, request, ScriptedModel, startRuntime } from './harness.js';
 
 const started: AgentEvent = { type: 'started', turnId: 't', agent: 'a' };
 const step: AgentEvent = { type: 'step', step: 1, connection: 'fast' };
@@ -20,19 +20,24 @@ async function* stream(
   }
 }
 
-t.test('sealed: nothing follows the terminal event, and a throw or an early end becomes the one failure', async (t) => {
-  const failures: unknown[] = [];
-  const seal = (events: AgentEvents) => collect(sealed(events, (error) => failures.push(error)));
-  t.strictSame(await seal(stream([started], [text('a'), finished, text('b')], [finished])), [started, text('a'), finished]);
-  t.strictSame(failures, []);
+t.test('nothing follows the terminal event, and a throw or an early end becomes one failure', async (t) => {
+  const run = async (events: () => AgentEvents, session?: { key: string }) => {
+    const app = await startRuntime({ models: { fast: new ScriptedModel([]) }, interceptors: [events] });
+    const all = await collect(app.runtime.run(request(app.target(), { session })));
+    return { all, errors: app.lines.map(({ err }) => err) };
+  };
   const call: AgentEvent = { type: 'tool-call', id: '1', name: 'f', arguments: '{}', tool: { entry: 'f', name: 'f' } };
-  t.match(await seal(stream([started, call], new TurnError('timed_out', 'late'))), [
-    started,
-    call,
-    { failure: { code: 'timed_out', message: 'late', toolsRan: true } },
-  ]);
-  t.match(await seal(stream([started])), [started, { failure: { code: 'crashed', toolsRan: false } }]);
-  t.match(failures, [{ code: 'timed_out' }, { message: /without a terminal event/ }]);
+  for (const session of [undefined, { key: 's' }]) {
+    const cut = await run(() => stream([started], [text('a'), finished, text('b')], [finished]), session);
+    t.strictSame(cut.all, [started, text('a'), finished]);
+    t.strictSame(cut.errors, []);
+    const thrown = await run(() => stream([started, call], new TurnError('store_failed', 'late')), session);
+    t.match(thrown.all, [started, call, { failure: { code: 'store_failed', message: 'late', toolsRan: true } }]);
+    t.match(thrown.errors, [{ message: 'late' }]);
+    const ended = await run(() => stream([started]), session);
+    t.match(ended.all, [started, { failure: { code: 'crashed', toolsRan: false } }]);
+    t.match(ended.errors, [{ message: /without a terminal event/ }]);
+  }
 });
 
 t.test('peek: looks until something is to be shown, a failure comes, or patience ends, and loses nothing', async (t) => {

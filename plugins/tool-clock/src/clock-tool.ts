@@ -31,10 +31,23 @@ export class ClockTool implements ToolSource {
   }
 }
 
-/** For example `Saturday, 21 November 2026 at 14:05:09 UTC+1 (Europe/Paris)`. @throws where the zone is none, in words a model can act on. */
+/** Formatters are expensive to create, so one per time zone is kept. */
+const formatters = new Map<string, Intl.DateTimeFormat>();
+const MAX_FORMATTERS = 64;
+
+/**
+ * For example `Saturday, 21 November 2026 at 14:05:09 UTC+1 (Europe/Paris)`.
+ * @throws Error for the model if the time zone is unknown.
+ */
 function describe(now: number, timeZone: string): string {
+  return `${formatterOf(timeZone).format(now).replace('GMT', 'UTC')} (${timeZone})`;
+}
+
+function formatterOf(timeZone: string): Intl.DateTimeFormat {
+  const known = formatters.get(timeZone);
+  if (known) return known;
   if (!isTimeZone(timeZone)) throw new Error(`"${timeZone}" is no IANA time zone; use a name such as "Europe/Paris" or "UTC"`);
-  const format = new Intl.DateTimeFormat('en-GB', {
+  const formatter = new Intl.DateTimeFormat('en-GB', {
     weekday: 'long',
     day: 'numeric',
     month: 'long',
@@ -45,7 +58,9 @@ function describe(now: number, timeZone: string): string {
     timeZoneName: 'shortOffset',
     timeZone,
   });
-  return `${format.format(now).replace('GMT', 'UTC')} (${timeZone})`;
+  if (formatters.size >= MAX_FORMATTERS) formatters.clear();
+  formatters.set(timeZone, formatter);
+  return formatter;
 }
 
 export function isTimeZone(name: string): boolean {

@@ -2,6 +2,7 @@ import type { BusyMode, Clock, Timer } from '@plugboard/kernel';
 import { type AgentEvent, type AgentEvents, failed, failureOf, TurnError, type TurnFailed } from '@plugboard/kernel';
 import { abandoned, Broadcast } from '../streams/broadcast.js';
 import { SETTLE_TIMEOUT } from '../streams/settle-timeout.js';
+import type { TurnSink } from '../streams/turn-sink.js';
 import type { SessionHistory } from './session-history.js';
 
 /** How long a turn waits for the earlier ones of its session, in milliseconds. */
@@ -15,10 +16,10 @@ export interface SessionTurn {
   /** Whether it goes on when nobody reads it any more. */
   readonly outlivesReaders: boolean;
   /**
-   * The turn's events, sealed.
-   * @param history what the session holds; nobody else touches it meanwhile.
+   * Drives the turn to its end and writes its events to the sink. Never rejects.
+   * @param history the session's history. No other turn uses it meanwhile.
    */
-  run(history: SessionHistory, abort: AbortController): AgentEvents;
+  run(history: SessionHistory, abort: AbortController, sink: TurnSink): Promise<AgentEvent | undefined>;
   /**
    * Told of an end that `run` does not tell: the turn was rejected, ended while it waited, or was
    * left behind.
@@ -197,10 +198,10 @@ export class SessionActor {
     this.#settled = this.#drive(job);
   }
 
+  /** Runs a turn. One that does not settle in time after it was aborted is abandoned. */
   async #drive(job: Job): Promise<void> {
     const { signal } = job.abort;
-    const given = { up: false };
-    const pumping = this.#pump(job, given);
+    const sink = { closed: false, write: (batch: readonly AgentEvent[]) => job.broadcast.write(batch) };
     const late = Promise.withResolvers<'late'>();
     let timer: Timer | undefined;
     const onAbort = () => {
@@ -209,32 +210,20 @@ export class SessionActor {
     };
     if (signal.aborted) onAbort();
     else signal.addEventListener('abort', onAbort, { once: true });
-    const outcome = await Promise.race([pumping, late.promise]);
+    const end = await Promise.race([job.turn.run(this.#history, job.abort, sink), late.promise]);
     timer?.cancel();
-    if (outcome === 'late') {
-      given.up = true;
-      const end = failed(failureOf(signal.reason, true));
-      job.turn.onGivenUp(end);
-      job.broadcast.write([end]);
+    if (end === 'late') {
+      sink.closed = true;
+      const abandonment = failed(failureOf(signal.reason, true));
+      job.turn.onGivenUp(abandonment);
+      job.broadcast.write([abandonment]);
     }
     job.broadcast.end();
     this.#running = undefined;
-    if (outcome === 'crashed') {
+    if (end !== 'late' && end?.type === 'failed' && end.failure.code === 'crashed') {
       this.#crashed = true;
       this.#onCrash();
     } else this.#next();
-  }
-
-  /** Hands the turn's events to its readers, unless it was given up meanwhile. */
-  async #pump(job: Job, given: { up: boolean }): Promise<'ended' | 'crashed'> {
-    let last: AgentEvent | undefined;
-    for await (const batch of job.turn.run(this.#history, job.abort)) {
-      if (given.up) break;
-      last = batch.at(-1);
-      const full = job.broadcast.write(batch);
-      if (full) await full;
-    }
-    return last?.type === 'failed' && last.failure.code === 'crashed' ? 'crashed' : 'ended';
   }
 
   #endAll(reason: TurnError): void {

@@ -1,4 +1,4 @@
-import { type AgentEvent, failed, failureOf, TurnError } from '@plugboard/kernel';
+import { type AgentEvent, failed, failureOf, isTerminal, TurnError } from '@plugboard/kernel';
 import { Channel } from './channel.js';
 
 type Batch = readonly AgentEvent[];
@@ -23,6 +23,8 @@ export class Broadcast {
   readonly #onNoReaders: () => void;
   #sent: Batch[] | undefined = [];
   #size = 0;
+  /** Whether the terminal event was written. Readers may then leave without abandoning the turn. */
+  #complete = false;
   #ended = false;
 
   /** @param onNoReaders called when the last reader has left before the end. */
@@ -57,6 +59,8 @@ export class Broadcast {
   /** Where it returns a promise, a reader is slow, and the writer waits before it goes on. */
   write(batch: Batch): Promise<unknown> | undefined {
     this.#remember(batch);
+    const last = batch.at(-1);
+    if (last && isTerminal(last)) this.#complete = true;
     const slow: Promise<void>[] = [];
     for (const reader of this.#readers) {
       const full = reader.write(batch);
@@ -77,7 +81,7 @@ export class Broadcast {
   }
 
   #leave(reader: Channel<Batch>): void {
-    if (this.#readers.delete(reader) && this.#readers.size === 0) this.#onNoReaders();
+    if (this.#readers.delete(reader) && this.#readers.size === 0 && !this.#complete) this.#onNoReaders();
   }
 
   #remember(batch: Batch): void {

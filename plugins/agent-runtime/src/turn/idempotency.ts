@@ -9,7 +9,7 @@ import type {
   SessionStore,
   TurnIdempotency,
 } from '@plugboard/kernel';
-import { type AgentEvent, type AgentEvents, failureOf, TurnError, type TurnFailed } from '@plugboard/kernel';
+import { type AgentEvent, failureOf, TurnError, type TurnFailed } from '@plugboard/kernel';
 import type { StoreCall } from '../sessions/store-call.js';
 
 /**
@@ -59,7 +59,7 @@ export class IdempotencyClaims {
     }
   }
 
-  /** The turn of a claim. Its key is held until it has ended. */
+  /** Creates the turn of a claim, which holds its key until it has ended. */
   turn({ claim, recorder }: TurnIdempotency): IdempotentTurn {
     const name = nameOf(claim.key);
     const release = () => {
@@ -69,10 +69,7 @@ export class IdempotencyClaims {
   }
 }
 
-/**
- * One turn that must not run twice, from its beginning to its end. Whatever that is, the key is
- * held no longer then.
- */
+/** A turn with an idempotency key, which must not run twice. It holds the key until it has ended. */
 export class IdempotentTurn {
   readonly #claim: IdempotencyClaim;
   readonly #recorder: AnswerRecorder;
@@ -81,8 +78,8 @@ export class IdempotentTurn {
   readonly #log: Logger;
   readonly #release: () => void;
   #toolsBegan = false;
-  /** Whether the store is being given the answer: what comes of that is the end. */
-  #isKeeping = false;
+  /** Whether the answer is being stored. Its result is the end of the turn. */
+  #isStoring = false;
   #hasEnded = false;
 
   constructor(
@@ -101,77 +98,55 @@ export class IdempotentTurn {
     this.#release = release;
   }
 
-  /**
-   * The events of the loop itself. That tools are to run is written down before their calls are
-   * passed on: the loop begins none of them until it is asked for what follows.
-   */
-  async *guard(events: AgentEvents, signal: AbortSignal): AsyncGenerator<readonly AgentEvent[]> {
-    for await (const batch of events) {
-      if (!this.#toolsBegan && batch.some((event) => event.type === 'tool-call' && event.tool !== undefined)) {
-        this.#toolsBegan = true;
-        await this.#storeCall(() => this.#store.idempotency.put(this.#record('began')), 'idempotency.put');
-        signal.throwIfAborted();
-      }
-      yield batch;
-    }
+  /** Records that tools of the turn start. @throws the signal's reason if it has aborted. */
+  async onToolsStart(signal: AbortSignal): Promise<void> {
+    if (this.#toolsBegan) return;
+    this.#toolsBegan = true;
+    await this.#storeCall(() => this.#store.idempotency.put(this.#record('began')), 'idempotency.put');
+    signal.throwIfAborted();
   }
 
-  /**
-   * The events of a stateless turn. Its answer is kept before anyone is told that it has finished,
-   * as a session's commit would be.
-   */
-  async *kept(events: AgentEvents, signal: AbortSignal): AsyncGenerator<readonly AgentEvent[]> {
-    for await (const batch of events) {
-      this.add(batch);
-      const last = batch.at(-1);
-      if (last?.type !== 'finished') {
-        yield batch;
-        continue;
-      }
-      if (batch.length > 1) yield batch.slice(0, -1);
-      signal.throwIfAborted();
-      await this.#storeCall(() => this.#store.idempotency.put(this.answer()), 'idempotency.put');
-      this.end();
-      yield [last];
-    }
+  /** Stores the answer of a finished stateless turn. A session stores it with its commit. */
+  async store(): Promise<void> {
+    await this.#storeCall(() => this.#store.idempotency.put(this.answer()), 'idempotency.put');
+    this.end();
   }
 
-  /** What the turn's readers will be told; a failure is told to `fail`, where all of them end. */
+  /** Records a batch for the answer. Failures are recorded by `fail`. */
   add(batch: readonly AgentEvent[]): void {
     if (batch.at(-1)?.type !== 'failed') this.#recorder.add(batch);
   }
 
-  /** What is to be kept of the turn that finished. */
+  /** Returns the record of the finished turn. */
   answer(): IdempotencyRecord {
-    this.#isKeeping = true;
+    this.#isStoring = true;
     return this.#record({ text: this.#recorder.text() });
   }
 
-  /** The turn has ended, and nothing more is to be kept of it. */
+  /** The turn has ended, and nothing more is stored. Releases the key. */
   end(): void {
     this.#hasEnded = true;
     this.#release();
   }
 
-  /** The turn has failed. Where tools had begun, that is its answer from now on. Never rejects. */
+  /** The turn has failed. If its tools had started, the failure is its answer from now on. Never rejects. */
   async fail(event: TurnFailed): Promise<void> {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
     try {
-      if (this.#toolsBegan) await this.#keepFailure(event);
+      if (this.#toolsBegan) await this.#storeFailure(event);
     } finally {
       this.#release();
     }
   }
 
-  /** The session has given the turn up without waiting for its end. */
+  /** The turn was abandoned before its end. */
   giveUp(event: TurnFailed): void {
-    if (!this.#isKeeping) this.fail(event);
+    if (!this.#isStoring) this.fail(event);
   }
 
-  async #keepFailure(event: TurnFailed): Promise<void> {
-    // Nobody can say how much a store did that failed. It knows that tools began, and perhaps the
-    // answer: either is right, and stays.
+  async #storeFailure(event: TurnFailed): Promise<void> {
+    // How much a failed store did is unknown. Its record, `began` or the answer, is right either way.
     if (event.failure.code === 'store_failed') return;
     try {
       this.#recorder.add([event]);
@@ -180,7 +155,7 @@ export class IdempotentTurn {
     } catch (err) {
       this.#log.warn(
         { err },
-        'could not keep how a turn failed; that its tools had begun is kept, and the same request is refused',
+        'the failure of a turn could not be stored; its tools had started, so a repetition of the request is refused',
       );
     }
   }
@@ -191,13 +166,13 @@ export class IdempotentTurn {
   }
 }
 
-/** What a request is told whose key is in the store. */
+/** The state of a key that is in the store. */
 function seen({ fingerprint, result }: IdempotencyRecord, wanted: string): ClaimResult {
   if (fingerprint !== wanted) return { kind: 'mismatch' };
   return result === 'began' ? { kind: 'interrupted' } : { kind: 'replay', text: result.text };
 }
 
-/** One text for a key's three values, which no three others have. */
+/** A unique text for the three values. */
 function nameOf({ project, route, key }: IdempotencyKey): string {
   return JSON.stringify([project, route, key]);
 }

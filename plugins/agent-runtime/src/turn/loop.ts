@@ -34,13 +34,18 @@ export interface LoopDependencies {
 }
 
 /**
- * The agent loop: ask the model, run the tools that it calls, tell it what they said, and again,
- * until it answers without a call, a budget is reached, or it calls a tool that the caller brought.
+ * The agent loop: calls the model, runs the tools that it calls and returns their results to it,
+ * until it answers without a call, a budget is reached, or it calls a client tool.
  *
- * @throws TurnError where the caller should be told why; the runtime makes the one `failed` of
- *   whatever is thrown.
+ * @param onToolsStart runs before tools of the agent start, and before their calls are yielded.
+ * @throws TurnError with a message for the caller, or any other error of a defect.
  */
-export async function* runLoop(agent: Agent, turn: Turn, deps: LoopDependencies): AsyncGenerator<readonly AgentEvent[]> {
+export async function* runLoop(
+  agent: Agent,
+  turn: Turn,
+  deps: LoopDependencies,
+  onToolsStart?: () => Promise<void>,
+): AsyncGenerator<readonly AgentEvent[]> {
   const toolbox = await deps.toolboxes.of(agent.tools, turn.signal);
   assertDistinctTools(turn.clientTools, toolbox);
   yield [{ type: 'started', turnId: turn.id, agent: agent.name }];
@@ -55,10 +60,37 @@ export async function* runLoop(agent: Agent, turn: Turn, deps: LoopDependencies)
 
   for (let step = 1; ; step++) {
     const messages = step === 1 ? conversation : [...conversation, ...transcript.messages()];
+    turn.signal.throwIfAborted();
+    const headers: Record<string, string> = {};
+    const span = startSpan('step', () => ({ turn, step, connections: agent.connections, headers }));
     const read = new StepReader();
-    for await (const batch of askModel(agent, turn, step, messages, declarations, deps.models, read)) {
-      transcript.add(batch);
-      yield batch;
+    try {
+      const request = (connector: ModelConnector, name: string) =>
+        requestFor(connector, name, agent, turn, step, messages, declarations, headers);
+      const { connection, first, rest } = await deps.models.ask(agent.connections, request, turn.signal);
+      span.set({ connection });
+      read.connection = connection;
+      try {
+        let batch: readonly AgentEvent[] = [{ type: 'step', step, connection }, ...read.take(first)];
+        for (;;) {
+          transcript.add(batch);
+          if (batch.length > 0) yield batch;
+          if (read.hasEnded) break;
+          batch = read.takeNext(await rest.next());
+        }
+      } finally {
+        await rest.return?.();
+      }
+      if (read.extra !== undefined) {
+        const extra: readonly AgentEvent[] = [{ type: 'extra', extra: { connection, data: read.extra } }];
+        transcript.add(extra);
+        yield extra;
+      }
+      span.set({ usage: read.usage, reason: read.reason });
+      span.end();
+    } catch (error) {
+      span.fail(error);
+      throw error instanceof ModelError ? modelFailed(error) : error;
     }
     usage = addUsage(usage, read.usage);
     hasText ||= read.hasText;
@@ -80,6 +112,7 @@ export async function* runLoop(agent: Agent, turn: Turn, deps: LoopDependencies)
 
     const asked = calls.map((call) => toolCall(deps.ids, call, read.connection, isClientCall(call) ? undefined : toolbox));
     transcript.add(asked);
+    if (onToolsStart && asked.some(({ tool }) => tool !== undefined)) await onToolsStart();
     yield asked;
     const first = toolCalls;
     toolCalls += calls.length;
@@ -89,48 +122,6 @@ export async function* runLoop(agent: Agent, turn: Turn, deps: LoopDependencies)
       yield batch;
     }
     if (endsWithClientCalls) return yield [finished('tool_calls', usage)];
-  }
-}
-
-/** One model call: its events as they come, what the loop needs of them gathered by `read`. */
-async function* askModel(
-  agent: Agent,
-  turn: Turn,
-  step: number,
-  messages: readonly Message[],
-  tools: readonly ToolDeclaration[],
-  models: ModelCalls,
-  read: StepReader,
-): AsyncGenerator<readonly AgentEvent[]> {
-  turn.signal.throwIfAborted();
-  const headers: Record<string, string> = {};
-  const span = startSpan('step', () => ({ turn, step, connections: agent.connections, headers }));
-  try {
-    const answer = await models.ask(
-      agent.connections,
-      (connector, name) => requestFor(connector, name, agent, turn, step, messages, tools, headers),
-      turn.signal,
-    );
-    span.set({ connection: answer.connection });
-    read.connection = answer.connection;
-    try {
-      yield [{ type: 'step', step, connection: answer.connection }, ...read.take(answer.first)];
-      while (!read.hasEnded) {
-        const next = await answer.rest.next();
-        if (next.done) break;
-        const shown = read.take(next.value);
-        if (shown.length > 0) yield shown;
-      }
-    } finally {
-      await answer.rest.return?.();
-    }
-    if (!read.hasEnded) throw new ModelError('its answer was cut off.', { retryable: true });
-    if (read.extra !== undefined) yield [{ type: 'extra', extra: { connection: read.connection, data: read.extra } }];
-    span.set({ usage: read.usage, reason: read.reason });
-    span.end();
-  } catch (error) {
-    span.fail(error);
-    throw error instanceof ModelError ? modelFailed(error) : error;
   }
 }
 

@@ -23,6 +23,7 @@ import type { IdempotentTurn } from './idempotency.js';
 import { type LoopDependencies, runLoop } from './loop.js';
 import { PendingCalls } from './pending-tool-calls.js';
 import { summarize } from './summarize.js';
+import type { TurnOutput } from './turn-output.js';
 
 export interface TurnDependencies extends LoopDependencies {
   readonly clock: Clock;
@@ -33,33 +34,33 @@ export interface TurnDependencies extends LoopDependencies {
 }
 
 /**
- * One turn, from its place in the queue to its end: within the process's limit, with the session's
- * history, through the interceptors, and committed before anyone is told that it has finished.
+ * Runs one turn, from the queue to its end: within the server's limit, with the session's history,
+ * through the interceptors, and stored before its readers learn that it has finished.
  *
- * @param history of the session that the turn belongs to, if it belongs to one; the session sees to
- *   it that there is no other turn meanwhile.
- * @param idempotent where the turn's request may be repeated.
- * @param abort aborted by whoever ends the turn early, with what the caller is to be told as the
- *   reason; and here, when the agent's time is over.
- * @throws TurnError, or whatever a defect throws.
+ * @param history the history of the turn's session, if it has one. No other turn uses it meanwhile.
+ * @param idempotent present if the request has an idempotency key.
+ * @param abort aborts the turn, with the error for the caller as the reason. The agent's time limit
+ *   aborts it here.
+ * @throws TurnError, or any other error of a defect.
  */
-export async function* runTurn(
+export async function runTurn(
   agent: Agent,
   request: TurnRequest,
   history: SessionHistory | undefined,
   idempotent: IdempotentTurn | undefined,
   abort: AbortController,
   deps: TurnDependencies,
-): AsyncGenerator<readonly AgentEvent[]> {
+  output: TurnOutput,
+): Promise<void> {
   const { signal } = abort;
-  await deps.limiter.acquire(signal);
+  const queued = deps.limiter.acquire(signal);
+  if (queued) await queued;
   const timer = deps.clock.after(agent.timeout, () => abort.abort(outOfTime(agent)));
   try {
-    if (history) yield* inSession(history, idempotent, agent, request, signal, deps);
-    else if (idempotent) yield* idempotent.kept(stateless(idempotent, agent, request, signal, deps), signal);
-    else yield* stateless(idempotent, agent, request, signal, deps);
+    if (history) await inSession(history, idempotent, agent, request, signal, deps, output);
+    else await stateless(idempotent, agent, request, signal, deps, output);
   } catch (error) {
-    // What breaks off because the turn was ended early is not the reason, but its consequence.
+    // An error after the abort is a consequence of it.
     throw signal.aborted ? signal.reason : error;
   } finally {
     timer.cancel();
@@ -67,40 +68,61 @@ export async function* runTurn(
   }
 }
 
-async function* stateless(
+async function stateless(
   idempotent: IdempotentTurn | undefined,
   agent: Agent,
   request: TurnRequest,
   signal: AbortSignal,
   deps: TurnDependencies,
-): AsyncGenerator<readonly AgentEvent[]> {
-  if (!mayMixCalls(agent)) {
-    yield* intercepted(agent, makeTurn(agent, request, request.messages, signal, deps), idempotent, deps);
+  output: TurnOutput,
+): Promise<void> {
+  if (mayMixCalls(agent)) {
+    await withPendingCalls(idempotent, agent, request, signal, deps, output);
     return;
   }
+  const turn = makeTurn(agent, request, request.messages, signal, deps);
+  const onBatch = idempotent && ((batch: readonly AgentEvent[]) => idempotent.add(batch));
+  const commit = idempotent && (() => idempotent.store());
+  await pump(agent, turn, idempotent, deps, output, { onBatch, commit });
+}
+
+/** A stateless turn that may end with client tool calls beside calls that ran on the server. */
+async function withPendingCalls(
+  idempotent: IdempotentTurn | undefined,
+  agent: Agent,
+  request: TurnRequest,
+  signal: AbortSignal,
+  deps: TurnDependencies,
+  output: TurnOutput,
+): Promise<void> {
   const pending = new PendingCalls(deps.stores.one(), agent.name, request.principal);
   const messages = await deps.storeCall(() => pending.expand(request.messages), 'pendingToolCalls.load');
   const turn = makeTurn(agent, request, messages, signal, deps);
   const transcript = new Transcript();
   const calls: AgentEvent[] = [];
-  for await (const batch of intercepted(agent, turn, idempotent, deps)) {
-    transcript.add(batch);
-    calls.push(...batch.filter(({ type }) => type === 'tool-call'));
-    if (batch.at(-1)?.type === 'finished') {
+  await pump(agent, turn, idempotent, deps, output, {
+    onBatch(batch) {
+      idempotent?.add(batch);
+      transcript.add(batch);
+      for (const event of batch) if (event.type === 'tool-call') calls.push(event);
+    },
+    async commit() {
       await deps.storeCall(() => pending.save(messages, transcript.messages(), calls), 'pendingToolCalls.save');
-    }
-    yield batch;
-  }
+      signal.throwIfAborted();
+      await idempotent?.store();
+    },
+  });
 }
 
-async function* inSession(
+async function inSession(
   history: SessionHistory,
   idempotent: IdempotentTurn | undefined,
   agent: Agent,
   request: TurnRequest,
   signal: AbortSignal,
   deps: TurnDependencies,
-): AsyncGenerator<readonly AgentEvent[]> {
+  output: TurnOutput,
+): Promise<void> {
   const { id, store } = history;
   const { policy } = agent.history;
   await deps.tools.settled(id, signal);
@@ -113,42 +135,71 @@ async function* inSession(
   const view = historyView(stored, added, policy, budget);
   const turn = makeTurn(agent, request, [...system, ...view], signal, deps);
   await deps.storeCall(() => store.begin(id, { turnId: turn.id, input: added }), 'begin', id);
-  let isKept = false;
+  let isCommitted = false;
   try {
     const due = history.maySummarize(stored) ? dueSummary(stored, added, policy, budget) : undefined;
-    const made = due && (await summarize(history, stored, due, agent, deps.models, deps.storeCall, signal));
-    const basis = made?.stored ?? stored;
-    const seen = made ? { ...turn, messages: [...system, ...historyView(basis, added, policy, budget)] } : turn;
+    const summarized = due && (await summarize(history, stored, due, agent, deps.models, deps.storeCall, signal));
+    const basis = summarized?.stored ?? stored;
+    const seen = summarized ? { ...turn, messages: [...system, ...historyView(basis, added, policy, budget)] } : turn;
     const transcript = new Transcript();
-    for await (const events of intercepted(agent, seen, idempotent, deps)) {
-      const batch = made ? withUsage(events, made.usage) : events;
-      idempotent?.add(batch);
-      transcript.add(batch);
-      const last = batch.at(-1);
-      if (last?.type !== 'finished') {
-        yield batch;
-        continue;
-      }
-      // Whoever sees the turn finished can rely on it being kept.
-      if (batch.length > 1) yield batch.slice(0, -1);
-      signal.throwIfAborted();
-      const messages = [...added, ...transcript.messages()];
-      const commit = { turnId: turn.id, messages, user: request.session?.user, idempotency: idempotent?.answer() };
-      await deps.storeCall(() => history.commit(basis, commit), 'commit', id);
-      isKept = true;
-      idempotent?.end();
-      yield [last];
-    }
+    await pump(agent, seen, idempotent, deps, output, {
+      usageBefore: summarized?.usage,
+      onBatch(batch) {
+        idempotent?.add(batch);
+        transcript.add(batch);
+      },
+      async commit() {
+        const messages = [...added, ...transcript.messages()];
+        const commit = { turnId: turn.id, messages, user: request.session?.user, idempotency: idempotent?.answer() };
+        await deps.storeCall(() => history.commit(basis, commit), 'commit', id);
+        isCommitted = true;
+        idempotent?.end();
+      },
+    });
   } finally {
-    // A store that cannot even take a turn back finds it when it is opened again.
-    if (!isKept) await deps.storeCall(() => store.abandon(id, turn.id), 'abandon', id).catch(() => {});
+    // If this fails too, the store finds the turn when it is opened again.
+    if (!isCommitted) await deps.storeCall(() => store.abandon(id, turn.id), 'abandon', id).catch(() => {});
   }
 }
 
-/**
- * Tokens that are left for what was said before, when everything else that the model is sent has
- * its place, and its answer too.
- */
+interface PumpOptions {
+  /** Usage before the first step, which the turn reports but the agent's budgets do not count. */
+  readonly usageBefore?: Usage | undefined;
+  /** Observes each batch before the readers receive it. */
+  readonly onBatch?: ((batch: readonly AgentEvent[]) => void) | undefined;
+  /** Stores the turn. Runs before the readers receive `finished`, so that they can rely on it. */
+  readonly commit?: (() => Promise<void>) | undefined;
+}
+
+/** Runs the agent loop and its interceptors and writes the events to the output, up to the terminal event. */
+async function pump(
+  agent: Agent,
+  turn: Turn,
+  idempotent: IdempotentTurn | undefined,
+  deps: TurnDependencies,
+  output: TurnOutput,
+  { usageBefore, onBatch, commit }: PumpOptions,
+): Promise<void> {
+  for await (const events of intercepted(agent, turn, idempotent, deps)) {
+    if (output.closed) return;
+    const sealed = output.seal(events);
+    const batch = usageBefore ? withUsage(sealed, usageBefore) : sealed;
+    onBatch?.(batch);
+    const last = batch.at(-1);
+    if (commit && last?.type === 'finished') {
+      if (batch.length > 1) await output.write(batch.slice(0, -1));
+      turn.signal.throwIfAborted();
+      await commit();
+      output.write([last]);
+    } else {
+      const wait = output.write(batch);
+      if (wait) await wait;
+    }
+    if (output.end) return;
+  }
+}
+
+/** Tokens left for stored messages, after the answer and everything else in the request. */
 function tokensLeft(agent: Agent, request: TurnRequest, messages: readonly Message[], tools: readonly ToolDeclaration[]): number {
   const params = mergeParams(agent.params, request.params, false);
   const answer = answerTokens(params, agent.contextWindow);
@@ -156,23 +207,19 @@ function tokensLeft(agent: Agent, request: TurnRequest, messages: readonly Messa
   return messages.reduce((left, message) => left - tokensOf(message), agent.contextWindow - answer - prompt - tokensOf(tools));
 }
 
-/**
- * What a turn is said to have used holds what was used before its first step. The agent's budgets
- * do not count that: they would end the very turns that need a summary.
- */
+/** Adds the usage before the first step to the usage of the turn. */
 function withUsage(batch: readonly AgentEvent[], before: Usage): readonly AgentEvent[] {
   const last = batch.at(-1);
   return last?.type === 'finished' ? [...batch.slice(0, -1), { ...last, usage: addUsage(before, last.usage) }] : batch;
 }
 
-/** The loop inside its interceptors, as they are now: a turn keeps those that it began with. */
+/** The agent loop inside the interceptors. A turn keeps the interceptors that it began with. */
 function intercepted(agent: Agent, turn: Turn, idempotent: IdempotentTurn | undefined, deps: TurnDependencies): AgentEvents {
   const interceptors = deps.interceptors.all();
   const from = (index: number, current: Turn): AgentEvents => {
     const interceptor = interceptors[index];
     if (interceptor) return interceptor.value(current, (next) => from(index + 1, next));
-    const events = runLoop(agent, current, deps);
-    return idempotent ? idempotent.guard(events, turn.signal) : events;
+    return runLoop(agent, current, deps, idempotent && (() => idempotent.onToolsStart(turn.signal)));
   };
   return from(0, turn);
 }
@@ -200,7 +247,7 @@ function makeTurn(
   };
 }
 
-/** Whether calls for the caller and calls that run here can mix in one step. */
+/** Whether one step may have client tool calls and calls of the agent's own tools. */
 function mayMixCalls(agent: Agent): boolean {
   return agent.tools.length > 0 && agent.clientTools === 'passthrough';
 }

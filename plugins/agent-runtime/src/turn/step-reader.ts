@@ -1,5 +1,5 @@
 import type { AgentEvent, ModelEnd, ModelEvent, ModelToolCall } from '@plugboard/kernel';
-import { NO_USAGE, type Usage } from '@plugboard/kernel';
+import { ModelError, NO_USAGE, type Usage } from '@plugboard/kernel';
 
 /**
  * Reads one model call: collects what the loop needs and returns the events for the readers of the
@@ -40,6 +40,12 @@ export class StepReader {
       }
     }
     return shown ?? (batch as readonly AgentEvent[]);
+  }
+
+  /** The same for a read from the connector. @throws ModelError if the answer was cut off. */
+  takeNext(result: IteratorResult<readonly ModelEvent[], unknown>): readonly AgentEvent[] {
+    if (result.done) throw new ModelError('its answer was cut off.', { retryable: true });
+    return this.take(result.value);
   }
 
   get hasEnded(): boolean {

@@ -1,29 +1,24 @@
-import { ModelError, type ModelEvent } from '@plugboard/kernel';
+import type { AgentEvent } from '@plugboard/kernel';
 import type { DueSummary } from '../history/summary/due-summary.js';
 import { tokensOfSummary } from '../history/summary-view.js';
 import type { Answer } from './model-calls.js';
 import type { StepReader } from './step-reader.js';
 
 /**
- * Reads a summary that a model makes. Nobody is shown it, and of what is too long the end is not
- * waited for.
+ * Reads a summary from a model's answer. Stops reading when it gets too long.
  *
- * @param read gathers what the call used, whatever comes of it.
- * @throws where the answer is no summary.
+ * @param read collects the usage of the call, even if it fails.
+ * @throws if the answer is not a usable summary.
  */
 export async function summaryIn({ first, rest }: Answer, due: DueSummary, read: StepReader): Promise<string> {
   let text = '';
-  const take = (batch: readonly ModelEvent[]) => {
-    for (const event of read.take(batch)) if (event.type === 'text') text += event.text;
+  const add = (batch: readonly AgentEvent[]) => {
+    for (const event of batch) if (event.type === 'text') text += event.text;
     if (tokensOfSummary(text) > due.tokens) throw new Error('the summary is too long');
   };
   try {
-    take(first);
-    while (!read.hasEnded) {
-      const next = await rest.next();
-      if (next.done) throw new ModelError('its answer was cut off.', { retryable: true });
-      take(next.value);
-    }
+    add(read.take(first));
+    while (!read.hasEnded) add(read.takeNext(await rest.next()));
   } finally {
     await rest.return?.();
   }
