@@ -14,7 +14,7 @@ t.test('rule 1: use names the plugin, by short name, package or path', async (t)
       auth: { one: {} }
       sessions: { use: one }
       models: { fast: { use: one }, scoped: { use: "@acme/thing" }, below: { use: acme/deep } }
-      tools: { one: , two: { use: ./mine.js }, three: { use: ./folder }, four: { use: ../${t.testdirName.split('/').pop()}/plain } }
+      tools: { one: , two: { use: ./mine.js }, three: { use: ./folder }, four: { use: ../${t.testdirName.split('/').pop()}/plain }, third: {}, itself: {}, absolute: { use: "${join(t.testdirName, 'mine.js')}" } }
       plugins: { one: {} }
     `,
     'mine.js': plugin({ name: 'mine' }),
@@ -28,6 +28,8 @@ t.test('rule 1: use names the plugin, by short name, package or path', async (t)
         }),
       ),
       '@acme': { thing: installed('@acme/thing', '2.0.0', plugin({ name: '@acme/thing' }), { '.': { import: './index.js' } }) },
+      'plugboard-tool-third': installed('plugboard-tool-third', '5.0.0', plugin({ name: 'third' })),
+      itself: installed('itself', '6.0.0', plugin({ name: 'itself' })),
       acme: installed('acme', '3.0.0', plugin({ name: 'acme' }), { './deep': './index.js' }),
     },
   });
@@ -44,6 +46,9 @@ t.test('rule 1: use names the plugin, by short name, package or path', async (t)
       'tools.two mine 0.1.0',
       'tools.three folder 4.0.0',
       'tools.four plain 0.1.0',
+      'tools.third third 5.0.0',
+      'tools.itself itself 6.0.0',
+      'tools.absolute mine 0.1.0',
       'plugins.one @plugboard/plugin-one 1.0.0',
     ],
     'also where a package has an entry for import only; a module without a package of its own has the version of the package it is in',
@@ -93,7 +98,7 @@ t.test('rule 1: a plugin that cannot be used is told of, with what is missing', 
       '  path: { use: ./missing.js }',
       '  unbuilt: { use: "@acme/unbuilt" }',
       '  hidden: { use: "@acme/hidden" }',
-      '  absolute: { use: /etc/passwd }',
+      '  absolute: { use: /no/such/plugin }',
       '  url: { use: "https://example.com/p.js" }',
       '  broken: { use: ./broken.js }',
       '  other: { use: ./other.js }',
@@ -125,7 +130,7 @@ t.test('rule 1: a plugin that cannot be used is told of, with what is missing', 
     `plugboard.yaml:5:16 tools.path.use: there is no plugin at ${join(at, 'missing.js')}`,
     new RegExp(`^plugboard.yaml:6:19 tools.unbuilt.use: .*${join(at, 'node_modules/@acme/unbuilt/dist/index.js')}`),
     /^plugboard.yaml:7:18 tools.hidden.use: the package @acme\/hidden cannot be loaded: /,
-    'plugboard.yaml:8:20 tools.absolute.use: "/etc/passwd" is not a valid plugin reference; write a short name, a package name, or a path that starts with ./ or ../',
+    'plugboard.yaml:8:20 tools.absolute.use: there is no plugin at /no/such/plugin',
     'plugboard.yaml:9:15 tools.url.use: "https://example.com/p.js" is not a valid plugin reference',
     `plugboard.yaml:10:18 tools.broken.use: the plugin at ${join(at, 'broken.js')} cannot be loaded: Cannot find package 'not-installed-either'`,
     `plugboard.yaml:11:17 tools.other.use: ${join(at, 'other.js')} is not a plugin: its default export was not made by definePlugin() of @plugboard/kernel`,

@@ -37,7 +37,7 @@ const MESSAGES = {
 
   // Loading a plugin
   USE_INVALID: (use: string) =>
-    `"${use}" is not a valid plugin reference; write a short name, a package name, or a path that starts with ./ or ../`,
+    `"${use}" is not a valid plugin reference; write a short name, a package name, or a path that is absolute or starts with ./ or ../`,
   PLUGIN_NOT_INSTALLED: (name: string) => `the plugin ${name} is not installed; run npm install ${packageOf(name)}`,
   PLUGIN_NOT_FOUND: (path: string) => `there is no plugin at ${path}`,
   PLUGIN_NOT_BUILT: (path: string) => `the plugin's module ${path} does not exist; build the plugin first`,

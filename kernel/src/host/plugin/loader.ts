@@ -1,6 +1,6 @@
 import { readFileSync, statSync } from 'node:fs';
 import { findPackageJSON, registerHooks } from 'node:module';
-import { dirname, join, resolve } from 'node:path';
+import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { hostError, reasonOf } from '../base/errors.js';
 import type { PluginIdentity } from '../base/problem.js';
@@ -49,9 +49,16 @@ export class Loader {
   }
 
   #resolve(use: string, prefix: string): string {
-    if (use.startsWith('./') || use.startsWith('../')) return resolvePath(resolve(this.#fileFolder, use));
-    const name = packageName(use, prefix);
-    if (!PACKAGE_NAME.test(name)) throw hostError('USE_INVALID', use);
+    if (/^\.\.?\//.test(use) || isAbsolute(use)) return resolvePath(resolve(this.#fileFolder, use));
+    const names = packageNames(use, prefix);
+    if (!names.every((name) => PACKAGE_NAME.test(name))) throw hostError('USE_INVALID', use);
+    const found = names.map((name) => this.#resolvePackage(name)).find((url) => url !== undefined);
+    if (found === undefined) throw hostError('PLUGIN_NOT_INSTALLED', packageName(use, prefix));
+    return found;
+  }
+
+  /** Returns undefined if the package is not installed. */
+  #resolvePackage(name: string): string | undefined {
     for (const folder of this.#folders) {
       try {
         findPackageJSON(name, from(folder)); // throws if there is no such package
@@ -61,8 +68,14 @@ export class Loader {
         throw hostError('PLUGIN_UNRESOLVED', name, reasonOf(error));
       }
     }
-    throw hostError('PLUGIN_NOT_INSTALLED', name);
+    return undefined;
   }
+}
+
+/** Returns the packages that a `use` can mean, in order: `@plugboard/tool-x`, `plugboard-tool-x`, then `x` itself. */
+function packageNames(use: string, prefix: string): string[] {
+  if (use.includes('/')) return [use];
+  return [packageName(use, prefix), prefix === '' ? `plugboard-${use}` : `plugboard-${prefix}-${use}`, use];
 }
 
 /** Returns the package of a `use`: a short name `x` means `@plugboard/<prefix>-x`, or `@plugboard/x` if the prefix is empty. */
