@@ -1,0 +1,250 @@
+import { createOpenAI } from '@ai-sdk/openai';
+import {
+  Agent,
+  tool as agentTool,
+  OpenAIResponsesWSModel,
+  run,
+  setDefaultOpenAIClient,
+  setOpenAIAPI,
+  setTracingDisabled,
+} from '@openai/agents';
+import { generateText, stepCountIs, streamText, tool } from 'ai';
+import OpenAI from 'openai';
+import { ResponsesWS } from 'openai/resources/responses/ws';
+import t from 'tap';
+import { z } from 'zod';
+import { EQUIPPED, equipment, readTreasure } from '../support/equipped.js';
+import { LIVE_TRANSPORTS } from '../support/live.js';
+import { TestServer, TRANSPORTS } from '../support/test-server.js';
+
+const app = await TestServer.start(t, EQUIPPED.replace(TRANSPORTS, LIVE_TRANSPORTS), equipment);
+const client = new OpenAI({ baseURL: `${app.url}/v1`, apiKey: 'any', maxRetries: 0 });
+const prompt = 'Where is the treasure?';
+const hunt = [{ toolCalls: [readTreasure] }, { text: ['Under', ' the', ' oak.'] }];
+const weatherCall = { id: 'call_w', name: 'weather', arguments: { city: 'Paris' } };
+const weatherTool = {
+  type: 'function' as const,
+  name: 'weather',
+  description: 'The weather of a city',
+  parameters: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'], additionalProperties: false },
+  strict: true,
+};
+
+setTracingDisabled(true);
+setOpenAIAPI('responses');
+setDefaultOpenAIClient(client);
+
+t.test('openai: responses.create, plain', async (t) => {
+  app.models.enqueue(...hunt);
+  const response = await client.responses.create({ model: 'assistant', input: prompt, metadata: { ticket: '42' } });
+  t.equal(response.output_text, 'Under the oak.');
+  t.match(response, { status: 'completed', model: 'assistant', metadata: { ticket: '42' }, usage: {} });
+  t.match(response.output[0], { type: 'mcp_call', server_label: 'files', name: 'read_text_file', status: 'completed' });
+  t.match(JSON.stringify(response.output[0]), /The treasure lies under the oak/);
+
+  const again = await client.responses.retrieve(response.id);
+  t.same(again.output, response.output);
+  app.models.enqueue({ text: ['Yes.'] });
+  const next = await client.responses.create({ model: 'assistant', input: 'Sure?', previous_response_id: response.id });
+  t.equal(next.previous_response_id, response.id);
+  t.same(
+    app.asked.messages.map(({ role }) => role),
+    ['system', 'user', 'assistant', 'tool', 'assistant', 'user'],
+  );
+  t.same(await client.responses.delete(next.id), { id: next.id, object: 'response', deleted: true });
+  await t.rejects(client.responses.retrieve(next.id), { status: 404, code: 'response_not_found' });
+});
+
+t.test('openai: responses.create, streamed', async (t) => {
+  app.models.enqueue(...hunt);
+  const stream = await client.responses.create({ model: 'assistant', input: prompt, stream: true });
+  const types: string[] = [];
+  let text = '';
+  for await (const event of stream) {
+    types.push(event.type);
+    if (event.type === 'response.output_text.delta') text += event.delta;
+  }
+  t.equal(text, 'Under the oak.');
+  t.ok(types.includes('response.mcp_call.completed'));
+  t.equal(types.at(-1), 'response.completed');
+});
+
+t.test('openai: the helper responses.stream, and function tools of the caller', async (t) => {
+  app.models.enqueue({ toolCalls: [weatherCall] }, { text: ['Sunny.'] });
+  const stream = client.responses.stream({ model: 'bare', input: 'Weather in Paris?', tools: [weatherTool] });
+  const first = await stream.finalResponse();
+  const [call] = first.output;
+  t.match(call, { type: 'function_call', name: 'weather', arguments: '{"city":"Paris"}' });
+  const call_id = call?.type === 'function_call' ? call.call_id : '';
+  const second = await client.responses.create({
+    model: 'bare',
+    previous_response_id: first.id,
+    input: [{ type: 'function_call_output', call_id, output: 'sunny' }],
+  });
+  t.equal(second.output_text, 'Sunny.');
+  t.match(app.asked.messages.at(-1), { role: 'tool', tool_call_id: call_id, content: 'sunny' });
+});
+
+t.test('openai: a stream is resumed, and a response cancelled', async (t) => {
+  const gate = Promise.withResolvers<void>();
+  app.models.enqueue({ text: ['Half', gate.promise, ' and half.'] });
+  const stream = await client.responses.create({ model: 'bare', input: 'Go', stream: true });
+  let id = '';
+  let last = -1;
+  for await (const event of stream) {
+    if (event.type === 'response.created') id = event.response.id;
+    last = event.sequence_number;
+    if (event.type === 'response.output_text.delta') break;
+  }
+  gate.resolve();
+  const resumed = await client.responses.retrieve(id, { stream: true, starting_after: last });
+  const events = [];
+  for await (const event of resumed) events.push(event);
+  t.equal(events[0]?.sequence_number, last + 1);
+  t.match(events.at(-1), { type: 'response.completed', response: { output: [{ content: [{ text: 'Half and half.' }] }] } });
+
+  const never = Promise.withResolvers<void>();
+  app.models.enqueue({ text: ['So', never.promise] });
+  const running = await client.responses.create({ model: 'bare', input: 'Go', stream: true });
+  let end: unknown;
+  for await (const event of running) {
+    if (event.type === 'response.created') id = event.response.id;
+    if (event.type === 'response.output_text.delta') {
+      t.match(await client.responses.cancel(id), { status: 'incomplete', incomplete_details: { reason: 'cancelled' } });
+    }
+    end = event;
+  }
+  t.match(end, { type: 'response.incomplete', response: { incomplete_details: { reason: 'cancelled' } } });
+  never.resolve();
+});
+
+t.test('openai: errors have their classes', async (t) => {
+  await t.rejects(client.responses.create({ model: 'bare', input: 'x', previous_response_id: 'resp_nope' }), {
+    status: 400,
+    code: 'previous_response_not_found',
+    param: 'previous_response_id',
+  });
+  await t.rejects(client.responses.create({ model: 'bare', input: 'x', background: true }), {
+    status: 400,
+    code: 'unsupported_parameter',
+  });
+  app.models.enqueue({ status: 400 });
+  await t.rejects(client.responses.create({ model: 'bare', input: 'x' }), { status: 502 });
+});
+
+t.test('openai: ResponsesWS', async (t) => {
+  app.models.enqueue(...hunt);
+  const ws = new ResponsesWS(client);
+  const events: OpenAI.Responses.ResponsesServerEvent[] = [];
+  const done = new Promise<void>((resolve, reject) => {
+    ws.on('event', (event) => {
+      events.push(event);
+      if (event.type === 'response.completed') resolve();
+    });
+    ws.on('error', reject);
+  });
+  ws.send({ type: 'response.create', model: 'assistant', input: prompt, store: false });
+  await done;
+  ws.close();
+  const last = events.at(-1);
+  t.match(last, { type: 'response.completed', response: { output: [{ type: 'mcp_call' }, { type: 'message' }] } });
+  t.same(
+    events.map((event) => 'sequence_number' in event && event.sequence_number),
+    events.map((_, index) => index),
+  );
+});
+
+const finder = new Agent({ name: 'Finder', model: 'assistant' });
+const forecast = agentTool({
+  name: 'weather',
+  description: 'The weather of a city',
+  parameters: z.object({ city: z.string() }),
+  execute: async ({ city }) => `sunny in ${city}`,
+});
+
+t.test('@openai/agents, default mode: server tools run on the server, the client’s own on the client', async (t) => {
+  app.models.enqueue(...hunt);
+  const result = await run(finder, prompt);
+  t.equal(result.finalOutput, 'Under the oak.');
+  app.models.enqueue({ text: ['Yes.'] });
+  const more = await run(finder, [...result.history, { role: 'user', content: 'Sure?' }]);
+  t.equal(more.finalOutput, 'Yes.');
+  app.models.enqueue({ text: ['Quite.'] });
+  const chained = await run(finder, 'Really?', { previousResponseId: result.lastResponseId });
+  t.equal(chained.finalOutput, 'Quite.');
+
+  app.models.enqueue({ toolCalls: [weatherCall] }, { text: ['Sunny.'] });
+  const weather = new Agent({ name: 'Weather', model: 'bare', tools: [forecast] });
+  t.equal((await run(weather, 'Weather in Paris?')).finalOutput, 'Sunny.');
+  t.match(app.asked.messages.at(-1), { role: 'tool', content: 'sunny in Paris' });
+});
+
+t.test('@openai/agents, default mode: streamed', async (t) => {
+  app.models.enqueue(...hunt);
+  const result = await run(finder, prompt, { stream: true });
+  let text = '';
+  for await (const delta of result.toTextStream()) text += delta;
+  await result.completed;
+  t.equal(text, 'Under the oak.');
+});
+
+t.test('@openai/agents, websocket mode', async (t) => {
+  app.models.enqueue(...hunt);
+  const model = new OpenAIResponsesWSModel(client, 'assistant');
+  const result = await run(new Agent({ name: 'Finder', model }), prompt);
+  t.equal(result.finalOutput, 'Under the oak.');
+  await model.close();
+
+  app.models.enqueue({ toolCalls: [weatherCall] }, { text: ['Sunny.'] });
+  const own = new OpenAIResponsesWSModel(client, 'bare');
+  const streamed = await run(new Agent({ name: 'Weather', model: own, tools: [forecast] }), 'Weather in Paris?', {
+    stream: true,
+  });
+  for await (const _ of streamed.toTextStream());
+  await streamed.completed;
+  t.equal(streamed.finalOutput, 'Sunny.');
+  await own.close();
+});
+
+const openai = createOpenAI({ baseURL: `${app.url}/v1`, apiKey: 'any' });
+
+t.test('@ai-sdk/openai with its default model: text, stream, and a conversation of item references', async (t) => {
+  app.models.enqueue(...hunt);
+  const result = await generateText({ model: openai('assistant'), prompt });
+  t.equal(result.text, 'Under the oak.');
+  t.match(result.content, [{ type: 'tool-call', toolName: 'mcp.read_text_file', providerExecuted: true }]);
+
+  app.models.enqueue({ text: ['Yes.'] });
+  const next = await generateText({
+    model: openai('assistant'),
+    messages: [{ role: 'user', content: prompt }, ...result.response.messages, { role: 'user', content: 'Sure?' }],
+  });
+  t.equal(next.text, 'Yes.');
+  t.match(app.asked.messages.at(-2), { role: 'assistant', content: 'Under the oak.' });
+
+  app.models.enqueue(...hunt);
+  const stream = streamText({ model: openai('assistant'), prompt });
+  let text = '';
+  for await (const delta of stream.textStream) text += delta;
+  t.equal(text, 'Under the oak.');
+});
+
+t.test('@ai-sdk/openai with its default model: tools of the client, stored and not', async (t) => {
+  for (const store of [true, false]) {
+    app.models.enqueue({ toolCalls: [weatherCall] }, { text: ['Sunny.'] });
+    const { text } = await generateText({
+      model: openai('bare'),
+      prompt: 'Weather in Paris?',
+      tools: {
+        weather: tool({
+          inputSchema: z.object({ city: z.string() }),
+          execute: async ({ city }) => `sunny in ${city}`,
+        }),
+      },
+      stopWhen: stepCountIs(3),
+      providerOptions: { openai: { store } },
+    });
+    t.equal(text, 'Sunny.');
+    t.match(app.asked.messages.at(-1), { role: 'tool' });
+  }
+});
