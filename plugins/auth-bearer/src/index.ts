@@ -1,8 +1,10 @@
 import { AuthProviders, Commands, definePlugin } from '@plugboard/kernel';
+import { HttpRoutes } from '@plugboard/transport-http';
 import { BearerTokens } from './bearer-tokens.js';
 import { checkConfig } from './check-config.js';
 import { tokenCommand } from './commands/index.js';
 import { configSchema } from './config.js';
+import { EphemeralTokenRoute } from './ephemeral-route.js';
 import { TokenRegistry } from './registry/token-registry.js';
 
 export default definePlugin({
@@ -14,8 +16,9 @@ export default definePlugin({
   check: checkConfig,
   register({ config, clock, ids, log, contribute, resolvePath, entries }) {
     const path = resolvePath(config.tokensFile);
-    const tokens = new BearerTokens({ config, path, projects: entries('projects'), clock, log });
+    const tokens = new BearerTokens({ config, path, projects: entries('projects'), clock, ids, log });
     contribute(AuthProviders, tokens.provider);
+    contribute(HttpRoutes, new EphemeralTokenRoute(tokens.provider, tokens.ephemeral));
     const registry = new TokenRegistry({ path, config, projects: entries('projects'), agents: entries('agents'), clock, ids });
     contribute(Commands, tokenCommand(registry), 'token');
     return tokens;

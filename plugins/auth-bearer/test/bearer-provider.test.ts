@@ -3,6 +3,7 @@ import { ManualClock, SequentialIds } from '@plugboard/kernel/testing';
 import { assert, property, string } from 'fast-check';
 import t from 'tap';
 import { BearerProvider } from '../src/provider/bearer-provider.js';
+import { EphemeralTokens } from '../src/provider/ephemeral-tokens.js';
 import { digestOf, digestsEqual } from '../src/tokens/digest.js';
 import { configuredToken, issuedToken, type KnownToken } from '../src/tokens/known-token.js';
 import { newToken } from '../src/tokens/token-format.js';
@@ -19,7 +20,7 @@ function provider(...tokens: readonly KnownToken[]) {
     asked.push(digest);
     return tokens.find(({ sha256 }) => sha256 === digest);
   };
-  const bearer = new BearerProvider({ find }, clock, ({ id }) => used.push(id));
+  const bearer = new BearerProvider({ find }, new EphemeralTokens(clock, new SequentialIds()), clock, ({ id }) => used.push(id));
   return { ask: (text: string) => bearer.authenticate({ bearer: text }), asked, used };
 }
 
@@ -111,8 +112,11 @@ t.test('S-05 looks up nothing but 64 hexadecimal digits', async (t) => {
 
 t.test('S-31 compares the whole digests after the look-up, in constant time', async (t) => {
   const nearly = digestOf(TOKEN).replace(/.$/, (last) => (last === '0' ? '1' : '0'));
-  const unchecked = new BearerProvider({ find: () => ({ ...issued(), sha256: nearly }) }, clock, () =>
-    t.fail('accepted a token'),
+  const unchecked = new BearerProvider(
+    { find: () => ({ ...issued(), sha256: nearly }) },
+    new EphemeralTokens(clock, new SequentialIds()),
+    clock,
+    () => t.fail('accepted a token'),
   );
   t.same(unchecked.authenticate({ bearer: TOKEN }), { refused: 'an unknown token' }, 'whatever the look-up finds');
   t.equal(unchecked.authenticate({ bearer: PLAIN }), undefined);

@@ -1,8 +1,12 @@
-import type { AuthProvider, AuthResult, Clock, Credentials } from '@plugboard/kernel';
+import type { AuthProvider, AuthResult, Clock, Credentials, Principal } from '@plugboard/kernel';
 import { MAX_SECRET_BYTES } from '../tokens/configured-secret.js';
 import { digestOf, digestsEqual } from '../tokens/digest.js';
 import type { KnownToken } from '../tokens/known-token.js';
 import { isTokenLike, tokenProblem } from '../tokens/token-format.js';
+import { type EphemeralToken, type EphemeralTokens, narrowed } from './ephemeral-tokens.js';
+
+/** How ephemeral tokens begin. */
+const EPHEMERAL = 'svce_';
 
 /** Finds tokens by digest. Nothing that a caller wrote gets this far. */
 export interface TokenLookup {
@@ -17,15 +21,20 @@ export interface TokenLookup {
  * 1. A value that is too long, or that begins with `svc` without the format and checksum of a token, is refused.
  * 2. It is looked up by its SHA-256, and the digests are compared in constant time.
  * 3. A revoked or expired token is refused.
+ * 4. An ephemeral token is valid once, and for a connection that it opened as long as the token that it was issued for.
  */
 export class BearerProvider implements AuthProvider {
   readonly #tokens: TokenLookup;
   readonly #clock: Clock;
+  readonly #ephemeral: EphemeralTokens;
   readonly #onUse: (token: KnownToken) => void;
+  /** The tokens of the callers that were identified here. */
+  readonly #digests = new WeakMap<Principal, string>();
 
   /** @param onUse called with each accepted token. */
-  constructor(tokens: TokenLookup, clock: Clock, onUse: (token: KnownToken) => void) {
+  constructor(tokens: TokenLookup, ephemeral: EphemeralTokens, clock: Clock, onUse: (token: KnownToken) => void) {
     this.#tokens = tokens;
+    this.#ephemeral = ephemeral;
     this.#clock = clock;
     this.#onUse = onUse;
   }
@@ -37,12 +46,32 @@ export class BearerProvider implements AuthProvider {
     if (problem !== undefined) return { refused: problem };
 
     const digest = digestOf(bearer);
-    const token = this.#tokens.find(digest);
-    if (token === undefined || !digestsEqual(token.sha256, digest)) return isOurs ? { refused: 'an unknown token' } : undefined;
+    if (bearer.startsWith(EPHEMERAL)) {
+      const ephemeral = this.#ephemeral.take(digest);
+      return ephemeral ? this.#renew(ephemeral) : { refused: 'an ephemeral token that is unknown, expired or used' };
+    }
+    return this.#check(digest) ?? (isOurs ? { refused: 'an unknown token' } : undefined);
+  }
 
+  /** The digest of the token that identified a caller; undefined for callers that were identified otherwise, or by an ephemeral token. */
+  digestOf(principal: Principal): string | undefined {
+    return this.#digests.get(principal);
+  }
+
+  /** Checks the token that an ephemeral one was issued for. */
+  #renew(ephemeral: EphemeralToken): AuthResult {
+    const result = this.#check(ephemeral.parent) ?? { refused: 'an ephemeral token of an unknown token' };
+    if (!('principal' in result)) return result;
+    return { principal: narrowed(result.principal, ephemeral), renew: () => this.#renew(ephemeral) };
+  }
+
+  #check(digest: string): AuthResult | undefined {
+    const token = this.#tokens.find(digest);
+    if (token === undefined || !digestsEqual(token.sha256, digest)) return undefined;
     if ('refused' in token.result) return token.result;
     if (token.expiresAt <= this.#clock.now()) return { refused: `the token ${token.id} has expired` };
     this.#onUse(token);
+    this.#digests.set(token.result.principal, digest);
     return token.result;
   }
 }

@@ -1,0 +1,85 @@
+import { type Principal, SCOPES, type Scope } from '@plugboard/kernel';
+import { HttpError, type HttpReply, type HttpRequest, type HttpRoute, retryAfterHeaders } from '@plugboard/transport-http';
+import type { BearerProvider } from './provider/bearer-provider.js';
+import type { EphemeralRights, EphemeralTokens } from './provider/ephemeral-tokens.js';
+
+/** `POST /v1/ephemeral_tokens`: a token for one use within a minute, with the caller's rights or fewer. */
+export class EphemeralTokenRoute implements HttpRoute {
+  readonly method = 'POST';
+  readonly path = '/v1/ephemeral_tokens';
+  /** Any credential. Its own rights bound those of the new one. */
+  readonly access = [] as const;
+  readonly body = 'json';
+  readonly startsWork = true;
+  readonly #provider: BearerProvider;
+  readonly #tokens: EphemeralTokens;
+
+  constructor(provider: BearerProvider, tokens: EphemeralTokens) {
+    this.#provider = provider;
+    this.#tokens = tokens;
+  }
+
+  /** @throws HttpError */
+  handle({ principal, body }: HttpRequest): HttpReply {
+    const parent = this.#provider.digestOf(principal);
+    if (parent === undefined) {
+      throw new HttpError(403, 'Ephemeral tokens are issued for API tokens only, not for JWTs or other ephemeral tokens.', {
+        code: 'api_token_required',
+      });
+    }
+    const rights = rightsOf(body as Readonly<Record<string, unknown>>, principal);
+    const issued = this.#tokens.issue(parent, rights);
+    if (!issued) {
+      throw new HttpError(429, 'Too many ephemeral tokens wait to be used. Use or await the expiry of some first.', {
+        code: 'rate_limit_exceeded',
+        headers: retryAfterHeaders(1_000),
+      });
+    }
+    return {
+      status: 200,
+      headers: { 'cache-control': 'no-store' },
+      body: {
+        object: 'ephemeral_token',
+        value: issued.value,
+        expires_at: Math.floor(issued.expiresAt / 1000),
+        scopes: rights.scopes,
+        agents: rights.agents ?? null,
+      },
+    };
+  }
+}
+
+function rightsOf({ scopes, agents }: Readonly<Record<string, unknown>>, principal: Principal): EphemeralRights {
+  return {
+    scopes: (wordsAt(scopes, 'scopes', principal.scopes, SCOPES) ?? principal.scopes) as readonly Scope[],
+    agents: wordsAt(agents, 'agents', principal.agents) ?? principal.agents,
+  };
+}
+
+/**
+ * A list that asks for fewer rights.
+ *
+ * @param held what the caller has; undefined for everything.
+ * @param known what exists, where that is a fixed list.
+ * @throws HttpError 400 for anything that is not a list of words, 403 for more than the caller has.
+ */
+function wordsAt(
+  value: unknown,
+  name: string,
+  held: readonly string[] | undefined,
+  known?: readonly string[],
+): readonly string[] | undefined {
+  if (value == null) return undefined;
+  const words = Array.isArray(value) ? value.filter((word) => typeof word === 'string') : [];
+  if (!Array.isArray(value) || words.length !== value.length || words.length === 0) {
+    throw new HttpError(400, `Invalid '${name}': expected an array of strings that is not empty.`, { code: 'invalid_value' });
+  }
+  const unknown = known && words.find((word) => !known.includes(word));
+  if (unknown !== undefined) {
+    throw new HttpError(400, `Invalid '${name}'. Supported values are: ${known?.join(', ')}.`, { code: 'invalid_value' });
+  }
+  if (words.some((word) => held?.includes(word) === false)) {
+    throw new HttpError(403, `This API token cannot pass on ${name} that it does not have.`, { code: 'insufficient_scope' });
+  }
+  return words;
+}
