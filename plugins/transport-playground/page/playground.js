@@ -71,8 +71,6 @@ export class Playground extends EventTarget {
   access = 'checking';
   /** @type {'unknown' | 'ready' | 'not-ready' | 'unreachable'} */
   health = 'unknown';
-  /** The project of the token, where the server says it. */
-  project = '';
   /** @type {Model[]} */
   models = [];
   agent = '';
@@ -136,7 +134,6 @@ export class Playground extends EventTarget {
     this.api.token = token;
     this.models = [];
     this.agent = '';
-    this.project = '';
     this.sessions = new Sessions(this.api);
     if (this.turns.length > 0 || this.session) this.newChat();
     await this.enter();
@@ -429,12 +426,11 @@ export class Playground extends EventTarget {
     if (token === '' || !this.settings.token) return '';
     if (!this.#has('/v1/ephemeral_tokens')) return token;
     try {
-      const reply = await this.api.post('v1/ephemeral_tokens', {});
-      this.project = reply.project ?? this.project;
-      return String(reply.value ?? reply.token);
+      const { value } = await this.api.post('v1/ephemeral_tokens', {});
+      return value;
     } catch (error) {
       if (/** @type {ApiError} */ (error).status === 401) throw error;
-      return token; // for example a JWT, for which none are made
+      return token; // a JWT, for which the server issues none
     }
   }
 

@@ -76,10 +76,10 @@ const HEALTH = {
 
 /** @param {View} view */
 function serverBox(view) {
-  const { settings, access, health, project } = view.app;
+  const { settings, access, health } = view.app;
   const [word, tone] = ACCESS[access];
   const [healthWord, healthTone] = HEALTH[health];
-  const status = html`<span class="dot" data-tone=${tone}></span><span>Access</span><b>${word}${project && ` · ${project}`}</b>`;
+  const status = html`<span class="dot" data-tone=${tone}></span><span>Access</span><b>${word}</b>`;
   return html`
     <div class="server">
       <div class="server-row"><span class="dot" data-tone=${healthTone}></span><span>Server</span><b>${healthWord}</b></div>
