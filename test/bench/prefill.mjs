@@ -1,12 +1,19 @@
 // Fills a session file before its server starts.
-import { SessionStores } from '../../kernel/dist/index.js';
-import { testContext } from '../../kernel/dist/testing/index.js';
-import sqlite from '../../plugins/store-sqlite/dist/index.js';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 
 const ANSWER = ' token'.repeat(100);
 
-/** Creates sessions of the agent `recent` with so many messages each, of two messages per turn. */
-export async function prefill(path, lengths) {
+/**
+ * Creates sessions of the agent `recent` with so many messages each, of two messages per turn.
+ *
+ * @param checkout the folder of a built checkout, whose store writes the file.
+ */
+export async function prefill(checkout, path, lengths) {
+  const load = (file) => import(pathToFileURL(join(checkout, file)));
+  const { SessionStores } = await load('kernel/dist/index.js');
+  const { testContext } = await load('kernel/dist/testing/index.js');
+  const { default: sqlite } = await load('plugins/store-sqlite/dist/index.js');
   const clock = { now: Date.now, monotonic: () => performance.now(), after: () => ({ cancel() {}, refresh() {} }) };
   const context = testContext(sqlite, { config: { path }, clock });
   await context.lifecycle?.start?.(new AbortController().signal);

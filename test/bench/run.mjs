@@ -37,7 +37,7 @@ const plugboards = [];
 for (const [name, checkout] of Object.entries(checkouts)) {
   const sessions = join(folder, `${name}.db`);
   const lengths = Object.fromEntries(Array.from({ length: ROUNDS }, (_, round) => [`short ${round}`, 10]));
-  await prefill(sessions, { ...lengths, long: 10_000 });
+  await prefill(checkout, sessions, { ...lengths, long: 10_000 });
   plugboards.push(await startPlugboard(name, { checkout, modelPort: model.port, sessions }));
 }
 process.on('exit', () => {
