@@ -72,7 +72,7 @@ export class Loader {
   }
 }
 
-/** Returns the packages that a `use` can mean, in order: `@plugboard/tool-x`, `plugboard-tool-x`, then `x` itself. */
+/** Returns the packages that a `use` can mean, in order: `@plugboard/<prefix>-x`, `plugboard-<prefix>-x`, then `x` itself. */
 function packageNames(use: string, prefix: string): string[] {
   if (use.includes('/')) return [use];
   return [packageName(use, prefix), prefix === '' ? `plugboard-${use}` : `plugboard-${prefix}-${use}`, use];
