@@ -127,7 +127,7 @@ t.test(
     t.match(
       lines.filter(({ level }) => level === 'warn').map(({ msg }) => msg),
       [
-        /two tools have the name "e__a" at the model: e\/a and e\/a; the second one was skipped/,
+        /two tools have the name "e__a" at the model: e\/a and e\/a; the newer one was skipped/,
         /tool e\/bad has an invalid input schema and was skipped/,
       ],
     );
