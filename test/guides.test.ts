@@ -264,6 +264,22 @@ t.test('README.md: lists all packages, commands and scripts', async (t) => {
   for (const [, name = ''] of readme.text.matchAll(/npm (?:run )?(start|test|lint|format|bench)\b/g)) t.ok(scripts[name], name);
 });
 
+t.test('README.md: the WebSocket example shows the events of an agent at work', async (t) => {
+  const shell = new Shell(t, root, { ...NO_ACCOUNTS, PORT: '0', DATA_DIR: t.testdir({}) });
+  const url = await addressOf(shell.start('npx plugboard start'));
+  const [example] = readme.in('js').filter(({ text }) => text.includes('new WebSocket('));
+  const program = `${example?.text.replace('ws://127.0.0.1:8080', url.replace('http', 'ws'))}
+    ws.addEventListener('message', ({ data }) => JSON.parse(data).type === 'response.completed' && ws.close());`;
+  const { output } = await shell.run(`node -e '${program.replaceAll("'", "'\\''")}'`);
+  for (const type of [
+    'response.created',
+    'response.mcp_call.in_progress',
+    'response.mcp_call.completed',
+    'response.output_text.delta',
+  ])
+    t.ok(output.includes(type), type);
+});
+
 t.test('README.md: the commands that create and revoke a token work', async (t) => {
   const folder = t.testdir({});
   const configuration = readme.in('yaml').find(({ text }) => text.includes('bearer:'));
