@@ -41,7 +41,7 @@ t.test('C-120 a request without a key is stateless', async (t) => {
   t.match(turns, [{ session: undefined, messages: HI, metadata: {}, params: {} }]);
 });
 
-t.test('C-133 a request and its repetition have one fingerprint, by token, session and bytes', async (t) => {
+t.test('C-133 a request and its repetition have one fingerprint, by caller and bytes', async (t) => {
   const fingerprint = async (fields: Record<string, unknown>, options: Parameters<typeof bench>[0] = {}) => {
     const { ask, turns } = bench(options);
     await ask(fields);
@@ -52,8 +52,19 @@ t.test('C-133 a request and its repetition have one fingerprint, by token, sessi
   t.equal(await fingerprint({ user: 'ann' }), first);
   t.not(await fingerprint({ user: 'bob' }), first);
   t.not(await fingerprint({ user: 'ann', temperature: 0.5 }), first);
-  t.not(await fingerprint({ user: 'ann' }, { rawHeaders: ['X-Session-Id', 's1'] }), first);
-  t.not(await fingerprint({ user: 'ann' }, { principal: { project: 'default', token: 'ci', scopes: ['chat'] } }), first);
+});
+
+t.test('S-44 a request joins a turn of the same caller only, told by its id and never by its name', async (t) => {
+  const fingerprint = async (who: Partial<Principal>) => {
+    const { ask, turns } = bench({ principal: { project: 'default', scopes: ['chat'], ...who } });
+    await ask({ user: 'ann' });
+    return turns[0]?.session?.fingerprint;
+  };
+  const first = await fingerprint({ token: 'jwt:ann', tokenId: 'jwt_1' });
+  t.ok(first);
+  t.equal(await fingerprint({ token: 'renamed', tokenId: 'jwt_1' }), first);
+  t.not(await fingerprint({ token: 'jwt:ann', tokenId: 'jwt_2' }), first);
+  t.equal(await fingerprint({ token: 'jwt:ann', subject: 'ann' }), undefined, 'without an id there is no joining');
 });
 
 const CONVERSATION: Conversation = {
