@@ -3,7 +3,7 @@ import t from 'tap';
 import { eventually } from '../support/eventually.js';
 import type { TestServer } from '../support/test-server.js';
 import { besieged } from './support/besieged.js';
-import { everyRoute } from './support/every-route.js';
+import { asksForToken, everyRoute } from './support/every-route.js';
 import { decisionOf, sent } from './support/sent.js';
 import { tokenCommand } from './support/token-command.js';
 
@@ -18,7 +18,7 @@ async function tenSeconds(clock: ManualClock): Promise<void> {
 
 /** What is decided about a token on each route that asks for one. */
 function decisions(app: TestServer, value: string) {
-  const routes = everyRoute(app).filter(({ access }) => access !== 'public');
+  const routes = everyRoute(app).filter(asksForToken);
   return Promise.all(
     routes.map(async (call) => {
       const told = await sent(app, call, [['authorization', `Bearer ${value}`]]);

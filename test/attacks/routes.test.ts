@@ -2,7 +2,7 @@ import { SCOPES } from '@plugboard/kernel';
 import t from 'tap';
 import { bearer } from '../support/tokens.js';
 import { besieged, TOKEN, tokenFor } from './support/besieged.js';
-import { everyRoute } from './support/every-route.js';
+import { asksForToken, everyRoute } from './support/every-route.js';
 import { decisionOf, sent } from './support/sent.js';
 import { treeOf } from './support/tree.js';
 
@@ -10,7 +10,7 @@ import { treeOf } from './support/tree.js';
  * Every route of the distribution, and the scopes that it asks for. Whoever adds one adds it here, after asking: does it change the configuration, take a path,
  * a module or a command, or read less than its scope says?
  */
-const ROUTES: Readonly<Record<string, 'public' | readonly string[]>> = {
+const ROUTES: Readonly<Record<string, 'public' | 'page' | readonly string[]>> = {
   'POST /v1/chat/completions': ['chat'],
   'GET /v1/conversations': ['sessions:read'],
   'POST /v1/conversations': ['sessions:write'],
@@ -27,7 +27,20 @@ const ROUTES: Readonly<Record<string, 'public' | readonly string[]>> = {
   'GET /health': 'public',
   'GET /healthz': 'public',
   'GET /readyz': 'public',
+  'POST /v1/responses': ['chat'],
+  'POST /v1/responses/compact': ['chat'],
+  'GET /v1/responses/:response_id': ['sessions:read'],
+  'DELETE /v1/responses/:response_id': ['sessions:write'],
+  'POST /v1/responses/:response_id/cancel': ['chat'],
+  'POST /v1/ephemeral_tokens': [],
+  'GET /playground': 'page',
+  'GET /playground/*file': 'page',
+  'GET /playground/settings.json': 'page',
+  'GET /': 'page',
 };
+
+/** The paths of WebSockets, which ask for the scope `chat` as a GET. */
+const UPGRADES = ['/v1/live', '/v1/responses'];
 
 /** Where other servers let their configuration be changed, plugins be loaded or keys be made. */
 const ADMINISTRATION = [
@@ -60,7 +73,7 @@ t.test('S-10 these are all routes of the distribution: none of them changes the 
       .descriptions()
       .flatMap(({ kind, label, text }) => (kind === 'route' ? [`${label} ${text}`] : []))
       .sort(),
-    Object.keys(ROUTES).sort(),
+    [...Object.keys(ROUTES), ...UPGRADES.map((path) => `GET ${path}`)].sort(),
     'and `plugboard plugins` shows them all',
   );
 });
@@ -111,12 +124,14 @@ t.test('S-14 a token of one scope is let in where a route asks for that one alon
 
 t.test('S-14 HEAD asks for what GET does, and an unusual method gets nobody in', async (t) => {
   const app = await besieged(t);
-  for (const call of everyRoute(app).filter(({ access }) => access !== 'public')) {
+  for (const call of everyRoute(app).filter(asksForToken)) {
     for (const method of ['HEAD', 'PUT', 'PATCH', 'QUERY', 'PROPFIND', 'TRACE']) {
       const asked = { ...call, method, takesJson: false };
       t.equal(decisionOf(await sent(app, asked)), 'unknown', `${method} ${call.path}`);
       const weak = await sent(app, asked, [['authorization', `Bearer ${tokenFor('admin')}`]]);
-      const isRead = method === 'HEAD' && everyRoute(app).some(({ method, path }) => method === 'GET' && path === call.path);
+      const isRead =
+        method === 'HEAD' &&
+        (UPGRADES.includes(call.path) || everyRoute(app).some(({ method, path }) => method === 'GET' && path === call.path));
       t.equal(weak.status, isRead ? 403 : 405, `${method} ${call.path}`);
       for (const header of ['x-http-method', 'x-http-method-override', 'x-method-override']) {
         t.same(await sent(app, asked, [[header, 'GET']]), await sent(app, asked), header);

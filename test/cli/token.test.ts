@@ -30,7 +30,7 @@ t.test('a token is made, used, rotated and revoked beside a running server', asy
   t.match(made, {
     code: 0,
     stdout: /^svcp_[0-9A-Za-z]{38}\n$/,
-    stderr: /^This is token tok_\w{16} \("ci" of project acme\)\. It is shown only now/,
+    stderr: /^This is token tok_\w{16} \("ci" of project acme\)\. It is shown only once/,
   });
   await eventually(async () => (await status(secret)) === 200);
 
@@ -39,7 +39,7 @@ t.test('a token is made, used, rotated and revoked beside a running server', asy
 
   const rotated = (await token('rotate', 'ci', '--grace', '0s')).stdout.trimEnd();
   await eventually(async () => (await status(rotated)) === 200 && (await status(secret)) === 401);
-  t.match(await token('revoke', 'ci'), { code: 0, stdout: /^token tok_\w+ \("ci" of project acme\) is revoked since/ });
+  t.match(await token('revoke', 'ci'), { code: 0, stdout: /^token tok_\w+ \("ci" of project acme\) was revoked at/ });
   await eventually(async () => (await status(rotated)) === 401);
 
   server.kill('SIGTERM');
@@ -78,8 +78,12 @@ t.test('what is missing or makes no sense is said in a sentence, with 2; what ca
     [['create', '--name', 'ci'], 2, 'plugboard token create needs --project P'],
     [['create', '--project', 'acme'], 2, 'plugboard token create needs --name N'],
     [['revoke'], 2, 'plugboard token revoke needs ID|NAME'],
-    [['create', '--project', 'acme', '--name', 'ci', '--expires', 'soon'], 2, '--expires takes a duration such as 90d'],
-    [['create', '--project', 'acne', '--name', 'ci'], 1, 'there is no project "acne" in the configuration, did you mean "acme"?'],
+    [
+      ['create', '--project', 'acme', '--name', 'ci', '--expires', 'soon'],
+      2,
+      '--expires must be a duration such as 90d or a date',
+    ],
+    [['create', '--project', 'acne', '--name', 'ci'], 1, 'the configuration has no project "acne", did you mean "acme"?'],
     [['revoke', 'tok_nothing'], 1, 'there is no active token "tok_nothing" in the tokens file'],
   ] as const) {
     t.match(await token(...args), { code, stdout: '', stderr: `plugboard: ${message}` }, args.join(' '));

@@ -82,7 +82,7 @@ t.test('openai: the helper responses.stream, and function tools of the caller', 
     input: [{ type: 'function_call_output', call_id, output: 'sunny' }],
   });
   t.equal(second.output_text, 'Sunny.');
-  t.match(app.asked.messages.at(-1), { role: 'tool', tool_call_id: call_id, content: 'sunny' });
+  t.match(app.asked.messages.at(-1), { role: 'tool', tool_call_id: 'call_w', content: 'sunny' });
 });
 
 t.test('openai: a stream is resumed, and a response cancelled', async (t) => {

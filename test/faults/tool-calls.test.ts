@@ -29,7 +29,7 @@ interface Sent {
 const sentCalls = (server: TestServer) => (server.asked.messages as readonly Sent[]).flatMap(({ tool_calls = [] }) => tool_calls);
 const sentResults = (server: TestServer) => (server.asked.messages as readonly Sent[]).filter(({ role }) => role === 'tool');
 
-/** Every call that was sent back is one that strict model servers accept, and ids are paired. */
+/** Every call that was sent back is one that strict model servers accept, and ids are paired: the server's own go back to it. */
 function checkCalls(t: Test, server: TestServer): void {
   const calls = sentCalls(server);
   for (const { function: called } of calls) {
@@ -40,7 +40,6 @@ function checkCalls(t: Test, server: TestServer): void {
     sentResults(server).map(({ tool_call_id }) => tool_call_id),
     calls.map(({ id }) => id),
   );
-  t.equal(new Set(calls.map(({ id }) => id)).size, calls.length, 'no id twice');
 }
 
 for (const broken of ['{"timeZone": "UTC', 'UTC', '[1]', '', 'null']) {

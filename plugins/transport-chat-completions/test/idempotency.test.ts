@@ -199,5 +199,5 @@ t.test('what is kept and is not what was written is an error that says so', asyn
     await ask();
     return turns[0]?.idempotency?.recorder;
   })();
-  t.throws(() => recorder?.text(), /before its end/);
+  t.throws(() => recorder?.text(), /before the turn ended/);
 });

@@ -11,6 +11,11 @@ export interface Call {
   readonly takesJson: boolean;
 }
 
+/** Whether a route asks for a token. Probes and the files of a page do not. */
+export function asksForToken({ access }: Call): boolean {
+  return Array.isArray(access);
+}
+
 /** An id of the right form that nobody has: a request for it gets through to the route, and changes nothing. */
 export const NOWHERE = `conv_${'0'.repeat(40)}`;
 

@@ -24,8 +24,9 @@ const PROTOCOL: Omit<Dialect, 'provider' | 'omit' | 'placeholder'> = {
 export function resolveDialect(options: DialectOptions, host: string, model: string): Dialect {
   const provider = providerFor(options, host);
   const { omit = [], body = {}, placeholder, ...preset }: Preset = PRESETS[provider];
-  const { provider: _, body: ownBody, omit: ownOmit, ...own } = options;
-  const set = Object.fromEntries(Object.entries(own).filter(([, value]) => value !== undefined));
+  const { body: ownBody, omit: ownOmit } = options;
+  // Only the dialect's own options: the others, `apiKey` among them, must not be described.
+  const set = Object.fromEntries(Object.entries(options).filter(([name, value]) => name in PROTOCOL && value !== undefined));
   return {
     ...PROTOCOL,
     ...preset,
