@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module';
 import type { Browser } from 'playwright-core';
 import type { Test } from 'tap';
+import { eventually } from '../../support/eventually.js';
 import { Playground } from '../support/playground.js';
 import { lookUp, startPlayground } from '../support/server.js';
 
@@ -137,7 +138,7 @@ export async function accessibility(t: Test, browser: Browser): Promise<void> {
     await tabTo(/^Code$/);
     await page.page.getByRole('tab', { name: 'Code' }).focus();
     await keyboard.press('ArrowLeft');
-    t.equal(await focused(), 'Events');
+    await eventually(async () => (await focused()) === 'Events');
     await page.agent.focus();
     await keyboard.press('ArrowDown');
     t.equal(await page.agent.inputValue(), 'bare', 'another agent starts a new chat');

@@ -2,6 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Browser } from 'playwright-core';
 import type { Test } from 'tap';
+import { eventually } from '../../support/eventually.js';
 import { Shell } from '../../support/shell.js';
 import { Playground } from '../support/playground.js';
 import { lookUp, startPlayground } from '../support/server.js';
@@ -84,7 +85,7 @@ export async function code(t: Test, browser: Browser): Promise<void> {
     await created.locator('summary').click();
     t.match(JSON.parse(await created.locator('pre').innerText()), { type: 'response.created', sequence_number: 0 });
     await page.button('Clear').click();
-    t.equal(await rows.count(), 0);
+    await eventually(async () => (await rows.count()) === 0);
     t.same(page.problems, []);
   });
 }

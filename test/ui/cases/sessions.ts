@@ -57,6 +57,7 @@ export async function sessions(t: Test, browser: Browser): Promise<void> {
     await page.page.locator('.turn', { hasText: 'First topic' }).waitFor();
     await page.sessionAction('Renamed topic', 'Fork');
     await page.page.locator('.session[data-open=true]').getByTitle('Renamed topic (copy)', { exact: true }).waitFor();
+    await page.page.locator('.turn', { hasText: 'First topic' }).waitFor();
     t.equal(await page.answer(await page.ask('More')), 'Answer 2', 'the copy has the history');
     await page.page.getByTitle('Renamed topic', { exact: true }).click();
     await eventually(async () => (await page.turns.count()) === 1);
