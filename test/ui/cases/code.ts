@@ -83,6 +83,7 @@ export async function code(t: Test, browser: Browser): Promise<void> {
     );
     const created = rows.filter({ hasText: 'response.created' });
     await created.locator('summary').click();
+    await eventually(async () => (await created.locator('pre').innerText()) !== '');
     t.match(JSON.parse(await created.locator('pre').innerText()), { type: 'response.created', sequence_number: 0 });
     await page.button('Clear').click();
     await eventually(async () => (await rows.count()) === 0);
