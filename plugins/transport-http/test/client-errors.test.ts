@@ -195,3 +195,15 @@ t.test(
     );
   },
 );
+
+t.test('S-33 a CONNECT request whose connection is reset is an ordinary disconnect', async (t) => {
+  const served = await serve(t, { routes: [get('/v1/x', () => ({ status: 200, body: {} }))] });
+  for (let round = 0; round < 20; round++) {
+    const client = await RawClient.open(served.port);
+    client.send('CONNECT other.example:443 HTTP/1.1', 'Host: other.example:443', '', '');
+    if (round % 2 === 1) await client.until(/404/);
+    client.socket.resetAndDestroy();
+  }
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  t.equal((await fetch(`${served.url}/v1/x`)).status, 200);
+});

@@ -41,6 +41,8 @@ export class ClientErrorHandler {
 
   /** Handles `connect`: the server is not a proxy, so the answer is 404. */
   onConnect(target: string, socket: Duplex): void {
+    // Node hands the socket over without a listener: an error of it would end the process (S-33).
+    socket.on('error', (error) => this.#exchanges.onConnectionError(error));
     this.#answer(notFound('CONNECT', target), socket);
   }
 
