@@ -20,6 +20,7 @@ import { text } from 'node:stream/consumers';
 import { pathToFileURL } from 'node:url';
 import * as kernel from '@plugboard/kernel';
 import { type DefinedPlugin, type ExtensionPoint, ModelConnectors } from '@plugboard/kernel';
+import * as kernelCli from '@plugboard/kernel/cli';
 import { CapturedLog, ModelServer, modelConnectorContract, modelRequest, testContext } from '@plugboard/kernel/testing';
 import * as chatCompletions from '@plugboard/transport-chat-completions';
 import * as http from '@plugboard/transport-http';
@@ -219,6 +220,7 @@ t.test('writing-plugins.md: the model connector passes its contract suite', asyn
 t.test('writing-plugins.md: the table lists all extension points', async (t) => {
   const homes = {
     '@plugboard/kernel': kernel,
+    '@plugboard/kernel/cli': kernelCli,
     '@plugboard/transport-http': http,
     '@plugboard/transport-chat-completions': chatCompletions,
   };

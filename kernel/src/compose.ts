@@ -14,9 +14,7 @@ export interface EntryConfig {
 }
 
 /** Entries by their keys. */
-export interface SectionConfig {
-  readonly [name: string]: EntryConfig;
-}
+type SectionConfig = Readonly<Record<string, EntryConfig>>;
 
 /** A whole configuration as an object: the same sections and keys as in `plugboard.yaml`. */
 export interface ServerConfig {

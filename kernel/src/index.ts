@@ -1,30 +1,53 @@
+/**
+ * The plugin interface of Plugboard: define a plugin, contribute to extension points, and run a server in a program.
+ *
+ * More is in subpaths: `@plugboard/kernel/contracts` (messages, events, sessions, and everything the extension points refer to),
+ * `/injection` (class graphs with tsyringe), `/cli` (commands) and `/testing` (the test kit).
+ */
 import 'reflect-metadata';
 
-export { inject, injectable, singleton } from 'tsyringe';
+export { type ComposeOptions, compose, type EntryConfig, type ServerConfig } from './compose.js';
+export { type AgentRuntime, AgentRuntimes } from './contracts/agent-runtime.js';
+export { type AuthProvider, AuthProviders, type AuthResult, type Credentials } from './contracts/auth-provider.js';
+export type { AgentEvent } from './contracts/event.js';
+export { type Interceptor, Interceptors } from './contracts/interceptor.js';
+export type { Message } from './contracts/message.js';
 export {
-  type Command,
-  type CommandAction,
-  type CommandArguments,
-  CommandError,
-  type CommandFamily,
-  type CommandOption,
-  Commands,
-  type CommandTerminal,
-  UsageError,
-} from './cli/command.js';
-export { type ComposeOptions, compose, type EntryConfig, type SectionConfig, type ServerConfig } from './compose.js';
-export * from './contracts/index.js';
-export type { Clock, IdSource, Timer } from './host/base/ambient.js';
-export { ConfigError, HostError, type HostErrorCode, PluginError, StartError } from './host/base/errors.js';
-export { nearest, suggestion } from './host/base/nearest.js';
-export type { EntryReport, EntryStatus, HostPhase, HostView } from './host/lifecycle/status.js';
+  type ModelConnector,
+  ModelConnectors,
+  ModelError,
+  type ModelEvent,
+  type ModelRequest,
+} from './contracts/model-connector.js';
+export type { Principal } from './contracts/principal.js';
+export { type SessionStore, SessionStores } from './contracts/session-store.js';
+export { type Tool, type ToolCall, type ToolOutput, type ToolSource, ToolSources } from './contracts/tool-source.js';
+export { type Transport, Transports } from './contracts/transport.js';
+export type { Turn } from './contracts/turn.js';
+export type { Clock, IdSource } from './host/base/ambient.js';
+export { ConfigError, HostError, PluginError, StartError } from './host/base/errors.js';
+export type { HostView } from './host/lifecycle/status.js';
 export { audit } from './host/log/audit.js';
 export type { Logger } from './host/log/log.js';
-export { type CredentialShapes, createRedactor, type RedactorOptions } from './host/log/redactor.js';
+export { type CredentialShapes, createRedactor } from './host/log/redactor.js';
 export { parseDuration } from './host/options/duration.js';
 export type { Infer, JsonSchema } from './host/options/schema-types.js';
 export { parseSize } from './host/options/size.js';
-export * from './host/plugin/extension-point.js';
-export * from './host/plugin/plugin.js';
-export * from './host/registration/injection.js';
+export {
+  type Contribution,
+  type Description,
+  defineExtensionPoint,
+  type ExtensionPoint,
+  type Extensions,
+} from './host/plugin/extension-point.js';
+export {
+  type CheckContext,
+  ConfigFault,
+  type ConfigProblem,
+  type DefinedPlugin,
+  definePlugin,
+  type Lifecycle,
+  type PluginContext,
+  type PluginDefinition,
+} from './host/plugin/plugin.js';
 export type { Server } from './host/server.js';

@@ -1,4 +1,4 @@
-import { SCOPES } from '@plugboard/kernel';
+import { SCOPES } from '@plugboard/kernel/contracts';
 import t from 'tap';
 import { bearer } from '../support/tokens.js';
 import { besieged, TOKEN, tokenFor } from './support/besieged.js';

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { InterruptedTurn, Message, SessionId, SessionStore, TurnCommit } from '@plugboard/kernel';
+import type { Message, SessionStore } from '@plugboard/kernel';
+import type { InterruptedTurn, SessionId, TurnCommit } from '@plugboard/kernel/contracts';
 import { CapturedLog, type ManualClock } from '@plugboard/kernel/testing';
 import { MemoryStore } from '../../plugins/store-memory/src/memory-store.js';
 

@@ -1,4 +1,5 @@
-import type { Message, SessionId } from '@plugboard/kernel';
+import type { Message } from '@plugboard/kernel';
+import type { SessionId } from '@plugboard/kernel/contracts';
 import { ManualClock } from '@plugboard/kernel/testing';
 import type { Interceptor } from '../../kernel/src/contracts/interceptor.js';
 import { ModelError } from '../../kernel/src/contracts/model-connector.js';

@@ -1,4 +1,4 @@
-import { conversationId } from '@plugboard/kernel';
+import { conversationId } from '@plugboard/kernel/contracts';
 import type { TestServer } from '../support/test-server.js';
 
 /** One thing that a tenant does, with numbers that pick from what is there at the time. */

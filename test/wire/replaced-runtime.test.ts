@@ -3,7 +3,8 @@ import { answerOf, saying, TestServer, TRANSPORTS } from '../support/test-server
 
 /** A whole agent runtime: one agent that repeats the last message. */
 const ECHO_RUNTIME = `
-  import { AgentRuntimes, definePlugin, NO_USAGE, textOf } from '@plugboard/kernel';
+  import { AgentRuntimes, definePlugin } from '@plugboard/kernel';
+  import { NO_USAGE, textOf } from '@plugboard/kernel/contracts';
 
   const echo = {
     kind: 'agent', name: 'echo', project: 'default', clientTools: 'ignore', fingerprint: '000000000000', input: ['text'],

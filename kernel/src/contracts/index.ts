@@ -1,3 +1,16 @@
+/**
+ * Messages, events, sessions, and every type that the extension points refer to. `@plugboard/kernel` exports what a plugin needs
+ * first; this module exports the rest.
+ */
+export type { Timer } from '../host/base/ambient.js';
+export type { HostErrorCode } from '../host/base/errors.js';
+export { nearest, suggestion } from '../host/base/nearest.js';
+export type { EntryReport, EntryStatus, HostPhase } from '../host/lifecycle/status.js';
+export type { LogSink } from '../host/log/log.js';
+export type { RedactorOptions } from '../host/log/redactor.js';
+export type { Environment } from '../host/options/variables.js';
+export type { Discipline } from '../host/plugin/extension-point.js';
+export { API_VERSION, PLUGIN_BRAND } from '../host/plugin/plugin.js';
 export * from './agent-runtime.js';
 export * from './auth-provider.js';
 export * from './conversation-id.js';

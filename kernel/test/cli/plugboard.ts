@@ -89,7 +89,9 @@ export function plugin(name: string, body = '', properties = '{}'): string {
   return `
     import { createServer } from 'node:http';
     import * as kernel from '@plugboard/kernel';
-    const { AuthProviders, defineExtensionPoint, definePlugin, HOST, ModelConnectors, Transports } = kernel;
+    import { HOST } from '@plugboard/kernel/injection';
+    import * as cli from '@plugboard/kernel/cli';
+    const { AuthProviders, defineExtensionPoint, definePlugin, ModelConnectors, Transports } = kernel;
     const routes = defineExtensionPoint('test.routes', { discipline: 'in-order', describe: (route) => [route] });
     export default definePlugin({
       name: '${name}',

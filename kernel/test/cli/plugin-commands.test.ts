@@ -3,7 +3,7 @@ import { distribution, distributionWith, run } from './plugboard.js';
 
 /** A plugin with a command of its own, and a family of them. */
 const GREETING = `
-  const { Commands, CommandError, UsageError } = kernel;
+  const { Commands, CommandError, UsageError } = cli;
   const greet = {
     summary: 'Greets somebody',
     positionals: ['NAME', '[OTHER]'],

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { parseJson } from '../../src/index.js';
+import { parseJson } from '../../src/contracts/index.js';
 
 t.test('S-29 parses JSON without any key that would set a prototype', async (t) => {
   const text =

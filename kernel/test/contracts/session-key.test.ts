@@ -1,4 +1,4 @@
-import { isBlankKey, sessionKeyProblem } from '@plugboard/kernel';
+import { isBlankKey, sessionKeyProblem } from '@plugboard/kernel/contracts';
 import t from 'tap';
 
 t.test('a key may look like anything, as long as it comes back as it was given', async (t) => {

@@ -1,4 +1,4 @@
-import { isToolImagesMessage, Transcript } from '@plugboard/kernel';
+import { isToolImagesMessage, Transcript } from '@plugboard/kernel/contracts';
 import t from 'tap';
 
 t.test('the text of a step is put together in order, whichever of it came as it is written in JSON', async (t) => {

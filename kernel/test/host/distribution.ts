@@ -59,7 +59,8 @@ export function plugin(
     register = '',
   } = parts;
   return `
-    import { CLOCK, CONFIG, ConfigFault, defineExtensionPoint, definePlugin, ENTRY, HOST, LOGGER } from '@plugboard/kernel';
+    import { ConfigFault, defineExtensionPoint, definePlugin } from '@plugboard/kernel';
+    import { CLOCK, CONFIG, ENTRY, HOST, LOGGER } from '@plugboard/kernel/injection';
     const point = defineExtensionPoint('test.point', { discipline: 'by-name' });
     const list = defineExtensionPoint('test.list', { discipline: 'in-order', describe: (value) => value.facts ?? [] });
     const only = defineExtensionPoint('test.only', { discipline: 'one' });

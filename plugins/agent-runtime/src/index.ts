@@ -1,4 +1,5 @@
-import { AgentRuntimes, definePlugin, HOST, Interceptors, ModelConnectors, SessionStores, ToolSources } from '@plugboard/kernel';
+import { AgentRuntimes, definePlugin, Interceptors, ModelConnectors, SessionStores, ToolSources } from '@plugboard/kernel';
+import { HOST } from '@plugboard/kernel/injection';
 import { configSchema } from './config.js';
 import { checkConfig } from './directory/check-config.js';
 import { Runtime } from './runtime.js';

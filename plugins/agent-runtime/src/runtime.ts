@@ -1,38 +1,37 @@
 import { getHeapStatistics } from 'node:v8';
 import type {
-  AgentRuntime,
-  ClaimResult,
   Clock,
-  Conversations,
   Extensions,
   HostView,
-  IdempotencyKey,
   IdSource,
   Interceptor,
   Logger,
   ModelConnector,
   Principal,
-  SessionRequest,
   SessionStore,
+  ToolSource,
+} from '@plugboard/kernel';
+import { type AgentEvent, ConfigFault, type ConfigProblem, parseSize } from '@plugboard/kernel';
+import type {
+  AgentRuntime,
+  ClaimResult,
+  Conversations,
+  IdempotencyKey,
+  SessionRequest,
   TargetInfo,
   TargetResolution,
   Timer,
-  ToolSource,
   TurnRequest,
-} from '@plugboard/kernel';
+} from '@plugboard/kernel/contracts';
 import {
-  type AgentEvent,
   type AgentEvents,
-  ConfigFault,
-  type ConfigProblem,
   type FailureCode,
   failed,
   failureOf,
   isTerminal,
-  parseSize,
   TurnError,
   withoutExtras,
-} from '@plugboard/kernel';
+} from '@plugboard/kernel/contracts';
 import type { RuntimeSettings } from './config.js';
 import { startSpan } from './diagnostics/channels.js';
 import { agentFor } from './directory/agent.js';

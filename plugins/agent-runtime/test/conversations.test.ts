@@ -1,5 +1,5 @@
-import type { Message, SessionStore } from '@plugboard/kernel';
-import { conversationId, OPEN, type Principal, TurnError } from '@plugboard/kernel';
+import type { Message, Principal, SessionStore } from '@plugboard/kernel';
+import { conversationId, OPEN, TurnError } from '@plugboard/kernel/contracts';
 import { ManualClock } from '@plugboard/kernel/testing';
 import t from 'tap';
 import { answerWith, endOf, gated, ScriptedModel, sender, startRuntime, textOfEvents, tool, user } from './harness.js';

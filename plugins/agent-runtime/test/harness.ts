@@ -1,24 +1,21 @@
 import type {
   AgentEvent,
-  AgentEvents,
   Clock,
   Contribution,
   Extensions,
-  HostPhase,
   IdSource,
   Interceptor,
   Message,
   ModelConnector,
   ModelEvent,
   ModelRequest,
-  SessionRequest,
   SessionStore,
-  Target,
   Tool,
   ToolSource,
-  TurnRequest,
 } from '@plugboard/kernel';
-import { OPEN, type Principal, SessionStores } from '@plugboard/kernel';
+import { type Principal, SessionStores } from '@plugboard/kernel';
+import type { AgentEvents, HostPhase, SessionRequest, Target, TurnRequest } from '@plugboard/kernel/contracts';
+import { OPEN } from '@plugboard/kernel/contracts';
 import { CapturedLog, checkOptions, ManualClock, SequentialIds, testContext } from '@plugboard/kernel/testing';
 import memoryPlugin from '@plugboard/store-memory';
 import definition from '../src/index.js';

@@ -1,4 +1,5 @@
-import type { Message, TurnCommit } from '@plugboard/kernel';
+import type { Message } from '@plugboard/kernel';
+import type { TurnCommit } from '@plugboard/kernel/contracts';
 import { ManualClock } from '@plugboard/kernel/testing';
 import t from 'tap';
 import { answerWith, collect, endOf, memoryStore, request, ScriptedModel, startRuntime, user } from './harness.js';

@@ -1,12 +1,5 @@
-import type {
-  AgentEvent,
-  AnswerRecorder,
-  ClaimResult,
-  IdempotencyKey,
-  IdempotencyRecord,
-  Interceptor,
-  TurnRequest,
-} from '@plugboard/kernel';
+import type { AgentEvent, Interceptor } from '@plugboard/kernel';
+import type { AnswerRecorder, ClaimResult, IdempotencyKey, IdempotencyRecord, TurnRequest } from '@plugboard/kernel/contracts';
 import { ManualClock } from '@plugboard/kernel/testing';
 import t from 'tap';
 import {

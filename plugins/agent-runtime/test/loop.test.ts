@@ -1,4 +1,4 @@
-import type { ToolDeclaration } from '@plugboard/kernel';
+import type { ToolDeclaration } from '@plugboard/kernel/contracts';
 import { ManualClock } from '@plugboard/kernel/testing';
 import t from 'tap';
 import {

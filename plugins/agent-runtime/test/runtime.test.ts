@@ -1,5 +1,5 @@
-import type { AgentEvent, Interceptor } from '@plugboard/kernel';
-import { OPEN, type Principal, TurnError, VersionConflict } from '@plugboard/kernel';
+import type { AgentEvent, Interceptor, Principal } from '@plugboard/kernel';
+import { OPEN, TurnError, VersionConflict } from '@plugboard/kernel/contracts';
 import { ManualClock } from '@plugboard/kernel/testing';
 import t from 'tap';
 import { channels } from '../src/diagnostics/channels.js';

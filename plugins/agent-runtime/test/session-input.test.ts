@@ -1,5 +1,5 @@
 import type { Message } from '@plugboard/kernel';
-import { TurnError } from '@plugboard/kernel';
+import { TurnError } from '@plugboard/kernel/contracts';
 import * as fc from 'fast-check';
 import t from 'tap';
 import { newMessages } from '../src/history/session-input.js';

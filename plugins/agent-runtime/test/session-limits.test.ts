@@ -1,4 +1,4 @@
-import type { StoredSession, TurnCommit } from '@plugboard/kernel';
+import type { StoredSession, TurnCommit } from '@plugboard/kernel/contracts';
 import t from 'tap';
 import { answerWith, collect, endOf, request, ScriptedModel, startRuntime, storeWith, user } from './harness.js';
 

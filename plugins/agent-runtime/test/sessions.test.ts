@@ -1,4 +1,5 @@
-import type { AgentEvent, Interceptor, InterruptedTurn, TurnCommit } from '@plugboard/kernel';
+import type { AgentEvent, Interceptor } from '@plugboard/kernel';
+import type { InterruptedTurn, TurnCommit } from '@plugboard/kernel/contracts';
 import { ManualClock } from '@plugboard/kernel/testing';
 import t from 'tap';
 import {

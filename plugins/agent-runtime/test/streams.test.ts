@@ -1,4 +1,5 @@
-import { type AgentEvent, type AgentEvents, NO_USAGE, peek, Transcript, TurnError, textOf } from '@plugboard/kernel';
+import type { AgentEvent } from '@plugboard/kernel';
+import { type AgentEvents, NO_USAGE, peek, Transcript, TurnError, textOf } from '@plugboard/kernel/contracts';
 import { ManualClock } from '@plugboard/kernel/testing';
 import t from 'tap';
 import { Channel } from '../src/streams/channel.js';

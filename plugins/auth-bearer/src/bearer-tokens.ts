@@ -1,4 +1,5 @@
-import { audit, type Clock, DEFAULT_PROJECT, type IdSource, type Lifecycle, type Logger } from '@plugboard/kernel';
+import { audit, type Clock, type IdSource, type Lifecycle, type Logger } from '@plugboard/kernel';
+import { DEFAULT_PROJECT } from '@plugboard/kernel/contracts';
 import type { BearerConfig } from './config.js';
 import { LastUseRecorder, lastUseFile } from './files/last-use.js';
 import { BearerProvider, type TokenLookup } from './provider/bearer-provider.js';

@@ -1,5 +1,6 @@
 import { readFileSync, statSync } from 'node:fs';
-import { type CheckContext, type ConfigProblem, DEFAULT_PROJECT, suggestion } from '@plugboard/kernel';
+import type { CheckContext, ConfigProblem } from '@plugboard/kernel';
+import { DEFAULT_PROJECT, suggestion } from '@plugboard/kernel/contracts';
 import type { BearerConfig, ConfiguredToken } from './config.js';
 import { assertPrivate, parseTokens, TokenFileError } from './files/token-file.js';
 import { secretProblem } from './tokens/configured-secret.js';

@@ -1,4 +1,5 @@
-import { type Infer, type JsonSchema, SCOPES } from '@plugboard/kernel';
+import type { Infer, JsonSchema } from '@plugboard/kernel';
+import { SCOPES } from '@plugboard/kernel/contracts';
 
 export const configSchema = {
   type: 'object',

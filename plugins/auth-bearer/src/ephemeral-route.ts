@@ -1,4 +1,5 @@
-import { type Principal, SCOPES, type Scope } from '@plugboard/kernel';
+import type { Principal } from '@plugboard/kernel';
+import { SCOPES, type Scope } from '@plugboard/kernel/contracts';
 import { HttpError, type HttpReply, type HttpRequest, type HttpRoute, retryAfterHeaders } from '@plugboard/transport-http';
 import type { BearerProvider } from './provider/bearer-provider.js';
 import type { EphemeralRights, EphemeralTokens } from './provider/ephemeral-tokens.js';

@@ -1,4 +1,5 @@
-import { AuthProviders, Commands, definePlugin } from '@plugboard/kernel';
+import { AuthProviders, definePlugin } from '@plugboard/kernel';
+import { Commands } from '@plugboard/kernel/cli';
 import { HttpRoutes } from '@plugboard/transport-http';
 import { BearerTokens } from './bearer-tokens.js';
 import { checkConfig } from './check-config.js';

@@ -1,4 +1,4 @@
-import { DEFAULT_SCOPES } from '@plugboard/kernel';
+import { DEFAULT_SCOPES } from '@plugboard/kernel/contracts';
 import { ManualClock, SequentialIds } from '@plugboard/kernel/testing';
 import { assert, property, string } from 'fast-check';
 import t from 'tap';

@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
-import { type CommandArguments, type CommandFamily, Commands } from '@plugboard/kernel';
+import { type CommandArguments, type CommandFamily, Commands } from '@plugboard/kernel/cli';
 import { ManualClock, type StartedServer, type StartServerOptions, startServer } from '@plugboard/kernel/testing';
 import t, { type Test } from 'tap';
 import { writeAtomically } from '../src/files/atomic-write.js';

@@ -1,6 +1,6 @@
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { type CommandArguments, type CommandFamily, Commands } from '@plugboard/kernel';
+import { type CommandArguments, type CommandFamily, Commands } from '@plugboard/kernel/cli';
 import { ManualClock, SequentialIds, testContext } from '@plugboard/kernel/testing';
 import t, { type Test } from 'tap';
 import { writeAtomically } from '../src/files/atomic-write.js';

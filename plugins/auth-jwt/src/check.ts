@@ -1,4 +1,5 @@
-import { type CheckContext, type ConfigProblem, DEFAULT_PROJECT, suggestion } from '@plugboard/kernel';
+import type { CheckContext, ConfigProblem } from '@plugboard/kernel';
+import { DEFAULT_PROJECT, suggestion } from '@plugboard/kernel/contracts';
 import { addressFault } from './address.js';
 import type { JwtConfig } from './config.js';
 

@@ -1,16 +1,13 @@
 import {
   type AuthProvider,
   type AuthResult,
-  CLOCK,
   type Clock,
-  CONFIG,
   ConfigFault,
   type Credentials,
-  inject,
-  injectable,
   type Lifecycle,
   parseDuration,
 } from '@plugboard/kernel';
+import { CLOCK, CONFIG, inject, injectable } from '@plugboard/kernel/injection';
 import type { JWTPayload } from 'jose';
 import type { JwtConfig } from './config.js';
 import { KeysUnavailable, refusalOf } from './errors.js';

@@ -1,4 +1,5 @@
-import { CLOCK, type Clock, inject, injectable, LOGGER, type Logger } from '@plugboard/kernel';
+import type { Clock, Logger } from '@plugboard/kernel';
+import { CLOCK, inject, injectable, LOGGER } from '@plugboard/kernel/injection';
 import { errors, type FlattenedJWSInput, type JWSHeaderParameters } from 'jose';
 import { KeysUnavailable, OtherIssuer } from './errors.js';
 import type { Issuer, Keys } from './issuer.js';

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import { type AuthResult, parseJson } from '@plugboard/kernel';
+import type { AuthResult } from '@plugboard/kernel';
+import { parseJson } from '@plugboard/kernel/contracts';
 import type { JWTPayload } from 'jose';
 import type { JwtConfig } from './config.js';
 import { BAD_SUBJECT, TOO_DEEP } from './errors.js';

@@ -1,4 +1,4 @@
-import { DEFAULT_PROJECT } from '@plugboard/kernel';
+import { DEFAULT_PROJECT } from '@plugboard/kernel/contracts';
 import type { JwtConfig } from './config.js';
 import { NO_PROJECT_CLAIM, UNKNOWN_PROJECT, UNMAPPED } from './errors.js';
 

@@ -1,4 +1,4 @@
-import { DEFAULT_SCOPES, SCOPES, type Scope } from '@plugboard/kernel';
+import { DEFAULT_SCOPES, SCOPES, type Scope } from '@plugboard/kernel/contracts';
 
 /**
  * What checked claims allow: of `scope` (RFC 9068, words with spaces between) and `scp` (a list elsewhere), the scopes that Plugboard knows. An

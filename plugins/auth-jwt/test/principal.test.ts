@@ -1,4 +1,5 @@
-import { AuthProviders, DEFAULT_SCOPES } from '@plugboard/kernel';
+import { AuthProviders } from '@plugboard/kernel';
+import { DEFAULT_SCOPES } from '@plugboard/kernel/contracts';
 import { ManualClock, testContext } from '@plugboard/kernel/testing';
 import t, { type Test } from 'tap';
 import plugin from '../src/index.js';

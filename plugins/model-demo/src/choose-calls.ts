@@ -1,4 +1,4 @@
-import type { ToolDeclaration } from '@plugboard/kernel';
+import type { ToolDeclaration } from '@plugboard/kernel/contracts';
 import { fillArguments } from './fill-arguments.js';
 import { type Literals, literalsOf } from './literals.js';
 import { readToolChoice } from './tool-choice.js';

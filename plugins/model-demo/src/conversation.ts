@@ -1,4 +1,5 @@
-import { type Message, textOf } from '@plugboard/kernel';
+import type { Message } from '@plugboard/kernel';
+import { textOf } from '@plugboard/kernel/contracts';
 
 /** The result of a tool call of this turn. */
 export interface ToolResult {

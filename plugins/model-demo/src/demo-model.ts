@@ -1,19 +1,13 @@
 import {
-  CLOCK,
   type Clock,
-  CONFIG,
-  IDS,
   type IdSource,
-  inject,
-  injectable,
   type ModelConnector,
   type ModelEvent,
   type ModelRequest,
-  NO_USAGE,
   parseDuration,
-  textOf,
-  type Usage,
 } from '@plugboard/kernel';
+import { NO_USAGE, textOf, type Usage } from '@plugboard/kernel/contracts';
+import { CLOCK, CONFIG, IDS, inject, injectable } from '@plugboard/kernel/injection';
 import { chooseCalls } from './choose-calls.js';
 import type { DemoConfig } from './config.js';
 import { lastPrompt, toolResults } from './conversation.js';

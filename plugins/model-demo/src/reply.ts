@@ -1,4 +1,5 @@
-import type { Message, ToolDeclaration } from '@plugboard/kernel';
+import type { Message } from '@plugboard/kernel';
+import type { ToolDeclaration } from '@plugboard/kernel/contracts';
 import { chooseCalls } from './choose-calls.js';
 import { prompts, type ToolResult } from './conversation.js';
 import { plainName } from './words.js';

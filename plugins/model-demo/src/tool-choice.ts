@@ -1,4 +1,4 @@
-import type { ToolDeclaration } from '@plugboard/kernel';
+import type { ToolDeclaration } from '@plugboard/kernel/contracts';
 
 /** Which tools the model may call. */
 export interface ToolChoice {

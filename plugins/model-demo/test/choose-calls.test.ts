@@ -1,4 +1,4 @@
-import type { ToolDeclaration } from '@plugboard/kernel';
+import type { ToolDeclaration } from '@plugboard/kernel/contracts';
 import t from 'tap';
 import { chooseCalls } from '../src/choose-calls.js';
 

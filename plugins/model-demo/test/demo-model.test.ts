@@ -1,4 +1,5 @@
-import { type Message, ModelConnectors, type ModelEvent, type ModelRequest, type ToolDeclaration } from '@plugboard/kernel';
+import { type Message, ModelConnectors, type ModelEvent, type ModelRequest } from '@plugboard/kernel';
+import type { ToolDeclaration } from '@plugboard/kernel/contracts';
 import { ManualClock, modelConnectorContract, modelRequest, pluginContract, testContext } from '@plugboard/kernel/testing';
 import t from 'tap';
 import plugin from '../src/index.js';

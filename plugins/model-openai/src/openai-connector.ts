@@ -1,18 +1,14 @@
 import {
-  CLOCK,
   type Clock,
-  CONFIG,
   type Description,
-  IDS,
   type IdSource,
-  inject,
-  injectable,
   type Lifecycle,
   type ModelConnector,
   type ModelEvent,
   type ModelRequest,
   parseDuration,
 } from '@plugboard/kernel';
+import { CLOCK, CONFIG, IDS, inject, injectable } from '@plugboard/kernel/injection';
 import { Pool } from 'undici';
 import type { OpenAiConfig } from './config.js';
 import { modelFingerprint } from './extra/connection-data.js';

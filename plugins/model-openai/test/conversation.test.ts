@@ -1,4 +1,5 @@
-import type { Extra, Message, ModelRequest } from '@plugboard/kernel';
+import type { Message, ModelRequest } from '@plugboard/kernel';
+import type { Extra } from '@plugboard/kernel/contracts';
 import { modelRequest } from '@plugboard/kernel/testing';
 import t from 'tap';
 import type { DialectOptions } from '../src/provider/dialect.js';

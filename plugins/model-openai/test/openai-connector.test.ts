@@ -1,6 +1,7 @@
 import { createServer } from 'node:net';
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
-import type { ModelEvent, ModelRequest, ToolDeclaration } from '@plugboard/kernel';
+import type { ModelEvent, ModelRequest } from '@plugboard/kernel';
+import type { ToolDeclaration } from '@plugboard/kernel/contracts';
 import { ModelServer, modelConnectorContract, modelRequest, pluginContract } from '@plugboard/kernel/testing';
 import t from 'tap';
 import plugin from '../src/index.js';

@@ -1,4 +1,5 @@
-import type { AgentEvent, Failure, TurnFinished } from '@plugboard/kernel';
+import type { AgentEvent } from '@plugboard/kernel';
+import type { Failure, TurnFinished } from '@plugboard/kernel/contracts';
 import t from 'tap';
 import { type EncoderOptions, outcomeOfFailure, outcomeOfFinish, ResponseEncoder, typeOfEvent } from '../src/index.js';
 import { ECHO } from './support/echo.js';

@@ -1,4 +1,4 @@
-import type { BusyMode } from '@plugboard/kernel';
+import type { BusyMode } from '@plugboard/kernel/contracts';
 import type { HttpRequest } from '@plugboard/transport-http';
 import { invalidRequest } from './errors.js';
 

@@ -1,4 +1,5 @@
-import { type Conversations, failureOf, type Principal, type Target, TurnError } from '@plugboard/kernel';
+import type { Principal } from '@plugboard/kernel';
+import { type Conversations, failureOf, type Target, TurnError } from '@plugboard/kernel/contracts';
 import { invalidValue } from './request-errors.js';
 import { turnFailureError } from './turn-failure.js';
 

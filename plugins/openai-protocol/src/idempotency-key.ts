@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
-import { OPEN, type Principal } from '@plugboard/kernel';
+import type { Principal } from '@plugboard/kernel';
+import { OPEN } from '@plugboard/kernel/contracts';
 import type { HttpRequest } from '@plugboard/transport-http';
 import { headerLines } from './headers.js';
 import { invalidValue } from './request-errors.js';

@@ -1,4 +1,4 @@
-import type { ClaimResult } from '@plugboard/kernel';
+import type { ClaimResult } from '@plugboard/kernel/contracts';
 import { invalidRequest, type ProtocolError, serviceError } from './errors.js';
 import { turnFailureError } from './turn-failure.js';
 

@@ -1,4 +1,5 @@
-import type { AgentRuntime, Principal, Target } from '@plugboard/kernel';
+import type { Principal } from '@plugboard/kernel';
+import type { AgentRuntime, Target } from '@plugboard/kernel/contracts';
 import { serviceError } from './errors.js';
 import { stringTooLong } from './request-errors.js';
 

@@ -1,4 +1,4 @@
-import { isBlankKey, sessionKeyProblem } from '@plugboard/kernel';
+import { isBlankKey, sessionKeyProblem } from '@plugboard/kernel/contracts';
 import { invalidValue, stringTooLong } from './request-errors.js';
 
 /**

@@ -1,4 +1,4 @@
-import type { Failure } from '@plugboard/kernel';
+import type { Failure } from '@plugboard/kernel/contracts';
 import { invalidRequest, type ProtocolError, rateLimited, serviceError, unavailable } from './errors.js';
 
 const NO_RETRY = { 'x-should-retry': 'false' };

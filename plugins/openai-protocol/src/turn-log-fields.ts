@@ -1,4 +1,4 @@
-import type { Failure, TurnFinished } from '@plugboard/kernel';
+import type { Failure, TurnFinished } from '@plugboard/kernel/contracts';
 
 /** Collects the access log fields of a turn from its events. */
 export class TurnLogFields {

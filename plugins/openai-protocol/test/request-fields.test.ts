@@ -1,4 +1,4 @@
-import { type AgentRuntime, OPEN, type Target, type TargetResolution } from '@plugboard/kernel';
+import { type AgentRuntime, OPEN, type Target, type TargetResolution } from '@plugboard/kernel/contracts';
 import {
   checkAgentName,
   headerSafeName,

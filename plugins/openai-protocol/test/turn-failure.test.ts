@@ -1,4 +1,4 @@
-import type { Failure, FailureCode } from '@plugboard/kernel';
+import type { Failure, FailureCode } from '@plugboard/kernel/contracts';
 import t from 'tap';
 import { turnFailureError } from '../src/turn-failure.js';
 

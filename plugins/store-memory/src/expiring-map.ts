@@ -1,4 +1,5 @@
-import type { Clock, Timer } from '@plugboard/kernel';
+import type { Clock } from '@plugboard/kernel';
+import type { Timer } from '@plugboard/kernel/contracts';
 
 /** The longest delay of one timer. Node's own overflow after 24 days and then fire at once. */
 const LONGEST_DELAY = 24 * 60 * 60_000;

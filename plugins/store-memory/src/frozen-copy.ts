@@ -1,4 +1,5 @@
-import type { Message, Metadata, Summary } from '@plugboard/kernel';
+import type { Message } from '@plugboard/kernel';
+import type { Metadata, Summary } from '@plugboard/kernel/contracts';
 
 /** A frozen copy that shares nothing with its source. */
 export interface FrozenCopy<T> {

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { IdempotencyRecord, Logger, Message } from '@plugboard/kernel';
+import type { Logger, Message } from '@plugboard/kernel';
+import type { IdempotencyRecord } from '@plugboard/kernel/contracts';
 import type { Entry, ExpiringMap } from './expiring-map.js';
 import { MAX_RECORDS } from './memory-idempotency.js';
 import type { MemorySession } from './memory-session.js';

@@ -1,4 +1,5 @@
-import type { Clock, IdempotencyKey, IdempotencyRecord, IdempotencyStore } from '@plugboard/kernel';
+import type { Clock } from '@plugboard/kernel';
+import type { IdempotencyKey, IdempotencyRecord, IdempotencyStore } from '@plugboard/kernel/contracts';
 import { ExpiringMap } from './expiring-map.js';
 
 const DAY = 24 * 60 * 60_000;

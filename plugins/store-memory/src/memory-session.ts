@@ -1,6 +1,6 @@
+import type { Message } from '@plugboard/kernel';
 import {
   conversationId,
-  type Message,
   type Metadata,
   type SessionId,
   type SessionInfo,
@@ -8,7 +8,7 @@ import {
   type StoredTurn,
   type Summary,
   type TurnPage,
-} from '@plugboard/kernel';
+} from '@plugboard/kernel/contracts';
 import type { FrozenCopy } from './frozen-copy.js';
 
 /** Where a session starts. */

@@ -1,10 +1,8 @@
+import type { Clock, Logger, Message, SessionStore } from '@plugboard/kernel';
 import {
-  type Clock,
   conversationId,
   type DocumentStore,
   type InterruptedTurn,
-  type Logger,
-  type Message,
   type Metadata,
   type NewSession,
   type PendingToolCalls,
@@ -13,7 +11,6 @@ import {
   type SessionId,
   type SessionInfo,
   type SessionPage,
-  type SessionStore,
   type StoredDocument,
   type StoredSession,
   type StoredTurn,
@@ -22,7 +19,7 @@ import {
   type TurnCommit,
   type TurnPage,
   VersionConflict,
-} from '@plugboard/kernel';
+} from '@plugboard/kernel/contracts';
 import { ExpiringMap } from './expiring-map.js';
 import { copyMessages, copyMetadata, copySummary } from './frozen-copy.js';
 import { MemoryBudget, type MemoryLimits } from './memory-budget.js';

@@ -1,4 +1,4 @@
-import type { SessionInfo, SessionPage } from '@plugboard/kernel';
+import type { SessionInfo, SessionPage } from '@plugboard/kernel/contracts';
 import type { MemorySession } from './memory-session.js';
 
 /** Returns one page of a project's sessions, ordered by creation. */

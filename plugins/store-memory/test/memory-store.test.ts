@@ -1,11 +1,5 @@
-import {
-  type IdempotencyRecord,
-  type Message,
-  type SessionId,
-  type SessionStore,
-  SessionStores,
-  VersionConflict,
-} from '@plugboard/kernel';
+import { type Message, type SessionStore, SessionStores } from '@plugboard/kernel';
+import { type IdempotencyRecord, type SessionId, VersionConflict } from '@plugboard/kernel/contracts';
 import { ManualClock, pluginContract, sessionStoreContract, testContext } from '@plugboard/kernel/testing';
 import t from 'tap';
 import plugin from '../src/index.js';

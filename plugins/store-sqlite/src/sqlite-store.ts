@@ -1,24 +1,21 @@
+import type { Clock, Lifecycle, Logger, SessionStore } from '@plugboard/kernel';
 import type {
-  Clock,
   DocumentStore,
   IdempotencyStore,
   InterruptedTurn,
-  Lifecycle,
-  Logger,
   Metadata,
   NewSession,
   PendingToolCalls,
   SessionId,
   SessionInfo,
   SessionPage,
-  SessionStore,
   StoredSession,
   StoredTurn,
   Summary,
   TurnBegin,
   TurnCommit,
   TurnPage,
-} from '@plugboard/kernel';
+} from '@plugboard/kernel/contracts';
 import { GroupCommit } from './database/group-commit.js';
 import { Health } from './database/health.js';
 import { type OpenedDatabase, openDatabase } from './database/open-database.js';

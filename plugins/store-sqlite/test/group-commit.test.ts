@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
-import { VersionConflict } from '@plugboard/kernel';
+import { VersionConflict } from '@plugboard/kernel/contracts';
 import t from 'tap';
 import { GroupCommit } from '../src/database/group-commit.js';
 import { openDatabase } from '../src/database/open-database.js';

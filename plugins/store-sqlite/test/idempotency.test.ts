@@ -1,4 +1,4 @@
-import type { IdempotencyRecord } from '@plugboard/kernel';
+import type { IdempotencyRecord } from '@plugboard/kernel/contracts';
 import t from 'tap';
 import { DAY, HOUR, openStore } from './open-store.js';
 

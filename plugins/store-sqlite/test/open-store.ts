@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
-import type { Clock, Message, SessionId, SessionStore } from '@plugboard/kernel';
+import type { Clock, Message, SessionStore } from '@plugboard/kernel';
+import type { SessionId } from '@plugboard/kernel/contracts';
 import { CapturedLog, ManualClock } from '@plugboard/kernel/testing';
 import { openDatabase } from '../src/database/open-database.js';
 import { SqliteStore } from '../src/sqlite-store.js';

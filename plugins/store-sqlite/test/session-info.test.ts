@@ -1,5 +1,5 @@
 import { DatabaseSync } from 'node:sqlite';
-import type { Metadata } from '@plugboard/kernel';
+import type { Metadata } from '@plugboard/kernel/contracts';
 import t from 'tap';
 import { SESSION_INFO_SQL } from '../src/tables/session-info-table.js';
 import { ANNA, loaded, OWNER, openStore, session, turn } from './open-store.js';

@@ -1,4 +1,5 @@
-import { CLOCK, type Clock, CONFIG, inject, injectable, type Tool, type ToolSource } from '@plugboard/kernel';
+import type { Clock, Tool, ToolSource } from '@plugboard/kernel';
+import { CLOCK, CONFIG, inject, injectable } from '@plugboard/kernel/injection';
 import type { ClockConfig } from './config.js';
 
 /** Offers one tool, which reads the server's clock. */

@@ -1,19 +1,6 @@
-import {
-  CLOCK,
-  type Clock,
-  CONFIG,
-  ENTRY,
-  inject,
-  injectable,
-  type Lifecycle,
-  LOGGER,
-  type Logger,
-  type Timer,
-  type Tool,
-  type ToolCall,
-  type ToolResultParts,
-  type ToolSource,
-} from '@plugboard/kernel';
+import type { Clock, Lifecycle, Logger, Tool, ToolCall, ToolSource } from '@plugboard/kernel';
+import type { Timer, ToolResultParts } from '@plugboard/kernel/contracts';
+import { CLOCK, CONFIG, ENTRY, inject, injectable, LOGGER } from '@plugboard/kernel/injection';
 import { metaOf } from './call-meta.js';
 import type { McpConfig } from './config.js';
 import { Connection } from './connection.js';

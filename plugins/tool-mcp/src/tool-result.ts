@@ -1,4 +1,4 @@
-import type { ToolPart, ToolResultParts } from '@plugboard/kernel';
+import type { ToolPart, ToolResultParts } from '@plugboard/kernel/contracts';
 
 /**
  * What an MCP server answers to `tools/call`, as the runtime takes it. The answer is whatever the server wrote: nothing in it is relied on,

@@ -1,7 +1,9 @@
 import { createRequire } from 'node:module';
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { LOGGER, type Tool, type ToolCall, type ToolResultParts, ToolSources } from '@plugboard/kernel';
+import { type Tool, type ToolCall, ToolSources } from '@plugboard/kernel';
+import type { ToolResultParts } from '@plugboard/kernel/contracts';
+import { LOGGER } from '@plugboard/kernel/injection';
 import { type LogLine, ManualClock, testContext, testToolCall } from '@plugboard/kernel/testing';
 import { pino } from 'pino';
 import type { Test } from 'tap';

@@ -1,15 +1,13 @@
 import { hash } from 'node:crypto';
+import type { Clock, Extensions, IdSource } from '@plugboard/kernel';
 import {
   type AgentRuntime,
-  type Clock,
-  type Extensions,
   type Failure,
-  type IdSource,
   peek,
   type SessionRequest,
   type Target,
   type TurnRequest,
-} from '@plugboard/kernel';
+} from '@plugboard/kernel/contracts';
 import {
   connectionHeader,
   conversationSessionKey,

@@ -1,4 +1,5 @@
-import type { AgentEvent, Conversation, Failure, FailureCode, Principal } from '@plugboard/kernel';
+import type { AgentEvent, Principal } from '@plugboard/kernel';
+import type { Conversation, Failure, FailureCode } from '@plugboard/kernel/contracts';
 import t from 'tap';
 import { bench, finished, HI, NOW, refusal, says, written } from './support/route.js';
 

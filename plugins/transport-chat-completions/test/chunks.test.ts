@@ -1,4 +1,5 @@
-import type { AgentEvent, AgentEvents } from '@plugboard/kernel';
+import type { AgentEvent } from '@plugboard/kernel';
+import type { AgentEvents } from '@plugboard/kernel/contracts';
 import t from 'tap';
 import { isChunk } from './support/reference-schema.js';
 import { type Bench, bench, chunks, events, finished, frames, NOW, refusal, says, textOf, written } from './support/route.js';

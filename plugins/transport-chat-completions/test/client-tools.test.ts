@@ -1,4 +1,4 @@
-import type { Target } from '@plugboard/kernel';
+import type { Target } from '@plugboard/kernel/contracts';
 import { ProtocolError } from '@plugboard/openai-protocol';
 import t from 'tap';
 import { clientToolsOf } from '../src/request/client-tools.js';

@@ -1,4 +1,5 @@
-import type { AgentEvent, ClaimResult } from '@plugboard/kernel';
+import type { AgentEvent } from '@plugboard/kernel';
+import type { ClaimResult } from '@plugboard/kernel/contracts';
 import t from 'tap';
 import { bench, chunks, finished, frames, HI, refusal, says, textOf, written } from './support/route.js';
 

@@ -1,4 +1,4 @@
-import type { Target } from '@plugboard/kernel';
+import type { Target } from '@plugboard/kernel/contracts';
 import t from 'tap';
 import { parametersOf } from '../src/request/parameters.js';
 import { parseRequest } from '../src/request/validate.js';

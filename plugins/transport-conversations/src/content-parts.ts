@@ -1,4 +1,4 @@
-import type { AssistantMessage, ContentPart, UserMessage } from '@plugboard/kernel';
+import type { AssistantMessage, ContentPart, UserMessage } from '@plugboard/kernel/contracts';
 import type { InputPart, OutputPart } from './item.js';
 
 /** Converts the content of a user message to item parts. */

@@ -1,4 +1,5 @@
-import type { AgentRuntime, Conversation, Conversations, Extensions, Principal } from '@plugboard/kernel';
+import type { Extensions, Principal } from '@plugboard/kernel';
+import type { AgentRuntime, Conversation, Conversations } from '@plugboard/kernel/contracts';
 import { connectionForTextOnly } from '@plugboard/open-responses';
 import {
   checkAgentName,

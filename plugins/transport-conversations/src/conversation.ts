@@ -1,4 +1,4 @@
-import type { Conversation } from '@plugboard/kernel';
+import type { Conversation } from '@plugboard/kernel/contracts';
 
 /** A conversation in a response: the reference protocol's fields, and further ones of this server. */
 export interface ConversationBody {

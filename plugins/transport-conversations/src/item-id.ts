@@ -1,4 +1,4 @@
-import { CONVERSATION_PREFIX } from '@plugboard/kernel';
+import { CONVERSATION_PREFIX } from '@plugboard/kernel/contracts';
 
 /** Prefixes of item ids: message; agent tool call; client tool call; custom client tool call; outputs of the latter two. */
 export type ItemPrefix = 'msg' | 'mcp' | 'fc' | 'ctc' | 'fco' | 'ctco';

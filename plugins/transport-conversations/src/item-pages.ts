@@ -1,4 +1,4 @@
-import type { ConversationTurns, TurnPage } from '@plugboard/kernel';
+import type { ConversationTurns, TurnPage } from '@plugboard/kernel/contracts';
 import type { Item } from './item.js';
 import { isSameItem, parseItemId } from './item-id.js';
 import { itemsOf } from './turn-to-items.js';

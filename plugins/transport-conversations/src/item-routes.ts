@@ -1,4 +1,5 @@
-import type { AgentRuntime, Conversations, Extensions, Principal } from '@plugboard/kernel';
+import type { Extensions, Principal } from '@plugboard/kernel';
+import type { AgentRuntime, Conversations } from '@plugboard/kernel/contracts';
 import { connectionForTextOnly } from '@plugboard/open-responses';
 import { invalidRequest, invalidValue, missingParameter } from '@plugboard/openai-protocol';
 import type { HttpRequest, HttpRoute } from '@plugboard/transport-http';

@@ -1,4 +1,4 @@
-import { CONVERSATION_PREFIX } from '@plugboard/kernel';
+import { CONVERSATION_PREFIX } from '@plugboard/kernel/contracts';
 import { invalidValue, optionalString, parseSessionKey } from '@plugboard/openai-protocol';
 
 /** Checks the key of a new session. @throws ProtocolError 400 if it is invalid or looks like a conversation id. */

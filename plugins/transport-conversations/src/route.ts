@@ -1,4 +1,4 @@
-import { failureOf, TurnError } from '@plugboard/kernel';
+import { failureOf, TurnError } from '@plugboard/kernel/contracts';
 import { headerSafeName, ignoredParamsHeader, turnFailureError } from '@plugboard/openai-protocol';
 import type { HttpRequest, HttpRoute } from '@plugboard/transport-http';
 

@@ -1,14 +1,14 @@
+import type { Message } from '@plugboard/kernel';
 import {
   type AssistantMessage,
   type ConversationTurns,
   isToolImagesMessage,
-  type Message,
   type StoredTurn,
   type ToolCallPart,
   type ToolMessage,
   textOf,
   type UserMessage,
-} from '@plugboard/kernel';
+} from '@plugboard/kernel/contracts';
 import { inputParts, outputParts } from './content-parts.js';
 import type { Item, McpCallItem } from './item.js';
 import { type ItemPlace, itemId } from './item-id.js';

@@ -1,4 +1,4 @@
-import type { ConversationTurns, StoredTurn } from '@plugboard/kernel';
+import type { ConversationTurns, StoredTurn } from '@plugboard/kernel/contracts';
 import fc from 'fast-check';
 import t from 'tap';
 import { itemId, parseItemId } from '../src/item-id.js';

@@ -1,4 +1,4 @@
-import { TurnError } from '@plugboard/kernel';
+import { TurnError } from '@plugboard/kernel/contracts';
 import t from 'tap';
 import { mapItemErrors, messagesOf, someMessagesOf } from '../src/items-to-messages.js';
 import { refusal } from './support/refusal.js';

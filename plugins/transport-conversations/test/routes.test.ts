@@ -1,4 +1,5 @@
-import { type AgentRuntime, AgentRuntimes, type Conversations, OPEN, TurnError } from '@plugboard/kernel';
+import { AgentRuntimes } from '@plugboard/kernel';
+import { type AgentRuntime, type Conversations, OPEN, TurnError } from '@plugboard/kernel/contracts';
 import { testContext } from '@plugboard/kernel/testing';
 import { ProtocolError } from '@plugboard/openai-protocol';
 import { type HttpRequest, HttpRoutes } from '@plugboard/transport-http';

@@ -1,4 +1,5 @@
-import type { Message, ToolCallPart } from '@plugboard/kernel';
+import type { Message } from '@plugboard/kernel';
+import type { ToolCallPart } from '@plugboard/kernel/contracts';
 import t from 'tap';
 import { itemsOf } from '../src/turn-to-items.js';
 import { DIGEST, VIEW } from './support/conversation.js';

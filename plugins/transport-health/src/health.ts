@@ -1,4 +1,5 @@
-import type { AgentRuntime, Extensions, Logger } from '@plugboard/kernel';
+import type { Extensions, Logger } from '@plugboard/kernel';
+import type { AgentRuntime } from '@plugboard/kernel/contracts';
 import type { HttpRoute } from '@plugboard/transport-http';
 
 /** The body of every probe (service document, Health response). Reveals nothing about what the server serves. */

@@ -1,4 +1,5 @@
-import { type AgentRuntime, AgentRuntimes, AuthProviders, Transports } from '@plugboard/kernel';
+import { AgentRuntimes, AuthProviders, Transports } from '@plugboard/kernel';
+import type { AgentRuntime } from '@plugboard/kernel/contracts';
 import { pluginContract, testContext } from '@plugboard/kernel/testing';
 import http, { HttpRoutes } from '@plugboard/transport-http';
 import t, { type Test } from 'tap';

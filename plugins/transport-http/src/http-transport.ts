@@ -1,20 +1,8 @@
 import { once } from 'node:events';
 import type { Server } from 'node:http';
-import {
-  audit,
-  CONFIG,
-  ENTRY,
-  HOST,
-  type HostView,
-  inject,
-  injectable,
-  type Lifecycle,
-  LOGGER,
-  type Logger,
-  parseDuration,
-  type Transport,
-  TurnError,
-} from '@plugboard/kernel';
+import { audit, type HostView, type Lifecycle, type Logger, parseDuration, type Transport } from '@plugboard/kernel';
+import { TurnError } from '@plugboard/kernel/contracts';
+import { CONFIG, ENTRY, HOST, inject, injectable, LOGGER } from '@plugboard/kernel/injection';
 import { HttpApplication } from './application/application.js';
 import type { HttpConfig } from './config.js';
 import { Exchanges } from './exchange/exchanges.js';

@@ -1,4 +1,5 @@
-import type { AuthProvider, Principal, Scope } from '@plugboard/kernel';
+import type { AuthProvider, Principal } from '@plugboard/kernel';
+import type { Scope } from '@plugboard/kernel/contracts';
 import t from 'tap';
 import { HttpError } from '../src/index.js';
 import { RawClient, replyOf } from './raw-client.js';

@@ -1,4 +1,5 @@
-import type { AgentRuntime, Extensions, Principal, TargetInfo } from '@plugboard/kernel';
+import type { Extensions, Principal } from '@plugboard/kernel';
+import type { AgentRuntime, TargetInfo } from '@plugboard/kernel/contracts';
 import { invalidRequest } from '@plugboard/openai-protocol';
 import type { HttpReply, HttpRequest, HttpRoute } from '@plugboard/transport-http';
 

@@ -1,12 +1,5 @@
-import {
-  type AgentRuntime,
-  AgentRuntimes,
-  type AuthProvider,
-  AuthProviders,
-  type Principal,
-  type TargetInfo,
-  Transports,
-} from '@plugboard/kernel';
+import { AgentRuntimes, type AuthProvider, AuthProviders, type Principal, Transports } from '@plugboard/kernel';
+import type { AgentRuntime, TargetInfo } from '@plugboard/kernel/contracts';
 import { pluginContract, testContext } from '@plugboard/kernel/testing';
 import http, { ErrorFormatters, HttpRoutes } from '@plugboard/transport-http';
 import t, { type Test } from 'tap';

@@ -1,4 +1,5 @@
-import { type AnswerRecorder, type Extensions, failureOf, TurnError, type TurnIdempotency } from '@plugboard/kernel';
+import type { Extensions } from '@plugboard/kernel';
+import { type AnswerRecorder, failureOf, TurnError, type TurnIdempotency } from '@plugboard/kernel/contracts';
 import {
   type LiveResponse,
   type PlannedResponse,

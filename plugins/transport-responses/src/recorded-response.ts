@@ -1,4 +1,5 @@
-import type { AgentEvent, AnswerRecorder, Failure } from '@plugboard/kernel';
+import type { AgentEvent } from '@plugboard/kernel';
+import type { AnswerRecorder, Failure } from '@plugboard/kernel/contracts';
 import { outcomeOfFinish, type PlannedResponse, ResponseEncoder, typeOfEvent } from '@plugboard/open-responses';
 import { type ErrorBody, ProtocolError, REPLAYED, type StreamEncoder, turnFailureError } from '@plugboard/openai-protocol';
 import type { HttpReply } from '@plugboard/transport-http';

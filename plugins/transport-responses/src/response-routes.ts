@@ -1,4 +1,5 @@
-import { type Extensions, failureOf, TurnError } from '@plugboard/kernel';
+import type { Extensions } from '@plugboard/kernel';
+import { failureOf, TurnError } from '@plugboard/kernel/contracts';
 import { isResponseId, type LiveResponse, parseCompaction, type ResponseService } from '@plugboard/open-responses';
 import {
   invalidRequest,

@@ -1,4 +1,5 @@
-import { type AgentEvent, AgentRuntimes, type Conversations, NO_USAGE, OPEN, type Target } from '@plugboard/kernel';
+import { type AgentEvent, AgentRuntimes } from '@plugboard/kernel';
+import { type Conversations, NO_USAGE, OPEN, type Target } from '@plugboard/kernel/contracts';
 import { checkOptions, ManualClock, pluginContract, testContext } from '@plugboard/kernel/testing';
 import chatCompletions, { type StreamEncoder, StreamEncoders } from '@plugboard/transport-chat-completions';
 import { type HttpReply, HttpRoutes } from '@plugboard/transport-http';

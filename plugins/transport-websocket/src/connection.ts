@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
-import { type Clock, failureOf, type IdSource, type Logger, missingScope, type Principal, TurnError } from '@plugboard/kernel';
+import type { Clock, IdSource, Logger, Principal } from '@plugboard/kernel';
+import { failureOf, missingScope, TurnError } from '@plugboard/kernel/contracts';
 import { ConnectionMemory, type LiveResponse, type ResponseRequest, type ResponseService } from '@plugboard/open-responses';
 import { invalidRequest, serviceError, turnFailureError, unavailable } from '@plugboard/openai-protocol';
 import { HttpError, type UpgradeRequest } from '@plugboard/transport-http';

@@ -1,12 +1,5 @@
-import {
-  type Clock,
-  type Lifecycle,
-  type PluginContext,
-  type Principal,
-  parseDuration,
-  parseSize,
-  type Timer,
-} from '@plugboard/kernel';
+import { type Clock, type Lifecycle, type PluginContext, type Principal, parseDuration, parseSize } from '@plugboard/kernel';
+import type { Timer } from '@plugboard/kernel/contracts';
 import type { HttpError, UpgradeRequest } from '@plugboard/transport-http';
 import type { WebSocketConfig } from './config.js';
 import type { Connection } from './connection.js';

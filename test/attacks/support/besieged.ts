@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { SCOPES, type Scope } from '@plugboard/kernel';
+import { SCOPES, type Scope } from '@plugboard/kernel/contracts';
 import type { StartServerOptions } from '@plugboard/kernel/testing';
 import type { Test } from 'tap';
 import { TestServer } from '../../support/test-server.js';

@@ -1,5 +1,5 @@
 import t from 'tap';
-import type { SessionId } from '../../../src/index.js';
+import type { SessionId } from '../../../src/contracts/index.js';
 import { broken, PlainStore } from './plain-store.js';
 
 t.test('documents that are kept badly', async (t) => {

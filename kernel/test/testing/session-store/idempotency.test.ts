@@ -1,5 +1,5 @@
 import t from 'tap';
-import type { IdempotencyKey, IdempotencyRecord, SessionId, TurnCommit } from '../../../src/index.js';
+import type { IdempotencyKey, IdempotencyRecord, SessionId, TurnCommit } from '../../../src/contracts/index.js';
 import { broken, PlainStore } from './plain-store.js';
 
 t.test('finds faulty idempotency records', async (t) => {

@@ -1,5 +1,6 @@
 import t from 'tap';
-import type { Message, SessionId, TurnCommit } from '../../../src/index.js';
+import type { SessionId, TurnCommit } from '../../../src/contracts/index.js';
+import type { Message } from '../../../src/index.js';
 import { broken, PlainStore } from './plain-store.js';
 
 t.test('finds sessions that are not separate', async (t) => {

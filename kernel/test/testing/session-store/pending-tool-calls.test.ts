@@ -1,5 +1,6 @@
 import t from 'tap';
-import type { Message, PendingToolCallsOwner } from '../../../src/index.js';
+import type { PendingToolCallsOwner } from '../../../src/contracts/index.js';
+import type { Message } from '../../../src/index.js';
 import { broken, PlainStore } from './plain-store.js';
 
 t.test('finds faulty pending tool calls', async (t) => {

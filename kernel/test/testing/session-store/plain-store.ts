@@ -4,7 +4,6 @@ import {
   type IdempotencyKey,
   type IdempotencyRecord,
   type InterruptedTurn,
-  type Message,
   type Metadata,
   type NewSession,
   type PendingToolCalls,
@@ -13,7 +12,6 @@ import {
   type SessionId,
   type SessionInfo,
   type SessionPage,
-  type SessionStore,
   type StoredDocument,
   type StoredSession,
   type StoredTurn,
@@ -22,7 +20,8 @@ import {
   type TurnCommit,
   type TurnPage,
   VersionConflict,
-} from '../../../src/index.js';
+} from '../../../src/contracts/index.js';
+import type { Message, SessionStore } from '../../../src/index.js';
 import { type ContractCase, ManualClock, type OpenedStore, sessionStoreContract } from '../../../src/testing/index.js';
 import { failing, verdict } from '../failing.js';
 

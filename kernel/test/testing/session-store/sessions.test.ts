@@ -1,5 +1,13 @@
 import t from 'tap';
-import type { Metadata, NewSession, SessionId, SessionPage, Summary, TurnCommit, TurnPage } from '../../../src/index.js';
+import type {
+  Metadata,
+  NewSession,
+  SessionId,
+  SessionPage,
+  Summary,
+  TurnCommit,
+  TurnPage,
+} from '../../../src/contracts/index.js';
 import { caught, type Kept, PlainStore } from './plain-store.js';
 
 t.test('finds faulty creation and metadata of sessions', async (t) => {

@@ -1,5 +1,6 @@
 import t from 'tap';
-import { type Message, type SessionId, type TurnCommit, VersionConflict } from '../../../src/index.js';
+import { type SessionId, type TurnCommit, VersionConflict } from '../../../src/contracts/index.js';
+import type { Message } from '../../../src/index.js';
 import type { ManualClock } from '../../../src/testing/index.js';
 import { broken, PlainStore } from './plain-store.js';
 

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
-import type { Extensions, ModelConnector, Target, TurnRequest } from '@plugboard/kernel';
-import { DEFAULT_PROJECT, parseDuration } from '@plugboard/kernel';
+import type { Extensions, ModelConnector } from '@plugboard/kernel';
+import { parseDuration } from '@plugboard/kernel';
+import type { Target, TurnRequest } from '@plugboard/kernel/contracts';
+import { DEFAULT_PROJECT } from '@plugboard/kernel/contracts';
 import type { AgentSettings } from '../config.js';
 import type { HistoryOptions } from '../history/history-view.js';
 import { modelNames } from './check-config.js';

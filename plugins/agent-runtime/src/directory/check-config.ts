@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { CheckContext, ConfigProblem } from '@plugboard/kernel';
-import { DEFAULT_PROJECT, nearest } from '@plugboard/kernel';
+import { DEFAULT_PROJECT, nearest } from '@plugboard/kernel/contracts';
 import type { AgentSettings, RuntimeSettings } from '../config.js';
 import { MIN_SUMMARY_BUDGET } from '../history/summary/due-summary.js';
 import { promptFile } from './system-prompt.js';

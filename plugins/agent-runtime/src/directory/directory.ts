@@ -1,5 +1,6 @@
-import type { Extensions, ModelConnector, TargetInfo, TargetResolution } from '@plugboard/kernel';
-import { DEFAULT_PROJECT, type Principal } from '@plugboard/kernel';
+import type { Extensions, ModelConnector, Principal } from '@plugboard/kernel';
+import type { TargetInfo, TargetResolution } from '@plugboard/kernel/contracts';
+import { DEFAULT_PROJECT } from '@plugboard/kernel/contracts';
 import type { RuntimeSettings } from '../config.js';
 import { type Agent, configuredAgent, rawModel } from './agent.js';
 

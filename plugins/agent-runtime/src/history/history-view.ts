@@ -1,5 +1,5 @@
 import type { Message } from '@plugboard/kernel';
-import { TurnError } from '@plugboard/kernel';
+import { TurnError } from '@plugboard/kernel/contracts';
 import { tokensOf } from './message-size.js';
 import { answersCalls, type Conversation, tokensOfSummary, usableSummary, withSummary } from './summary-view.js';
 

@@ -1,4 +1,5 @@
-import type { ContentPart, Message, RefusalPart, ToolDeclaration } from '@plugboard/kernel';
+import type { Message } from '@plugboard/kernel';
+import type { ContentPart, RefusalPart, ToolDeclaration } from '@plugboard/kernel/contracts';
 
 /** Estimated bytes of JSON text per token. */
 const BYTES_PER_TOKEN = 4;

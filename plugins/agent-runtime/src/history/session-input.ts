@@ -1,5 +1,6 @@
-import type { AssistantMessage, Message, ToolMessage } from '@plugboard/kernel';
-import { TurnError, withoutExtras } from '@plugboard/kernel';
+import type { Message } from '@plugboard/kernel';
+import type { AssistantMessage, ToolMessage } from '@plugboard/kernel/contracts';
+import { TurnError, withoutExtras } from '@plugboard/kernel/contracts';
 
 /** The messages of a request to a session. */
 export interface SessionInput {

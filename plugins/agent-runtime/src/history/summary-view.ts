@@ -1,4 +1,5 @@
-import type { ContentPart, Message, StoredSession, Summary } from '@plugboard/kernel';
+import type { Message } from '@plugboard/kernel';
+import type { ContentPart, StoredSession, Summary } from '@plugboard/kernel/contracts';
 import { estimate } from './message-size.js';
 
 export type Conversation = Pick<StoredSession, 'messages' | 'summary'>;

@@ -1,19 +1,15 @@
+import type { Extensions, IdSource, Logger, Message, Principal } from '@plugboard/kernel';
+import { audit, type SessionStore } from '@plugboard/kernel';
 import type {
   Conversation,
   ConversationDocument,
   Conversations,
   ConversationTurns,
-  Extensions,
   ForkRequest,
-  IdSource,
-  Logger,
-  Message,
   NewConversation,
-  Principal,
   Target,
-} from '@plugboard/kernel';
+} from '@plugboard/kernel/contracts';
 import {
-  audit,
   conversationId,
   isConversationId,
   type Metadata,
@@ -21,11 +17,10 @@ import {
   type SessionId,
   type SessionInfo,
   type SessionPage,
-  type SessionStore,
   type StoredTurn,
   TurnError,
   type TurnPage,
-} from '@plugboard/kernel';
+} from '@plugboard/kernel/contracts';
 import type { Directory } from '../directory/directory.js';
 import { appendedMessages } from '../history/session-input.js';
 import type { Toolboxes } from '../tools/toolbox.js';

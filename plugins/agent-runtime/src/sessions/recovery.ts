@@ -1,5 +1,6 @@
-import type { AssistantMessage, InterruptedTurn, Logger, Message, SessionStore } from '@plugboard/kernel';
-import { TurnError } from '@plugboard/kernel';
+import type { Logger, Message, SessionStore } from '@plugboard/kernel';
+import type { AssistantMessage, InterruptedTurn } from '@plugboard/kernel/contracts';
+import { TurnError } from '@plugboard/kernel/contracts';
 import type { RestartPolicy } from '../directory/agent.js';
 import { newMessages } from '../history/session-input.js';
 

@@ -1,5 +1,6 @@
-import type { BusyMode, Clock, Timer } from '@plugboard/kernel';
-import { type AgentEvent, type AgentEvents, failed, failureOf, TurnError, type TurnFailed } from '@plugboard/kernel';
+import type { AgentEvent, Clock } from '@plugboard/kernel';
+import type { BusyMode, Timer } from '@plugboard/kernel/contracts';
+import { type AgentEvents, failed, failureOf, TurnError, type TurnFailed } from '@plugboard/kernel/contracts';
 import { abandoned, Broadcast } from '../streams/broadcast.js';
 import { SETTLE_TIMEOUT } from '../streams/settle-timeout.js';
 import type { TurnSink } from '../streams/turn-sink.js';

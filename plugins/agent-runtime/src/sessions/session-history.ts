@@ -1,4 +1,5 @@
-import type { SessionId, SessionStore, StoredSession, Summary, TurnCommit } from '@plugboard/kernel';
+import type { SessionStore } from '@plugboard/kernel';
+import type { SessionId, StoredSession, Summary, TurnCommit } from '@plugboard/kernel/contracts';
 import { bytesOf } from '../history/message-size.js';
 
 /**

@@ -1,5 +1,5 @@
-import type { StoredSession } from '@plugboard/kernel';
-import { TurnError } from '@plugboard/kernel';
+import type { StoredSession } from '@plugboard/kernel/contracts';
+import { TurnError } from '@plugboard/kernel/contracts';
 
 /** The size limit of a session. A session at the limit accepts no more turns. */
 const MAX_MESSAGES = 50_000;

@@ -1,5 +1,6 @@
-import type { Clock, Logger, SessionId, SessionStore } from '@plugboard/kernel';
-import { type AgentEvents, TurnError } from '@plugboard/kernel';
+import type { Clock, Logger, SessionStore } from '@plugboard/kernel';
+import type { SessionId } from '@plugboard/kernel/contracts';
+import { type AgentEvents, TurnError } from '@plugboard/kernel/contracts';
 import { rejected, SessionActor, type SessionTurn } from './session-actor.js';
 import { SessionHistory } from './session-history.js';
 

@@ -1,5 +1,6 @@
-import type { Clock, SessionId } from '@plugboard/kernel';
-import { TurnError } from '@plugboard/kernel';
+import type { Clock } from '@plugboard/kernel';
+import type { SessionId } from '@plugboard/kernel/contracts';
+import { TurnError } from '@plugboard/kernel/contracts';
 import { startSpan } from '../diagnostics/channels.js';
 
 /** Time limit of one store operation, in milliseconds. */

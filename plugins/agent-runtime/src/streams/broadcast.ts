@@ -1,4 +1,5 @@
-import { type AgentEvent, failed, failureOf, isTerminal, TurnError } from '@plugboard/kernel';
+import type { AgentEvent } from '@plugboard/kernel';
+import { failed, failureOf, isTerminal, TurnError } from '@plugboard/kernel/contracts';
 import { Channel } from './channel.js';
 
 type Batch = readonly AgentEvent[];

@@ -1,4 +1,5 @@
-import type { Clock, SessionId, Turn } from '@plugboard/kernel';
+import type { Clock, Turn } from '@plugboard/kernel';
+import type { SessionId } from '@plugboard/kernel/contracts';
 import { SETTLE_TIMEOUT } from '../streams/settle-timeout.js';
 
 interface AbandonedTool {

@@ -1,4 +1,5 @@
-import { parseJson, type Tool } from '@plugboard/kernel';
+import type { Tool } from '@plugboard/kernel';
+import { parseJson } from '@plugboard/kernel/contracts';
 import { Ajv } from 'ajv';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 

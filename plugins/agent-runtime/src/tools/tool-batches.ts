@@ -1,4 +1,5 @@
-import type { AgentEvent, Clock, SessionId, Turn, TurnToolCall, TurnToolResult } from '@plugboard/kernel';
+import type { AgentEvent, Clock, Turn } from '@plugboard/kernel';
+import type { SessionId, TurnToolCall, TurnToolResult } from '@plugboard/kernel/contracts';
 import { notices, startSpan } from '../diagnostics/channels.js';
 import type { Agent } from '../directory/agent.js';
 import { AbandonedTools } from './abandoned-tools.js';

@@ -1,5 +1,6 @@
-import type { Clock, Tool, ToolCall, ToolOutput, ToolPart } from '@plugboard/kernel';
+import type { Clock, Tool, ToolCall, ToolOutput } from '@plugboard/kernel';
 import { parseDuration, parseSize } from '@plugboard/kernel';
+import type { ToolPart } from '@plugboard/kernel/contracts';
 
 /** The limits of an entry under `tools`. */
 export interface ToolLimits {

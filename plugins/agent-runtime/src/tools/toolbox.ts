@@ -1,4 +1,5 @@
-import type { ConfigProblem, Contribution, Extensions, Logger, Tool, ToolDeclaration, ToolSource } from '@plugboard/kernel';
+import type { ConfigProblem, Contribution, Extensions, Logger, Tool, ToolSource } from '@plugboard/kernel';
+import type { ToolDeclaration } from '@plugboard/kernel/contracts';
 import { toolEntry } from '../directory/check-config.js';
 import { type ArgumentsValidator, argumentsValidator } from './tool-arguments.js';
 import { nameAtModel } from './tool-names.js';

@@ -1,4 +1,4 @@
-import type { TurnError } from '@plugboard/kernel';
+import type { TurnError } from '@plugboard/kernel/contracts';
 
 export interface ConcurrencyLimiterOptions {
   /** How many holders there may be at once. */

@@ -1,15 +1,13 @@
+import type { AgentEvent, Extensions, Logger, SessionStore } from '@plugboard/kernel';
 import type {
   AnswerRecorder,
   ClaimResult,
-  Extensions,
   IdempotencyClaim,
   IdempotencyKey,
   IdempotencyRecord,
-  Logger,
-  SessionStore,
   TurnIdempotency,
-} from '@plugboard/kernel';
-import { type AgentEvent, failureOf, TurnError, type TurnFailed } from '@plugboard/kernel';
+} from '@plugboard/kernel/contracts';
+import { failureOf, TurnError, type TurnFailed } from '@plugboard/kernel/contracts';
 import type { StoreCall } from '../sessions/store-call.js';
 
 /**

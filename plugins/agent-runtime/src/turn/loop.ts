@@ -1,10 +1,7 @@
 import type { IdSource, Message, Turn } from '@plugboard/kernel';
+import { type AgentEvent, type ModelConnector, ModelError, type ModelRequest } from '@plugboard/kernel';
 import {
-  type AgentEvent,
   addUsage,
-  type ModelConnector,
-  ModelError,
-  type ModelRequest,
   type ModelToolCall,
   NO_USAGE,
   type ToolDeclaration,
@@ -13,7 +10,7 @@ import {
   type TurnFinished,
   type TurnToolCall,
   withOwnExtras,
-} from '@plugboard/kernel';
+} from '@plugboard/kernel/contracts';
 import { startSpan } from '../diagnostics/channels.js';
 import type { Agent } from '../directory/agent.js';
 import { answerTokens, laterToolChoice } from '../directory/parameters.js';

@@ -1,5 +1,6 @@
 import type { Clock, Extensions, IdSource, Logger } from '@plugboard/kernel';
-import { type ModelConnector, ModelError, type ModelEvent, type ModelRequest, TurnError } from '@plugboard/kernel';
+import { type ModelConnector, ModelError, type ModelEvent, type ModelRequest } from '@plugboard/kernel';
+import { TurnError } from '@plugboard/kernel/contracts';
 import { delay } from './delay.js';
 
 /** Attempts per connection. */

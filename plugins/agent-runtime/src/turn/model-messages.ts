@@ -1,4 +1,5 @@
-import type { AssistantMessage, ContentPart, Message, ModelConnector, RefusalPart, ToolMessage } from '@plugboard/kernel';
+import type { Message, ModelConnector } from '@plugboard/kernel';
+import type { AssistantMessage, ContentPart, RefusalPart, ToolMessage } from '@plugboard/kernel/contracts';
 import { INVALID_JSON, isNothing } from '../tools/tool-arguments.js';
 
 type ToolCall = NonNullable<AssistantMessage['tool_calls']>[number];

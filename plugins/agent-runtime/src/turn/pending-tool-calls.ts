@@ -1,13 +1,6 @@
 import { createHash } from 'node:crypto';
-import {
-  type AgentEvent,
-  type AssistantMessage,
-  type Message,
-  type PendingToolCallsOwner,
-  type Principal,
-  type SessionStore,
-  textOf,
-} from '@plugboard/kernel';
+import type { AgentEvent, Message, Principal, SessionStore } from '@plugboard/kernel';
+import { type AssistantMessage, type PendingToolCallsOwner, textOf } from '@plugboard/kernel/contracts';
 
 /**
  * What a caller without a session does not see: the calls and results of the agent's own tools in a

@@ -1,14 +1,6 @@
-import type {
-  Clock,
-  Extensions,
-  Interceptor,
-  Message,
-  SessionStore,
-  ToolDeclaration,
-  Turn,
-  TurnRequest,
-} from '@plugboard/kernel';
-import { type AgentEvent, type AgentEvents, addUsage, Transcript, TurnError, type Usage } from '@plugboard/kernel';
+import type { AgentEvent, Clock, Extensions, Interceptor, Message, SessionStore, Turn } from '@plugboard/kernel';
+import type { ToolDeclaration, TurnRequest } from '@plugboard/kernel/contracts';
+import { type AgentEvents, addUsage, Transcript, TurnError, type Usage } from '@plugboard/kernel/contracts';
 import type { Agent } from '../directory/agent.js';
 import { answerTokens, mergeParams } from '../directory/parameters.js';
 import { historyBudget, historyView } from '../history/history-view.js';

@@ -1,5 +1,7 @@
-import type { AgentEvent, ModelEnd, ModelEvent, ModelToolCall } from '@plugboard/kernel';
-import { ModelError, NO_USAGE, type Usage } from '@plugboard/kernel';
+import type { AgentEvent, ModelEvent } from '@plugboard/kernel';
+import { ModelError } from '@plugboard/kernel';
+import type { ModelEnd, ModelToolCall } from '@plugboard/kernel/contracts';
+import { NO_USAGE, type Usage } from '@plugboard/kernel/contracts';
 
 /**
  * Reads one model call: collects what the loop needs and returns the events for the readers of the

@@ -1,4 +1,4 @@
-import type { StoredSession, Summary, Usage } from '@plugboard/kernel';
+import type { StoredSession, Summary, Usage } from '@plugboard/kernel/contracts';
 import { startSpan } from '../diagnostics/channels.js';
 import type { Agent } from '../directory/agent.js';
 import type { DueSummary } from '../history/summary/due-summary.js';

@@ -1,5 +1,5 @@
 import type { Principal } from '@plugboard/kernel';
-import { TurnError } from '@plugboard/kernel';
+import { TurnError } from '@plugboard/kernel/contracts';
 
 /** Limits concurrent turns per token. */
 export class TokenTurnLimiter {

@@ -1,4 +1,5 @@
-import { type AgentEvent, isTerminal, type TurnFinished } from '@plugboard/kernel';
+import type { AgentEvent } from '@plugboard/kernel';
+import { isTerminal, type TurnFinished } from '@plugboard/kernel/contracts';
 import type { Span } from '../diagnostics/channels.js';
 import type { TurnSink } from '../streams/turn-sink.js';
 import type { IdempotentTurn } from './idempotency.js';

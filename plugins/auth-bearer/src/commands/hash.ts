@@ -1,4 +1,4 @@
-import { type CommandAction, CommandError } from '@plugboard/kernel';
+import { type CommandAction, CommandError } from '@plugboard/kernel/cli';
 import { secretProblem } from '../tokens/configured-secret.js';
 import { digestOf } from '../tokens/digest.js';
 

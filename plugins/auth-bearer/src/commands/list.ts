@@ -1,4 +1,4 @@
-import type { CommandAction } from '@plugboard/kernel';
+import type { CommandAction } from '@plugboard/kernel/cli';
 import type { ListedToken } from '../registry/list-tokens.js';
 import type { TokenRegistry } from '../registry/token-registry.js';
 

@@ -1,4 +1,4 @@
-import type { CommandArguments, CommandTerminal } from '@plugboard/kernel';
+import type { CommandArguments, CommandTerminal } from '@plugboard/kernel/cli';
 import { describeToken } from '../registry/select-token.js';
 import type { IssuedToken } from '../registry/token-registry.js';
 

@@ -1,5 +1,7 @@
 import { userInfo } from 'node:os';
-import { type Clock, type CommandArguments, DEFAULT_SCOPES, SCOPES, type Scope, suggestion, UsageError } from '@plugboard/kernel';
+import type { Clock } from '@plugboard/kernel';
+import { type CommandArguments, UsageError } from '@plugboard/kernel/cli';
+import { DEFAULT_SCOPES, SCOPES, type Scope, suggestion } from '@plugboard/kernel/contracts';
 import { parseExpiry } from '../tokens/expiry.js';
 
 /** Options that several actions share. Each function throws a UsageError if its option is invalid. */

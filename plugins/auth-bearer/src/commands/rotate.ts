@@ -1,4 +1,5 @@
-import { type CommandAction, parseDuration, UsageError } from '@plugboard/kernel';
+import { parseDuration } from '@plugboard/kernel';
+import { type CommandAction, UsageError } from '@plugboard/kernel/cli';
 import type { TokenRegistry } from '../registry/token-registry.js';
 import { printToken } from './print-token.js';
 import { currentUser, readExpiry } from './read-options.js';

@@ -1,7 +1,7 @@
 import { closeSync, mkdirSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { CommandError } from '@plugboard/kernel';
+import { CommandError } from '@plugboard/kernel/cli';
 
 /** How long a command waits for another one, in milliseconds. */
 const TIMEOUT = 10_000;

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
-import type { Clock, Logger, Timer } from '@plugboard/kernel';
+import type { Clock, Logger } from '@plugboard/kernel';
+import type { Timer } from '@plugboard/kernel/contracts';
 import { writeAtomically } from './atomic-write.js';
 
 /** Milliseconds between two writes. */

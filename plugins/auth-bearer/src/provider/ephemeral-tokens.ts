@@ -1,4 +1,5 @@
-import type { Clock, IdSource, Principal, Scope } from '@plugboard/kernel';
+import type { Clock, IdSource, Principal } from '@plugboard/kernel';
+import type { Scope } from '@plugboard/kernel/contracts';
 import { digestOf } from '../tokens/digest.js';
 import { newToken } from '../tokens/token-format.js';
 

@@ -1,4 +1,5 @@
-import { audit, type Clock, type Logger, type Timer } from '@plugboard/kernel';
+import { audit, type Clock, type Logger } from '@plugboard/kernel';
+import type { Timer } from '@plugboard/kernel/contracts';
 import { fileSignature, readTokens } from '../files/token-file.js';
 import { issuedToken, type KnownToken } from '../tokens/known-token.js';
 import type { TokenRecord } from '../tokens/token-record.js';

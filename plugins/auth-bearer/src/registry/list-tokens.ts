@@ -1,4 +1,4 @@
-import { DEFAULT_SCOPES } from '@plugboard/kernel';
+import { DEFAULT_SCOPES } from '@plugboard/kernel/contracts';
 import type { BearerConfig } from '../config.js';
 import type { LastUses } from '../files/last-use.js';
 import { configuredDigest, configuredId } from '../tokens/known-token.js';

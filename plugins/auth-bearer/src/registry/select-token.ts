@@ -1,4 +1,4 @@
-import { CommandError } from '@plugboard/kernel';
+import { CommandError } from '@plugboard/kernel/cli';
 import { statusOf, type TokenRecord } from '../tokens/token-record.js';
 
 /** Returns the active tokens of a name. There may be several: in other projects, or an old token and its successor. */

@@ -1,4 +1,5 @@
-import { type AuthResult, DEFAULT_SCOPES, type Principal, type PrincipalLimits, type Scope } from '@plugboard/kernel';
+import type { AuthResult, Principal } from '@plugboard/kernel';
+import { DEFAULT_SCOPES, type PrincipalLimits, type Scope } from '@plugboard/kernel/contracts';
 import type { ConfiguredToken } from '../config.js';
 import { digestOf } from './digest.js';
 import { parseExpiry } from './expiry.js';

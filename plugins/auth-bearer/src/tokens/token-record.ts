@@ -1,4 +1,4 @@
-import { SCOPES, type Scope } from '@plugboard/kernel';
+import { SCOPES, type Scope } from '@plugboard/kernel/contracts';
 
 /** What is stored of an issued token: its digest, never the token. Times are ISO 8601, because people read the file. */
 export interface TokenRecord {

@@ -1,4 +1,5 @@
-import type { IdSource, ModelEvent, ToolDeclaration, Usage } from '@plugboard/kernel';
+import type { IdSource, ModelEvent } from '@plugboard/kernel';
+import type { ToolDeclaration, Usage } from '@plugboard/kernel/contracts';
 import { connectionData } from '../extra/connection-data.js';
 import { findError } from '../failure/error-object.js';
 import type { Failures } from '../failure/failures.js';

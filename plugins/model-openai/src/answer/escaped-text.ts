@@ -1,4 +1,4 @@
-import type { ModelText } from '@plugboard/kernel';
+import type { ModelText } from '@plugboard/kernel/contracts';
 
 /** Text as the model server escaped it. A JSON encoder writes `json` through; `text` is decoded on first use. */
 export class EscapedText implements ModelText {

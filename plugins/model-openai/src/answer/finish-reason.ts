@@ -1,4 +1,4 @@
-import type { ModelEnd } from '@plugboard/kernel';
+import type { ModelEnd } from '@plugboard/kernel/contracts';
 import { isText } from '../json/json.js';
 
 type Reason = ModelEnd['reason'];

@@ -1,4 +1,5 @@
-import type { IdSource, ModelToolCall } from '@plugboard/kernel';
+import type { IdSource } from '@plugboard/kernel';
+import type { ModelToolCall } from '@plugboard/kernel/contracts';
 import { connectionData } from '../extra/connection-data.js';
 import { isObject, isText } from '../json/json.js';
 import { callFields } from './extra-fields.js';

@@ -1,4 +1,4 @@
-import type { Usage } from '@plugboard/kernel';
+import type { Usage } from '@plugboard/kernel/contracts';
 import { isObject } from '../json/json.js';
 
 type Counts = Readonly<Record<string, unknown>>;

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import { type Extra, parseJson } from '@plugboard/kernel';
+import type { Extra } from '@plugboard/kernel/contracts';
+import { parseJson } from '@plugboard/kernel/contracts';
 import { isObject } from '../json/json.js';
 
 type Fields = Readonly<Record<string, unknown>>;

@@ -1,5 +1,6 @@
 import type { Transform } from 'node:stream';
-import { type Clock, type IdSource, ModelError, type Timer } from '@plugboard/kernel';
+import { type Clock, type IdSource, ModelError } from '@plugboard/kernel';
+import type { Timer } from '@plugboard/kernel/contracts';
 import type { Dispatcher } from 'undici';
 import { type AnswerOptions, AnswerParser } from '../answer/answer-parser.js';
 import type { BodyReader } from '../answer/body-reader.js';

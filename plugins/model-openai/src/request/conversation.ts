@@ -1,4 +1,5 @@
-import { type AssistantMessage, type Message, type ToolCallPart, textOf } from '@plugboard/kernel';
+import type { Message } from '@plugboard/kernel';
+import { type AssistantMessage, type ToolCallPart, textOf } from '@plugboard/kernel/contracts';
 import { readConnectionData } from '../extra/connection-data.js';
 import { isObject } from '../json/json.js';
 import type { Dialect, Placeholder } from '../provider/dialect.js';

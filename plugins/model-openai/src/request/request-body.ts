@@ -1,4 +1,5 @@
-import type { ModelRequest, ToolDeclaration } from '@plugboard/kernel';
+import type { ModelRequest } from '@plugboard/kernel';
+import type { ToolDeclaration } from '@plugboard/kernel/contracts';
 import { isObject } from '../json/json.js';
 import type { Dialect, TokenParam } from '../provider/dialect.js';
 import { TOKEN_PARAMS } from '../provider/dialect.js';

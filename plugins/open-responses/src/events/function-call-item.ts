@@ -1,4 +1,4 @@
-import type { TurnToolCall } from '@plugboard/kernel';
+import type { TurnToolCall } from '@plugboard/kernel/contracts';
 import type { EventNumbers } from './event-numbers.js';
 import type { OutputItem } from './output-item.js';
 

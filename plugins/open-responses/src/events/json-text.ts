@@ -1,4 +1,4 @@
-import type { TurnText } from '@plugboard/kernel';
+import type { TurnText } from '@plugboard/kernel/contracts';
 
 /** A text as it is written between the quotes of a JSON string. */
 export function escaped(text: string): string {

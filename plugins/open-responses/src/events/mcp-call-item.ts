@@ -1,4 +1,4 @@
-import type { Target, TurnToolProgress, TurnToolResult } from '@plugboard/kernel';
+import type { Target, TurnToolProgress, TurnToolResult } from '@plugboard/kernel/contracts';
 import type { EventNumbers } from './event-numbers.js';
 import type { OutputItem } from './output-item.js';
 import { shortened } from './shortened.js';

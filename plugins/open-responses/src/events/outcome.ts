@@ -1,4 +1,4 @@
-import type { Failure, TurnFinished, Usage } from '@plugboard/kernel';
+import type { Failure, TurnFinished, Usage } from '@plugboard/kernel/contracts';
 
 /** How a response ends: its status, and why where it is not complete. */
 export interface Outcome {

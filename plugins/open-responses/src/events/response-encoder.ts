@@ -1,4 +1,5 @@
-import { type AgentEvent, addUsage, type Target, type TurnText, type TurnToolCall, type Usage } from '@plugboard/kernel';
+import type { AgentEvent } from '@plugboard/kernel';
+import { addUsage, type Target, type TurnText, type TurnToolCall, type Usage } from '@plugboard/kernel/contracts';
 import type { TurnLogFields } from '@plugboard/openai-protocol';
 import { EventNumbers } from './event-numbers.js';
 import { FunctionCallItem } from './function-call-item.js';

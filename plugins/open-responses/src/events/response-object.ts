@@ -1,4 +1,4 @@
-import type { Usage } from '@plugboard/kernel';
+import type { Usage } from '@plugboard/kernel/contracts';
 import type { Outcome } from './outcome.js';
 
 /** What a response says of itself from its first event to its last. */

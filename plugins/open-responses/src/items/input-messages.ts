@@ -1,12 +1,12 @@
+import type { Message } from '@plugboard/kernel';
 import {
   type AssistantMessage,
   type ContentPart,
   type FunctionCallPart,
-  type Message,
   type ToolMessage,
   TurnError,
   type UserMessage,
-} from '@plugboard/kernel';
+} from '@plugboard/kernel/contracts';
 import {
   arrayTooLong,
   invalidValue,

@@ -1,4 +1,4 @@
-import type { AssistantMessage, ContentPart, Target, TextPart, UserMessage } from '@plugboard/kernel';
+import type { AssistantMessage, ContentPart, Target, TextPart, UserMessage } from '@plugboard/kernel/contracts';
 import {
   invalidValue,
   type JsonObject,

@@ -1,13 +1,5 @@
-import {
-  type AgentEvent,
-  type AgentEvents,
-  type Clock,
-  type Failure,
-  failureOf,
-  type Logger,
-  type Timer,
-  TurnError,
-} from '@plugboard/kernel';
+import type { AgentEvent, Clock, Logger } from '@plugboard/kernel';
+import { type AgentEvents, type Failure, failureOf, type Timer, TurnError } from '@plugboard/kernel/contracts';
 import type { TurnLogFields } from '@plugboard/openai-protocol';
 import { type Outcome, outcomeOfFailure, outcomeOfFinish } from '../events/outcome.js';
 import type { ResponseEncoder } from '../events/response-encoder.js';

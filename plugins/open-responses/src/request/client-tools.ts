@@ -1,4 +1,4 @@
-import type { Target, ToolDeclaration } from '@plugboard/kernel';
+import type { Target, ToolDeclaration } from '@plugboard/kernel/contracts';
 import { unsupportedValue } from '@plugboard/openai-protocol';
 import type { RequestTool, ResponseRequest, ToolChoice } from './request.js';
 

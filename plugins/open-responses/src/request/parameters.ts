@@ -1,4 +1,4 @@
-import type { Target } from '@plugboard/kernel';
+import type { Target } from '@plugboard/kernel/contracts';
 import { headerSafeName, MAX_IGNORED_PARAMS } from '@plugboard/openai-protocol';
 import { chatToolChoice } from './client-tools.js';
 import type { ResponseRequest, TextFormat } from './request.js';

@@ -1,13 +1,13 @@
+import type { Message } from '@plugboard/kernel';
 import {
   type AgentRuntime,
-  type Message,
   OPEN,
   type Target,
   TurnError,
   type TurnRequest,
   textOf,
   type Usage,
-} from '@plugboard/kernel';
+} from '@plugboard/kernel/contracts';
 
 /** Characters of a tool's arguments or result that go into a summary. */
 const MOST_DATA = 4000;

@@ -1,22 +1,17 @@
+import type { AgentEvent, Clock, IdSource, Logger, Message, Principal } from '@plugboard/kernel';
 import {
-  type AgentEvent,
   type AgentRuntime,
   type BusyMode,
-  type Clock,
   CONVERSATION_PREFIX,
   conversationId,
   type Failure,
-  type IdSource,
-  type Logger,
-  type Message,
   NO_USAGE,
-  type Principal,
   type Target,
   Transcript,
   TurnError,
   type TurnIdempotency,
   type TurnRequest,
-} from '@plugboard/kernel';
+} from '@plugboard/kernel/contracts';
 import {
   conversationSessionKey,
   invalidRequest,

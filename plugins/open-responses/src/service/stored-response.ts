@@ -1,4 +1,5 @@
-import type { Conversations, Message, Principal } from '@plugboard/kernel';
+import type { Message, Principal } from '@plugboard/kernel';
+import type { Conversations } from '@plugboard/kernel/contracts';
 
 /** A finished response as it is kept with its session. */
 export interface StoredResponse {

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { conversationId } from '@plugboard/kernel';
+import { conversationId } from '@plugboard/kernel/contracts';
 
 /** SQL, or a function for what SQL alone cannot do. */
 type Migration = string | ((database: DatabaseSync) => void);

@@ -1,4 +1,5 @@
-import type { Clock, Timer } from '@plugboard/kernel';
+import type { Clock } from '@plugboard/kernel';
+import type { Timer } from '@plugboard/kernel/contracts';
 
 /** Milliseconds until the next step when nothing is left to delete, and when there is more. */
 const IDLE_INTERVAL = 10 * 60_000;

@@ -1,4 +1,4 @@
-import type { Metadata } from '@plugboard/kernel';
+import type { Metadata } from '@plugboard/kernel/contracts';
 import { badMetadata } from '../errors/store-error.js';
 import { parseRow, type RowError } from './message-json.js';
 

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { SessionId, StoredDocument } from '@plugboard/kernel';
+import type { SessionId, StoredDocument } from '@plugboard/kernel/contracts';
 import { columns, prepareAll, type Statements } from './statements.js';
 
 /** The table of documents. A foreign key deletes them with their session. */

@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { Clock, IdempotencyKey, IdempotencyRecord } from '@plugboard/kernel';
+import type { Clock } from '@plugboard/kernel';
+import type { IdempotencyKey, IdempotencyRecord } from '@plugboard/kernel/contracts';
 import { prepareAll, type Statements, timestamp } from './statements.js';
 
 const DAY = 24 * 60 * 60_000;

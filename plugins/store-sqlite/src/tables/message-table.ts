@@ -1,5 +1,6 @@
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite';
-import type { Message, StoredTurn } from '@plugboard/kernel';
+import type { Message } from '@plugboard/kernel';
+import type { StoredTurn } from '@plugboard/kernel/contracts';
 import { badRow } from '../errors/store-error.js';
 import { decodeMessage } from '../json/message-json.js';
 import { prepareAll, type Statements } from './statements.js';

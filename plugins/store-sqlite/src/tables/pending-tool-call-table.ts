@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { Clock, Message, PendingToolCallsOwner } from '@plugboard/kernel';
+import type { Clock, Message } from '@plugboard/kernel';
+import type { PendingToolCallsOwner } from '@plugboard/kernel/contracts';
 import { badRow } from '../errors/store-error.js';
 import { decodeMessageList } from '../json/message-json.js';
 import { prepareAll, type Statements, timestamp } from './statements.js';

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { SessionId, SessionInfo, SessionPage } from '@plugboard/kernel';
+import type { SessionId, SessionInfo, SessionPage } from '@plugboard/kernel/contracts';
 import { badRow, StoreError } from '../errors/store-error.js';
 import { decodeMetadata } from '../json/metadata-json.js';
 import { columns, prepareAll, type Statements } from './statements.js';

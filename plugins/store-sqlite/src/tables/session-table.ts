@@ -1,6 +1,6 @@
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite';
+import type { Clock } from '@plugboard/kernel';
 import {
-  type Clock,
   conversationId,
   SessionExists,
   type SessionId,
@@ -9,7 +9,7 @@ import {
   type Summary,
   type TurnPage,
   VersionConflict,
-} from '@plugboard/kernel';
+} from '@plugboard/kernel/contracts';
 import { MessageTable } from './message-table.js';
 import { columns, prepareAll, type Statements, TOMBSTONE_TTL, timestamp } from './statements.js';
 

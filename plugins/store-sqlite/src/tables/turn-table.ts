@@ -1,4 +1,5 @@
-import type { Clock, InterruptedTurn, SessionId } from '@plugboard/kernel';
+import type { Clock } from '@plugboard/kernel';
+import type { InterruptedTurn, SessionId } from '@plugboard/kernel/contracts';
 import type { OpenedDatabase } from '../database/open-database.js';
 import { badRow, StoreError } from '../errors/store-error.js';
 import { decodeMessageList } from '../json/message-json.js';

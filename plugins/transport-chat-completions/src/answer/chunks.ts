@@ -1,4 +1,5 @@
-import type { AgentEvent, Failure, TurnFinished, TurnText, TurnToolCall } from '@plugboard/kernel';
+import type { AgentEvent } from '@plugboard/kernel';
+import type { Failure, TurnFinished, TurnText, TurnToolCall } from '@plugboard/kernel/contracts';
 import type { ErrorBody, StreamEncoder, TurnLogFields } from '@plugboard/openai-protocol';
 import { type AnswerHead, usageOf } from './completion.js';
 

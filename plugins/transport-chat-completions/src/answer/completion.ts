@@ -1,4 +1,5 @@
-import type { AgentEvent, AgentEvents, Failure, TurnFinished, TurnToolCall, Usage } from '@plugboard/kernel';
+import type { AgentEvent } from '@plugboard/kernel';
+import type { AgentEvents, Failure, TurnFinished, TurnToolCall, Usage } from '@plugboard/kernel/contracts';
 import { TurnLogFields } from '@plugboard/openai-protocol';
 
 /** The fields at the beginning of every completion and chunk. */

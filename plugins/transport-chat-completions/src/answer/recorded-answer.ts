@@ -1,4 +1,5 @@
-import type { AgentEvent, AnswerRecorder, Failure } from '@plugboard/kernel';
+import type { AgentEvent } from '@plugboard/kernel';
+import type { AnswerRecorder, Failure } from '@plugboard/kernel/contracts';
 import type { ErrorBody, ProtocolError } from '@plugboard/openai-protocol';
 import { type Answer, AnswerBuilder, type AnswerHead } from './completion.js';
 

@@ -1,4 +1,4 @@
-import type { ClaimResult } from '@plugboard/kernel';
+import type { ClaimResult } from '@plugboard/kernel/contracts';
 import {
   claimError,
   connectionHeader,

@@ -1,4 +1,5 @@
-import type { AssistantMessage, ContentPart, Message, RefusalPart } from '@plugboard/kernel';
+import type { Message } from '@plugboard/kernel';
+import type { AssistantMessage, ContentPart, RefusalPart } from '@plugboard/kernel/contracts';
 import { invalidRequest, requireString, truncated, unsupportedPart } from '@plugboard/openai-protocol';
 import type { RequestMessage, RequestPart } from './request.js';
 

@@ -1,4 +1,4 @@
-import { isBlankKey, type Target } from '@plugboard/kernel';
+import { isBlankKey, type Target } from '@plugboard/kernel/contracts';
 import { headerSafeName, MAX_IGNORED_PARAMS } from '@plugboard/openai-protocol';
 import type { CompletionRequest } from './request.js';
 import type { KeySource } from './session-key.js';

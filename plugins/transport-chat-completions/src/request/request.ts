@@ -1,4 +1,4 @@
-import type { AssistantMessage, AudioPart, FilePart, ImagePart, TextPart, VideoPart } from '@plugboard/kernel';
+import type { AssistantMessage, AudioPart, FilePart, ImagePart, TextPart, VideoPart } from '@plugboard/kernel/contracts';
 
 /** The body of a request after `parseRequest`: matches `requestSchema`, without top-level nulls. Unknown fields are kept. */
 export interface CompletionRequest {

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { CONVERSATION_PREFIX } from '@plugboard/kernel';
+import { CONVERSATION_PREFIX } from '@plugboard/kernel/contracts';
 import { headerLines, invalidValue, type NamedConversation, parseSessionKey } from '@plugboard/openai-protocol';
 import type { HttpRequest } from '@plugboard/transport-http';
 import type { ChatCompletionsConfig } from '../config.js';

@@ -1,20 +1,18 @@
+import { type AgentEvent, AgentRuntimes, type Principal } from '@plugboard/kernel';
 import {
-  type AgentEvent,
   type AgentEvents,
   type AgentRuntime,
-  AgentRuntimes,
   type ClaimResult,
   type Conversations,
   type IdempotencyKey,
   NO_USAGE,
   OPEN,
-  type Principal,
   type Target,
   type TargetResolution,
   TurnError,
   type TurnFinished,
   type TurnRequest,
-} from '@plugboard/kernel';
+} from '@plugboard/kernel/contracts';
 import { ManualClock, testContext } from '@plugboard/kernel/testing';
 import { ProtocolError } from '@plugboard/openai-protocol';
 import { type HttpReply, type HttpRequest, HttpRoutes } from '@plugboard/transport-http';

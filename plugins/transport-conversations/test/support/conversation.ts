@@ -1,4 +1,4 @@
-import { conversationId } from '@plugboard/kernel';
+import { conversationId } from '@plugboard/kernel/contracts';
 import type { ItemView } from '../../src/turn-to-items.js';
 
 /** An opaque id, as conversations have them. */

@@ -1,7 +1,9 @@
 import { type IncomingMessage, type RequestListener, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { type Extensions, inject, injectable, missingScope } from '@plugboard/kernel';
+import type { Extensions } from '@plugboard/kernel';
+import { missingScope } from '@plugboard/kernel/contracts';
+import { inject, injectable } from '@plugboard/kernel/injection';
 import Koa, { type Context, type Next } from 'koa';
 import { JsonBodies } from '../body/json-body.js';
 import {

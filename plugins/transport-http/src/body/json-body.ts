@@ -1,4 +1,5 @@
-import { CLOCK, type Clock, CONFIG, inject, injectable, parseDuration, parseSize } from '@plugboard/kernel';
+import { type Clock, parseDuration, parseSize } from '@plugboard/kernel';
+import { CLOCK, CONFIG, inject, injectable } from '@plugboard/kernel/injection';
 import type { Context, Middleware } from 'koa';
 import bodyParser from 'koa-bodyparser';
 import type { HttpConfig } from '../config.js';

@@ -1,4 +1,5 @@
-import { defineExtensionPoint, type Extensions, inject, injectable } from '@plugboard/kernel';
+import { defineExtensionPoint, type Extensions } from '@plugboard/kernel';
+import { inject, injectable } from '@plugboard/kernel/injection';
 import type { HttpError } from './http-error.js';
 
 /**

@@ -1,4 +1,4 @@
-import type { Scope } from '@plugboard/kernel';
+import type { Scope } from '@plugboard/kernel/contracts';
 import { HttpError, retryAfterHeaders } from './http-error.js';
 
 /** Seconds until a caller should retry when the server stops. Its successor should be running by then. */

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
-import { audit, CLOCK, type Clock, inject, injectable, LOGGER, type Logger } from '@plugboard/kernel';
+import { audit, type Clock, type Logger } from '@plugboard/kernel';
+import { CLOCK, inject, injectable, LOGGER } from '@plugboard/kernel/injection';
 import type { Exchange } from './exchange.js';
 import { LogThrottle } from './log-throttle.js';
 

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { CLOCK, type Clock, IDS, type IdSource, inject, injectable, LOGGER, type Logger } from '@plugboard/kernel';
+import type { Clock, IdSource, Logger } from '@plugboard/kernel';
+import { CLOCK, IDS, inject, injectable, LOGGER } from '@plugboard/kernel/injection';
 import { ErrorBodies } from '../errors/error-format.js';
 import { AccessLog } from './access-log.js';
 import { Exchange, type ExchangeDependencies } from './exchange.js';

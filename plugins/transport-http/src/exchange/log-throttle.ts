@@ -1,4 +1,5 @@
-import { CLOCK, type Clock, inject, injectable } from '@plugboard/kernel';
+import type { Clock } from '@plugboard/kernel';
+import { CLOCK, inject, injectable } from '@plugboard/kernel/injection';
 
 /** Milliseconds between two log lines about one source. */
 const INTERVAL = 1_000;

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import type { Clock, Timer } from '@plugboard/kernel';
+import type { Clock } from '@plugboard/kernel';
+import type { Timer } from '@plugboard/kernel/contracts';
 import type { HttpReply } from '../routing/routes.js';
 import { STALL_LIMIT, StreamedBody } from './streamed-body.js';
 

@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
-import type { Clock, Timer } from '@plugboard/kernel';
+import type { Clock } from '@plugboard/kernel';
+import type { Timer } from '@plugboard/kernel/contracts';
 import type { HttpReply } from '../routing/routes.js';
 
 /** Milliseconds after which the connection of a caller that reads nothing is destroyed. */

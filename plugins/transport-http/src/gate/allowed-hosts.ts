@@ -1,4 +1,4 @@
-import { CONFIG, inject, injectable } from '@plugboard/kernel';
+import { CONFIG, inject, injectable } from '@plugboard/kernel/injection';
 import type { HttpConfig } from '../config.js';
 import { type HostName, parseHost } from './host-name.js';
 import { isLoopback } from './loopback.js';

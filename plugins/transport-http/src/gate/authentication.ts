@@ -1,15 +1,6 @@
-import {
-  type AuthProvider,
-  type AuthResult,
-  DEFAULT_PROJECT,
-  type Extensions,
-  inject,
-  injectable,
-  LOGGER,
-  type Logger,
-  OPEN,
-  type Principal,
-} from '@plugboard/kernel';
+import type { AuthProvider, AuthResult, Extensions, Logger, Principal } from '@plugboard/kernel';
+import { DEFAULT_PROJECT, OPEN } from '@plugboard/kernel/contracts';
+import { inject, injectable, LOGGER } from '@plugboard/kernel/injection';
 import { authUnavailable, unauthorized } from '../errors/refusals.js';
 import type { Exchange } from '../exchange/exchange.js';
 

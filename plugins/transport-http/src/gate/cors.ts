@@ -1,4 +1,4 @@
-import { CONFIG, inject, injectable } from '@plugboard/kernel';
+import { CONFIG, inject, injectable } from '@plugboard/kernel/injection';
 import type { HttpConfig } from '../config.js';
 import type { Exchange } from '../exchange/exchange.js';
 import type { HttpReply } from '../routing/routes.js';

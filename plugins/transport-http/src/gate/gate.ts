@@ -1,4 +1,4 @@
-import { inject, injectable } from '@plugboard/kernel';
+import { inject, injectable } from '@plugboard/kernel/injection';
 import { hostNotAllowed, malformedHost, originNotAllowed } from '../errors/refusals.js';
 import type { Exchange } from '../exchange/exchange.js';
 import type { HttpReply } from '../routing/routes.js';

@@ -1,4 +1,5 @@
-import { CLOCK, type Clock, inject, injectable, type Principal } from '@plugboard/kernel';
+import type { Clock, Principal } from '@plugboard/kernel';
+import { CLOCK, inject, injectable } from '@plugboard/kernel/injection';
 import { tooManyRequests } from '../errors/refusals.js';
 
 const MINUTE = 60_000;

@@ -1,4 +1,5 @@
-import { defineExtensionPoint, type Principal, type Scope } from '@plugboard/kernel';
+import { defineExtensionPoint, type Principal } from '@plugboard/kernel';
+import type { Scope } from '@plugboard/kernel/contracts';
 
 /**
  * A route: a plain function from a request to a reply. It is independent of the web framework and

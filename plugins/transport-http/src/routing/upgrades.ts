@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import { defineExtensionPoint, type Principal, type Scope } from '@plugboard/kernel';
+import { defineExtensionPoint, type Principal } from '@plugboard/kernel';
+import type { Scope } from '@plugboard/kernel/contracts';
 import type { HttpRequest } from './routes.js';
 
 /**

@@ -1,6 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { CLOCK, type Clock, inject, injectable, LOGGER, type Logger } from '@plugboard/kernel';
+import type { Clock, Logger } from '@plugboard/kernel';
+import { CLOCK, inject, injectable, LOGGER } from '@plugboard/kernel/injection';
 import type { HttpError } from '../errors/http-error.js';
 import { headersTooLarge, notFound, notHttp, requestTimeout } from '../errors/refusals.js';
 import { outcomeOf } from '../exchange/access-log.js';

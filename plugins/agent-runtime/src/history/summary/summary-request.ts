@@ -1,4 +1,5 @@
-import { type ContentPart, type Message, textOf } from '@plugboard/kernel';
+import type { Message } from '@plugboard/kernel';
+import { type ContentPart, textOf } from '@plugboard/kernel/contracts';
 import { estimate } from '../message-size.js';
 import type { DueSummary } from './due-summary.js';
 
