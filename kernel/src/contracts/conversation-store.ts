@@ -117,6 +117,11 @@ export interface TurnPage {
   readonly order: 'asc' | 'desc';
   /** Number of the last turn of the previous page. */
   readonly after?: number | undefined;
+  /**
+   * Ends the page early: with the first turn that brings the size of its messages, as JSON, to this
+   * number of bytes. So a page has at least one turn, if there is one. Unlimited by default.
+   */
+  readonly maxBytes?: number | undefined;
 }
 
 export interface StoredTurn {

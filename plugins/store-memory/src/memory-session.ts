@@ -122,11 +122,18 @@ export class MemorySession {
     };
   }
 
-  turns({ limit, order, after }: TurnPage): readonly StoredTurn[] {
-    const turns = this.#turns.map(({ value }, i) => ({ turn: i + 1, messages: value.slice() }));
-    if (order === 'desc') turns.reverse();
-    const follows = ({ turn }: StoredTurn) => after === undefined || (order === 'asc' ? turn > after : turn < after);
-    return turns.filter(follows).slice(0, limit);
+  turns({ limit, order, after, maxBytes = Number.POSITIVE_INFINITY }: TurnPage): readonly StoredTurn[] {
+    const step = order === 'asc' ? 1 : -1;
+    const count = this.#turns.length;
+    const first = order === 'asc' ? (after ?? 0) + 1 : Math.min((after ?? count + 1) - 1, count);
+    const page: StoredTurn[] = [];
+    for (let turn = first, bytes = 0; page.length < limit && bytes < maxBytes; turn += step) {
+      const stored = this.#turns[turn - 1];
+      if (!stored) break;
+      page.push({ turn, messages: stored.value.slice() });
+      bytes += stored.bytes;
+    }
+    return page;
   }
 
   /** Copies its first turns, metadata and user to a new session, and its summary if the copied turns include all it covers. */

@@ -15,7 +15,8 @@ import { type ConversationBody, conversationBody } from './conversation.js';
 import { findItem } from './item-pages.js';
 import { mapItemErrors, messagesOf } from './items-to-messages.js';
 import { keyOf } from './key.js';
-import { listQueryOf, type Page, pageOf, singleValue } from './lists.js';
+import { listQueryOf, singleValue } from './lists.js';
+import { Page } from './page.js';
 import { route } from './route.js';
 
 const COLLECTION = '/v1/conversations';
@@ -29,9 +30,12 @@ type Fields = Readonly<Record<string, unknown>>;
  */
 export class ConversationRoutes {
   readonly #runtimes: Extensions<AgentRuntime>;
+  readonly #maxPageBytes: number;
 
-  constructor(runtimes: Extensions<AgentRuntime>) {
+  /** @param maxPageBytes maximum size of one page of a list. */
+  constructor(runtimes: Extensions<AgentRuntime>, maxPageBytes: number) {
     this.#runtimes = runtimes;
+    this.#maxPageBytes = maxPageBytes;
   }
 
   get routes(): readonly HttpRoute[] {
@@ -66,11 +70,13 @@ export class ConversationRoutes {
     ];
   }
 
-  async #list({ query, principal }: HttpRequest): Promise<Page<ConversationBody>> {
+  async #list({ query, principal }: HttpRequest): Promise<Page> {
     const { limit, order, after } = listQueryOf(query);
     const user = parseSessionKey(singleValue(query, 'user'), 'user');
     const found = await this.#conversations.list({ limit: limit + 1, order, after, user }, principal);
-    return pageOf(found.map(conversationBody), limit);
+    const page = new Page({ limit, maxBytes: this.#maxPageBytes });
+    for (const conversation of found) if (!page.add(conversationBody(conversation))) break;
+    return page;
   }
 
   async #create({ body, principal }: HttpRequest): Promise<ConversationBody> {

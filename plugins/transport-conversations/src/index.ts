@@ -1,4 +1,4 @@
-import { AgentRuntimes, definePlugin } from '@plugboard/kernel';
+import { AgentRuntimes, definePlugin, parseSize } from '@plugboard/kernel';
 import { formatError } from '@plugboard/openai-protocol';
 import { ErrorFormatters, HttpRoutes } from '@plugboard/transport-http';
 import { configSchema } from './config.js';
@@ -13,7 +13,11 @@ export default definePlugin({
   register(ctx) {
     ctx.contribute(ErrorFormatters, formatError);
     const runtimes = ctx.extensions(AgentRuntimes);
-    for (const route of [...new ConversationRoutes(runtimes).routes, ...new ItemRoutes(runtimes).routes]) {
+    const maxPageBytes = parseSize(ctx.config.maxPageBytes);
+    for (const route of [
+      ...new ConversationRoutes(runtimes, maxPageBytes).routes,
+      ...new ItemRoutes(runtimes, maxPageBytes).routes,
+    ]) {
       ctx.contribute(HttpRoutes, route, `${route.method} ${route.path}`);
     }
   },

@@ -1,6 +1,7 @@
 import type { ConversationTurns, TurnPage } from '@plugboard/kernel/contracts';
 import type { Item } from './item.js';
 import { isSameItem, parseItemId } from './item-id.js';
+import type { Page } from './page.js';
 import { itemsOf } from './turn-to-items.js';
 
 const TURNS_AT_ONCE = 20;
@@ -8,37 +9,43 @@ const TURNS_AT_ONCE = 20;
 /** Reads a page of turns of one conversation. */
 export type ReadTurns = (page: TurnPage) => Promise<ConversationTurns>;
 
+/** Where to read items. */
+export interface ItemRange {
+  /** Maximum number of turns to read at once; the page decides how many items it takes. */
+  readonly limit: number;
+  readonly order: 'asc' | 'desc';
+  /** The id of the item to start after. */
+  readonly after?: string | undefined;
+}
+
 /**
- * Reads items of a conversation, a few turns at a time.
+ * Fills a page with items of a conversation. Reads a few turns at a time, and no more than fit on the page.
  *
- * @param limit stop after this many items.
- * @param after start after the item with this id.
- * @returns undefined if there is no item `after`.
+ * @returns false if there is no item `after`.
  */
 export async function readItems(
   conversation: string,
   read: ReadTurns,
-  { limit, order, after }: { readonly limit: number; readonly order: 'asc' | 'desc'; readonly after?: string | undefined },
-): Promise<readonly Item[] | undefined> {
+  { limit, order, after }: ItemRange,
+  page: Page,
+): Promise<boolean> {
   const start = after === undefined ? undefined : parseItemId(after);
-  if (after !== undefined && start?.conversation !== conversation) return undefined;
-  const turnsAtOnce = Math.min(limit, TURNS_AT_ONCE);
-  const items: Item[] = [];
+  if (after !== undefined && start?.conversation !== conversation) return false;
   let sought = after;
   let last = start && start.turn + (order === 'asc' ? -1 : 1);
   for (;;) {
-    const { turns, ...shown } = await read({ limit: turnsAtOnce, order, after: last });
+    const maxBytes = Math.max(1, page.bytesLeft);
+    const { turns, ...shown } = await read({ limit: Math.min(limit, TURNS_AT_ONCE), order, after: last, maxBytes });
+    if (turns.length === 0) return sought === undefined;
     for (const turn of turns) {
       const own = itemsOf(turn, { conversation, ...shown });
       const inOrder = order === 'asc' ? own : own.toReversed();
       const from = sought === undefined ? 0 : inOrder.findIndex(({ id }) => isSameItem(id, sought ?? '')) + 1;
-      if (sought !== undefined && from === 0) return undefined;
+      if (sought !== undefined && from === 0) return false;
       sought = undefined;
-      items.push(...inOrder.slice(from));
+      for (const item of inOrder.slice(from)) if (!page.add(item)) return true;
       last = turn.turn;
     }
-    if (sought !== undefined) return undefined;
-    if (items.length >= limit || turns.length < turnsAtOnce) return items;
   }
 }
 

@@ -6,7 +6,8 @@ import type { HttpRequest, HttpRoute } from '@plugboard/transport-http';
 import type { Item } from './item.js';
 import { findItem, type ReadTurns, readItems } from './item-pages.js';
 import { mapItemErrors, someMessagesOf } from './items-to-messages.js';
-import { listQueryOf, type Page, pageOf } from './lists.js';
+import { listQueryOf } from './lists.js';
+import { Page } from './page.js';
 import { route } from './route.js';
 import { itemsOf } from './turn-to-items.js';
 
@@ -15,9 +16,12 @@ const ITEMS = '/v1/conversations/:id/items';
 /** Lists, retrieves and appends the items of a conversation. Single items cannot be deleted: a history stays complete. */
 export class ItemRoutes {
   readonly #runtimes: Extensions<AgentRuntime>;
+  readonly #maxPageBytes: number;
 
-  constructor(runtimes: Extensions<AgentRuntime>) {
+  /** @param maxPageBytes maximum size of one page of a list. */
+  constructor(runtimes: Extensions<AgentRuntime>, maxPageBytes: number) {
     this.#runtimes = runtimes;
+    this.#maxPageBytes = maxPageBytes;
   }
 
   get routes(): readonly HttpRoute[] {
@@ -37,10 +41,10 @@ export class ItemRoutes {
     ];
   }
 
-  async #list({ params: { id = '' }, query, principal }: HttpRequest): Promise<Page<Item>> {
-    const { limit, order, after } = listQueryOf(query);
-    const items = await readItems(id, this.#turnsOf(id, principal), { limit: limit + 1, order, after });
-    if (items) return pageOf(items, limit);
+  async #list({ params: { id = '' }, query, principal }: HttpRequest): Promise<Page> {
+    const range = listQueryOf(query);
+    const page = new Page({ limit: range.limit, maxBytes: this.#maxPageBytes });
+    if (await readItems(id, this.#turnsOf(id, principal), range, page)) return page;
     await this.#conversations.get(id, principal); // throws 404 if the conversation does not exist
     throw invalidValue('after', 'the conversation has no such item');
   }
@@ -52,7 +56,7 @@ export class ItemRoutes {
     throw invalidRequest('No item with this id was found in the conversation.', { status: 404, param: 'item_id' });
   }
 
-  async #create({ params: { id = '' }, body, principal }: HttpRequest): Promise<Page<Item>> {
+  async #create({ params: { id = '' }, body, principal }: HttpRequest): Promise<Page> {
     const { items } = body as { readonly items?: unknown };
     if (items == null) throw missingParameter('items');
     const { id: session } = await this.#conversations.get(id, principal);
@@ -60,7 +64,9 @@ export class ItemRoutes {
     const { turns, toolOf } = await mapItemErrors(given, this.#conversations.append(id, given.messages, principal));
     // The caller sent these items, so all of them are shown.
     const made = turns.flatMap((turn) => itemsOf(turn, { conversation: id, toolVisibility: 'full', toolOf }));
-    return pageOf(made, made.length);
+    const page = new Page({ limit: made.length, maxBytes: Number.POSITIVE_INFINITY });
+    for (const item of made) page.add(item);
+    return page;
   }
 
   /** The model connection that would read the items, if it accepts text only; undefined if the agent no longer exists. */

@@ -33,25 +33,3 @@ function limitOf(text: string | undefined): number {
   if (limit > MAX_LIMIT) throw outOfRange('limit', 'integer', 'maximum', MAX_LIMIT, limit);
   return limit;
 }
-
-/** A page of a list, as in the reference protocol. */
-export interface Page<T> {
-  readonly object: 'list';
-  readonly data: readonly T[];
-  /** Null if the page is empty. */
-  readonly first_id: string | null;
-  readonly last_id: string | null;
-  readonly has_more: boolean;
-}
-
-/** @param found up to `limit` + 1 entries; the extra one shows that there are more. */
-export function pageOf<T extends { readonly id: string }>(found: readonly T[], limit: number): Page<T> {
-  const data = found.slice(0, limit);
-  return {
-    object: 'list',
-    data,
-    first_id: data[0]?.id ?? null,
-    last_id: data.at(-1)?.id ?? null,
-    has_more: found.length > limit,
-  };
-}

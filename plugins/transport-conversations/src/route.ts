@@ -1,11 +1,12 @@
 import { failureOf, TurnError } from '@plugboard/kernel/contracts';
 import { headerSafeName, ignoredParamsHeader, turnFailureError } from '@plugboard/openai-protocol';
-import type { HttpRequest, HttpRoute } from '@plugboard/transport-http';
+import type { HttpReply, HttpRequest, HttpRoute } from '@plugboard/transport-http';
+import { Page } from './page.js';
 
 export interface JsonRoute extends Omit<HttpRoute, 'handle'> {
   /** Query parameters, or body fields, that have an effect. Others are named in `x-ignored-params`. */
   readonly accepts?: readonly string[];
-  /** Returns the body of a 200 reply. @throws ProtocolError, TurnError */
+  /** Returns the body of a 200 reply: an object to send as JSON, or a page of a list. @throws ProtocolError, TurnError */
   answer(request: HttpRequest): Promise<object>;
 }
 
@@ -18,17 +19,18 @@ export function route({ accepts = [], answer, ...route }: JsonRoute): HttpRoute 
       const parameters = route.body === 'json' ? [] : accepts;
       const ignored = [...ignoredParameters(request.query, parameters), ...ignoredFields(request.body, fields)];
       try {
-        return {
-          status: 200,
-          headers: ignoredParamsHeader([...new Set(ignored.map(headerSafeName))]),
-          body: await answer(request),
-        };
+        return reply(await answer(request), ignoredParamsHeader([...new Set(ignored.map(headerSafeName))]));
       } catch (error) {
         // Reading may be retried.
         throw error instanceof TurnError ? turnFailureError(failureOf(error, false), route.method !== 'GET') : error;
       }
     },
   };
+}
+
+function reply(body: object, headers: Readonly<Record<string, string>>): HttpReply {
+  if (!(body instanceof Page)) return { status: 200, headers, body };
+  return { status: 200, headers: { ...headers, 'content-type': 'application/json; charset=utf-8' }, body: body.toText() };
 }
 
 /** Query parameters without effect. `include[]` is reported as `include`. */

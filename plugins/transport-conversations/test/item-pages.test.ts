@@ -2,7 +2,8 @@ import type { ConversationTurns, StoredTurn } from '@plugboard/kernel/contracts'
 import fc from 'fast-check';
 import t from 'tap';
 import { itemId, parseItemId } from '../src/item-id.js';
-import { findItem, type ReadTurns, readItems } from '../src/item-pages.js';
+import { findItem, type ItemRange, type ReadTurns, readItems } from '../src/item-pages.js';
+import { Page } from '../src/page.js';
 import { DIGEST, ID, VIEW } from './support/conversation.js';
 
 /** Turns of a message and an answer each; every third has a call besides. */
@@ -41,22 +42,39 @@ function reader(turns: readonly StoredTurn[], view: Partial<ConversationTurns> =
   return read;
 }
 
-const idsOf = (items: readonly { readonly id: string }[] | undefined) => items?.map(({ id }) => id);
+const UNLIMITED = Number.POSITIVE_INFINITY;
 
-t.test('pages of any size are together all items in order, each once', async (t) => {
+interface PageOfItems {
+  readonly data: readonly { readonly id: string }[];
+  readonly has_more: boolean;
+}
+
+/** Reads one page; undefined if there is no item `after`. */
+async function pageOf(read: ReadTurns, range: ItemRange, maxBytes = UNLIMITED): Promise<PageOfItems | undefined> {
+  const page = new Page({ limit: range.limit, maxBytes });
+  return (await readItems(ID, read, range, page)) ? JSON.parse(page.toText()) : undefined;
+}
+
+async function idsOf(read: ReadTurns, range: ItemRange, maxBytes = UNLIMITED): Promise<readonly string[] | undefined> {
+  return (await pageOf(read, range, maxBytes))?.data.map(({ id }) => id);
+}
+
+t.test('pages of any size and number of bytes are together all items in order, each once', async (t) => {
   await fc.assert(
     fc.asyncProperty(
       fc.nat(30),
       fc.integer({ min: 1, max: 25 }),
+      fc.constantFrom(UNLIMITED, 1, 200, 1_000),
       fc.constantFrom('asc' as const, 'desc' as const),
-      async (count, size, order) => {
+      async (count, limit, maxBytes, order) => {
         const read = reader(turnsOf(count));
-        const all = idsOf(await readItems(ID, read, { limit: 1000, order })) ?? [];
+        const all = (await idsOf(read, { limit: 1000, order })) ?? [];
         const paged: string[] = [];
-        for (let after: string | undefined; ; after = paged.at(-1)) {
-          const page = (idsOf(await readItems(ID, read, { limit: size, order, after })) ?? []).slice(0, size);
-          if (page.length === 0) break;
-          paged.push(...page);
+        for (let hasMore = count > 0; hasMore; ) {
+          const page = await pageOf(read, { limit, order, after: paged.at(-1) }, maxBytes);
+          if (!page || page.data.length === 0) throw new Error('a page with has_more was followed by an empty one');
+          paged.push(...page.data.map(({ id }) => id));
+          hasMore = page.has_more;
         }
         t.strictSame(paged, all);
         t.equal(new Set(all).size, all.length);
@@ -66,26 +84,41 @@ t.test('pages of any size are together all items in order, each once', async (t)
   );
 });
 
-t.test('the newest items come first where that is wanted', async (t) => {
-  const newest = await readItems(ID, reader(turnsOf(2)), { limit: 10, order: 'desc' });
-  t.strictSame(idsOf(newest), [`msg_${DIGEST}_2_1`, `msg_${DIGEST}_2_0`, `msg_${DIGEST}_1_1`, `msg_${DIGEST}_1_0`]);
+t.test('order: desc returns the newest items first', async (t) => {
+  const newest = await idsOf(reader(turnsOf(2)), { limit: 10, order: 'desc' });
+  t.strictSame(newest, [`msg_${DIGEST}_2_1`, `msg_${DIGEST}_2_0`, `msg_${DIGEST}_1_1`, `msg_${DIGEST}_1_0`]);
 });
 
-t.test('a page reads no more of a long conversation than it must', async (t) => {
+t.test('a page reads only the turns it needs of a long conversation', async (t) => {
   const read = reader(turnsOf(1000));
-  t.ok(((await readItems(ID, read, { limit: 3, order: 'asc' }))?.length ?? 0) >= 3);
+  t.equal((await idsOf(read, { limit: 3, order: 'asc' }))?.length, 3);
   t.ok(read.count <= 3);
 });
 
-t.test('paging goes on where nothing can be seen of whole turns', async (t) => {
-  const silent: StoredTurn[] = Array.from({ length: 50 }, (_, index) => ({ turn: index + 1, messages: [] }));
-  t.strictSame(await readItems(ID, reader(silent), { limit: 10, order: 'asc' }), []);
+t.test('S-38 a page ends before the item that exceeds its bytes, and has at least one item', async (t) => {
+  const large = (turn: number): StoredTurn => ({ turn, messages: [{ role: 'user', content: 'x'.repeat(1_000) }] });
+  const read = reader([1, 2, 3, 4, 5].map(large));
+  const [first, second] = [`msg_${DIGEST}_1_0`, `msg_${DIGEST}_2_0`];
+  t.match(await pageOf(read, { limit: 10, order: 'asc' }, 1), { data: [{ id: first }], has_more: true });
+  t.match(await pageOf(read, { limit: 10, order: 'asc' }, 2_500), { data: [{ id: first }, { id: second }], has_more: true });
+  t.match(await pageOf(read, { limit: 10, order: 'asc' }, 9_999), { has_more: false });
 });
 
-t.test('a page goes on after a call whose tool has been taken out of the configuration meanwhile', async (t) => {
+t.test('paging continues past turns without visible items', async (t) => {
+  const silent: StoredTurn[] = Array.from({ length: 50 }, (_, index) => ({ turn: index + 1, messages: [] }));
+  t.strictSame(await pageOf(reader(silent), { limit: 10, order: 'asc' }), {
+    object: 'list',
+    data: [],
+    first_id: null,
+    last_id: null,
+    has_more: false,
+  });
+});
+
+t.test('a page continues after a call whose tool was removed from the configuration', async (t) => {
   const read = reader(turnsOf(3), { toolOf: () => undefined });
   const after = `mcp_${DIGEST}_3_1_0`;
-  t.strictSame(idsOf(await readItems(ID, read, { limit: 10, order: 'asc', after })), [`fco_${DIGEST}_3_2`, `msg_${DIGEST}_3_3`]);
+  t.strictSame(await idsOf(read, { limit: 10, order: 'asc', after }), [`fco_${DIGEST}_3_2`, `msg_${DIGEST}_3_3`]);
 });
 
 t.test('an item that is not there is found in no way', async (t) => {
@@ -116,7 +149,7 @@ t.test('an item that is not there is found in no way', async (t) => {
   for (const id of ids) {
     t.equal(await findItem(ID, reader(turnsOf(5)), id), undefined, id);
     for (const order of ['asc', 'desc'] as const) {
-      t.equal(await readItems(ID, reader(turnsOf(5)), { limit: 10, order, after: id }), undefined, `${order} ${id}`);
+      t.equal(await pageOf(reader(turnsOf(5)), { limit: 10, order, after: id }), undefined, `${order} ${id}`);
     }
   }
   t.strictSame(parseItemId(others), { conversation: `conv_${'0'.repeat(40)}`, turn: 1 });

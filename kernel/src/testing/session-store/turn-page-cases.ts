@@ -31,6 +31,20 @@ export function turnPageCases({ add }: Suite): void {
     }
   });
 
+  add('ends a page of turns at `maxBytes`, with at least one turn', async (store) => {
+    await commitTurns(store, SESSION, 5);
+    const size = turn(1).reduce((sum, message) => sum + Buffer.byteLength(JSON.stringify(message)), 0);
+    const read = async (page: Omit<TurnPage, 'limit'>) =>
+      (await store.turns(SESSION, { limit: 4, ...page })).map(({ turn }) => turn);
+    assert.deepEqual(await read({ order: 'asc', maxBytes: 1 }), [1]);
+    assert.deepEqual(await read({ order: 'desc', maxBytes: size }), [5]);
+    assert.deepEqual(await read({ order: 'asc', maxBytes: size + 1 }), [1, 2]);
+    assert.deepEqual(await read({ order: 'desc', maxBytes: 2 * size, after: 4 }), [3, 2]);
+    assert.deepEqual(await read({ order: 'asc', maxBytes: 99 * size }), [1, 2, 3, 4], '`limit` holds as well');
+    await store.commit(SESSION, { expected: 5, messages: [{ role: 'user', content: 'ü'.repeat(size) }] });
+    assert.deepEqual(await read({ order: 'desc', maxBytes: 2 * size }), [6], 'bytes of UTF-8, not characters');
+  });
+
   add('numbers the turns of a session that replaces a deleted one from 1', async (store) => {
     await commitTurns(store, SESSION, 2);
     await store.delete(SESSION);

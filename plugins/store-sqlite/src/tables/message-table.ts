@@ -1,15 +1,8 @@
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite';
 import type { Message } from '@plugboard/kernel';
-import type { StoredTurn } from '@plugboard/kernel/contracts';
 import { badRow } from '../errors/store-error.js';
 import { decodeMessage } from '../json/message-json.js';
 import { prepareAll, type Statements } from './statements.js';
-
-/** A range of versions: the turns of a session by their position in its history. */
-export interface VersionRange {
-  readonly first: number;
-  readonly last: number;
-}
 
 /** The table of messages. A message belongs to a session row and to the version that its turn led to. */
 export class MessageTable {
@@ -27,25 +20,24 @@ export class MessageTable {
   }
 
   load(session: number): { readonly messages: readonly Message[]; readonly bytes: number } {
-    const rows = this.#sql.load.all(session);
-    return {
-      messages: rows.map((row) => this.#decode(session, row)),
-      bytes: rows.reduce((sum, { body }) => sum + Buffer.byteLength(String(body)), 0),
-    };
+    return this.#decodeAll(session, this.#sql.load.all(session));
   }
 
-  /** Returns the turns of a range in order, numbered from `number`. Turns without messages have no rows. */
-  turns(session: number, { first, last }: VersionRange, number: number): readonly StoredTurn[] {
-    const turns: { turn: number; messages: Message[] }[] = [];
-    for (let version = first; version <= last; version++) turns.push({ turn: number + version - first, messages: [] });
-    for (const row of this.#sql.loadRange.iterate(session, first, last))
-      turns[Number(row.turn) - first]?.messages.push(this.#decode(session, row));
-    return turns;
+  /** Returns the messages that led to a version, and their size as JSON. */
+  turn(session: number, version: number): { readonly messages: readonly Message[]; readonly bytes: number } {
+    return this.#decodeAll(session, this.#sql.loadTurn.all(session, version));
   }
 
   /** Copies the messages up to a version. `shift` is added to their versions. */
   copy(from: number, to: number, upTo: number, shift: number): void {
     this.#sql.copy.run(to, shift, from, upTo);
+  }
+
+  #decodeAll(session: number, rows: readonly Record<string, SQLOutputValue>[]) {
+    return {
+      messages: rows.map((row) => this.#decode(session, row)),
+      bytes: rows.reduce((sum, { body }) => sum + Buffer.byteLength(String(body)), 0),
+    };
   }
 
   #decode(session: number, { turn, place, body }: Record<string, SQLOutputValue>): Message {
@@ -58,7 +50,7 @@ export class MessageTable {
 const SQL = {
   add: 'INSERT INTO message (session, turn, place, body) VALUES (?, ?, ?, ?)',
   load: 'SELECT turn, place, body FROM message WHERE session = ? ORDER BY turn, place',
-  loadRange: 'SELECT turn, place, body FROM message WHERE session = ? AND turn BETWEEN ? AND ? ORDER BY turn, place',
+  loadTurn: 'SELECT turn, place, body FROM message WHERE session = ? AND turn = ? ORDER BY place',
   copy: `INSERT INTO message (session, turn, place, body)
     SELECT ?, turn + ?, place, body FROM message WHERE session = ? AND turn <= ?`,
 } as const;

@@ -48,14 +48,19 @@ export class SessionTable {
     return this.#find(id)?.version ?? this.#initialVersion(id);
   }
 
-  turns(id: SessionId, { limit, order, after }: TurnPage): readonly StoredTurn[] {
+  turns(id: SessionId, { limit, order, after, maxBytes = Number.POSITIVE_INFINITY }: TurnPage): readonly StoredTurn[] {
     const session = this.#find(id);
     if (!session) return [];
     const count = session.version - session.base;
-    const first = order === 'asc' ? (after ?? 0) + 1 : Math.max(1, Math.min((after ?? count + 1) - 1, count) - limit + 1);
-    const last = order === 'asc' ? Math.min(first + limit - 1, count) : Math.min((after ?? count + 1) - 1, count);
-    const turns = this.#messages.turns(session.id, { first: session.base + first, last: session.base + last }, first);
-    return order === 'asc' ? turns : turns.toReversed();
+    const step = order === 'asc' ? 1 : -1;
+    const first = order === 'asc' ? (after ?? 0) + 1 : Math.min((after ?? count + 1) - 1, count);
+    const page: StoredTurn[] = [];
+    for (let turn = first, size = 0; turn >= 1 && turn <= count && page.length < limit && size < maxBytes; turn += step) {
+      const { messages, bytes } = this.#messages.turn(session.id, session.base + turn);
+      page.push({ turn, messages });
+      size += bytes;
+    }
+    return page;
   }
 
   /** @param bodies the messages of the first turn, each as JSON. @throws SessionExists */
