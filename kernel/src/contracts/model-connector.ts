@@ -13,7 +13,10 @@ import type { Usage } from './usage.js';
  * 4. Failures are thrown as `ModelError`, which says whether a retry may help. The runtime retries;
  *    a connector never does.
  * 5. When the signal aborts, the connector closes its socket at once and throws.
- * 6. When the reader stops pulling, the connector stops reading its socket.
+ * 6. When the reader stops pulling, the connector stops reading its socket. When the reader leaves,
+ *    the iterator's `return` closes the socket.
+ * 7. The connector does not change the request. It may add to its `headers`.
+ * 8. Several answers may be read at the same time.
  */
 export interface ModelConnector {
   /** The model's name at the model server. Shown to operators. */

@@ -10,6 +10,8 @@ import type { Principal } from './principal.js';
  * 2. Agents whose configuration names the entry may call them. The runtime chooses their names at
  *    the model.
  * 3. Arguments are validated against `inputSchema` before `run` receives them.
+ * 4. While nothing has changed, `tools` returns the same tools in the same order, so that the
+ *    model's prompt stays the same.
  */
 export interface ToolSource {
   /**
@@ -31,8 +33,10 @@ export const ToolSources = defineExtensionPoint<ToolSource>('agent.tool-source',
  * 2. Calls of one step run at the same time.
  * 3. The model receives what `run` returns. If `run` throws, the model receives the error message,
  *    and the turn continues.
+ * 4. `run` does not change its arguments.
  */
 export interface Tool {
+  /** Unique within the source. */
   readonly name: string;
   /** For the model: what the tool does, when to use it, what it returns. */
   readonly description: string;

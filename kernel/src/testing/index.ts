@@ -1,16 +1,26 @@
 import 'reflect-metadata';
 
-export { CapturedLog, type LogLine } from './capture-log.js';
-export { ManualClock } from './clock.js';
-export { type TestContext, type TestContextOptions, testContext } from './context.js';
-export type { ContractCase } from './contract.js';
-export { SequentialIds } from './ids.js';
-export * from './model-connector-contract.js';
-export * from './model-server.js';
-export { type CheckedConfig, checkOptions } from './options.js';
-export { type PluginContractOptions, pluginContract } from './plugin-contract.js';
-export { type StartedServer, type StartServerOptions, startServer } from './server.js';
-export * from './session-store-contract.js';
-export { settingsTable } from './settings-table.js';
-export { type TestToolCall, testToolCall } from './tool-call.js';
-export * from './tool-source-contract.js';
+export { CapturedLog, type LogLine } from './base/captured-log.js';
+export { ManualClock } from './base/clock.js';
+export { SequentialIds } from './base/ids.js';
+export { type CheckedConfig, checkOptions } from './context/options.js';
+export { type TestContext, type TestContextOptions, testContext } from './context/test-context.js';
+export { type TestToolCall, testToolCall } from './context/tool-call.js';
+export {
+  BrokenPromise,
+  Contract,
+  type ContractCase,
+  type DeclareTest,
+  declareTests,
+} from './contract/contract.js';
+export * from './model-server/model-server.js';
+export { type PluginContractOptions, pluginContract } from './plugin/plugin-contract.js';
+export { settingsTable } from './plugin/settings-table.js';
+export { type StartedServer, type StartServerOptions, startServer } from './server/start-server.js';
+export {
+  type OpenedStore,
+  type SessionStoreContractOptions,
+  sessionStoreContract,
+} from './session-store/session-store-contract.js';
+export { type ModelConnectorContractOptions, modelConnectorContract, modelRequest } from './suites/model-connector.js';
+export { type SampleCall, type ToolSourceContractOptions, toolSourceContract } from './suites/tool-source.js';

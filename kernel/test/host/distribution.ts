@@ -4,7 +4,7 @@ import { type ComposeOptions, compose } from '../../src/host/compose.js';
 import type { FileLayout } from '../../src/host/configuration/file-layout.js';
 import type { Server } from '../../src/host/server.js';
 import { layout } from '../../src/layout.js';
-import { CapturedLog } from '../../src/testing/capture-log.js';
+import { CapturedLog } from '../../src/testing/base/captured-log.js';
 
 const { runtime, ...otherSections } = layout.sections;
 

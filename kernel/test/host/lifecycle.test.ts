@@ -3,8 +3,8 @@ import { StartError } from '../../src/host/base/errors.js';
 import { LifecycleRunner } from '../../src/host/lifecycle/lifecycle.js';
 import { StatusBoard } from '../../src/host/lifecycle/status-board.js';
 import type { Lifecycle } from '../../src/host/plugin/plugin.js';
-import { CapturedLog } from '../../src/testing/capture-log.js';
-import { ManualClock } from '../../src/testing/clock.js';
+import { CapturedLog } from '../../src/testing/base/captured-log.js';
+import { ManualClock } from '../../src/testing/base/clock.js';
 
 interface Part extends Lifecycle {
   readonly optional?: boolean;

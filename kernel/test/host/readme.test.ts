@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { ToolSources } from '../../src/contracts/tool-source.js';
-import { SequentialIds } from '../../src/testing/ids.js';
+import { SequentialIds } from '../../src/testing/base/ids.js';
 import { composed } from './distribution.js';
 
 const readme = readFileSync(join(import.meta.dirname, '../../README.md'), 'utf8');

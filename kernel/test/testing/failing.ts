@@ -1,13 +1,13 @@
 import type { ContractCase } from '../../src/testing/index.js';
 
-/** Runs the cases of a contract and gives the names of those that find fault, each with its message where `messages` is set. */
+/** Runs the cases of a contract and returns the names of those that fail. */
 export async function failing(cases: readonly ContractCase[]): Promise<readonly string[]> {
   const found: string[] = [];
   for (const { name, run } of cases) await run().catch(() => found.push(name));
   return found;
 }
 
-/** What the case of that name says, or undefined where it finds no fault. */
+/** The message with which a case fails, or undefined if it passes. */
 export async function verdict(cases: readonly ContractCase[], name: string): Promise<string | undefined> {
   const found = cases.find((one) => one.name === name);
   if (!found) throw new Error(`no case is called "${name}"; there are:\n${cases.map((one) => one.name).join('\n')}`);

@@ -25,7 +25,7 @@ function* pausing<T>(...pieces: readonly T[]): Generator<T | Promise<void>> {
 
 t.test('fulfils the plugin contract', async (t) => {
   const options = { packageDir: new URL('..', import.meta.url), config: { model: 'gpt-test' }, entry: 'models.fast' };
-  for (const c of pluginContract(plugin, options)) t.test(c.name, c.run);
+  pluginContract(t.test, plugin, options);
 });
 
 t.test('fulfils the model connector contract', async (t) => {
@@ -35,7 +35,7 @@ t.test('fulfils the model connector contract', async (t) => {
     return { text: body.stream ? pausing('One', ' "two"\n', 'trois é') : 'One "two"\ntrois é' };
   });
   const samples = { text: modelRequest('Count'), toolCall: modelRequest('Time?', { tools: [CLOCK] }) };
-  for (const c of modelConnectorContract(() => connector, samples)) t.test(c.name, c.run);
+  modelConnectorContract(t.test, { open: () => connector, ...samples });
 });
 
 t.test('requests a stream with usage for an incremental reader', async (t) => {

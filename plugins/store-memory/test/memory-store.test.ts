@@ -31,12 +31,12 @@ function turn(bytes: number): readonly Message[] {
 }
 
 t.test('fulfils the plugin contract', async (t) => {
-  for (const c of pluginContract(plugin, { packageDir: new URL('..', import.meta.url) })) t.test(c.name, c.run);
+  pluginContract(t.test, plugin, { packageDir: new URL('..', import.meta.url) });
 });
 
 t.test('fulfils the session store contract', async (t) => {
   const clock = new ManualClock();
-  for (const c of sessionStoreContract(() => open({}, clock), { clock })) t.test(c.name, c.run);
+  sessionStoreContract(t.test, { open: () => open({}, clock), clock });
 });
 
 t.test('expires a session `ttl` after its last turn and logs the loss', async (t) => {

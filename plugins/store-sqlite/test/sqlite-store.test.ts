@@ -8,7 +8,7 @@ import { ANNA, OWNER, openStore, turn } from './open-store.js';
 
 t.test('fulfils the plugin contract', async (t) => {
   const folder = t.testdir();
-  for (const c of pluginContract(plugin, { packageDir: new URL('..', import.meta.url), folder })) t.test(c.name, c.run);
+  pluginContract(t.test, plugin, { packageDir: new URL('..', import.meta.url), folder });
 });
 
 t.test('fulfils the session store contract', async (t) => {
@@ -20,7 +20,7 @@ t.test('fulfils the session store contract', async (t) => {
     await opened.close?.();
     return openStore(join(root, String(count - 1)), { clock });
   };
-  for (const c of sessionStoreContract(open, { clock, reopen })) await t.test(c.name, c.run);
+  sessionStoreContract(t.test, { open, clock, reopen });
 });
 
 t.test('creates the file relative to the configuration, with its folders, for the server alone', async (t) => {

@@ -9,7 +9,7 @@ import { serve } from './serve.js';
 const start = new AbortController().signal;
 
 t.test('fulfils the plugin contract', async (t) => {
-  for (const c of pluginContract(plugin, { packageDir: new URL('..', import.meta.url) })) t.test(c.name, c.run);
+  pluginContract(t.test, plugin, { packageDir: new URL('..', import.meta.url) });
 });
 
 t.test('reports its address while it runs', async (t) => {

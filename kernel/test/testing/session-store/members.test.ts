@@ -1,5 +1,5 @@
 import t from 'tap';
-import { sessionStoreContract } from '../../../src/testing/index.js';
+import { sessionStoreCases } from '../../../src/testing/session-store/session-store-contract.js';
 import { PlainStore } from './plain-store.js';
 
 t.test('names the methods that a store lacks, in the first case', async (t) => {
@@ -8,7 +8,7 @@ t.test('names the methods that a store lacks, in the first case', async (t) => {
     [{ pendingToolCalls: undefined }, 'pendingToolCalls.save, pendingToolCalls.load'],
   ] as const) {
     const store = Object.assign(new PlainStore(), lacking) as unknown as PlainStore;
-    const [first] = sessionStoreContract(() => ({ store }));
-    await t.rejects(async () => first?.run(), { message: `the session store lacks these methods: ${names}` });
+    const [first] = sessionStoreCases({ open: () => ({ store }) });
+    await t.rejects(async () => first?.run(), { message: `the session store lacks these methods: ${names}\n` });
   }
 });

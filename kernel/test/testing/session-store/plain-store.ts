@@ -20,9 +20,9 @@ import {
   type TurnCommit,
   type TurnPage,
   VersionConflict,
-} from '../../../src/contracts/index.js';
-import type { Message, SessionStore } from '../../../src/index.js';
-import { type ContractCase, ManualClock, type OpenedStore, sessionStoreContract } from '../../../src/testing/index.js';
+} from '../../../src/index.js';
+import { type ContractCase, ManualClock, type OpenedStore } from '../../../src/testing/index.js';
+import { sessionStoreCases } from '../../../src/testing/session-store/session-store-contract.js';
 import { failing, verdict } from '../failing.js';
 
 const HOUR = 3_600_000;
@@ -270,7 +270,7 @@ function casesFor(Store: Store): readonly ContractCase[] {
   const clock = new ManualClock();
   const over = (kept: Kept) => ({ store: new Store(clock, kept) });
   const reopen = ({ store }: OpenedStore) => over((store as PlainStore).kept);
-  return sessionStoreContract(() => over(new Kept()), { clock, reopen });
+  return sessionStoreCases({ open: () => over(new Kept()), clock, reopen });
 }
 
 /** Which cases find fault with a store. */

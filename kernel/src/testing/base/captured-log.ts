@@ -1,0 +1,24 @@
+import type { Clock } from '../../host/base/ambient.js';
+import { createLogger, type Logger, type LogSink } from '../../host/log/log.js';
+
+/** A parsed line of the log. */
+export interface LogLine {
+  /** `trace`, `debug`, `info`, `warn`, `error` or `fatal`. */
+  readonly level: string;
+  readonly msg: string;
+  readonly [field: string]: unknown;
+}
+
+/** Collects log lines for assertions. */
+export class CapturedLog implements LogSink {
+  readonly lines: LogLine[] = [];
+
+  write(line: string): void {
+    this.lines.push(JSON.parse(line));
+  }
+
+  /** A logger of the server at level `trace` that writes here. */
+  logger(clock: Clock): Logger {
+    return createLogger({ level: 'trace', secrets: [], clock, sink: this });
+  }
+}

@@ -1,0 +1,67 @@
+/**
+ * Declares a test of a runner: `t.test` of tap, `test` of node:test or vitest, `it` of mocha.
+ * `run` takes no argument and rejects if the test fails.
+ */
+export type DeclareTest = (name: string, run: () => Promise<void>) => unknown;
+
+/** One promise of a contract, with its check. */
+export interface ContractCase {
+  /** What the implementation does, as a sentence without its subject: `ends with one "end"`. */
+  readonly name: string;
+  /** Rejects with a `BrokenPromise` if the implementation does something else. */
+  readonly run: () => Promise<void>;
+}
+
+/** An implementation does not keep a promise of its contract. The message says which and where it is documented. */
+export class BrokenPromise extends Error {
+  override readonly name = 'BrokenPromise';
+  readonly code = 'BROKEN_PROMISE';
+}
+
+/** The promises of one interface, collected by a suite. */
+export class Contract {
+  readonly cases: ContractCase[] = [];
+  readonly #subject: string;
+
+  /** @param subject the implementation in messages: `a tool source`. */
+  constructor(subject: string) {
+    this.#subject = subject;
+  }
+
+  /**
+   * Adds a promise.
+   *
+   * @param promise a sentence without its subject: `returns the same tools again`.
+   * @param source where the promise is documented, for example `ToolSource 3`: statement 3 in the doc comment of `ToolSource`.
+   * @param check throws if the promise is broken.
+   */
+  add(promise: string, source: string, check: () => Promise<void>): void {
+    this.cases.push({
+      name: promise,
+      run: async () => {
+        try {
+          await check();
+        } catch (error) {
+          throw this.#broken(promise, source, error);
+        }
+      },
+    });
+  }
+
+  #broken(promise: string, source: string, cause: unknown): BrokenPromise {
+    const found = cause instanceof Error ? cause.message : String(cause);
+    return new BrokenPromise(`${this.#subject} ${promise}.\nFound: ${found}\nDocumented at: ${documented(source)}`, { cause });
+  }
+}
+
+/** Declares a test for each case. */
+export function declareTests(test: DeclareTest, cases: readonly ContractCase[]): void {
+  for (const { name, run } of cases) test(name, () => run());
+}
+
+/** `ToolSource 3` → `ToolSource, statement 3, in the types of @plugboard/kernel`. Paths stay as they are. */
+function documented(source: string): string {
+  const [, name, statement] = /^([A-Z][\w.]*)(?: (\d+))?$/.exec(source) ?? [];
+  if (name === undefined) return source;
+  return `${name}${statement === undefined ? '' : `, statement ${statement}`}, in the types of @plugboard/kernel`;
+}

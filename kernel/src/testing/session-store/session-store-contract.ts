@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict';
+import type { SessionStore } from '../../contracts/session-store.js';
+import type { ManualClock } from '../base/clock.js';
+import { Contract, type ContractCase, type DeclareTest, declareTests } from '../contract/contract.js';
+import { waitFor } from '../contract/wait.js';
+import { conversationCases } from './conversation-cases.js';
+import { deleteCases } from './delete-cases.js';
+import { documentCases } from './document-cases.js';
+import { forkCases } from './fork-cases.js';
+import { idempotencyCases } from './idempotency-cases.js';
+import { isolationCases } from './isolation-cases.js';
+import { listCases } from './list-cases.js';
+import { assertMembers } from './members.js';
+import { pendingToolCallCases } from './pending-tool-call-cases.js';
+import type { Suite } from './suite.js';
+import { turnCases } from './turn-cases.js';
+import { turnPageCases } from './turn-page-cases.js';
+
+export interface OpenedStore {
+  readonly store: SessionStore;
+  /** Releases what was opened. */
+  close?(): Promise<void> | void;
+}
+
+export interface SessionStoreContractOptions {
+  /** Returns an empty store that is ready for use. Called once per case; its result is closed after the case. */
+  readonly open: () => Promise<OpenedStore> | OpenedStore;
+  /** The clock the stores use, if the test can move it. Adds the cases about expiry. */
+  readonly clock?: ManualClock;
+  /**
+   * Closes a store and opens another over what it stored, like a server that restarts. Adds the cases about persistence. Omit it for a
+   * store that keeps nothing.
+   */
+  readonly reopen?: (opened: OpenedStore) => Promise<OpenedStore> | OpenedStore;
+}
+
+/** Declares the tests of a session store (`SessionStore`). The first one names the methods that the store lacks. */
+export function sessionStoreContract(test: DeclareTest, options: SessionStoreContractOptions): void {
+  declareTests(test, sessionStoreCases(options));
+}
+
+/** The cases of `sessionStoreContract`. */
+export function sessionStoreCases({ open, clock, reopen }: SessionStoreContractOptions): readonly ContractCase[] {
+  const contract = new Contract('A session store');
+  const add: Suite['add'] = (name, check, source = 'SessionStore') => {
+    contract.add(name, source, async () => {
+      let opened = await open();
+      const reopenStore = async () => {
+        opened = (await reopen?.(opened)) ?? opened;
+        return opened.store;
+      };
+      try {
+        assertMembers(opened.store);
+        await waitFor(name, check(opened.store, reopenStore));
+      } finally {
+        await opened.close?.();
+      }
+    });
+  };
+
+  add('has every method of its four interfaces', async () => {}); // asserted before each case
+  add('reports that it works', async (store) => {
+    assert.deepEqual(await store.health(), { ok: true });
+  });
+  const suite = { add, clock, canReopen: reopen !== undefined };
+  turnCases(suite);
+  isolationCases(suite);
+  conversationCases(suite);
+  turnPageCases(suite);
+  listCases(suite);
+  forkCases(suite);
+  deleteCases(suite);
+  documentCases(suite);
+  pendingToolCallCases(suite);
+  idempotencyCases(suite);
+  return contract.cases;
+}
