@@ -1,18 +1,6 @@
 import t from 'tap';
-import {
-  CLOCK,
-  CONFIG,
-  defineExtensionPoint,
-  definePlugin,
-  ENTRY,
-  type Extensions,
-  HOST,
-  IDS,
-  inject,
-  injectable,
-  LOGGER,
-  type Logger,
-} from '../../../src/index.js';
+import { defineExtensionPoint, definePlugin, type Extensions, type Logger } from '../../../src/index.js';
+import { CLOCK, CONFIG, ENTRY, HOST, IDS, inject, injectable, LOGGER } from '../../../src/injection.js';
 import { checkOptions, ManualClock, testContext } from '../../../src/testing/index.js';
 
 const Greetings = defineExtensionPoint<string>('test.greeting', { discipline: 'by-name' });

@@ -20,7 +20,8 @@ import {
   type TurnCommit,
   type TurnPage,
   VersionConflict,
-} from '../../../src/index.js';
+} from '../../../src/contracts/index.js';
+import type { Message, SessionStore } from '../../../src/index.js';
 import { type ContractCase, ManualClock, type OpenedStore } from '../../../src/testing/index.js';
 import { sessionStoreCases } from '../../../src/testing/session-store/session-store-contract.js';
 import { failing, verdict } from '../failing.js';

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Extra } from '@plugboard/kernel/contracts';
-import { parseJson } from '@plugboard/kernel/contracts';
+import { type Extra, parseJson } from '@plugboard/kernel/contracts';
 import { isObject } from '../json/json.js';
 
 type Fields = Readonly<Record<string, unknown>>;
