@@ -96,7 +96,7 @@ async function runAction(name: string, action: CommandAction, argv: readonly str
 
 /** Runs a command, and waits until its log is written. */
 async function runToEnd(command: CommandAction, args: CommandArguments): Promise<number> {
-  const { logWritten } = await import('../host/log/log.js');
+  const { logWritten } = await import('../host/log/standard-error.js');
   try {
     return await command.run(args, terminal);
   } finally {

@@ -1,3 +1,4 @@
+import { heapLimit } from '../host/base/budget.js';
 import { audit } from '../host/log/audit.js';
 import type { Server } from '../host/server.js';
 
@@ -21,6 +22,7 @@ export type ExitReason =
  * 2. A second signal ends the process at once.
  * 3. An uncaught error stops the server within ten seconds. The exit code is 1.
  * 4. SIGHUP lets plugins read their own files again.
+ * 5. SIGUSR2 logs what the server uses of its limits.
  */
 export class Shutdown {
   readonly #server: Server;
@@ -31,6 +33,7 @@ export class Shutdown {
     this.#server = server;
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => this.#onSignal(signal));
     process.on('SIGHUP', () => void this.#reload());
+    process.on('SIGUSR2', () => this.#logStatus());
     process.on('uncaughtException', (error) => this.#onCrash(error));
     process.on('unhandledRejection', (reason) => this.#onCrash(reason));
   }
@@ -60,6 +63,12 @@ export class Shutdown {
     for (const failure of failures) log.error({ err: failure.cause }, failure.message);
     if (entries.length > 0) audit(log, 'configuration_reloaded', { entries }, 'entries read their own files again');
     log.warn('SIGHUP: a changed configuration file needs a restart');
+  }
+
+  #logStatus(): void {
+    const { rss, heapUsed, external } = process.memoryUsage();
+    const memory = { rss, heap_used: heapUsed, heap_limit: heapLimit(), external };
+    this.#server.log.info({ memory, limits: this.#server.budgets.reports() }, 'status');
   }
 
   #onCrash(error: unknown): void {

@@ -1,6 +1,6 @@
 import { StartError } from '../host/base/errors.js';
 import { compose } from '../host/compose.js';
-import { logWritten } from '../host/log/log.js';
+import { logWritten } from '../host/log/standard-error.js';
 import { layout } from '../layout.js';
 import { Banner } from './banner.js';
 import { CONFIG_OPTION, type CommandAction, configFile } from './command.js';

@@ -3,12 +3,14 @@
  * first; this module exports the rest.
  */
 export type { Timer } from '../host/base/ambient.js';
+export { Budget, type BudgetOptions, type BudgetReport, heapLimit } from '../host/base/budget.js';
 export type { HostErrorCode } from '../host/base/errors.js';
 export { nearest, suggestion } from '../host/base/nearest.js';
 export type { EntryReport, EntryStatus, HostPhase } from '../host/lifecycle/status.js';
 export type { LogSink } from '../host/log/log.js';
 export type { RedactorOptions } from '../host/log/redactor.js';
 export type { Environment } from '../host/options/variables.js';
+export type { Budgets } from '../host/plugin/budgets.js';
 export type { Discipline } from '../host/plugin/extension-point.js';
 export { API_VERSION, PLUGIN_BRAND } from '../host/plugin/plugin.js';
 export * from './agent-runtime.js';

@@ -10,9 +10,12 @@ import type { FileLayout } from './configuration/file-layout.js';
 import { Problems } from './configuration/problems.js';
 import { startOrder } from './lifecycle/order.js';
 import { StatusBoard } from './lifecycle/status-board.js';
-import { createLogger, type LogSink } from './log/log.js';
+import type { LogSink } from './log/log.js';
 import type { CredentialShapes } from './log/redactor.js';
+import { createServerLog } from './log/server-log.js';
+import { parseSize } from './options/size.js';
 import { type Environment, readEnvironment } from './options/variables.js';
+import { Budgets } from './plugin/budgets.js';
 import { Loader } from './plugin/loader.js';
 import type { CheckContext } from './plugin/plugin.js';
 import { type Registered, type RegistrationDependencies, registerEntry, rootContainer } from './registration/register.js';
@@ -79,20 +82,26 @@ export async function compose(options: ComposeOptions): Promise<Server> {
 
   const registry = new Registry();
   const status = new StatusBoard(contents.literals);
-  const log = createLogger({
-    level: contents.logLevel,
+  const serverLog = createServerLog({
+    level: contents.log.level,
+    buffer: contents.log.buffer === undefined ? undefined : parseSize(contents.log.buffer),
+    auditFile: contents.log.audit === undefined ? undefined : resolvePath(contents.log.audit),
     secrets,
     credentials: [{ fields: layout.secretFields }, ...credentialsOf(contents)],
     clock,
     sink: options.logTo,
   });
+  const { log } = serverLog;
+  const budgets = new Budgets(clock, log);
+  for (const budget of serverLog.budgets) budgets.add(budget);
   const dependencies = {
     registry,
     host: status,
     log,
     clock,
     ids,
-    container: rootContainer({ clock, ids, host: status }),
+    budgets,
+    container: rootContainer({ clock, ids, host: status, budgets }),
     entries: check.entries,
     resolvePath,
   };
@@ -106,7 +115,19 @@ export async function compose(options: ComposeOptions): Promise<Server> {
   const order = inOrder(registered, registry, problems);
   if (!options.partial) problems.throwIfAny();
 
-  return new Server({ source, layout, contents, loader, registry, status, log, clock, order, mistakes: problems.error });
+  return new Server({
+    source,
+    layout,
+    contents,
+    loader,
+    registry,
+    status,
+    budgets,
+    serverLog,
+    clock,
+    order,
+    mistakes: problems.error,
+  });
 }
 
 /** The entries that are not disabled. */

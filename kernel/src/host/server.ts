@@ -9,6 +9,8 @@ import { LifecycleRunner, type ReloadResult, type StopOptions } from './lifecycl
 import type { HostView } from './lifecycle/status.js';
 import type { StatusBoard } from './lifecycle/status-board.js';
 import type { Logger } from './log/log.js';
+import type { ServerLog } from './log/server-log.js';
+import type { Budgets } from './plugin/budgets.js';
 import type { Description, ExtensionPoint, Extensions } from './plugin/extension-point.js';
 import type { Loader } from './plugin/loader.js';
 import { ConfigFault } from './plugin/plugin.js';
@@ -46,7 +48,8 @@ interface ServerDependencies {
   readonly loader: Loader;
   readonly registry: Registry;
   readonly status: StatusBoard;
-  readonly log: Logger;
+  readonly budgets: Budgets;
+  readonly serverLog: ServerLog;
   readonly clock: Clock;
   readonly order: readonly Registered[];
   readonly mistakes: ConfigError | undefined;
@@ -58,20 +61,31 @@ export class Server {
   readonly #lifecycle: LifecycleRunner;
 
   constructor(parts: ServerDependencies) {
-    const { contents, order, registry, status, clock, log } = parts;
+    const { contents, order, registry, status, clock, serverLog } = parts;
     this.#dependencies = parts;
     for (const { id, disabled } of contents.entries) {
       status.add(id, disabled === undefined ? 'registered' : 'disabled', disabled);
     }
-    this.#lifecycle = new LifecycleRunner({ order, status, clock, log, disable: ({ id }) => registry.disable(id) });
+    this.#lifecycle = new LifecycleRunner({
+      order,
+      status,
+      clock,
+      log: serverLog.log,
+      disable: ({ id }) => registry.disable(id),
+    });
   }
 
   get host(): HostView {
     return this.#dependencies.status;
   }
 
+  /** What the entries bound, such as memory, and how much of it is in use. */
+  get budgets(): Budgets {
+    return this.#dependencies.budgets;
+  }
+
   get log(): Logger {
-    return this.#dependencies.log;
+    return this.#dependencies.serverLog.log;
   }
 
   /** The mistakes in the file, if it was composed with `partial`. */
@@ -160,6 +174,7 @@ export class Server {
 
   /** Lets every running entry read its own files again. Never rejects: the result has the failures. */
   reload(): Promise<ReloadResult> {
+    this.#dependencies.serverLog.reopen();
     return this.#lifecycle.reload();
   }
 

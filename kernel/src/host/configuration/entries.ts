@@ -1,7 +1,6 @@
 import { fault } from '../base/errors.js';
 import { suggestion } from '../base/nearest.js';
 import { type ConfigPath, formatPath } from '../base/problem.js';
-import { LOG_LEVELS } from '../log/log.js';
 import { OptionSchema } from '../options/schema.js';
 import type { JsonSchema } from '../options/schema-types.js';
 import { type Environment, interpolate, type Reference } from '../options/variables.js';
@@ -9,6 +8,7 @@ import { isPlugin, type LoadedPlugin } from '../plugin/loader.js';
 import type { DefinedPlugin } from '../plugin/plugin.js';
 import type { ConfigSource } from './config-source.js';
 import type { FileLayout, SectionLayout } from './file-layout.js';
+import { LOG_SCHEMA, type LogSettings } from './log-settings.js';
 import type { Problems } from './problems.js';
 
 type Options = Readonly<Record<string, unknown>>;
@@ -56,7 +56,7 @@ export interface FileContents {
   readonly literals: ReadonlyMap<string, string>;
   /** The keys of every section and of every other map of the top level. */
   readonly keys: ReadonlyMap<string, readonly string[]>;
-  readonly logLevel: string;
+  readonly log: LogSettings;
 }
 
 /** Changes to the content of the file before it is read. */
@@ -86,13 +86,6 @@ const COMMON = {
 export function commonSchema({ shape, shared = {} }: SectionLayout): JsonSchema {
   return { type: 'object', properties: { ...COMMON, ...shared }, required: shape === 'single' ? ['use'] : [] };
 }
-
-/** The host's own key of the file. */
-export const LOG_SCHEMA = {
-  type: 'object',
-  properties: { level: { enum: LOG_LEVELS, default: 'info', description: 'The lowest level that is logged.' } },
-  additionalProperties: false,
-} as const satisfies JsonSchema;
 
 /** Divides the file into entries and replaces their variables. Mistakes are added to the problems. */
 export class FileReader {
@@ -124,7 +117,7 @@ export class FileReader {
       entries: this.#entries,
       literals: this.#literals,
       keys: new Map([...this.#content].flatMap(([key, value]) => (isMap(value) ? [[key, keysOf(key, value)]] : []))),
-      logLevel: this.#readLogLevel(),
+      log: this.#readLog(),
     };
   }
 
@@ -246,12 +239,12 @@ export class FileReader {
     return reportUnset({ optionsPath: path, references }, this.#problems);
   }
 
-  #readLogLevel(): string {
+  #readLog(): LogSettings {
     const { value, references } = this.#interpolate(this.#content.get('log') ?? {}, ['log']);
     const unset = this.#reportUnset(['log'], references);
     const checked = new OptionSchema(LOG_SCHEMA).check(value, references);
     for (const found of checked.faults) this.#problems.add(['log', ...found.path], found, found.at);
-    return unset || checked.faults.length > 0 ? 'info' : String(checked.value.level);
+    return unset || checked.faults.length > 0 ? { level: 'info' } : (checked.value as LogSettings);
   }
 }
 

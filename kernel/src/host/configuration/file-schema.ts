@@ -2,8 +2,9 @@ import { DURATION_PATTERN } from '../options/duration.js';
 import type { JsonSchema } from '../options/schema-types.js';
 import { SIZE_PATTERN } from '../options/size.js';
 import type { LoadedPlugin } from '../plugin/loader.js';
-import { commonSchema, type Entry, LOG_SCHEMA } from './entries.js';
+import { commonSchema, type Entry } from './entries.js';
 import type { FileLayout, SectionLayout } from './file-layout.js';
+import { LOG_SCHEMA } from './log-settings.js';
 
 /** An entry of the file, and its plugin if it was found. */
 export type DescribedEntry = Pick<Entry, 'name' | 'section' | 'use' | 'plugin'>;

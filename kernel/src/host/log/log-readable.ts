@@ -1,4 +1,5 @@
 import { styleText } from 'node:util';
+import { printable } from './control-characters.js';
 
 type Style = Parameters<typeof styleText>[0];
 
@@ -26,10 +27,10 @@ export function readable(line: string): string {
   const head = [
     style('gray', String(time).slice(11, 19)),
     style(STYLES[String(level)] ?? 'gray', String(level).padEnd(5)),
-    msg,
-    ...(rest.length > 0 ? ['', style('gray', rest.join(' '))] : []),
+    printable(msg),
+    ...(rest.length > 0 ? ['', style('gray', printable(rest.join(' ')))] : []),
   ];
-  return `${head.join(' ')}\n${typeof stack === 'string' ? `${stack.replace(/^/gm, '    ')}\n` : ''}`;
+  return `${head.join(' ')}\n${typeof stack === 'string' ? `${printable(stack).replace(/^/gm, '    ')}\n` : ''}`;
 }
 
 /** Redaction can replace a number, and the line is then not JSON. */

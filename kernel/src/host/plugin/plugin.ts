@@ -3,6 +3,7 @@ import type { Clock, IdSource } from '../base/ambient.js';
 import type { Logger } from '../log/log.js';
 import type { CredentialShapes } from '../log/redactor.js';
 import type { Infer, JsonSchema } from '../options/schema-types.js';
+import type { Budgets } from './budgets.js';
 import type { ExtensionPoint, Extensions } from './extension-point.js';
 
 /** The version of the contract between kernel and plugins. It is raised when plugins written for the old one would break. */
@@ -89,7 +90,9 @@ export interface PluginContext<C = unknown> {
   readonly log: Logger;
   readonly clock: Clock;
   readonly ids: IdSource;
-  /** A container to build the plugin's class graph in. It provides `CONFIG`, `ENTRY`, `LOGGER`, `CLOCK`, `IDS` and `HOST`. */
+  /** Budgets for what the plugin must bound, such as memory. Operators see them in the status. */
+  readonly budgets: Budgets;
+  /** A container to build the plugin's class graph in. It provides `CONFIG`, `ENTRY`, `LOGGER`, `CLOCK`, `IDS`, `BUDGETS` and `HOST`. */
   readonly container: DependencyContainer;
   /** Contributes a value to a point, under the entry's name by default. */
   contribute<T>(point: ExtensionPoint<T>, value: T, name?: string): void;

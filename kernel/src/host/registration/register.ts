@@ -5,10 +5,11 @@ import { hostError } from '../base/errors.js';
 import type { Entry } from '../configuration/entries.js';
 import type { HostView } from '../lifecycle/status.js';
 import type { Logger } from '../log/log.js';
+import type { Budgets } from '../plugin/budgets.js';
 import type { ExtensionPoint, Extensions } from '../plugin/extension-point.js';
 import type { LoadedPlugin } from '../plugin/loader.js';
 import type { Lifecycle, PluginContext } from '../plugin/plugin.js';
-import { CLOCK, CONFIG, ENTRY, HOST, IDS, LOGGER } from './injection.js';
+import { BUDGETS, CLOCK, CONFIG, ENTRY, HOST, IDS, LOGGER } from './injection.js';
 import type { Registry } from './registry.js';
 
 /** What the registrations of all entries share. */
@@ -18,6 +19,7 @@ export interface RegistrationDependencies {
   readonly log: Logger;
   readonly clock: Clock;
   readonly ids: IdSource;
+  readonly budgets: Budgets;
   /** From `rootContainer`. */
   readonly container: DependencyContainer;
   entries(section: string): readonly string[];
@@ -39,12 +41,18 @@ export interface Registered {
 }
 
 /** Creates the container of one server: two servers in one process share nothing. */
-export function rootContainer({ clock, ids, host }: { clock: Clock; ids: IdSource; host: HostView }): DependencyContainer {
+export function rootContainer({
+  clock,
+  ids,
+  host,
+  budgets,
+}: Pick<RegistrationDependencies, 'clock' | 'ids' | 'host' | 'budgets'>): DependencyContainer {
   return container
     .createChildContainer()
     .register<Clock>(CLOCK, { useValue: clock })
     .register<IdSource>(IDS, { useValue: ids })
-    .register<HostView>(HOST, { useValue: host });
+    .register<HostView>(HOST, { useValue: host })
+    .register<Budgets>(BUDGETS, { useValue: budgets });
 }
 
 /**
@@ -52,7 +60,7 @@ export function rootContainer({ clock, ids, host }: { clock: Clock; ids: IdSourc
  * @throws what the plugin throws. The caller then removes the entry's contributions.
  */
 export function registerEntry(entry: Entry, plugin: LoadedPlugin, dependencies: RegistrationDependencies): Registered {
-  const { registry, host, clock, ids } = dependencies;
+  const { registry, host, clock, ids, budgets } = dependencies;
   const { id, name, config = {}, shared } = entry;
   const log = dependencies.log.child({ plugin: plugin.name, entry: id }) as Logger;
   const contributes = new Set<symbol>();
@@ -73,6 +81,7 @@ export function registerEntry(entry: Entry, plugin: LoadedPlugin, dependencies: 
     log,
     clock,
     ids,
+    budgets,
     container: dependencies.container
       .createChildContainer()
       .register(CONFIG, { useValue: config })

@@ -5,6 +5,7 @@ import type { Entry } from '../../host/configuration/entries.js';
 import type { HostView } from '../../host/lifecycle/status.js';
 import { OptionSchema } from '../../host/options/schema.js';
 import type { Infer, JsonSchema } from '../../host/options/schema-types.js';
+import { Budgets } from '../../host/plugin/budgets.js';
 import type { ExtensionPoint } from '../../host/plugin/extension-point.js';
 import type { CheckContext, DefinedPlugin, Lifecycle, PluginContext } from '../../host/plugin/plugin.js';
 import { registerEntry, rootContainer } from '../../host/registration/register.js';
@@ -84,6 +85,8 @@ export function testContext<S extends JsonSchema>(
   const registry = new Registry();
   const log = new CapturedLog();
   const { entries = () => [] } = options.check ?? {};
+  const logger = log.logger(clock);
+  const budgets = new Budgets(clock, logger);
   const { lifecycle } = registerEntry(
     entryOf(id, config as Readonly<Record<string, unknown>>),
     {
@@ -96,10 +99,11 @@ export function testContext<S extends JsonSchema>(
     {
       registry,
       host,
-      log: log.logger(clock),
+      log: logger,
       clock,
       ids,
-      container: rootContainer({ clock, ids, host }),
+      budgets,
+      container: rootContainer({ clock, ids, host, budgets }),
       entries,
       resolvePath,
     },

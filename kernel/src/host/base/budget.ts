@@ -1,0 +1,120 @@
+import { getHeapStatistics } from 'node:v8';
+
+/**
+ * How many times of what it leaves free an owner may hold, by its level: one alone gets three quarters of the
+ * budget, the next one three quarters of the rest. Owners inside of another get half, so that one of them
+ * cannot use up the share of all.
+ */
+const SHARES = [3, 1] as const;
+
+export interface BudgetOptions {
+  /** What the budget is for: `uploads in progress`. */
+  readonly name: string;
+  readonly unit: string;
+  readonly limit: number;
+  /** The option that sets the limit, as messages name it: `plugins.uploads.memory`. */
+  readonly setting: string;
+}
+
+/** The state of a budget, for operators. */
+export interface BudgetReport extends BudgetOptions {
+  readonly used: number;
+  /** The most that was in use at once. */
+  readonly peak: number;
+  /** How often something was refused. */
+  readonly refused: number;
+}
+
+/**
+ * A bounded amount of something that a process has only so much of, such as memory, shared fairly by its owners.
+ *
+ * 1. `reserve` takes an amount for an owner. It is refused beyond the limit, or beyond the owner's share.
+ * 2. The share depends on what is left: an owner may hold three times what remains free. The first one cannot take everything, and a newcomer
+ *    always finds something.
+ * 3. An owner is a path, from the outside in: `['building 2', 'room 4']`. Each level has its share of the whole; from the second on, an owner may
+ *    hold only as much as remains free. Without an owner there is no share.
+ * 4. `release` gives back what was reserved, to the same owner.
+ */
+export class Budget {
+  readonly #options: BudgetOptions;
+  readonly #held = new Map<string, number>();
+  readonly #onRefused: (budget: Budget) => void;
+  #used = 0;
+  #peak = 0;
+  #refused = 0;
+
+  /** @param onRefused called for every refusal. */
+  constructor(options: BudgetOptions, onRefused: (budget: Budget) => void = () => {}) {
+    this.#options = options;
+    this.#onRefused = onRefused;
+  }
+
+  get setting(): string {
+    return this.#options.setting;
+  }
+
+  get limit(): number {
+    return this.#options.limit;
+  }
+
+  /** The most that one owner can get when nothing else is in use, for an owner of so many levels. */
+  share(levels: number): number {
+    const share = shareAt(levels - 1);
+    return Math.floor((this.#options.limit * share) / (share + 1));
+  }
+
+  get used(): number {
+    return this.#used;
+  }
+
+  get report(): BudgetReport {
+    return { ...this.#options, used: this.#used, peak: this.#peak, refused: this.#refused };
+  }
+
+  /**
+   * Takes an amount. Returns whether there was enough.
+   *
+   * @param options.small whether the amount is too small for the owner's share to matter: only the limit counts.
+   */
+  reserve(owner: readonly string[], amount: number, { small = false }: { readonly small?: boolean } = {}): boolean {
+    const free = this.#options.limit - this.#used - amount;
+    const keys = keysOf(owner);
+    if (free < 0 || (!small && keys.some((key, level) => this.#heldBy(key) + amount > shareAt(level) * free))) {
+      this.#refused++;
+      this.#onRefused(this);
+      return false;
+    }
+    for (const key of keys) this.#held.set(key, this.#heldBy(key) + amount);
+    this.#used += amount;
+    this.#peak = Math.max(this.#peak, this.#used);
+    return true;
+  }
+
+  /** Gives back what was reserved. */
+  release(owner: readonly string[], amount: number): void {
+    this.#used -= amount;
+    for (const key of keysOf(owner)) {
+      const left = this.#heldBy(key) - amount;
+      if (left > 0) this.#held.set(key, left);
+      else this.#held.delete(key);
+    }
+  }
+
+  #heldBy(key: string): number {
+    return this.#held.get(key) ?? 0;
+  }
+}
+
+function shareAt(level: number): number {
+  return level === 0 ? SHARES[0] : SHARES[1];
+}
+
+/** One key for each level of an owner. */
+function keysOf(owner: readonly string[]): readonly string[] {
+  return owner.map((_, level) => JSON.stringify(owner.slice(0, level + 1)));
+}
+
+/** Bytes that the heap of this process may grow to. Limits of memory are fractions of it. */
+export function heapLimit(): number {
+  return getHeapStatistics().heap_size_limit;
+}

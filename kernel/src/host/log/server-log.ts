@@ -1,0 +1,49 @@
+import type { Clock } from '../base/ambient.js';
+import type { Budget } from '../base/budget.js';
+import { createLogger, type Logger, type LogSink } from './log.js';
+import { defaultLogBuffer, LogWriter } from './log-writer.js';
+import type { CredentialShapes } from './redactor.js';
+import { standardError, whenRecovered } from './standard-error.js';
+
+export interface ServerLogOptions {
+  readonly level: string;
+  /** Bytes of lines that may wait to be written. By default a 64th of the heap limit, 16 MiB at most. */
+  readonly buffer?: number | undefined;
+  /** The absolute path of a file for audit lines. By default they go where the others go. */
+  readonly auditFile?: string | undefined;
+  readonly secrets: Iterable<string>;
+  readonly credentials: Iterable<CredentialShapes>;
+  readonly clock: Clock;
+  /** Receives the lines in place of standard error. */
+  readonly sink?: LogSink | undefined;
+}
+
+/** The log of one server. */
+export interface ServerLog {
+  readonly log: Logger;
+  /** What bounds the lines that wait to be written. */
+  readonly budgets: readonly Budget[];
+  /** Opens its files again, after they were rotated. */
+  reopen(): void;
+}
+
+/** Creates the log of a server. Opens no file before the first line. */
+export function createServerLog({
+  buffer: limit = defaultLogBuffer(),
+  auditFile,
+  sink,
+  ...options
+}: ServerLogOptions): ServerLog {
+  const stderr = sink ? undefined : standardError(limit);
+  const onRecovered = (dropped: number) => {
+    log.warn({ dropped }, 'log lines were dropped: the destination was full, closed or too slow');
+  };
+  if (stderr) whenRecovered(onRecovered);
+  const audits = auditFile === undefined ? undefined : new LogWriter({ to: auditFile, limit, onRecovered });
+  const log = createLogger({ ...options, sink: sink ?? standardError(limit), auditSink: audits });
+  return {
+    log,
+    budgets: stderr ? [stderr.budget] : [],
+    reopen: () => audits?.reopen(),
+  };
+}

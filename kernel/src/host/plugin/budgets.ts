@@ -1,0 +1,44 @@
+import type { Clock } from '../base/ambient.js';
+import { Budget, type BudgetOptions, type BudgetReport } from '../base/budget.js';
+import type { Logger } from '../log/log.js';
+
+/** Milliseconds between two log lines about the same budget. */
+const REMINDER = 60_000;
+
+/** The budgets of a server. Operators see them in the log: once a minute while one refuses something, and all of them on SIGUSR2. */
+export class Budgets {
+  readonly #clock: Clock;
+  readonly #log: Logger;
+  readonly #budgets: Budget[] = [];
+  readonly #reported = new Map<Budget, number>();
+
+  constructor(clock: Clock, log: Logger) {
+    this.#clock = clock;
+    this.#log = log;
+  }
+
+  /** Adds a budget. Plugins call it while they are registered. */
+  create(options: BudgetOptions): Budget {
+    const budget = new Budget(options, (refusing) => this.#onRefused(refusing));
+    this.#budgets.push(budget);
+    return budget;
+  }
+
+  /** Adds a budget that the host owns. */
+  add(budget: Budget): void {
+    this.#budgets.push(budget);
+  }
+
+  /** The state of every budget. */
+  reports(): readonly BudgetReport[] {
+    return this.#budgets.map(({ report }) => report);
+  }
+
+  #onRefused(budget: Budget): void {
+    const now = this.#clock.monotonic();
+    if (now - (this.#reported.get(budget) ?? Number.NEGATIVE_INFINITY) < REMINDER) return;
+    this.#reported.set(budget, now);
+    const { name, setting } = budget.report;
+    this.#log.warn({ budget: budget.report }, `limit reached: ${name}; raise ${setting} if this is legitimate load`);
+  }
+}
