@@ -5,6 +5,7 @@ export * from './format-error.js';
 export * from './headers.js';
 export * from './idempotency-key.js';
 export * from './ignored-params.js';
+export * from './present-fields.js';
 export * from './repeated-request.js';
 export * from './request-errors.js';
 export * from './request-fields.js';

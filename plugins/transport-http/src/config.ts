@@ -39,6 +39,29 @@ export const configSchema = {
       description: 'The maximum size of a request body. Larger ones get 413.',
       default: '20mb',
     },
+    bodyMemory: {
+      type: 'string',
+      format: 'size',
+      description:
+        'Memory for request bodies in progress; each byte of a body counts three times. By default a quarter of the heap limit. Beyond it, or beyond the share of one caller, requests get 503.',
+    },
+    replyMemory: {
+      type: 'string',
+      format: 'size',
+      description:
+        'Memory for complete replies that callers have not read yet. By default an eighth of the heap limit. Beyond it, or beyond the share of one caller, requests get 503.',
+    },
+    maxConnections: {
+      type: 'integer',
+      minimum: 1,
+      description:
+        'Open connections. By default half of the file descriptors that the process may open. Beyond it, or beyond three quarters for one address, connections get 503 and are closed.',
+    },
+    maxConnectionsPerAddress: {
+      type: 'integer',
+      minimum: 1,
+      description: 'Open connections of one remote address (of IPv6, one /64 network). Set it if callers connect directly.',
+    },
     headersTimeout: {
       type: 'string',
       format: 'duration',

@@ -7,7 +7,9 @@ import { HttpApplication } from './application/application.js';
 import type { HttpConfig } from './config.js';
 import { Exchanges } from './exchange/exchanges.js';
 import { Authentication } from './gate/authentication.js';
+import { HeapGuard } from './limits/heap-guard.js';
 import { ClientErrorHandler } from './server/client-error-handler.js';
+import { Connections } from './server/connections.js';
 import { listenError } from './server/listen-error.js';
 import { createNodeServer } from './server/node-server.js';
 
@@ -31,7 +33,9 @@ export class HttpTransport implements Transport, Lifecycle {
   readonly #application: HttpApplication;
   readonly #authentication: Authentication;
   readonly #exchanges: Exchanges;
+  readonly #connections: Connections;
   readonly #clientErrors: ClientErrorHandler;
+  readonly #heapGuard: HeapGuard;
   readonly #drain: number;
   #server: Server | undefined;
   #stopped: Promise<void> | undefined;
@@ -44,7 +48,9 @@ export class HttpTransport implements Transport, Lifecycle {
     @inject(HttpApplication) application: HttpApplication,
     @inject(Authentication) authentication: Authentication,
     @inject(Exchanges) exchanges: Exchanges,
+    @inject(Connections) connections: Connections,
     @inject(ClientErrorHandler) clientErrors: ClientErrorHandler,
+    @inject(HeapGuard) heapGuard: HeapGuard,
   ) {
     this.#config = config;
     this.#entry = entry;
@@ -53,7 +59,9 @@ export class HttpTransport implements Transport, Lifecycle {
     this.#application = application;
     this.#authentication = authentication;
     this.#exchanges = exchanges;
+    this.#connections = connections;
     this.#clientErrors = clientErrors;
+    this.#heapGuard = heapGuard;
     this.#drain = parseDuration(config.drain);
     this.stopLimit = this.#drain + ABORT_GRACE + 1_000;
   }
@@ -65,7 +73,7 @@ export class HttpTransport implements Transport, Lifecycle {
   async start(signal: AbortSignal): Promise<void> {
     const { host, port } = this.#config;
     if (this.#authentication.open) this.#checkOpen();
-    const server = createNodeServer(this.#config, this.#application.listeners(), this.#clientErrors);
+    const server = createNodeServer(this.#config, this.#application.listeners(), this.#connections, this.#clientErrors);
     try {
       await once(server.listen({ host, port }), 'listening');
     } catch (error) {
@@ -77,6 +85,7 @@ export class HttpTransport implements Transport, Lifecycle {
     }
     server.on('error', (error) => this.#log.error({ err: error }, 'the server failed to accept a connection'));
     this.#server = server;
+    this.#heapGuard.start();
     this.#log.info({ address: this.address() }, 'listening');
     if (this.#authentication.open)
       audit(this.#log, 'open_start', { address: this.address() }, 'the server requires no credentials');
@@ -111,6 +120,7 @@ export class HttpTransport implements Transport, Lifecycle {
     server.close();
     server.closeAllConnections();
     await closed;
+    this.#heapGuard.stop();
     this.#server = undefined;
     this.#log.info({ disconnects: exchanges.disconnects, suppressed_lines: exchanges.suppressedLines, aborted }, 'stopped');
     if (aborted > 0) {

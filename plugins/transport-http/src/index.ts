@@ -1,9 +1,9 @@
 import { AuthProviders, definePlugin, Transports } from '@plugboard/kernel';
 import { ROUTES, UPGRADES } from './application/application.js';
 import { checkConfig } from './check-config.js';
+import { registerClasses } from './classes.js';
 import { configSchema } from './config.js';
 import { ERROR_FORMATTERS, ErrorFormatters } from './errors/error-format.js';
-import { Exchanges } from './exchange/exchanges.js';
 import { AUTH_PROVIDERS } from './gate/authentication.js';
 import { HttpTransport } from './http-transport.js';
 import { HttpRoutes } from './routing/routes.js';
@@ -31,7 +31,7 @@ export default definePlugin({
     ctx.container.register(UPGRADES, { useValue: ctx.extensions(HttpUpgrades) });
     ctx.container.register(AUTH_PROVIDERS, { useValue: ctx.extensions(AuthProviders) });
     ctx.container.register(ERROR_FORMATTERS, { useValue: ctx.extensions(ErrorFormatters) });
-    ctx.container.registerSingleton(Exchanges);
+    registerClasses(ctx.container);
     const transport = ctx.container.resolve(HttpTransport);
     ctx.contribute(Transports, transport);
     return transport;

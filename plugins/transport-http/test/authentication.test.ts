@@ -155,6 +155,35 @@ t.test('a failing auth provider gives 503, and the log names it', async (t) => {
   t.notMatch(JSON.stringify(served.logs), 'good');
 });
 
+t.test('S-40 a failing auth provider is logged when it begins to fail, once a minute, and when it works again', async (t) => {
+  const clock = new ManualClock();
+  let down = true;
+  const provider: AuthProvider = {
+    authenticate: async () => {
+      if (down) throw new Error('keys out of reach');
+      return { refused: 'unknown' };
+    },
+  };
+  const served = await serve(t, { routes: [whoami], providers: [provider], clock });
+  const ask = async (times: number) => {
+    const headers = { authorization: 'Bearer x' };
+    for (let n = 0; n < times; n++) await fetch(`${served.url}/v1/whoami`, { headers });
+  };
+  await ask(20);
+  clock.advance(60_000);
+  await ask(10);
+  down = false;
+  await ask(2);
+  t.match(
+    served.logs.filter(({ provider }) => provider !== undefined),
+    [
+      { level: 'error', msg: 'an auth provider failed', err: { message: 'keys out of reach' } },
+      { level: 'error', msg: 'an auth provider still fails', failures: 21, err: undefined },
+      { level: 'info', msg: 'an auth provider works again', failures: 30 },
+    ],
+  );
+});
+
 t.test('C-143 a public route outside /v1 is served without a credential', async (t) => {
   const probe = get('/probe', ({ principal }) => ({ status: 200, body: principal }), 'public');
   const served = await serve(t, {

@@ -1,10 +1,11 @@
 import { ManualClock } from '@plugboard/kernel/testing';
 import fc from 'fast-check';
 import t from 'tap';
-import { nestsDeeperThan } from '../src/body/nesting.js';
+import { exceededLimit } from '../src/body/json-limits.js';
 import { RawClient, replyOf } from './raw-client.js';
 import { echo, errorOf, postJson } from './routes.js';
 import { serve } from './serve.js';
+import { until } from './until.js';
 
 const NOT_JSON = /^We could not parse the JSON body of your request\./;
 
@@ -202,31 +203,80 @@ t.test('64 levels of nesting are accepted, 65 get 400, and brackets in strings d
   t.equal((await postJson(`${url}/v1/echo`, JSON.stringify({ a: '[{"\\'.repeat(100) }))).status, 200);
 });
 
-t.test(
-  '__proto__ and constructor as keys are inert; below the top level __proto__ is left out, however it is written',
-  async (t) => {
-    const { url } = await serve(t, { routes: [echo()] });
-    const text = '{"__proto__":{"admin":true},"constructor":{"prototype":{"admin":true}}}';
-    t.equal(await (await postJson(`${url}/v1/echo`, text)).text(), text);
-    const nested = '{"a":[{"__proto__":{"admin":true},"b":{"\\u005f_proto__":1,"c":2}}]}';
-    t.equal(await (await postJson(`${url}/v1/echo`, nested)).text(), '{"a":[{"b":{"c":2}}]}');
-    t.equal(Reflect.get({}, 'admin'), undefined);
-  },
-);
+t.test('S-29 keys __proto__ are removed, however they are escaped, and keys constructor are inert', async (t) => {
+  const { url } = await serve(t, { routes: [echo()] });
+  const text = '{"__proto__":{"admin":true},"constructor":{"prototype":{"admin":true}}}';
+  t.equal(await (await postJson(`${url}/v1/echo`, text)).text(), '{"constructor":{"prototype":{"admin":true}}}');
+  const nested = '{"a":[{"__proto__":{"admin":true},"b":{"\\u005f_proto__":1,"c":2}}]}';
+  t.equal(await (await postJson(`${url}/v1/echo`, nested)).text(), '{"a":[{"b":{"c":2}}]}');
+  t.equal(Reflect.get({}, 'admin'), undefined);
+});
 
-t.test("the scanner's depth equals the depth of the parsed value", async (t) => {
+t.test('S-35 the scanner counts levels, values and keys as the parsed value has them', async (t) => {
   const depthOf = (value: unknown): number =>
     typeof value === 'object' && value !== null ? 1 + Math.max(0, ...Object.values(value).map(depthOf)) : 0;
+  const valuesOf = (value: unknown): number =>
+    typeof value === 'object' && value !== null ? 1 + Object.values(value).reduce((sum, one) => sum + valuesOf(one), 0) : 1;
+  const keysOf = (value: unknown): number =>
+    typeof value === 'object' && value !== null
+      ? Math.max(Array.isArray(value) ? 0 : Object.keys(value).length, ...Object.values(value).map(keysOf))
+      : 0;
   const holds = () =>
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 8 }), fc.string(), fc.nat(3), (value, key, indent) => {
         const whole = { [key]: value, '\\"[': '\\' };
         const depth = depthOf(whole);
         const text = JSON.stringify(whole, undefined, indent);
-        return !nestsDeeperThan(depth, text) && nestsDeeperThan(depth - 1, text);
+        const limits = { depth, values: valuesOf(whole), keys: keysOf(whole) };
+        return (
+          exceededLimit(text, limits) === undefined &&
+          exceededLimit(text, { ...limits, depth: depth - 1 }) === 'depth' &&
+          exceededLimit(text, { ...limits, values: limits.values - 1 }) === 'values' &&
+          exceededLimit(text, { ...limits, keys: limits.keys - 1 }) === 'keys'
+        );
       }),
     );
   t.doesNotThrow(holds);
+});
+
+t.test('S-35 more than 200,000 values, or 10,000 keys in one object, get 400', async (t) => {
+  const { url } = await serve(t, { routes: [echo()] });
+  const values = (count: number) => `{"a":[${'{},'.repeat(count - 3)}1]}`;
+  const keys = (count: number) => `{${Array.from({ length: count }, (_, at) => `"k${at}":1`).join()}}`;
+  for (const body of [values(200_000), keys(10_000), JSON.stringify({ a: '1,'.repeat(300_000) })]) {
+    t.equal((await postJson(`${url}/v1/echo`, body)).status, 200);
+  }
+  for (const [body, code] of [
+    [values(200_001), 'too_many_values'],
+    [keys(10_001), 'too_many_keys'],
+  ] as const) {
+    const reply = await postJson(`${url}/v1/echo`, body);
+    t.equal(reply.status, 400);
+    t.match(await errorOf(reply), { code });
+  }
+});
+
+t.test('S-36 a body that exceeds the memory for bodies gets 413, one that exceeds what is left 503', async (t) => {
+  const { url, port } = await serve(t, { routes: [echo()], config: { bodyMemory: '3mb', bodyLimit: '4mb' } });
+  const send = (length: number) => postJson(`${url}/v1/echo`, JSON.stringify({ a: 'x'.repeat(length) }));
+  const large = await send(800_000);
+  t.equal(large.status, 413);
+  t.match(await errorOf(large), { message: /`transports\.http\.bodyMemory`/, code: 'request_too_large' });
+  t.equal((await send(700_000)).status, 200);
+
+  const holding = await RawClient.open(port);
+  holding.send('POST /v1/echo HTTP/1.1', 'Host: localhost', 'Content-Type: application/json', 'Content-Length: 700000', '', '');
+  holding.socket.write(Buffer.alloc(600_000, 0x20));
+  await until(async () => holding.socket.writableLength === 0);
+  for (let n = 0; n < 5; n++) t.equal((await send(20_000)).status, 200, 'small requests pass');
+  const refused = await until(async () => {
+    const reply = await send(500_000);
+    return reply.status === 503 ? reply : undefined;
+  });
+  t.equal(refused.headers.get('retry-after'), '5');
+  t.match(await errorOf(refused), { message: /`transports\.http\.bodyMemory`/, code: 'overloaded' });
+  holding.socket.destroy();
+  t.ok(await until(async () => (await send(500_000)).status === 200), 'the memory is free again');
 });
 
 t.test('arbitrary bytes get 200 or 400', async (t) => {

@@ -4,6 +4,7 @@ import {
   invalidRequest,
   missingParameter,
   type ProtocolError,
+  presentFields,
   schemaErrorToProtocol,
   wrongType,
 } from '@plugboard/openai-protocol';
@@ -21,6 +22,8 @@ const matches = new Ajv({
   code: { optimize: false },
 }).compile<ResponseRequest>(requestSchema);
 
+const KNOWN_FIELDS: ReadonlySet<string> = new Set(['model', ...Object.keys(requestSchema.properties)]);
+
 /**
  * Checks everything in a request that can be checked without knowing which agent answers.
  *
@@ -35,7 +38,7 @@ export function parseRequest(body: unknown): ResponseRequest {
 
 function checked(body: unknown): ResponseRequest {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) throw unreadable();
-  const present = Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null));
+  const present = presentFields(body, KNOWN_FIELDS);
   const { model } = present;
   if (model !== undefined && typeof model !== 'string') throw wrongType('model', 'a string', model);
   if (model !== undefined) checkAgentName(model, 'model');

@@ -3,6 +3,7 @@ import {
   invalidRequest,
   logitBiasOutOfRange,
   type ProtocolError,
+  presentFields,
   schemaErrorToProtocol,
   unsupportedValue,
 } from '@plugboard/openai-protocol';
@@ -20,6 +21,8 @@ const matches = new Ajv({
   code: { optimize: false },
 }).compile<CompletionRequest>(requestSchema);
 
+const KNOWN_FIELDS: ReadonlySet<string> = new Set(['model', ...Object.keys(requestSchema.properties)]);
+
 /**
  * Checks everything in a body that does not depend on the agent.
  *
@@ -28,7 +31,7 @@ const matches = new Ajv({
  */
 export function parseRequest(body: unknown): CompletionRequest {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) throw malformedBody();
-  const present = Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null));
+  const present = presentFields(body, KNOWN_FIELDS);
   checkModel(present.model);
   if (!matches(present)) throw schemaError(matches.errors?.[0] as DefinedError, present);
   checkCapabilities(present);

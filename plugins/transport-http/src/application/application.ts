@@ -9,6 +9,7 @@ import { JsonBodies } from '../body/json-body.js';
 import {
   draining,
   headersTooLarge,
+  lowMemory,
   methodNotAllowed,
   missingHost,
   notFound,
@@ -17,9 +18,11 @@ import {
 } from '../errors/refusals.js';
 import type { Exchange } from '../exchange/exchange.js';
 import { Exchanges } from '../exchange/exchanges.js';
-import { ANONYMOUS, Authentication } from '../gate/authentication.js';
+import { Authentication } from '../gate/authentication.js';
 import { Gate } from '../gate/gate.js';
 import { RateLimits } from '../gate/rate-limits.js';
+import { ANONYMOUS } from '../limits/caller.js';
+import { HeapGuard } from '../limits/heap-guard.js';
 import { splitTarget } from '../routing/request-target.js';
 import { RouteTable } from '../routing/route-table.js';
 import type { HttpReply, HttpRoute } from '../routing/routes.js';
@@ -61,6 +64,7 @@ export class HttpApplication {
   readonly #rates: RateLimits;
   readonly #bodies: JsonBodies;
   readonly #exchanges: Exchanges;
+  readonly #heapGuard: HeapGuard;
 
   constructor(
     @inject(ROUTES) routes: Extensions<HttpRoute>,
@@ -70,6 +74,7 @@ export class HttpApplication {
     @inject(RateLimits) rates: RateLimits,
     @inject(JsonBodies) bodies: JsonBodies,
     @inject(Exchanges) exchanges: Exchanges,
+    @inject(HeapGuard) heapGuard: HeapGuard,
   ) {
     this.#routes = routes;
     this.#upgrades = upgrades;
@@ -78,18 +83,19 @@ export class HttpApplication {
     this.#rates = rates;
     this.#bodies = bodies;
     this.#exchanges = exchanges;
+    this.#heapGuard = heapGuard;
   }
 
   /** Creates the listeners for Node's server. Call it after all routes are contributed. @throws Error if two entries serve the same route. */
   listeners(): Listeners {
     const table = new RouteTable(this.#routes.all(), this.#upgrades.all());
     const koa = new Koa<State>();
-    koa.on('error', (error) => this.#exchanges.onConnectionError(error));
+    koa.on('error', () => {}); // errors of the connection, which connections.ts handles
     koa.use((ctx: HttpContext, next) => this.#answer(ctx, next));
     koa.use((ctx: HttpContext, next) => this.#checkHead(ctx, next));
     koa.use((ctx: HttpContext, next) => this.#find(table, ctx, next));
     koa.use((ctx: HttpContext, next) => this.#passGate(ctx, next));
-    koa.use((ctx: HttpContext, next) => this.#refuseWhileDraining(ctx, next));
+    koa.use((ctx: HttpContext, next) => this.#refuseWork(ctx, next));
     koa.use((ctx: HttpContext, next) => this.#refuseTokenInQuery(ctx, next));
     koa.use((ctx: HttpContext, next) => this.#authenticate(ctx, next));
     koa.use((ctx: HttpContext, next) => this.#checkScopes(ctx, next));
@@ -104,7 +110,6 @@ export class HttpApplication {
 
   /** Sends a request for an upgrade through the same steps as any other. */
   #upgrade(req: IncomingMessage, socket: Duplex, head: Buffer, serve: RequestListener): void {
-    socket.on('error', (error) => this.#exchanges.onConnectionError(error)); // Node has removed its own listener
     if (!(socket instanceof Socket) || this.#exchanges.find(socket)) {
       socket.destroy(); // pipelined behind a request that is still being answered
       return;
@@ -154,8 +159,11 @@ export class HttpApplication {
     return preflight ? exchange.reply(preflight) : next();
   }
 
-  #refuseWhileDraining({ state: { exchange } }: HttpContext, next: Next): Promise<void> {
-    if (this.#exchanges.draining && exchange.match?.route.startsWork) throw draining();
+  #refuseWork({ state: { exchange } }: HttpContext, next: Next): Promise<void> {
+    if (exchange.match?.route.startsWork) {
+      if (this.#exchanges.draining) throw draining();
+      if (this.#heapGuard.shedding) throw lowMemory();
+    }
     return next();
   }
 
@@ -190,7 +198,7 @@ export class HttpApplication {
     if (exchange.isUpgrade && match.upgrade) {
       return match.upgrade.handle(new AcceptableUpgrade(exchange, principal, this.#authentication, this.#rates));
     }
-    const body = match.route.body === 'json' ? await this.#bodies.read(ctx) : undefined;
+    const body = match.route.body === 'json' ? await this.#bodies.read(ctx, exchange) : undefined;
     return exchange.reply(await match.route.handle(new RouteRequest(exchange, match.params, principal, body)));
   }
 }

@@ -10,13 +10,13 @@ export class RouteRequest implements HttpRequest {
   readonly params: Readonly<Record<string, string>>;
   readonly headers: HttpRequest['headers'];
   readonly rawHeaders: readonly string[];
-  readonly rawBody: string;
   readonly body: unknown;
   readonly principal: Principal;
   readonly requestId: string;
   readonly acceptedAt: number;
   readonly signal: AbortSignal;
   readonly #exchange: Exchange;
+  readonly #bytes: Buffer | undefined;
   #query: URLSearchParams | undefined;
 
   constructor(exchange: Exchange, params: Readonly<Record<string, string>>, principal: Principal, body: JsonBody | undefined) {
@@ -25,13 +25,17 @@ export class RouteRequest implements HttpRequest {
     this.params = params;
     this.headers = exchange.req.headers;
     this.rawHeaders = exchange.req.rawHeaders;
-    this.rawBody = body?.text ?? '';
+    this.#bytes = body?.bytes;
     this.body = body?.value;
     this.principal = principal;
     this.requestId = exchange.requestId;
     this.acceptedAt = exchange.acceptedAt;
     this.signal = exchange.signal;
     this.#exchange = exchange;
+  }
+
+  get rawBody(): string {
+    return this.#bytes?.toString() ?? '';
   }
 
   get query(): URLSearchParams {

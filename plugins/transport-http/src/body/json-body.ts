@@ -1,73 +1,101 @@
 import { type Clock, parseDuration, parseSize } from '@plugboard/kernel';
+import { parseJson } from '@plugboard/kernel/contracts';
 import { CLOCK, CONFIG, inject, injectable } from '@plugboard/kernel/injection';
 import type { Context, Middleware } from 'koa';
 import bodyParser from 'koa-bodyparser';
 import type { HttpConfig } from '../config.js';
 import {
+  bodyExceedsMemory,
   bodyTooLarge,
   nestedTooDeep,
   notJson,
   requestTimeout,
+  tooManyBodies,
+  tooManyKeys,
+  tooManyValues,
   unsupportedCharset,
   unsupportedContentType,
   unsupportedEncoding,
 } from '../errors/refusals.js';
+import type { Exchange } from '../exchange/exchange.js';
+import { OWNER_LEVELS } from '../limits/caller.js';
+import { MemoryLimits } from '../limits/memory-limits.js';
 import { parseContentType } from './content-type.js';
-import { nestsDeeperThan } from './nesting.js';
+import { exceededLimit, type JsonLimits } from './json-limits.js';
 
-/** Levels of arrays and objects. */
-const NESTING_LIMIT = 64;
+/** Many times what real clients send. */
+const JSON_LIMITS: JsonLimits = { depth: 64, values: 200_000, keys: 10_000 };
+
+/** Bytes of memory that a byte of a body costs: itself, the values parsed from it, and the request to the model. */
+const COST = 3;
 
 export interface JsonBody {
-  readonly text: string;
+  readonly bytes: Buffer;
   readonly value: Readonly<Record<string, unknown>>;
 }
 
-/** Reads JSON bodies. Checks, in this order: headers, length, bytes, nesting, JSON. */
+/** Reads JSON bodies. Checks, in this order: headers, length, memory, bytes, nesting and number of values, JSON. */
 @injectable()
 export class JsonBodies {
   readonly #limit: number;
   readonly #timeout: number;
   readonly #clock: Clock;
-  /** Collects text only. Its own JSON mode accepts arrays, inflates, and writes error responses. */
+  readonly #memory: MemoryLimits;
+  /** Collects bytes only. Its own JSON mode accepts arrays, inflates, and writes error responses. */
   readonly #collect: Middleware;
 
-  constructor(@inject(CONFIG) config: HttpConfig, @inject(CLOCK) clock: Clock) {
+  constructor(@inject(CONFIG) config: HttpConfig, @inject(CLOCK) clock: Clock, @inject(MemoryLimits) memory: MemoryLimits) {
     this.#limit = parseSize(config.bodyLimit);
     this.#timeout = parseDuration(config.bodyTimeout);
     this.#clock = clock;
-    this.#collect = bodyParser({
+    this.#memory = memory;
+    const options = {
       enableTypes: ['text'],
       extendTypes: { text: ['application/json'] },
       textLimit: String(this.#limit),
-    });
+      encoding: '', // keeps the bytes
+    };
+    this.#collect = bodyParser(options);
   }
 
-  /** @throws HttpError if the body is not a JSON object in UTF-8, or exceeds a limit of size, time or nesting. */
-  async read(ctx: Context): Promise<JsonBody> {
+  /** @throws HttpError if the body is not a JSON object in UTF-8, or exceeds a limit of size, time, memory, nesting or values. */
+  async read(ctx: Context, exchange: Exchange): Promise<JsonBody> {
     const { headers } = ctx.req;
     checkType(headers['content-type']);
     if ((headers['content-encoding'] ?? 'identity') !== 'identity') throw unsupportedEncoding();
-    if (Number(headers['content-length'] ?? 0) > this.#limit) throw bodyTooLarge(this.#limit);
+    const length = Number(headers['content-length'] ?? 0);
+    if (length > this.#limit) throw bodyTooLarge(this.#limit);
+    const { bodies } = this.#memory;
+    if (length * COST > bodies.share(OWNER_LEVELS)) throw bodyExceedsMemory(bodies.setting);
     if (/100-continue/i.test(headers.expect ?? '')) ctx.res.writeContinue();
-    const text = await this.#text(ctx);
-    return { text, value: parseJsonObject(text) };
+    const bytes = await this.#bytes(ctx, exchange);
+    return { bytes, value: parseJsonObject(bytes.toString()) };
   }
 
-  #text(ctx: Context): Promise<string> {
-    return new Promise((resolve, reject) => {
-      const timer = this.#clock.after(this.#timeout, () => reject(requestTimeout()));
-      this.#collect(ctx, done).then(
-        () => {
-          timer.cancel();
-          resolve(String(ctx.request.rawBody ?? ''));
-        },
-        (error: Error & { readonly status?: number }) => {
-          timer.cancel();
-          reject(error.status === 413 ? bodyTooLarge(this.#limit) : error);
-        },
-      );
-    });
+  #bytes(ctx: Context, exchange: Exchange): Promise<Buffer> {
+    const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
+    const lease = exchange.leaseBody();
+    const stop = (error: Error) => {
+      reject(error);
+      ctx.req.off('data', onData);
+      ctx.req.emit('aborted'); // makes the collector let go of what it has
+      lease.end();
+    };
+    const onData = (chunk: Buffer) => {
+      if (!lease.grow(chunk.length * COST)) stop(tooManyBodies(this.#memory.bodies.setting));
+    };
+    const timer = this.#clock.after(this.#timeout, () => stop(requestTimeout()));
+    this.#collect(ctx, done)
+      .then(
+        () => resolve(ctx.request.rawBody as unknown as Buffer),
+        (error: Error & { readonly status?: number }) => reject(error.status === 413 ? bodyTooLarge(this.#limit) : error),
+      )
+      .finally(() => {
+        timer.cancel();
+        ctx.req.off('data', onData);
+      });
+    ctx.req.on('data', onData);
+    return promise;
   }
 }
 
@@ -81,29 +109,25 @@ function checkType(header: string | undefined): void {
   if (!type.charsets.every((charset) => charset === 'utf-8' || charset === 'utf8')) throw unsupportedCharset();
 }
 
-/** Matches every text that can contain a key `__proto__`, escaped or not. Tested first because a reviver makes parsing several times slower. */
-const MAY_NAME_PROTO = /proto|\\u00/;
-
-/**
- * Removes keys `__proto__` below the top level, where values are passed on as they are: copying such
- * an object would set its prototype. At the top level the key is an unknown field like any other.
- */
-function withoutProto(key: string, value: unknown): unknown {
-  if (key !== '' && typeof value === 'object' && value !== null && Object.hasOwn(value, '__proto__')) {
-    Reflect.deleteProperty(value, '__proto__');
+/** Parses a JSON object that comes from a caller. @throws HttpError 400 if it is anything else, nested too deep, or has too many values. */
+export function parseJsonObject(text: string): Readonly<Record<string, unknown>> {
+  switch (exceededLimit(text, JSON_LIMITS)) {
+    case 'depth':
+      throw nestedTooDeep(JSON_LIMITS.depth);
+    case 'values':
+      throw tooManyValues(JSON_LIMITS.values);
+    case 'keys':
+      throw tooManyKeys(JSON_LIMITS.keys);
   }
-  return value;
+  const value = parsed(text);
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw notJson();
+  return value as Readonly<Record<string, unknown>>;
 }
 
-/** Parses a JSON object that comes from a caller. @throws HttpError 400 if it is anything else, or nested too deep. */
-export function parseJsonObject(text: string): Readonly<Record<string, unknown>> {
-  if (nestsDeeperThan(NESTING_LIMIT, text)) throw nestedTooDeep(NESTING_LIMIT);
-  let value: unknown;
+function parsed(text: string): unknown {
   try {
-    value = MAY_NAME_PROTO.test(text) ? JSON.parse(text, withoutProto) : JSON.parse(text);
+    return parseJson(text);
   } catch {
     throw notJson();
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw notJson();
-  return value as Readonly<Record<string, unknown>>;
 }

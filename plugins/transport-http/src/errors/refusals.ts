@@ -118,6 +118,49 @@ export function bodyTooLarge(limit: number): HttpError {
   });
 }
 
+/** Seconds until a caller should retry when memory is short. */
+const RETRY_AFTER_OVERLOAD = '5';
+
+/** @param setting the option with the limit. */
+export function bodyExceedsMemory(setting: string): HttpError {
+  return new HttpError(413, `The request body does not fit into the memory for request bodies (\`${setting}\`).`, {
+    code: 'request_too_large',
+  });
+}
+
+/** @param setting the option with the limit. */
+export function tooManyBodies(setting: string): HttpError {
+  return new HttpError(
+    503,
+    `The memory for request bodies is in use (\`${setting}\`). Try again in a few seconds, or send smaller requests.`,
+    { code: 'overloaded', headers: { 'retry-after': RETRY_AFTER_OVERLOAD } },
+  );
+}
+
+/** @param setting the option with the limit. */
+export function tooManyReplies(setting: string): HttpError {
+  return new HttpError(
+    503,
+    `The memory for replies is in use (\`${setting}\`). Read earlier replies faster, or try again in a few seconds.`,
+    { code: 'overloaded', headers: { 'retry-after': RETRY_AFTER_OVERLOAD } },
+  );
+}
+
+/** @param setting the option with the limit. */
+export function tooManyConnections(setting: string): HttpError {
+  return new HttpError(503, `The server has too many open connections (\`${setting}\`). Try again in a few seconds.`, {
+    code: 'overloaded',
+    headers: { 'retry-after': RETRY_AFTER_OVERLOAD },
+  });
+}
+
+export function lowMemory(): HttpError {
+  return new HttpError(503, 'The server is low on memory (`--max-old-space-size`). Try again in a few seconds.', {
+    code: 'overloaded',
+    headers: { 'retry-after': RETRY_AFTER_OVERLOAD },
+  });
+}
+
 export function requestTimeout(): HttpError {
   return new HttpError(408, 'The request did not arrive in time.', { code: 'request_timeout' });
 }
@@ -136,6 +179,18 @@ export function nestedTooDeep(limit: number): HttpError {
     400,
     `The JSON body of the request is nested too deeply: the limit is ${limit} levels of arrays and objects.`,
   );
+}
+
+export function tooManyValues(limit: number): HttpError {
+  return new HttpError(400, `The JSON body of the request has too many values: the limit is ${limit}.`, {
+    code: 'too_many_values',
+  });
+}
+
+export function tooManyKeys(limit: number): HttpError {
+  return new HttpError(400, `An object in the JSON body of the request has too many keys: the limit is ${limit}.`, {
+    code: 'too_many_keys',
+  });
 }
 
 /** @param reason the parser's message: a constant, nothing from the request. */

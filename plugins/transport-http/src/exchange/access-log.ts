@@ -1,6 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import { audit, type Clock, type Logger } from '@plugboard/kernel';
+import { OPEN } from '@plugboard/kernel/contracts';
 import { CLOCK, inject, injectable, LOGGER } from '@plugboard/kernel/injection';
+import type { HttpError } from '../errors/http-error.js';
+import { ANONYMOUS, networkOf } from '../limits/caller.js';
 import type { Exchange } from './exchange.js';
 import { LogThrottle } from './log-throttle.js';
 
@@ -32,22 +35,34 @@ export class AccessLog {
   }
 
   write(exchange: Exchange): void {
-    if (!this.#log.isLevelEnabled('info')) return;
-    const refusal = isUnauthenticated(exchange) ? this.#refusal(exchange.address) : {};
-    if (!refusal) return;
-    this.#log.info({ ...accessLine(exchange, this.#clock.monotonic()), ...refusal }, 'request');
+    const source = isUnauthenticated(exchange) ? this.#admit(exchange.address) : {};
+    if (!source) return;
+    if (this.#log.isLevelEnabled('info')) {
+      this.#log.info({ ...accessLine(exchange, this.#clock.monotonic()), ...source }, 'request');
+    }
     if (exchange.status === 403) audit(this.#log, 'forbidden', forbidden(exchange), 'a request was forbidden');
   }
 
-  #refusal(address = ''): Readonly<Record<string, unknown>> | undefined {
-    const suppressed = this.#throttle.admit(address);
+  /** Logs a request that Node could not parse. */
+  writeMalformed(requestId: string, { status, code }: HttpError, address: string): void {
+    const source = this.#admit(address);
+    if (!source) return;
+    const fields = { request_id: requestId, status, error_code: code, outcome: outcomeOf(status, code) };
+    this.#log.info({ ...fields, ...source }, 'request');
+  }
+
+  #admit(address: string): Readonly<Record<string, unknown>> | undefined {
+    const suppressed = this.#throttle.admit(networkOf(address));
     return suppressed === undefined ? undefined : { address, left_out: suppressed === 0 ? undefined : suppressed };
   }
 }
 
-/** Whether the request was refused before authentication succeeded. */
-function isUnauthenticated({ principal, status }: Exchange): boolean {
-  return principal === undefined && (status === 401 || status === 403);
+/**
+ * Whether anybody could have sent the request, any number of times: it was refused before authentication succeeded, its
+ * route is public, or, on an open server, it has no route.
+ */
+function isUnauthenticated({ principal, match }: Exchange): boolean {
+  return principal === undefined || principal === ANONYMOUS || (principal === OPEN && match === undefined);
 }
 
 function forbidden({

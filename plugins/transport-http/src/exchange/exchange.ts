@@ -1,9 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Clock, Logger, Principal } from '@plugboard/kernel';
+import type { Budget } from '@plugboard/kernel/contracts';
 import type { ErrorBodies } from '../errors/error-format.js';
 import { HttpError } from '../errors/http-error.js';
-import { internalError } from '../errors/refusals.js';
+import { internalError, tooManyReplies } from '../errors/refusals.js';
+import { ownerOf } from '../limits/caller.js';
+import { MemoryLease, type MemoryLimits } from '../limits/memory-limits.js';
 import { splitTarget } from '../routing/request-target.js';
 import type { RouteMatch } from '../routing/route-table.js';
 import type { HttpReply } from '../routing/routes.js';
@@ -18,6 +21,7 @@ export interface ExchangeDependencies {
   readonly clock: Clock;
   readonly log: Logger;
   readonly errors: ErrorBodies;
+  readonly memory: MemoryLimits;
   /** Whether connections are closed after their reply. */
   readonly draining: boolean;
   /** Called once, when the reply has been sent or the connection is closed. */
@@ -28,6 +32,8 @@ const DISCONNECTED = new Error('the caller disconnected');
 const JSON_TYPE = 'application/json; charset=utf-8';
 const TEXT_TYPE = 'text/plain; charset=utf-8';
 const BINARY_TYPE = 'application/octet-stream';
+/** Bytes up to which a reply fits into the buffers of the connection, and is not counted. */
+const UNCOUNTED = 16 * 1024;
 
 /**
  * One request and its reply.
@@ -43,6 +49,8 @@ export class Exchange implements ReplyObserver {
   /** On the clock's monotonic scale. */
   readonly acceptedAt: number;
   readonly method: string;
+  /** The remote address. Behind a proxy it is the proxy's. */
+  readonly address: string;
   /** As sent, without the query. */
   readonly path: string;
   /** Without the question mark. */
@@ -58,10 +66,10 @@ export class Exchange implements ReplyObserver {
   readonly #writer: ResponseWriter;
   readonly #abort = new AbortController();
   readonly #head: Buffer | undefined;
+  readonly #leases: MemoryLease[] = [];
   #draining: AbortController | undefined;
   #logFields: LogFields = {};
   #status = 0;
-  #address: string | undefined;
   #errorCode: string | undefined;
 
   /** @param head of a request for an upgrade: what came together with it. */
@@ -79,6 +87,7 @@ export class Exchange implements ReplyObserver {
     [this.path, this.query] = splitTarget(req.url ?? '');
     this.headers = { 'x-request-id': requestId, 'x-content-type-options': 'nosniff' };
     this.#socket = req.socket;
+    this.address = req.socket.remoteAddress ?? ''; // unknown once the connection is closed
     this.#head = head;
     this.#bytesBefore = req.socket.bytesWritten;
     this.#dependencies = dependencies;
@@ -106,6 +115,17 @@ export class Exchange implements ReplyObserver {
     this.#draining?.abort();
   }
 
+  /** Begins to count the memory of the body, until the exchange ends. */
+  leaseBody(): MemoryLease {
+    return this.#lease(this.#dependencies.memory.bodies);
+  }
+
+  #lease(budget: Budget): MemoryLease {
+    const lease = new MemoryLease(budget, ownerOf(this.principal, this.address));
+    this.#leases.push(lease);
+    return lease;
+  }
+
   /** Adds fields to the access log line. */
   note(fields: LogFields): void {
     this.#logFields = { ...this.#logFields, ...fields };
@@ -118,11 +138,6 @@ export class Exchange implements ReplyObserver {
   /** 0 if there was no reply. */
   get status(): number {
     return this.#status;
-  }
-
-  /** The remote address, set for error replies only. Behind a proxy it is the proxy's. */
-  get address(): string | undefined {
-    return this.#address;
   }
 
   /** The code of the error reply, if it has one. */
@@ -220,6 +235,7 @@ export class Exchange implements ReplyObserver {
 
   /** Called by the writer. */
   onEnd(): void {
+    for (const lease of this.#leases) lease.end();
     this.#dependencies.onEnd(this);
   }
 
@@ -231,12 +247,14 @@ export class Exchange implements ReplyObserver {
   #sendError(error: HttpError): void {
     const { status, headers, code } = error;
     if (this.#writer.pending) this.#errorCode = code;
-    this.#address = this.#socket.remoteAddress; // unknown once the connection is closed
     this.#send(status, { 'content-type': JSON_TYPE, ...headers }, this.#dependencies.errors.format(error));
   }
 
   #send(status: number, headers: HttpReply['headers'], body: string | Uint8Array): void {
     if (!this.#writer.pending) return;
+    const bytes = Buffer.byteLength(body);
+    const { replies } = this.#dependencies.memory;
+    if (bytes > UNCOUNTED && !this.#lease(replies).grow(bytes)) throw tooManyReplies(replies.setting);
     this.#status = status;
     this.#writer.send(status, this.#merged(headers), body);
   }

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock, IdSource, Logger } from '@plugboard/kernel';
 import { CLOCK, IDS, inject, injectable, LOGGER } from '@plugboard/kernel/injection';
 import { ErrorBodies } from '../errors/error-format.js';
+import { MemoryLimits } from '../limits/memory-limits.js';
 import { AccessLog } from './access-log.js';
 import { Exchange, type ExchangeDependencies } from './exchange.js';
 import type { ReplyOutcome } from './response-writer.js';
@@ -12,6 +13,7 @@ export class Exchanges implements ExchangeDependencies {
   readonly clock: Clock;
   readonly log: Logger;
   readonly errors: ErrorBodies;
+  readonly memory: MemoryLimits;
   readonly #ids: IdSource;
   readonly #accessLog: AccessLog;
   readonly #open = new Set<Exchange>();
@@ -26,7 +28,9 @@ export class Exchanges implements ExchangeDependencies {
     @inject(LOGGER) log: Logger,
     @inject(AccessLog) accessLog: AccessLog,
     @inject(ErrorBodies) errors: ErrorBodies,
+    @inject(MemoryLimits) memory: MemoryLimits,
   ) {
+    this.memory = memory;
     this.errors = errors;
     this.clock = clock;
     this.#ids = ids;
@@ -77,7 +81,7 @@ export class Exchanges implements ExchangeDependencies {
     if (this.#open.size === 0) this.#onIdle();
   }
 
-  /** Counts a connection reset by a caller; logs any other connection error. */
+  /** Handles the error of a connection: counts one that a caller reset, and logs any other. */
   onConnectionError(error: unknown): void {
     if (isDisconnect(error)) this.#disconnects++;
     else this.log.error({ err: error }, 'a connection failed');

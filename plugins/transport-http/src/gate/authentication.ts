@@ -1,27 +1,35 @@
-import type { AuthProvider, AuthResult, Extensions, Logger, Principal } from '@plugboard/kernel';
-import { DEFAULT_PROJECT, OPEN } from '@plugboard/kernel/contracts';
-import { inject, injectable, LOGGER } from '@plugboard/kernel/injection';
+import type { AuthProvider, AuthResult, Clock, Extensions, Logger, Principal } from '@plugboard/kernel';
+import { OPEN } from '@plugboard/kernel/contracts';
+import { CLOCK, inject, injectable, LOGGER } from '@plugboard/kernel/injection';
 import { authUnavailable, unauthorized } from '../errors/refusals.js';
 import type { Exchange } from '../exchange/exchange.js';
 
 /** Token of the auth providers, registered by the plugin's `register`. */
 export const AUTH_PROVIDERS = Symbol('transport-http.auth-providers');
 
-/** The principal of requests to public routes. It has no scopes. */
-export const ANONYMOUS: Principal = Object.freeze({ project: DEFAULT_PROJECT, scopes: Object.freeze([]) });
-
 /** Bytes of an Authorization header. Providers may have a lower limit. */
 const CREDENTIAL_LIMIT = 8192;
+
+/** Milliseconds between two log lines about a provider that keeps failing. */
+const REMINDER = 60_000;
 
 /** Identifies callers by the `Authorization: Bearer` header, the only way to send a credential. */
 @injectable()
 export class Authentication {
   readonly #providers: Extensions<AuthProvider>;
   readonly #log: Logger;
+  readonly #clock: Clock;
+  /** The entries of providers whose last answer was an error. */
+  readonly #failing = new Map<string, { readonly failures: number; readonly reportedAt: number }>();
   /** How callers with a credential for one use are authenticated again. */
   readonly #renewals = new WeakMap<Exchange, () => Promise<AuthResult> | AuthResult>();
 
-  constructor(@inject(AUTH_PROVIDERS) providers: Extensions<AuthProvider>, @inject(LOGGER) log: Logger) {
+  constructor(
+    @inject(AUTH_PROVIDERS) providers: Extensions<AuthProvider>,
+    @inject(LOGGER) log: Logger,
+    @inject(CLOCK) clock: Clock,
+  ) {
+    this.#clock = clock;
     this.#providers = providers;
     this.#log = log;
   }
@@ -63,14 +71,32 @@ export class Authentication {
     return { refused: 'no auth provider recognises the credential' };
   }
 
-  /** Fails closed: if a provider throws, the request is refused. */
+  /** Fails closed: if a provider throws, the request is refused. Anyone can cause such requests, so the log reports changes only (S-40). */
   async #ask(provider: AuthProvider, entry: string, bearer: string, exchange: Exchange): Promise<AuthResult | undefined> {
     try {
-      return await provider.authenticate({ bearer }, exchange.signal);
+      const answer = await provider.authenticate({ bearer }, exchange.signal);
+      this.#onAnswer(entry);
+      return answer;
     } catch (error) {
-      this.#log.error({ err: error, request_id: exchange.requestId, provider: entry }, 'an auth provider failed');
+      if (!exchange.signal.aborted) this.#onFailure(entry, error, exchange.requestId);
       throw authUnavailable();
     }
+  }
+
+  #onFailure(provider: string, error: unknown, requestId: string): void {
+    const now = this.#clock.monotonic();
+    const { failures, reportedAt } = this.#failing.get(provider) ?? { failures: 0, reportedAt: Number.NEGATIVE_INFINITY };
+    const isDue = now - reportedAt >= REMINDER;
+    this.#failing.set(provider, { failures: failures + 1, reportedAt: isDue ? now : reportedAt });
+    if (failures === 0) this.#log.error({ err: error, request_id: requestId, provider }, 'an auth provider failed');
+    else if (isDue) this.#log.error({ provider, failures: failures + 1 }, 'an auth provider still fails');
+  }
+
+  #onAnswer(provider: string): void {
+    const failing = this.#failing.get(provider);
+    if (!failing) return;
+    this.#failing.delete(provider);
+    this.#log.info({ provider, failures: failing.failures }, 'an auth provider works again');
   }
 }
 

@@ -52,7 +52,7 @@ export interface HttpRequest {
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
   /** Name, value, name, value … as received. Shows repeated headers. */
   readonly rawHeaders: readonly string[];
-  /** The text of the body for a route with `body: 'json'`; else empty. */
+  /** The text of the body for a route with `body: 'json'`; else empty. Decoded on each access. */
   readonly rawBody: string;
   /** The parsed body, for a route with `body: 'json'`. */
   readonly body: unknown;

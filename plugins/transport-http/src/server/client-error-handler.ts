@@ -1,12 +1,13 @@
-import { STATUS_CODES } from 'node:http';
+import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import type { Clock, Logger } from '@plugboard/kernel';
-import { CLOCK, inject, injectable, LOGGER } from '@plugboard/kernel/injection';
+import type { Clock } from '@plugboard/kernel';
+import { CLOCK, inject, injectable } from '@plugboard/kernel/injection';
 import type { HttpError } from '../errors/http-error.js';
 import { headersTooLarge, notFound, notHttp, requestTimeout } from '../errors/refusals.js';
-import { outcomeOf } from '../exchange/access-log.js';
+import { AccessLog } from '../exchange/access-log.js';
 import { Exchanges, isDisconnect } from '../exchange/exchanges.js';
 import { LINGER } from '../exchange/response-writer.js';
+import { errorResponse } from './error-response.js';
 
 /** The error of a `clientError` event: a parse error, an exceeded limit of Node's, or a failed connection. */
 export type ClientError = Error & { readonly code?: string; readonly reason?: string };
@@ -19,19 +20,18 @@ export type ClientError = Error & { readonly code?: string; readonly reason?: st
 export class ClientErrorHandler {
   readonly #exchanges: Exchanges;
   readonly #clock: Clock;
-  readonly #log: Logger;
+  readonly #accessLog: AccessLog;
 
-  constructor(@inject(Exchanges) exchanges: Exchanges, @inject(CLOCK) clock: Clock, @inject(LOGGER) log: Logger) {
+  constructor(@inject(Exchanges) exchanges: Exchanges, @inject(CLOCK) clock: Clock, @inject(AccessLog) accessLog: AccessLog) {
     this.#exchanges = exchanges;
     this.#clock = clock;
-    this.#log = log;
+    this.#accessLog = accessLog;
   }
 
   /** Handles `clientError`: the connection failed, or a request on it is malformed or late. */
   onClientError(error: ClientError, socket: Duplex): void {
     const exchange = this.#exchanges.find(socket);
     if (isDisconnect(error)) {
-      if (!exchange) this.#exchanges.onConnectionError(error); // else Koa reports it
       socket.destroy();
     } else if (exchange) {
       exchange.abort(httpErrorOf(error));
@@ -48,23 +48,16 @@ export class ClientErrorHandler {
   }
 
   #answer(error: HttpError, socket: Duplex): void {
-    const { status, code, headers } = error;
     const requestId = this.#exchanges.requestId();
-    const text = this.#exchanges.errors.format(error);
-    const head = {
-      'x-request-id': requestId,
-      'x-content-type-options': 'nosniff',
-      'content-type': 'application/json; charset=utf-8',
-      'content-length': Buffer.byteLength(text),
-      connection: 'close',
-      ...headers,
-    };
-    const lines = Object.entries(head).map(([name, value]) => `${name}: ${value}\r\n`);
-    socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${text}`);
+    socket.end(errorResponse(error, requestId, this.#exchanges.errors.format(error)));
     const linger = this.#clock.after(LINGER, () => socket.destroy());
     socket.once('close', () => linger.cancel());
-    this.#log.info({ request_id: requestId, status, error_code: code, outcome: outcomeOf(status, code) }, 'request');
+    this.#accessLog.writeMalformed(requestId, error, addressOf(socket));
   }
+}
+
+function addressOf(socket: Duplex): string {
+  return socket instanceof Socket ? (socket.remoteAddress ?? '') : '';
 }
 
 function httpErrorOf({ code, reason }: ClientError): HttpError {

@@ -3,13 +3,19 @@ import { parseDuration } from '@plugboard/kernel';
 import type { Listeners } from '../application/application.js';
 import type { HttpConfig } from '../config.js';
 import type { ClientErrorHandler } from './client-error-handler.js';
+import type { Connections } from './connections.js';
 import { serializePipelining } from './serialize-pipelining.js';
 
 /** Bytes of a request head. Equal to Node's default; explicit because it is documented. */
 const HEAD_LIMIT = 16 * 1024;
 
 /** Creates Node's HTTP server with our limits. Every answer of Node's own is replaced by one of ours. */
-export function createNodeServer(config: HttpConfig, listeners: Listeners, clientErrors: ClientErrorHandler): Server {
+export function createNodeServer(
+  config: HttpConfig,
+  listeners: Listeners,
+  connections: Connections,
+  clientErrors: ClientErrorHandler,
+): Server {
   const server = createServer({
     maxHeaderSize: HEAD_LIMIT,
     headersTimeout: parseDuration(config.headersTimeout),
@@ -19,7 +25,10 @@ export function createNodeServer(config: HttpConfig, listeners: Listeners, clien
     requireHostHeader: false, // Node would answer without a body; application.ts checks it
     shouldUpgradeCallback: (request) => listeners.isUpgrade(request),
   });
-  const serve = serializePipelining(listeners.request);
+  const serve = serializePipelining((req, res) => {
+    if (!connections.isRefused(req.socket)) listeners.request(req, res);
+  });
+  server.on('connection', (socket) => connections.add(socket));
   server.on('request', serve);
   server.on('checkContinue', serve); // json-body.ts sends 100 when it reads the body
   server.on('checkExpectation', serve); // unknown expectations are ignored

@@ -1,0 +1,83 @@
+/** What JSON from a caller may consist of. Values are objects, arrays, strings, numbers, booleans and nulls; keys are not. */
+export interface JsonLimits {
+  /** Levels of arrays and objects. */
+  readonly depth: number;
+  readonly values: number;
+  /** Keys of one object. */
+  readonly keys: number;
+}
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+
+/** What a character means outside of strings, by its code. Everything else is part of a number or a literal. */
+const [SCALAR, SPACE, STRING, COLON, OPEN, CLOSE] = [0, 1, 2, 3, 4, 5] as const;
+const KINDS = new Uint8Array(0x1_0000);
+for (const [characters, kind] of [
+  [' \t\n\r,', SPACE],
+  ['"', STRING],
+  [':', COLON],
+  ['[{', OPEN],
+  [']}', CLOSE],
+] as const) {
+  for (const character of characters) KINDS[character.charCodeAt(0)] = kind;
+}
+
+/**
+ * Counts what a JSON text consists of, before it is parsed. Parsed values take many times the memory
+ * of their text (S-35), and `JSON.stringify` overflows the stack on nesting that `JSON.parse` accepts.
+ *
+ * One pass without recursion: about 5 ns per character in the worst case. For invalid JSON the result
+ * is unspecified.
+ *
+ * @returns the limit that the text exceeds; undefined if none.
+ */
+export function exceededLimit(json: string, limits: JsonLimits): keyof JsonLimits | undefined {
+  const { length } = json;
+  /** The number of keys of each open array or object. */
+  const keys: number[] = [0];
+  let values = 0;
+  for (let at = 0; at < length; at++) {
+    const kind = KINDS[json.charCodeAt(at)];
+    switch (kind) {
+      case SPACE:
+      case SCALAR:
+        if (kind === SCALAR) values++;
+        while (at + 1 < length && KINDS[json.charCodeAt(at + 1)] === kind) at++;
+        break;
+      case STRING:
+        at = endOfString(json, at);
+        if (at < 0) return undefined;
+        values++;
+        break;
+      case COLON: {
+        values--; // the string before it was a key
+        const count = (keys.pop() ?? 0) + 1;
+        if (count > limits.keys) return 'keys';
+        keys.push(count);
+        break;
+      }
+      case OPEN:
+        values++;
+        if (keys.length > limits.depth) return 'depth';
+        keys.push(0);
+        break;
+      default:
+        if (keys.length > 1) keys.pop();
+    }
+    if (values > limits.values) return 'values';
+  }
+  return undefined;
+}
+
+/** Returns the index of the closing quote, or -1. */
+function endOfString(json: string, open: number): number {
+  const close = json.indexOf('"', open + 1);
+  if (close < 0 || json.charCodeAt(close - 1) !== BACKSLASH) return close; // most strings, at the speed of `indexOf`
+  for (let at = json.indexOf('\\', open + 1); at < json.length; at++) {
+    const code = json.charCodeAt(at);
+    if (code === QUOTE) return at;
+    if (code === BACKSLASH) at++;
+  }
+  return -1;
+}

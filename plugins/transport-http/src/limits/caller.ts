@@ -1,0 +1,35 @@
+import { isIPv6 } from 'node:net';
+import type { Principal } from '@plugboard/kernel';
+import { DEFAULT_PROJECT } from '@plugboard/kernel/contracts';
+
+/** The principal of requests to public routes. It has no scopes. */
+export const ANONYMOUS: Principal = Object.freeze({ project: DEFAULT_PROJECT, scopes: Object.freeze([]) });
+
+/** The levels of an owner: project and caller. */
+export const OWNER_LEVELS = 2;
+
+/**
+ * The owner that limits are counted for: project and credential, or the remote address if the
+ * principal has no identity.
+ */
+export function ownerOf(principal: Principal | undefined, address: string | undefined): readonly string[] {
+  const { project, tokenId, subject, token } = principal ?? {};
+  const caller = tokenId ?? subject ?? token;
+  return project === undefined || caller === undefined ? ['', networkOf(address)] : [project, caller];
+}
+
+/** An address as limits count it: of IPv6 the first 64 bits, because a single machine has all the others. */
+export function networkOf(address: string | undefined): string {
+  if (address === undefined) return '';
+  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address);
+  if (mapped?.[1]) return mapped[1];
+  return isIPv6(address) ? firstGroups(address) : address;
+}
+
+function firstGroups(address: string): string {
+  const [before = '', after] = (address.split('%')[0] ?? '').split('::');
+  const head = before === '' ? [] : before.split(':');
+  const tail = after === undefined || after === '' ? [] : after.split(':');
+  const groups = after === undefined ? head : [...head, ...Array<string>(8 - head.length - tail.length).fill('0'), ...tail];
+  return `${groups.slice(0, 4).join(':')}::/64`;
+}

@@ -1,0 +1,76 @@
+import type { Socket } from 'node:net';
+import type { Clock } from '@plugboard/kernel';
+import type { Budget, Budgets } from '@plugboard/kernel/contracts';
+import { BUDGETS, CLOCK, CONFIG, ENTRY, inject, injectable } from '@plugboard/kernel/injection';
+import type { HttpConfig } from '../config.js';
+import { tooManyConnections } from '../errors/refusals.js';
+import { Exchanges } from '../exchange/exchanges.js';
+import { networkOf } from '../limits/caller.js';
+import { maxConnectionsOf } from '../limits/config-limits.js';
+import { errorResponse } from './error-response.js';
+
+/** Milliseconds that a refused caller has to read why. */
+const REFUSAL_LIMIT = 1_000;
+
+/** Limits the open connections, in total and per address, and handles their errors. */
+@injectable()
+export class Connections {
+  readonly #exchanges: Exchanges;
+  readonly #clock: Clock;
+  readonly #budget: Budget;
+  readonly #perAddress: number;
+  readonly #open = new Map<string, number>();
+  readonly #refused = new WeakSet<Socket>();
+
+  constructor(
+    @inject(CONFIG) config: HttpConfig,
+    @inject(ENTRY) entry: string,
+    @inject(BUDGETS) budgets: Budgets,
+    @inject(Exchanges) exchanges: Exchanges,
+    @inject(CLOCK) clock: Clock,
+  ) {
+    this.#exchanges = exchanges;
+    this.#clock = clock;
+    this.#perAddress = config.maxConnectionsPerAddress ?? Number.POSITIVE_INFINITY;
+    this.#budget = budgets.create({
+      name: 'connections',
+      unit: 'connections',
+      limit: maxConnectionsOf(config),
+      setting: `${entry}.maxConnections`,
+    });
+  }
+
+  /** Whether a connection was refused. Requests on it are ignored. */
+  isRefused(socket: Socket): boolean {
+    return this.#refused.has(socket);
+  }
+
+  /**
+   * Handles a new connection. A socket needs an error listener in every state: Node removes its own
+   * after CONNECT and upgrades, and an error without a listener ends the process (S-33).
+   */
+  add(socket: Socket): void {
+    socket.on('error', (error) => this.#exchanges.onConnectionError(error));
+    const address = networkOf(socket.remoteAddress);
+    const open = this.#open.get(address) ?? 0;
+    if (open >= this.#perAddress || !this.#budget.reserve([address], 1)) {
+      this.#refuse(socket);
+      return;
+    }
+    this.#open.set(address, open + 1);
+    socket.once('close', () => {
+      this.#budget.release([address], 1);
+      const left = (this.#open.get(address) ?? 1) - 1;
+      if (left > 0) this.#open.set(address, left);
+      else this.#open.delete(address);
+    });
+  }
+
+  #refuse(socket: Socket): void {
+    this.#refused.add(socket);
+    const error = tooManyConnections(this.#budget.setting);
+    socket.end(errorResponse(error, this.#exchanges.requestId(), this.#exchanges.errors.format(error)), () => socket.destroy());
+    const timer = this.#clock.after(REFUSAL_LIMIT, () => socket.destroy());
+    socket.once('close', () => timer.cancel());
+  }
+}

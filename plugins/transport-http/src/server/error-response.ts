@@ -1,0 +1,16 @@
+import { STATUS_CODES } from 'node:http';
+import type { HttpError } from '../errors/http-error.js';
+
+/** An error response as it is written to a connection that has no request that Node could parse. The connection is closed after it. */
+export function errorResponse({ status, headers }: HttpError, requestId: string, body: string): string {
+  const head = {
+    'x-request-id': requestId,
+    'x-content-type-options': 'nosniff',
+    'content-type': 'application/json; charset=utf-8',
+    'content-length': Buffer.byteLength(body),
+    connection: 'close',
+    ...headers,
+  };
+  const lines = Object.entries(head).map(([name, value]) => `${name}: ${value}\r\n`);
+  return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`;
+}

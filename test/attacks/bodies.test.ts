@@ -1,0 +1,111 @@
+/** Bodies that cost the server more than their sender, while another caller works. Each server is a process of its own. */
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import t from 'tap';
+import { ASSISTANT, TRANSPORTS } from '../support/test-server.js';
+import { Neighbour } from './support/neighbour.js';
+import { poll, ServerProcess } from './support/server-process.js';
+
+const [ATTACKER, INNOCENT] = ['token-of-the-attacker', 'token-of-the-neighbour'];
+const TOKENS = `auth: { bearer: { tokens: [
+  { name: attacker, project: default, token: ${ATTACKER} }, { name: neighbour, project: default, token: ${INNOCENT} } ] } }\n`;
+
+const MIB = 1024 * 1024;
+/** Milliseconds that another caller may have to wait at worst. Generous: other tests run at the same time. */
+const WAIT_LIMIT = 5_000;
+
+const HEADERS = { 'content-type': 'application/json', authorization: `Bearer ${ATTACKER}` };
+
+t.test('S-35 bodies of millions of values are refused without parsing them', async (t) => {
+  const server = await ServerProcess.start(t, { yaml: TRANSPORTS + TOKENS + ASSISTANT });
+  const send = (fields: string) =>
+    server.request('/v1/chat/completions', {
+      method: 'POST',
+      headers: HEADERS,
+      body: `{"model":"assistant","messages":[{"role":"user","content":"Hi"}]${fields}}`,
+    });
+  await send('');
+  const before = server.peakMemory();
+  const neighbour = new Neighbour(server, { token: INNOCENT });
+  const attacks = {
+    'six million objects': [`,"x":[${'{},'.repeat(6_000_000)}{}]`, 'too_many_values'],
+    'a key __proto__ behind them': [`,"x":[${'{},'.repeat(6_000_000)}{}],"__proto__":{}`, 'too_many_values'],
+    '700,000 parts of a message': [
+      `,"messages":[{"role":"user","content":[${Array(700_000).fill('{"type":"text"}').join()}]}]`,
+      'too_many_values',
+    ],
+    '1.3 million keys of logit_bias': [
+      `,"logit_bias":{${Array.from({ length: 1_300_000 }, (_, at) => `"${at}":0`).join()}}`,
+      'too_many_keys',
+    ],
+    '129 unknown fields': [Array.from({ length: 129 }, (_, at) => `,"field${at}":1`).join(''), 'too_many_fields'],
+  } as const;
+  for (const [what, [fields, code]] of Object.entries(attacks)) {
+    const { status, text } = await send(fields);
+    t.equal(status, 400, what);
+    t.match(JSON.parse(text), { error: { code } });
+  }
+  const measured = await neighbour.stop();
+  t.comment(`neighbour: ${JSON.stringify(measured)}, peak ${Math.round(server.peakMemory())} MiB, ${Math.round(before)} before`);
+  t.same(measured.failures, {});
+  t.ok(measured.p99 < WAIT_LIMIT);
+  t.ok(server.peakMemory() - before < 250, 'memory stays near the size of the bodies');
+
+  const messages = Array.from({ length: 2_048 }, (_, at) => ({
+    role: at % 2 === 0 ? 'user' : 'assistant',
+    content: Array(8).fill({ type: 'text', text: 'part' }),
+  }));
+  const { status } = await server.request('/v1/chat/completions', {
+    method: 'POST',
+    headers: HEADERS,
+    body: JSON.stringify({ model: 'assistant', messages: [...messages, { role: 'user', content: 'Hi' }].slice(1) }),
+  });
+  t.equal(status, 200, '2,048 messages of eight parts are served');
+});
+
+t.test('S-36 half-sent bodies of one token take its share of the memory, and no more', async (t) => {
+  const server = await ServerProcess.start(t, { yaml: TRANSPORTS + TOKENS + ASSISTANT, heap: 512 });
+  const chat = (content: string, token: string) =>
+    server.request('/v1/chat/completions', {
+      method: 'POST',
+      headers: { ...HEADERS, authorization: `Bearer ${token}` },
+      body: JSON.stringify({ model: 'assistant', messages: [{ role: 'user', content }] }),
+    });
+  t.equal((await chat('x'.repeat(8 * MIB), ATTACKER)).status, 200, 'a large body alone is served');
+
+  const neighbour = new Neighbour(server, { token: INNOCENT });
+  const piece = Buffer.alloc(MIB, 0x20);
+  const statuses: string[] = [];
+  const sockets: Socket[] = [];
+  for (let n = 0; n < 109; n++) {
+    const socket = connect(server.port, '127.0.0.1');
+    sockets.push(socket);
+    socket.on('error', () => {});
+    socket.on('data', (data) => statuses.push(String(data).slice(9, 12)));
+    await once(socket, 'connect');
+    const head = [
+      'POST /v1/chat/completions HTTP/1.1',
+      'Host: localhost',
+      ...Object.entries(HEADERS).map((pair) => pair.join(': ')),
+    ];
+    socket.write(`${head.join('\r\n')}\r\nContent-Length: ${20 * MIB}\r\n\r\n`);
+    for (let sent = 0; sent < 19; sent++) socket.write(piece);
+  }
+  const refused = await poll(async () => {
+    const reply = await chat('x'.repeat(8 * MIB), ATTACKER);
+    return reply.status === 503 ? reply : undefined;
+  });
+  t.ok(Number(refused.headers.get('retry-after')) > 0);
+  t.match(JSON.parse(refused.text), { error: { code: 'overloaded', message: /`transports\.http\.bodyMemory`/ } });
+  t.equal((await chat('small', ATTACKER)).status, 200, 'small requests of the same token pass');
+  t.equal((await chat('x'.repeat(MIB), INNOCENT)).status, 200, 'larger requests of another token pass');
+  await server.logs('limit reached: request bodies in memory');
+
+  const measured = await neighbour.stop();
+  t.comment(`neighbour: ${JSON.stringify(measured)}, peak ${Math.round(server.peakMemory())} MiB, refused ${statuses.length}`);
+  t.same(measured.failures, {});
+  t.ok(server.running);
+
+  for (const socket of sockets) socket.destroy();
+  t.ok(await poll(async () => (await chat('x'.repeat(8 * MIB), ATTACKER)).status === 200), 'the memory is free again');
+});

@@ -1,0 +1,69 @@
+import type { ServerProcess } from './server-process.js';
+
+/** What an innocent caller measured. */
+export interface Measured {
+  readonly turns: number;
+  /** Turns per second. */
+  readonly rate: number;
+  readonly p50: number;
+  readonly p99: number;
+  /** Statuses other than 200, and broken connections, by their number. */
+  readonly failures: Readonly<Record<string, number>>;
+}
+
+/** An innocent caller that runs small turns, one after the other, on a few connections, while the server is under attack. */
+export class Neighbour {
+  readonly #server: ServerProcess;
+  readonly #headers: Readonly<Record<string, string>>;
+  readonly #times: number[] = [];
+  readonly #failures: Record<string, number> = {};
+  readonly #began = performance.now();
+  readonly #loops: Promise<void>[];
+  #stopped = false;
+
+  constructor(
+    server: ServerProcess,
+    { token, connections = 2 }: { readonly token?: string; readonly connections?: number } = {},
+  ) {
+    this.#server = server;
+    this.#headers = {
+      'content-type': 'application/json',
+      ...(token !== undefined && { authorization: `Bearer ${token}` }),
+    };
+    this.#loops = Array.from({ length: connections }, () => this.#loop());
+  }
+
+  async #loop(): Promise<void> {
+    const body = JSON.stringify({ model: 'assistant', messages: [{ role: 'user', content: 'Hello' }] });
+    while (!this.#stopped) {
+      const start = performance.now();
+      try {
+        const { status } = await this.#server.request('/v1/chat/completions', { method: 'POST', headers: this.#headers, body });
+        if (status === 200) this.#times.push(performance.now() - start);
+        else this.#fail(String(status));
+      } catch {
+        this.#fail('connection');
+      }
+    }
+  }
+
+  #fail(why: string): void {
+    this.#failures[why] = (this.#failures[why] ?? 0) + 1;
+  }
+
+  /** Stops after the turns that run, and returns the figures. */
+  async stop(): Promise<Measured> {
+    this.#stopped = true;
+    await Promise.all(this.#loops);
+    const seconds = (performance.now() - this.#began) / 1000;
+    const sorted = this.#times.toSorted((a, b) => a - b);
+    const at = (share: number) => Math.round(sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0);
+    return {
+      turns: sorted.length,
+      rate: Math.round(sorted.length / seconds),
+      p50: at(0.5),
+      p99: at(0.99),
+      failures: this.#failures,
+    };
+  }
+}
