@@ -11,12 +11,12 @@ export const layout: FileLayout = {
       prefix: 'tool',
       shape: 'map',
       shared: {
-        timeout: { type: 'string', format: 'duration', default: '60s', description: 'How long one call may take.' },
+        timeout: { type: 'string', format: 'duration', default: '60s', description: 'Time limit of one call.' },
         resultLimit: {
           type: 'string',
           format: 'size',
           default: '64kb',
-          description: 'How much of a result the model is shown; what is longer is cut, with a note.',
+          description: 'Maximum size of a result sent to the model; longer results are truncated, with a note.',
         },
       },
     },

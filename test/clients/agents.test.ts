@@ -46,5 +46,5 @@ t.test('C-182 @openai/agents over chat completions: a conversation, and an error
   await t.rejects(async () => {
     for await (const _ of broken.toTextStream());
     await broken.completed;
-  }, /broke off/);
+  }, /closed the connection/);
 });

@@ -94,7 +94,7 @@ t.test('C-181 ai: errors, before a stream and in it', async (t) => {
     else if (part.type === 'error') parts.push(`error: ${JSON.stringify(part.error)}`);
     else if (part.type === 'finish') parts.push(`finish: ${part.finishReason}`);
   }
-  t.match(parts, ['Half', /^error: .*broke off/, 'finish: error']);
+  t.match(parts, ['Half', /^error: .*closed the connection/, 'finish: error']);
 });
 
 t.test('C-131 C-181 ai: a call that it makes again, whatever it is told, is one turn of the session', async (t) => {

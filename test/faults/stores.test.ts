@@ -96,7 +96,7 @@ t.test('one damaged row costs one session, and the other interrupted inputs are 
     app.server.logs.filter(({ level }) => level === 'error').map(({ msg, err }) => [msg, (err as Error).message]),
     [
       ['an interrupted turn cannot be read and is skipped', /the input of turn row \d+ .*nested/],
-      ['the input of an interrupted turn could not be kept', /message 0 of turn 1 of session 1 is not JSON/],
+      ['could not store the input of an interrupted turn', /message 0 of turn 1 of session 1 is not JSON/],
     ],
   );
   app.models.enqueue({ text: 'yes' });

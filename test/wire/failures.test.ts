@@ -124,7 +124,7 @@ const half = event({ role: 'assistant', content: 'Half' });
 
 /** What goes wrong when the model has said "Half". */
 const late: Readonly<Record<string, Mishap>> = {
-  'the socket is cut': { script: { text: ['Half', ' of it'], cut: { afterEvents: 2 } }, says: /broke off/ },
+  'the socket is cut': { script: { text: ['Half', ' of it'], cut: { afterEvents: 2 } }, says: /closed the connection/ },
   'a clean end without a finish reason': { script: events(half), says: /cut off/ },
   'an error frame in the middle': {
     script: events(half, 'data: {"error":{"message":"overheated"}}\n\n', 'data: [DONE]\n\n'),

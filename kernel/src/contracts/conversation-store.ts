@@ -172,6 +172,6 @@ export class SessionExists extends Error {
   override readonly name = 'SessionExists';
 
   constructor() {
-    super('there already is a session under that key');
+    super('a session with this key already exists');
   }
 }

@@ -15,7 +15,7 @@ export function failureOf(error: unknown, toolsRan: boolean): Failure {
       param: error.options.param,
     };
   }
-  return { code: 'crashed', message: 'The agent failed because of an internal error; the server log tells more.', toolsRan };
+  return { code: 'crashed', message: 'The agent failed because of an internal error; see the server log for details.', toolsRan };
 }
 
 export function failed(failure: Failure): TurnFailed {

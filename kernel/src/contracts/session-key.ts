@@ -1,7 +1,7 @@
 /** Bytes of UTF-8. */
 const MAX_BYTES = 512;
 
-/** Why a text is not a valid session key. `why` is a clause: `it holds a control character`. */
+/** Why a text is not a valid session key. `why` is a clause: `it contains a control character`. */
 export type SessionKeyProblem =
   | { readonly kind: 'too-long'; readonly bytes: number; readonly limit: number }
   | { readonly kind: 'malformed'; readonly why: string };
@@ -13,8 +13,8 @@ export type SessionKeyProblem =
 export function sessionKeyProblem(word: string): SessionKeyProblem | undefined {
   const bytes = Buffer.byteLength(word);
   if (bytes > MAX_BYTES) return { kind: 'too-long', bytes, limit: MAX_BYTES };
-  if (!word.isWellFormed()) return { kind: 'malformed', why: 'it holds half of a surrogate pair' };
-  if (/\p{Cc}/u.test(word)) return { kind: 'malformed', why: 'it holds a control character' };
+  if (!word.isWellFormed()) return { kind: 'malformed', why: 'it contains an unpaired surrogate' };
+  if (/\p{Cc}/u.test(word)) return { kind: 'malformed', why: 'it contains a control character' };
   return undefined;
 }
 

@@ -11,9 +11,9 @@ t.test('a key has 512 bytes at most, whole characters, and no control characters
   t.equal(sessionKeyProblem('x'.repeat(512)), undefined);
   t.strictSame(sessionKeyProblem('x'.repeat(513)), { kind: 'too-long', bytes: 513, limit: 512 });
   t.strictSame(sessionKeyProblem('é'.repeat(257)), { kind: 'too-long', bytes: 514, limit: 512 });
-  t.strictSame(sessionKeyProblem('a\ud800'), { kind: 'malformed', why: 'it holds half of a surrogate pair' });
+  t.strictSame(sessionKeyProblem('a\ud800'), { kind: 'malformed', why: 'it contains an unpaired surrogate' });
   for (const character of ['\0', '\n', '\x7f', '\x9f']) {
-    t.strictSame(sessionKeyProblem(`a${character}`), { kind: 'malformed', why: 'it holds a control character' });
+    t.strictSame(sessionKeyProblem(`a${character}`), { kind: 'malformed', why: 'it contains a control character' });
   }
 });
 

@@ -121,7 +121,7 @@ t.test('R-051 an entry that hangs in start is given up after its limit, with adv
   t.notOk(signal.aborted);
   clock.advance(1);
   t.same(messagesOf(await started), [
-    'b did not start within 12 s; check whether what it waits for can be reached (plugin plugin-b 1.2.3, /plugins/b.js)',
+    'b did not start within 12 s; check that the services it connects to are reachable (plugin plugin-b 1.2.3, /plugins/b.js)',
   ]);
   t.ok(signal.aborted);
   t.same(seen, ['a start', 'b stop', 'a stop']);

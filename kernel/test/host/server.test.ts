@@ -133,7 +133,7 @@ t.test(
         entries({ e: 'ctx.contribute(point, 1); ctx.extensions(list)', f: 'ctx.contribute(list, 1); ctx.extensions(point)' }),
       ),
       [
-        'plugboard.yaml:3:3 plugins.e: there is no start order: plugins.e reads test.list of plugins.f; plugins.f reads test.point of plugins.e',
+        'plugboard.yaml:3:3 plugins.e: circular dependency: plugins.e reads test.list of plugins.f; plugins.f reads test.point of plugins.e',
       ],
     );
   },

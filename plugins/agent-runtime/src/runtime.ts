@@ -43,7 +43,7 @@ import type { SessionTurn } from './sessions/session-actor.js';
 import type { SessionHistory } from './sessions/session-history.js';
 import { SessionSupervisor } from './sessions/session-supervisor.js';
 import { storeCalls } from './sessions/store-call.js';
-import { abandoned } from './streams/broadcast.js';
+import { callerDisconnected } from './streams/broadcast.js';
 import { Channel } from './streams/channel.js';
 import { SETTLE_TIMEOUT } from './streams/settle-timeout.js';
 import type { TurnSink } from './streams/turn-sink.js';
@@ -56,12 +56,12 @@ import { runTurn, type TurnDependencies } from './turn/run-turn.js';
 import { TokenTurnLimiter } from './turn/token-turn-limiter.js';
 import { TurnOutput } from './turn/turn-output.js';
 
-/** Batches that wait for a slow reader before the turn, and with it the model's socket, waits. */
+/** Batches buffered for a slow reader. Beyond them the turn waits, and with it the model's socket. */
 const CHANNEL_BATCHES = 16;
-/** Time limit of the store's health check, in milliseconds. Probes of load balancers wait no longer. */
+/** Time limit of the store's health check, in milliseconds: shorter than the timeout of a load balancer's probe. */
 const HEALTH_TIMEOUT = 2_000;
 
-/** Failures that operators should see. The others are the caller's doing, or in the access log. */
+/** Failures that are logged as warnings. The others are caused by the caller, or are in the access log. */
 const WARNED_FAILURES: ReadonlySet<FailureCode> = new Set(['model_failed', 'timed_out', 'store_failed']);
 
 export interface RuntimeDependencies {
@@ -77,7 +77,7 @@ export interface RuntimeDependencies {
   resolvePath(path: string): string;
 }
 
-/** The agent runtime: resolves names to agents and drives turns. Readers of a turn only read. */
+/** Resolves names to agents and drives turns. */
 export class Runtime implements AgentRuntime {
   readonly conversations: Conversations;
   readonly #deps: RuntimeDependencies;
@@ -124,14 +124,14 @@ export class Runtime implements AgentRuntime {
     });
   }
 
-  /** Finds parameters that no model of an agent takes. */
+  /** Finds parameters that no model of an agent supports. */
   verify(): readonly ConfigProblem[] {
     return checkParams(this.#deps.settings.agents, this.#deps.models);
   }
 
   /**
-   * Looks at what the agents are made of, now that it runs.
-   * @throws ConfigFault for everything that is wrong with their tools.
+   * Checks the agents' tools and recovers interrupted turns.
+   * @throws ConfigFault with all problems of the tools.
    */
   async start(signal: AbortSignal): Promise<void> {
     const directory = new Directory(this.#deps.settings, this.#deps.models, this.#deps.resolvePath);
@@ -147,9 +147,9 @@ export class Runtime implements AgentRuntime {
     this.#directory = directory;
   }
 
-  /** Ends the turns that still run, and waits for them. */
+  /** Ends the running turns and waits for them. */
   async stop(signal: AbortSignal): Promise<void> {
-    const reason = new TurnError('stopped', 'The server stopped before the agent had finished.');
+    const reason = new TurnError('stopped', 'The server stopped before the agent finished.');
     for (const abort of this.#running.keys()) abort.abort(reason);
     const over = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
     await Promise.race([Promise.all([this.#sessions.end(reason), ...this.#running.values()]), over]);
@@ -183,15 +183,15 @@ export class Runtime implements AgentRuntime {
   }
 
   /**
-   * Runs a turn whose conversation the caller keeps. It ends when its reader leaves, and is abandoned
-   * if it does not settle in time after it was aborted.
+   * Runs a turn without a session. It ends when its reader leaves, and is abandoned if it does not
+   * settle in time after an abort.
    */
   #runStateless(request: TurnRequest, idempotent: IdempotentTurn | undefined): AgentEvents {
     const abort = new AbortController();
-    // The answer of a turn with an idempotency key can be asked for again: it may go on without its reader.
+    // A retry can fetch the answer of a turn with an idempotency key, so that turn may continue without a reader.
     const outlivesReader = idempotent !== undefined && request.target.onDisconnect === 'continue';
     const leave = () => {
-      if (!outlivesReader) abort.abort(abandoned());
+      if (!outlivesReader) abort.abort(callerDisconnected());
     };
     const channel = new Channel<readonly AgentEvent[]>(CHANNEL_BATCHES, leave);
     const end = () => (request.signal.reason instanceof TurnError ? abort.abort(request.signal.reason) : leave());
@@ -202,7 +202,7 @@ export class Runtime implements AgentRuntime {
       this.#running.delete(abort);
     };
     abort.signal.addEventListener('abort', () => {
-      channel.unbound();
+      channel.removeLimit();
       settling = this.#deps.clock.after(SETTLE_TIMEOUT, () => {
         over();
         const late = failed(failureOf(abort.signal.reason, true));
@@ -218,7 +218,7 @@ export class Runtime implements AgentRuntime {
       write(batch) {
         const full = channel.write(batch);
         const last = batch.at(-1);
-        // Ended with the terminal event, so that a reader that stops there has not left early.
+        // Ends the channel with the terminal event: a reader that stops there has not left early.
         if (last && isTerminal(last)) channel.end();
         return full;
       },
@@ -227,17 +227,17 @@ export class Runtime implements AgentRuntime {
     return channel;
   }
 
-  /** Runs a turn in its session, after the session's earlier turns. */
+  /** Runs a turn in its session, after the earlier turns of that session. */
   #runInSession(
     request: TurnRequest,
     { key, busy, fingerprint }: SessionRequest,
     idempotent: IdempotentTurn | undefined,
   ): AgentEvents {
     const { target, principal, signal } = request;
-    // The project comes from the credential only. The agent's name separates equal keys of two agents.
+    // The project comes from the credential only. Equal keys of two agents are two sessions.
     const id = { project: principal.project, agent: target.name, key };
     const turn: SessionTurn = {
-      // A repeated request with an idempotency key gets the stored answer and joins nothing.
+      // A retry with an idempotency key gets the stored answer instead of joining the turn.
       fingerprint: idempotent ? undefined : fingerprint,
       busy: busy ?? target.onBusy,
       outlivesReaders: target.onDisconnect === 'continue',
@@ -296,5 +296,5 @@ export class Runtime implements AgentRuntime {
 }
 
 function overloaded(): TurnError {
-  return new TurnError('overloaded', 'The server runs as many turns as it may; try again in a moment.', { retryAfter: 1 });
+  return new TurnError('overloaded', 'The server is at its limit of concurrent turns; try again in a moment.', { retryAfter: 1 });
 }

@@ -10,16 +10,16 @@ function problems(models: readonly string[], model: string | readonly string[], 
   return checkParams(agents, registered).map(({ path, message }) => `${path.join('.')}: ${message}`);
 }
 
-t.test('a parameter that no model of an agent takes is a mistake', async (t) => {
+t.test('a parameter that no model of an agent supports is a mistake', async (t) => {
   const rest = 'this parameter; remove it, or set it in the options of the model';
   t.same(problems(['a'], 'a', { temperature: 0.5, top_k: 5 }), [
-    `agents.assistant.params.top_k: would be ignored, because "a" does not take ${rest}`,
+    `agents.assistant.params.top_k: has no effect: "a" does not support ${rest}`,
   ]);
   t.same(problems(['a', 'b'], ['a', 'b'], { x: 1 }), [
-    `agents.assistant.params.x: would be ignored, because neither "a" nor "b" takes ${rest}`,
+    `agents.assistant.params.x: has no effect: neither "a" nor "b" supports ${rest}`,
   ]);
   t.same(problems(['a', 'b', 'c'], ['a', 'b', 'c'], { x: 1 }), [
-    `agents.assistant.params.x: would be ignored, because none of "a", "b", "c" takes ${rest}`,
+    `agents.assistant.params.x: has no effect: none of "a", "b", "c" supports ${rest}`,
   ]);
   t.same(problems(['a'], ['a', 'disabled'], { x: 1 }), [], 'a disabled model may take it');
 });

@@ -283,7 +283,7 @@ t.test('R-045 R-046 budgets end a turn well, and a call repeated three times in 
   const steps = await startRuntime(app({ maxSteps: 5 }));
   const events = await collect(steps.runtime.run(request(steps.target())));
   t.match(endOf(events), { type: 'finished', reason: 'length', limit: 'max_steps', usage: { promptTokens: 50 } });
-  t.equal(textOfEvents(events), 'The agent reached its limit of 5 model calls before it had an answer.');
+  t.equal(textOfEvents(events), 'The agent reached its limit of 5 model calls before it finished.');
   t.equal(ran, 2, 'the third and fourth call were answered by an error');
   t.equal(events.filter(({ type }) => type === 'tool-call').length, 4, 'the call of the last step is not run');
 

@@ -105,6 +105,6 @@ t.test('a caller who goes while a repetition is waited for ends the turn', async
 t.test('an agent none of whose connections runs says so', async (t) => {
   const { runtime, target } = await startRuntime({ models: {} });
   t.match(endOf(await collect(runtime.run(request(target())))), {
-    failure: { code: 'model_failed', message: 'The agent has no model connection that is running.' },
+    failure: { code: 'model_failed', message: 'No model connection of the agent is running.' },
   });
 });

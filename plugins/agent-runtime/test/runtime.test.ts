@@ -328,7 +328,7 @@ t.test('the server stops: turns that run fail with a reason, and are waited for'
   const turn = collect(runtime.run(request(target())));
   await new Promise((resolve) => setImmediate(resolve));
   await runtime.stop(new AbortController().signal);
-  t.match(endOf(await turn), { failure: { code: 'stopped', message: 'The server stopped before the agent had finished.' } });
+  t.match(endOf(await turn), { failure: { code: 'stopped', message: 'The server stopped before the agent finished.' } });
 });
 
 t.test('interceptors stand around the turn like an onion, in file order from the outside in', async (t) => {
@@ -366,7 +366,7 @@ t.test(
       const end = endOf(await collect(runtime.run(request(target()))));
       t.match(end, {
         type: 'failed',
-        failure: { code: 'crashed', message: 'The agent failed because of an internal error; the server log tells more.' },
+        failure: { code: 'crashed', message: 'The agent failed because of an internal error; see the server log for details.' },
       });
       t.match(lines.at(-1), { level: 'error', msg: 'a turn crashed' });
     }

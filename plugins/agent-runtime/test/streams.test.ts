@@ -110,7 +110,7 @@ t.test('channel: a reader that leaves frees the writer and says so once; a write
 
   const hurried = new Channel<number>(1, () => {});
   const stuck = hurried.write(1);
-  hurried.unbound();
+  hurried.removeLimit();
   await stuck;
   t.equal(hurried.write(2), undefined);
   hurried.end();

@@ -31,7 +31,7 @@ export class EphemeralTokenRoute implements HttpRoute {
     const rights = rightsOf(body as Readonly<Record<string, unknown>>, principal);
     const issued = this.#tokens.issue(parent, rights);
     if (!issued) {
-      throw new HttpError(429, 'Too many ephemeral tokens wait to be used. Use or await the expiry of some first.', {
+      throw new HttpError(429, 'Too many unused ephemeral tokens. Use some, or wait until they expire.', {
         code: 'rate_limit_exceeded',
         headers: retryAfterHeaders(1_000),
       });
@@ -73,14 +73,14 @@ function wordsAt(
   if (value == null) return undefined;
   const words = Array.isArray(value) ? value.filter((word) => typeof word === 'string') : [];
   if (!Array.isArray(value) || words.length !== value.length || words.length === 0) {
-    throw new HttpError(400, `Invalid '${name}': expected an array of strings that is not empty.`, { code: 'invalid_value' });
+    throw new HttpError(400, `Invalid '${name}': expected a non-empty array of strings.`, { code: 'invalid_value' });
   }
   const unknown = known && words.find((word) => !known.includes(word));
   if (unknown !== undefined) {
     throw new HttpError(400, `Invalid '${name}'. Supported values are: ${known?.join(', ')}.`, { code: 'invalid_value' });
   }
   if (words.some((word) => held?.includes(word) === false)) {
-    throw new HttpError(403, `This API token cannot pass on ${name} that it does not have.`, { code: 'insufficient_scope' });
+    throw new HttpError(403, `This API token cannot grant ${name} that it does not have.`, { code: 'insufficient_scope' });
   }
   return words;
 }

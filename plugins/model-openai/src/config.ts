@@ -35,13 +35,13 @@ export const configSchema = {
         secret: true,
         description: 'The value of the header.',
       },
-      description: 'More headers for every request, by name.',
+      description: 'Additional headers of every request, by name.',
       default: {},
     },
     idleTimeout: {
       type: 'string',
       format: 'duration',
-      description: 'The answer fails when the model server sends nothing for this long, before or in the middle of it.',
+      description: 'Maximum time without data from the model server, before or during an answer. Then the answer fails.',
       default: '120s',
     },
     connectTimeout: {
@@ -53,7 +53,7 @@ export const configSchema = {
     contextWindow: {
       type: 'integer',
       minimum: 1,
-      description: 'Tokens that fit into one request and its answer together.',
+      description: 'The context window: tokens of one request and its answer together.',
       default: 128_000,
     },
     input: {
@@ -67,13 +67,13 @@ export const configSchema = {
       type: 'string',
       enum: PROVIDERS,
       description:
-        'Selects the preset of a provider, for all options below. By default the host of `baseUrl` decides. `none` is the protocol without changes.',
+        'Selects the preset of a provider, for all options below. By default the host of `baseUrl` decides. `none` applies no preset.',
     },
     body: {
       type: 'object',
       additionalProperties: true,
       description:
-        'More fields for the body of every request, such as `chat_template_kwargs`. They replace parameters of the same name.',
+        'Additional fields in the body of every request, such as `chat_template_kwargs`. They replace parameters of the same name.',
       default: {},
     },
     omit: {
@@ -87,7 +87,7 @@ export const configSchema = {
     tokenParam: {
       type: 'string',
       enum: TOKEN_PARAMS,
-      description: 'The name of the token limit, for servers that refuse the other one.',
+      description: 'The field that carries the token limit; some servers accept only one of the two.',
     },
     toolIds: {
       type: 'string',
@@ -111,7 +111,7 @@ export const configSchema = {
     },
     alwaysStream: {
       type: 'boolean',
-      description: 'Whether to request a stream even for callers that do not stream.',
+      description: 'Whether to stream from the model server even if the caller does not stream.',
     },
     thinkTags: {
       type: 'string',

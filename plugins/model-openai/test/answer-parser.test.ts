@@ -283,7 +283,7 @@ t.test('an answer without choices is named, without a choice to read', async (t)
       parse(...chunks);
   t.throws(broken({ id: 'x', choices: [] }, { choices: [], usage: { prompt_tokens: 1 } }), {
     message:
-      'the model server sent an answer without choices: {"choices":[],"usage":{"prompt_tokens":1}}. Does baseUrl lead to a chat-completions server?',
+      'the model server sent an answer without choices: {"choices":[],"usage":{"prompt_tokens":1}}. Check that baseUrl points to a chat-completions server.',
   });
   t.throws(broken({ type: 'message_start', message: { role: 'assistant' } }), { message: /"message_start"/ });
   t.throws(broken('text'), { message: /JSON that is not an object: text/ });

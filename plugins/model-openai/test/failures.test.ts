@@ -62,11 +62,11 @@ t.test('a request without a response is retryable if a retry can help', async (t
   t.equal(said('EHOSTUNREACH'), 'the request to the model server failed (EHOSTUNREACH). true');
   t.equal(said('ETIMEDOUT'), 'connecting to the model server took longer than 2s (connectTimeout). true');
   t.equal(said('ECONNRESET'), 'the model server closed the connection without an answer. true');
-  t.equal(said('CERT_HAS_EXPIRED'), 'no secure connection to the model server was possible (CERT_HAS_EXPIRED). true');
+  t.equal(said('CERT_HAS_EXPIRED'), 'the TLS connection to the model server failed (CERT_HAS_EXPIRED). true');
   t.equal(
     said('UNABLE_TO_VERIFY_LEAF_SIGNATURE'),
-    'no secure connection to the model server was possible (UNABLE_TO_VERIFY_LEAF_SIGNATURE). true',
+    'the TLS connection to the model server failed (UNABLE_TO_VERIFY_LEAF_SIGNATURE). true',
   );
   t.equal(said('UND_ERR_HEADERS_OVERFLOW'), 'the model server sent invalid HTTP (UND_ERR_HEADERS_OVERFLOW). false');
-  t.equal(said('UND_ERR_DESTROYED'), 'the connection was stopped before the model server had answered. false');
+  t.equal(said('UND_ERR_DESTROYED'), 'the connection was stopped before the model server answered. false');
 });

@@ -421,7 +421,7 @@ t.test('R-030 an unreachable model server is retryable, and its address is not s
   const refused = connect(t, { baseUrl: await ModelServer.refusedUrl() });
   t.match(await readError(refused), {
     name: 'ModelError',
-    message: /^the model server refused the connection: nothing listens there\.$/,
+    message: /^the model server refused the connection; check that it is running and that baseUrl is correct\.$/,
     retryable: true,
     cause: { code: 'ECONNREFUSED' },
   });
@@ -446,7 +446,7 @@ t.test('a connect timeout or a TLS error is retryable', async (t) => {
   const { server } = await open(t);
   const plainHttp = connect(t, { baseUrl: server.url.replace('http:', 'https:') });
   t.match(await readError(plainHttp), {
-    message: /^no secure connection to the model server was possible \(\w+\)\.$/,
+    message: /^the TLS connection to the model server failed \(\w+\)\.$/,
     retryable: true,
   });
 });
@@ -546,7 +546,7 @@ t.test('what a server says about the key goes to the log only', async (t) => {
     server.enqueue({ status, body });
     const error = await readError(connection);
     t.match(error, {
-      message: `the model server did not accept the credentials (${status}): is apiKey right?`,
+      message: `the model server did not accept the credentials (${status}); check apiKey.`,
       retryable: false,
     });
     t.match(error.cause, { message: told });
@@ -554,7 +554,7 @@ t.test('what a server says about the key goes to the log only', async (t) => {
   server.enqueue({ status: 401, body: '' });
   t.equal((await readError(connection)).cause, undefined);
   server.enqueue({ raw: ['data: {"error":{"message":"Unauthorized.","code":401}}\n\n'] });
-  t.match(await readError(connection), { message: 'the model server did not accept the credentials (401): is apiKey right?' });
+  t.match(await readError(connection), { message: 'the model server did not accept the credentials (401); check apiKey.' });
   server.enqueue({ status: 400, body: { error: { message: 'Failed: sk-very-secr' } } });
   t.equal(
     (await readError(connection)).message,
@@ -711,12 +711,15 @@ t.test('R-034 a stream without a finish reason was cut off, unless [DONE] follow
   server.enqueue({ raw: ['data: {"choices":[{"delta":{"content":"so"}}]}\n\ndata: {"choi'] });
   t.match(await readError(connection), { message: cutOff, text: 'so' });
   server.enqueue({ raw: ['data: {"choices":[{"delta":{"content":"so"}}]}\n\nupstream connect error\n'] });
-  t.match(await readError(connection), { message: `${cutOff} Its last words: upstream connect error`, text: 'so' });
+  t.match(await readError(connection), { message: `${cutOff} Last data received: upstream connect error`, text: 'so' });
 });
 
 t.test('R-034 an answer whose socket closes in the middle fails', async (t) => {
   const { server, ...connection } = await open(t);
-  const brokenOff = { message: /^the model server broke off in the middle of its answer \(\w+\)\.$/, retryable: true };
+  const brokenOff = {
+    message: /^the model server closed the connection in the middle of its answer \(\w+\)\.$/,
+    retryable: true,
+  };
   server.enqueue({ text: ['a', 'b'], cut: { afterEvents: 3 } });
   t.match(await readError(connection), { ...brokenOff, text: 'ab' });
   server.enqueue({ text: 'ab', cut: { afterBytes: 20 } });
@@ -776,7 +779,7 @@ t.test('R-035 a response outside the protocol is reported, with what came instea
   const unreadable = async (raw: string | Buffer, what: string, contentType?: string) => {
     server.enqueue({ raw: [raw], ...(contentType === undefined ? {} : { contentType }) });
     const { message, retryable } = await readError(connection, contentType === json ? WHOLE : {});
-    t.equal(message, `the model server sent ${what}. Does baseUrl lead to a chat-completions server?`);
+    t.equal(message, `the model server sent ${what}. Check that baseUrl points to a chat-completions server.`);
     t.equal(retryable, false);
   };
   await unreadable('<html><head><title>\n nginx </title>', 'a page of HTML: nginx', 'text/html; charset=utf-8');
@@ -846,7 +849,7 @@ t.test('stopping ends open requests', async (t) => {
   const iterator = connector.stream(modelRequest('Hi'), new AbortController().signal)[Symbol.asyncIterator]();
   await iterator.next();
   await context.lifecycle.stop?.(new AbortController().signal);
-  const stopped = { message: 'the connection was stopped before the model server had answered.', retryable: false };
+  const stopped = { message: 'the connection was stopped before the model server answered.', retryable: false };
   t.match(await failed, stopped);
   await t.rejects(iterator.next(), stopped);
   for (const request of server.requests) t.equal(await request.ended, 'aborted');

@@ -15,7 +15,7 @@ export function claimError(claimed: Exclude<ClaimResult, { kind: 'new' | 'replay
         headers: { 'retry-after': '2' },
       });
     case 'mismatch':
-      return invalidRequest('This Idempotency-Key was used for another request; send each request with a key of its own.', {
+      return invalidRequest('This Idempotency-Key was used for a different request; send every new request with a new key.', {
         status: 422,
         param: 'Idempotency-Key',
         code: 'idempotency_mismatch',
@@ -23,7 +23,7 @@ export function claimError(claimed: Exclude<ClaimResult, { kind: 'new' | 'replay
     case 'interrupted':
       return serviceError(
         502,
-        'The request with this Idempotency-Key was cut off after the agent had begun to run tools. To run it again, send it with another key.',
+        'The request with this Idempotency-Key was interrupted after its tools had started. To run it again, send it with a new key.',
         { ...REPLAYED, 'x-should-retry': 'false' },
       );
     case 'failed':

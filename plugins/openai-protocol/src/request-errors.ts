@@ -111,7 +111,7 @@ export function quotedList(words: readonly string[]): string {
   return `${quoted.slice(0, -1).join(', ')}, and ${quoted.at(-1)}`;
 }
 
-/** Shortens a value from the request for an error message. Half a surrogate pair becomes U+FFFD: strict JSON parsers refuse it. */
+/** Shortens a value from the request for an error message. An unpaired surrogate becomes U+FFFD: strict JSON parsers refuse it. */
 export function truncated(value: string): string {
   return value.length <= 64 ? value.toWellFormed() : `${value.slice(0, 61).toWellFormed()}...`;
 }

@@ -26,6 +26,6 @@ export function resolveAgent(runtime: AgentRuntime, name: string, param: string,
     case 'forbidden':
       throw serviceError(403, `The agent that \`${param}\` names is outside the scope of this API token.`);
     case 'unknown':
-      throw serviceError(400, `No agent and no model goes by the name in \`${param}\`, and there is no default agent.`);
+      throw serviceError(400, `No agent or model has the name in \`${param}\`, and there is no default agent.`);
   }
 }

@@ -93,7 +93,7 @@ t.test('a session key may be blank and must be valid', async (t) => {
     refusal(() => parseSessionKey('a\0', 'user')),
     {
       code: 'invalid_value',
-      message: "Invalid 'user': it holds a control character.",
+      message: "Invalid 'user': it contains a control character.",
     },
   );
 });
@@ -115,7 +115,7 @@ t.test('an agent is resolved by name, or the error names the field', async (t) =
     refusal(() => finding({ kind: 'unknown' })),
     {
       status: 400,
-      message: 'No agent and no model goes by the name in `model`, and there is no default agent.',
+      message: 'No agent or model has the name in `model`, and there is no default agent.',
       type: 'svc_error',
     },
   );

@@ -63,8 +63,8 @@ t.test('tools are handed on where the target passes them through', async (t) => 
   for (const tool_choice of FORCING) t.equal(tools({ tools: [weather], tool_choice }, PASSTHROUGH).length, 1);
 });
 
-t.test('a forced call needs tools to choose from, and a connection that takes the choice', async (t) => {
-  t.match(fault({ tool_choice: 'required' }, PASSTHROUGH), { param: 'tool_choice', message: /brings no tools/ });
+t.test('a forced call needs tools in the request and a connection that supports tool_choice', async (t) => {
+  t.match(fault({ tool_choice: 'required' }, PASSTHROUGH), { param: 'tool_choice', message: /has no tools/ });
   const deaf = { ...PASSTHROUGH, forwardsParam: () => false };
   t.match(fault({ tools: [weather], tool_choice: 'required' }, deaf), { param: 'tool_choice' });
   t.equal(tools({ tools: [weather], tool_choice: 'auto' }, deaf).length, 1);

@@ -21,7 +21,7 @@ export function listQueryOf(query: URLSearchParams): ListQuery {
 /** The value of a query parameter; undefined if absent. @throws ProtocolError 400 if it is repeated. */
 export function singleValue(query: URLSearchParams, name: string): string | undefined {
   const [value, ...others] = query.getAll(name);
-  if (others.length > 0) throw invalidValue(name, 'it was sent more than once');
+  if (others.length > 0) throw invalidValue(name, 'it occurs more than once');
   return value;
 }
 

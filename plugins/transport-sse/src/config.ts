@@ -7,7 +7,7 @@ export const configSchema = {
       type: 'string',
       format: 'duration',
       default: '15s',
-      description: 'After this time without data a comment is written, so that proxies keep the connection open.',
+      description: 'A comment is sent after this time without data, so that proxies keep the connection open.',
     },
   },
   additionalProperties: false,

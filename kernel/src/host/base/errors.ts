@@ -63,11 +63,11 @@ const MESSAGES = {
     `${entry} and ${other} both provide ${point}, which allows only one; remove one of them`,
   POINT_EMPTY: (point: string) => `nothing provides ${point}; add the plugin that does to the configuration`,
   POINT_NEEDED: (point: string) => `needs ${point}, which no entry of this file provides; add one that does`,
-  START_CYCLE: (steps: readonly string[]) => `there is no start order: ${steps.join('; ')}`,
+  START_CYCLE: (steps: readonly string[]) => `circular dependency: ${steps.join('; ')}`,
 
   // Start, reload and stop of an entry
   START_FAILED: (reason: string) => `did not start: ${reason}`,
-  START_TIMED_OUT: (seconds: number) => `did not start within ${seconds} s; check whether what it waits for can be reached`,
+  START_TIMED_OUT: (seconds: number) => `did not start within ${seconds} s; check that the services it connects to are reachable`,
   RELOAD_FAILED: (reason: string) => `did not reload: ${reason}`,
   STOP_FAILED: (reason: string) => `did not stop cleanly: ${reason}`,
   STOP_TIMED_OUT: (seconds: number) => `did not stop within ${seconds} s and was abandoned`,

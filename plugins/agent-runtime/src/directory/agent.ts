@@ -22,7 +22,7 @@ export interface Budget {
   readonly tokens: number;
 }
 
-/** A target with everything a turn needs. Created when the runtime starts, immutable. */
+/** A target with everything a turn needs. Immutable; created when the runtime starts. */
 export interface Agent extends Target {
   readonly description: string | undefined;
   /** The model connections, in order of preference. */
@@ -48,7 +48,7 @@ export function agentOf(target: Target): Agent {
   return target as Agent;
 }
 
-/** The agent as one request runs it: within the limits that the request adds, and with the caller's tools unless the agent ignores them. */
+/** The agent for one request: with the request's limits, and with its tools unless the agent ignores them. */
 export function agentFor({ target, clientTools, maxToolCalls, wholeHistory }: TurnRequest): Agent {
   const agent = agentOf(target);
   const { budget, history } = agent;
@@ -129,7 +129,7 @@ function connected(names: readonly string[], params: Readonly<Record<string, unk
   return {
     connections,
     connection: connections[0] ?? '',
-    // Each model call is made to fit its connection; what none of them takes is refused.
+    // Each model call is adapted to its connection. Content that no connection accepts is refused.
     input: takesImages ? (['text', 'image'] as const) : (['text'] as const),
     contextWindow: first?.contextWindow ?? Number.POSITIVE_INFINITY,
     forwardsParam: (param: string) => !sets(params, param) && first?.supportsParam(param) === true,

@@ -57,10 +57,10 @@ export function checkConfig(settings: RuntimeSettings, context: CheckContext): C
   return problems;
 }
 
-/** The longest name of an agent that a request may hold, in bytes of UTF-8. */
+/** Maximum length of an agent's name in a request, in bytes of UTF-8. */
 const LONGEST_NAME = 256;
 
-/** Why no request could name the agent. */
+/** Why a request could not select an agent of this name; undefined if it can. */
 function nameFault(name: string): string | undefined {
   if (name.trim() === '') return 'must not be blank';
   if (name !== name.trim()) return 'must not begin or end with white space';

@@ -3,8 +3,8 @@ import type { RuntimeSettings } from '../config.js';
 import { modelNames } from './check-config.js';
 
 /**
- * Finds parameters of agents that none of their model connections takes: they would be ignored without
- * a word. An agent is passed over while one of its connections is disabled: that one may take them.
+ * Finds parameters of agents that none of their model connections supports and that would be ignored
+ * silently. Skips an agent if one of its connections is disabled: that connection may support them.
  */
 export function checkParams(agents: RuntimeSettings['agents'], models: Extensions<ModelConnector>): ConfigProblem[] {
   return Object.entries(agents).flatMap(([name, agent]) => {
@@ -14,14 +14,14 @@ export function checkParams(agents: RuntimeSettings['agents'], models: Extension
     const ignored = Object.keys(agent.params).filter((param) => !connectors.some((model) => model?.supportsParam(param)));
     return ignored.map((param) => ({
       path: ['agents', name, 'params', param],
-      message: `would be ignored, because ${taker(names)} this parameter; remove it, or set it in the options of the model`,
+      message: `has no effect: ${taker(names)} this parameter; remove it, or set it in the options of the model`,
     }));
   });
 }
 
-/** `"fast" does not take`, `neither "fast" nor "local" takes`, `none of "a", "b", "c" takes` */
+/** `"fast" does not support`, `neither "fast" nor "local" supports`, `none of "a", "b", "c" supports` */
 function taker(names: readonly string[]): string {
   const quoted = names.map((name) => `"${name}"`);
-  if (quoted.length === 1) return `${quoted[0]} does not take`;
-  return quoted.length === 2 ? `neither ${quoted[0]} nor ${quoted[1]} takes` : `none of ${quoted.join(', ')} takes`;
+  if (quoted.length === 1) return `${quoted[0]} does not support`;
+  return quoted.length === 2 ? `neither ${quoted[0]} nor ${quoted[1]} supports` : `none of ${quoted.join(', ')} supports`;
 }

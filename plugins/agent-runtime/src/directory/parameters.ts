@@ -26,10 +26,10 @@ export function mergeParams(
 }
 
 /**
- * The `tool_choice` of the steps after the first. A tool that must be called has been called by then; demanded again, the turn would
- * never end. A list of allowed tools still applies.
+ * Returns the `tool_choice` of the steps after the first. A forced tool call is not repeated, because
+ * the turn would never end. A list of allowed tools still applies.
  *
- * @returns undefined if nothing is left of it.
+ * @returns undefined if no restriction is left.
  */
 export function laterToolChoice(choice: unknown): unknown {
   if (choice === 'auto' || choice === 'none') return choice;
@@ -38,7 +38,7 @@ export function laterToolChoice(choice: unknown): unknown {
   return typeof allowed === 'object' ? { ...choice, allowed_tools: { ...allowed, mode: 'auto' } } : undefined;
 }
 
-/** Tokens to keep free for the answer. A limit as large as the window does not mean that the answer will be that long. */
+/** Tokens to reserve for the answer: the token limit of the request, but at most half of the window. */
 export function answerTokens(params: Readonly<Record<string, unknown>>, contextWindow: number): number {
   const limit = params.max_completion_tokens ?? params.max_tokens;
   return typeof limit === 'number' ? Math.min(limit, contextWindow / 2) : contextWindow / 4;

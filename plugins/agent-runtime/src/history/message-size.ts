@@ -5,8 +5,8 @@ import type { ContentPart, RefusalPart, ToolDeclaration } from '@plugboard/kerne
 const BYTES_PER_TOKEN = 4;
 
 /**
- * Tokens of a part that is not text, whatever its bytes: about the most that providers count for an
- * image of ordinary size, a minute of audio or video, and a document of a few pages.
+ * Estimated tokens of a part that is not text, regardless of its bytes: about the most that providers
+ * count for an image of ordinary size, a minute of audio or video, and a document of a few pages.
  */
 const PART_TOKENS: Readonly<Record<string, number>> = { image_url: 1_500, input_audio: 2_000, video_url: 4_000, file: 4_000 };
 

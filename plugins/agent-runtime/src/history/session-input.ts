@@ -43,7 +43,7 @@ export function appendedMessages(history: readonly Message[], messages: readonly
   if (prompt >= 0)
     throw invalidRequest(
       `items[${prompt}].role`,
-      'A session stores no system messages: the agent has the prompt, or a turn brings one.',
+      'A session does not store system messages; set the prompt of the agent, or send one with each turn.',
     );
   const other = messages.findIndex(({ role }) => role !== 'tool');
   const results = history.length === 0 ? 0 : other < 0 ? messages.length : other;

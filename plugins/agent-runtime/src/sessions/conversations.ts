@@ -130,7 +130,7 @@ export class SessionConversations implements Conversations {
 
   async delete(conversation: string, principal: Principal): Promise<void> {
     const { id } = await this.#require(conversation, principal);
-    const reason = new TurnError('session_deleted', 'Another request deleted the session before the turn had ended.');
+    const reason = new TurnError('session_deleted', 'Another request deleted the session before the turn ended.');
     const existed = await this.#deps.sessions.clear(id, this.#store, reason, () =>
       this.#storeCall(() => this.#store.delete(id), 'delete', id),
     );
@@ -199,7 +199,7 @@ export class SessionConversations implements Conversations {
   }
 }
 
-/** Equal for a missing session and one of another project, so that neither can be told apart. */
+/** The same error for a missing session and one of another project, so that callers cannot distinguish them. */
 function notFound(): TurnError {
   return new TurnError('conversation_not_found', 'No conversation with this id was found.');
 }

@@ -21,8 +21,8 @@ export async function recoverTurns(store: SessionStore, policyOf: (agent: string
     try {
       await keepInput(store, turn, log);
     } catch (error) {
-      // A damaged session must not keep the server from starting, nor cost the other turns their input.
-      log.error({ err: error, turn_id: turn.turnId }, 'the input of an interrupted turn could not be kept');
+      // A damaged session must not prevent the start, or the recovery of the other turns.
+      log.error({ err: error, turn_id: turn.turnId }, 'could not store the input of an interrupted turn');
     }
   }
 }

@@ -1,20 +1,20 @@
 import type { AgentEvent, Clock } from '@plugboard/kernel';
 import type { BusyMode, Timer } from '@plugboard/kernel/contracts';
 import { type AgentEvents, failed, failureOf, TurnError, type TurnFailed } from '@plugboard/kernel/contracts';
-import { abandoned, Broadcast } from '../streams/broadcast.js';
+import { Broadcast, callerDisconnected } from '../streams/broadcast.js';
 import { SETTLE_TIMEOUT } from '../streams/settle-timeout.js';
 import type { TurnSink } from '../streams/turn-sink.js';
 import type { SessionHistory } from './session-history.js';
 
 /** How long a turn waits for the earlier ones of its session, in milliseconds. */
 const QUEUE_TIMEOUT = 60_000;
-/** A turn that is to be run in a session. */
+/** A turn to run in a session. */
 export interface SessionTurn {
   /** Equal for a retry of the same request, which joins the turn instead of running another. */
   readonly fingerprint: string | undefined;
-  /** What happens where the session is busy. */
+  /** What happens if the session is busy. */
   readonly busy: BusyMode;
-  /** Whether it goes on when nobody reads it any more. */
+  /** Whether the turn continues when its last reader has left. */
   readonly outlivesReaders: boolean;
   /**
    * Drives the turn to its end and writes its events to the sink. Never rejects.
@@ -22,8 +22,8 @@ export interface SessionTurn {
    */
   run(history: SessionHistory, abort: AbortController, sink: TurnSink): Promise<AgentEvent | undefined>;
   /**
-   * Told of an end that `run` does not tell: the turn was rejected, ended while it waited, or was
-   * left behind.
+   * Called if the turn ends without the result of `run`: it was refused, ended in the queue, or
+   * was abandoned.
    */
   onGivenUp(end: TurnFailed): void;
 }
@@ -32,16 +32,16 @@ interface Job {
   readonly turn: SessionTurn;
   readonly broadcast: Broadcast;
   readonly abort: AbortController;
-  /** Whose mailbox it is in. */
+  /** The actor that has it in its queue. */
   actor: SessionActor;
-  /** Ends its wait. */
+  /** Limits the time in the queue. */
   queueTimer?: Timer;
 }
 
 /**
- * One session while it is in use: a mailbox, and one turn at a time. It drives its turns itself, so
- * that no reader can hold the session up; readers only read. What it knows of the conversation is
- * its own, and goes with it.
+ * One session in use. Turns wait in its queue and run one at a time. The actor drives the turns
+ * itself and readers only read, so a slow reader cannot block the session. The cached conversation
+ * belongs to the actor and is discarded with it.
  */
 export class SessionActor {
   readonly #history: SessionHistory;
@@ -50,19 +50,20 @@ export class SessionActor {
   readonly #onCrash: () => void;
   readonly #waiting = new Set<Job>();
   #running: Job | undefined;
-  /** Resolved when the turn that runs has ended, or was left behind. */
+  /** Resolves when the running turn has ended or was abandoned. */
   #settled: Promise<void> = Promise.resolve();
   /**
-   * How much is to be done between turns, and when the last of it is done: no turn begins before.
+   * The number of pieces of work between turns, and a promise that resolves after the last. No turn
+   * begins before.
    */
   #holds = 0;
   #released: Promise<unknown> = Promise.resolve();
   #crashed = false;
 
   /**
-   * @param limit how many turns may wait.
-   * @param onCrash called when a turn broke in a way that no turn should. The actor takes no
-   *   further turn then.
+   * @param limit the maximum number of waiting turns.
+   * @param onCrash called when a turn failed with an unexpected error. The actor then starts no
+   *   further turn.
    */
   constructor(history: SessionHistory, limit: number, clock: Clock, onCrash: () => void) {
     this.#history = history;
@@ -75,15 +76,15 @@ export class SessionActor {
     return this.#occupied || this.#waiting.size > 0;
   }
 
-  /** Whether a turn that came now would have to wait. */
+  /** Whether a new turn has to wait. */
   get #occupied(): boolean {
     return this.#running !== undefined || this.#holds > 0;
   }
 
   /**
-   * Takes a turn on, or lets a retry join the one that it repeats. What comes back is this caller's
-   * reading of it.
-   * @param signal the caller's.
+   * Queues a turn. A retry of a queued or running turn joins that one instead.
+   * @param signal aborts when the caller disconnects.
+   * @returns the events of the turn for this caller.
    */
   submit(turn: SessionTurn, signal: AbortSignal): AgentEvents {
     const duplicate =
@@ -92,12 +93,13 @@ export class SessionActor {
         : this.#jobs().find((job) => job.turn.fingerprint === turn.fingerprint && !job.abort.signal.aborted);
     if (duplicate)
       return (
-        this.#read(duplicate, signal) ?? rejected(turn, busy('The same request is being answered, and too far on to be joined'))
+        this.#read(duplicate, signal) ??
+        rejected(turn, busy('The same request is being answered, and it is too late to join its answer'))
       );
     if (turn.busy === 'reject' && this.busy) return rejected(turn, busy('The session is busy with another turn'));
     if (turn.busy === 'interrupt')
       this.#endAll(new TurnError('turn_interrupted', 'The turn was interrupted by a newer request to its session.'));
-    // One that interrupts always fits: it has just ended what runs and what waits.
+    // An interrupting turn always fits: it has just ended all others.
     if (turn.busy !== 'interrupt' && this.#occupied && this.#waiting.size >= this.#limit)
       return rejected(turn, busy('The session is busy, and its queue is full'));
 
@@ -106,7 +108,7 @@ export class SessionActor {
       actor: this,
       abort: new AbortController(),
       broadcast: new Broadcast(() => {
-        if (!turn.outlivesReaders) job.actor.#end(job, abandoned());
+        if (!turn.outlivesReaders) job.actor.#end(job, callerDisconnected());
       }),
     };
     this.#waiting.add(job);
@@ -116,11 +118,11 @@ export class SessionActor {
         job.actor.#end(job, busy('The session was busy with earlier turns for too long')),
       );
     else this.#next();
-    return events ?? only(failed(failureOf(abandoned(), false)));
+    return events ?? only(failed(failureOf(callerDisconnected(), false)));
   }
 
   /**
-   * Ends what waits, and then what runs, so that nothing moves up in between. Resolved when all has
+   * Ends all turns. The waiting ones end first, so that none of them starts. Resolves when all have
    * settled.
    */
   async end(reason: TurnError): Promise<void> {
@@ -129,8 +131,8 @@ export class SessionActor {
   }
 
   /**
-   * Does what must not happen beside a turn; turns that come meanwhile wait.
-   * @throws TurnError `session_busy` where the session has turns already; what the work throws.
+   * Runs work that must not overlap with a turn. New turns wait for it.
+   * @throws TurnError `session_busy` if the session has turns; any error of the work.
    */
   whileIdle<T>(work: (history: SessionHistory) => Promise<T>): Promise<T> {
     if (this.busy) return Promise.reject(busy('The session is busy with a turn'));
@@ -138,8 +140,8 @@ export class SessionActor {
   }
 
   /**
-   * Ends what waits and what runs, and does the work before any later turn begins.
-   * @throws what the work throws.
+   * Ends all turns and then runs the work. New turns wait for it.
+   * @throws any error of the work.
    */
   clear<T>(reason: TurnError, work: () => Promise<T>): Promise<T> {
     this.#endAll(reason);
@@ -147,8 +149,8 @@ export class SessionActor {
   }
 
   /**
-   * What waits goes to another actor, which begins when nothing is to be done here between turns
-   * any more.
+   * Moves the waiting turns to another actor. It starts them when the work of this actor between
+   * turns is done.
    */
   handOver(successor: SessionActor): void {
     for (const job of this.#waiting) {
@@ -159,7 +161,7 @@ export class SessionActor {
     void successor.#hold(() => this.#released);
   }
 
-  /** What waits is rejected. */
+  /** Rejects the waiting turns. */
   refuseWaiting(reason: TurnError): void {
     for (const job of this.#waiting) this.#end(job, reason);
   }
@@ -169,7 +171,7 @@ export class SessionActor {
   }
 
   #read(job: Job, signal: AbortSignal): AgentEvents | undefined {
-    // A server that stops says so through the caller's signal: that ends the turn for all its
+    // A stopping server aborts the caller's signal with a TurnError. That ends the turn for all
     // readers.
     const stopped = () => signal.reason instanceof TurnError && job.actor.#end(job, signal.reason);
     if (signal.aborted) stopped();
@@ -199,14 +201,14 @@ export class SessionActor {
     this.#settled = this.#drive(job);
   }
 
-  /** Runs a turn. One that does not settle in time after it was aborted is abandoned. */
+  /** Runs a turn. Abandons it if it does not settle in time after an abort. */
   async #drive(job: Job): Promise<void> {
     const { signal } = job.abort;
     const sink = { closed: false, write: (batch: readonly AgentEvent[]) => job.broadcast.write(batch) };
     const late = Promise.withResolvers<'late'>();
     let timer: Timer | undefined;
     const onAbort = () => {
-      job.broadcast.unbound();
+      job.broadcast.removeLimit();
       timer = this.#clock.after(SETTLE_TIMEOUT, () => late.resolve('late'));
     };
     if (signal.aborted) onAbort();
@@ -232,7 +234,7 @@ export class SessionActor {
     if (this.#running) this.#end(this.#running, reason);
   }
 
-  /** One that waits is gone at once; one that runs is only, and settles. */
+  /** Aborts a turn. A waiting turn ends at once; a running one ends when it settles. */
   #end(job: Job, reason: TurnError): void {
     job.abort.abort(reason);
     if (!this.#waiting.delete(job)) return;
@@ -248,7 +250,7 @@ function busy(what: string): TurnError {
   return new TurnError('session_busy', `${what}; try again in a moment.`, { retryAfter: 1 });
 }
 
-/** A turn that is rejected before it begins. */
+/** Refuses a turn before it begins. */
 export function rejected(turn: SessionTurn, reason: TurnError): AgentEvents {
   const end = failed(failureOf(reason, false));
   turn.onGivenUp(end);

@@ -5,11 +5,12 @@ import { rejected, SessionActor, type SessionTurn } from './session-actor.js';
 import { SessionHistory } from './session-history.js';
 
 /**
- * An unused session leaves memory after this time, in milliseconds. Its next use loads it again.
+ * An idle session is evicted from memory after this time, in milliseconds. Its next use loads it
+ * again.
  */
 const HIBERNATE_AFTER = 15 * 60_000;
 const SWEEP_EVERY = 60_000;
-/** Most sessions in memory. Beyond it, the least recently used idle one leaves. */
+/** Maximum number of sessions in memory. Beyond it, the least recently used idle one is evicted. */
 const MAX_ACTORS = 10_000;
 /** A session with this many crashes within `CRASH_WINDOW` is quarantined. */
 const MAX_CRASHES = 3;
@@ -44,9 +45,9 @@ export class SessionSupervisor {
   #sweeping = false;
 
   /**
-   * @param limit most turns that may wait in one session.
-   * @param maxCachedBytes most bytes of conversations in memory, as JSON. Beyond it, the largest idle
-   *   ones leave memory (S-37).
+   * @param limit maximum number of waiting turns per session.
+   * @param maxCachedBytes maximum size of all conversations in memory, as JSON. Beyond it, the
+   *   largest idle ones are evicted (S-37).
    */
   constructor(limit: number, maxCachedBytes: number, clock: Clock, log: Logger) {
     this.#limit = limit;
@@ -60,7 +61,7 @@ export class SessionSupervisor {
     return this.#active.size;
   }
 
-  /** Whether sessions crash so often that the process should get no more traffic. */
+  /** Whether sessions crash so often that the process counts as unhealthy. */
   get isUnstable(): boolean {
     return recent(this.#allCrashes, this.#clock.monotonic()).length > MAX_TOTAL_CRASHES;
   }

@@ -4,38 +4,38 @@ import { Channel } from './channel.js';
 
 type Batch = readonly AgentEvent[];
 
-/** Batches that wait for a slow reader before the writer waits for it. */
+/** Batches buffered for a slow reader. Beyond them the writer waits. */
 const CHANNEL_BATCHES = 16;
 /**
- * What is kept for readers that join later, in characters of text, about. Beyond it nobody can join
- * any more.
+ * Approximate number of characters buffered for readers that join later. When a turn exceeds it, no
+ * further reader can join.
  */
 const REPLAY_LIMIT = 1024 * 1024;
-/** What an event counts besides its text. */
+/** What an event counts in addition to its text. */
 const EVENT_OVERHEAD = 64;
 
 /**
- * The events of one turn, for any number of readers: whoever joins late gets what was sent so far,
- * and goes on live. A slow reader holds the writer up, as it does in a channel; one that has left
- * does not.
+ * The events of one turn, for any number of readers. A reader that joins late first receives the
+ * earlier events. A slow reader makes the writer wait, as in a channel, until it leaves.
  */
 export class Broadcast {
   readonly #readers = new Set<Channel<Batch>>();
   readonly #onNoReaders: () => void;
   #sent: Batch[] | undefined = [];
   #size = 0;
-  /** Whether the terminal event was written. Readers may then leave without abandoning the turn. */
+  /** Whether the terminal event was written. Readers that leave then do not abandon the turn. */
   #complete = false;
   #ended = false;
 
-  /** @param onNoReaders called when the last reader has left before the end. */
+  /** @param onNoReaders called when the last reader leaves before the end. */
   constructor(onNoReaders: () => void) {
     this.#onNoReaders = onNoReaders;
   }
 
   /**
-   * @param signal aborted when the reader goes.
-   * @returns undefined where too much was sent already for anyone to join.
+   * Adds a reader.
+   * @param signal aborts when the reader leaves.
+   * @returns undefined if the earlier events are no longer buffered.
    */
   join(signal: AbortSignal): AsyncIterable<Batch> | undefined {
     if (!this.#sent) return undefined;
@@ -47,8 +47,8 @@ export class Broadcast {
     }
     this.#readers.add(reader);
     const onAbort = () => {
-      reader.unbound();
-      reader.write([failed(failureOf(abandoned(), false))]);
+      reader.removeLimit();
+      reader.write([failed(failureOf(callerDisconnected(), false))]);
       reader.end();
       this.#leave(reader);
     };
@@ -57,7 +57,7 @@ export class Broadcast {
     return reader;
   }
 
-  /** Where it returns a promise, a reader is slow, and the writer waits before it goes on. */
+  /** Sends a batch to all readers. If it returns a promise, the writer must wait for it. */
   write(batch: Batch): Promise<unknown> | undefined {
     this.#remember(batch);
     const last = batch.at(-1);
@@ -70,9 +70,9 @@ export class Broadcast {
     return slow.length > 0 ? Promise.all(slow) : undefined;
   }
 
-  /** The writer need not wait for the readers of today any more. */
-  unbound(): void {
-    for (const reader of this.#readers) reader.unbound();
+  /** Removes the limit of the current readers' buffers: the writer no longer waits for them. */
+  removeLimit(): void {
+    for (const reader of this.#readers) reader.removeLimit();
   }
 
   end(): void {
@@ -96,6 +96,6 @@ export class Broadcast {
   }
 }
 
-export function abandoned(): TurnError {
-  return new TurnError('abandoned', 'The caller went away before the agent had finished.');
+export function callerDisconnected(): TurnError {
+  return new TurnError('abandoned', 'The caller disconnected before the agent finished.');
 }

@@ -1,13 +1,13 @@
 /**
- * A bounded pipe from one writer to one reader, batch by batch. A slow reader makes the writer
- * wait, and so whatever the writer reads from; it never makes the pipe grow.
+ * A bounded buffer between one writer and one reader. A slow reader makes the writer wait, and with
+ * it the source that the writer reads from.
  */
 export class Channel<T> implements AsyncIterableIterator<T, undefined> {
   #capacity: number;
   readonly #queue: T[] = [];
-  /** The reader's, when it waits for the writer. */
+  /** Resolves the read of a waiting reader. */
   #pendingRead: ((result: IteratorResult<T, undefined>) => void) | undefined;
-  /** The writer's, when it waits for the reader. */
+  /** Resumes a waiting writer. */
   #resumeWriter: (() => void) | undefined;
   #ended = false;
   readonly #onReturn: () => void;
@@ -19,8 +19,7 @@ export class Channel<T> implements AsyncIterableIterator<T, undefined> {
   }
 
   /**
-   * Hands an item over. Where it returns a promise, the pipe is full, and the writer waits for it
-   * before it goes on.
+   * Writes an item. If it returns a promise, the buffer is full, and the writer must wait for it.
    */
   write(item: T): Promise<void> | undefined {
     if (this.#ended) return undefined;
@@ -37,13 +36,13 @@ export class Channel<T> implements AsyncIterableIterator<T, undefined> {
     });
   }
 
-  /** The writer need not wait for the reader any more: what is still to come is little. */
-  unbound(): void {
+  /** Removes the limit of the buffer: the writer no longer waits. For a writer that is about to end. */
+  removeLimit(): void {
     this.#capacity = Number.POSITIVE_INFINITY;
     this.#release();
   }
 
-  /** Nothing more will be written. */
+  /** Ends the channel. The reader still receives what is buffered. */
   end(): void {
     this.#ended = true;
     this.#pendingRead?.({ value: undefined, done: true });
@@ -62,7 +61,7 @@ export class Channel<T> implements AsyncIterableIterator<T, undefined> {
     });
   }
 
-  /** The reader goes: what waits is dropped, and the writer need not wait for it. */
+  /** The reader stops: drops what is buffered, and resumes the writer. */
   return(): Promise<IteratorResult<T, undefined>> {
     if (!this.#ended) {
       this.end();

@@ -9,7 +9,7 @@ export const INVALID_JSON = 'The arguments are not a valid JSON';
 /** Tool schemas come from many sources: unknown keywords and formats are ignored. */
 const OPTIONS = { strict: false, allErrors: true, validateFormats: false, addUsedSchema: false, logger: false } as const;
 
-/** A dialect of JSON Schema, and an instance of it that knows the rules for schemas, which takes a long time to create. */
+/** A dialect of JSON Schema, with a shared instance that validates schemas: creating one takes long. */
 interface Dialect {
   readonly Instance: typeof Ajv | typeof Ajv2020;
   readonly rules: Ajv | Ajv2020;
@@ -41,8 +41,8 @@ export function argumentsValidator(tool: Tool): ArgumentsValidator {
 }
 
 /**
- * Compiles each schema in an instance of its own. An instance keeps all it has compiled for as long as it lives, and tool servers may
- * report changed lists for months.
+ * Compiles each schema in a new instance. An instance never frees its compiled schemas, and tool
+ * servers may report changed lists for months.
  */
 function compile(schema: object, { Instance, rules }: Dialect): ValidateFunction {
   if (!rules.validateSchema(schema)) throw new Error(`schema is invalid: ${rules.errorsText()}`);
@@ -71,7 +71,7 @@ function notAnObject(text: string): ArgumentsResult {
   return { fault: `${INVALID_JSON} object: ${text.slice(0, 200).toWellFormed()}` };
 }
 
-/** No arguments, as some models write them. */
+/** Whether the text means "no arguments", in the forms that models write. */
 export function isNothing(text: string): boolean {
   return text.trim() === '' || text.trim() === 'null';
 }

@@ -140,6 +140,6 @@ function warnAbandoned({ entry, tool: { name: tool }, log }: AgentTool, id: stri
   notices.toolAbandoned.publish({ turn, id, entry, tool });
   log.warn(
     { entry, tool, agent: turn.agent, request_id: turn.requestId },
-    'tool_abandoned: a tool still ran five seconds after it was aborted, and is no longer waited for',
+    'tool_abandoned: a tool still ran five seconds after it was aborted and was abandoned',
   );
 }

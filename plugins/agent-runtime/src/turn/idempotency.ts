@@ -11,9 +11,9 @@ import { failureOf, TurnError, type TurnFailed } from '@plugboard/kernel/contrac
 import type { StoreCall } from '../sessions/store-call.js';
 
 /**
- * Sees to it that a request with a key runs once, however often it is sent. What runs is known
- * here, in memory; what has ended is known to the store. A turn that failed before any tool began
- * leaves nothing in either: its key is free again.
+ * Runs a request with an idempotency key once, however often it is sent. Keys of running turns are
+ * claimed here, in memory; ended turns have a record in the store. If a turn fails before any tool
+ * has started, its key is free again.
  */
 export class IdempotencyClaims {
   readonly #stores: Extensions<SessionStore>;
@@ -21,8 +21,8 @@ export class IdempotencyClaims {
   readonly #log: Logger;
   readonly #held = new Map<string, IdempotencyClaim>();
   /**
-   * The keys that the store is being asked for. Others wait meanwhile, so that no two find the same
-   * key free.
+   * The keys that are being looked up in the store. Other requests with the same key wait, so that
+   * two cannot both find it free.
    */
   readonly #asking = new Map<string, Promise<void>>();
 
@@ -48,7 +48,7 @@ export class IdempotencyClaims {
       this.#held.set(name, claim);
       return { kind: 'new', claim };
     } catch (err) {
-      this.#log.warn({ err }, 'a request was not run, for the session store could not tell whether its idempotency key is free');
+      this.#log.warn({ err }, 'a request was not run: the session store failed to check its idempotency key');
       const unknown = new TurnError('store_failed', 'The session store failed; the turn was not run.', { cause: err });
       return { kind: 'failed', failure: failureOf(unknown, false) };
     } finally {
@@ -57,7 +57,7 @@ export class IdempotencyClaims {
     }
   }
 
-  /** Creates the turn of a claim, which holds its key until it has ended. */
+  /** Creates the turn of a claim. It holds the key until it ends. */
   turn({ claim, recorder }: TurnIdempotency): IdempotentTurn {
     const name = nameOf(claim.key);
     const release = () => {
@@ -67,7 +67,7 @@ export class IdempotencyClaims {
   }
 }
 
-/** A turn with an idempotency key, which must not run twice. It holds the key until it has ended. */
+/** A turn with an idempotency key, which must not run twice. It holds the key until it ends. */
 export class IdempotentTurn {
   readonly #claim: IdempotencyClaim;
   readonly #recorder: AnswerRecorder;
@@ -121,13 +121,13 @@ export class IdempotentTurn {
     return this.#record({ text: this.#recorder.text() });
   }
 
-  /** The turn has ended, and nothing more is stored. Releases the key. */
+  /** Ends the turn and releases the key. Nothing more is stored. */
   end(): void {
     this.#hasEnded = true;
     this.#release();
   }
 
-  /** The turn has failed. If its tools had started, the failure is its answer from now on. Never rejects. */
+  /** Ends a failed turn. If its tools had started, the failure is stored as its answer. Never rejects. */
   async fail(event: TurnFailed): Promise<void> {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
@@ -138,23 +138,20 @@ export class IdempotentTurn {
     }
   }
 
-  /** The turn was abandoned before its end. */
+  /** Ends an abandoned turn. */
   giveUp(event: TurnFailed): void {
     if (!this.#isStoring) this.fail(event);
   }
 
   async #storeFailure(event: TurnFailed): Promise<void> {
-    // How much a failed store did is unknown. Its record, `began` or the answer, is right either way.
+    // It is unknown whether the failed store operation took effect. The record, `began` or the answer, is correct either way.
     if (event.failure.code === 'store_failed') return;
     try {
       this.#recorder.add([event]);
       const record = this.#record({ text: this.#recorder.text() });
       await this.#storeCall(() => this.#store.idempotency.put(record), 'idempotency.put');
     } catch (err) {
-      this.#log.warn(
-        { err },
-        'the failure of a turn could not be stored; its tools had started, so a repetition of the request is refused',
-      );
+      this.#log.warn({ err }, 'could not store the failure of a turn; its tools had started, so a repeated request is refused');
     }
   }
 
@@ -164,7 +161,7 @@ export class IdempotentTurn {
   }
 }
 
-/** The state of a key that is in the store. */
+/** The state of a key that has a record in the store. */
 function seen({ fingerprint, result }: IdempotencyRecord, wanted: string): ClaimResult {
   if (fingerprint !== wanted) return { kind: 'mismatch' };
   return result === 'began' ? { kind: 'interrupted' } : { kind: 'replay', text: result.text };

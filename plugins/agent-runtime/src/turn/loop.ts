@@ -143,7 +143,7 @@ function requestFor(
   return { messages: own, tools, params, incremental: turn.incremental, headers };
 }
 
-/** The history of a session was cut to fit the agent's first connection. Another one may have a smaller context window. */
+/** Fits the messages to another connection: the history of a session fits the first one only, and others may have smaller windows. */
 function fittingMessages(
   { contextWindow }: ModelConnector,
   agent: Agent,
@@ -155,7 +155,7 @@ function fittingMessages(
   return newestConversation(messages, contextWindow - answerTokens(params, contextWindow) - tokensOf(tools));
 }
 
-/** A caller's own system message takes the place of the agent's prompt. */
+/** Adds the agent's prompt. A system message of the caller replaces it. */
 function withPrompt(system: string | undefined, messages: readonly Message[]): readonly Message[] {
   if (system === undefined || messages.some(({ role }) => role === 'system')) return messages;
   return [{ role: 'system', content: system }, ...messages];
@@ -165,12 +165,12 @@ function assertDistinctTools(clientTools: readonly ToolDeclaration[], toolbox: T
   const duplicate = clientTools.findIndex(({ name }) => toolbox.tools.has(name));
   if (duplicate < 0) return;
   const name = clientTools[duplicate]?.name;
-  throw new TurnError('invalid_request', `The tool '${name}' has the name of one of the agent's own tools; give it another.`, {
+  throw new TurnError('invalid_request', `The tool '${name}' has the same name as one of the agent's own tools; rename it.`, {
     param: `tools[${duplicate}].function.name`,
   });
 }
 
-/** Models repeat ids (`call_0` in every answer): a call gets an id of its own, which nobody can guess (S-43). */
+/** Gives a call a unique, unguessable id (S-43): models repeat ids, such as `call_0` in every answer. */
 function toolCall(ids: IdSource, call: ModelToolCall, connection: string, toolbox: Toolbox | undefined): TurnToolCall {
   const known = toolbox?.tools.get(call.name);
   const tool = toolbox ? { entry: known?.entry ?? '', name: known?.tool.name ?? call.name } : undefined;
@@ -184,7 +184,7 @@ function finished(reason: TurnFinished['reason'], usage: TurnFinished['usage']):
 
 type Limit = NonNullable<TurnFinished['limit']>;
 
-/** The budget that a further step would exceed. */
+/** The budget that another step would exceed, if any. */
 function exceededLimit({ budget }: Agent, would: { step: number; toolCalls: number; tokens: number }): Limit | undefined {
   if (would.step >= budget.steps) return 'max_steps';
   if (would.toolCalls > budget.toolCalls) return 'max_tool_calls';
@@ -192,9 +192,9 @@ function exceededLimit({ budget }: Agent, would: { step: number; toolCalls: numb
   return undefined;
 }
 
-/** What a turn says that a budget ended before the model had said anything. */
+/** The answer of a turn that reached a budget before the model answered. */
 const LIMIT_MESSAGES: Record<Limit, (agent: Agent) => string> = {
-  max_steps: ({ budget }) => `The agent reached its limit of ${budget.steps} model calls before it had an answer.`,
-  max_tool_calls: ({ budget }) => `The agent reached its limit of ${budget.toolCalls} tool calls before it had an answer.`,
-  max_tokens: ({ budget }) => `The agent reached its limit of ${budget.tokens} tokens before it had an answer.`,
+  max_steps: ({ budget }) => `The agent reached its limit of ${budget.steps} model calls before it finished.`,
+  max_tool_calls: ({ budget }) => `The agent reached its limit of ${budget.toolCalls} tool calls before it finished.`,
+  max_tokens: ({ budget }) => `The agent reached its limit of ${budget.tokens} tokens before it finished.`,
 };

@@ -92,7 +92,7 @@ export class ModelCalls {
     return error.retryAfter > MAX_RETRY_AFTER ? undefined : error.retryAfter + 1000 * jitter;
   }
 
-  /** A single connection is always tried, and so are all if all have failed. */
+  /** Skips connections that failed repeatedly, unless all of them have. A single connection is always tried. */
   #healthy(connections: readonly string[]): readonly string[] {
     if (connections.length < 2) return connections;
     const now = this.#clock.monotonic();
@@ -107,9 +107,9 @@ export class ModelCalls {
   }
 }
 
-/** The error for the caller if a model call fails or breaks off. */
+/** The error for the caller if a model call fails. */
 export function modelFailed(error: ModelError | undefined): TurnError {
-  const reason = error ? `The model connection failed: ${error.message}` : 'The agent has no model connection that is running.';
+  const reason = error ? `The model connection failed: ${error.message}` : 'No model connection of the agent is running.';
   return new TurnError('model_failed', reason, { cause: error });
 }
 

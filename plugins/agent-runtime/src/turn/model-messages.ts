@@ -4,11 +4,11 @@ import { INVALID_JSON, isNothing } from '../tools/tool-arguments.js';
 
 type ToolCall = NonNullable<AssistantMessage['tool_calls']>[number];
 
-/** A message in the forms that connections accept. Each form is made once, as long as the message is in memory. */
+/** A message in the forms that connections accept. Each form is built once and cached with the message. */
 interface Prepared {
   /** With valid tool calls. */
   readonly valid: Message;
-  /** The same as text only. Made when it is first needed. */
+  /** The same, with text only. Built on first use. */
   text?: Message;
   /** What was wrong with the arguments of calls, by their ids. */
   readonly faults: ReadonlyMap<string, string>;
@@ -18,10 +18,10 @@ const NO_FAULTS: ReadonlyMap<string, string> = new Map();
 const prepared = new WeakMap<Message, Prepared>();
 
 /**
- * The conversation as a connection accepts it. Model servers refuse tool calls whose arguments are not
- * a JSON object or whose name has other characters than letters, digits, `_` and `-`, and they refuse
- * images where the model takes text only. Such calls are sent valid, with the fault in the result;
- * images are replaced by a note. What the session keeps stays as it is.
+ * Converts a conversation to what a connection accepts. Model servers refuse tool calls whose
+ * arguments are not a JSON object or whose name has characters other than letters, digits, `_` and
+ * `-`, and text-only models refuse images. Such calls are corrected and their result names the fault;
+ * images are replaced by a note. The stored session does not change.
  */
 export function messagesFor(connector: ModelConnector, messages: readonly Message[]): readonly Message[] {
   const textOnly = !connector.input.includes('image');
@@ -53,7 +53,7 @@ function withValidCalls(message: AssistantMessage, calls: readonly ToolCall[]): 
   return { valid: isSame ? message : { ...message, tool_calls: valid }, faults: faults.size === 0 ? NO_FAULTS : faults };
 }
 
-/** The longest name of a function that providers take. */
+/** Maximum length of a function name at the providers. */
 const MAX_NAME = 64;
 
 function validCall(call: ToolCall, faults: Map<string, string>): ToolCall {
@@ -76,7 +76,7 @@ function isJsonObject(text: string): boolean {
   }
 }
 
-/** A result of this server says what was wrong already; one from the caller does not. */
+/** Adds the fault to a result from the caller. A result of this server already names it. */
 function withFault(message: ToolMessage, fault: string): ToolMessage {
   const content = typeof message.content === 'string' ? message.content : message.content.map(textOfPart).join('');
   return content.startsWith(INVALID_JSON) ? message : { ...message, content: `${fault}\n${content}` };

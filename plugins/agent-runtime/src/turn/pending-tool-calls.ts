@@ -3,12 +3,12 @@ import type { AgentEvent, Message, Principal, SessionStore } from '@plugboard/ke
 import { type AssistantMessage, type PendingToolCallsOwner, textOf } from '@plugboard/kernel/contracts';
 
 /**
- * What a caller without a session does not see: the calls and results of the agent's own tools in a
- * turn that ended with calls for the caller. They are stored until the caller's next request, so that
+ * Keeps the calls and results of the agent's own tools in a stateless turn that ended with client
+ * tool calls. The caller does not have them. They are stored until the caller's next request, so that
  * each tool runs once and the model receives complete batches.
  *
- * They belong to one caller, a token or a JWT subject (S-43): the key is made of the caller, the id of
- * the call, which is random, and the user's words before it.
+ * They belong to one caller, a token or a JWT subject (S-43). The key is a hash of the caller, the
+ * random id of the call, and the text of the user's last message.
  */
 export class PendingCalls {
   readonly #store: SessionStore;
@@ -21,7 +21,7 @@ export class PendingCalls {
     this.#caller = tokenId;
   }
 
-  /** Stores the messages of a turn if it ended with calls for the caller and ran tools of its own. @param asked what the turn began with. */
+  /** Stores the messages of a turn that ran tools and ended with client tool calls. @param asked the conversation before the turn. */
   async save(asked: readonly Message[], turn: readonly Message[], events: readonly AgentEvent[]): Promise<void> {
     const ids = clientCallIds(events);
     if (ids.length === 0) return;
@@ -33,7 +33,7 @@ export class PendingCalls {
     );
   }
 
-  /** Replaces each assistant message that handed calls out by the stored messages of its turn, each of these once. */
+  /** Replaces each assistant message with client tool calls by the stored messages of its turn, each of them once. */
   async expand(messages: readonly Message[]): Promise<readonly Message[]> {
     if (!messages.some(callsTools)) return messages;
     const expanded = new Set<string>();
@@ -55,7 +55,7 @@ export class PendingCalls {
   }
 }
 
-/** The ids of the calls for the caller, if tools of the agent ran in the same turn. */
+/** The ids of the client tool calls, if tools of the agent ran in the same turn. */
 function clientCallIds(events: readonly AgentEvent[]): readonly string[] {
   const calls = events.filter((event) => event.type === 'tool-call');
   return calls.some((call) => call.tool) ? calls.filter((call) => !call.tool).map(({ id }) => id) : [];

@@ -78,7 +78,7 @@ async function stateless(
   await pump(agent, turn, idempotent, deps, output, { onBatch, commit });
 }
 
-/** A stateless turn that may end with client tool calls beside calls that ran on the server. */
+/** Runs a stateless turn that may end with both client tool calls and calls that ran on the server. */
 async function withPendingCalls(
   idempotent: IdempotentTurn | undefined,
   agent: Agent,
@@ -149,7 +149,7 @@ async function inSession(
       },
     });
   } finally {
-    // If this fails too, the store finds the turn when it is opened again.
+    // If this fails too, `recover` finds the turn at the next start.
     if (!isCommitted) await deps.storeCall(() => store.abandon(id, turn.id), 'abandon', id).catch(() => {});
   }
 }
@@ -205,7 +205,7 @@ function withUsage(batch: readonly AgentEvent[], before: Usage): readonly AgentE
   return last?.type === 'finished' ? [...batch.slice(0, -1), { ...last, usage: addUsage(before, last.usage) }] : batch;
 }
 
-/** The agent loop inside the interceptors. A turn keeps the interceptors that it began with. */
+/** Wraps the agent loop in the interceptors. A turn keeps the interceptors that it began with. */
 function intercepted(agent: Agent, turn: Turn, idempotent: IdempotentTurn | undefined, deps: TurnDependencies): AgentEvents {
   const interceptors = deps.interceptors.all();
   const from = (index: number, current: Turn): AgentEvents => {
@@ -239,7 +239,7 @@ function makeTurn(
   };
 }
 
-/** Whether one step may have client tool calls and calls of the agent's own tools. */
+/** Whether one step may have both client tool calls and calls of the agent's own tools. */
 function mayMixCalls(agent: Agent): boolean {
   return agent.tools.length > 0 && agent.clientTools === 'passthrough';
 }

@@ -44,7 +44,7 @@ export class StepReader {
     return shown ?? (batch as readonly AgentEvent[]);
   }
 
-  /** The same for a read from the connector. @throws ModelError if the answer was cut off. */
+  /** Like `take`, for one read from the connector. @throws ModelError if the answer was cut off. */
   takeNext(result: IteratorResult<readonly ModelEvent[], unknown>): readonly AgentEvent[] {
     if (result.done) throw new ModelError('its answer was cut off.', { retryable: true });
     return this.take(result.value);
@@ -54,12 +54,12 @@ export class StepReader {
     return this.#end !== undefined;
   }
 
-  /** What the connection attached to its message. */
+  /** The data that the connection attached to its message. */
   get extra(): unknown {
     return this.#end?.extra;
   }
 
-  /** Why the model stopped. `stop` while it has not. */
+  /** Why the model stopped; `stop` until it has. */
   get reason(): ModelEnd['reason'] {
     return this.#end?.reason ?? 'stop';
   }

@@ -51,16 +51,13 @@ export async function summarize(
     span.fail(err);
     signal.throwIfAborted();
     history.noteFailedSummary(stored);
-    models.log.warn(
-      { err, ...facts },
-      'a session could not be summarized; the model does not receive the messages that do not fit',
-    );
+    models.log.warn({ err, ...facts }, 'could not summarize a session; messages that do not fit are not sent to the model');
     return { stored, usage: read.usage };
   }
   try {
     await storeCall(() => history.summarize(stored, summary), 'putSummary', history.id);
   } catch (err) {
-    models.log.warn({ err, ...facts }, 'the summary of a session could not be stored; it lasts while the session is in memory');
+    models.log.warn({ err, ...facts }, 'could not store the summary of a session; it is lost when the session leaves memory');
   }
   return { stored: { ...stored, summary }, usage: read.usage };
 }

@@ -45,7 +45,7 @@ export class Failures {
   #reason(code: string): readonly [message: string, retryable: boolean] {
     switch (code) {
       case 'ECONNREFUSED':
-        return ['the model server refused the connection: nothing listens there.', true];
+        return ['the model server refused the connection; check that it is running and that baseUrl is correct.', true];
       case 'ENOTFOUND':
       case 'EAI_AGAIN':
         return [`the name of the model server could not be resolved (${code}).`, true];
@@ -59,10 +59,10 @@ export class Failures {
       case 'UND_ERR_INVALID_ARG':
         return ['the request to the model server is invalid; the server log has the details.', false];
     }
-    if (STOPPED.has(code)) return ['the connection was stopped before the model server had answered.', false];
+    if (STOPPED.has(code)) return ['the connection was stopped before the model server answered.', false];
     if (/^HPE_|^HTTPParserError$|HEADERS_OVERFLOW/.test(code)) return [`the model server sent invalid HTTP (${code}).`, false];
     if (/CERT|SSL|TLS|EPROTO|SELF_SIGNED|VERIFY/.test(code))
-      return [`no secure connection to the model server was possible (${code}).`, true];
+      return [`the TLS connection to the model server failed (${code}).`, true];
     return [`the request to the model server failed (${code}).`, true];
   }
 
@@ -75,12 +75,15 @@ export class Failures {
   interrupted(cause: Error): ModelError {
     const code = codeOf(cause);
     if (STOPPED.has(code)) return this.noResponse(cause);
-    return this.#error(`the model server broke off in the middle of its answer (${code}).`, { retryable: true, cause });
+    return this.#error(`the model server closed the connection in the middle of its answer (${code}).`, {
+      retryable: true,
+      cause,
+    });
   }
 
   /** The stream ended properly, but the model had not finished (R-034). @param seen unreadable text that came instead. */
   truncated(seen?: string): ModelError {
-    const last = seen === undefined ? '' : ` Its last words: ${this.#show(seen)}`;
+    const last = seen === undefined ? '' : ` Last data received: ${this.#show(seen)}`;
     return this.#error(`the answer was cut off: the model server ended it without a finish reason.${last}`, {
       retryable: true,
     });
@@ -115,7 +118,7 @@ export class Failures {
    */
   unreadable(what: string, { seen = '', hasBegun = false, cause }: Unreadable = {}): ModelError {
     const text = this.#show(seen);
-    const hint = hasBegun ? '' : ' Does baseUrl lead to a chat-completions server?';
+    const hint = hasBegun ? '' : ' Check that baseUrl points to a chat-completions server.';
     return this.#error(`the model server sent ${what}${text === '' ? '' : `: ${text}`}.${hint}`, { retryable: false, cause });
   }
 
@@ -164,7 +167,7 @@ export class Failures {
   ): ModelError {
     const cause = text === '' ? undefined : new Error(text);
     const code = status === undefined ? '' : ` (${status})`;
-    return this.#error(`the model server did not accept the credentials${code}: is apiKey right?`, { ...options, cause });
+    return this.#error(`the model server did not accept the credentials${code}; check apiKey.`, { ...options, cause });
   }
 
   #error(message: string, options: ConstructorParameters<typeof ModelError>[1]): ModelError {

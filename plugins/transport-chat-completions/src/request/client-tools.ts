@@ -48,6 +48,6 @@ function cannotForce(target: Target) {
     'tool_choice',
     target.clientTools !== 'passthrough'
       ? "Unsupported value: 'tool_choice' cannot force a tool call: this agent runs its own tools and ignores those of a request. Only 'auto' and 'none' are supported."
-      : "Unsupported value: 'tool_choice' cannot force a tool call: the request brings no tools, or the model connection does not take 'tool_choice'.",
+      : "Unsupported value: 'tool_choice' cannot force a tool call: the request has no tools, or the model connection does not support 'tool_choice'.",
   );
 }

@@ -79,7 +79,7 @@ function functionResultOf(content: string | null | undefined, i: number): string
 function checkPart(part: RequestPart | RefusalPart, place: string): void {
   if (part.type === 'text') requireString(part.text, `${place}.text`);
   if (part.type === 'file' && part.file.file_id != null) {
-    throw invalidRequest("Invalid 'file_id': this server keeps no files. Send the file itself as 'file_data'.", {
+    throw invalidRequest("Invalid 'file_id': this server does not store files. Send the file itself as 'file_data'.", {
       param: `${place}.file.file_id`,
       code: 'invalid_value',
     });

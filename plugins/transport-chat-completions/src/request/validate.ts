@@ -75,6 +75,6 @@ function checkCapabilities({ n, stream, stream_options, modalities, audio }: Com
 
 function malformedBody(): ProtocolError {
   return invalidRequest(
-    'We could not parse the JSON body of your request. (HINT: This likely means that the body is no JSON object, or that its `model` is no string.)',
+    'We could not parse the JSON body of your request. (HINT: This likely means that the body is not a JSON object, or that its `model` is not a string.)',
   );
 }

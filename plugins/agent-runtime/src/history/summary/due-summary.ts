@@ -10,12 +10,12 @@ const FULL = 0.8;
 const HALF = 0.5;
 /** A summary may use a quarter of the budget, but at most this many tokens. */
 const MAX_TOKENS = 4096;
-/** With fewer tokens a summary would say nothing. */
+/** The smallest useful summary, in tokens. */
 const MIN_TOKENS = 100;
 /** The smallest budget, in tokens, that leaves space for a summary. */
 export const MIN_SUMMARY_BUDGET = 4 * MIN_TOKENS;
 
-/** A summary that has to be made. */
+/** A summary that is due. */
 export interface DueSummary {
   /** The number of oldest messages to summarize: whole turns. */
   readonly messages: number;
