@@ -35,7 +35,8 @@ export const systemClock: Clock = {
   },
 };
 
-const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+const BASE62 = Buffer.from('0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz');
+const BLOCK = 4096;
 
 /** Draws random bytes in blocks: a system call for a few bytes costs more than everything else in an id. */
 class RandomPool {
@@ -43,11 +44,20 @@ class RandomPool {
   #next = 0;
 
   byte(): number {
-    if (this.#next === this.#block.length) {
-      this.#block = randomBytes(4096);
-      this.#next = 0;
-    }
+    if (this.#next === this.#block.length) this.#draw();
     return this.#block[this.#next++] as number;
+  }
+
+  bytes(count: number): Buffer {
+    if (count > BLOCK) return randomBytes(count);
+    if (this.#next + count > this.#block.length) this.#draw();
+    this.#next += count;
+    return this.#block.subarray(this.#next - count, this.#next);
+  }
+
+  #draw(): void {
+    this.#block = randomBytes(BLOCK);
+    this.#next = 0;
   }
 }
 
@@ -55,17 +65,17 @@ const pool = new RandomPool();
 
 export const systemIds: IdSource = {
   base62(length) {
-    let id = '';
-    while (id.length < length) {
+    const id = Buffer.allocUnsafe(length);
+    for (let i = 0; i < length; ) {
       const byte = pool.byte();
-      if (byte < 248) id += BASE62[byte % 62]; // 248 = 4 × 62: higher bytes would make some characters more frequent
+      if (byte < 248) id[i++] = BASE62[byte % 62] as number; // 248 = 4 × 62: higher bytes would make some characters more frequent
     }
-    return id;
+    return id.toString('latin1');
   },
-  hex(length) {
-    let id = '';
-    while (id.length < length) id += (pool.byte() & 15).toString(16);
-    return id;
-  },
+  hex: (length) =>
+    pool
+      .bytes(Math.ceil(length / 2))
+      .toString('hex')
+      .slice(0, length),
   fraction: () => Math.random(),
 };
