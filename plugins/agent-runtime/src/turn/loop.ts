@@ -61,6 +61,8 @@ export async function* runLoop(
     const headers: Record<string, string> = {};
     const span = startSpan('step', () => ({ turn, step, connections: agent.connections, headers }));
     const read = new StepReader();
+    /** What came with the end of the answer. It leaves together with what follows from it. */
+    let last: readonly AgentEvent[] = [];
     try {
       const request = (connector: ModelConnector, name: string) =>
         requestFor(connector, name, agent, turn, step, messages, declarations, headers);
@@ -71,17 +73,18 @@ export async function* runLoop(
         let batch: readonly AgentEvent[] = [{ type: 'step', step, connection }, ...read.take(first)];
         for (;;) {
           transcript.add(batch);
-          if (batch.length > 0) yield batch;
           if (read.hasEnded) break;
+          if (batch.length > 0) yield batch;
           batch = read.takeNext(await rest.next());
         }
+        last = batch;
       } finally {
         await rest.return?.();
       }
       if (read.extra !== undefined) {
-        const extra: readonly AgentEvent[] = [{ type: 'extra', extra: { connection, data: read.extra } }];
-        transcript.add(extra);
-        yield extra;
+        const extra: AgentEvent = { type: 'extra', extra: { connection, data: read.extra } };
+        transcript.add([extra]);
+        last = [...last, extra];
       }
       span.set({ usage: read.usage, reason: read.reason });
       span.end();
@@ -92,7 +95,7 @@ export async function* runLoop(
     usage = addUsage(usage, read.usage);
     hasText ||= read.hasText;
     const { calls, reason } = read;
-    if (calls.length === 0) return yield [finished(reason === 'tool_calls' ? 'stop' : reason, usage)];
+    if (calls.length === 0) return yield [...last, finished(reason === 'tool_calls' ? 'stop' : reason, usage)];
 
     const isClientCall = (call: ModelToolCall) =>
       agent.kind === 'model' || turn.clientTools.some(({ name }) => name === call.name);
@@ -103,14 +106,18 @@ export async function* runLoop(
       tokens: usage.promptTokens + usage.completionTokens,
     });
     if (limit) {
-      if (!hasText) yield [{ type: 'text', text: LIMIT_MESSAGES[limit](agent) }];
-      return yield [{ ...finished('length', usage), limit }];
+      const text: readonly AgentEvent[] = hasText ? [] : [{ type: 'text', text: LIMIT_MESSAGES[limit](agent) }];
+      return yield [...last, ...text, { ...finished('length', usage), limit }];
     }
 
     const asked = calls.map((call) => toolCall(deps.ids, call, read.connection, isClientCall(call) ? undefined : toolbox));
     transcript.add(asked);
-    if (onToolsStart && asked.some(({ tool }) => tool !== undefined)) await onToolsStart();
-    yield asked;
+    if (onToolsStart && asked.some(({ tool }) => tool !== undefined)) {
+      if (last.length > 0) yield last;
+      last = [];
+      await onToolsStart();
+    }
+    yield [...last, ...asked];
     const first = toolCalls;
     toolCalls += calls.length;
     const own = asked.flatMap((call, place) => (call.tool ? [{ call, index: first + place }] : []));
