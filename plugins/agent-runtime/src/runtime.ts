@@ -177,7 +177,8 @@ export class Runtime implements AgentRuntime {
   }
 
   run(asked: TurnRequest): AgentEvents {
-    const request = { ...asked, messages: withoutExtras(asked.messages) };
+    const messages = withoutExtras(asked.messages);
+    const request = messages === asked.messages ? asked : { ...asked, messages };
     const idempotent = request.idempotency && this.#idempotency.turn(request.idempotency);
     return request.session ? this.#runInSession(request, request.session, idempotent) : this.#runStateless(request, idempotent);
   }

@@ -12,7 +12,8 @@ const HEADER = 'idempotency-key';
  *
  * @throws ProtocolError 400 unless it has 1 to 255 characters of printable ASCII.
  */
-export function parseIdempotencyKey(request: Pick<HttpRequest, 'rawHeaders'>): string | undefined {
+export function parseIdempotencyKey(request: Pick<HttpRequest, 'headers' | 'rawHeaders'>): string | undefined {
+  if (request.headers[HEADER] === undefined) return undefined;
   const [key, ...others] = headerLines(request, HEADER);
   if (key === undefined) return undefined;
   if (others.length === 0 && /^[ -~]{1,255}$/.test(key)) return key;

@@ -51,10 +51,12 @@ export function agentOf(target: Target): Agent {
 /** The agent for one request: with the request's limits, and with its tools unless the agent ignores them. */
 export function agentFor({ target, clientTools, maxToolCalls, wholeHistory }: TurnRequest): Agent {
   const agent = agentOf(target);
+  const hasOwnTools = agent.clientTools === undefined && clientTools.length > 0;
+  if (!hasOwnTools && maxToolCalls === undefined && !wholeHistory) return agent;
   const { budget, history } = agent;
   return {
     ...agent,
-    clientTools: agent.clientTools ?? (clientTools.length > 0 ? 'passthrough' : 'ignore'),
+    clientTools: hasOwnTools ? 'passthrough' : agent.clientTools,
     budget: { ...budget, toolCalls: Math.min(budget.toolCalls, maxToolCalls ?? budget.toolCalls) },
     history: wholeHistory ? { ...history, policy: 'error' } : history,
   };

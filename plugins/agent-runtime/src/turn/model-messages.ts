@@ -27,14 +27,20 @@ export function messagesFor(connector: ModelConnector, messages: readonly Messag
   const textOnly = !connector.input.includes('image');
   let faults = NO_FAULTS;
   return messages.map((message) => {
+    if (message.role === 'assistant') faults = message.tool_calls ? prepare(message).faults : NO_FAULTS;
+    if (faults.size === 0 && isPlain(message)) return message;
     const forms = prepare(message);
-    if (message.role === 'assistant') faults = forms.faults;
     const fault = message.role === 'tool' ? faults.get(message.tool_call_id) : undefined;
     if (fault !== undefined) return withFault(message as ToolMessage, fault);
     if (!textOnly) return forms.valid;
     forms.text ??= asText(forms.valid);
     return forms.text;
   });
+}
+
+/** Whether every connection accepts the message as it is. */
+function isPlain(message: Message): boolean {
+  return typeof message.content === 'string' && !(message.role === 'assistant' && message.tool_calls);
 }
 
 function prepare(message: Message): Prepared {

@@ -27,6 +27,8 @@ export function readFinishReason(finishReason: unknown, native?: unknown): Finis
 }
 
 function finishOf(word: string): Finish {
+  const exact = REASONS.get(word);
+  if (exact !== undefined) return { kind: 'reason', reason: exact };
   const plain = word
     .slice(word.lastIndexOf('.') + 1)
     .trim()

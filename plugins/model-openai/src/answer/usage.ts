@@ -45,6 +45,6 @@ function nested(...values: readonly unknown[]): Counts {
 
 /** The first valid count. */
 function count(...values: readonly unknown[]): number {
-  const found = values.find((value) => Number.isSafeInteger(value) && (value as number) > 0);
-  return (found as number | undefined) ?? 0;
+  for (const value of values) if (Number.isSafeInteger(value) && (value as number) > 0) return value as number;
+  return 0;
 }
