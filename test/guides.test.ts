@@ -17,6 +17,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { setImmediate } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import * as kernel from '@plugboard/kernel';
 import { type DefinedPlugin, type ExtensionPoint, ModelConnectors } from '@plugboard/kernel';
@@ -428,7 +429,7 @@ async function lineServer(t: Test): Promise<string> {
     if (model !== 'small') return response.writeHead(404).end();
     for (const word of ['You ', 'said: ', messages.at(-1).text]) {
       response.write(`${JSON.stringify({ text: word })}\n`);
-      await new Promise((resolve) => setImmediate(resolve)); // one write per line
+      await setImmediate(); // one write per line
     }
     return response.end(`${JSON.stringify({ end: { read: 1, written: 3 } })}\n`);
   });

@@ -65,7 +65,7 @@ const CASES: readonly Case[] = [
 ];
 
 for (const [what, yaml, env, says] of CASES) {
-  t.test(`S-13 ${what} ends the start with 78: the message names the place, and no value`, async (t) => {
+  t.test(`S-13 ${what} stops the start with exit code 78 and an error that names the place and no value`, async (t) => {
     const { code, stdout, stderr } = await run(t, ['start'], { cwd: t.testdir({ 'plugboard.yaml': yaml }), env });
     t.equal(code, 78);
     t.equal(stdout, '');
@@ -74,7 +74,7 @@ for (const [what, yaml, env, says] of CASES) {
   });
 }
 
-t.test('S-13 `plugboard check` finds the same before anything starts', async (t) => {
+t.test('S-13 `plugboard check` reports the same errors without starting anything', async (t) => {
   const cwd = t.testdir({ 'plugboard.yaml': TOKEN });
   t.match(await run(t, ['check'], { cwd, env: { OPS_TOKEN: ' ' } }), { code: 78, stderr: /tokens\[0\]\.token: .*blank/ });
   const right = await run(t, ['check'], { cwd, env: { OPS_TOKEN } });

@@ -29,7 +29,7 @@ t.test('S-35 bodies of millions of values are refused without parsing them', asy
   const neighbour = new Neighbour(server, { token: INNOCENT });
   const attacks = {
     'six million objects': [`,"x":[${'{},'.repeat(6_000_000)}{}]`, 'too_many_values'],
-    'a key __proto__ behind them': [`,"x":[${'{},'.repeat(6_000_000)}{}],"__proto__":{}`, 'too_many_values'],
+    'a key __proto__ after them': [`,"x":[${'{},'.repeat(6_000_000)}{}],"__proto__":{}`, 'too_many_values'],
     '700,000 parts of a message': [
       `,"messages":[{"role":"user","content":[${Array(700_000).fill('{"type":"text"}').join()}]}]`,
       'too_many_values',
@@ -63,7 +63,7 @@ t.test('S-35 bodies of millions of values are refused without parsing them', asy
   t.equal(status, 200, '2,048 messages of eight parts are served');
 });
 
-t.test('S-36 half-sent bodies of one token take its share of the memory, and no more', async (t) => {
+t.test('S-36 unfinished bodies of one token use at most its share of the memory', async (t) => {
   const server = await ServerProcess.start(t, { yaml: TRANSPORTS + TOKENS + ASSISTANT, heap: 512 });
   const chat = (content: string, token: string) =>
     server.request('/v1/chat/completions', {

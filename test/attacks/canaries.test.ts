@@ -30,14 +30,14 @@ const chat = async (body: unknown, headers: Readonly<Record<string, string>> = O
   return reply;
 };
 
-t.test('the search finds a secret however a text holds it', async (t) => {
+t.test('the search finds a secret in every encoding', async (t) => {
   const secret = VARIABLES.DESK_PASSWORD;
   for (const text of [secret, JSON.stringify({ secret }), `?token=${encodeURIComponent(secret)}`, btoa(`${secret}:`)]) {
     t.strictSame([...new Set(canaries.in(text))], [secret]);
   }
 });
 
-t.test('S-28 no credential comes back, whichever way it is sent, on any route', async (t) => {
+t.test('S-28 no route returns a credential, however it was sent', async (t) => {
   const everywhere = (secret: string): readonly Pair[] => [
     ['authorization', `Bearer ${secret}`],
     ['x-api-key', secret],
@@ -63,7 +63,7 @@ t.test('S-28 no credential comes back, whichever way it is sent, on any route', 
   t.strictSame(canaries.in(told.join('\n')), []);
 });
 
-t.test('S-28 no fault of a request makes the server say a secret', async (t) => {
+t.test('S-28 no error response contains a secret', async (t) => {
   for (const [body, status] of [
     ['{', 400],
     [{}, 400],
@@ -76,7 +76,7 @@ t.test('S-28 no fault of a request makes the server say a secret', async (t) => 
   }
 });
 
-t.test('S-28 nor does a model server that repeats what it was sent, in any of its ways to fail', async (t) => {
+t.test('S-28 no secret leaks from a model server that fails and repeats its request', async (t) => {
   const forms = [
     (message: string) => ({ error: { message, code: message } }),
     (message: string) => message,
@@ -103,7 +103,7 @@ t.test('S-28 nor does a model server that repeats what it was sent, in any of it
   for (const { status, text } of await Promise.all(asked)) t.ok(status === 502 || text.includes('"error"'), String(status));
 });
 
-t.test('S-28 nor a turn that runs out of time, a tool that fails, or a plugin that crashes', async (t) => {
+t.test('S-28 no secret leaks from a timeout, a failing tool or a crashing plugin', async (t) => {
   app.models.respond({ before: new Promise(() => {}) });
   t.equal((await chat(saying('Hi', { model: 'hurried', session_id: 'late' }))).status, 502);
 
@@ -122,7 +122,7 @@ t.test('S-28 nor a turn that runs out of time, a tool that fails, or a plugin th
   app.models.respond(({ body }) => ({ text: String(body.messages.at(-1)?.content) }));
 });
 
-t.test('S-28 after all of that no secret stands in an answer, the log, a file, or what was published', async (t) => {
+t.test('S-28 after all these requests no response, log line, file or diagnostics event contains a secret', async (t) => {
   t.strictSame(canaries.in(told.join('\n')), [], 'answers');
   t.strictSame(canaries.in(written(app)), [], 'files');
   t.ok(published.length > 100);
@@ -142,7 +142,7 @@ t.test('S-28 after all of that no secret stands in an answer, the log, a file, o
   t.strictSame(canaries.in(written(app)), [], 'files of a server that has stopped');
 });
 
-t.test('S-28 nor in what the program prints', async (t) => {
+t.test('S-28 the output of the program contains no secret', async (t) => {
   const cwd = t.testdir({ 'plugboard.yaml': yaml, ...files });
   for (const args of [['check'], ['plugins', '--json'], ['schema'], ['token', 'list', '--json']]) {
     const { code, stdout, stderr } = await run(t, args, { cwd, env });

@@ -34,7 +34,7 @@ const ELSEWHERE: Readonly<Record<string, (token: string) => { readonly headers?:
   '?authorization': (token) => ({ query: `?authorization=Bearer%20${token}` }),
 };
 
-t.test('there are routes, some of which ask for a token', async (t) => {
+t.test('the server has routes with and without authentication', async (t) => {
   t.ok(routes.length >= 16);
   t.ok(routes.filter(asksForToken).length >= 13);
 });
@@ -42,7 +42,7 @@ t.test('there are routes, some of which ask for a token', async (t) => {
 for (const call of routes) {
   const isPublic = !asksForToken(call);
 
-  t.test(`S-02 ${call.route}: a token counts as Authorization: Bearer, and nowhere else`, async (t) => {
+  t.test(`S-02 ${call.route}: a token is accepted only as Authorization: Bearer`, async (t) => {
     const nobody = await sent(app, call);
     t.equal(decisionOf(nobody), isPublic ? 'let in' : 'unknown');
     const allowed = await sent(app, call, [bearer(TOKEN)]);
@@ -56,7 +56,7 @@ for (const call of routes) {
     }
   });
 
-  t.test(`S-02 ${call.route}: a second credential, of whatever kind, changes nothing about the first`, async (t) => {
+  t.test(`S-02 ${call.route}: a second credential of any kind does not change the result of the first`, async (t) => {
     const weak = tokenFor('admin'); // it lacks what every route of today asks for
     const alone = await sent(app, call, [bearer(weak)]);
     t.equal(decisionOf(alone), call.access.length > 0 && !isPublic ? 'forbidden' : 'let in');
@@ -74,7 +74,7 @@ for (const call of routes) {
     }
   });
 
-  t.test(`S-02 ${call.route}: two Authorization headers are none, in any order, the same twice too`, async (t) => {
+  t.test(`S-02 ${call.route}: two Authorization headers are refused, in any order and even if equal`, async (t) => {
     const nobody = await sent(app, call);
     for (const pair of [
       [bearer(TOKEN), bearer(TOKEN)],
@@ -89,7 +89,7 @@ for (const call of routes) {
   });
 }
 
-t.test('S-02 what is not there needs a token as well, by the same rule', async (t) => {
+t.test('S-02 unknown paths need a token by the same rules', async (t) => {
   for (const path of ['/v1', '/v1/', '/v1/nothing', '/v1/chat/completions/more', '/v1//models', '/v1/%6dodels']) {
     for (const method of ['GET', 'POST', 'PUT', 'DELETE', 'PATCH']) {
       const call = { method, path, takesJson: false };
@@ -104,7 +104,7 @@ t.test('S-02 what is not there needs a token as well, by the same rule', async (
   }
 });
 
-t.test('S-02 a server that is open takes every way to send a credential for none', async (t) => {
+t.test('S-02 an open server ignores credentials, however they are sent', async (t) => {
   const open = await besieged(t, { auth: '' });
   for (const call of everyRoute(open)) {
     const nobody = await sent(open, call);

@@ -102,7 +102,7 @@ for (const [who, auth] of [
   ['a caller with a token', undefined],
   ['a caller of an open server', ''],
 ] as const) {
-  t.test(`S-16 S-20 no field of ${who} reads a file, starts a process, loads a module or calls anybody`, async (t) => {
+  t.test(`S-16 S-20 no field of ${who} reads a file, starts a process, loads a module or opens a connection`, async (t) => {
     const { app, url, calls } = await withListener(t, auth);
     const headers = bearer(TOKEN);
     const caller = new Caller(app, TOKEN);
@@ -145,7 +145,7 @@ for (const [who, auth] of [
   });
 }
 
-t.test('S-20 nor does a header', async (t) => {
+t.test('S-20 no header does so either', async (t) => {
   const { app, url, calls } = await withListener(t);
   const children = childrenOf();
   const file = join(app.server.folder, 'secret.md');

@@ -60,7 +60,7 @@ async function assertLives(t: Test, { logs }: TestServer['server'] = app.server)
   );
 }
 
-t.test('S-24 a body that is nested 100,000 deep is a 400 on every route that takes one, and the server lives', async (t) => {
+t.test('S-24 a body nested 100,000 levels deep gets a 400 on every route with a body, and the server survives', async (t) => {
   const messages = '"messages":[{"role":"user","content":"Hi"}]';
   const bodies = [
     arrays,
@@ -86,13 +86,13 @@ t.test('S-24 a body that is nested 100,000 deep is a 400 on every route that tak
   await assertLives(t);
 });
 
-t.test('S-24 brackets in a text nest nothing', async (t) => {
+t.test('S-24 brackets inside strings do not count as nesting', async (t) => {
   const reply = await app.chat(saying(arrays), bearer(TOKEN));
   t.equal(reply.status, 200);
   t.equal(answerOf(reply), arrays);
 });
 
-t.test('S-24 arguments that a model nests so deep are refused, and the turn goes on', async (t) => {
+t.test('S-24 deeply nested tool arguments of a model are refused, and the turn continues', async (t) => {
   for (const text of [`{"timeZone":${arrays}}`, `{"timeZone":${objects}}`, arrays, unclosed]) {
     for (const name of ['clock', 'deep__text']) {
       app.models.enqueue({ toolCalls: [{ name, arguments: text }] }, { text: 'Well.' });
@@ -108,7 +108,7 @@ t.test('S-24 arguments that a model nests so deep are refused, and the turn goes
   await assertLives(t);
 });
 
-t.test('S-24 so are results of tools', async (t) => {
+t.test('S-24 deeply nested tool results do not crash the server', async (t) => {
   for (const [name, told] of [
     ['structured', /nested too deep/],
     ['block', /odd/],
@@ -122,7 +122,7 @@ t.test('S-24 so are results of tools', async (t) => {
   await assertLives(t);
 });
 
-t.test('S-24 and answers of a model server', async (t) => {
+t.test('S-24 deeply nested answers of a model server do not crash the server', async (t) => {
   const chunk = `data: {"choices":[{"index":0,"delta":{"content":"Hi"},"finish_reason":null,"deep":${arrays}}]}\n\n`;
   for (const raw of [
     [chunk, 'data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\n', 'data: [DONE]\n\n'],
@@ -142,7 +142,7 @@ t.test('S-24 and answers of a model server', async (t) => {
   await assertLives(t);
 });
 
-t.test('S-24 HTTP/2 is not spoken: its preface is bad HTTP, its upgrade is passed over, and the server lives', async (t) => {
+t.test('S-24 the HTTP/2 preface is a bad request, an upgrade to it is ignored, and the server survives', async (t) => {
   const preface = await RawClient.open(app.port);
   preface.send('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0');
   t.equal(replyOf(await preface.ended()).status, 400);
@@ -163,7 +163,7 @@ t.test('S-24 HTTP/2 is not spoken: its preface is bad HTTP, its upgrade is passe
   await assertLives(t);
 });
 
-t.test('S-24 the runtime is pinned, to one release of Node.js 24, and is the one that runs', async (t) => {
+t.test('S-24 Node.js is pinned to one release of version 24, which runs this test', async (t) => {
   const root = join(import.meta.dirname, '../..');
   const pinned = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).devDependencies.node;
   const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));

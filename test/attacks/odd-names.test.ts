@@ -66,7 +66,7 @@ const FIELDS: readonly ((name: string) => object)[] = [
   (name) => ({ tools: [{ type: 'function', function: { name } }], tool_choice: { type: 'function', function: { name } } }),
 ];
 
-t.test('S-15 names in a request name no file, no table and no command, wherever they stand', async (t) => {
+t.test('S-15 no field of a request is used as the name of a file, a table or a command', async (t) => {
   const app = await besieged(t, { files });
   const caller = new Caller(app, TOKEN);
   const before = treeOf(app.server.folder, { but: OWN });
@@ -123,7 +123,7 @@ async function freshSchema(t: Test): Promise<readonly unknown[]> {
   return schemaOf(app);
 }
 
-t.test('S-15 nor in a header, whatever its bytes', async (t) => {
+t.test('S-15 no header is, whatever its bytes', async (t) => {
   const app = await besieged(t, { files });
   const before = treeOf(app.server.folder, { but: OWN });
   const body = JSON.stringify(saying('Hi'));

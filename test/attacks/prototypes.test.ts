@@ -85,7 +85,7 @@ const chat = (body: string, model: string) => {
   return app.chat(`${start},${body}}`, bearer(TOKEN));
 };
 
-t.test('S-29 no chat request changes a prototype, wherever in it the keys stand', async (t) => {
+t.test('S-29 no chat request changes a prototype, wherever it contains the keys', async (t) => {
   const seen = new Map<number, number>();
   await fc.assert(
     fc.asyncProperty(
@@ -104,7 +104,7 @@ t.test('S-29 no chat request changes a prototype, wherever in it the keys stand'
   t.ok((seen.get(200) ?? 0) > RUNS / 10 && (seen.get(400) ?? 0) > RUNS / 10, `of either kind there were many: ${[...seen]}`);
 });
 
-t.test('S-29 nor does a request to any other route', async (t) => {
+t.test('S-29 no request to another route changes a prototype', async (t) => {
   const routes = everyRoute(app).filter(({ takesJson, path }) => takesJson && path.startsWith('/v1/conversations'));
   const place = fc.constantFrom(...Object.keys(PLACES));
   const ask = (method: string, path: string, body: string) =>
@@ -131,7 +131,7 @@ t.test('S-29 nor does a request to any other route', async (t) => {
     for (const status of [200, 400]) t.ok(seen.has(`${status} ${route}`), `${route} was answered ${status}, too`);
 });
 
-t.test('S-29 nor do arguments that a model writes, in a tool that copies them carelessly', async (t) => {
+t.test('S-29 tool arguments from a model change no prototype, even if the tool copies them recursively', async (t) => {
   await fc.assert(
     fc.asyncProperty(json, async (value) => {
       const text = `{"__proto__":{"admin":true},"own":${value},"constructor":${value}}`;
@@ -146,7 +146,7 @@ t.test('S-29 nor do arguments that a model writes, in a tool that copies them ca
   t.equal(({} as { admin?: unknown }).admin, undefined);
 });
 
-t.test('S-29 nor does what a model server or a query says', async (t) => {
+t.test('S-29 answers of a model server and query strings change no prototype', async (t) => {
   const odd = '"__proto__":{"admin":true,"content":"forged"},"constructor":{"prototype":{"admin":true}}';
   for (const stream of [false, true]) {
     app.models.respond({

@@ -1,6 +1,5 @@
-import { ManualClock } from '@plugboard/kernel/testing';
+import { eventually, ManualClock } from '@plugboard/kernel/testing';
 import t from 'tap';
-import { eventually } from '../support/eventually.js';
 import type { TestServer } from '../support/test-server.js';
 import { besieged } from './support/besieged.js';
 import { asksForToken, everyRoute } from './support/every-route.js';
@@ -52,7 +51,7 @@ for (const [how, end] of [
   });
 }
 
-t.test('S-12 a token that expires is refused on every route from that moment on', async (t) => {
+t.test('S-12 a token is refused on every route from the moment it expires', async (t) => {
   const clock = new ManualClock();
   const app = await besieged(t, { clock });
   const secret = await tokenCommand(app, 'create', { project: 'default', name: 'ci', expires: '60s' });

@@ -67,7 +67,7 @@ const ADMINISTRATION = [
   '/v1/tools',
 ];
 
-t.test('S-10 these are all routes of the distribution: none of them changes the configuration', async (t) => {
+t.test('S-10 the list of all routes of the distribution has none that changes the configuration', async (t) => {
   const app = await besieged(t);
   t.strictSame(Object.fromEntries(everyRoute(app).map(({ route, access }) => [route, access])), ROUTES);
   t.strictSame(
@@ -84,7 +84,7 @@ for (const [who, auth, headers] of [
   ['a token with the scope admin', undefined, bearer(tokenFor('admin'))],
   ['a caller of an open server', '', {}],
 ] as const) {
-  t.test(`S-10 ${who} finds nothing that administers the server, and changes no file`, async (t) => {
+  t.test(`S-10 ${who} cannot administer the server or change a file`, async (t) => {
     const app = await besieged(t, auth === undefined ? {} : { auth });
     const entries = app.server.server.host.entries();
     const before = treeOf(app.server.folder, { but: /^data\// });
@@ -105,7 +105,7 @@ for (const [who, auth, headers] of [
   });
 }
 
-t.test('S-14 a token of one scope is let in where a route asks for that one alone, and nowhere else', async (t) => {
+t.test('S-14 a token with one scope is accepted only by routes that require no other scope', async (t) => {
   const app = await besieged(t);
   for (const call of everyRoute(app)) {
     const wanted = ROUTES[call.route] ?? call.access;
@@ -124,7 +124,7 @@ t.test('S-14 a token of one scope is let in where a route asks for that one alon
   }
 });
 
-t.test('S-14 HEAD asks for what GET does, and an unusual method gets nobody in', async (t) => {
+t.test('S-14 HEAD requires the scopes of GET, and unusual methods are not accepted', async (t) => {
   const app = await besieged(t);
   for (const call of everyRoute(app).filter(asksForToken)) {
     for (const method of ['HEAD', 'PUT', 'PATCH', 'QUERY', 'PROPFIND', 'TRACE']) {

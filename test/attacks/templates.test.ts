@@ -64,7 +64,7 @@ const OPS = bearer(TOKEN);
 
 const user = (content: unknown) => ({ role: 'user', content });
 
-t.test('S-30 what callers say reaches the model as it stands, in whatever role, and comes back so', async (t) => {
+t.test('S-30 messages of any role reach the model and come back unchanged', async (t) => {
   for (const text of PAYLOADS) {
     t.equal(answerOf(await app.chat(saying(text), OPS)), text);
     t.equal((await app.stream(saying(text), OPS)).text, text);
@@ -89,7 +89,7 @@ t.test('S-30 what callers say reaches the model as it stands, in whatever role, 
   }
 });
 
-t.test('S-30 so do the results of tools, their failures, and what the model asks them for', async (t) => {
+t.test('S-30 tool arguments, results and errors are passed on unchanged', async (t) => {
   for (const text of PAYLOADS) {
     for (const [fail, told] of [
       [false, text],
@@ -102,7 +102,7 @@ t.test('S-30 so do the results of tools, their failures, and what the model asks
   }
 });
 
-t.test('S-30 names of sessions, of models and of metadata are no templates', async (t) => {
+t.test('S-30 names of sessions, models and metadata are not treated as templates', async (t) => {
   for (const text of PAYLOADS) {
     const reply = await app.chat(saying('Hi', { model: text, metadata: { [text.slice(0, 64)]: text } }), OPS);
     t.match(reply.body, { model: text });
@@ -118,7 +118,7 @@ t.test('S-30 names of sessions, of models and of metadata are no templates', asy
   }
 });
 
-t.test('S-30 a prompt is read once, from where the configuration says, and replaces nothing', async (t) => {
+t.test('S-30 a prompt is read once, from the configured file, and no placeholder in it is replaced', async (t) => {
   for (const model of ['filed', 'given']) {
     await app.chat(saying('Hi', { model }), OPS);
     t.strictSame(app.asked.messages, [{ role: 'system', content: PAYLOADS.join('\n') }, user('Hi')], model);
@@ -127,7 +127,7 @@ t.test('S-30 a prompt is read once, from where the configuration says, and repla
   t.match(app.asked.messages[0], { content: 'one: ${MODEL_KEY} {{7*7}} %s {0}' });
 });
 
-t.test('S-30 a summary is asked for with what was said, as it was said', async (t) => {
+t.test('S-30 a request for a summary contains the messages unchanged', async (t) => {
   for (const [at, text] of PAYLOADS.entries()) {
     const before = app.models.requests.length;
     for (let turn = 0; turn < 3; turn++) await app.chat(saying(text, { model: 'forgetful', session_id: `long-${at}` }), OPS);
@@ -140,7 +140,7 @@ t.test('S-30 a summary is asked for with what was said, as it was said', async (
   }
 });
 
-t.test('S-30 and nothing was ever put in the place of anything', async (t) => {
+t.test('S-30 no placeholder was replaced anywhere', async (t) => {
   const said = JSON.stringify(app.models.requests.map(({ body }) => body));
   t.notMatch(said, MODEL_KEY);
   t.notMatch(said, /\b49\b|NaN|\[object|undefined/);

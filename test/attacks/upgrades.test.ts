@@ -30,7 +30,7 @@ const websocket = lines(UPGRADES.websocket ?? []);
 const app = await besieged(t);
 const open = await besieged(t, { auth: '' });
 
-t.test('S-26 a request that asks for an upgrade is decided, and answered, like any other', async (t) => {
+t.test('S-26 a request for an upgrade is authorized and answered like any other', async (t) => {
   for (const call of everyRoute(app)) {
     for (const token of [undefined, tokenFor('admin'), TOKEN]) {
       const credential: readonly Pair[] = token === undefined ? [] : [['authorization', `Bearer ${token}`]];
@@ -43,7 +43,7 @@ t.test('S-26 a request that asks for an upgrade is decided, and answered, like a
   }
 });
 
-t.test('S-08 S-09 on an open server an upgrade from a foreign page, or under a foreign name, is a 403', async (t) => {
+t.test('S-08 S-09 an open server refuses upgrades with a foreign Origin or Host with 403', async (t) => {
   for (const { method, path, route, access, takesJson } of everyRoute(open)) {
     const body = takesJson ? NO_BODY : '';
     for (const [host, origin, code] of [
@@ -66,7 +66,7 @@ t.test('S-08 S-09 on an open server an upgrade from a foreign page, or under a f
   }
 });
 
-t.test('S-17 1,000 upgrades without a token are 401, one like the other', async (t) => {
+t.test('S-17 1,000 upgrades without a token get identical 401 responses', async (t) => {
   const statuses = new Map<number, number>();
   for (let hundred = 0; hundred < 10; hundred++) {
     const clients = await Promise.all(Array.from({ length: 100 }, () => RawClient.open(app.port)));
@@ -80,7 +80,7 @@ t.test('S-17 1,000 upgrades without a token are 401, one like the other', async 
   t.same([...statuses], [[401, 1_000]]);
 });
 
-t.test('S-22 an upgrade with thousands of headers, or a huge list of protocols, is a 431, and the server lives', async (t) => {
+t.test('S-22 an upgrade with thousands of headers or a huge list of protocols gets a 431, and the server survives', async (t) => {
   const many = Array.from({ length: 2_100 }, (_, at) => `x${at}: y`);
   for (const headers of [
     many,
@@ -99,7 +99,7 @@ t.test('S-22 an upgrade with thousands of headers, or a huge list of protocols, 
   t.match((await app.get('/health')).body, { ready: true });
 });
 
-t.test('S-25 nothing that ships opens a WebSocket as a client', async (t) => {
+t.test('S-25 no shipped code opens a WebSocket as a client', async (t) => {
   const root = join(import.meta.dirname, '../..');
   const sources = globSync('{kernel,plugins/*}/src/**/*.ts', { cwd: root });
   t.ok(sources.length > 100);

@@ -61,40 +61,37 @@ function said(): readonly unknown[] {
   return app.asked.messages.filter(({ role }) => role === 'user').map(({ content }) => content);
 }
 
-t.test(
-  'R-080 of 20 requests to one session, one runs, 8 wait and are served in the order of their arrival, 11 are refused',
-  async (t) => {
-    const first = await running(t, 'turn 1', false, 'crowded');
-    const waiting: Promise<Got>[] = [];
-    for (let n = 2; n < 2 + QUEUE; n++) {
-      waiting.push(ask(`turn ${n}`, n % 2 === 0, 'crowded'));
-      await arrived();
-    }
-    const start = performance.now();
-    const refused = await Promise.all(Array.from({ length: 11 }, (_, i) => ask(`turn ${10 + i}`, i % 2 === 0, 'crowded')));
-    t.comment(`11 refusals came within ${Math.round(performance.now() - start)} ms`);
-    for (const { status, code, headers } of refused) {
-      t.strictSame([status, code, headers.get('retry-after')], [409, 'session_busy', '1']);
-    }
-    const asked = app.models.requests.length;
-    first.finish();
-    t.equal((await first.got).text, 'One moment');
-    const order = Array.from({ length: 1 + QUEUE }, (_, i) => `turn ${i + 1}`);
-    t.strictSame(
-      (await Promise.all(waiting)).map(({ text }) => text),
-      order.slice(1),
-      'each is answered to what it said',
-    );
-    t.equal(app.models.requests.length, asked + QUEUE);
-    t.strictSame(said(), order);
-  },
-);
+t.test('R-080 of 20 requests to one session, one runs, 8 wait and run in order of arrival, and 11 are refused', async (t) => {
+  const first = await running(t, 'turn 1', false, 'crowded');
+  const waiting: Promise<Got>[] = [];
+  for (let n = 2; n < 2 + QUEUE; n++) {
+    waiting.push(ask(`turn ${n}`, n % 2 === 0, 'crowded'));
+    await arrived();
+  }
+  const start = performance.now();
+  const refused = await Promise.all(Array.from({ length: 11 }, (_, i) => ask(`turn ${10 + i}`, i % 2 === 0, 'crowded')));
+  t.comment(`11 refusals came within ${Math.round(performance.now() - start)} ms`);
+  for (const { status, code, headers } of refused) {
+    t.strictSame([status, code, headers.get('retry-after')], [409, 'session_busy', '1']);
+  }
+  const asked = app.models.requests.length;
+  first.finish();
+  t.equal((await first.got).text, 'One moment');
+  const order = Array.from({ length: 1 + QUEUE }, (_, i) => `turn ${i + 1}`);
+  t.strictSame(
+    (await Promise.all(waiting)).map(({ text }) => text),
+    order.slice(1),
+    'each is answered to what it said',
+  );
+  t.equal(app.models.requests.length, asked + QUEUE);
+  t.strictSame(said(), order);
+});
 
 for (const [how, stream] of [
   ['in one body', false],
   ['as a stream', true],
 ] as const) {
-  t.test(`R-081 reject: a turn asked for ${how} is refused at once where its session is busy`, async (t) => {
+  t.test(`R-081 reject: a turn requested ${how} is refused at once if its session is busy`, async (t) => {
     for (const other of [false, true]) {
       const session = `rejecting ${stream} ${other}`;
       const first = await running(t, 'One', other, session);
@@ -107,7 +104,7 @@ for (const [how, stream] of [
     }
   });
 
-  t.test(`R-081 interrupt: a turn asked for ${how} takes the place of the one that runs, and of those that wait`, async (t) => {
+  t.test(`R-081 interrupt: a turn requested ${how} replaces the running turn and the waiting ones`, async (t) => {
     for (const other of [false, true]) {
       const session = `interrupting ${stream} ${other}`;
       const first = await running(t, 'One', other, session);

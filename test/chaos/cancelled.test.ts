@@ -1,6 +1,6 @@
 import { join } from 'node:path';
+import { eventually } from '@plugboard/kernel/testing';
 import t from 'tap';
-import { eventually } from '../support/eventually.js';
 import { answerOf, saying, TestServer, TRANSPORTS } from '../support/test-server.js';
 import { running } from './stubborn-tool.js';
 
@@ -55,7 +55,7 @@ async function cancel(place: string, session: string, stream: boolean): Promise<
   await gone;
 }
 
-t.test(`R-024 after ${TURNS} cancelled turns no model is asked and no tool runs, and each session goes on`, async (t) => {
+t.test(`R-024 after ${TURNS} cancelled turns no model call or tool is running, and each session can continue`, async (t) => {
   let next = 0;
   const before = performance.now();
   const client = async () => {

@@ -43,7 +43,7 @@ const NONE: Pick<Verdict, 'lost' | 'duplicated' | 'half' | 'disordered' | 'unask
   invalid: [],
 };
 
-t.test('a store that kept its promise has no faults', async (t) => {
+t.test('a store that kept all acknowledged turns has no faults', async (t) => {
   const journal = [saw(1), saw(2, 'end', 'tool'), saw(3, 'nothing'), saw(4, 'nothing'), saw(5, 'refusal')];
   const found = faults(journal, 3, [...whole(1), ...withTool(2, 'a'), ...whole(3)]);
   t.strictSame(found.faults, NONE);
@@ -56,16 +56,16 @@ t.test('a lost turn is found', async (t) => {
   t.strictSame(check([saw(2)], new Map()).lost, lost, 'with its whole session');
 });
 
-t.test('a turn that is there twice is found', async (t) => {
+t.test('a duplicated turn is found', async (t) => {
   t.match(faults([saw(1)], 2, [...whole(1), ...whole(1)]).faults, { ...NONE, duplicated: ['s: "ann says 1 plain"'] });
 });
 
-t.test('turns in another order than they were sent in are found', async (t) => {
+t.test('turns in the wrong order are found', async (t) => {
   const { disordered } = faults([saw(1), saw(2)], 2, [...whole(2), ...whole(1)]).faults;
   t.strictSame(disordered, ['s: "ann says 1 plain" comes too late']);
 });
 
-t.test('half a turn is found, whichever half, seen or not', async (t) => {
+t.test('half a turn is found, whichever half, acknowledged or not', async (t) => {
   for (const kept of [
     [user(said(1, 'tool'))],
     [user(said(1, 'tool')), calling('a')],
@@ -79,23 +79,23 @@ t.test('half a turn is found, whichever half, seen or not', async (t) => {
   }
 });
 
-t.test('what was never sent, or refused, is found', async (t) => {
+t.test('a stored turn that was never sent, or was refused, is found', async (t) => {
   t.equal(faults([], 1, whole(1)).faults.unasked.length, 1);
   t.equal(faults([saw(1, 'refusal')], 1, whole(1)).faults.unasked.length, 1);
 });
 
-t.test('the input of an interrupted turn is kept where the agent wants it, and only then', async (t) => {
+t.test('the input of an interrupted turn is valid only if the agent keeps it', async (t) => {
   const kept = [user(said(1)), assistant(NOTE)];
   t.match(faults([saw(1, 'nothing')], 1, kept, true), { faults: NONE, verdict: { keptInput: 1 } });
   t.equal(faults([saw(1, 'nothing')], 1, kept).faults.half.length, 1);
   t.equal(faults([saw(1)], 1, kept, true).faults.half.length, 1, 'an answer that was seen is more than that');
 });
 
-t.test('a version that does not count the turns is found', async (t) => {
+t.test('a version that differs from the number of turns is found', async (t) => {
   t.strictSame(faults([saw(1)], 2, whole(1)).faults.invalid, ['s: 1 turns at version 2']);
 });
 
-t.test('a history that a provider refuses is found', async (t) => {
+t.test('a history that providers refuse is found', async (t) => {
   t.strictSame(historyFaults([]), []);
   t.strictSame(historyFaults([...whole(1), ...withTool(2, 'a'), ...withTool(3, 'a')]), []);
   for (const [history, fault] of [

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { type SessionStore, SessionStores } from '@plugboard/kernel';
 import { ManualClock } from '@plugboard/kernel/testing';
 import t from 'tap';
@@ -36,7 +37,7 @@ type Turn = Omit<Send, 'url' | 'agent' | 'stream'> & { readonly stream?: boolean
 const run = (turn: Turn) => send({ stream: false, ...turn, url: app.url, agent: 'assistant' });
 
 async function settled(): Promise<void> {
-  for (let i = 0; i < 10; i++) await new Promise((resolve) => setImmediate(resolve));
+  for (let i = 0; i < 10; i++) await setImmediate();
 }
 
 /** The answer to a turn whose store call of that number fails; undefined where none comes although its time is over. */
@@ -64,9 +65,9 @@ const HIBERNATED = 20 * 60_000;
 
 const WAYS: Readonly<Record<string, { readonly isKeyed: boolean; readonly inSession: boolean; readonly rests?: boolean }>> = {
   'of a session': { isKeyed: false, inSession: true },
-  'of a session that is not in memory': { isKeyed: false, inSession: true, rests: true },
-  'of a session, with a key': { isKeyed: true, inSession: true },
-  'without a session, with a key': { isKeyed: true, inSession: false },
+  'of an evicted session': { isKeyed: false, inSession: true, rests: true },
+  'of a session, with an idempotency key': { isKeyed: true, inSession: true },
+  'without a session, with an idempotency key': { isKeyed: true, inSession: false },
 };
 for (const [way, { isKeyed, inSession, rests }] of Object.entries(WAYS)) {
   for (const stream of [false, true]) {

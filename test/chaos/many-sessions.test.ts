@@ -28,7 +28,7 @@ function turn(number: number): readonly Message[] {
   ];
 }
 
-t.test(`R-066 a server starts on ${SESSIONS} sessions, tells of the turns that were cut, and is ready`, async (t) => {
+t.test(`R-066 a server with ${SESSIONS} sessions starts, logs the interrupted turns and becomes ready`, async (t) => {
   const folder = t.testdir({ 'plugboard.yaml': YAML });
   const models = await ModelServer.start();
   t.teardown(() => models.close());

@@ -34,7 +34,7 @@ const move = fc.record({
   rests: fc.boolean(),
 });
 
-t.test(`R-078 R-083 whatever happens to sessions, ${RUNS} times: what was acknowledged is kept, and nothing else`, async (t) => {
+t.test(`R-078 R-083 ${RUNS} random games with sessions keep exactly the acknowledged turns`, async (t) => {
   t.setTimeout(LIMIT);
   const sum = { acknowledged: 0, keptUnacknowledged: 0, keptInput: 0 };
   await fc.assert(

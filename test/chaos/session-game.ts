@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import type { Message } from '@plugboard/kernel';
 import type { SessionId } from '@plugboard/kernel/contracts';
 import { ManualClock } from '@plugboard/kernel/testing';
@@ -294,5 +295,5 @@ function wordsIn(messages: readonly Message[]): readonly string[] {
 }
 
 async function ticks(): Promise<void> {
-  for (let i = 0; i < 3; i++) await new Promise((resolve) => setImmediate(resolve));
+  for (let i = 0; i < 3; i++) await setImmediate();
 }

@@ -1,5 +1,6 @@
 import { copyFileSync, existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import type { Test } from 'tap';
 import { Plugboard } from '../../kernel/test/cli/plugboard.js';
 import { openStore } from '../../plugins/store-sqlite/test/open-store.js';
@@ -28,7 +29,7 @@ export class Victim {
       await program.prints('\n');
       const [, address] = /^ {2}address +(\S+)$/m.exec(program.stdout) ?? [];
       if (address !== undefined) return address;
-      await new Promise((resolve) => setImmediate(resolve));
+      await setImmediate();
     }
   }
 

@@ -46,7 +46,7 @@ async function chat(args: readonly string[], ...lines: readonly string[]): Promi
   return (await talking).stdout;
 }
 
-t.test('the distribution at the root runs without a key, and says what there is', async (t) => {
+t.test('the distribution at the root runs without an API key and prints its agents and models', async (t) => {
   t.match(
     server.stdout,
     /^plugboard \d+\.\d+\.\d+\n {2}agents +assistant, librarian\n {2}models +demo\n {2}sessions +sqlite\n {2}access +open\n {2}warning .*\n(still starting: .*\n)? {2}address +http:\/\/127\.0\.0\.1:\d+\n/,
@@ -59,7 +59,7 @@ t.test('the distribution at the root runs without a key, and says what there is'
   );
 });
 
-t.test('its assistant calls the clock', async (t) => {
+t.test('the assistant calls the clock', async (t) => {
   const body = { model: 'assistant', messages: [{ role: 'user', content: 'What time is it in Tokyo?' }] };
   t.match(await textOf(await ask(body)), /I called clock. It returned:\n\n.*Asia\/Tokyo.*\n\nI am only a stand-in/s);
   const streamed = readEventStream(await (await ask({ ...body, stream: true })).text());
@@ -68,7 +68,7 @@ t.test('its assistant calls the clock', async (t) => {
   t.ok(streamed.done);
 });
 
-t.test('its librarian reads the guides', async (t) => {
+t.test('the librarian reads the guides', async (t) => {
   const [guide = ''] = globSync('*.md', { cwd: join(ROOT, 'docs/guides') });
   const [title = ''] = readFileSync(join(ROOT, 'docs/guides', guide), 'utf8').split('\n');
   t.match(title, /^# ./);
@@ -76,14 +76,14 @@ t.test('its librarian reads the guides', async (t) => {
   t.match(await textOf(await ask(body)), title);
 });
 
-t.test('`plugboard chat` is one conversation of as many turns as there are lines, and shows the calls of tools', async (t) => {
+t.test('`plugboard chat` runs one turn per line in one conversation and shows tool calls', async (t) => {
   const said = await chat([], 'Hello there', 'What time is it in Rome?', 'Thank you');
   t.match(said, 'You said: "Hello there"');
   t.match(said, /\n→ clock \{"timeZone":"Europe\/Rome"\}\n← .*Europe\/Rome/);
   t.match(said, /You said: "Thank you"\nBefore that you said: "What time is it in Rome\?"/);
 });
 
-t.test('`plugboard chat --url` is the same through a server that runs', async (t) => {
+t.test('`plugboard chat --url` does the same through a running server', async (t) => {
   const said = await chat(['--url', address, 'assistant'], 'Hello there', 'Thank you');
   t.match(said, 'You said: "Hello there"\nI received no other message of this conversation.');
   t.match(said, 'You said: "Thank you"\nBefore that you said: "Hello there"');
@@ -91,7 +91,7 @@ t.test('`plugboard chat --url` is the same through a server that runs', async (t
   await t.rejects(nobody, { code: 1, stderr: /cannot reach http:\/\/127\.0\.0\.1:1\/v1/ });
 });
 
-t.test('a mistake in its file ends the start with 78, and is named by line and column', async (t) => {
+t.test('a mistake in its file stops the start with exit code 78 and is reported with line and column', async (t) => {
   const yaml = readFileSync(join(ROOT, 'plugboard.yaml'), 'utf8').replace('model: "${OPENAI_MODEL', 'modle: "${OPENAI_MODEL');
   const line = yaml.split('\n').findIndex((text) => text.includes('modle:')) + 1;
   const cwd = t.testdir({ 'plugboard.yaml': yaml });
@@ -102,7 +102,7 @@ t.test('a mistake in its file ends the start with 78, and is named by line and c
   t.equal(program.stdout, '');
 });
 
-t.test('SIGTERM ends it well', async (t) => {
+t.test('SIGTERM stops it with exit code 0', async (t) => {
   server.kill('SIGTERM');
   t.equal(await server.exit(), 0);
   await t.rejects(fetch(`${address}/health`));

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
+import { eventually } from '@plugboard/kernel/testing';
 import t, { type Test } from 'tap';
 import { Plugboard, run } from '../../kernel/test/cli/plugboard.js';
-import { eventually } from '../support/eventually.js';
 
 const YAML = `
 transports: { http: { port: 0 }, models: {} }
@@ -16,7 +16,7 @@ function distribution(t: Test, yaml = YAML) {
   return { cwd, token: (...args: readonly string[]) => run(t, ['token', ...args], { cwd }) };
 }
 
-t.test('a token is made, used, rotated and revoked beside a running server', async (t) => {
+t.test('a token is created, used, rotated and revoked while the server runs', async (t) => {
   const { cwd, token } = distribution(t);
   const server = new Plugboard(t, ['start'], { cwd });
   await server.prints('\n  try ');
@@ -56,7 +56,7 @@ t.test('a token is made, used, rotated and revoked beside a running server', asy
   for (const known of [secret, rotated]) t.notMatch(server.stdout + server.stderr + JSON.stringify(tokens), known);
 });
 
-t.test('S-12 a token that is revoked while the server is sent SIGHUP is refused at once', async (t) => {
+t.test('S-12 a revoked token is refused at once after SIGHUP', async (t) => {
   const { cwd, token } = distribution(t);
   const secret = (await token('create', '--project', 'acme', '--name', 'ci')).stdout.trimEnd();
   const server = new Plugboard(t, ['start'], { cwd });
@@ -70,7 +70,7 @@ t.test('S-12 a token that is revoked while the server is sent SIGHUP is refused 
   t.equal(await server.exit(), 0);
 });
 
-t.test('what is missing or makes no sense is said in a sentence, with 2; what cannot be done with 1', async (t) => {
+t.test('invalid arguments exit with 2 and a message, failed operations with 1', async (t) => {
   const { token } = distribution(t);
   for (const [args, code, message] of [
     [[], 2, 'plugboard token needs an action as its first argument: create, list, revoke, rotate or hash'],
@@ -99,7 +99,7 @@ t.test('hash reads a token on standard input', async (t) => {
   });
 });
 
-t.test('where several entries issue tokens, the caller says which is meant', async (t) => {
+t.test('several entries that issue tokens require --entry', async (t) => {
   const { cwd, token } = distribution(
     t,
     YAML.replace('auth: {', 'auth: { second: { use: bearer, tokensFile: ./secrets/second.json },'),
@@ -114,7 +114,7 @@ t.test('where several entries issue tokens, the caller says which is meant', asy
   t.match(await token('list', '--entry', 'auth.second', '-c', join(cwd, 'plugboard.yaml')), { code: 0, stdout: / ci / });
 });
 
-t.test('several commands at once lose nothing', async (t) => {
+t.test('concurrent commands lose no token', async (t) => {
   const { token } = distribution(t);
   const names = ['a', 'b', 'c', 'd'];
   const made = await Promise.all(names.map((name) => token('create', '--project', 'acme', '--name', name)));

@@ -97,7 +97,7 @@ t.test('C-181 ai: errors, before a stream and in it', async (t) => {
   t.match(parts, ['Half', /^error: .*closed the connection/, 'finish: error']);
 });
 
-t.test('C-131 C-181 ai: a call that it makes again, whatever it is told, is one turn of the session', async (t) => {
+t.test('C-131 C-181 ai: a call that the client retries is one turn of the session', async (t) => {
   const options = { plugboard: { session_id: 'called-twice' } };
   await generateText({ model, prompt: 'One', providerOptions: options });
   const number = app.models.requests.length;

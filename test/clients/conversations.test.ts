@@ -27,7 +27,7 @@ const seed = [
 for (const [library, { OpenAI, ...sdk }] of Object.entries(libraries)) {
   const client = new OpenAI({ baseURL: `${app.url}/v1`, apiKey: 'any', maxRetries: 0 });
 
-  t.test(`${library}: a conversation from its creation to its deletion`, async (t) => {
+  t.test(`${library}: a conversation is created, continued and deleted`, async (t) => {
     const made = await client.conversations.create();
     t.match(made, { id: /^conv_[0-9a-f]{40}$/, object: 'conversation', created_at: Number, metadata: {} });
     t.strictSame(await client.conversations.retrieve(made.id), made);
@@ -39,7 +39,7 @@ for (const [library, { OpenAI, ...sdk }] of Object.entries(libraries)) {
     t.match(gone, { status: 404, code: 'conversation_not_found', type: 'invalid_request_error', requestID: /^req_/ });
   });
 
-  t.test(`${library}: a talk that begins with items, goes on with turns, and is read page by page`, async (t) => {
+  t.test(`${library}: a conversation starts with items, continues with turns and is read page by page`, async (t) => {
     const { id, ...made } = await client.conversations.create({ items: seed, metadata: { by: library } });
     t.match(made, { turns: 1, metadata: { by: library } });
     app.models.enqueue(
@@ -67,7 +67,7 @@ for (const [library, { OpenAI, ...sdk }] of Object.entries(libraries)) {
     }
   });
 
-  t.test(`${library}: items are added, and not deleted`, async (t) => {
+  t.test(`${library}: items can be added but not deleted`, async (t) => {
     const { id } = await client.conversations.create();
     const added = await client.conversations.items.create(id, { items: seed, include: ['message.output_text.logprobs'] });
     t.match(added, { object: 'list', has_more: false });
@@ -80,7 +80,7 @@ for (const [library, { OpenAI, ...sdk }] of Object.entries(libraries)) {
     t.match(error, { param: 'items[0].role' });
   });
 
-  t.test(`${library}: what the protocol does not have is a call of its own`, async (t) => {
+  t.test(`${library}: routes beyond the protocol are called by path`, async (t) => {
     const { id } = await client.conversations.create({ items: seed });
     const fork = await client.post<Told>(`/conversations/${id}/fork`, { body: { id: `fork by ${library}` } });
     t.match(fork, { key: `fork by ${library}`, turns: 1 });

@@ -35,7 +35,7 @@ async function transcript(app: TestServer, body: object): Promise<string> {
     .replaceAll(/fp_[0-9a-f]{12}/g, 'fp_(hash)');
 }
 
-t.test('C-183 what curl shows of a stream is the golden file', async (t) => {
+t.test('C-183 the output of curl for a stream equals the golden file', async (t) => {
   const app = await TestServer.start(t, EQUIPPED, { ...equipment, clock: new ManualClock() });
   app.models.enqueue(
     { text: 'Let me look.', toolCalls: [readTreasure], usage: { promptTokens: 30, completionTokens: 9 } },
@@ -46,7 +46,7 @@ t.test('C-183 what curl shows of a stream is the golden file', async (t) => {
   t.equal(shown, golden('curl-stream.txt', shown));
 });
 
-t.test('C-183 what curl shows of a stream that fails is the golden file', async (t) => {
+t.test('C-183 the output of curl for a failing stream equals the golden file', async (t) => {
   const app = await TestServer.start(t, EQUIPPED, { ...equipment, clock: new ManualClock() });
   app.models.enqueue({ text: ['Under ', 'the'], cut: { afterEvents: 2 } });
   const shown = await transcript(app, saying('Where is the treasure?', { stream: true }));

@@ -78,7 +78,7 @@ for (const [library, { OpenAI, ...sdk }] of Object.entries(libraries)) {
     t.equal(await stream.finalContent(), 'Under the oak.');
   });
 
-  t.test(`C-180 ${library}: models, one and all`, async (t) => {
+  t.test(`C-180 ${library}: models are listed and retrieved`, async (t) => {
     const ids: string[] = [];
     for await (const model of client.models.list()) ids.push(model.id);
     t.strictSame(ids, ['assistant', 'bare', 'fast']);
@@ -104,7 +104,7 @@ for (const [library, { OpenAI, ...sdk }] of Object.entries(libraries)) {
     t.equal(await asked.ended, 'aborted');
   });
 
-  t.test(`C-180 ${library}: a session by body and by header`, async (t) => {
+  t.test(`C-180 ${library}: a session is selected by body or header`, async (t) => {
     const session = `talk with ${library}`;
     const say = (content: string) => ({ model: 'bare', messages: [{ role: 'user' as const, content }] });
     await client.chat.completions.create({ ...say('One'), session_id: session } as ReturnType<typeof say>);
@@ -117,7 +117,7 @@ for (const [library, { OpenAI, ...sdk }] of Object.entries(libraries)) {
     );
   });
 
-  t.test(`C-171 C-180 ${library}: each error is of its class`, async (t) => {
+  t.test(`C-171 C-180 ${library}: each error has the right class`, async (t) => {
     const clientWith = (apiKey: string) => new OpenAI({ baseURL: `${closed.url}/v1`, apiKey, maxRetries: 0 });
     const requestID = /^req_[0-9a-f]{32}$/;
     const client = clientWith('token-of-acme');
@@ -161,7 +161,7 @@ for (const [library, { OpenAI, ...sdk }] of Object.entries(libraries)) {
     t.match(broken, { status: undefined, type: 'svc_error', message: /closed the connection/ });
   });
 
-  t.test(`C-132 C-180 ${library}: a turn of a session that failed is not asked for again`, async (t) => {
+  t.test(`C-132 C-180 ${library}: a failed turn of a session is not retried`, async (t) => {
     const number = app.models.requests.length;
     app.models.enqueue({ status: 400 });
     t.type(await failure(client.chat.completions.create({ ...request, user: library })), sdk.InternalServerError);

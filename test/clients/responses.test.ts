@@ -118,7 +118,7 @@ t.test('openai: a stream is resumed, and a response cancelled', async (t) => {
   never.resolve();
 });
 
-t.test('openai: errors have their classes', async (t) => {
+t.test('openai: each error has the right class', async (t) => {
   await t.rejects(client.responses.create({ model: 'bare', input: 'x', previous_response_id: 'resp_nope' }), {
     status: 400,
     code: 'previous_response_not_found',

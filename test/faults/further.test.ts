@@ -24,7 +24,7 @@ const startWithTools = (t: Test, tools: string, agent = '') =>
     },
   });
 
-t.test('half a surrogate pair does not reach a model server, so the session can be continued', async (t) => {
+t.test('an unpaired surrogate does not reach a model server, so the session can continue', async (t) => {
   const server = await TestServer.start(t, config());
   server.models.respond(({ body }) =>
     JSON.stringify(body.messages).includes('\\ud83d here') ? { status: 400 } : { text: 'Yes' },
@@ -36,7 +36,7 @@ t.test('half a surrogate pair does not reach a model server, so the session can 
   t.match(server.asked.messages, [{ content: 'cut \ufffd here' }, {}, { content: literal }]);
 });
 
-t.test('an error message contains no half of a surrogate pair', async (t) => {
+t.test('an error message contains no unpaired surrogate', async (t) => {
   const server = await TestServer.start(t, config());
   for (const length of [10, 60]) {
     for (const role of [`${'x'.repeat(length)}\u{1f600}${'y'.repeat(30)}`, `${'x'.repeat(length)}\ud83d`]) {
@@ -47,7 +47,7 @@ t.test('an error message contains no half of a surrogate pair', async (t) => {
   }
 });
 
-t.test('a request that interrupts is answered even if no request may wait', async (t) => {
+t.test('an interrupting request is accepted even if no request may wait', async (t) => {
   const server = await TestServer.start(t, config({ rest: 'limits: { queuedPerSession: 0 }\n' }));
   const gate = Promise.withResolvers<void>();
   server.models.enqueue({ text: ['Half', gate.promise] }, { text: 'Whole' });
@@ -59,7 +59,7 @@ t.test('a request that interrupts is answered even if no request may wait', asyn
   t.equal(answerOf(reply), 'Whole');
 });
 
-t.test('a default agent that does not exist is reported as such, whatever its name', async (t) => {
+t.test('an unknown default agent is reported, whatever its name', async (t) => {
   for (const name of ['constructor', 'toString', '__proto__', 'missing']) {
     const message = new RegExp(`unknown agent "${name}"`);
     await t.rejects(TestServer.start(t, config({ rest: `defaultAgent: ${name}\n` })), { message }, name);
@@ -75,7 +75,7 @@ t.test('the model is asked for a summary in plain words', async (t) => {
   for (const text of instructions) t.match(text, /^Keep what is needed to go on:/m);
 });
 
-t.test('two calls of one id in a row are refused among items', async (t) => {
+t.test('two consecutive calls with one id are refused in items', async (t) => {
   const server = await TestServer.start(t, config());
   const call = { type: 'function_call', call_id: 'same', name: 'f', arguments: '{}' };
   const output = { type: 'function_call_output', call_id: 'same', output: 'x' };
@@ -121,14 +121,14 @@ agents:
   ]);
 });
 
-t.test('a `max_tokens` of the agent that is no number does not lift the limit of the history', async (t) => {
+t.test('an agent with a `max_tokens` that is not a number keeps the limit of its history', async (t) => {
   const agent = ', params: { max_tokens: lots }';
   const server = await TestServer.start(t, config({ model: ', contextWindow: 2000', agent }));
   for (const n of [1, 2, 3, 4]) await server.chat(saying(`${n} ${'word '.repeat(700)}`, { session_id: 's' }));
   t.ok(JSON.stringify(server.asked.messages).length < 2000 * 4);
 });
 
-t.test('a list of allowed tools holds after the first step, and forces nothing then', async (t) => {
+t.test('a list of allowed tools applies after the first step, without forcing a call', async (t) => {
   const rest = 'tools: { clock: {} }\n';
   const server = await TestServer.start(t, config({ agent: ', tools: [clock], clientTools: passthrough', rest }));
   const tools = ['a', 'b'].map((name) => ({ type: 'function', function: { name, parameters: { type: 'object' } } }));
@@ -150,7 +150,7 @@ t.test('a list of allowed tools holds after the first step, and forces nothing t
   }
 });
 
-t.test('a request to /v1/responses that is refused for its user leaves its idempotency key free', async (t) => {
+t.test('a request to /v1/responses with an invalid user does not use up its idempotency key', async (t) => {
   const server = await TestServer.start(t, config());
   const send = (user: string) =>
     server.request('POST', '/v1/responses', { 'idempotency-key': 'k' }, { model: 'assistant', input: 'Hi', user });
@@ -162,7 +162,7 @@ t.test('a request to /v1/responses that is refused for its user leaves its idemp
   t.equal((await send('ada')).status, 200);
 });
 
-t.test('a tool whose schema is written in draft 7 is offered and checked', async (t) => {
+t.test('a tool with a draft-07 schema is offered, and its arguments are validated', async (t) => {
   const server = await startWithTools(
     t,
     `[{
@@ -184,7 +184,7 @@ t.test('a tool whose schema is written in draft 7 is offered and checked', async
   }
 });
 
-t.test('what a tool says, also when it fails, is valid Unicode and no longer than its limit', async (t) => {
+t.test('results and errors of a tool are valid Unicode and within the result limit', async (t) => {
   const server = await startWithTools(
     t,
     `[
@@ -215,7 +215,7 @@ const NAMESAKES = `
   });
 `;
 
-t.test('S-44 callers of the same name neither join a turn nor share an idempotency key', async (t) => {
+t.test('S-44 two callers with the same name do not join turns or share idempotency keys', async (t) => {
   const rest = 'auth: { namesakes: { use: ./namesakes.mjs } }\n';
   const server = await TestServer.start(t, config({ rest }), { files: { 'namesakes.mjs': NAMESAKES } });
   const gate = Promise.withResolvers<void>();

@@ -13,7 +13,7 @@ agents:
   assistant: { model: fast${agent} }
 `;
 
-t.test('a picture takes a fixed number of tokens of the context window, not one for every four bytes', async (t) => {
+t.test('an image counts a fixed number of tokens against the context window', async (t) => {
   for (const history of ['truncate', 'error']) {
     const server = await TestServer.start(t, yaml(`, history: ${history}`));
     const fields = { session_id: 's' };
@@ -36,7 +36,7 @@ t.test('a picture takes a fixed number of tokens of the context window, not one 
   }
 });
 
-t.test('many pictures are still more than the context window takes', async (t) => {
+t.test('many images exceed the context window', async (t) => {
   const server = await TestServer.start(t, yaml(', history: error', 'contextWindow: 8000, input: [text, image]'));
   const small = { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } };
   const content = Array.from({ length: 20 }, () => small);
@@ -45,7 +45,7 @@ t.test('many pictures are still more than the context window takes', async (t) =
   t.match(errorOf(reply), { code: 'context_length_exceeded' });
 });
 
-t.test('the tools of a caller count against the context window', async (t) => {
+t.test('a caller’s tools count against the context window', async (t) => {
   const server = await TestServer.start(t, yaml(', clientTools: passthrough', 'contextWindow: 4000'));
   const tools = [{ type: 'function', function: { name: 'f', description: 'x'.repeat(8_000), parameters: { type: 'object' } } }];
   const fields = { session_id: 's', max_tokens: 100 };

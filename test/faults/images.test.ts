@@ -15,7 +15,7 @@ agents:
 
 const NOTE = /image.*omitted/;
 
-t.test('a fall-back connection that takes text only is sent a note in place of an image', async (t) => {
+t.test('a text-only fallback connection receives a note instead of an image', async (t) => {
   const server = await TestServer.start(t, YAML);
   server.models.respond(({ body }) => (body.model === 'seeing-1' ? { status: 400 } : { text: 'I cannot see.' }));
   const reply = await server.chat({ model: 'assistant', messages: [look] });
@@ -26,7 +26,7 @@ t.test('a fall-back connection that takes text only is sent a note in place of a
   t.match(server.asked.messages[0]?.content, NOTE);
 });
 
-t.test('an image of an earlier turn becomes a note once the connection takes text only', async (t) => {
+t.test('an image of an earlier turn becomes a note if the connection is text-only', async (t) => {
   const server = await TestServer.start(t, YAML);
   let isDown = false;
   server.models.respond(({ body }) => (isDown && body.model === 'seeing-1' ? { status: 400 } : { text: 'Yes' }));
@@ -37,7 +37,7 @@ t.test('an image of an earlier turn becomes a note once the connection takes tex
   t.match(server.asked.messages[0]?.content, NOTE);
 });
 
-t.test('an image in messages that a session ignores is not refused', async (t) => {
+t.test('an image in messages that the session ignores is not refused', async (t) => {
   const server = await TestServer.start(t, YAML);
   const first = { model: 'reader', messages: [{ role: 'user', content: 'Hi' }], session_id: 's' };
   await server.chat(first);
@@ -46,7 +46,7 @@ t.test('an image in messages that a session ignores is not refused', async (t) =
   t.equal(reply.status, 200, reply.text);
 });
 
-t.test('a new image for an agent whose connections all take text only is refused', async (t) => {
+t.test('a new image is refused if all connections of the agent are text-only', async (t) => {
   const server = await TestServer.start(t, YAML);
   for (const fields of [{}, { session_id: 's' }]) {
     const reply = await server.chat({ model: 'reader', messages: [look], ...fields });

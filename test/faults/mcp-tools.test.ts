@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
+import { eventually } from '@plugboard/kernel/testing';
 import t from 'tap';
-import { eventually } from '../support/eventually.js';
 import { saying, TestServer, TRANSPORTS } from '../support/test-server.js';
 
 const FIXTURE = fileURLToPath(new URL('../../plugins/tool-mcp/test/fixtures/server.mjs', import.meta.url));
@@ -15,7 +15,7 @@ agents:
   assistant: { model: fast, tools: [x] }
 `;
 
-t.test('a name that the model knows keeps its tool when the list of tools changes', async (t) => {
+t.test('a tool keeps its name at the model when the list of tools changes', async (t) => {
   const app = await TestServer.start(t, YAML);
   const call = async (name: string, args: object) => {
     app.models.enqueue({ toolCalls: [{ name, arguments: args as Record<string, unknown> }] }, { text: 'done' });

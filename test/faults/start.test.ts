@@ -17,7 +17,7 @@ t.test('an alias that refers to itself is an error with its place', async (t) =>
   }
 });
 
-t.test('an agent needs a name that a request can hold', async (t) => {
+t.test('an agent name that no request could contain is refused', async (t) => {
   for (const name of ['""', '" "', '"\\t"', '" padded"', JSON.stringify('x'.repeat(257))]) {
     const yaml = `${TRANSPORTS}${MODELS}agents: { ${name}: { model: fast } }\n`;
     await t.rejects(startServer(yaml), { name: 'ConfigError', message: /the name of an agent/ }, name);

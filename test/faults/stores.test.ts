@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { eventually } from '@plugboard/kernel/testing';
 import t, { type Test } from 'tap';
 import { SqliteStore } from '../../plugins/store-sqlite/src/sqlite-store.js';
 import { ASSISTANT, answerOf, saying, TestServer, TRANSPORTS } from '../support/test-server.js';
@@ -20,7 +21,7 @@ t.test('the memory store does not evict a session while its turn runs', async (t
   const gate = Promise.withResolvers<void>();
   app.models.enqueue({ before: gate.promise, text: 'two' }, { text: 'other' });
   const running = app.chat(saying('second', { session_id: 'a' }));
-  while (app.models.requests.length < 2) await new Promise(setImmediate);
+  await eventually(() => app.models.requests.length >= 2);
   t.equal((await app.chat(saying('hello', { session_id: 'b' }))).status, 200);
   gate.resolve();
   const reply = await running;
@@ -36,7 +37,7 @@ t.test('the memory store does not evict a session while its turn runs', async (t
   );
 });
 
-t.test('a session that is evicted and created again does not get its old history back', async (t) => {
+t.test('a session that is created again after its eviction starts without its old history', async (t) => {
   const app = await TestServer.start(t, `${TRANSPORTS}${CONVERSATIONS}sessions: { use: memory, maxSessions: 1 }\n${ASSISTANT}`);
   app.models.enqueue({ text: 'noted' }, { text: 'hello' });
   await app.chat(saying('my secret', { session_id: 'a' }));
@@ -83,7 +84,7 @@ async function interruptedSessions(t: Test): Promise<string> {
   return path;
 }
 
-t.test('one damaged row costs one session, and the other interrupted inputs are kept', async (t) => {
+t.test('a damaged row affects one session only, and the other interrupted inputs are kept', async (t) => {
   const path = await interruptedSessions(t);
   const database = new DatabaseSync(path);
   database.exec(`UPDATE message SET body = '{"role":"user","content' WHERE place = 0`);
@@ -107,7 +108,7 @@ t.test('one damaged row costs one session, and the other interrupted inputs are 
   t.equal((await app.chat(saying('hello', { session_id: 'bad' }))).status, 502);
 });
 
-t.test('S-37 conversations beyond the cache limit leave memory, the largest idle one first', async (t) => {
+t.test('S-37 beyond the cache limit the largest idle conversation is evicted first', async (t) => {
   const limit = 'limits: { sessionCache: 64kb }\n';
   const app = await TestServer.start(
     t,

@@ -54,7 +54,7 @@ for (const broken of ['{"timeZone": "UTC', 'UTC', '[1]', '', 'null']) {
   });
 }
 
-t.test('a call of a name that no model server accepts is sent back with a valid one, and the model is told', async (t) => {
+t.test('a call with an invalid tool name is sent back with a valid one and an error result', async (t) => {
   const server = await TestServer.start(t, EQUIPPED, equipment);
   for (const name of ['clock<|channel|>json', 'a b', 'x'.repeat(80)]) {
     server.models.enqueue({ toolCalls: [{ id: 'call_1', name, arguments: {} }] }, { text: 'Sorry.' });
@@ -77,7 +77,7 @@ t.test("a malformed call of a caller's tool leaves the session usable", async (t
   t.match(sentResults(server)[0]?.content, /JSON.*which city\?/s, 'the model is told what was wrong');
 });
 
-t.test('malformed calls in the messages of a caller are sent on valid', async (t) => {
+t.test('malformed calls in a caller’s messages are corrected before they reach the model', async (t) => {
   const server = await TestServer.start(t, PASSING);
   const messages = [
     { role: 'user', content: 'Rain?' },
@@ -89,7 +89,7 @@ t.test('malformed calls in the messages of a caller are sent on valid', async (t
   checkCalls(t, server);
 });
 
-t.test('S-43 ids of calls are unique and random, whatever the model calls them', async (t) => {
+t.test('S-43 ids of tool calls are unique and random, whatever ids the model sends', async (t) => {
   const server = await TestServer.start(t, PASSING);
   const ids = new Set<string>();
   for (const n of [1, 2, 3]) {
@@ -102,7 +102,7 @@ t.test('S-43 ids of calls are unique and random, whatever the model calls them',
   t.equal(ids.size, 3);
 });
 
-t.test('S-43 pending results belong to the caller, and come back to it once for each request', async (t) => {
+t.test('S-43 pending results belong to one caller and are added once per request', async (t) => {
   const yaml = `${PASSING}  second: { model: fast, tools: [clock], clientTools: passthrough }\n${TOKENS}`;
   const server = await TestServer.start(t, yaml, { files: tokens });
   const ask = { model: 'assistant', messages: [{ role: 'user', content: 'Time and rain?' }], tools: [weather] };
@@ -132,7 +132,7 @@ t.test('S-43 pending results belong to the caller, and come back to it once for 
   t.equal(sentCalls(server).length, 1, 'another token of the same project does not');
 });
 
-t.test("two calls of one id in a caller's messages are refused", async (t) => {
+t.test("two calls with one id in a caller's messages are refused", async (t) => {
   const server = await TestServer.start(t, PASSING);
   const call = { id: 'same', type: 'function', function: { name: 'weather', arguments: '{}' } };
   const messages = [

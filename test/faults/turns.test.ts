@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { eventually } from '@plugboard/kernel/testing';
 import t from 'tap';
-import { eventually } from '../support/eventually.js';
 import { answerOf, saying, TestServer, TRANSPORTS } from '../support/test-server.js';
 
 const one = (fields = '') => `${TRANSPORTS}
@@ -28,7 +28,7 @@ const SLOW_TO_STOP = `
   });
 `;
 
-t.test('a retry that arrives just after the hang-up is queued behind the dying turn, and answered', async (t) => {
+t.test('a retry right after a disconnect waits for the cancelled turn and is answered', async (t) => {
   const yaml = `${one(', tools: [slow]')}tools: { slow: { use: ./slow.mjs } }\n`;
   const server = await TestServer.start(t, yaml, { files: { 'slow.mjs': SLOW_TO_STOP } });
   const aborted = () => (globalThis as { slowToolAborted?: number }).slowToolAborted ?? 0;

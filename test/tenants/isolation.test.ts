@@ -42,7 +42,7 @@ const step: fc.Arbitrary<Step> = fc.record({
 });
 const steps = fc.array(step, { minLength: STEPS, maxLength: STEPS });
 
-t.test('S-01 S-03 S-04 two tenants that do whatever they like, side by side, see nothing of each other', async (t) => {
+t.test('S-01 S-03 S-04 two tenants with random requests see nothing of each other', async (t) => {
   let runs = 0;
   let taken = 0;
   await fc.assert(

@@ -55,7 +55,7 @@ function ask(app: TestServer, method: string, path: string, headers: Readonly<Re
   return fetch(app.url + path, { method, headers: { ...type, ...headers }, ...(method === 'POST' && { body }) });
 }
 
-t.test('C-140 an open server takes whatever comes as a credential, and answers without one', async (t) => {
+t.test('C-140 an open server answers with any credential and without one', async (t) => {
   for (const authorization of [undefined, 'Bearer sk-test', 'Bearer none', 'Bearer', 'Basic eDp5', `Bearer ${ACME}`]) {
     const headers: Readonly<Record<string, string>> = authorization === undefined ? {} : { authorization };
     t.equal((await open.chat(saying('Hi'), headers)).status, 200, String(authorization));
@@ -63,14 +63,14 @@ t.test('C-140 an open server takes whatever comes as a credential, and answers w
   }
 });
 
-t.test('C-142 the scheme is taken in any case, and no body is looked at before the token', async (t) => {
+t.test('C-142 the scheme is case-insensitive, and the token is checked before the body', async (t) => {
   for (const authorization of [`bearer ${ACME}`, `BEARER   ${ACME}  `]) {
     t.equal((await closed.get('/v1/models', { authorization })).status, 200, authorization);
   }
   for (const body of ['{', 'x'.repeat(100_000), saying('Hi', { n: 2 }), {}]) t.equal((await closed.chat(body)).status, 401);
 });
 
-t.test('C-143 probes need no token, and name no agent and no model', async (t) => {
+t.test('C-143 probes need no token and reveal no agent or model', async (t) => {
   for (const path of ['/health', '/healthz', '/readyz']) {
     const { status, text } = await closed.get(path);
     t.equal(status, 200);
@@ -79,7 +79,7 @@ t.test('C-143 probes need no token, and name no agent and no model', async (t) =
 });
 
 t.test(
-  'C-144 C-145 a project’s token has its agents only; a token of default and an open server have all, and the models',
+  'C-144 C-145 a project token reaches its agents only; the default project and an open server reach all agents and models',
   async (t) => {
     for (const [app, token, names] of [
       [closed, ACME, ['billing']],
@@ -113,7 +113,7 @@ const NO_CREDENTIALS: readonly Readonly<Record<string, string>>[] = [
   { authorization: `Token ${ACME}` },
 ];
 
-t.test('S-02 what is no Authorization: Bearer is no credential, on every route', async (t) => {
+t.test('S-02 only Authorization: Bearer is a credential, on every route', async (t) => {
   const asked = closed.models.requests.length;
   for (const [method, path] of ROUTES) {
     for (const headers of NO_CREDENTIALS) {
@@ -126,7 +126,7 @@ t.test('S-02 what is no Authorization: Bearer is no credential, on every route',
   t.equal(closed.models.requests.length, asked);
 });
 
-t.test('S-02 another credential beside the right one changes nothing, on every route', async (t) => {
+t.test('S-02 a second credential does not change the result, on every route', async (t) => {
   for (const [method, path] of ROUTES) {
     for (const [own, other] of [
       [READER, DEFAULT],
@@ -143,7 +143,7 @@ t.test('S-02 another credential beside the right one changes nothing, on every r
   }
 });
 
-t.test('S-05 whatever stands in the header is the one 401', async () => {
+t.test('S-05 every invalid Authorization header gets the same 401', async () => {
   const printable = fc.string({
     unit: fc.integer({ min: 0x20, max: 0x7e }).map((code) => String.fromCharCode(code)),
     maxLength: 600,
@@ -172,7 +172,7 @@ t.test('S-05 whatever stands in the header is the one 401', async () => {
   );
 });
 
-t.test('C-146 tokens appear neither in the log nor in an answer', async (t) => {
+t.test('C-146 no token appears in the log or in a response', async (t) => {
   const canary = 'canary-token-0123456789';
   const app = await TestServer.start(
     t,
@@ -192,7 +192,7 @@ t.test('C-146 tokens appear neither in the log nor in an answer', async (t) => {
   t.notMatch(JSON.stringify(app.models.requests), canary);
 });
 
-t.test('S-06 addresses and keys in a request change no call to a model, and lead nowhere else', async (t) => {
+t.test('S-06 URLs and keys in a request do not change the model call', async (t) => {
   let calls = 0;
   const listener = createServer((_, response) => {
     calls++;
@@ -227,7 +227,7 @@ t.test('S-06 addresses and keys in a request change no call to a model, and lead
   t.equal(calls, 0);
 });
 
-t.test('S-16 names of files in a request open none', async (t) => {
+t.test('S-16 file names in a request open no file', async (t) => {
   const files = { 'secret.md': 'The treasure lies under the oak.' };
   const app = await TestServer.start(t, AGENTS, { files });
   const file = `${app.server.folder}/secret.md`;
@@ -252,7 +252,7 @@ t.test('S-16 names of files in a request open none', async (t) => {
   t.notMatch(JSON.stringify(app.models.requests), 'treasure');
 });
 
-t.test('S-09 a foreign Host is refused on every route of an open server but those of probes', async (t) => {
+t.test('S-09 an open server refuses a foreign Host on every route except probes', async (t) => {
   const asked = open.models.requests.length;
   for (const [method, path] of [...ROUTES, ['GET', '/'], ['GET', '/nowhere']] as const) {
     for (const host of ['evil.example', `evil.example:${open.port}`, 'localhost.evil.example']) {
@@ -276,7 +276,7 @@ t.test('S-09 a foreign Host is refused on every route of an open server but thos
   t.equal(open.models.requests.length, asked);
 });
 
-t.test('S-11 no field and no header of a request makes its caller somebody else', async (t) => {
+t.test('S-11 no field or header of a request changes the caller’s identity', async (t) => {
   const claims = {
     project: 'default',
     scope: 'admin',
@@ -301,7 +301,7 @@ t.test('S-11 no field and no header of a request makes its caller somebody else'
   t.strictSame([reader.status, errorOf(reader)], [403, { message: 'This API token lacks the scope `chat`.', type: 'svc_error' }]);
 });
 
-t.test('S-17 callers without a token are answered before anything of their bodies is read', async (t) => {
+t.test('S-17 callers without a token are answered before their bodies are read', async (t) => {
   const clients = await Promise.all(Array.from({ length: 200 }, () => RawClient.open(closed.port)));
   const replies = clients.map(async (client) => {
     client.send(`POST ${CHAT} HTTP/1.1`, 'Host: x', 'Content-Type: application/json', 'Content-Length: 1048576', '', '');
@@ -314,7 +314,7 @@ t.test('S-17 callers without a token are answered before anything of their bodie
   for (const { socket } of clients) socket.destroy();
 });
 
-t.test('S-21 what could grow without bound has a bound', async (t) => {
+t.test('S-21 every growing structure has a limit', async (t) => {
   const asked = open.models.requests.length;
   const tool = (n: number) => ({ type: 'function', function: { name: `f${n}` } });
   const many = <T>(length: number, one: (n: number) => T) => Array.from({ length }, (_, n) => one(n));
@@ -336,7 +336,7 @@ t.test('S-21 what could grow without bound has a bound', async (t) => {
   t.equal(open.models.requests.length, asked);
 });
 
-t.test('S-23 a Host that is none is a 400 everywhere', async (t) => {
+t.test('S-23 an invalid Host gets a 400 on every route', async (t) => {
   for (const app of [open, closed]) {
     for (const path of ['/v1/models', '/health', '/nowhere']) {
       for (const host of [
@@ -353,7 +353,7 @@ t.test('S-23 a Host that is none is a 400 everywhere', async (t) => {
   }
 });
 
-t.test('S-29 no body reaches a prototype', async (t) => {
+t.test('S-29 no body changes a prototype', async (t) => {
   const key = fc
     .constantFrom('__proto__', 'constructor', 'prototype', 'admin', 'toString', 'x')
     .map((name) => JSON.stringify(name));
@@ -378,7 +378,7 @@ t.test('S-29 no body reaches a prototype', async (t) => {
   t.strictSame(Object.keys(Object.prototype), []);
 });
 
-t.test('S-32 no text of a request begins a line of the log, or a header', async (t) => {
+t.test('S-32 no text of a request starts a new log line or header', async (t) => {
   const app = await TestServer.start(t, AGENTS);
   const forged = '\r\n{"level":"error","msg":"forged"}\r\nx-forged: 1\r\n\u2028\u0085';
   for (const body of [

@@ -211,24 +211,24 @@ t.test('C-022 C-024 another content type, charset or content encoding: 400, and 
   }
 });
 
-t.test('C-045 nothing of all this has asked a model or begun a session', async (t) => {
+t.test('C-045 none of these requests called a model or created a session', async (t) => {
   t.equal(app.models.requests.length, 0);
   t.equal(answerOf(await app.chat(saying('First', { session_id: 'untouched' }))), 'First');
   t.equal(app.asked.messages.filter(({ role }) => role !== 'system').length, 1);
 });
 
-t.test('C-023 a charset of UTF-8 and a byte order mark are taken', async (t) => {
+t.test('C-023 the charset UTF-8 and a byte order mark are accepted', async (t) => {
   const body = JSON.stringify(saying('é𝄞'));
   for (const type of ['application/json; charset=utf-8', 'Application/JSON;charset="UTF-8"'])
     t.equal(answerOf(await app.chat(body, { 'content-type': type })), 'é𝄞');
   t.equal(answerOf(await app.chat(`\ufeff${body}`)), 'é𝄞');
 });
 
-t.test('C-034 an empty content is taken', async (t) => {
+t.test('C-034 empty content is accepted', async (t) => {
   for (const content of ['', []]) t.equal((await app.chat({ model, messages: [user(content)] })).status, 200);
 });
 
-t.test('C-042 C-043 C-044 one choice, nulls and unknown fields are taken', async (t) => {
+t.test('C-042 C-043 C-044 one choice, nulls and unknown fields are accepted', async (t) => {
   const optional = [
     ...['stream', 'stream_options', 'user', 'session_id', 'max_completion_tokens', 'max_tokens', 'temperature', 'top_p'],
     ...['frequency_penalty', 'presence_penalty', 'stop', 'seed', 'n', 'logprobs', 'top_logprobs', 'logit_bias'],
@@ -252,7 +252,7 @@ t.test('C-172 an empty list of stop sequences means none, and is not sent to the
   t.notOk('stop' in app.asked);
 });
 
-t.test('C-025 a body of the limit is taken, and one over it is refused', async (t) => {
+t.test('C-025 a body at the size limit is accepted, and a larger one is refused', async (t) => {
   const limit = 20 * 2 ** 20;
   const half = 'x'.repeat(9 * 2 ** 20);
   app.models.enqueue({ text: 'That was long.' });

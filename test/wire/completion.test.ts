@@ -17,7 +17,7 @@ async function completion(text: string, fields: object = {}): Promise<Completion
   return (await app.chat(saying(text, fields))).body as Completion;
 }
 
-t.test('C-075 C-076 C-077 C-083 a completion has the fields that the service document and the reference name', async (t) => {
+t.test('C-075 C-076 C-077 C-083 a completion has the fields of the service document and the reference', async (t) => {
   const before = Math.floor(Date.now() / 1000);
   const first = await completion('Hi');
   const after = Math.floor(Date.now() / 1000);
@@ -61,7 +61,7 @@ t.test('C-078 usage is the sum over all model calls of the run', async (t) => {
   t.match((await completion('Hi')).usage, { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 });
 });
 
-t.test('C-079 an agent’s fingerprint stays the same, also over a start, and is no other agent’s', async (t) => {
+t.test('C-079 an agent’s fingerprint survives a restart and differs from that of other agents', async (t) => {
   const { system_fingerprint: own } = await completion('Hi');
   t.match(own, /^fp_\w+$/);
   t.equal((await completion('Bye')).system_fingerprint, own);
@@ -72,7 +72,7 @@ t.test('C-079 an agent’s fingerprint stays the same, also over a start, and is
   t.match((await restarted.chat(saying('Hi'))).body, { system_fingerprint: own });
 });
 
-t.test('C-080 a run with tool calls is one answer with the last text only', async (t) => {
+t.test('C-080 a run with tool calls returns one answer with the last text only', async (t) => {
   const before = app.models.requests.length;
   app.models.enqueue(
     { text: 'Let me look.', toolCalls: [readTreasure, { id: 'call_time', name: 'clock', arguments: { timeZone: 'UTC' } }] },
@@ -98,7 +98,7 @@ t.test('C-080 a run with tool calls is one answer with the last text only', asyn
   t.match(told[6], { content: /treasure\.txt/ });
 });
 
-t.test('C-081 bodies are what the reference’s schema says', async (t) => {
+t.test('C-081 response bodies match the reference’s schema', async (t) => {
   app.models.enqueue(
     { text: 'plain' },
     { text: '', usage: null },
@@ -116,14 +116,14 @@ t.test('C-081 bodies are what the reference’s schema says', async (t) => {
   t.ok(isCompletion(await completion('Hi', handedOut)));
 });
 
-t.test('C-082 an answer cut by its length says so', async (t) => {
+t.test('C-082 an answer cut by the token limit has finish_reason length', async (t) => {
   app.models.enqueue({ text: 'Once upon a', finishReason: 'length' });
   t.match((await completion('Tell me')).choices[0], { message: { content: 'Once upon a' }, finish_reason: 'length' });
   app.models.enqueue({ toolCalls: [{ name: 'clock', arguments: {} }] }, { text: 'It is', finishReason: 'length' });
   t.match((await completion('What time is it?')).choices[0], { message: { content: 'It is' }, finish_reason: 'length' });
 });
 
-t.test('C-084 characters of every kind, and no text at all, survive', async (t) => {
+t.test('C-084 all kinds of characters, and empty text, are returned unchanged', async (t) => {
   for (const text of ['😀 𝄞 𠮷', '\u2028\u2029\u0000\u007f\ufffd', '"\\/\b\f\n\r\t', 'e\u0301 ﷽ \u202e', '</script>', '']) {
     app.models.enqueue({ text }, { text: [...text] });
     t.equal(answerOf(await app.chat(saying(text))), text);

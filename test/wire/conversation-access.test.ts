@@ -71,7 +71,7 @@ for (const store of ['{ use: memory }', '{ use: sqlite, path: ./sessions.db }'])
       );
     const heard = () => JSON.stringify(app.asked.messages);
 
-    t.test('S-01 S-03 an id of another project is no id at all, on every route and with the same body', async (t) => {
+    t.test('S-01 S-03 an id of another project is not found, on every route and with the same body', async (t) => {
       const { id } = await acme.create({ id: 'shared', items });
       const item = (await acme.items(id))[0]?.id ?? '';
       for (const caller of [beta, all]) {
@@ -87,7 +87,7 @@ for (const store of ['{ use: memory }', '{ use: sqlite, path: ./sessions.db }'])
       t.match(good(await acme.get(`/${id}`)), { turns: 1, metadata: {} }, 'nothing happened to it');
     });
 
-    t.test('S-01 a chat completion with a key or an id of another project sees nothing of it', async (t) => {
+    t.test('S-01 a chat completion with a key or id of another project does not see that session', async (t) => {
       const { id } = await acme.create({ id: 'talk', items });
       for (const [token, model] of [
         ['beta', 'office'],
@@ -115,7 +115,7 @@ for (const store of ['{ use: memory }', '{ use: sqlite, path: ./sessions.db }'])
       t.match(heard(), /secret/, 'its own project does');
     });
 
-    t.test('S-04 a list shows nothing of other projects, nor a fork under another’s key', async (t) => {
+    t.test('S-04 a list shows no sessions of other projects, and no fork under another’s key', async (t) => {
       await beta.create({ agent: 'office', id: 'ours' });
       t.ok((await listed(beta)).every((name) => name.startsWith('office/')));
       t.ok((await listed(acme)).every((name) => name.startsWith('desk/')));
@@ -127,7 +127,7 @@ for (const store of ['{ use: memory }', '{ use: sqlite, path: ./sessions.db }'])
       t.strictSame(own, ['desk/talk'], 'the default project reaches agents of others, and its own sessions');
     });
 
-    t.test('S-04 a token for one agent sees that agent’s conversations only', async (t) => {
+    t.test('S-04 a token for one agent sees only that agent’s conversations', async (t) => {
       const one = new Caller(app, 'acme-desk');
       const { id } = await acme.create({ agent: 'lab', id: 'experiment', items });
       t.ok((await listed(acme)).includes('lab/experiment'));
@@ -138,7 +138,7 @@ for (const store of ['{ use: memory }', '{ use: sqlite, path: ./sessions.db }'])
       t.equal((await one.post('', { agent: 'lab' })).status, 403);
     });
 
-    t.test('C-070 an agent of another project is forbidden, an unknown one without a default agent is a 400', async (t) => {
+    t.test('C-070 an agent of another project gets a 403, an unknown one without a default agent a 400', async (t) => {
       const forbidden = await acme.post('', { agent: 'office', id: 'x' });
       t.equal(forbidden.status, 403);
       t.strictSame(errorOf(forbidden), {
@@ -152,7 +152,7 @@ for (const store of ['{ use: memory }', '{ use: sqlite, path: ./sessions.db }'])
       }
     });
 
-    t.test('S-14 each route asks for its scopes, and who lacks one changes nothing', async (t) => {
+    t.test('S-14 each route requires its scopes, and a refused request changes nothing', async (t) => {
       const { id } = await acme.create({ id: 'matrix', items });
       const item = (await acme.items(id))[0]?.id ?? '';
       for (const token of ['reader', 'writer', 'chatter', 'nobody'] as const) {
@@ -173,7 +173,7 @@ for (const store of ['{ use: memory }', '{ use: sqlite, path: ./sessions.db }'])
       }
     });
 
-    t.test('S-15 odd ids lead nowhere, and into no file', async (t) => {
+    t.test('S-15 odd ids are not found and open no file', async (t) => {
       const before = readdirSync(app.server.folder).sort();
       const odd = [
         '../../etc/passwd',
@@ -211,7 +211,7 @@ for (const store of ['{ use: memory }', '{ use: sqlite, path: ./sessions.db }'])
       t.strictSame(readdirSync(app.server.folder).sort(), before);
     });
 
-    t.test('S-18 no filter and no cursor gets more than it should, or breaks the store', async (t) => {
+    t.test('S-18 no filter or cursor returns foreign data or breaks the store', async (t) => {
       const own = await listed(acme);
       const text = fc.oneof(
         fc.string({ unit: 'binary', maxLength: 20 }),

@@ -1,6 +1,6 @@
+import { eventually } from '@plugboard/kernel/testing';
 import t from 'tap';
 import { Caller, CONVERSING, conversing, good, type Told, type ToldItem, type ToldPage } from '../support/conversing.js';
-import { eventually } from '../support/eventually.js';
 import { answerOf, errorOf, saying } from '../support/test-server.js';
 
 const TWO_AGENTS = `${CONVERSING}
@@ -54,7 +54,7 @@ t.test('a conversation is created, shown, changed and deleted', async (t) => {
   t.equal((await caller.delete(`/${made.id}`)).text, gone.text);
 });
 
-t.test('a turn goes on with a conversation that was created with items', async (t) => {
+t.test('a turn continues a conversation that was created with items', async (t) => {
   const made = await caller.create({ id: 'ann', items: seed });
   t.equal(made.turns, 1);
   await app.chat(saying('Who am I?', { session_id: 'ann' }));
@@ -75,7 +75,7 @@ t.test('a turn goes on with a conversation that was created with items', async (
   ]);
 });
 
-t.test('a key belongs to its agent; without one there is a random key', async (t) => {
+t.test('a key belongs to its agent, and a missing key is replaced by a random one', async (t) => {
   const made = await caller.create({ id: 'same' });
   const again = await caller.post('', { id: 'same' });
   t.equal(again.status, 409);
@@ -91,7 +91,7 @@ t.test('a key belongs to its agent; without one there is a random key', async (t
   t.equal((await caller.create({ agent: 'nobody' })).agent, 'assistant', 'an unknown name is answered by the default agent');
 });
 
-t.test('what is wrong with a new conversation is a 400 that says where', async (t) => {
+t.test('an invalid new conversation gets a 400 that names the field', async (t) => {
   const cases: [fields: object, code: string | null, param: string | null][] = [
     [{ agent: 7 }, 'invalid_type', 'agent'],
     [{ agent: 'a'.repeat(257) }, 'string_above_max_length', 'agent'],
@@ -126,7 +126,7 @@ t.test('what is wrong with a new conversation is a 400 that says where', async (
   t.match(await caller.create({ id: 'faulty' }), { turns: 0 }, 'nothing came of them');
 });
 
-t.test('fields and parameters without effect are named', async (t) => {
+t.test('ignored fields and parameters are named', async (t) => {
   const made = await caller.post('', { agent: 'assistant', name: 'x', store: null, 'odd name': 1, model: 'm' });
   t.equal(made.headers.get('x-ignored-params'), 'name, ?, model');
   const { id } = made.body as Told;
@@ -137,7 +137,7 @@ t.test('fields and parameters without effect are named', async (t) => {
   t.notOk((await caller.get(`/${id}/items?limit=1&order=asc`)).headers.has('x-ignored-params'));
 });
 
-t.test('conversations are listed by page in the order of their creation, also for one user', async (t) => {
+t.test('conversations are listed by page in order of creation, optionally for one user', async (t) => {
   const { caller, app } = await conversing(t);
   const empty = { object: 'list', data: [], first_id: null, last_id: null, has_more: false };
   t.strictSame(good(await caller.get()), empty);
@@ -167,7 +167,7 @@ t.test('conversations are listed by page in the order of their creation, also fo
   t.strictSame(seen, [...keys, 'ann:b', 'ann']);
 });
 
-t.test('what is wrong with a list’s query is a 400 that says where', async (t) => {
+t.test('an invalid list query gets a 400 that names the parameter', async (t) => {
   const { id } = await caller.create({ items: seed });
   const cases: [query: string, code: string | null, param: string][] = [
     ['limit=0', 'integer_below_min_value', 'limit'],
@@ -231,7 +231,7 @@ t.test('items show the agent’s tool calls with their results', async (t) => {
   t.equal(rest.has_more, false);
 });
 
-t.test('items show of tools what the agent lets be seen', async (t) => {
+t.test('items show tool calls as far as the agent’s toolVisibility allows', async (t) => {
   const seen = async (agent: string) => {
     const { id } = await caller.create({ agent, id: 'shy' });
     app.models.enqueue({ toolCalls: [clockCall] }, { text: 'Late.' });
@@ -251,7 +251,7 @@ t.test('items show of tools what the agent lets be seen', async (t) => {
   ]);
 });
 
-t.test('items can be added while nothing runs, and the model sees them', async (t) => {
+t.test('items can be added while no turn runs, and the model sees them', async (t) => {
   const { id } = await caller.create({ id: 'grown', agent: 'assistant' });
   const items = [
     ...seed,
@@ -288,7 +288,7 @@ t.test('items can be added while nothing runs, and the model sees them', async (
   }
 });
 
-t.test('images can be added where the agent’s model sees them', async (t) => {
+t.test('images can be added if the agent’s model accepts them', async (t) => {
   const { id } = await caller.create({ agent: 'seeing', id: 'album' });
   const content = [
     { type: 'input_text', text: 'See' },
@@ -300,7 +300,7 @@ t.test('images can be added where the agent’s model sees them', async (t) => {
   t.match(app.asked.messages[0], { content: [{ type: 'text' }, { type: 'image_url' }] });
 });
 
-t.test('outputs of a caller’s tools can be added to the turn that waits for them', async (t) => {
+t.test('outputs of client tools can be added to the turn that waits for them', async (t) => {
   const { id } = await caller.create({ agent: 'seeing', id: 'waiting' });
   app.models.enqueue({ toolCalls: [clockCall, { id: 'call_2', name: 'weather', arguments: {} }] });
   const asked = await app.chat({
@@ -325,7 +325,7 @@ t.test('outputs of a caller’s tools can be added to the turn that waits for th
   t.match((await caller.items(id)).at(-1), { type: 'function_call_output', call_id: callId, output: 'Rain' });
 });
 
-t.test('C-005 single items cannot be deleted, and nothing else is opened', async (t) => {
+t.test('C-005 single items cannot be deleted', async (t) => {
   const { id } = await caller.create({ items: seed });
   const [item] = await caller.items(id);
   const allow = async (method: string, path: string) => {
@@ -373,7 +373,7 @@ t.test('a conversation is forked in whole turns', async (t) => {
   t.equal((await caller.post(`/conv_${'0'.repeat(40)}/fork`)).status, 404);
 });
 
-t.test('what runs and what waits is cancelled, and told so', async (t) => {
+t.test('cancel ends running and waiting turns with an error', async (t) => {
   const { id } = await caller.create({ id: 'long' });
   const gate = Promise.withResolvers<void>();
   t.teardown(() => gate.resolve());
@@ -397,7 +397,7 @@ t.test('what runs and what waits is cancelled, and told so', async (t) => {
   t.equal(answerOf(await app.chat(saying('Again', { session_id: 'long' }))), 'Again');
 });
 
-t.test('what runs in a conversation that is deleted is told so', async (t) => {
+t.test('deleting a conversation ends its running turn with an error', async (t) => {
   const { id } = await caller.create({ id: 'doomed', items: seed });
   const gate = Promise.withResolvers<void>();
   t.teardown(() => gate.resolve());
@@ -413,7 +413,7 @@ t.test('what runs in a conversation that is deleted is told so', async (t) => {
   await eventually(() => app.server.logs.some(({ event }) => event === 'session_deleted'));
 });
 
-t.test('a chat completion goes on with the conversation that its session_id is the opaque id of', async (t) => {
+t.test('a chat completion continues the conversation whose id is its session_id', async (t) => {
   const { id } = await caller.create({ id: 'by-id', items: seed });
   const reply = await app.chat(saying('Who am I?', { session_id: id, user: 'bob' }));
   t.equal(answerOf(reply), 'Who am I?');
@@ -441,7 +441,7 @@ t.test('a chat completion goes on with the conversation that its session_id is t
   t.equal(app.models.requests.length, asked + 1, 'C-045 nobody else was asked');
 });
 
-t.test('a conversation is the same for everybody who has it under its key', async (t) => {
+t.test('all callers with the key of a conversation share it', async (t) => {
   await app.chat(saying('Hi', { user: 'carol', session_id: 's' }));
   const { data } = good<ToldPage<Told>>(await new Caller(app).get('?user=carol'));
   t.match(data, [{ key: 'carol:s', agent: 'assistant', turns: 1 }]);

@@ -29,7 +29,7 @@ function preflight(app: TestServer, path: string, origin = ORIGIN) {
   );
 }
 
-t.test('C-147 a preflight from a listed site needs no token, and allows all that clients send', async (t) => {
+t.test('C-147 a preflight from a listed origin needs no token and allows the headers that clients send', async (t) => {
   for (const path of [CHAT, '/v1/models', '/v1/models/assistant', '/v1/nowhere']) {
     const { status, headers, body } = await preflight(closed, path);
     t.equal(status, 204, path);
@@ -40,7 +40,7 @@ t.test('C-147 a preflight from a listed site needs no token, and allows all that
   }
 });
 
-t.test('C-148 a page of a listed site can read every answer, its stream and its errors', async (t) => {
+t.test('C-148 a page of a listed origin can read answers, streams and errors', async (t) => {
   closed.models.enqueue({}, {}, { status: 400 });
   for (const [status, answer] of [
     [200, await closed.chat(saying('Hi'), page)],
@@ -62,7 +62,7 @@ t.test('C-148 a page of a listed site can read every answer, its stream and its 
   }
 });
 
-t.test('C-149 no other site is told anything, open or not', async (t) => {
+t.test('C-149 a page of another origin can read nothing, open server or not', async (t) => {
   const open = await TestServer.start(t, LISTED + ASSISTANT);
   const silent = await TestServer.start(t);
   for (const [app, status] of [
@@ -82,7 +82,7 @@ t.test('C-149 no other site is told anything, open or not', async (t) => {
   t.equal((await preflight(silent, CHAT)).status, 403);
 });
 
-t.test('C-149 what a page can send without asking first starts no turn', async (t) => {
+t.test('C-149 a request without a preflight starts no turn', async (t) => {
   const open = await TestServer.start(t);
   const body = JSON.stringify(saying('Hi'));
   for (const type of [

@@ -1,7 +1,6 @@
-import { ManualClock } from '@plugboard/kernel/testing';
+import { eventually, ManualClock } from '@plugboard/kernel/testing';
 import t from 'tap';
 import { EQUIPPED, equipment } from '../support/equipped.js';
-import { eventually } from '../support/eventually.js';
 import { answerOf, errorOf, type Reply, saying, TestServer, TRANSPORTS } from '../support/test-server.js';
 
 const FAST = `
@@ -39,7 +38,7 @@ const ENCODER = `
   });
 `;
 
-t.test('C-167 C-168 a session store that fails is a 502, or an error frame in the place of the end', async (t) => {
+t.test('C-167 C-168 a failing session store gives a 502, or an error frame instead of the end', async (t) => {
   const yaml = `${TRANSPORTS}${FAST}agents: { assistant: { model: fast } }\nsessions: { use: ./store.mjs }\n`;
   const app = await TestServer.start(t, yaml, { files: { 'store.mjs': STORE } });
   for (const session_id of ['load', 'begin', 'commit']) {
@@ -61,7 +60,7 @@ t.test('C-167 C-168 a session store that fails is a 502, or an error frame in th
   t.match(JSON.stringify(app.server.logs), 'disk /dev/secret is full', 'the operator is told why');
 });
 
-t.test('C-109 a stream that cannot even be told to have failed is broken off, never ended', async (t) => {
+t.test('C-109 a stream whose error frame cannot be sent is destroyed, never ended', async (t) => {
   const yaml = `${TRANSPORTS.replace('sse: {}', 'sse: { use: ./encoder.mjs }')}${FAST}agents: { assistant: { model: fast } }\n`;
   const app = await TestServer.start(t, yaml, { files: { 'encoder.mjs': ENCODER } });
   const gate = Promise.withResolvers<void>();
@@ -74,7 +73,7 @@ t.test('C-109 a stream that cannot even be told to have failed is broken off, ne
   t.equal(answerOf(await app.chat(saying('Hi'))), 'Hi', 'whole answers need no encoder');
 });
 
-t.test('C-167 a tool’s failure is told to the model, and a budget ends a turn well', async (t) => {
+t.test('C-167 a tool’s failure goes to the model, and a budget ends a turn successfully', async (t) => {
   const app = await TestServer.start(t, `${EQUIPPED}  brief: { model: fast, tools: [clock], maxSteps: 2 }\n`, equipment);
   app.models.enqueue(
     {
@@ -114,7 +113,7 @@ t.test('C-167 a tool’s failure is told to the model, and a budget ends a turn 
   }
 });
 
-t.test('C-166 whatever is wrong with a request is said in an object of four keys', async (t) => {
+t.test('C-166 every error of a request is an object with four keys', async (t) => {
   const app = await TestServer.start(t, `${TRANSPORTS}${FAST}agents: { assistant: { model: fast } }\n`);
   const replies: Reply[] = [
     await app.chat('{'),
@@ -139,7 +138,7 @@ t.test('C-166 whatever is wrong with a request is said in an object of four keys
   }
 });
 
-t.test('C-169 limits that are reached say when to come back; where there are none, no header speaks of them', async (t) => {
+t.test('C-169 a reached limit names the wait, and without limits there are no limit headers', async (t) => {
   const limits = 'limits: { runningTurns: 2, queuedTurns: 0, queuedPerSession: 0 }\n';
   const app = await TestServer.start(t, `${TRANSPORTS}${FAST}agents: { assistant: { model: fast } }\n${limits}`);
   const gate = Promise.withResolvers<void>();
@@ -168,7 +167,7 @@ t.test('C-169 limits that are reached say when to come back; where there are non
   t.notOk([...headers.keys()].some((name) => name.startsWith('x-ratelimit')));
 });
 
-t.test('C-170 a server that stops takes nothing new, and lets what runs come to its end', async (t) => {
+t.test('C-170 a stopping server refuses new turns and lets running ones finish', async (t) => {
   const app = await TestServer.start(t, `${TRANSPORTS}${FAST}agents: { assistant: { model: fast } }\n`);
   const { url } = app;
   const gate = Promise.withResolvers<void>();
@@ -196,7 +195,7 @@ t.test('C-170 a server that stops takes nothing new, and lets what runs come to 
   await t.rejects(fetch(url), 'nobody listens any more');
 });
 
-t.test('C-170 what takes longer than `drain` is told that it was stopped', async (t) => {
+t.test('C-170 turns longer than `drain` end with an error', async (t) => {
   const clock = new ManualClock();
   const app = await TestServer.start(t, `${TRANSPORTS}${FAST}agents: { assistant: { model: fast } }\n`, { clock });
   const gate = Promise.withResolvers<void>();

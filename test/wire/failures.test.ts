@@ -14,7 +14,7 @@ const SABOTEUR = `
       if (text === 'a plugin throws') throw new Error('secret of the plugin');
       for await (const batch of next(turn)) {
         yield batch;
-        if (text === 'a plugin throws later' && batch.some(({ type }) => type === 'text')) throw new Error('secret of the plugin');
+        if (text === 'a plugin that throws later' && batch.some(({ type }) => type === 'text')) throw new Error('secret of the plugin');
         if (text === 'a plugin stops early' && batch.some(({ type }) => type === 'text')) return;
       }
     }),
@@ -66,14 +66,14 @@ interface Mishap {
 /** What goes wrong before the model has said anything. */
 const early: Readonly<Record<string, Mishap>> = {
   'the model server refuses the connection': { model: 'nobody', says: /refused the connection/, asked: 0 },
-  'the model server speaks no HTTP': { model: 'babbler', says: /HTTP/, asked: 0 },
-  'the model server hangs up': { script: { hangUp: true }, says: /closed the connection/, asked: 3 },
+  'the model server does not send HTTP': { model: 'babbler', says: /HTTP/, asked: 0 },
+  'the model server closes the connection': { script: { hangUp: true }, says: /closed the connection/, asked: 3 },
   'the model server stalls before its answer': {
     model: 'impatient',
     script: { before: never.promise },
     says: /sent nothing for 1s/,
   },
-  'the model server stalls behind the head': {
+  'the model server stalls after the response head': {
     model: 'impatient',
     script: { raw: [never.promise] },
     says: /sent nothing for 1s/,
@@ -83,31 +83,31 @@ const early: Readonly<Record<string, Mishap>> = {
     script: { status: 400, body: { error: { message: 'maximum context length is 8 tokens', code: 'context_length_exceeded' } } },
     says: /maximum context length is 8 tokens/,
   },
-  'a 401 with the key in its words': {
+  'a 401 that repeats the API key': {
     script: { status: 401, body: { error: { message: `Incorrect API key provided: ${MODEL_KEY}` } } },
     says: /credentials/,
   },
   'a 404': { script: { status: 404, body: 'no such page' }, says: /404/ },
-  'a 429 that asks for an hour': { script: { status: 429, retryAfter: 3600 }, says: /429.*3600 s/ },
+  'a 429 with a wait of an hour': { script: { status: 429, retryAfter: 3600 }, says: /429.*3600 s/ },
   'a 500 again and again': { script: { status: 500 }, says: /500/, asked: 3 },
   'a 503 with a page of HTML': { script: { status: 503, body: '<html><h1>Down</h1></html>', headers: once }, says: /503/ },
   'a redirect': { script: { status: 302, headers: { location: 'http://127.0.0.1:1/' } }, says: /302/ },
-  'a page of HTML in the place of an answer': {
+  'an HTML page instead of an answer': {
     script: { raw: ['<!doctype html><html><body>Welcome to nginx!</body></html>'], contentType: 'text/html' },
   },
   'plain text': { script: { raw: ['OK'], contentType: 'text/plain' } },
   'JSON null': { script: json(null) },
   'a JSON list': { script: json([]) },
   'an empty JSON object': { script: json({}) },
-  'choices that are none': { script: json({ choices: 'many' }) },
+  'choices of the wrong type': { script: json({ choices: 'many' }) },
   'an empty list of choices': { script: json({ choices: [] }) },
-  'an error in the place of an answer': { script: json({ error: { message: 'no luck', code: 400 } }), says: /no luck/ },
-  'a JSON body that is cut': {
+  'an error instead of an answer': { script: json({ error: { message: 'no luck', code: 400 } }), says: /no luck/ },
+  'a truncated JSON body': {
     script: { raw: ['{"choices":[{"mess'], contentType: 'application/json', ending: 'cut' },
     asked: 3,
   },
   'a stream of nothing': { script: { raw: [], ending: 'clean' }, asked: 3 },
-  'a stream that only says that it is done': { script: events('data: [DONE]\n\n'), asked: 3 },
+  'a stream of [DONE] alone': { script: events('data: [DONE]\n\n'), asked: 3 },
   'a stream of comments': { script: events(': hello\n\n', ': hello\n\n'), asked: 3 },
   'a stream of garbage': { script: events('data: {"choices":[{\n\n') },
   'a stream of another protocol': { script: events('event: message_start\ndata: "hello"\n\n') },
@@ -117,7 +117,7 @@ const early: Readonly<Record<string, Mishap>> = {
   },
   'an event of 17 MiB': { script: events(`data: {"x":"${'x'.repeat(17 * 2 ** 20)}"}\n\n`), says: /more than 16 MiB/ },
   'a plugin throws': { asked: 0, says: /internal error/ },
-  'a turn that is out of time': { model: 'hurried', script: { before: never.promise }, says: /did not finish within 1 s/ },
+  'a turn beyond its time limit': { model: 'hurried', script: { before: never.promise }, says: /did not finish within 1 s/ },
 };
 
 const half = event({ role: 'assistant', content: 'Half' });
@@ -133,9 +133,9 @@ const late: Readonly<Record<string, Mishap>> = {
   'garbage in the middle': { script: events(half, 'data: {"choices":[{"delta":{"content":"of\n\n') },
   'a page of HTML in the middle': { script: events(half, '<html>\n\n', 'data: <h1>502</h1>\n\n') },
   'a stall in the middle': { model: 'impatient', script: { raw: [half, never.promise] }, says: /sent nothing for 1s/ },
-  'a plugin throws later': { script: { text: 'Half' }, says: /internal error/ },
+  'a plugin that throws later': { script: { text: 'Half' }, says: /internal error/ },
   'a plugin stops early': { script: { text: 'Half' }, says: /internal error/ },
-  'out of time in the middle': { model: 'hurried', script: { raw: [half, never.promise] }, says: /did not finish/ },
+  'a time limit in the middle': { model: 'hurried', script: { raw: [half, never.promise] }, says: /did not finish/ },
 };
 
 app.models.respond(({ body }) => {
@@ -208,7 +208,7 @@ for (const [name, { says }] of Object.entries(late)) {
   });
 }
 
-t.test('after all of that the server is well', async (t) => {
+t.test('after all of these failures the server is healthy', async (t) => {
   t.match((await app.get('/health')).body, { ready: true });
   t.equal(answerOf(await app.chat(saying('Still there?'))), 'Still there?');
   t.equal((await app.stream(saying('Still there?'))).text, 'Still there?');

@@ -75,7 +75,7 @@ const body = fc
   )
   .map(([known, unknown, messages, model]) => JSON.stringify({ ...unknown, ...known, model, messages }));
 
-t.test('R-091 C-006 any body is answered by a correct run, or by the error of the caller’s', async (t) => {
+t.test('R-091 C-006 any body gets a correct answer or a client error', async (t) => {
   let ran = 0;
   let refused = 0;
   const anything = fc.oneof(
@@ -146,7 +146,7 @@ const request = fc
     ].join('\r\n'),
   );
 
-t.test('R-090 C-006 any bytes on a connection are answered by whole HTTP, and by JSON where there is an error', async (t) => {
+t.test('R-090 C-006 any bytes on a connection get complete HTTP responses, with JSON errors', async (t) => {
   const statuses = new Map<number, number>();
   await fc.assert(
     fc.asyncProperty(request, async (sent) => {
@@ -169,7 +169,7 @@ t.test('R-090 C-006 any bytes on a connection are answered by whole HTTP, and by
   );
 });
 
-t.test('after all of that the server is well, and nothing broke inside', async (t) => {
+t.test('after all of these requests the server is healthy and has logged no crash', async (t) => {
   t.match((await app.get('/health')).body, { ready: true });
   t.equal(answerOf(await app.chat(saying('Still there?'))), 'Still there?');
   t.strictSame(

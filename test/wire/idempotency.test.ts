@@ -1,6 +1,6 @@
 import { join } from 'node:path';
+import { eventually } from '@plugboard/kernel/testing';
 import t from 'tap';
-import { eventually } from '../support/eventually.js';
 import { answerOf, errorOf, type Reply, saying, TestServer, TRANSPORTS } from '../support/test-server.js';
 
 const yaml = (path: string) => `${TRANSPORTS}
@@ -20,7 +20,7 @@ for (const [kind, fields] of [
   ['a stateless request', {}],
   ['a request of a session', { session_id: 's' }],
 ] as const) {
-  t.test(`${kind} that comes twenty times at once with one key runs once`, async (t) => {
+  t.test(`${kind} that is sent twenty times at once with one key runs once`, async (t) => {
     const asked = app.models.requests.length;
     const open = Promise.withResolvers<void>();
     app.models.enqueue({ before: open.promise, text: 'Only once' });
@@ -48,13 +48,13 @@ for (const [kind, fields] of [
   });
 }
 
-t.test('what was answered before the run takes no key', async (t) => {
+t.test('a request that is refused before its run does not use up its key', async (t) => {
   t.equal((await app.chat({ model: 'assistant', messages: [] }, once('early'))).status, 400);
   t.equal(answerOf(await app.chat(saying('Now it is right'), once('early'))), 'Now it is right');
   t.equal(errorOf(await app.chat(saying('Hi'), once('x'.repeat(256)))).param, 'Idempotency-Key');
 });
 
-t.test('a failure before any tool began frees the key; after one it is the answer', async (t) => {
+t.test('a failure frees the key before tools have started, and is the stored answer afterwards', async (t) => {
   const refusing = { status: 400, body: { error: { message: 'no' } } };
   app.models.enqueue(refusing);
   t.equal((await app.chat(saying('Hi'), once('free'))).status, 502);
@@ -70,7 +70,7 @@ t.test('a failure before any tool began frees the key; after one it is the answe
   t.equal(app.models.requests.length, asked);
 });
 
-t.test('answers outlive the server, plain and streamed', async (t) => {
+t.test('stored answers survive a restart, plain and streamed', async (t) => {
   const fields = { stream_options: { include_usage: true }, session_id: 'streamed' };
   const streamed = await app.stream(saying('A stream', fields), once('stream'));
   const plain = await app.chat(saying('Plain'), once('plain'));

@@ -26,7 +26,7 @@ const user = (content: unknown) => ({ role: 'user', content });
 
 const call = { id: 'call_9', type: 'function', function: { name: 'weather', arguments: '{"city":"Rome"}' } };
 
-t.test('C-050 C-053 a conversation reaches the model as it is, behind the agent’s own prompt', async (t) => {
+t.test('C-050 C-053 a conversation reaches the model unchanged, after the agent’s prompt', async (t) => {
   const conversation = [user('Hi'), { role: 'assistant', content: 'Hello!' }, user('How are you?')];
   const reply = await ask(conversation);
   t.equal(answerOf(reply), 'How are you?');
@@ -37,7 +37,7 @@ t.test('C-050 C-053 a conversation reaches the model as it is, behind the agent�
   t.match(app.asked, { stream: true, stream_options: { include_usage: true } });
 });
 
-t.test('C-054 C-052 a system message, or a developer’s, stands in place of the agent’s prompt', async (t) => {
+t.test('C-054 C-052 a system or developer message replaces the agent’s prompt', async (t) => {
   for (const role of ['system', 'developer']) {
     await ask([{ role, content: 'You are a pirate.' }, user('Hi')]);
     t.strictSame(app.asked.messages, [{ role: 'system', content: 'You are a pirate.' }, user('Hi')]);
@@ -56,7 +56,7 @@ t.test('C-054 C-052 a system message, or a developer’s, stands in place of the
   t.strictSame(app.asked.messages, [user('Hi')], 'an agent without a prompt adds none');
 });
 
-t.test('C-051 text parts of any role are the text that they make together', async (t) => {
+t.test('C-051 text parts of any role are concatenated', async (t) => {
   const parts = (...texts: string[]) => texts.map((text) => ({ type: 'text', text }));
   await ask([
     { role: 'system', content: parts('Be ', 'brief.') },
@@ -76,7 +76,7 @@ t.test('C-051 text parts of any role are the text that they make together', asyn
   ]);
 });
 
-t.test('C-055 images reach a model that sees as they are; one that does not is never asked', async (t) => {
+t.test('C-055 images reach a model that accepts them unchanged, and a text-only model is not called', async (t) => {
   const content = [
     { type: 'text', text: 'What is this?' },
     { type: 'image_url', image_url: { url: 'https://example.org/a.png', detail: 'low' } },
@@ -93,7 +93,7 @@ t.test('C-055 images reach a model that sees as they are; one that does not is n
   t.equal(app.models.requests.length, before);
 });
 
-t.test('C-056 C-057 a history with tool calls, and users who speak twice, are passed on in order', async (t) => {
+t.test('C-056 C-057 tool calls and consecutive user messages are passed on in order', async (t) => {
   const conversation = [
     user('What is the weather?'),
     { role: 'assistant', content: null, tool_calls: [call, { ...call, id: 'call_10' }] },
@@ -107,7 +107,7 @@ t.test('C-056 C-057 a history with tool calls, and users who speak twice, are pa
   t.strictSame(app.asked.messages, [SYSTEM, ...conversation]);
 });
 
-t.test('C-058 what clients leave on messages is no fault', async (t) => {
+t.test('C-058 extra fields that clients put on messages are accepted', async (t) => {
   const marked = [{ type: 'text', text: 'Hi', prompt_cache_breakpoint: { mode: 'explicit' } }];
   const reply = await ask([
     { role: 'user', name: 'ann', content: marked },
@@ -134,7 +134,7 @@ t.test('C-058 what clients leave on messages is no fault', async (t) => {
   ]);
 });
 
-t.test('C-059 tools that a caller brings are taken, named as ignored, and never called', async (t) => {
+t.test('C-059 tools in a request are accepted, reported as ignored, and never called', async (t) => {
   const tools = Array.from({ length: 25 }, (_, i) => ({
     type: 'function',
     function: { name: `tool_${i}`, description: 'Does something', parameters: { type: 'object', properties: {} } },
@@ -157,7 +157,7 @@ t.test('C-059 tools that a caller brings are taken, named as ignored, and never 
   t.notOk(streamed.chunks.some(({ choices }) => choices[0]?.delta.tool_calls));
 });
 
-t.test('C-060 a call that is forced on an agent that ignores the caller’s tools is refused', async (t) => {
+t.test('C-060 a forced tool call is refused if the agent ignores client tools', async (t) => {
   const tools = [{ type: 'function', function: { name: 'weather' } }];
   const before = app.models.requests.length;
   for (const tool_choice of ['required', { type: 'function', function: { name: 'weather' } }]) {
@@ -176,7 +176,7 @@ t.test('C-060 a call that is forced on an agent that ignores the caller’s tool
   t.match(app.asked, { tool_choice: 'required', tools: [{ function: { name: 'weather' } }] });
 });
 
-t.test('C-061 sampling parameters reach the model but where the agent sets them itself', async (t) => {
+t.test('C-061 sampling parameters reach the model unless the agent sets them', async (t) => {
   const params = {
     max_completion_tokens: 50,
     temperature: 0.5,
@@ -200,7 +200,7 @@ t.test('C-061 sampling parameters reach the model but where the agent sets them 
   t.equal(settled.headers.get('x-ignored-params'), 'max_completion_tokens, temperature, stop');
 });
 
-t.test('C-062 fields that identify callers otherwise are no session key', async (t) => {
+t.test('C-062 other fields that identify callers are not a session key', async (t) => {
   const fields = { safety_identifier: 'ann', prompt_cache_key: 'ann' };
   await app.chat(saying('First', fields));
   await app.chat(saying('Second', fields));

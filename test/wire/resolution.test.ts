@@ -29,7 +29,7 @@ function ask(model: string, token?: string, fields: object = {}) {
 
 const promptOf = ({ asked }: TestServer) => asked.messages.find(({ role }) => role === 'system')?.content;
 
-t.test('C-065 the name of an agent is that agent, in every scope that reaches it', async (t) => {
+t.test('C-065 the name of an agent selects it in every scope that may use it', async (t) => {
   t.match((await ask('assistant')).body, { model: 'assistant' });
   t.equal(promptOf(open), 'You are the assistant.');
   t.match(open.asked.tools, [{ function: { name: 'clock' } }]);
@@ -45,7 +45,7 @@ t.test('C-065 the name of an agent is that agent, in every scope that reaches it
   }
 });
 
-t.test('C-066 the name of a raw model is one call of it, in the open and the default scope', async (t) => {
+t.test('C-066 the name of a raw model makes one call, in the open and the default scope', async (t) => {
   for (const [app, token] of [
     [open, undefined],
     [closed, 'token-of-default'],
@@ -67,7 +67,7 @@ t.test('C-066 the name of a raw model is one call of it, in the open and the def
   }
 });
 
-t.test('C-067 with a project’s token it is a name like any other', async (t) => {
+t.test('C-067 with a project token the name of a raw model is not special', async (t) => {
   const reply = await ask('fast', 'token-of-acme');
   t.match(reply.body, { model: 'fast' });
   t.equal(promptOf(closed), 'You do the billing.', 'the default agent answers');
@@ -81,7 +81,7 @@ t.test('C-067 with a project’s token it is a name like any other', async (t) =
   t.equal(closed.models.requests.length, before);
 });
 
-t.test('C-068 under an unknown name the default agent answers', async (t) => {
+t.test('C-068 the default agent answers to an unknown name', async (t) => {
   const reply = await ask('gpt-5');
   t.match(reply.body, { model: 'gpt-5' });
   t.equal(promptOf(open), 'You are the assistant.');
@@ -89,7 +89,7 @@ t.test('C-068 under an unknown name the default agent answers', async (t) => {
   t.ok(streamed.chunks.every(({ model }) => model === 'gpt-5'));
 });
 
-t.test('C-069 where nothing resolves, it is a 400, streamed or not', async (t) => {
+t.test('C-069 a name that does not resolve gets a 400, streamed or not', async (t) => {
   for (const token of ['token-of-default', 'token-of-beta']) {
     for (const stream of [false, true]) {
       const reply = await ask('no-such-name', token, { stream });
@@ -101,7 +101,7 @@ t.test('C-069 where nothing resolves, it is a 400, streamed or not', async (t) =
   }
 });
 
-t.test('C-070 an agent out of scope is a 403: nothing runs, and no session is begun', async (t) => {
+t.test('C-070 an agent out of scope gets a 403, without a run or a session', async (t) => {
   const before = closed.models.requests.length;
   for (const [model, token] of [
     ['assistant', 'token-of-acme'],
@@ -121,7 +121,7 @@ t.test('C-070 an agent out of scope is a 403: nothing runs, and no session is be
   t.equal(closed.asked.messages.length, 2, 'the prompt and the first message');
 });
 
-t.test('C-127 C-128 one key at one agent, but from two projects, is two sessions', async (t) => {
+t.test('C-127 C-128 one key of one agent in two projects names two sessions', async (t) => {
   const key = { session_id: 'for-two' };
   await ask('billing', 'token-of-acme', key);
   await ask('billing', 'token-of-default', key);
@@ -130,7 +130,7 @@ t.test('C-127 C-128 one key at one agent, but from two projects, is two sessions
   t.equal(closed.asked.messages.length, 4);
 });
 
-t.test('C-071 the answer repeats the name as it was sent', async (t) => {
+t.test('C-071 the answer repeats the requested name', async (t) => {
   for (const model of ['team/agent one ü', 'Größe/größer', ' spaces ', '😀', 'a"b\\c\u2028', '__proto__', 'constructor']) {
     t.equal((await ask(model)).body && ((await ask(model)).body as { model: string }).model, model);
     const { chunks } = await open.stream(saying('Hi', { model }));
@@ -140,7 +140,7 @@ t.test('C-071 the answer repeats the name as it was sent', async (t) => {
   t.equal(promptOf(open), 'You are number one.');
 });
 
-t.test('C-155 C-156 the models are a list of entries with four fields, agents and raw models told apart', async (t) => {
+t.test('C-155 C-156 the list of models has entries with four fields that distinguish agents from raw models', async (t) => {
   const entry = (id: string, owner: string) => ({ id, object: 'model', created: 0, owned_by: owner });
   const agents = ['assistant', 'team/agent one ü', 'billing', 'sales', 'stock'].map((id) => entry(id, 'svc:agent'));
   t.strictSame((await open.get('/v1/models')).body, { object: 'list', data: [...agents, entry('fast', 'svc:model')] });
@@ -153,7 +153,7 @@ const reachable = {
   'token-of-one-agent': ['assistant'],
 } as const;
 
-t.test('C-157 C-159 a token lists what it reaches, and all of that answers', async (t) => {
+t.test('C-157 C-159 a token lists the models it can use, and each of them answers', async (t) => {
   for (const [token, names] of Object.entries(reachable)) {
     const asked = closed.models.requests.length;
     const list = (await closed.get('/v1/models', bearer(token))).body as { data: { id: string }[] };
@@ -166,7 +166,7 @@ t.test('C-157 C-159 a token lists what it reaches, and all of that answers', asy
   }
 });
 
-t.test('C-158 one model can be looked up, slashes encoded or not; what is out of reach is not there', async (t) => {
+t.test('C-158 one model can be retrieved, slashes encoded or not, and a model out of scope is not found', async (t) => {
   for (const path of ['team%2Fagent%20one%20%C3%BC', 'team/agent%20one%20%C3%BC']) {
     const reply = await open.get(`/v1/models/${path}`);
     t.strictSame(reply.body, { id: 'team/agent one ü', object: 'model', created: 0, owned_by: 'svc:agent' });
@@ -183,7 +183,7 @@ t.test('C-158 one model can be looked up, slashes encoded or not; what is out of
   }
 });
 
-t.test('C-160 health tells that the server lives, and whether it could answer, to anybody', async (t) => {
+t.test('C-160 the health routes report liveness and readiness without a token', async (t) => {
   const healthy = { status: 'ok', service: 'plugboard', ready: true };
   for (const path of ['/health', '/healthz']) t.strictSame((await closed.get(path)).body, healthy, path);
   const without = {
@@ -201,7 +201,7 @@ t.test('C-160 health tells that the server lives, and whether it could answer, t
   }
 });
 
-t.test('C-112 C-141 without a valid token nobody is told anything else, streamed or not', async (t) => {
+t.test('C-112 C-141 an invalid token hides all other errors, streamed or not', async (t) => {
   const { models } = closed;
   const before = models.requests.length;
   for (const credential of [undefined, 'Bearer wrong', 'Basic eDp5', 'Bearer', 'token-of-acme']) {

@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { AgentRuntimes } from '@plugboard/kernel';
+import { eventually } from '@plugboard/kernel/testing';
 import t from 'tap';
-import { eventually } from '../support/eventually.js';
 import { answerOf, errorOf, saying, TestServer, TRANSPORTS } from '../support/test-server.js';
 import { bearer, TOKENS, tokens } from '../support/tokens.js';
 
@@ -15,7 +15,7 @@ agents:
 /** What the model was told that the user has said, in its last call. */
 const heard = ({ asked }: TestServer) => asked.messages.filter(({ role }) => role === 'user').map(({ content }) => content);
 
-t.test('C-128 one key under two projects is two sessions', async (t) => {
+t.test('C-128 one key in two projects names two sessions', async (t) => {
   const agents = `${AGENT}  billing: { model: fast, project: acme }\nprojects: { acme: { defaultAgent: billing }, beta: {} }\n`;
   const app = await TestServer.start(t, `${TRANSPORTS}${agents}${TOKENS}`, { files: tokens });
   const say = async (text: string, token: string, model: string) => {
@@ -27,7 +27,7 @@ t.test('C-128 one key under two projects is two sessions', async (t) => {
   t.strictSame(await say('mine again', 'token-of-acme', 'billing'), ['mine', 'mine again']);
 });
 
-t.test('C-133 a retry that comes while the first attempt runs joins it, as JSON and as a stream', async (t) => {
+t.test('C-133 a retry during the first attempt joins it, as JSON and as a stream', async (t) => {
   const app = await TestServer.start(t, TRANSPORTS + AGENT);
   const runtime = app.server.server.extensions(AgentRuntimes).one();
   const run = runtime.run.bind(runtime);
@@ -55,7 +55,7 @@ t.test('C-133 a retry that comes while the first attempt runs joins it, as JSON 
   }
 });
 
-t.test('C-134 a session that crashes takes neither another session nor the server along', async (t) => {
+t.test('C-134 a crashing session does not affect other sessions or the server', async (t) => {
   const DEFECT = `
     import { definePlugin, Interceptors } from '@plugboard/kernel';
     export default definePlugin({
@@ -81,7 +81,7 @@ t.test('C-134 a session that crashes takes neither another session nor the serve
 });
 
 t.test(
-  'C-135 a session id is any text of up to 512 bytes but for control characters and lone surrogates, and never a path',
+  'C-135 a session id is any text of up to 512 bytes without control characters and unpaired surrogates, and never a path',
   async (t) => {
     const app = await TestServer.start(t, `${TRANSPORTS}${AGENT}sessions: { use: sqlite, path: ./sessions.db }\n`);
     const odd = [
@@ -116,7 +116,7 @@ t.test(
   },
 );
 
-t.test('C-136 what sessionFrom does not name makes no key', async (t) => {
+t.test('C-136 fields not listed in sessionFrom are not a key', async (t) => {
   const transports = (from: string) => TRANSPORTS.replace('chat-completions: {}', `chat-completions: { sessionFrom: ${from} }`);
   const ask = async (app: TestServer, fields: object, headers: Readonly<Record<string, string>>) => {
     await app.chat(saying('one', fields), headers);

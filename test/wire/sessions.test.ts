@@ -1,5 +1,5 @@
+import { eventually } from '@plugboard/kernel/testing';
 import t from 'tap';
-import { eventually } from '../support/eventually.js';
 import { answerOf, errorOf, saying, TestServer, TRANSPORTS } from '../support/test-server.js';
 
 /** Logs which session each turn belongs to. */
@@ -44,7 +44,7 @@ function session(): unknown {
   return app.server.logs.findLast(({ msg }) => msg === 'turn')?.session;
 }
 
-t.test('C-120 C-125 without a key, or with a blank one, calls do not see each other', async (t) => {
+t.test('C-120 C-125 requests without a key, or with a blank one, do not share history', async (t) => {
   await say('First');
   t.strictSame(await say('Second'), ['Second']);
   for (const fields of [{ user: '' }, { session_id: '' }, { user: '', session_id: '' }, { user: ' \t', session_id: '\n' }]) {
@@ -56,7 +56,7 @@ t.test('C-120 C-125 without a key, or with a blank one, calls do not see each ot
   t.strictSame(await say('Second', {}, { 'x-session-id': ' ' }), ['Second']);
 });
 
-t.test('C-121 C-127 the user alone is the key', async (t) => {
+t.test('C-121 C-127 the user alone is a key', async (t) => {
   await say('First', { user: 'ann' });
   t.strictSame(await say('Second', { user: 'ann' }), ['First', 'Second']);
   t.strictSame(app.asked.messages, [
@@ -73,14 +73,14 @@ t.test('C-121 C-127 the user alone is the key', async (t) => {
   t.strictSame(await say('Hi', { user: 'Ann' }), ['Hi'], 'as it is written');
 });
 
-t.test('C-122 C-127 the session id alone is the key', async (t) => {
+t.test('C-122 C-127 the session id alone is a key', async (t) => {
   await say('First', { session_id: 'talk-1' });
   t.strictSame(await say('Second', { session_id: 'talk-1' }), ['First', 'Second']);
   t.equal(session(), 'api:talk-1');
   t.strictSame(await say('Third', { session_id: 'talk-1', user: '  ' }), ['First', 'Second', 'Third']);
 });
 
-t.test('C-123 C-127 both together are one key: two users of one session id are apart', async (t) => {
+t.test('C-123 C-127 session id and user together are a key: two users of one session id have two sessions', async (t) => {
   for (const user of ['bob', 'carol']) {
     await say(`I am ${user}`, { user, session_id: 'shared' });
     t.equal(session(), `api:${user}:shared`);
@@ -91,14 +91,14 @@ t.test('C-123 C-127 both together are one key: two users of one session id are a
   t.strictSame(await say('Hi', { user: 'bob' }), ['Hi']);
 });
 
-t.test('C-124 both the same are that one key', async (t) => {
+t.test('C-124 an equal session id and user are one key', async (t) => {
   await say('First', { user: 'dave', session_id: 'dave' });
   t.equal(session(), 'api:dave');
   t.strictSame(await say('Second', { user: 'dave' }), ['First', 'Second']);
   t.strictSame(await say('Third', { session_id: 'dave' }), ['First', 'Second', 'Third']);
 });
 
-t.test('C-126 the header is as good as the field, which wins over it', async (t) => {
+t.test('C-126 the header sets the session id unless the field does', async (t) => {
   await say('First', {}, { 'X-Session-Id': 'by-header' });
   t.equal(session(), 'api:by-header');
   t.strictSame(await say('Second', { session_id: 'by-header' }), ['First', 'Second']);
@@ -113,7 +113,7 @@ t.test('C-126 the header is as good as the field, which wins over it', async (t)
   t.equal(session(), 'api:Größe 😀', 'its bytes are UTF-8');
 });
 
-t.test('C-127 C-128 one key at two agents is two sessions', async (t) => {
+t.test('C-127 C-128 one key of two agents names two sessions', async (t) => {
   const key = { session_id: 'for-two' };
   await say('To the assistant', key);
   t.strictSame(await say('To the other', { model: 'other', ...key }), ['To the other']);
@@ -121,7 +121,7 @@ t.test('C-127 C-128 one key at two agents is two sessions', async (t) => {
   t.strictSame(await say('Again', key), ['To the assistant', 'Again']);
 });
 
-t.test('C-129 a caller that sends the whole conversation each time does not double it', async (t) => {
+t.test('C-129 a caller that resends the whole conversation does not duplicate it', async (t) => {
   const key = { session_id: 'resent' };
   const conversation = [{ role: 'user', content: 'One' }];
   await app.chat({ model: 'assistant', messages: conversation, ...key });
@@ -140,7 +140,7 @@ t.test('C-129 a caller that sends the whole conversation each time does not doub
   t.strictSame(await say('Later', { session_id: 'seeded' }), ['Earlier', 'Now', 'Later'], 'a new session is seeded');
 });
 
-t.test('C-130 turns of one session wait for each other, those of two do not', async (t) => {
+t.test('C-130 turns of one session run one after the other, those of two sessions at once', async (t) => {
   const gate = Promise.withResolvers<void>();
   const number = app.models.requests.length + 1;
   app.models.enqueue({ before: gate.promise, text: 'One.' });
@@ -155,30 +155,27 @@ t.test('C-130 turns of one session wait for each other, those of two do not', as
   t.strictSame(heard(), ['One', 'Two']);
 });
 
-t.test(
-  'C-131 C-132 a turn that failed or was left leaves nothing, and says that asking again is not for clients to do',
-  async (t) => {
-    const key = { session_id: 'unlucky' };
-    const failing = { status: 500, headers: { 'x-should-retry': 'false' } };
-    await say('First', key);
-    app.models.enqueue(failing, failing, { text: ['Half'], cut: { afterEvents: 2 } });
-    const failed = await app.chat(saying('Second', key));
-    t.equal(failed.status, 502);
-    t.equal(failed.headers.get('x-should-retry'), 'false');
-    t.equal(errorOf(failed).type, 'svc_error');
-    const stateless = await app.chat(saying('Second'));
-    t.equal(stateless.status, 502);
-    t.notOk(stateless.headers.has('x-should-retry'), 'where nothing can happen twice, it may be asked again');
-    t.equal((await app.stream(saying('Second', key))).errors.length, 1);
+t.test('C-131 C-132 a failed or abandoned turn leaves no trace and tells clients not to retry', async (t) => {
+  const key = { session_id: 'unlucky' };
+  const failing = { status: 500, headers: { 'x-should-retry': 'false' } };
+  await say('First', key);
+  app.models.enqueue(failing, failing, { text: ['Half'], cut: { afterEvents: 2 } });
+  const failed = await app.chat(saying('Second', key));
+  t.equal(failed.status, 502);
+  t.equal(failed.headers.get('x-should-retry'), 'false');
+  t.equal(errorOf(failed).type, 'svc_error');
+  const stateless = await app.chat(saying('Second'));
+  t.equal(stateless.status, 502);
+  t.notOk(stateless.headers.has('x-should-retry'), 'where nothing can happen twice, it may be asked again');
+  t.equal((await app.stream(saying('Second', key))).errors.length, 1);
 
-    const gate = Promise.withResolvers<void>();
-    t.teardown(() => gate.resolve());
-    app.models.enqueue({ text: ['Half', gate.promise] });
-    const left = await app.open(saying('Second', key));
-    await left.until('Half');
-    left.leave();
-    await eventually(() => app.accessLog.at(-1)?.outcome === 'cancelled_by_client');
-    t.strictSame(await say('Second', key), ['First', 'Second']);
-    t.equal(app.asked.messages.length, 3);
-  },
-);
+  const gate = Promise.withResolvers<void>();
+  t.teardown(() => gate.resolve());
+  app.models.enqueue({ text: ['Half', gate.promise] });
+  const left = await app.open(saying('Second', key));
+  await left.until('Half');
+  left.leave();
+  await eventually(() => app.accessLog.at(-1)?.outcome === 'cancelled_by_client');
+  t.strictSame(await say('Second', key), ['First', 'Second']);
+  t.equal(app.asked.messages.length, 3);
+});

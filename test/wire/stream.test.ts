@@ -1,9 +1,8 @@
-import { ManualClock } from '@plugboard/kernel/testing';
+import { eventually, ManualClock } from '@plugboard/kernel/testing';
 import t from 'tap';
 import { isChunk } from '../../plugins/transport-chat-completions/test/support/reference-schema.js';
 import { RawClient } from '../../plugins/transport-http/test/raw-client.js';
 import { EQUIPPED, equipment, readTreasure } from '../support/equipped.js';
-import { eventually } from '../support/eventually.js';
 import { rawChat } from '../support/raw-exchange.js';
 import { answerOf, saying, TestServer } from '../support/test-server.js';
 
@@ -33,7 +32,7 @@ function dechunked(body: Buffer): Buffer {
   }
 }
 
-t.test('C-090 C-105 a stream is announced as one that nobody may keep or hold back', async (t) => {
+t.test('C-090 C-105 the headers of a stream forbid caching and buffering', async (t) => {
   const { head } = await rawStream(saying('Hi'));
   t.match(head, /^HTTP\/1\.1 200 OK\r\n/);
   t.match(head, /\r\ncontent-type: text\/event-stream; charset=utf-8(\r\n|$)/i);
@@ -43,7 +42,7 @@ t.test('C-090 C-105 a stream is announced as one that nobody may keep or hold ba
   t.notMatch(head, /content-length|content-encoding/i);
 });
 
-t.test('C-091 C-100 the bytes are data lines with a blank line behind each, the last of them [DONE]', async (t) => {
+t.test('C-091 C-100 the body consists of data lines, each followed by a blank line, and ends with [DONE]', async (t) => {
   app.models.enqueue(...treasureHunt);
   const { body } = await rawStream(saying('Where is it?', { stream_options: { include_usage: true } }));
   const text = body.toString();
@@ -51,7 +50,7 @@ t.test('C-091 C-100 the bytes are data lines with a blank line behind each, the 
   t.notMatch(text, /^(id|event|retry|data: *$)/m);
 });
 
-t.test('C-092 C-093 C-094 C-096 C-103 the chunks of a run with tools are a role, texts and one finish reason', async (t) => {
+t.test('C-092 C-093 C-094 C-096 C-103 the chunks of a run with tools are a role, text and one finish reason', async (t) => {
   app.models.enqueue(...treasureHunt);
   const { chunks, done, text, errors } = await app.stream(saying('Where is it?'));
   const [first] = chunks;
@@ -74,14 +73,14 @@ t.test('C-092 C-093 C-094 C-096 C-103 the chunks of a run with tools are a role,
   }
 });
 
-t.test('C-095 the deltas are together the answer that is given whole', async (t) => {
+t.test('C-095 the concatenated deltas equal the plain answer', async (t) => {
   const asked = saying('a b  c\nd 😀 "e" \\ \u2028 f');
   t.equal((await app.stream(asked)).text, answerOf(await app.chat(asked)));
   app.models.enqueue(...treasureHunt, ...treasureHunt);
   t.equal((await app.stream(asked)).text, answerOf(await app.chat(asked)));
 });
 
-t.test('C-097 C-098 usage comes where it is asked for, in a chunk of its own behind all others', async (t) => {
+t.test('C-097 C-098 usage is sent on request, in a separate last chunk', async (t) => {
   app.models.enqueue({ text: 'Hi', usage: { promptTokens: 7, completionTokens: 1 } });
   const { chunks, done } = await app.stream(saying('Hi', { stream_options: { include_usage: true, include_obfuscation: true } }));
   const last = chunks.at(-1);
@@ -99,7 +98,7 @@ t.test('C-097 C-098 usage comes where it is asked for, in a chunk of its own beh
   t.notOk(without.chunks.some((chunk) => 'usage' in chunk || 'obfuscation' in chunk));
 });
 
-t.test('C-099 C-102 every chunk is what the reference’s schema says, and none has an error', async (t) => {
+t.test('C-099 C-102 every chunk matches the reference’s schema and has no error', async (t) => {
   const handedOut = { model: 'fast', tools: [{ type: 'function', function: { name: 'f' } }] };
   app.models.enqueue(
     ...treasureHunt,
@@ -116,7 +115,7 @@ t.test('C-099 C-102 every chunk is what the reference’s schema says, and none 
   }
 });
 
-t.test('C-104 a token is with the caller before the model has written the next', async (t) => {
+t.test('C-104 a token reaches the caller before the model writes the next', async (t) => {
   const gates = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   app.models.enqueue({
     text: ['One', ...gates.map(({ promise }) => promise).flatMap((gate, i) => [gate, [' two', ' three'][i] ?? ''])],
@@ -133,12 +132,12 @@ t.test('C-104 a token is with the caller before the model has written the next',
   raw.socket.destroy();
 });
 
-t.test('text that a step says before it calls tools is streamed, a blank line before the next', async (t) => {
+t.test('text before a tool call is streamed, with a blank line before the next text', async (t) => {
   app.models.enqueue({ text: ['Let me', ' look.'], toolCalls: [readTreasure] }, { text: 'Under the oak.' });
   t.equal((await app.stream(saying('Where is it?'))).text, 'Let me look.\n\nUnder the oak.');
 });
 
-t.test('C-106 with a session the text that was streamed is the text that is kept', async (t) => {
+t.test('C-106 a session stores the streamed text', async (t) => {
   const session = { session_id: 'streamed' };
   app.models.enqueue(...treasureHunt);
   const { text } = await app.stream(saying('Where is it?', session));
@@ -152,7 +151,7 @@ t.test('C-106 with a session the text that was streamed is the text that is kept
   ]);
 });
 
-t.test('C-110 a reader that stops holds up its own model, and nobody else', async (t) => {
+t.test('C-110 a reader that stops reading pauses its own model call only', async (t) => {
   const piece = 'x'.repeat(2 ** 16);
   const pieces = 2 ** 11; // 128 MiB, far more than all sockets in between can hold
   const number = app.models.requests.length + 1;
@@ -177,7 +176,7 @@ t.test('C-110 a reader that stops holds up its own model, and nobody else', asyn
   t.equal(await held.ended, 'aborted');
 });
 
-t.test('C-111 no character is torn apart, however the model server’s bytes come', async (t) => {
+t.test('C-111 no character is split, whatever the chunks of the model server', async (t) => {
   const text = 'Größe 😀𝄞 日本語 \u2028 é';
   const event = (delta: object, finish_reason: string | null = null) =>
     `data: ${JSON.stringify({ id: 'x', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [{ index: 0, delta, finish_reason }] })}\n\n`;
@@ -195,14 +194,14 @@ t.test('C-111 no character is torn apart, however the model server’s bytes com
   t.equal(said, text + text);
 });
 
-t.test('C-112 a fault of the request is a plain JSON error, also where a stream was asked for', async (t) => {
+t.test('C-112 an invalid request gets a JSON error, even with stream: true', async (t) => {
   const reply = await app.chat(saying('Hi', { stream: true, temperature: 3 }));
   t.equal(reply.status, 400);
   t.match(reply.headers.get('content-type'), /^application\/json/);
   t.match(reply.body, { error: { param: 'temperature' } });
 });
 
-t.test('C-101 a silent stream has its head after 5 s, and a comment every 15 s', async (t) => {
+t.test('C-101 a silent stream gets its head after 5 s and a comment every 15 s', async (t) => {
   const clock = new ManualClock();
   const patient = await TestServer.start(t, EQUIPPED, { ...equipment, clock });
   const gate = Promise.withResolvers<void>();
@@ -228,7 +227,7 @@ t.test('C-101 a silent stream has its head after 5 s, and a comment every 15 s',
   t.strictSame([text, comments, done], ['At last.', ['keep-alive', 'keep-alive', 'keep-alive'], true]);
 });
 
-t.test('C-130 a stream whose turn waits for an earlier one of its session says so, once its head is sent', async (t) => {
+t.test('C-130 a stream whose turn waits for an earlier one gets a queued comment', async (t) => {
   const clock = new ManualClock();
   const patient = await TestServer.start(t, EQUIPPED, { ...equipment, clock });
   const gate = Promise.withResolvers<void>();

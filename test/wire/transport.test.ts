@@ -1,6 +1,6 @@
+import { eventually } from '@plugboard/kernel/testing';
 import t from 'tap';
 import { RawClient } from '../../plugins/transport-http/test/raw-client.js';
-import { eventually } from '../support/eventually.js';
 import { rawChat, rawExchange, wholeReply } from '../support/raw-exchange.js';
 import { ASSISTANT, answerOf, errorOf, type Reply, saying, TestServer, TRANSPORTS } from '../support/test-server.js';
 import { TOKENS, tokens } from '../support/tokens.js';
@@ -15,7 +15,7 @@ t.test('C-001 the documented endpoints exist, and those of chat and models only 
     t.equal((await app.get(path)).status, 404, path);
 });
 
-t.test('C-002 every answer has an id of its own, which the log has too', async (t) => {
+t.test('C-002 every response has a unique request id, which is also in the log', async (t) => {
   app.models.enqueue({}, {}, { status: 400 });
   const replies = [
     await app.chat(saying('Hi')),
@@ -42,7 +42,7 @@ t.test('C-002 every answer has an id of its own, which the log has too', async (
   }
 });
 
-t.test('C-003 C-004 an unknown path is a 404 in JSON that repeats it, the Responses API included', async (t) => {
+t.test('C-003 C-004 an unknown path gets a 404 in JSON that repeats the path', async (t) => {
   const notFound = (method: string, path: string) => ({
     error: { message: `Invalid URL (${method} ${path})`, type: 'invalid_request_error', param: null, code: null },
   });
@@ -60,7 +60,7 @@ t.test('C-003 C-004 an unknown path is a 404 in JSON that repeats it, the Respon
   t.strictSame([responses.status, await responses.json()], [404, notFound('POST', '/v1/responses')]);
 });
 
-t.test('C-005 another method is a 405 that names those that are allowed', async (t) => {
+t.test('C-005 an unsupported method gets a 405 with the allowed ones', async (t) => {
   for (const [path, methods, allow] of [
     [CHAT, ['GET', 'PUT', 'PATCH', 'DELETE'], 'POST, OPTIONS'],
     ['/v1/models', ['POST', 'PUT', 'PATCH', 'DELETE'], 'GET, HEAD, OPTIONS'],
@@ -76,7 +76,7 @@ t.test('C-005 another method is a 405 that names those that are allowed', async 
   t.equal(errorOf(await app.get(CHAT)).message, 'Only POST requests are accepted.');
 });
 
-t.test('C-006 every answer with a body is JSON, also where the request was not even HTTP', async (t) => {
+t.test('C-006 every response with a body is JSON, even if the request was not HTTP', async (t) => {
   const isJson = (type: string | null | undefined) => /^application\/json(; charset=utf-8)?$/.test(type ?? '');
   const replies: Reply[] = [
     await app.chat(saying('Hi')),
@@ -109,7 +109,7 @@ t.test('C-006 every answer with a body is JSON, also where the request was not e
   }
 });
 
-t.test('C-007 C-008 headers that clients add change nothing, and an id of their own is only logged', async (t) => {
+t.test('C-007 C-008 additional client headers change nothing, and a client’s request id is only logged', async (t) => {
   const headers = {
     'x-stainless-lang': 'js',
     'x-stainless-retry-count': '1',
@@ -134,7 +134,7 @@ t.test('C-007 C-008 headers that clients add change nothing, and an id of their 
   t.equal(line.client_request_id, 'client-7');
 });
 
-t.test('C-009 idle connections are kept for longer than 65 s, and clients are told so', async (t) => {
+t.test('C-009 idle connections stay open for more than 65 s, as the Keep-Alive header says', async (t) => {
   const raw = await RawClient.open(app.port);
   raw.send('GET /health HTTP/1.1', 'Host: localhost', '', '');
   const first = await wholeReply(raw);
@@ -146,7 +146,7 @@ t.test('C-009 idle connections are kept for longer than 65 s, and clients are to
 });
 
 for (const moment of ['before the first token', 'in the middle of a stream', 'while a whole answer is made'] as const) {
-  t.test(`C-010 a caller that goes away ${moment} ends the model call`, async (t) => {
+  t.test(`C-010 a caller that disconnects ${moment} ends the model call`, async (t) => {
     const gate = Promise.withResolvers<void>();
     t.teardown(() => gate.resolve());
     const number = app.models.requests.length + 1;
@@ -174,7 +174,7 @@ for (const moment of ['before the first token', 'in the middle of a stream', 'wh
   });
 }
 
-t.test('C-011 a caller that closes as soon as it has read [DONE] did not go away early', async (t) => {
+t.test('C-011 closing the connection right after [DONE] does not count as an early disconnect', async (t) => {
   for (let round = 1; round <= 5; round++) {
     const raw = await RawClient.open(app.port);
     raw.socket.on('data', (text) => {
@@ -194,7 +194,7 @@ t.test('C-011 a caller that closes as soon as it has read [DONE] did not go away
   );
 });
 
-t.test('C-012 answers are right where the caller would take them compressed, and streams never are', async (t) => {
+t.test('C-012 answers are correct if the caller accepts compression, and streams are never compressed', async (t) => {
   const headers = { 'accept-encoding': 'gzip, deflate, br, zstd' };
   const whole = await app.chat(saying('Hello there'), headers);
   t.equal(answerOf(whole), 'Hello there');
@@ -203,7 +203,7 @@ t.test('C-012 answers are right where the caller would take them compressed, and
   t.notOk(streamed.headers.has('content-encoding'));
 });
 
-t.test('C-013 nothing comes before the status, however long a turn takes', async (t) => {
+t.test('C-013 no bytes are sent before the status, however long a turn takes', async (t) => {
   const gate = Promise.withResolvers<void>();
   const number = app.models.requests.length + 1;
   app.models.enqueue({ toolCalls: [{ name: 'nothing', arguments: {} }] }, { before: gate.promise, text: 'At last.' });
@@ -216,7 +216,7 @@ t.test('C-013 nothing comes before the status, however long a turn takes', async
   raw.socket.destroy();
 });
 
-t.test('C-014 Expect: 100-continue is met, but not before the credential and the length were looked at', async (t) => {
+t.test('C-014 Expect: 100-continue is answered after the credential and the length were checked', async (t) => {
   const { port } = await TestServer.start(t, TRANSPORTS + ASSISTANT + TOKENS, { files: tokens });
   const body = JSON.stringify(saying('Hi'));
   const begin = async (token: string, length: number) => {
@@ -242,7 +242,7 @@ t.test('C-014 Expect: 100-continue is met, but not before the credential and the
   t.match(await welcome.until(/"finish_reason":"stop"/), /Continue\r\n\r\nHTTP\/1\.1 200 OK\r\n/);
 });
 
-t.test('C-015 HEAD is GET without the body', async (t) => {
+t.test('C-015 HEAD returns the headers of GET without the body', async (t) => {
   for (const path of ['/health', '/healthz', '/v1/models', '/v1/models/assistant', '/v1/models/nobody']) {
     const get = await app.get(path);
     const head = await app.request('HEAD', path);

@@ -2,6 +2,7 @@ import 'reflect-metadata';
 
 export { CapturedLog, type LogLine } from './base/captured-log.js';
 export { ManualClock } from './base/clock.js';
+export { eventually } from './base/eventually.js';
 export { SequentialIds } from './base/ids.js';
 export { type CheckedConfig, checkOptions } from './context/options.js';
 export { type TestContext, type TestContextOptions, testContext } from './context/test-context.js';

@@ -1,3 +1,5 @@
+import { setImmediate } from 'node:timers/promises';
+import { eventually } from '@plugboard/kernel/testing';
 import t from 'tap';
 import { StartError } from '../../src/host/base/errors.js';
 import { LifecycleRunner } from '../../src/host/lifecycle/lifecycle.js';
@@ -253,12 +255,12 @@ t.test('a reload asks whoever runs and has files of its own, in order, and tells
   await runner.start();
   seen.length = 0;
   const [first, second] = [runner.reload(), runner.reload()];
-  await new Promise(setImmediate);
+  await setImmediate();
   t.same(seen, ['a reads'], 'one after the other');
   gate.resolve();
   for (let round = 0; round < 2; round++) {
-    while (seen.filter((what) => what === 'a read').length <= round) await new Promise(setImmediate);
-    await new Promise(setImmediate);
+    await eventually(() => seen.filter((what) => what === 'a read').length > round);
+    await setImmediate();
     clock.advance(500);
   }
   const { entries, failures } = await first;

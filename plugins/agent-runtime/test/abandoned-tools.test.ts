@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import type { Interceptor, ToolCall } from '@plugboard/kernel';
 import { ManualClock } from '@plugboard/kernel/testing';
 import t from 'tap';
@@ -14,8 +15,6 @@ import {
   textOfEvents,
   user,
 } from './harness.js';
-
-const ticks = () => new Promise((resolve) => setImmediate(resolve));
 
 /** A tool that ends when a test says so, whatever its signal says. */
 function deaf() {
@@ -64,7 +63,7 @@ t.test('R-022 a tool that ignores its signal is left behind after five seconds, 
   t.match(abandoned(), [{ level: 'warn', entry: 'deaf', tool: 'only', agent: 'assistant', request_id: 'req_1' }]);
   t.match(counted, [{ entry: 'deaf', tool: 'only', id: /^call_[0-9A-Za-z]{24}$/, turn: { id: turnId } }]);
   tool.end();
-  await ticks();
+  await setImmediate();
   clock.advance(60_000);
   t.equal(abandoned().length, 1);
   t.equal(clock.pending, 0);
@@ -80,7 +79,7 @@ t.test('R-022 a tool that ends within five seconds is not counted', async (t) =>
   await turn;
   clock.advance(4_999);
   tool.end();
-  await ticks();
+  await setImmediate();
   t.equal(clock.pending, 0);
   t.strictSame(abandoned(), []);
 });
@@ -96,7 +95,7 @@ t.test('the next turn of a session begins when the tools of the one before have 
     t.match(endOf(await first), { failure: { code: 'abandoned' } });
     const second = send();
     clock.advance(4_999);
-    await ticks();
+    await setImmediate();
     t.equal(model.asked.length, 1, 'it waits');
     if (ends) tool.end();
     else clock.advance(1);
@@ -121,7 +120,7 @@ t.test('a turn that waits for the tools of the one before can be ended, and othe
   t.equal(textOfEvents(other), 'and on');
   const second = new AbortController();
   const waiting = send(second.signal);
-  await ticks();
+  await setImmediate();
   second.abort();
   t.match(endOf(await waiting), { failure: { code: 'abandoned' } });
   clock.advance(5_000);

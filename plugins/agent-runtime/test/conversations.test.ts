@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import type { Message, Principal, SessionStore } from '@plugboard/kernel';
 import { conversationId, OPEN, TurnError } from '@plugboard/kernel/contracts';
 import { ManualClock } from '@plugboard/kernel/testing';
@@ -174,7 +175,7 @@ t.test('R-078 a turn that comes while its session is being deleted waits, and be
     return remove(id);
   };
   const deleted = conversations.delete(ID, OPEN);
-  await new Promise(setImmediate);
+  await setImmediate();
   const turn = send('two');
   gate.resolve();
   await deleted;

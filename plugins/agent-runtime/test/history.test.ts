@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import type { Message } from '@plugboard/kernel';
 import type { TurnCommit } from '@plugboard/kernel/contracts';
 import { ManualClock } from '@plugboard/kernel/testing';
@@ -59,7 +60,7 @@ t.test('a turn that was left behind in its commit, and commits after all, is not
   t.match(endOf(await first), { failure: { code: 'turn_interrupted' } });
   await reached.model.promise;
   slowCommit.resolve();
-  await new Promise((resolve) => setImmediate(resolve));
+  await setImmediate();
   slowModel.resolve();
   t.match(endOf(await second), { failure: { code: 'store_failed' } }, 'its answer did not know of the first');
   t.strictSame((await store.load(ID)).messages, [user('one'), assistant('1')]);

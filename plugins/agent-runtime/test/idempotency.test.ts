@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import type { AgentEvent, Interceptor } from '@plugboard/kernel';
 import type { AnswerRecorder, ClaimResult, IdempotencyKey, IdempotencyRecord, TurnRequest } from '@plugboard/kernel/contracts';
 import { ManualClock } from '@plugboard/kernel/testing';
@@ -116,7 +117,7 @@ for (const [kind, more] of [
     leaves.abort();
     t.match(endOf(await left), { failure: { code: 'abandoned' } });
     // The reader has gone at once; its turn ends a little after it.
-    while ('kind' in (await send(more))) await new Promise(setImmediate);
+    while ('kind' in (await send(more))) await setImmediate();
     t.strictSame(await send(more), { kind: 'replay', text: 'hello' });
   });
 
@@ -168,12 +169,12 @@ t.test('a turn of a session that ends without having run leaves its key free', a
   t.match(endOf(await run({ session: { ...session, busy: 'reject' } })), { failure: { code: 'session_busy' } });
   const leaves = new AbortController();
   const waits = run({ session, signal: leaves.signal });
-  await new Promise(setImmediate);
+  await setImmediate();
   t.strictSame(await send(), { kind: 'running' }, 'also while it waits');
   leaves.abort();
   t.match(endOf(await waits), { failure: { code: 'abandoned' } });
   const late = run({ session });
-  await new Promise(setImmediate);
+  await setImmediate();
   clock.advance(60_000);
   t.match(endOf(await late), { failure: { code: 'session_busy' } });
   held.open();
@@ -211,11 +212,11 @@ t.test('a turn that is left behind leaves its key free, unless tools had begun',
     clock.advance(5000);
     t.match(endOf(await turn), { failure: { code: 'stopped' } });
     await stopped;
-    await new Promise(setImmediate);
+    await setImmediate();
     const claimed = await runtime.claim(KEY, 'f1');
     t.match(claimed, hasTool ? { kind: 'replay', text: 'failed: stopped' } : { kind: 'new' });
     held.open();
-    await new Promise(setImmediate);
+    await setImmediate();
     t.equal(await store.version(SESSION), 0);
     if (!hasTool) t.strictSame(await send(), { kind: 'running' }, 'what was left behind does not let go of what another holds');
   }
@@ -241,7 +242,7 @@ t.test('a turn that is left behind while its answer is being kept has the answer
   await stopped;
   t.strictSame(await send(), { kind: 'running' });
   held.open();
-  await new Promise(setImmediate);
+  await setImmediate();
   t.strictSame(await send(), { kind: 'replay', text: 'hello' });
 });
 

@@ -1,10 +1,10 @@
+import { setImmediate } from 'node:timers/promises';
 import type { Interceptor } from '@plugboard/kernel';
 import { ManualClock } from '@plugboard/kernel/testing';
 import t from 'tap';
 import { answerWith, collect, endOf, memoryStore, request, ScriptedModel, startRuntime, textOfEvents } from './harness.js';
 
 const agents = { assistant: { model: 'fast', timeout: '1m' } };
-const ticks = () => new Promise((resolve) => setImmediate(resolve));
 
 t.test('a stateless turn that does not end when its time is over is left behind after five seconds', async (t) => {
   const clock = new ManualClock();
@@ -24,15 +24,15 @@ t.test('a stateless turn that does not end when its time is over is left behind 
     events = all;
     return all;
   });
-  await ticks();
+  await setImmediate();
   clock.advance(64_999);
-  await ticks();
+  await setImmediate();
   t.equal(events, undefined);
   clock.advance(1);
   t.match(endOf(await turn), { failure: { code: 'timed_out' } });
   await app.runtime.stop(new AbortController().signal);
   stuck.resolve();
-  await ticks();
+  await setImmediate();
   t.equal(clock.pending, 0);
 });
 
@@ -41,10 +41,10 @@ t.test('a stateless turn that ends in time when it is told to leaves no timer', 
   const never = new Promise<void>(() => {});
   const app = await startRuntime({ agents, models: { fast: new ScriptedModel([[never]]) }, clock });
   const turn = collect(app.runtime.run(request(app.target())));
-  await ticks();
+  await setImmediate();
   clock.advance(60_000);
   t.match(endOf(await turn), { failure: { code: 'timed_out' } });
-  await ticks();
+  await setImmediate();
   t.equal(clock.pending, 0);
 });
 
@@ -86,7 +86,7 @@ t.test('a commit that is never answered gives back the place of its turn, and it
   const turn = collect(
     app.runtime.run(request(app.target(), { session: { key: 's' }, idempotency: { claim: claimed.claim, recorder } })),
   );
-  await ticks();
+  await setImmediate();
   clock.advance(30_000);
   t.match(endOf(await turn), { failure: { code: 'store_failed' } });
   store.commit = commit;

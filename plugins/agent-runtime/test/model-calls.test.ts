@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { ModelError } from '@plugboard/kernel';
 import { ManualClock, SequentialIds } from '@plugboard/kernel/testing';
 import t from 'tap';
@@ -16,7 +17,7 @@ async function run(models: Record<string, ScriptedModel>, names: string | string
       ended = true;
     });
     while (!ended) {
-      await new Promise((resolve) => setImmediate(resolve));
+      await setImmediate();
       const before = clock.monotonic();
       // The turn's own limit is a timer too; a second one is a wait.
       while (!ended && clock.pending > 1) clock.advance(50);
@@ -96,7 +97,7 @@ t.test('a caller who goes while a repetition is waited for ends the turn', async
   const model = new ScriptedModel(() => [again()]);
   const { runtime, target } = await startRuntime({ models: { fast: model } });
   const turn = collect(runtime.run(request(target(), { signal: caller.signal })));
-  await new Promise((resolve) => setImmediate(resolve));
+  await setImmediate();
   caller.abort();
   t.match(endOf(await turn), { failure: { code: 'abandoned' } });
   t.equal(model.asked.length, 1);

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import type { AgentEvent, Interceptor, Principal } from '@plugboard/kernel';
 import { OPEN, TurnError, VersionConflict } from '@plugboard/kernel/contracts';
 import { ManualClock } from '@plugboard/kernel/testing';
@@ -248,7 +249,7 @@ t.test('limits of the process: so many turns run, so many wait, the rest is refu
   const leave = new AbortController();
   const first = collect(runtime.run(request(target())));
   const waiting = collect(runtime.run(request(target(), { signal: leave.signal })));
-  await new Promise((resolve) => setImmediate(resolve));
+  await setImmediate();
   t.match(await collect(runtime.run(request(target()))), [{ type: 'failed', failure: { code: 'overloaded', retryAfter: 1 } }]);
   leave.abort();
   t.match(await waiting, [{ type: 'failed', failure: { code: 'abandoned' } }], 'one that waits may go');
@@ -317,7 +318,7 @@ t.test('a reader that leaves ends the turn, and one that stops reading holds up 
   const { runtime, target } = await startRuntime({ models: { fast: model } });
   const reader = runtime.run(request(target()))[Symbol.asyncIterator]();
   await reader.next();
-  for (let turns = 0; turns < 100; turns++) await new Promise((resolve) => setImmediate(resolve));
+  for (let turns = 0; turns < 100; turns++) await setImmediate();
   t.ok(pulled < 30, `${pulled} batches wait`);
   await reader.return?.();
   await left.promise;
@@ -326,7 +327,7 @@ t.test('a reader that leaves ends the turn, and one that stops reading holds up 
 t.test('the server stops: turns that run fail with a reason, and are waited for', async (t) => {
   const { runtime, target } = await startRuntime({ models: { fast: new ScriptedModel([[new Promise(() => {})]]) } });
   const turn = collect(runtime.run(request(target())));
-  await new Promise((resolve) => setImmediate(resolve));
+  await setImmediate();
   await runtime.stop(new AbortController().signal);
   t.match(endOf(await turn), { failure: { code: 'stopped', message: 'The server stopped before the agent finished.' } });
 });

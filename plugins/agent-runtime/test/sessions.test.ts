@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import type { AgentEvent, Interceptor } from '@plugboard/kernel';
 import type { InterruptedTurn, TurnCommit } from '@plugboard/kernel/contracts';
 import { ManualClock } from '@plugboard/kernel/testing';
@@ -134,12 +135,12 @@ t.test('a turn that does not end when it is told to is left behind after five se
   await entered.promise;
   const second = send('two', { busy: 'interrupt' });
   clock.advance(4999);
-  await new Promise((resolve) => setImmediate(resolve));
+  await setImmediate();
   clock.advance(1);
   t.match(endOf(await first), { failure: { code: 'turn_interrupted' } });
   t.equal(textOfEvents(await second), 'x');
   stuck.resolve();
-  await new Promise((resolve) => setImmediate(resolve));
+  await setImmediate();
   const { messages } = await app.store.load({ project: 'default', agent: 'assistant', key: 's' });
   t.strictSame(messages, [user('two'), { role: 'assistant', content: 'x' }]);
 });

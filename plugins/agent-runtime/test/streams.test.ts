@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import type { AgentEvent } from '@plugboard/kernel';
 import { type AgentEvents, NO_USAGE, peek, Transcript, TurnError, textOf } from '@plugboard/kernel/contracts';
 import { ManualClock } from '@plugboard/kernel/testing';
@@ -59,7 +60,7 @@ t.test('peek: looks until something is to be shown, a failure comes, or patience
     yield [failed];
   })();
   const peeking = peek(slow, isVisible, 5000, clock);
-  await new Promise((resolve) => setImmediate(resolve));
+  await setImmediate();
   clock.advance(5000);
   const late = await peeking;
   t.match(late, { failure: undefined, connection: undefined });

@@ -1,6 +1,6 @@
 import { chmodSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { CapturedLog, ManualClock } from '@plugboard/kernel/testing';
+import { CapturedLog, eventually, ManualClock } from '@plugboard/kernel/testing';
 import t, { type Test } from 'tap';
 import { writeAtomically } from '../src/files/atomic-write.js';
 import { IssuedTokens } from '../src/provider/issued-tokens.js';
@@ -29,7 +29,7 @@ async function started(t: Test, text?: string) {
     async check() {
       const { pending } = clock;
       clock.advance(2_000);
-      while (clock.pending < pending) await new Promise(setImmediate);
+      await eventually(() => clock.pending >= pending);
     },
     known: (digest = DIGEST) => tokens.find(digest)?.result,
     audited: () => log.lines.filter((line) => line.log === 'audit').map(({ event, token_id, by }) => [event, token_id, by]),

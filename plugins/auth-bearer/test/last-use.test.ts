@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { CapturedLog, ManualClock } from '@plugboard/kernel/testing';
+import { CapturedLog, eventually, ManualClock } from '@plugboard/kernel/testing';
 import t, { type Test } from 'tap';
 import { LastUseRecorder, readLastUses } from '../src/files/last-use.js';
 
@@ -9,11 +9,6 @@ function server(t: Test, path = join(t.testdir({}), 'tokens.json.used')) {
   const log = new CapturedLog();
   const lastUse = new LastUseRecorder(path, clock, log.logger(clock));
   return { lastUse, clock, log, path };
-}
-
-/** Waits for a condition that depends on real files. */
-async function until(check: () => Promise<boolean> | boolean): Promise<void> {
-  while (!(await check())) await new Promise(setImmediate);
 }
 
 t.test('writes the last uses of a minute once', async (t) => {
@@ -25,7 +20,7 @@ t.test('writes the last uses of a minute once', async (t) => {
   t.equal(lastUse.record('tok_2'), true);
   t.equal((await readLastUses(path)).size, 0, 'nothing is written yet');
   clock.advance(30_000);
-  await until(async () => (await readLastUses(path)).size === 2);
+  await eventually(async () => (await readLastUses(path)).size === 2);
   t.same(JSON.parse(readFileSync(path, 'utf8')), { tok_1: '2026-01-01T00:00:30.000Z', tok_2: '2026-01-01T00:00:30.000Z' });
   t.equal(clock.pending, 0, 'an idle server writes nothing');
 });
@@ -64,7 +59,7 @@ t.test('logs one warning if the file cannot be written', async (t) => {
   const { lastUse, clock, log } = server(t, join(t.testdir({ file: '' }), 'file/used'));
   lastUse.record('tok_1');
   clock.advance(60_000);
-  await until(() => log.lines.length > 0);
+  await eventually(() => log.lines.length > 0);
   lastUse.record('tok_1');
   await lastUse.stop();
   t.match(log.lines, [{ level: 'warn', msg: 'could not write when tokens were last used; will retry' }]);

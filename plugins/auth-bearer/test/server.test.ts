@@ -2,7 +2,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
 import { type CommandArguments, type CommandFamily, Commands } from '@plugboard/kernel/cli';
-import { ManualClock, type StartedServer, type StartServerOptions, startServer } from '@plugboard/kernel/testing';
+import { eventually, ManualClock, type StartedServer, type StartServerOptions, startServer } from '@plugboard/kernel/testing';
 import t, { type Test } from 'tap';
 import { writeAtomically } from '../src/files/atomic-write.js';
 import { lastUseFile } from '../src/files/last-use.js';
@@ -67,7 +67,7 @@ async function withinTenSeconds(clock: ManualClock, condition: () => Promise<boo
   for (let second = 0; second < 10; second++) {
     const { pending } = clock;
     clock.advance(1_000);
-    while (clock.pending < pending) await new Promise(setImmediate);
+    await eventually(() => clock.pending >= pending);
     if (await condition()) return true;
   }
   return false;

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { ModelConnectors, type ModelError, type ModelEvent, type ModelRequest } from '@plugboard/kernel';
 import { ManualClock, ModelServer, modelRequest, SequentialIds, testContext } from '@plugboard/kernel/testing';
 import type { Test } from 'tap';
@@ -61,7 +62,7 @@ export async function readError({ connector }: Pick<Connection, 'connector'>, re
 
 /** Runs the event loop a few times, so that data written to a local socket is read by the other side. */
 export async function rounds(count = 10): Promise<void> {
-  for (let i = 0; i < count; i++) await new Promise((resolve) => setImmediate(resolve));
+  for (let i = 0; i < count; i++) await setImmediate();
 }
 
 /** An event with decoded text and without what it carries for later requests. */

@@ -1,6 +1,6 @@
+import { eventually } from '@plugboard/kernel/testing';
 import type { Browser } from 'playwright-core';
 import type { Test } from 'tap';
-import { eventually } from '../../support/eventually.js';
 import { Playground } from '../support/playground.js';
 import { lookUp, startPlayground } from '../support/server.js';
 
@@ -17,7 +17,7 @@ projects:
 `;
 
 export async function access(t: Test, browser: Browser): Promise<void> {
-  t.test('the page asks for a token, says when it is refused, and keeps it in its tab only', async (t) => {
+  t.test('the page asks for a token, shows a refusal, and keeps the token in its tab only', async (t) => {
     const app = await startPlayground(t, { yaml: BEARER });
     const page = await Playground.open(t, browser, app);
     t.match(await page.page.locator('.server').innerText(), /Token needed/);
@@ -65,7 +65,7 @@ export async function access(t: Test, browser: Browser): Promise<void> {
     t.same(page.problems, []);
   });
 
-  t.test('an open server says so, and asks for nothing', async (t) => {
+  t.test('an open server is shown as open, without a token field', async (t) => {
     const app = await startPlayground(t);
     const page = await Playground.open(t, browser, app);
     t.match(await page.page.locator('.server').innerText(), /Server\s+Ready\s+Access\s+Open, no token needed\s+v\d/);

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
+import { eventually } from '@plugboard/kernel/testing';
 import type { Browser } from 'playwright-core';
 import type { Test } from 'tap';
-import { eventually } from '../../support/eventually.js';
 import { Playground } from '../support/playground.js';
 import { lookUp, startPlayground } from '../support/server.js';
 
@@ -81,7 +81,7 @@ export async function accessibility(t: Test, browser: Browser): Promise<void> {
     });
   }
 
-  t.test('axe finds nothing where a token is needed', async (t) => {
+  t.test('axe finds nothing in the token dialog', async (t) => {
     const app = await startPlayground(t, { yaml: 'auth: { bearer: {} }\n' });
     const page = await openWithAxe(t, browser, app);
     t.same(await findings(page), []);
@@ -146,7 +146,7 @@ export async function accessibility(t: Test, browser: Browser): Promise<void> {
     t.same(page.problems, []);
   });
 
-  t.test('screen readers are told what happens, a turn at a time', async (t) => {
+  t.test('screen readers get one announcement per turn', async (t) => {
     const app = await startPlayground(t);
     const page = await Playground.open(t, browser, app);
     const announcer = page.page.locator('[aria-live=polite]');

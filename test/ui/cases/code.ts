@@ -1,8 +1,8 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { eventually } from '@plugboard/kernel/testing';
 import type { Browser } from 'playwright-core';
 import type { Test } from 'tap';
-import { eventually } from '../../support/eventually.js';
 import { Shell } from '../../support/shell.js';
 import { Playground } from '../support/playground.js';
 import { lookUp, startPlayground } from '../support/server.js';

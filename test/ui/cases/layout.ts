@@ -6,7 +6,7 @@ import { lookUp, startPlayground } from '../support/server.js';
 const WIDE = `A${'very'.repeat(60)}long word.\n\n\`\`\`\n${'x'.repeat(300)}\n\`\`\`\n\n| ${'column | '.repeat(12)}\n| ${'--- | '.repeat(12)}\n| ${'value | '.repeat(12)}`;
 
 export async function layout(t: Test, browser: Browser): Promise<void> {
-  t.test('nothing is wider than a screen of 360 pixels, and everything can be reached', async (t) => {
+  t.test('the page fits a screen of 360 pixels, and every control can be reached', async (t) => {
     const app = await startPlayground(t);
     const page = await Playground.open(t, browser, app, { width: 360, height: 740 });
     const overflow = () => page.page.evaluate('document.documentElement.scrollWidth - innerWidth');

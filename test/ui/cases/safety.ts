@@ -43,7 +43,7 @@ const PAYLOADS = [
 ];
 
 export async function safety(t: Test, browser: Browser): Promise<void> {
-  t.test('S-27 what models, tools, callers and titles say stays text', async (t) => {
+  t.test('S-27 text of models, tools, callers and titles is never interpreted as HTML', async (t) => {
     const corpus = PAYLOADS.join('\n\n');
     const app = await startPlayground(t, { lookup: () => corpus });
     const page = await Playground.open(t, browser, app);
@@ -97,7 +97,7 @@ export async function safety(t: Test, browser: Browser): Promise<void> {
     t.ok(page.problems.length > 0, 'the browser reports each');
   });
 
-  t.test('S-08 the page of another site cannot use the server through a browser', async (t) => {
+  t.test('S-08 a page of another site cannot use the server', async (t) => {
     const app = await startPlayground(t);
     const other = await startPlayground(t);
     const page = await Playground.open(t, browser, other);

@@ -1,6 +1,6 @@
+import { eventually } from '@plugboard/kernel/testing';
 import type { Browser } from 'playwright-core';
 import type { Test } from 'tap';
-import { eventually } from '../../support/eventually.js';
 import { Playground } from '../support/playground.js';
 import { lookUp, startPlayground } from '../support/server.js';
 
@@ -89,7 +89,7 @@ export async function sessions(t: Test, browser: Browser): Promise<void> {
     t.same(page.problems, []);
   });
 
-  t.test('a session can have a key of your own, and without one the server keeps nothing', async (t) => {
+  t.test('a session can have a chosen key, and without a key nothing is stored', async (t) => {
     const app = await startPlayground(t);
     const page = await Playground.open(t, browser, app);
     app.models.respond({ text: 'Noted.' });
