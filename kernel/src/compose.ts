@@ -6,30 +6,32 @@ import type { DefinedPlugin } from './host/plugin/plugin.js';
 import type { Server } from './host/server.js';
 import { layout } from './layout.js';
 
-/** An entry of a configuration: the plugin that serves it, and the plugin's options. */
+/** An entry of a configuration: the plugin that serves it, and the plugin's options. @public */
 export interface EntryConfig {
   /** A short name, a package name, a path, or a plugin object. By default the entry's own key. */
   readonly use?: string | DefinedPlugin;
   readonly [option: string]: unknown;
 }
 
-/** Entries by their keys. */
-type SectionConfig = Readonly<Record<string, EntryConfig>>;
-
-/** A whole configuration as an object: the same sections and keys as in `plugboard.yaml`. */
+/** A whole configuration as an object: the same sections and keys as in `plugboard.yaml`. @public */
 export interface ServerConfig {
-  readonly transports: SectionConfig;
-  readonly auth?: SectionConfig | 'open';
+  readonly transports: Readonly<Record<string, EntryConfig>>;
+  readonly auth?: Readonly<Record<string, EntryConfig>> | 'open';
   readonly sessions?: EntryConfig;
-  readonly models?: SectionConfig;
-  readonly tools?: SectionConfig;
-  readonly plugins?: SectionConfig;
+  readonly models?: Readonly<Record<string, EntryConfig>>;
+  readonly tools?: Readonly<Record<string, EntryConfig>>;
+  readonly plugins?: Readonly<Record<string, EntryConfig>>;
   readonly runtime?: EntryConfig;
   readonly log?: { readonly level?: string };
   /** The options of the runtime: `agents`, `projects`, `defaultAgent`, `limits`. */
   readonly [option: string]: unknown;
 }
 
+/**
+ * How to compose a server: the configuration, and what replaces the process's own surroundings.
+ *
+ * @public
+ */
 export interface ComposeOptions {
   /** The configuration file. By default `plugboard.yaml`. */
   readonly file?: string;
@@ -68,6 +70,7 @@ export interface ComposeOptions {
  * The program handles signals itself: it calls `stop`, which never rejects and returns what failed.
  *
  * @throws ConfigError with all mistakes in the configuration.
+ * @public
  */
 export function compose(options: ComposeOptions = {}): Promise<Server> {
   return composeHost({ ...options, layout });

@@ -10,18 +10,22 @@ import { defineExtensionPoint } from '../host/plugin/extension-point.js';
  *    are left out.
  * 2. The command runs with validated arguments. It can open what it needs, and ends when its work is done.
  * 3. The result of `run` is the program's exit code.
+ *
+ * @public
  */
 export type Command = CommandAction | CommandFamily;
 
+/** The extension point of commands: `cli.command`, in file order. @public */
 export const Commands = defineExtensionPoint<Command>('cli.command', { discipline: 'in-order' });
 
-/** Several actions under one name: `plugboard token create`, `plugboard token list`. */
+/** Several actions under one name: `plugboard token create`, `plugboard token list`. @public */
 export interface CommandFamily {
   /** One line for the list of commands, without a full stop. */
   readonly summary: string;
   readonly actions: Readonly<Record<string, CommandAction>>;
 }
 
+/** What one command does: its help, its arguments, and the function that runs it. @public */
 export interface CommandAction {
   /** One line for the list of commands, without a full stop. */
   readonly summary: string;
@@ -39,7 +43,7 @@ export interface CommandAction {
   run(args: CommandArguments, terminal: CommandTerminal): Promise<number>;
 }
 
-/** An option such as `-c FILE`, `--config FILE`. Without `value` it is a switch. */
+/** An option such as `-c FILE`, `--config FILE`. Without `value` it is a switch. @public */
 export interface CommandOption {
   /** The name of the option's value in the help: `FILE`. */
   readonly value?: string;
@@ -50,6 +54,7 @@ export interface CommandOption {
   readonly description: string;
 }
 
+/** The validated arguments of a command. @public */
 export interface CommandArguments {
   readonly positionals: readonly string[];
   /** The value of an option. */
@@ -58,7 +63,7 @@ export interface CommandArguments {
   has(option: string): boolean;
 }
 
-/** The input and output of a command. */
+/** The input and output of a command. @public */
 export interface CommandTerminal {
   /** Standard input. */
   readonly input: AsyncIterable<Uint8Array | string>;
@@ -68,13 +73,13 @@ export interface CommandTerminal {
   note(text: string): void;
 }
 
-/** The command line is invalid. The program's exit code is 2. */
+/** The command line is invalid. The program's exit code is 2. @public */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
   readonly code = 'USAGE';
 }
 
-/** The command failed. The message says why and what to do; the program's exit code is 1. */
+/** The command failed. The message says why and what to do; the program's exit code is 1. @public */
 export class CommandError extends Error {
   override readonly name = 'CommandError';
   readonly code = 'COMMAND';

@@ -16,6 +16,8 @@ import type { BusyMode, Target } from './target.js';
  * 2. It starts a turn at that target with `run` and encodes the events.
  * 3. Slow reading slows the turn down. The request's signal, or leaving the iteration early, ends
  *    it.
+ *
+ * @experimental
  */
 export interface AgentRuntime {
   resolve(name: string, principal: Principal): TargetResolution;
@@ -42,8 +44,10 @@ export interface AgentRuntime {
   ready(): Promise<boolean>;
 }
 
+/** The extension point of the agent runtime: `agent.runtime`, exactly one. @experimental */
 export const AgentRuntimes = defineExtensionPoint<AgentRuntime>('agent.runtime', { discipline: 'one' });
 
+/** What a requested name means for a caller. @experimental */
 export type TargetResolution =
   | { readonly kind: 'target'; readonly target: Target }
   /** An agent of that name exists, but the principal may not use it. */
@@ -51,12 +55,14 @@ export type TargetResolution =
   /** Nothing has that name, and there is no default agent. */
   | { readonly kind: 'unknown' };
 
+/** An agent or raw model, as listings show it. @experimental */
 export interface TargetInfo {
   readonly name: string;
   readonly kind: 'agent' | 'model';
   readonly description: string | undefined;
 }
 
+/** A turn to run, as a transport asks for it. @experimental */
 export interface TurnRequest {
   readonly target: Target;
   readonly principal: Principal;
@@ -84,7 +90,7 @@ export interface TurnRequest {
   readonly idempotency?: TurnIdempotency | undefined;
 }
 
-/** The state of an idempotency key. */
+/** The state of an idempotency key. @experimental */
 export type ClaimResult =
   /** The key is free: run the turn. */
   | { readonly kind: 'new'; readonly claim: IdempotencyClaim }
@@ -99,12 +105,17 @@ export type ClaimResult =
   /** The store failed. */
   | { readonly kind: 'failed'; readonly failure: Failure };
 
-/** The right to run one turn under a key. */
+/** The right to run one turn under a key. @experimental */
 export interface IdempotencyClaim {
   readonly key: IdempotencyKey;
   readonly fingerprint: string;
 }
 
+/**
+ * The idempotency of a turn: the claimed key, and what records the answer for replays.
+ *
+ * @experimental
+ */
 export interface TurnIdempotency {
   readonly claim: IdempotencyClaim;
   readonly recorder: AnswerRecorder;
@@ -113,6 +124,8 @@ export interface TurnIdempotency {
 /**
  * Records the answer of a turn for replay. The runtime stores the text with the turn and returns it
  * unchanged.
+ *
+ * @experimental
  */
 export interface AnswerRecorder {
   /** Receives every batch before the readers of the turn do, including the terminal event. */
@@ -121,6 +134,7 @@ export interface AnswerRecorder {
   text(): string;
 }
 
+/** The session of a turn, as its request names it. @experimental */
 export interface SessionRequest {
   readonly key: string;
   /** The user named in the request. */

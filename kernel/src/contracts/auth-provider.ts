@@ -9,16 +9,24 @@ import type { Principal } from './principal.js';
  * 2. It asks the providers in turn. `undefined` means the credential is not this provider's. A
  *    refusal is final.
  * 3. A credential that no provider claims is refused. Without any provider the server is open.
+ *
+ * @public
  */
 export interface AuthProvider {
   authenticate(credentials: Credentials, signal: AbortSignal): Promise<AuthResult | undefined> | AuthResult | undefined;
 }
 
+/** What a request presents to identify its caller. @public */
 export interface Credentials {
   /** The bearer token. */
   readonly bearer: string;
 }
 
+/**
+ * The answer of an auth provider that knows the credential: the caller, or why it is refused.
+ *
+ * @public
+ */
 export type AuthResult =
   | {
       readonly principal: Principal;
@@ -28,4 +36,5 @@ export type AuthResult =
   /** The reason, for the log only: callers always get the same message. */
   | { readonly refused: string };
 
+/** The extension point of auth providers: `agent.auth-provider`, in file order. @public */
 export const AuthProviders = defineExtensionPoint<AuthProvider>('agent.auth-provider', { discipline: 'in-order' });

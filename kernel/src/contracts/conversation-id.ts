@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import type { SessionId } from './conversation-store.js';
 
-/** The prefix of every opaque session id. Keys from callers must not start with it. */
+/** The prefix of every opaque session id. Keys from callers must not start with it. @public */
 export const CONVERSATION_PREFIX = 'conv_';
 
-/** Returns the opaque id of a session: a hash of its three values. */
+/** Returns the opaque id of a session: a hash of its three values. @public */
 export function conversationId({ project, agent, key }: SessionId): string {
   const digest = createHash('sha256')
     .update(JSON.stringify([project, agent, key]))
@@ -12,7 +12,7 @@ export function conversationId({ project, agent, key }: SessionId): string {
   return `${CONVERSATION_PREFIX}${digest.slice(0, 40)}`;
 }
 
-/** Whether a text has the form of an opaque session id. */
+/** Whether a text has the form of an opaque session id. @public */
 export function isConversationId(text: string): boolean {
   return /^conv_[0-9a-f]{40}$/.test(text);
 }

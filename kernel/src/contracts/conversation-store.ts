@@ -1,7 +1,11 @@
 import type { IdempotencyRecord } from './idempotency-store.js';
 import type { Message } from './message.js';
 
-/** Identifies a session. Three separate values, never joined into one string: `a:b` of one agent is not `b` of another. */
+/**
+ * Identifies a session. Three separate values, never joined into one string: `a:b` of one agent is not `b` of another.
+ *
+ * @public
+ */
 export interface SessionId {
   /** From the credential only. */
   readonly project: string;
@@ -23,6 +27,8 @@ export interface SessionId {
  * 5. A session exists from `create` or its first commit until `delete`, or until it expires or is evicted. No store evicts a session
  *    between `begin` and the end of the turn. A session that is gone leaves its version behind for 30 days. A new session with the same id
  *    continues from that version, so a turn that loaded the old one cannot commit, and a cached conversation is not taken for the new one.
+ *
+ * @public
  */
 export interface ConversationStore {
   /** Returns the conversation: version 0 and no messages for an unknown session, no messages for a deleted one. */
@@ -60,6 +66,7 @@ export interface ConversationStore {
   delete(id: SessionId): Promise<boolean>;
 }
 
+/** A conversation as a store returns it. @public */
 export interface StoredSession {
   /** Incremented by each turn and by a deletion. */
   readonly version: number;
@@ -70,21 +77,23 @@ export interface StoredSession {
   readonly summary?: Summary | undefined;
 }
 
+/** A model's summary of the oldest messages of a session. @public */
 export interface Summary {
   /** How many of the oldest messages it covers. */
   readonly messages: number;
   readonly text: string;
 }
 
-/** What a caller attached to a session: at most 16 pairs. */
+/** What a caller attached to a session: at most 16 pairs. @public */
 export type Metadata = Readonly<Record<string, string>>;
 
+/** A session to create in a store. @public */
 export interface NewSession {
   readonly metadata: Metadata;
   readonly messages: readonly Message[];
 }
 
-/** A session without its messages. */
+/** A session without its messages. @public */
 export interface SessionInfo {
   readonly id: SessionId;
   /** The opaque id, made by `conversationId`. */
@@ -100,6 +109,7 @@ export interface SessionInfo {
   readonly metadata: Metadata;
 }
 
+/** Which sessions of a project to list. @public */
 export interface SessionPage {
   readonly limit: number;
   /** By creation. */
@@ -112,6 +122,7 @@ export interface SessionPage {
   readonly agents?: readonly string[] | undefined;
 }
 
+/** Which turns of a session to return. @public */
 export interface TurnPage {
   readonly limit: number;
   readonly order: 'asc' | 'desc';
@@ -124,12 +135,14 @@ export interface TurnPage {
   readonly maxBytes?: number | undefined;
 }
 
+/** The messages of one turn of a session. @public */
 export interface StoredTurn {
   /** Counted from 1, without gaps. */
   readonly turn: number;
   readonly messages: readonly Message[];
 }
 
+/** A turn that begins, for the store. @public */
 export interface TurnBegin {
   /** Unique across processes. */
   readonly turnId: string;
@@ -137,6 +150,7 @@ export interface TurnBegin {
   readonly input: readonly Message[];
 }
 
+/** A turn that ends well, for the store. @public */
 export interface TurnCommit {
   /** The turn that ends with this commit, if one began. */
   readonly turnId?: string | undefined;
@@ -150,7 +164,7 @@ export interface TurnCommit {
   readonly idempotency?: IdempotencyRecord | undefined;
 }
 
-/** A turn whose process died before it ended. */
+/** A turn whose process died before it ended. @public */
 export interface InterruptedTurn {
   readonly id: SessionId;
   readonly turnId: string;
@@ -158,7 +172,7 @@ export interface InterruptedTurn {
   readonly input: readonly Message[];
 }
 
-/** The session has changed since it was loaded. */
+/** The session has changed since it was loaded. @public */
 export class VersionConflict extends Error {
   override readonly name = 'VersionConflict';
 
@@ -167,7 +181,7 @@ export class VersionConflict extends Error {
   }
 }
 
-/** There already is a session under that id. */
+/** There already is a session under that id. @public */
 export class SessionExists extends Error {
   override readonly name = 'SessionExists';
 

@@ -10,6 +10,8 @@ import type { Target } from './target.js';
  *
  * Transports check scopes. All methods reject with a `TurnError`: `conversation_not_found`,
  * `store_failed`, and what they name.
+ *
+ * @experimental
  */
 export interface Conversations {
   /**
@@ -48,11 +50,12 @@ export interface Conversations {
   delete(id: string, principal: Principal): Promise<void>;
 }
 
-/** A session as shown to its caller. */
+/** A session as shown to its caller. @experimental */
 export interface Conversation extends SessionInfo {
   readonly status: 'idle' | 'running' | 'quarantined';
 }
 
+/** A page of a session's turns, and what is needed to show their tool calls. @experimental */
 export interface ConversationTurns {
   readonly turns: readonly StoredTurn[];
   /** How much of the agent's tool calls callers may see. */
@@ -64,6 +67,7 @@ export interface ConversationTurns {
   toolOf(nameAtModel: string): { readonly entry: string; readonly name: string } | undefined;
 }
 
+/** A text that a transport keeps with a session. @experimental */
 export interface ConversationDocument {
   /** The opaque id of the session that it belongs to. */
   readonly conversation: string;
@@ -72,6 +76,7 @@ export interface ConversationDocument {
   readonly text: string;
 }
 
+/** A session to create for a caller. @experimental */
 export interface NewConversation {
   /** Defaults to a random key. */
   readonly key?: string | undefined;
@@ -79,6 +84,7 @@ export interface NewConversation {
   readonly messages: readonly Message[];
 }
 
+/** How to copy a session. @experimental */
 export interface ForkRequest {
   /** Key of the copy. Defaults to a random key. */
   readonly key?: string | undefined;

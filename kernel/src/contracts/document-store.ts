@@ -5,6 +5,8 @@ import type { SessionId } from './conversation-store.js';
  *
  * 1. `put` stores a text with a session. It stays as long as the session does, and is deleted with it; `fork` does not copy it.
  * 2. `get` finds it by project and name: who asks need not know the session.
+ *
+ * @experimental
  */
 export interface DocumentStore {
   /** Stores a text under a name that is unique within the project, and replaces an earlier one. Does nothing if the session does not exist. */
@@ -14,6 +16,7 @@ export interface DocumentStore {
   delete(project: string, name: string): Promise<boolean>;
 }
 
+/** A text that a store keeps with a session. @experimental */
 export interface StoredDocument {
   /** The session that it is kept with. */
   readonly id: SessionId;

@@ -10,6 +10,8 @@ import type { Usage } from './usage.js';
  * A turn refused before it begins is a single `failed`. Exactly one terminal event ends every
  * stream, and nothing follows it. Events travel in batches: those of one read from the model's
  * socket.
+ *
+ * @public
  */
 export type AgentEvent =
   | TurnStarted
@@ -24,15 +26,17 @@ export type AgentEvent =
   | TurnFinished
   | TurnFailed;
 
+/** The events of one turn in batches. Ends with exactly one terminal event and never throws. @public */
 export type AgentEvents = AsyncIterable<readonly AgentEvent[]>;
 
+/** The turn begins: the first event, unless the turn was refused. @public */
 export interface TurnStarted {
   readonly type: 'started';
   readonly turnId: string;
   readonly agent: string;
 }
 
-/** A model starts to answer. The events up to the next `step` belong to this step. */
+/** A model starts to answer. The events up to the next `step` belong to this step. @public */
 export interface TurnStep {
   readonly type: 'step';
   /** Number of the model call in the turn, from 1. */
@@ -41,12 +45,13 @@ export interface TurnStep {
   readonly connection: string;
 }
 
+/** Reasoning that precedes the answer. @public */
 export interface TurnReasoning {
   readonly type: 'reasoning';
   readonly text: string;
 }
 
-/** The same shape as `ModelText`: a token passes through the loop uncopied. */
+/** The same shape as `ModelText`: a token passes through the loop uncopied. @public */
 export interface TurnText {
   readonly type: 'text';
   readonly text: string;
@@ -54,7 +59,7 @@ export interface TurnText {
   readonly json?: string | undefined;
 }
 
-/** The model calls a tool. */
+/** The model calls a tool. @public */
 export interface TurnToolCall {
   readonly type: 'tool-call';
   readonly id: string;
@@ -71,6 +76,7 @@ export interface TurnToolCall {
   readonly extra?: Extra | undefined;
 }
 
+/** A running tool reports progress. `fraction` is from 0 to 1. @public */
 export interface TurnToolProgress {
   readonly type: 'tool-progress';
   readonly id: string;
@@ -78,7 +84,7 @@ export interface TurnToolProgress {
   readonly fraction?: number | undefined;
 }
 
-/** The result of a tool that the server ran. Results come in the order of their calls. */
+/** The result of a tool that the server ran. Results come in the order of their calls. @public */
 export interface TurnToolResult {
   readonly type: 'tool-result';
   readonly id: string;
@@ -90,18 +96,19 @@ export interface TurnToolResult {
   readonly milliseconds: number;
 }
 
-/** Usage of one model call. */
+/** Usage of one model call. @public */
 export interface TurnUsage {
   readonly type: 'usage';
   readonly usage: Usage;
 }
 
-/** Data of the model connection, kept with the message of the step. Not for callers. */
+/** Data of the model connection, kept with the message of the step. Not for callers. @experimental */
 export interface TurnExtra {
   readonly type: 'extra';
   readonly extra: Extra;
 }
 
+/** The turn ended well. Terminal. @public */
 export interface TurnFinished {
   readonly type: 'finished';
   readonly reason: 'stop' | 'length' | 'tool_calls' | 'content_filter';
@@ -111,12 +118,13 @@ export interface TurnFinished {
   readonly usage: Usage;
 }
 
+/** The turn failed. Terminal. @public */
 export interface TurnFailed {
   readonly type: 'failed';
   readonly failure: Failure;
 }
 
-/** Why a turn failed. Data, not an exception: encoders send it to callers. */
+/** Why a turn failed. Data, not an exception: encoders send it to callers. @public */
 export interface Failure {
   readonly code: FailureCode;
   /** Shown to the caller: no stack, no key, no address of a model server. */
@@ -132,6 +140,11 @@ export interface Failure {
   readonly retryAfter?: number | undefined;
 }
 
+/**
+ * Why a turn failed, for programs. A transport maps each code to a status and an error type.
+ *
+ * @public
+ */
 export type FailureCode =
   /** All model connections failed. */
   | 'model_failed'
@@ -177,6 +190,8 @@ export type FailureCode =
 /**
  * An error with a message for the caller. Any other error in a turn becomes `crashed`, without
  * details.
+ *
+ * @public
  */
 export class TurnError extends Error {
   override readonly name = 'TurnError';
@@ -190,7 +205,7 @@ export class TurnError extends Error {
   }
 }
 
-/** Whether an event ends its turn. */
+/** Whether an event ends its turn. @public */
 export function isTerminal(event: AgentEvent): event is TurnFinished | TurnFailed {
   return event.type === 'finished' || event.type === 'failed';
 }

@@ -1,11 +1,11 @@
 import type { AssistantMessage, Extra, FunctionCallPart, Message, ToolCallPart } from './message.js';
 
-/** Messages for a request to a connection: without the extras of others. */
+/** Messages for a request to a connection: without the extras of others. @experimental */
 export function withOwnExtras(messages: readonly Message[], connection: string): readonly Message[] {
   return filterExtras(messages, (extra) => extra.connection === connection);
 }
 
-/** Messages without extras, as a caller may send them. */
+/** Messages without extras, as a caller may send them. @experimental */
 export function withoutExtras(messages: readonly Message[]): readonly Message[] {
   return filterExtras(messages, () => false);
 }

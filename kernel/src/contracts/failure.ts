@@ -4,6 +4,8 @@ import { TurnError } from './event.js';
 /**
  * Converts a thrown error to a failure: a `TurnError` with its code and message, any other error as
  * `crashed` without details.
+ *
+ * @experimental
  */
 export function failureOf(error: unknown, toolsRan: boolean): Failure {
   if (error instanceof TurnError) {
@@ -18,6 +20,7 @@ export function failureOf(error: unknown, toolsRan: boolean): Failure {
   return { code: 'crashed', message: 'The agent failed because of an internal error; see the server log for details.', toolsRan };
 }
 
+/** Makes the terminal event of a failed turn. @experimental */
 export function failed(failure: Failure): TurnFailed {
   return { type: 'failed', failure };
 }

@@ -1,4 +1,8 @@
-/** Identifies a request by the `Idempotency-Key` its client sent. Three separate values, never joined into one string. */
+/**
+ * Identifies a request by the `Idempotency-Key` its client sent. Three separate values, never joined into one string.
+ *
+ * @experimental
+ */
 export interface IdempotencyKey {
   /** From the credential only. */
   readonly project: string;
@@ -8,7 +12,7 @@ export interface IdempotencyKey {
   readonly key: string;
 }
 
-/** The state of a request with an idempotency key. */
+/** The state of a request with an idempotency key. @experimental */
 export interface IdempotencyRecord {
   readonly key: IdempotencyKey;
   /** A hash of the request: equal for retries of the same request only. */
@@ -21,6 +25,8 @@ export interface IdempotencyRecord {
  * Answers to requests with an idempotency key. A record is kept for 24 hours after it was put. A store keeps at most 100,000 records;
  * beyond that it drops the oldest of the project with the most (S-42). A record passed to a session's `commit` is stored together with the
  * turn, or not at all (`TurnCommit`).
+ *
+ * @experimental
  */
 export interface IdempotencyStore {
   get(key: IdempotencyKey): Promise<IdempotencyRecord | undefined>;

@@ -1,21 +1,26 @@
 /**
  * A message in the format of the chat-completions protocol. Callers send it, sessions store it, and
  * model servers of that protocol receive it, without translation.
+ *
+ * @public
  */
 export type Message = SystemMessage | UserMessage | AssistantMessage | ToolMessage | FunctionMessage;
 
+/** An instruction for the model. @public */
 export interface SystemMessage {
   readonly role: 'system';
   readonly content: string | readonly TextPart[];
   readonly name?: string;
 }
 
+/** A message of the user. @public */
 export interface UserMessage {
   readonly role: 'user';
   readonly content: string | readonly ContentPart[];
   readonly name?: string;
 }
 
+/** An answer of the model: text, tool calls, or both. @public */
 export interface AssistantMessage {
   readonly role: 'assistant';
   /** Null only with tool calls, a refusal or audio. */
@@ -30,20 +35,21 @@ export interface AssistantMessage {
   readonly extra?: Extra;
 }
 
+/** The result of a tool call, for the model. @public */
 export interface ToolMessage {
   readonly role: 'tool';
   readonly content: string | readonly TextPart[];
   readonly tool_call_id: string;
 }
 
-/** The predecessor of tool messages, without ids. */
+/** The predecessor of tool messages, without ids. @public */
 export interface FunctionMessage {
   readonly role: 'function';
   readonly content: string | null;
   readonly name: string;
 }
 
-/** A function call in an assistant message. `arguments` is JSON text as the model wrote it. */
+/** A function call in an assistant message. `arguments` is JSON text as the model wrote it. @public */
 export interface FunctionCallPart {
   readonly id: string;
   readonly type: 'function';
@@ -52,6 +58,7 @@ export interface FunctionCallPart {
   readonly extra?: Extra;
 }
 
+/** A call of a custom tool in an assistant message. `input` is free text. @public */
 export interface CustomCallPart {
   readonly id: string;
   readonly type: 'custom';
@@ -59,6 +66,7 @@ export interface CustomCallPart {
   readonly extra?: Extra;
 }
 
+/** A tool call in an assistant message. @public */
 export type ToolCallPart = FunctionCallPart | CustomCallPart;
 
 /**
@@ -69,6 +77,8 @@ export type ToolCallPart = FunctionCallPart | CustomCallPart;
  * 2. The runtime keeps it with the tool call or the message, together with the connection's name.
  * 3. Later requests to the same connection contain it; requests to any other do not.
  * 4. Callers never see it, and what a caller sends under this name is dropped.
+ *
+ * @experimental
  */
 export interface Extra {
   /** The name of the connection under `models`. */
@@ -76,40 +86,49 @@ export interface Extra {
   readonly data: unknown;
 }
 
+/** Text in the content of a message. @public */
 export interface TextPart {
   readonly type: 'text';
   readonly text: string;
 }
 
+/** The model's refusal in an assistant message. @public */
 export interface RefusalPart {
   readonly type: 'refusal';
   readonly refusal: string;
 }
 
+/** An image in a user message: `url` is an https or a data URL. @public */
 export interface ImagePart {
   readonly type: 'image_url';
   readonly image_url: { readonly url: string; readonly detail?: string };
 }
 
+/** Audio in a user message: `data` is base64, `format` is `wav` or `mp3`. @public */
 export interface AudioPart {
   readonly type: 'input_audio';
   readonly input_audio: { readonly data: string; readonly format: string };
 }
 
+/** A file in a user message: `file_data` is a data URL. @public */
 export interface FilePart {
   readonly type: 'file';
   readonly file: { readonly filename?: string; readonly file_data?: string };
 }
 
+/** A video in a user message. @public */
 export interface VideoPart {
   readonly type: 'video_url';
   readonly video_url: { readonly url: string };
 }
 
+/** A part of a user message's content. @public */
 export type ContentPart = TextPart | ImagePart | AudioPart | FilePart | VideoPart;
 
 /**
  * Returns the text of a content: its text and refusal parts, concatenated. Other parts are skipped.
+ *
+ * @public
  */
 export function textOf(content: Message['content']): string {
   if (content === null) return '';

@@ -17,6 +17,8 @@ import type { Usage } from './usage.js';
  *    the iterator's `return` closes the socket.
  * 7. The connector does not change the request. It may add to its `headers`.
  * 8. Several answers may be read at the same time.
+ *
+ * @public
  */
 export interface ModelConnector {
   /** The model's name at the model server. Shown to operators. */
@@ -35,11 +37,17 @@ export interface ModelConnector {
   stream(request: ModelRequest, signal: AbortSignal): AsyncIterable<readonly ModelEvent[]>;
 }
 
+/**
+ * The extension point of model connections: `agent.model-connector`, by the name of the entry.
+ *
+ * @public
+ */
 export const ModelConnectors = defineExtensionPoint<ModelConnector>('agent.model-connector', {
   discipline: 'by-name',
   describe: (connector) => connector.describe?.() ?? [],
 });
 
+/** One request to a model: one step of a turn. @public */
 export interface ModelRequest {
   /** The conversation. An `extra` in it is this connection's own. */
   readonly messages: readonly Message[];
@@ -62,7 +70,7 @@ export interface ModelRequest {
   readonly headers: Record<string, string>;
 }
 
-/** A tool as it is declared to the model. */
+/** A tool as it is declared to the model. @public */
 export interface ToolDeclaration {
   readonly name: string;
   readonly description: string;
@@ -72,8 +80,10 @@ export interface ToolDeclaration {
   readonly strict?: boolean;
 }
 
+/** One event of a model's answer. A stream ends with exactly one `end`. @public */
 export type ModelEvent = ModelText | ModelReasoning | ModelToolCall | ModelUsage | ModelEnd;
 
+/** Text of the answer: the part that arrived with one read. @public */
 export interface ModelText {
   readonly type: 'text';
   readonly text: string;
@@ -84,13 +94,13 @@ export interface ModelText {
   readonly json?: string | undefined;
 }
 
-/** Reasoning that precedes the answer. Shown apart from the answer and not part of it. */
+/** Reasoning that precedes the answer. Shown apart from the answer and not part of it. @public */
 export interface ModelReasoning {
   readonly type: 'reasoning';
   readonly text: string;
 }
 
-/** A tool call with complete arguments. */
+/** A tool call with complete arguments. @public */
 export interface ModelToolCall {
   readonly type: 'tool-call';
   /** The model server's id of the call, or a generated one if it sent none. */
@@ -102,11 +112,13 @@ export interface ModelToolCall {
   readonly extra?: unknown;
 }
 
+/** Token counts of the request. A later one replaces an earlier one. @public */
 export interface ModelUsage {
   readonly type: 'usage';
   readonly usage: Usage;
 }
 
+/** The last event of a model's answer. @public */
 export interface ModelEnd {
   readonly type: 'end';
   /** Why the model stopped: the protocol's finish reason. */
@@ -115,7 +127,11 @@ export interface ModelEnd {
   readonly extra?: unknown;
 }
 
-/** Thrown by a connector when the model server cannot be reached or does not answer correctly. */
+/**
+ * Thrown by a connector when the model server cannot be reached or does not answer correctly.
+ *
+ * @public
+ */
 export class ModelError extends Error {
   override readonly name = 'ModelError';
   /** Whether the same request may succeed if it is repeated shortly after. */

@@ -9,6 +9,7 @@ import { parse } from 'secure-json-parse';
  * follows.
  *
  * @throws SyntaxError if the text is not JSON.
+ * @public
  */
 export function parseJson(text: string): unknown {
   return parse(text, null, { protoAction: 'remove', constructorAction: 'ignore' });

@@ -3,7 +3,11 @@ import type { AgentEvent, AgentEvents, Failure } from './event.js';
 
 type Batch = readonly AgentEvent[];
 
-/** The beginning of a turn: what a transport must know before it writes the response head. */
+/**
+ * The beginning of a turn: what a transport must know before it writes the response head.
+ *
+ * @experimental
+ */
 export interface PeekResult {
   /** The failure, if the turn failed before the first visible event. */
   readonly failure: Failure | undefined;
@@ -19,6 +23,7 @@ export interface PeekResult {
  *
  * @param isVisible whether the encoder writes anything for the event.
  * @param timeout milliseconds after which the head is sent in any case.
+ * @experimental
  */
 export async function peek(
   events: AgentEvents,

@@ -1,7 +1,7 @@
 import type { SessionId } from './conversation-store.js';
 import type { Message } from './message.js';
 
-/** Owns pending tool calls: a project and the agent (or raw model) that made them. */
+/** Owns pending tool calls: a project and the agent (or raw model) that made them. @experimental */
 export type PendingToolCallsOwner = Omit<SessionId, 'key'>;
 
 /**
@@ -11,6 +11,8 @@ export type PendingToolCallsOwner = Omit<SessionId, 'key'>;
  * 1. The turn ends with calls for the caller: `save` stores its messages, once for all of them, under one key per call.
  * 2. The caller sends the results in its next request: `load` returns the messages. A request may be retried, so `load` removes nothing.
  * 3. An hour after `save` the messages expire.
+ *
+ * @experimental
  */
 export interface PendingToolCalls {
   /** Stores messages under each key, and replaces what an earlier `save` stored there. */

@@ -1,4 +1,4 @@
-/** The caller: what a credential stands for, or `OPEN` if the server asks for none. */
+/** The caller: what a credential stands for, or `OPEN` if the server asks for none. @public */
 export interface Principal {
   /** The tenant. Taken from the credential, never from the request. */
   readonly project: string;
@@ -18,7 +18,7 @@ export interface Principal {
   readonly claims?: Readonly<Record<string, unknown>>;
 }
 
-/** Limits of one credential. Callers beyond them get 429. */
+/** Limits of one credential. Callers beyond them get 429. @public */
 export interface PrincipalLimits {
   readonly requestsPerMinute?: number;
   readonly runningTurns?: number;
@@ -27,12 +27,15 @@ export interface PrincipalLimits {
 /**
  * Permissions: run turns, list agents and models, read sessions, create and change sessions,
  * administer the server.
+ *
+ * @public
  */
 export const SCOPES = ['chat', 'models:read', 'sessions:read', 'sessions:write', 'admin'] as const;
 
+/** A permission of a caller, one of `SCOPES`. @public */
 export type Scope = (typeof SCOPES)[number];
 
-/** The scopes of a token that names none. */
+/** The scopes of a token that names none. @public */
 export const DEFAULT_SCOPES: readonly Scope[] = Object.freeze([
   'chat',
   'models:read',
@@ -40,15 +43,17 @@ export const DEFAULT_SCOPES: readonly Scope[] = Object.freeze([
   'sessions:write',
 ] as const);
 
-/** The project that always exists. Its callers reach every agent and raw model. */
+/** The project that always exists. Its callers reach every agent and raw model. @public */
 export const DEFAULT_PROJECT = 'default';
 
-/** Every caller of an open server. */
+/** Every caller of an open server. @public */
 export const OPEN: Principal = Object.freeze({ project: DEFAULT_PROJECT, scopes: DEFAULT_SCOPES });
 
 /**
  * Returns the first of these scopes that the principal lacks, or undefined if it has all. Every
  * transport asks here.
+ *
+ * @public
  */
 export function missingScope(principal: Principal, scopes: readonly Scope[]): Scope | undefined {
   return scopes.find((scope) => !principal.scopes.includes(scope));

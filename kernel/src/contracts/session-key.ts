@@ -1,7 +1,7 @@
 /** Bytes of UTF-8. */
 const MAX_BYTES = 512;
 
-/** Why a text is not a valid session key. `why` is a clause: `it contains a control character`. */
+/** Why a text is not a valid session key. `why` is a clause: `it contains a control character`. @public */
 export type SessionKeyProblem =
   | { readonly kind: 'too-long'; readonly bytes: number; readonly limit: number }
   | { readonly kind: 'malformed'; readonly why: string };
@@ -9,6 +9,8 @@ export type SessionKeyProblem =
 /**
  * Checks a session key or user name from a request. Returns undefined if it is valid. The text is data and may look like
  * a path or a query, but every store and log must return it unchanged.
+ *
+ * @public
  */
 export function sessionKeyProblem(word: string): SessionKeyProblem | undefined {
   const bytes = Buffer.byteLength(word);
@@ -18,7 +20,7 @@ export function sessionKeyProblem(word: string): SessionKeyProblem | undefined {
   return undefined;
 }
 
-/** Whether the text is blank, which counts as absent. */
+/** Whether the text is blank, which counts as absent. @public */
 export function isBlankKey(word: string): boolean {
   return word.trim() === '';
 }

@@ -16,6 +16,8 @@ import type { PendingToolCalls } from './pending-tool-calls.js';
  *
  * `sessionStoreContract` of `@plugboard/kernel/testing` tests all four. Everything that comes from a request is data to a
  * store: it never becomes part of a path or of a statement.
+ *
+ * @public
  */
 export interface SessionStore extends ConversationStore {
   readonly pendingToolCalls: PendingToolCalls;
@@ -25,4 +27,5 @@ export interface SessionStore extends ConversationStore {
   health(): Promise<{ readonly ok: boolean; readonly reason?: string }>;
 }
 
+/** The extension point of the session store: `agent.session-store`, exactly one. @public */
 export const SessionStores = defineExtensionPoint<SessionStore>('agent.session-store', { discipline: 'one' });

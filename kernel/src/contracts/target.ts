@@ -1,4 +1,4 @@
-/** An agent, or a raw model wrapped as an agent. */
+/** An agent, or a raw model wrapped as an agent. @experimental */
 export interface Target {
   readonly kind: 'agent' | 'model';
   /** Its own name. Differs from the requested name if the default agent answers. */
@@ -28,5 +28,9 @@ export interface Target {
   forwardsParam(param: string): boolean;
 }
 
-/** What a turn does if its session is busy: wait, be refused, or interrupt the running turn. */
+/**
+ * What a turn does if its session is busy: wait, be refused, or interrupt the running turn.
+ *
+ * @experimental
+ */
 export type BusyMode = 'enqueue' | 'reject' | 'interrupt';

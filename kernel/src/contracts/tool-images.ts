@@ -7,13 +7,18 @@ const INTRODUCTION = 'Images from the tool results above:';
  * the images follow them as if a user had sent them.
  *
  * @param images URLs, `data:` URLs included.
+ * @experimental
  */
 export function toolImagesMessage(images: readonly string[]): Message {
   const parts = images.map((url): ContentPart => ({ type: 'image_url', image_url: { url } }));
   return { role: 'user', content: [{ type: 'text', text: INTRODUCTION }, ...parts] };
 }
 
-/** Whether the message at `index` was made by `toolImagesMessage` and not sent by a user. */
+/**
+ * Whether the message at `index` was made by `toolImagesMessage` and not sent by a user.
+ *
+ * @experimental
+ */
 export function isToolImagesMessage(messages: readonly Message[], index: number): boolean {
   const { role, content } = messages[index] ?? {};
   if (role !== 'user' || typeof content !== 'object' || messages[index - 1]?.role !== 'tool') return false;

@@ -12,6 +12,8 @@ import type { Principal } from './principal.js';
  * 3. Arguments are validated against `inputSchema` before `run` receives them.
  * 4. While nothing has changed, `tools` returns the same tools in the same order, so that the
  *    model's prompt stays the same.
+ *
+ * @public
  */
 export interface ToolSource {
   /**
@@ -22,6 +24,7 @@ export interface ToolSource {
   tools(signal: AbortSignal): Promise<readonly Tool[]> | readonly Tool[];
 }
 
+/** The extension point of tools: `agent.tool-source`, by the name of the entry. @public */
 export const ToolSources = defineExtensionPoint<ToolSource>('agent.tool-source', { discipline: 'by-name' });
 
 /**
@@ -34,6 +37,8 @@ export const ToolSources = defineExtensionPoint<ToolSource>('agent.tool-source',
  * 3. The model receives what `run` returns. If `run` throws, the model receives the error message,
  *    and the turn continues.
  * 4. `run` does not change its arguments.
+ *
+ * @public
  */
 export interface Tool {
   /** Unique within the source. */
@@ -50,15 +55,17 @@ export interface Tool {
   run(input: Readonly<Record<string, unknown>>, call: ToolCall): Promise<ToolOutput> | ToolOutput;
 }
 
-/** Text for the model, or parts of several types. */
+/** Text for the model, or parts of several types. @public */
 export type ToolOutput = string | ToolResultParts;
 
+/** A tool's result in parts of several types, or a failure with its explanation. @public */
 export interface ToolResultParts {
   readonly content: readonly ToolPart[];
   /** The tool failed; `content` says how. */
   readonly isError?: boolean;
 }
 
+/** A part of a tool's result. @public */
 export type ToolPart =
   | { readonly type: 'text'; readonly text: string }
   /** `data` is base64. */
@@ -66,7 +73,7 @@ export type ToolPart =
   /** Content that no model accepts. The model receives its kind and size. */
   | { readonly type: 'other'; readonly kind: string; readonly bytes: number };
 
-/** The context of one call. */
+/** The context of one call. @public */
 export interface ToolCall {
   /** Unique within the turn. */
   readonly id: string;

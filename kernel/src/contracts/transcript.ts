@@ -5,6 +5,8 @@ import { toolImagesMessage } from './tool-images.js';
 /**
  * Folds the events of a turn into messages: for each step the model's text and calls, then the tool
  * results. Text that arrives escaped stays escaped until the message is needed.
+ *
+ * @experimental
  */
 export class Transcript {
   readonly #messages: Message[] = [];

@@ -2,7 +2,7 @@ import type { Message } from './message.js';
 import type { ToolDeclaration } from './model-connector.js';
 import type { Principal } from './principal.js';
 
-/** One turn, as interceptors and the agent loop receive it. */
+/** One turn, as interceptors and the agent loop receive it. @public */
 export interface Turn {
   readonly id: string;
   /** Name of the agent or raw model. */

@@ -1,4 +1,4 @@
-/** Token counts of the model server. */
+/** Token counts of the model server. @public */
 export interface Usage {
   readonly promptTokens: number;
   readonly completionTokens: number;
@@ -8,8 +8,10 @@ export interface Usage {
   readonly reasoningTokens: number;
 }
 
+/** Token counts of zero, to start a sum with. @public */
 export const NO_USAGE: Usage = { promptTokens: 0, completionTokens: 0, cachedTokens: 0, reasoningTokens: 0 };
 
+/** Returns the sum of two token counts. @public */
 export function addUsage(a: Usage, b: Usage): Usage {
   return {
     promptTokens: a.promptTokens + b.promptTokens,

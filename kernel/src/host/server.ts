@@ -17,7 +17,7 @@ import { ConfigFault } from './plugin/plugin.js';
 import type { Registered } from './registration/register.js';
 import type { Registry } from './registration/registry.js';
 
-/** The plugin of one entry. */
+/** The plugin of one entry. @public */
 export interface PluginInfo {
   /** The package. */
   readonly name: string;
@@ -29,7 +29,7 @@ export interface PluginInfo {
   readonly provides: readonly { readonly point: string; readonly name: string }[];
 }
 
-/** A description of a contribution, and where the contribution comes from. */
+/** A description of a contribution, and where the contribution comes from. @public */
 export interface ContributionDescription extends Description {
   /** The package. */
   readonly plugin: string;
@@ -55,7 +55,11 @@ interface ServerDependencies {
   readonly mistakes: ConfigError | undefined;
 }
 
-/** A composed server: its configuration is valid, its plugins are registered, and it can be started. */
+/**
+ * A composed server: its configuration is valid, its plugins are registered, and it can be started.
+ *
+ * @public
+ */
 export class Server {
   readonly #dependencies: ServerDependencies;
   readonly #lifecycle: LifecycleRunner;

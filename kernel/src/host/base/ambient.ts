@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 
-/** The source of time. Tests replace it to control time. */
+/** The source of time. Tests replace it to control time. @public */
 export interface Clock {
   /** Milliseconds since 1970, by the wall clock. For timestamps, not for measuring. */
   now(): number;
@@ -10,13 +10,14 @@ export interface Clock {
   after(ms: number, run: () => void): Timer;
 }
 
+/** A timer of a `Clock`. @public */
 export interface Timer {
   cancel(): void;
   /** Restarts the wait from now. */
   refresh(): void;
 }
 
-/** The source of randomness. Tests replace it to predict ids. */
+/** The source of randomness. Tests replace it to predict ids. @public */
 export interface IdSource {
   /** `length` characters of `0-9A-Za-z`, unguessable. */
   base62(length: number): string;

@@ -85,10 +85,10 @@ const MESSAGES = {
 
 type Messages = typeof MESSAGES;
 
-/** The code of an error of the host, for programs. */
+/** The code of an error of the host, for programs. @public */
 export type HostErrorCode = keyof Messages | 'CONFIG_INVALID' | 'NOT_STARTED';
 
-/** What is wrong, for programs and for people. */
+/** What is wrong, for programs and for people. @public */
 export interface Fault {
   readonly code: HostErrorCode;
   readonly message: string;
@@ -99,7 +99,11 @@ export function fault<C extends keyof Messages>(code: C, ...args: Parameters<Mes
   return { code, message: messageOf(code, args) };
 }
 
-/** An error of the host. `code` says which one; every code and its message are in the table above. */
+/**
+ * An error with a code for programs and a message that says what is wrong and what to do.
+ *
+ * @public
+ */
 export class HostError extends Error {
   override readonly name: string = 'HostError';
 
@@ -122,7 +126,11 @@ function messageOf<C extends keyof Messages>(code: C, args: Parameters<Messages[
   return message(...args);
 }
 
-/** The configuration has mistakes: all of them, in the order of the file. Nothing was started. */
+/**
+ * The configuration has mistakes: all of them, in the order of the file. Nothing was started.
+ *
+ * @public
+ */
 export class ConfigError extends HostError {
   override readonly name = 'ConfigError';
   readonly problems: readonly Problem[];
@@ -136,7 +144,7 @@ export class ConfigError extends HostError {
   }
 }
 
-/** A plugin failed in its `start`, `reload` or `stop`. `cause` is what it threw. */
+/** A plugin failed in its `start`, `reload` or `stop`. `cause` is what it threw. @public */
 export class PluginError extends HostError {
   override readonly name = 'PluginError';
 
@@ -150,7 +158,7 @@ export class PluginError extends HostError {
   }
 }
 
-/** The server did not start. Everything that had started was stopped again. */
+/** The server did not start. Everything that had started was stopped again. @public */
 export class StartError extends HostError {
   override readonly name = 'StartError';
 

@@ -1,6 +1,8 @@
 /**
  * Finds the candidate that a mistyped word most likely means, or undefined if none is near. Letter case, `-` and `_` are ignored:
  * `base_url` finds `baseUrl`. One typing error is allowed for every three characters; of equals, the first wins.
+ *
+ * @public
  */
 export function nearest(word: string, candidates: Iterable<string>): string | undefined {
   const plain = normalize(word);
@@ -18,7 +20,11 @@ export function nearest(word: string, candidates: Iterable<string>): string | un
   return best;
 }
 
-/** Ends a message about an unknown word: `, did you mean "name"?`, or a list of the known words, or nothing if there are none. */
+/**
+ * Ends a message about an unknown word: `, did you mean "name"?`, or a list of the known words, or nothing if there are none.
+ *
+ * @public
+ */
 export function suggestion(word: string, known: readonly string[]): string {
   const near = nearest(word, known);
   if (near !== undefined) return `, did you mean "${near}"?`;

@@ -1,13 +1,13 @@
-/** Line and column of the file, counted from 1. */
+/** Line and column of the file, counted from 1. @public */
 export interface Position {
   readonly line: number;
   readonly column: number;
 }
 
-/** A place in the configuration: `['greeters', 'hello', 'name']`. */
+/** A place in the configuration: `['greeters', 'hello', 'name']`. @public */
 export type ConfigPath = readonly (string | number)[];
 
-/** A plugin as it was found on this machine. */
+/** A plugin as it was found on this machine. @public */
 export interface PluginIdentity {
   /** The package. */
   readonly name: string;
@@ -16,7 +16,7 @@ export interface PluginIdentity {
   readonly path: string;
 }
 
-/** One mistake in the configuration. */
+/** One mistake in the configuration. @public */
 export interface Problem {
   /** A `HostErrorCode`. */
   readonly code: string;

@@ -20,12 +20,13 @@ export interface LivingEntry {
   readonly lifecycle: Lifecycle;
 }
 
+/** How long a stop may take. @public */
 export interface StopOptions {
   /** Milliseconds for all entries together. Without it, only each entry's own limit applies. */
   readonly within?: number | undefined;
 }
 
-/** The result of a reload. */
+/** The result of a reload. @public */
 export interface ReloadResult {
   /** The entries that read their files again. */
   readonly entries: readonly string[];

@@ -1,9 +1,10 @@
-/** The state of an entry. Only the host changes it. */
+/** The state of an entry. Only the host changes it. @public */
 export type EntryStatus = 'registered' | 'disabled' | 'starting' | 'running' | 'stopping' | 'stopped' | 'failed';
 
-/** The state of the whole server. */
+/** The state of the whole server. @public */
 export type HostPhase = 'starting' | 'running' | 'stopping' | 'stopped';
 
+/** The state of one entry of the configuration. @public */
 export interface EntryReport {
   readonly entry: string;
   readonly status: EntryStatus;
@@ -11,7 +12,7 @@ export interface EntryReport {
   readonly reason?: string | undefined;
 }
 
-/** What a plugin can ask about its server. */
+/** What a plugin can ask about its server. @public */
 export interface HostView {
   readonly phase: HostPhase;
   entries(): readonly EntryReport[];

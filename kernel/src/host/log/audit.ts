@@ -7,6 +7,7 @@ import { AUDIT, type Logger } from './log.js';
  *
  * @param event in snake case, for example `configuration_reloaded`. Each plugin documents its own.
  * @param fields who did it and to what. Never a secret.
+ * @experimental
  */
 export function audit(log: Logger, event: string, fields: Readonly<Record<string, unknown>>, message: string): void {
   const { [AUDIT]: auditLog, bindings } = log as PinoLogger & { readonly [AUDIT]?: PinoLogger };

@@ -4,7 +4,7 @@ import { KERNEL } from '../base/kernel-package.js';
 import { escapeC1 } from './control-characters.js';
 import { type CredentialShapes, createRedactor } from './redactor.js';
 
-/** pino's interface: `log.info({ file }, 'file written')`. */
+/** pino's interface: `log.info({ file }, 'file written')`. @public */
 export type Logger = Pick<PinoLogger, 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'child' | 'isLevelEnabled'>;
 
 /** The property of a logger that holds the logger of its audit lines. */
@@ -12,7 +12,7 @@ export const AUDIT = Symbol('plugboard.audit');
 
 export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 
-/** Receives log lines, each with its newline. */
+/** Receives log lines, each with its newline. @public */
 export interface LogSink {
   write(line: string): void;
 }

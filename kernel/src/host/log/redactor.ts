@@ -3,7 +3,7 @@ const REDACTED = '[redacted]';
 /** Shorter values, such as `1` or `on`, protect nothing, and their removal would make a text unreadable. */
 const MIN_LENGTH = 4;
 
-/** How credentials look in a text. A plugin declares those that it knows in its definition. */
+/** How credentials look in a text. A plugin declares those that it knows in its definition. @public */
 export interface CredentialShapes {
   /**
    * Patterns that match a whole credential: `/key-[0-9a-f]{32}/`. They are joined into one expression, so flags and
@@ -14,6 +14,7 @@ export interface CredentialShapes {
   readonly fields?: readonly string[];
 }
 
+/** The secrets that a redactor removes. @experimental */
 export interface RedactorOptions extends CredentialShapes {
   /** Secrets to remove wherever they occur. Of a value with several lines, each line is also a secret. */
   readonly values?: Iterable<string>;
@@ -29,6 +30,8 @@ export interface RedactorOptions extends CredentialShapes {
  * const redact = createRedactor({ values: [config.apiKey], patterns: [/key-[0-9a-f]{32}/] });
  * throw new Error(`the server reported: ${redact(message)}`);
  * ```
+ *
+ * @experimental
  */
 export function createRedactor(options: RedactorOptions): (text: string) => string {
   const { values = [], patterns = [], fields = [], minLength = MIN_LENGTH } = options;

@@ -7,6 +7,7 @@ export const DURATION_PATTERN = /^(\d+)(ms|s|m|h|d)$/;
 /**
  * Returns the milliseconds of `500ms`, `30s`, `10m`, `24h` or `90d`.
  * @throws HostError `DURATION_INVALID`. An option with `format: 'duration'` is always valid.
+ * @public
  */
 export function parseDuration(text: string): number {
   const [, count, unit] = DURATION_PATTERN.exec(text) ?? [];

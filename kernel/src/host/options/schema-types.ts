@@ -2,6 +2,8 @@
  * The part of JSON Schema (draft 2020-12) that option schemas use. A plugin's schema is the single source of truth of its options:
  * ajv validates with it, `ctx.config` is typed from it, editors complete with it, and the README's settings table is generated
  * from it.
+ *
+ * @public
  */
 export interface JsonSchema {
   readonly type?: SchemaType | readonly SchemaType[];
@@ -34,11 +36,14 @@ export interface JsonSchema {
   readonly secret?: boolean;
 }
 
-type SchemaType = 'string' | 'number' | 'integer' | 'boolean' | 'object' | 'array' | 'null';
+/** A `type` of JSON Schema. @public */
+export type SchemaType = 'string' | 'number' | 'integer' | 'boolean' | 'object' | 'array' | 'null';
 
 /**
  * The type of a value that a schema (`as const`) accepts, after defaults are filled in: a property is optional only if it is neither
  * required nor has a default.
+ *
+ * @public
  */
 export type Infer<S> = S extends { readonly const: infer C }
   ? C

@@ -7,6 +7,7 @@ export const SIZE_PATTERN = /^(\d+)(b|kb|mb|gb)$/;
 /**
  * Returns the bytes of `512b`, `64kb`, `20mb` or `1gb`, in powers of 1024.
  * @throws HostError `SIZE_INVALID`. An option with `format: 'size'` is always valid.
+ * @public
  */
 export function parseSize(text: string): number {
   const [, count, unit] = SIZE_PATTERN.exec(text) ?? [];

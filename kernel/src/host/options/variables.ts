@@ -4,6 +4,7 @@ import { parseEnv } from 'node:util';
 import { ConfigError, type Fault, fault } from '../base/errors.js';
 import type { ConfigPath } from '../base/problem.js';
 
+/** Values of `${NAME}` by their names. @public */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** A part of the file with its variables replaced. Paths start at that part. */

@@ -3,10 +3,12 @@
  * - `by-name`: each has a unique name; a duplicate is an error that names both owners.
  * - `one`: exactly one; a second one is an error that names both owners.
  * - `in-order`: all of them, in the order of the configuration file.
+ *
+ * @public
  */
 export type Discipline = 'by-name' | 'one' | 'in-order';
 
-/** One fact about a contribution, for listings and the start banner. */
+/** One fact about a contribution, for listings and the start banner. @public */
 export interface Description {
   /** What the fact is. A reader uses the kinds it knows and prints or ignores the others. */
   readonly kind: string;
@@ -16,6 +18,7 @@ export interface Description {
   readonly text: string;
 }
 
+/** A place where plugins contribute values of one type. Made by `defineExtensionPoint`. @public */
 export interface ExtensionPoint<T> {
   /** `owner.noun`, for example `hello.greeter`. Messages and listings print it. */
   readonly id: string;
@@ -34,6 +37,8 @@ export interface ExtensionPoint<T> {
  * ```ts
  * export const Greeters = defineExtensionPoint<Greeter>('hello.greeter', { discipline: 'by-name' });
  * ```
+ *
+ * @public
  */
 export function defineExtensionPoint<T>(
   id: string,
@@ -48,7 +53,7 @@ export function defineExtensionPoint<T>(
   });
 }
 
-/** A value at an extension point, and the entry that contributed it. */
+/** A value at an extension point, and the entry that contributed it. @public */
 export interface Contribution<T> {
   readonly name: string;
   readonly value: T;
@@ -61,6 +66,8 @@ export interface Contribution<T> {
 /**
  * A live view of an extension point: empty while plugins register, then always the current contributions. Work that must not see
  * a change calls `all()` once and keeps the array.
+ *
+ * @public
  */
 export interface Extensions<T> extends Iterable<Contribution<T>> {
   /** All contributions, in the order of the configuration file. The array never changes; a change creates a new one. */

@@ -6,10 +6,14 @@ import type { Infer, JsonSchema } from '../options/schema-types.js';
 import type { Budgets } from './budgets.js';
 import type { ExtensionPoint, Extensions } from './extension-point.js';
 
-/** The version of the contract between kernel and plugins. It is raised when plugins written for the old one would break. */
+/**
+ * The version of the contract between kernel and plugins. It is raised when plugins written for the old one would break.
+ *
+ * @public
+ */
 export const API_VERSION = 1;
 
-/** Marks a definition, so that the loader recognises plugins across copies of the kernel. */
+/** Marks a definition, so that the loader recognises plugins across copies of the kernel. @public */
 export const PLUGIN_BRAND: unique symbol = Symbol.for('plugboard.plugin') as never;
 
 /**
@@ -21,6 +25,8 @@ export const PLUGIN_BRAND: unique symbol = Symbol.for('plugboard.plugin') as nev
  * 4. `register` is called once for each entry. It contributes to extension points and declares which it reads. It is synchronous
  *    and has no side effects: `plugboard check` calls it too.
  * 5. The returned lifecycle starts after everything that the entry reads from, and stops before it.
+ *
+ * @public
  */
 export interface PluginDefinition<S extends JsonSchema = JsonSchema> {
   /** The package's name, for example `@you/greeter`. */
@@ -38,16 +44,17 @@ export interface PluginDefinition<S extends JsonSchema = JsonSchema> {
   register(ctx: PluginContext<Infer<S>>): Lifecycle | undefined | void;
 }
 
+/** A plugin as `definePlugin` returns it: the default export of a plugin's module. @public */
 export interface DefinedPlugin<S extends JsonSchema = JsonSchema> extends PluginDefinition<S> {
   readonly [PLUGIN_BRAND]: true;
 }
 
-/** Defines a plugin. A package's entry module exports the result as its default. */
+/** Defines a plugin. A package's entry module exports the result as its default. @public */
 export function definePlugin<const S extends JsonSchema>(definition: PluginDefinition<S>): DefinedPlugin<S> {
   return Object.freeze({ ...definition, [PLUGIN_BRAND]: true as const });
 }
 
-/** A mistake in the options. */
+/** A mistake in the options. @public */
 export interface ConfigProblem {
   /** Where, below the entry: `['words', 0]` is `greeters.hello.words[0]` for the entry `greeters.hello`. */
   readonly path: readonly (string | number)[];
@@ -58,6 +65,8 @@ export interface ConfigProblem {
 /**
  * Thrown by `start` if it finds a mistake in the configuration that only a running server shows, for example because two servers
  * offer the same name. It is reported like any other mistake in the file, with its position.
+ *
+ * @public
  */
 export class ConfigFault extends Error {
   override readonly name = 'ConfigFault';
@@ -67,7 +76,7 @@ export class ConfigFault extends Error {
   }
 }
 
-/** What `check` can look at besides its own options. */
+/** What `check` can look at besides its own options. @public */
 export interface CheckContext {
   /** The keys of a section of the file, or of another map of its top level. Disabled entries are included: references may name them. */
   entries(section: string): readonly string[];
@@ -79,7 +88,7 @@ export interface CheckContext {
   resolvePath(path: string): string;
 }
 
-/** The argument of a plugin's `register`. */
+/** The argument of a plugin's `register`. @public */
 export interface PluginContext<C = unknown> {
   /** The entry's place in the file, for example `greeters.hello`. */
   readonly entry: string;
@@ -118,6 +127,8 @@ export interface PluginContext<C = unknown> {
  * 5. `stop` is called once at the end, before what the entry reads from is stopped; also after a failed start. It must be safe to
  *    call without a start and twice.
  * 6. A `stop` that has to cut work short throws and says what it cut: the other entries still stop, and the exit code is 1.
+ *
+ * @public
  */
 export interface Lifecycle {
   /** Finds mistakes in the options that only show beside what other entries contribute. */

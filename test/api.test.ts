@@ -1,0 +1,74 @@
+/**
+ * The interface of the kernel: small at its root, marked and documented everywhere, and never
+ * changed by accident.
+ */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { readApi } from './support/api/read-api.js';
+import { apiReference } from './support/api/reference.js';
+import { apiReport, UPDATE } from './support/api/report.js';
+
+const root = join(import.meta.dirname, '..');
+const modules = readApi(join(root, 'kernel'));
+const all = modules.flatMap(({ specifier, exports }) => exports.map((one) => ({ ...one, label: `${specifier}: ${one.name}` })));
+
+/** Names that a plugin author reads through before the first plugin. */
+const ROOT_LIMIT = 60;
+
+t.test('the root of the kernel shows at most 60 names', async (t) => {
+  const [main] = modules;
+  t.equal(main?.specifier, '@plugboard/kernel');
+  t.ok((main?.exports.length ?? 0) <= ROOT_LIMIT, `${main?.exports.length} names; move some to a subpath`);
+});
+
+t.test('no name is exported at two import paths', async (t) => {
+  const twice = all.filter(({ name }, at) => all.findIndex((other) => other.name === name) !== at);
+  t.strictSame(
+    twice.map(({ label }) => label),
+    [],
+  );
+});
+
+t.test('every export is marked @public or @experimental', async (t) => {
+  t.strictSame(
+    all.filter(({ stability }) => stability === undefined).map(({ label }) => label),
+    [],
+    'add one of the tags to the doc comment',
+  );
+});
+
+t.test('every export and every import path has a doc comment', async (t) => {
+  t.strictSame(
+    all.filter(({ summary }) => !/\w.*\w/.test(summary)).map(({ label }) => label),
+    [],
+    'say what it is for, the shape and units of what goes in and out, and what it throws',
+  );
+  t.strictSame(
+    modules.filter(({ summary }) => summary === '').map(({ specifier }) => specifier),
+    [],
+  );
+});
+
+/** Types that only compute another type, which editors show in full. */
+const COMPUTING = ['InferType', 'Messages'];
+
+t.test('every type that an export refers to is exported, too', async (t) => {
+  t.strictSame(
+    all.flatMap(({ label, hidden }) =>
+      hidden.filter((type) => !COMPUTING.includes(type)).map((type) => `${label} refers to ${type}`),
+    ),
+    [],
+    'export the type, or write it out',
+  );
+});
+
+t.test('the API report and the API reference are current', async (t) => {
+  const files = { 'kernel/api-report.md': apiReport(modules), 'docs/reference/api.md': apiReference(modules) };
+  for (const [file, expected] of Object.entries(files)) {
+    const path = join(root, file);
+    if (process.env.UPDATE_API === '1') writeFileSync(path, expected);
+    const intended = `${file} is current; if you meant to change the interface, run "${UPDATE}" and commit the file`;
+    t.equal(readFileSync(path, 'utf8'), expected, intended);
+  }
+});

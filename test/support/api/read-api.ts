@@ -1,0 +1,237 @@
+import { readFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import ts from 'typescript';
+
+/** A name that a package exports. */
+export interface ApiExport {
+  readonly name: string;
+  /** `function`, `class`, `interface`, `type` or `constant`. */
+  readonly kind: string;
+  readonly stability: 'stable' | 'experimental' | undefined;
+  /** The package that it is re-exported from, if it is not our own. */
+  readonly origin: string | undefined;
+  /** The doc comment without its tags; empty if there is none. */
+  readonly summary: string;
+  /** The lines of the doc comment's tags other than the stability: `@throws …`. */
+  readonly tags: readonly string[];
+  /** The declaration with the comments of its members. */
+  readonly declaration: string;
+  /** The declaration without comments: what callers compile against. */
+  readonly signature: string;
+  /** The type names in the declaration that this package declares and does not export. */
+  readonly hidden: readonly string[];
+}
+
+/** What one import path exports. */
+export interface ApiModule {
+  /** `@plugboard/kernel/contracts`. */
+  readonly specifier: string;
+  /** The comment at the top of the entry file. */
+  readonly summary: string;
+  /** In alphabetical order. */
+  readonly exports: readonly ApiExport[];
+}
+
+const printer = ts.createPrinter({ removeComments: true });
+
+/** Reads what a package exports, by the declarations that the compiler emits for its sources. */
+export function readApi(packageDir: string): readonly ApiModule[] {
+  const manifest = JSON.parse(readFileSync(join(packageDir, 'package.json'), 'utf8')) as {
+    readonly name: string;
+    readonly exports: Readonly<Record<string, string | Readonly<Record<string, string>>>>;
+  };
+  const entries = Object.entries(manifest.exports).flatMap(([path, target]) =>
+    typeof target === 'string'
+      ? []
+      : [{ specifier: join(manifest.name, path), file: join(packageDir, target['@plugboard/source'] ?? '') }],
+  );
+  const program = createProgram(packageDir);
+  const emitted = emitDeclarations(program);
+  const checker = program.getTypeChecker();
+  const modules = entries.map(({ specifier, file }) => ({ specifier, file, symbols: symbolsOf(checker, program, file) }));
+  const exported = new Set(modules.flatMap(({ symbols }) => symbols.map(({ symbol }) => symbol.name)));
+  return modules.map(({ specifier, file, symbols }) => ({
+    specifier,
+    summary: headComment(program.getSourceFile(file)?.text ?? ''),
+    exports: symbols.map(({ name, symbol }) => readExport(name, symbol, packageDir, emitted, exported)),
+  }));
+}
+
+function createProgram(packageDir: string): ts.Program {
+  const configFile = join(packageDir, 'tsconfig.json');
+  const { options, fileNames } = ts.parseJsonConfigFileContent(
+    ts.readConfigFile(configFile, ts.sys.readFile).config,
+    ts.sys,
+    packageDir,
+    undefined,
+    configFile,
+  );
+  return ts.createProgram(fileNames, { ...options, composite: false, declarationMap: false, sourceMap: false });
+}
+
+/** The emitted declarations by the path of their source file. */
+function emitDeclarations(program: ts.Program): ReadonlyMap<string, ts.SourceFile> {
+  const emitted = new Map<string, ts.SourceFile>();
+  program.emit(
+    undefined,
+    (path, text, _mark, _onError, sources) => {
+      const [source] = sources ?? [];
+      if (source) emitted.set(source.fileName, ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true));
+    },
+    undefined,
+    true,
+  );
+  return emitted;
+}
+
+function symbolsOf(checker: ts.TypeChecker, program: ts.Program, file: string): { name: string; symbol: ts.Symbol }[] {
+  const source = program.getSourceFile(file);
+  const module = source && checker.getSymbolAtLocation(source);
+  if (module === undefined) throw new Error(`${file} exports nothing`);
+  return checker
+    .getExportsOfModule(module)
+    .map((symbol) => ({
+      name: symbol.name,
+      symbol: symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol,
+    }))
+    .toSorted((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+function readExport(
+  name: string,
+  symbol: ts.Symbol,
+  packageDir: string,
+  emitted: ReadonlyMap<string, ts.SourceFile>,
+  exported: ReadonlySet<string>,
+): ApiExport {
+  const file = symbol.declarations?.[0]?.getSourceFile().fileName ?? '';
+  const declarations = emitted.get(file);
+  if (declarations === undefined) {
+    const origin = /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(file)?.[1] ?? relative(packageDir, file);
+    const signature = `export { ${name} } from '${origin}';`;
+    const summary = `The export \`${name}\` of the package ${origin}.`;
+    return {
+      name,
+      kind: 'function',
+      stability: 'stable',
+      origin,
+      summary,
+      tags: [],
+      declaration: signature,
+      signature,
+      hidden: [],
+    };
+  }
+  const statements = declarations.statements.filter((statement) => namesOf(statement).includes(symbol.name));
+  const comment = statements.map(commentOf).find((text) => text !== '') ?? '';
+  const { summary, tags } = parseComment(comment);
+  const rest = tags.filter((tag) => !/^@(public|experimental)$/.test(tag));
+  return {
+    name,
+    kind: kindOf(statements[0]),
+    stability: tags.includes('@public') ? 'stable' : tags.includes('@experimental') ? 'experimental' : undefined,
+    origin: undefined,
+    summary,
+    tags: rest,
+    declaration: withoutPaths(statements.map(publicText).join('\n')),
+    signature: withoutPaths(
+      statements.map((statement) => printer.printNode(ts.EmitHint.Unspecified, statement, declarations)).join('\n'),
+    ),
+    hidden: hiddenTypes(statements, declarations, emitted, exported),
+  };
+}
+
+function namesOf(statement: ts.Statement): string[] {
+  if (ts.isVariableStatement(statement)) return statement.declarationList.declarations.map(({ name }) => name.getText());
+  const { name } = statement as ts.Statement & { readonly name?: ts.Node };
+  return name ? [name.getText()] : [];
+}
+
+function kindOf(statement: ts.Statement | undefined): string {
+  if (statement === undefined) return 'constant';
+  if (ts.isFunctionDeclaration(statement)) return 'function';
+  if (ts.isClassDeclaration(statement)) return 'class';
+  if (ts.isInterfaceDeclaration(statement)) return 'interface';
+  return ts.isTypeAliasDeclaration(statement) ? 'type' : 'constant';
+}
+
+/** The doc comment in front of a node, as it is written. */
+function commentOf(node: ts.Node): string {
+  const text = node.getSourceFile().text;
+  const ranges = ts.getLeadingCommentRanges(text, node.getFullStart()) ?? [];
+  return ranges.map(({ pos, end }) => text.slice(pos, end)).findLast((comment) => comment.startsWith('/**')) ?? '';
+}
+
+/** The text of a declaration as it is written, without its own doc comment and without private members. */
+function publicText(statement: ts.Statement): string {
+  const text = statement.getText();
+  const hidden = ts.isClassDeclaration(statement)
+    ? statement.members.filter(
+        (member) =>
+          member.name && (ts.isPrivateIdentifier(member.name) || ts.getCombinedModifierFlags(member) & ts.ModifierFlags.Private),
+      )
+    : [];
+  return hidden.reduce((rest, member) => rest.replace(member.getFullText(), ''), text);
+}
+
+/** Shortens the types that the compiler has inferred: `import("../plugin.js").Plugin`. */
+function withoutPaths(declaration: string): string {
+  return declaration.replace(/\bimport\("[^"]+"\)\./g, '');
+}
+
+/** Divides a doc comment into its text and its tags. */
+function parseComment(comment: string): { readonly summary: string; readonly tags: readonly string[] } {
+  const lines = comment
+    .replace(/^\/\*\*\s?|\s*\*\/$/g, '')
+    .replace(/ @(public|experimental)$/, '\n@$1')
+    .split('\n')
+    .map((line) => line.replace(/^\s*\* ?/, '').trimEnd());
+  const tags: string[] = [];
+  const text: string[] = [];
+  let isFenced = false;
+  for (const line of lines) {
+    if (line.startsWith('```')) isFenced = !isFenced;
+    if (!isFenced && /^@\w/.test(line)) tags.push(line);
+    else if (tags.length > 0 && line.trim() !== '') tags.push(`${tags.pop()} ${line.trim()}`);
+    else text.push(line);
+  }
+  return { summary: text.join('\n').trim(), tags };
+}
+
+/** The comment at the top of a file. */
+function headComment(text: string): string {
+  const comment = /^\s*\/\*\*[\s\S]*?\*\//.exec(text)?.[0].trim() ?? '';
+  return parseComment(comment).summary;
+}
+
+/** The types in declarations that this package declares but does not export. */
+function hiddenTypes(
+  statements: readonly ts.Statement[],
+  file: ts.SourceFile,
+  emitted: ReadonlyMap<string, ts.SourceFile>,
+  exported: ReadonlySet<string>,
+): string[] {
+  const declared = new Set([...emitted.values()].flatMap(({ statements }) => statements.flatMap(namesOf)));
+  const own = new Set(file.statements.flatMap(namesOf));
+  const imported = new Set(
+    file.statements.flatMap((statement) =>
+      ts.isImportDeclaration(statement) && /^'\./.test(statement.moduleSpecifier.getText())
+        ? [...statement.getText().matchAll(/\b[A-Z]\w+/g)].map(([word]) => word)
+        : [],
+    ),
+  );
+  const found = new Set<string>();
+  const walk = (node: ts.Node): void => {
+    const name =
+      ts.isTypeReferenceNode(node) && ts.isIdentifier(node.typeName)
+        ? node.typeName.text
+        : ts.isExpressionWithTypeArguments(node)
+          ? node.expression.getText()
+          : undefined;
+    if (name !== undefined && declared.has(name) && (own.has(name) || imported.has(name)) && !exported.has(name)) found.add(name);
+    const isPrivate = ts.isClassElement(node) && node.name && ts.isPrivateIdentifier(node.name);
+    if (!isPrivate && !ts.isConstructorDeclaration(node)) ts.forEachChild(node, walk);
+  };
+  statements.forEach(walk);
+  return [...found].sort();
+}
