@@ -7,7 +7,7 @@
 import 'reflect-metadata';
 
 export { type ComposeOptions, compose, type EntryConfig, type ServerConfig } from './compose.js';
-export { type AgentRuntime, AgentRuntimes } from './contracts/agent-runtime.js';
+export { AgentRuntimes } from './contracts/agent-runtime.js';
 export { type AuthProvider, AuthProviders, type AuthResult, type Credentials } from './contracts/auth-provider.js';
 export type { AgentEvent } from './contracts/event.js';
 export { type Interceptor, Interceptors } from './contracts/interceptor.js';

@@ -1,5 +1,5 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: that none of these is a template is what is tried here
-import { textOf } from '@plugboard/kernel/testing';
+import { contentText } from '@plugboard/kernel/testing';
 import t from 'tap';
 import { Caller, type Told, type ToldPage } from '../support/conversing.js';
 import { answerOf, MODEL_KEY, saying } from '../support/test-server.js';
@@ -82,7 +82,7 @@ t.test('S-30 messages of any role reach the model and come back unchanged', asyn
     ];
     await app.chat({ model: 'assistant', messages }, OPS);
     t.strictSame(
-      app.asked.messages.map(({ role, content }) => [role, textOf(content)]),
+      app.asked.messages.map(({ role, content }) => [role, contentText(content)]),
       messages.map(({ role }) => [role, text]),
     );
     t.match(app.asked.messages[2], { tool_calls: [{ function: { arguments: JSON.stringify({ text }) } }] });
@@ -133,7 +133,7 @@ t.test('S-30 a request for a summary contains the messages unchanged', async (t)
     for (let turn = 0; turn < 3; turn++) await app.chat(saying(text, { model: 'forgetful', session_id: `long-${at}` }), OPS);
     const asked = app.models.requests
       .slice(before)
-      .map(({ body }) => body.messages.map(({ content }) => textOf(content)).join('\n'));
+      .map(({ body }) => body.messages.map(({ content }) => contentText(content)).join('\n'));
     const summaries = asked.filter((prompt) => prompt.includes('one JSON object a line'));
     t.ok(summaries.length > 0, 'there was a summary');
     for (const prompt of summaries) t.ok(prompt.includes(JSON.stringify({ role: 'user', content: text })));

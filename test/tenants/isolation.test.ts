@@ -1,4 +1,4 @@
-import { textOf } from '@plugboard/kernel/testing';
+import { contentText } from '@plugboard/kernel/testing';
 import fc from 'fast-check';
 import t from 'tap';
 import { TestServer, TRANSPORTS } from '../support/test-server.js';
@@ -31,7 +31,7 @@ defaultAgent: assistant
 `,
 );
 // It says all that it was told: whatever reached it by mistake comes to light.
-app.models.respond(({ body }) => ({ text: body.messages.map(({ content }) => textOf(content)).join(' | ') }));
+app.models.respond(({ body }) => ({ text: body.messages.map(({ content }) => contentText(content)).join(' | ') }));
 
 const step: fc.Arbitrary<Step> = fc.record({
   action: fc.constantFrom(...ACTIONS),

@@ -18,6 +18,7 @@ export type { Discipline } from '../host/plugin/extension-point.js';
 export { API_VERSION, PLUGIN_BRAND } from '../host/plugin/plugin.js';
 export type { ContributionDescription, PluginInfo } from '../host/server.js';
 export type {
+  AgentRuntime,
   AnswerRecorder,
   ClaimResult,
   IdempotencyClaim,

@@ -1,3 +1,4 @@
+/** The kit for tests of plugins: a context to register in, contract suites, and a scripted model server. */
 import 'reflect-metadata';
 
 export { CapturedLog, type LogLine } from './base/captured-log.js';
@@ -14,7 +15,20 @@ export {
   type DeclareTest,
   declareTests,
 } from './contract/contract.js';
-export * from './model-server/model-server.js';
+export {
+  type Answer,
+  type ChatRequest,
+  contentText,
+  type HangUp,
+  ModelServer,
+  type Pieces,
+  type RawScript,
+  type ReceivedRequest,
+  type Script,
+  type ScriptedCall,
+  type Scripter,
+  type StatusScript,
+} from './model-server/model-server.js';
 export { type PluginContractOptions, pluginContract } from './plugin/plugin-contract.js';
 export { settingsTable } from './plugin/settings-table.js';
 export { type StartedServer, type StartServerOptions, startServer } from './server/start-server.js';

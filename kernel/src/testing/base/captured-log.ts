@@ -1,7 +1,7 @@
 import type { Clock } from '../../host/base/ambient.js';
 import { createLogger, type Logger, type LogSink } from '../../host/log/log.js';
 
-/** A parsed line of the log. */
+/** A parsed line of the log. @experimental */
 export interface LogLine {
   /** `trace`, `debug`, `info`, `warn`, `error` or `fatal`. */
   readonly level: string;
@@ -9,7 +9,7 @@ export interface LogLine {
   readonly [field: string]: unknown;
 }
 
-/** Collects log lines for assertions. */
+/** Collects log lines for assertions. @experimental */
 export class CapturedLog implements LogSink {
   readonly lines: LogLine[] = [];
 

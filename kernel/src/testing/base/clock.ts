@@ -8,7 +8,7 @@ interface Due {
   readonly run: () => void;
 }
 
-/** A clock that moves only when a test calls `advance`. */
+/** A clock that moves only when a test calls `advance`. @experimental */
 export class ManualClock implements Clock {
   readonly #start: number;
   #elapsed = 0;

@@ -1,6 +1,6 @@
 import type { IdSource } from '../../host/base/ambient.js';
 
-/** Ids that count from 1, and fractions from a list. */
+/** Ids that count from 1, and fractions from a list. @experimental */
 export class SequentialIds implements IdSource {
   #count = 0;
   readonly #fractions: readonly number[];

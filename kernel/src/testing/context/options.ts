@@ -4,6 +4,7 @@ import { OptionSchema } from '../../host/options/schema.js';
 import type { Infer, JsonSchema } from '../../host/options/schema-types.js';
 import type { CheckContext, PluginDefinition } from '../../host/plugin/plugin.js';
 
+/** The result of `checkOptions`: the options with their defaults, and the mistakes. @experimental */
 export interface CheckedConfig<C> {
   /** The options with defaults, frozen. Only valid if there are no faults. */
   readonly config: C;
@@ -17,6 +18,7 @@ export interface CheckedConfig<C> {
  *
  * @param around what `check` can see of the file: other entries, and the file's folder (by default
  *   the working folder).
+ * @experimental
  */
 export function checkOptions<S extends JsonSchema>(
   definition: PluginDefinition<S>,

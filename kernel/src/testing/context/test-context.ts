@@ -15,6 +15,7 @@ import { ManualClock } from '../base/clock.js';
 import { SequentialIds } from '../base/ids.js';
 import { checkOptions } from './options.js';
 
+/** What `testContext` registers a plugin with. Everything has a default. @experimental */
 export interface TestContextOptions {
   /** The plugin's options as in the file. Defaults are added. */
   readonly config?: unknown;
@@ -32,7 +33,7 @@ export interface TestContextOptions {
   readonly check?: Partial<CheckContext>;
 }
 
-/** The context of a plugin's `register`, with what the plugin did with it. */
+/** The context of a plugin's `register`, with what the plugin did with it. @experimental */
 export interface TestContext<C = unknown> extends PluginContext<C> {
   /** The value that `register` returned, or an empty object. */
   readonly lifecycle: Lifecycle;
@@ -58,6 +59,7 @@ export interface TestContext<C = unknown> extends PluginContext<C> {
  * ```
  *
  * @throws Error with all mistakes in the options, and what `register` throws.
+ * @experimental
  */
 export function testContext<S extends JsonSchema>(
   definition: DefinedPlugin<S>,

@@ -1,12 +1,16 @@
 import { OPEN } from '../../contracts/principal.js';
 import type { ToolCall } from '../../contracts/tool-source.js';
 
-/** The context of a tool call, with the progress that the tool reported. */
+/** The context of a tool call, with the progress that the tool reported. @experimental */
 export interface TestToolCall extends ToolCall {
   readonly progressed: readonly { readonly message: string; readonly fraction: number | undefined }[];
 }
 
-/** The second argument of a tool's `run`: by default a call of the agent `assistant` on an open server. */
+/**
+ * The second argument of a tool's `run`: by default a call of the agent `assistant` on an open server.
+ *
+ * @experimental
+ */
 export function testToolCall(overrides: Partial<Omit<ToolCall, 'progress'>> = {}): TestToolCall {
   const progressed: { message: string; fraction: number | undefined }[] = [];
   return {

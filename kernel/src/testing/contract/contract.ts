@@ -1,10 +1,12 @@
 /**
  * Declares a test of a runner: `t.test` of tap, `test` of node:test or vitest, `it` of mocha.
  * `run` takes no argument and rejects if the test fails.
+ *
+ * @experimental
  */
 export type DeclareTest = (name: string, run: () => Promise<void>) => unknown;
 
-/** One promise of a contract, with its check. */
+/** One promise of a contract, with its check. @experimental */
 export interface ContractCase {
   /** What the implementation does, as a sentence without its subject: `ends with one "end"`. */
   readonly name: string;
@@ -12,13 +14,17 @@ export interface ContractCase {
   readonly run: () => Promise<void>;
 }
 
-/** An implementation does not keep a promise of its contract. The message says which and where it is documented. */
+/**
+ * An implementation does not keep a promise of its contract. The message says which and where it is documented.
+ *
+ * @experimental
+ */
 export class BrokenPromise extends Error {
   override readonly name = 'BrokenPromise';
   readonly code = 'BROKEN_PROMISE';
 }
 
-/** The promises of one interface, collected by a suite. */
+/** The promises of one interface, collected by a suite. @experimental */
 export class Contract {
   readonly cases: ContractCase[] = [];
   readonly #subject: string;
@@ -54,7 +60,7 @@ export class Contract {
   }
 }
 
-/** Declares a test for each case. */
+/** Declares a test for each case. @experimental */
 export function declareTests(test: DeclareTest, cases: readonly ContractCase[]): void {
   for (const { name, run } of cases) test(name, () => run());
 }

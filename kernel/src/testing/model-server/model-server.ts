@@ -7,10 +7,10 @@ import { playScript, type ScriptedRequest } from './script-player.js';
 
 export * from './script.js';
 
-/** Chooses the script for a request. */
+/** Chooses the script for a request. @experimental */
 export type Scripter = (request: ReceivedRequest) => Script | Promise<Script>;
 
-/** A request that the server received, and its state. */
+/** A request that the server received, and its state. @experimental */
 export interface ReceivedRequest {
   /** With the query, for example `/v1/chat/completions`. */
   readonly path: string;
@@ -45,6 +45,8 @@ export interface ReceivedRequest {
  * ```
  *
  * Scripts do not use timers. To make one slow or stall it, put promises into it (see `Pieces`).
+ *
+ * @experimental
  */
 export class ModelServer {
   /** The base URL for a connector's options: `http://127.0.0.1:40123/v1`. */

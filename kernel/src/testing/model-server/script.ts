@@ -7,6 +7,8 @@ import type { Usage } from '../../contracts/usage.js';
  * - a `StatusScript`: an error status with a body;
  * - a `RawScript`: arbitrary bytes, for malformed answers;
  * - a `HangUp`: the connection is closed without an answer.
+ *
+ * @experimental
  */
 export type Script = Answer | StatusScript | RawScript | HangUp;
 
@@ -19,10 +21,16 @@ export type Script = Answer | StatusScript | RawScript | HangUp;
  * const gate = Promise.withResolvers<void>();
  * server.enqueue({ text: ['Hello', gate.promise, ' world'] });
  * ```
+ *
+ * @experimental
  */
 export type Pieces<T> = Iterable<T | PromiseLike<unknown>>;
 
-/** The model's answer. Without any fields: an empty answer with the finish reason `stop`. */
+/**
+ * The model's answer. Without any fields: an empty answer with the finish reason `stop`.
+ *
+ * @experimental
+ */
 export interface Answer {
   /** Awaited before the response head is sent. */
   readonly before?: PromiseLike<unknown>;
@@ -44,6 +52,7 @@ export interface Answer {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
+/** A tool call in a scripted answer. @experimental */
 export interface ScriptedCall {
   /** By default `call_1`, `call_2` and so on. */
   readonly id?: string;
@@ -52,7 +61,7 @@ export interface ScriptedCall {
   readonly arguments: string | readonly string[] | Readonly<Record<string, unknown>>;
 }
 
-/** An error status. */
+/** An error status. @experimental */
 export interface StatusScript {
   readonly status: number;
   /** An object is sent as JSON, a string as it is. By default the protocol's error object, with a message that names the status. */
@@ -62,7 +71,7 @@ export interface StatusScript {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Arbitrary bytes. Each piece is a separate write. */
+/** Arbitrary bytes. Each piece is a separate write. @experimental */
 export interface RawScript {
   readonly raw: Pieces<string | Uint8Array>;
   /** By default 200. */
@@ -74,13 +83,14 @@ export interface RawScript {
   readonly ending?: 'clean' | 'cut';
 }
 
+/** The model server closes the connection without an answer. @experimental */
 export interface HangUp {
   readonly hangUp: true;
   /** Awaited first. */
   readonly before?: PromiseLike<unknown>;
 }
 
-/** The parts of a chat-completions request that scripts use. Not validated. */
+/** The parts of a chat-completions request that scripts use. Not validated. @experimental */
 export interface ChatRequest {
   readonly model: string;
   readonly messages: readonly { readonly role: string; readonly content?: unknown; readonly [field: string]: unknown }[];
@@ -123,7 +133,11 @@ export function* eventsOf(answer: Answer, request: ChatRequest): Generator<objec
   if (withUsage && answer.usage !== null) yield chunk([], usageOf(answer, request, words));
 }
 
-/** The JSON body of an answer that is not streamed. Awaits the promises among its pieces. */
+/**
+ * The JSON body of an answer that is not streamed. Awaits the promises among its pieces.
+ *
+ * @experimental
+ */
 export async function completionOf(answer: Answer, request: ChatRequest): Promise<object> {
   const texts: Record<(typeof FIELDS)[number], string | null> = { reasoning: null, text: null, refusal: null };
   for (const field of FIELDS) {
@@ -155,14 +169,14 @@ export async function completionOf(answer: Answer, request: ChatRequest): Promis
   };
 }
 
-/** The default answer: the last user message, word by word. */
+/** The default answer: the last user message, word by word. @experimental */
 export function echo(request: ChatRequest): Answer {
   const last = request.messages.findLast((message) => message.role === 'user');
-  return { text: textOf(last?.content).split(/(?<=\s)(?=\S)/) };
+  return { text: contentText(last?.content).split(/(?<=\s)(?=\S)/) };
 }
 
-/** The text of a message's content: the string itself, or its text parts joined. */
-export function textOf(content: unknown): string {
+/** The text of a message's content: the string itself, or its text parts joined. @experimental */
+export function contentText(content: unknown): string {
   if (typeof content === 'string') return content;
   if (!Array.isArray(content)) return '';
   return content.map((part) => (part.type === 'text' ? part.text : '')).join('');
@@ -194,7 +208,7 @@ function finishReasonOf(answer: Answer): string | null {
 }
 
 function usageOf(answer: Answer, request: ChatRequest, words: number): object {
-  const prompt = answer.usage?.promptTokens ?? wordsIn(request.messages.map(({ content }) => textOf(content)).join(' '));
+  const prompt = answer.usage?.promptTokens ?? wordsIn(request.messages.map(({ content }) => contentText(content)).join(' '));
   const completion = answer.usage?.completionTokens ?? words;
   return {
     prompt_tokens: prompt,

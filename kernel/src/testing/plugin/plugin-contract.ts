@@ -11,6 +11,7 @@ import { Contract, type ContractCase, type DeclareTest, declareTests } from '../
 import { waitFor } from '../contract/wait.js';
 import { optionsOf } from './settings-table.js';
 
+/** Where the plugin's package is, and options to register it with. @experimental */
 export interface PluginContractOptions extends TestContextOptions {
   /** The folder of the plugin's `package.json`: from a test, `new URL('..', import.meta.url)`. */
   readonly packageDir: string | URL;
@@ -29,6 +30,7 @@ interface Manifest {
  * Declares the tests that every packaged plugin passes, whatever it contributes.
  *
  * @param options.config options that a user could write, including all required ones. The plugin is registered with them.
+ * @experimental
  */
 export function pluginContract<S extends JsonSchema>(
   test: DeclareTest,

@@ -26,7 +26,11 @@ function collect(schema: JsonSchema, place: string, options: Map<string, Option>
   for (const branch of [...(schema.anyOf ?? []), ...(schema.oneOf ?? [])]) collect(branch, place, options);
 }
 
-/** The settings table for a plugin's README: Markdown with aligned columns, without a final newline. */
+/**
+ * The settings table for a plugin's README: Markdown with aligned columns, without a final newline.
+ *
+ * @experimental
+ */
 export function settingsTable(schema: JsonSchema): string {
   const options = optionsOf(schema);
   if (options.length === 0) return 'This plugin has no options.';

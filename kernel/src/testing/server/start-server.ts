@@ -6,6 +6,7 @@ import type { Clock, IdSource } from '../../host/base/ambient.js';
 import type { Server } from '../../host/server.js';
 import { CapturedLog, type LogLine } from '../base/captured-log.js';
 
+/** The configuration of a server that a test starts. @experimental */
 export interface StartServerOptions {
   /** Files beside the configuration, by their relative paths: `{ 'prompts/a.md': '…' }`. */
   readonly files?: Readonly<Record<string, string>>;
@@ -15,6 +16,7 @@ export interface StartServerOptions {
   readonly ids?: IdSource;
 }
 
+/** A running server of a test. @experimental */
 export interface StartedServer {
   /** The address of the first transport that has one, for example `http://127.0.0.1:40123`. */
   readonly url: string;
@@ -37,6 +39,7 @@ export interface StartedServer {
  *
  * @param config the text of a `plugboard.yaml`, or an object, in which `use` can be a plugin object.
  * @throws ConfigError with all mistakes, or StartError. Nothing is left behind then.
+ * @experimental
  */
 export async function startServer(config: string | ServerConfig, options: StartServerOptions = {}): Promise<StartedServer> {
   const { files = {}, env = {}, ...ambient } = options;

@@ -16,12 +16,14 @@ import type { Suite } from './suite.js';
 import { turnCases } from './turn-cases.js';
 import { turnPageCases } from './turn-page-cases.js';
 
+/** A store that was opened for one test, and how to close it. @experimental */
 export interface OpenedStore {
   readonly store: SessionStore;
   /** Releases what was opened. */
   close?(): Promise<void> | void;
 }
 
+/** How to open the store that is tested. @experimental */
 export interface SessionStoreContractOptions {
   /** Returns an empty store that is ready for use. Called once per case; its result is closed after the case. */
   readonly open: () => Promise<OpenedStore> | OpenedStore;
@@ -34,7 +36,11 @@ export interface SessionStoreContractOptions {
   readonly reopen?: (opened: OpenedStore) => Promise<OpenedStore> | OpenedStore;
 }
 
-/** Declares the tests of a session store (`SessionStore`). The first one names the methods that the store lacks. */
+/**
+ * Declares the tests of a session store (`SessionStore`). The first one names the methods that the store lacks.
+ *
+ * @experimental
+ */
 export function sessionStoreContract(test: DeclareTest, options: SessionStoreContractOptions): void {
   declareTests(test, sessionStoreCases(options));
 }

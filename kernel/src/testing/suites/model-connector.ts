@@ -4,6 +4,11 @@ import { Contract, type ContractCase, type DeclareTest, declareTests } from '../
 import { deepFreeze } from '../contract/deep-freeze.js';
 import { waitFor } from '../contract/wait.js';
 
+/**
+ * What the suite of model connectors needs: how to make a connector, and answers in the format of its model server.
+ *
+ * @experimental
+ */
 export interface ModelConnectorContractOptions {
   /** Returns a connector whose model answers the samples. Called once per case; the caller closes it. */
   readonly open: () => Promise<ModelConnector> | ModelConnector;
@@ -15,7 +20,7 @@ export interface ModelConnectorContractOptions {
   readonly timeLimit?: number;
 }
 
-/** A minimal request: one user message, no tools, no parameters. */
+/** A minimal request: one user message, no tools, no parameters. @experimental */
 export function modelRequest(prompt: string, overrides: Partial<ModelRequest> = {}): ModelRequest {
   return { messages: [{ role: 'user', content: prompt }], tools: [], params: {}, incremental: true, headers: {}, ...overrides };
 }
@@ -26,6 +31,8 @@ export function modelRequest(prompt: string, overrides: Partial<ModelRequest> = 
  * ```ts
  * modelConnectorContract(t.test, { open: () => new EchoModel(), text: modelRequest('Hello there') });
  * ```
+ *
+ * @experimental
  */
 export function modelConnectorContract(test: DeclareTest, options: ModelConnectorContractOptions): void {
   declareTests(test, modelConnectorCases(options));

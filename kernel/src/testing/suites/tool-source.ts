@@ -6,13 +6,18 @@ import { Contract, type ContractCase, type DeclareTest, declareTests } from '../
 import { deepFreeze } from '../contract/deep-freeze.js';
 import { waitFor } from '../contract/wait.js';
 
-/** A call that should succeed. */
+/** A call that should succeed. @experimental */
 export interface SampleCall {
   /** The tool's own name. */
   readonly tool: string;
   readonly input: Readonly<Record<string, unknown>>;
 }
 
+/**
+ * What the suite of tool sources needs: how to make the source, and sample calls of its tools.
+ *
+ * @experimental
+ */
 export interface ToolSourceContractOptions {
   /** Returns a source that is ready for use. Called once per case; the caller closes it. */
   readonly open: () => Promise<ToolSource> | ToolSource;
@@ -28,6 +33,8 @@ export interface ToolSourceContractOptions {
  * ```ts
  * toolSourceContract(t.test, { open: () => new DiceTool({ sides: 6 }), calls: [{ tool: 'roll', input: {} }] });
  * ```
+ *
+ * @experimental
  */
 export function toolSourceContract(test: DeclareTest, options: ToolSourceContractOptions): void {
   declareTests(test, toolSourceCases(options));

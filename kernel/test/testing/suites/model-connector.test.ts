@@ -1,5 +1,5 @@
 import t from 'tap';
-import type { ModelConnector, ModelEvent, ModelRequest } from '../../../src/contracts/index.js';
+import type { ModelConnector, ModelEvent, ModelRequest } from '../../../src/index.js';
 import { modelRequest } from '../../../src/testing/index.js';
 import { modelConnectorCases } from '../../../src/testing/suites/model-connector.js';
 import { failing } from '../failing.js';

@@ -1,5 +1,5 @@
 import t from 'tap';
-import type { Tool, ToolSource } from '../../../src/contracts/index.js';
+import type { Tool, ToolSource } from '../../../src/index.js';
 import { type SampleCall, testToolCall } from '../../../src/testing/index.js';
 import { toolSourceCases } from '../../../src/testing/suites/tool-source.js';
 import { failing, verdict } from '../failing.js';
