@@ -7,6 +7,7 @@ import { getHeapStatistics } from 'node:v8';
  */
 const SHARES = [3, 1] as const;
 
+/** A budget to create: what it bounds, and the option that sets its limit. @public */
 export interface BudgetOptions {
   /** What the budget is for: `uploads in progress`. */
   readonly name: string;
@@ -16,7 +17,7 @@ export interface BudgetOptions {
   readonly setting: string;
 }
 
-/** The state of a budget, for operators. */
+/** The state of a budget, for operators. @public */
 export interface BudgetReport extends BudgetOptions {
   readonly used: number;
   /** The most that was in use at once. */
@@ -34,6 +35,8 @@ export interface BudgetReport extends BudgetOptions {
  * 3. An owner is a path, from the outside in: `['building 2', 'room 4']`. Each level has its share of the whole; from the second on, an owner may
  *    hold only as much as remains free. Without an owner there is no share.
  * 4. `release` gives back what was reserved, to the same owner.
+ *
+ * @public
  */
 export class Budget {
   readonly #options: BudgetOptions;
@@ -114,7 +117,7 @@ function keysOf(owner: readonly string[]): readonly string[] {
   return owner.map((_, level) => JSON.stringify(owner.slice(0, level + 1)));
 }
 
-/** Bytes that the heap of this process may grow to. Limits of memory are fractions of it. */
+/** Bytes that the heap of this process may grow to. Limits of memory are fractions of it. @public */
 export function heapLimit(): number {
   return getHeapStatistics().heap_size_limit;
 }

@@ -5,7 +5,11 @@ import type { Logger } from '../log/log.js';
 /** Milliseconds between two log lines about the same budget. */
 const REMINDER = 60_000;
 
-/** The budgets of a server. Operators see them in the log: once a minute while one refuses something, and all of them on SIGUSR2. */
+/**
+ * The budgets of a server. Operators see them in the log: once a minute while one refuses something, and all of them on SIGUSR2.
+ *
+ * @public
+ */
 export class Budgets {
   readonly #clock: Clock;
   readonly #log: Logger;
