@@ -10,7 +10,7 @@ import type { Budgets } from '../plugin/budgets.js';
  * @public
  */
 export const CONFIG: InjectionToken<unknown> = Symbol.for('plugboard.config');
-/** The entry's place in the file, in its container: `tools.dice`. @public */
+/** The entry's place in the file, in its container: `greeters.hello`. @public */
 export const ENTRY: InjectionToken<string> = Symbol.for('plugboard.entry');
 /** The entry's `Logger`, in its container. Every line has the fields `plugin` and `entry`. @public */
 export const LOGGER: InjectionToken<Logger> = Symbol.for('plugboard.logger');
