@@ -85,12 +85,12 @@ t.test('one plugin object serves any number of entries, each with its own option
   );
 });
 
-t.test('the kit starts a server from an object, too', async (t) => {
+t.test('the kit also starts a server from an object', async (t) => {
   const server = await startServer({ transports: { web: { use: hello } } });
   t.equal(await (await fetch(server.url)).text(), 'hello');
   await server.stop();
 });
 
-t.test('without a file and an object, plugboard.yaml of the working folder is read', async (t) => {
+t.test('without a file or an object, plugboard.yaml of the working folder is read', async (t) => {
   await t.rejects(composed({ cwd: t.testdir() }), { message: /^plugboard\.yaml: the file does not exist/ });
 });

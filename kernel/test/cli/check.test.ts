@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import t from 'tap';
 import { distribution, distributionWith, run } from './plugboard.js';
 
-t.test('a configuration that can be run is summed up, and nothing is started', async (t) => {
+t.test('a valid configuration is summarized, and nothing is started', async (t) => {
   const cwd = t.testdir(
     distributionWith('return { async start() { (await import("node:fs")).writeFileSync(ctx.resolvePath("./started"), ""); } };'),
   );
@@ -17,7 +17,7 @@ t.test('a configuration that can be run is summed up, and nothing is started', a
   t.notOk(existsSync(join(cwd, 'started')));
 });
 
-t.test('rule 4: one that cannot ends with 78 and every reason, on standard error', async (t) => {
+t.test('rule 4: an invalid one exits with 78 and prints every mistake to standard error', async (t) => {
   const cwd = t.testdir({
     ...distribution,
     conf: { 'wrong.yaml': 'transports: {}\nmodles: {}\ntools: { a: { use: ./a.js } }\n' },
@@ -38,7 +38,7 @@ t.test('rule 4: one that cannot ends with 78 and every reason, on standard error
   }
 });
 
-t.test('what an auth provider asks for is told', async (t) => {
+t.test('the required credential is printed', async (t) => {
   const cwd = t.testdir({
     ...distributionWith('ctx.contribute(AuthProviders, { authenticate() {} })'),
   });

@@ -6,7 +6,7 @@ import { run } from './plugboard.js';
 const cwd = t.testdir({});
 const { version } = JSON.parse(readFileSync(join(import.meta.dirname, '../../package.json'), 'utf8'));
 
-t.test('help is where one looks for it', async (t) => {
+t.test('help is printed for every spelling of the request', async (t) => {
   for (const args of [[], ['--help'], ['-h'], ['help']]) {
     const { code, stdout } = await run(t, args, { cwd });
     t.equal(code, 0);
@@ -28,11 +28,11 @@ t.test('help is where one looks for it', async (t) => {
   }
 });
 
-t.test('the version is that of the package', async (t) => {
+t.test('--version prints the version of the package', async (t) => {
   t.match(await run(t, ['--version'], { cwd }), { code: 0, stdout: `${version}\n` });
 });
 
-t.test('a command line that makes no sense is refused with 2, and a hint', async (t) => {
+t.test('an invalid command line exits with 2 and a hint', async (t) => {
   for (const [args, message] of [
     [['strat'], 'plugboard: unknown command "strat", did you mean start?'],
     [['toString'], 'plugboard: unknown command "toString"\n'],

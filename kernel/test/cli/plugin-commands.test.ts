@@ -23,7 +23,7 @@ const GREETING = `
   ctx.contribute(Commands, { summary: 'Speaks with hands', actions: { wave, greet, nod: wave } }, 'gesture');
 `;
 
-t.test('a command of a plugin is there when the file uses the plugin', async (t) => {
+t.test('a command of a plugin is available if the file uses the plugin', async (t) => {
   const cwd = t.testdir(distributionWith(GREETING));
   const greeted = await run(t, ['greet', '--from', 'me', 'you', '-l'], { cwd, input: 'a cough' });
   t.strictSame(greeted, { code: 3, stdout: 'plugins.extra: me greets you !\n', stderr: 'heard a cough\n' });
@@ -36,7 +36,7 @@ t.test('a command of a plugin is there when the file uses the plugin', async (t)
   t.match(stdout, /\n {2}schema {3}Prints .*\n {2}greet {4}Greets somebody\n {2}gesture {2}Speaks with hands\n/);
 });
 
-t.test('it has help of its own', async (t) => {
+t.test('a command of a plugin has its own help', async (t) => {
   const cwd = t.testdir(distributionWith(GREETING));
   const greet = await run(t, ['greet', '--help'], { cwd });
   t.match(greet, {
@@ -57,7 +57,7 @@ t.test('it has help of its own', async (t) => {
   t.match((await run(t, ['gesture', 'wave', '--help'], { cwd })).stdout, 'Usage: plugboard gesture wave [-c FILE]');
 });
 
-t.test('arguments that it does not take are refused with 2, in a sentence', async (t) => {
+t.test('unknown arguments of a command exit with 2 and a message', async (t) => {
   const cwd = t.testdir(distributionWith(GREETING));
   for (const [args, message] of [
     [['greet'], 'plugboard: plugboard greet needs NAME and --from WHO\n'],
@@ -74,7 +74,7 @@ t.test('arguments that it does not take are refused with 2, in a sentence', asyn
   }
 });
 
-t.test('what cannot be done is told without a stack, and a defect with one', async (t) => {
+t.test('a failed command is reported without a stack, a defect with one', async (t) => {
   const cwd = t.testdir(distributionWith(GREETING));
   t.strictSame(await run(t, ['greet', 'nobody', '--from', 'me'], { cwd }), {
     code: 1,
@@ -87,7 +87,7 @@ t.test('what cannot be done is told without a stack, and a defect with one', asy
   });
 });
 
-t.test('where several entries bring a command of one name, the caller says which is meant', async (t) => {
+t.test('several entries with a command of one name require --entry', async (t) => {
   const files = distributionWith(GREETING);
   const yaml = `${distribution['plugboard.yaml']}\nplugins: { one: { use: ./extra.js }, two: { use: ./extra.js } }\n`;
   const cwd = t.testdir({ ...files, 'plugboard.yaml': yaml });
@@ -104,7 +104,7 @@ t.test('where several entries bring a command of one name, the caller says which
   t.equal((await run(t, ['--help'], { cwd })).stdout.match(/Greets somebody/g)?.length, 1);
 });
 
-t.test('mistakes in other entries keep no command from its work, and whoever runs it is told of them', async (t) => {
+t.test('a command runs despite mistakes in other entries and reports them', async (t) => {
   const files = distributionWith(GREETING);
   const wrong = `${files['plugboard.yaml']}\nmodels: { fast: { use: ./extra.js, apiKey: "\${NOT_HERE}" }, gone: { use: ./gone.js } }\n`;
   const cwd = t.testdir({ ...files, 'plugboard.yaml': wrong });
@@ -116,13 +116,13 @@ t.test('mistakes in other entries keep no command from its work, and whoever run
   t.match(await run(t, ['check'], { cwd }), { code: 78 });
 });
 
-t.test('a file that cannot be run keeps nobody from help, nor from learning that a command is mistyped', async (t) => {
+t.test('help and suggestions for mistyped commands work with an invalid file', async (t) => {
   const cwd = t.testdir({ 'plugboard.yaml': 'transprots: {}' });
   t.match(await run(t, ['--help'], { cwd }), { code: 0, stderr: '' });
   t.match(await run(t, ['strat'], { cwd }), { code: 2, stderr: 'unknown command "strat", did you mean start?' });
 });
 
-t.test('plugboard token says what a file lacks for it', async (t) => {
+t.test('plugboard token names the entry that the file lacks', async (t) => {
   const cwd = t.testdir(distribution);
   t.match(await run(t, ['token', 'list'], { cwd }), {
     code: 2,

@@ -5,7 +5,7 @@ import t from 'tap';
 import { parse } from 'yaml';
 import { distribution, run } from './plugboard.js';
 
-t.test('the schema that is printed holds for the file that it was made of', async (t) => {
+t.test('the printed schema accepts the file it was made for', async (t) => {
   const cwd = t.testdir(distribution);
   const { code, stdout, stderr } = await run(t, ['schema'], { cwd });
   t.equal(code, 0);

@@ -5,7 +5,7 @@ import { distribution, distributionWith, Plugboard } from './plugboard.js';
 const start = (t: Test, files: Readonly<Record<string, string>>, env?: Record<string, string>) =>
   new Plugboard(t, ['start'], { cwd: t.testdir(files), ...(env && { env }) });
 
-t.test('the banner tells a person what there is and how to try it', async (t) => {
+t.test('the banner lists agents and models and shows a request to try', async (t) => {
   const program = start(t, distribution);
   await program.prints('curl ');
   const address = /^ {2}address +(http:\/\/127\.0\.0\.1:\d+)$/m.exec(program.stdout)?.[1];
@@ -25,7 +25,7 @@ t.test('the banner tells a person what there is and how to try it', async (t) =>
   t.match(program.log.at(-1), { level: 'info', msg: /^SIGTERM: stopping/ }, 'what is logged last is written too');
 });
 
-t.test('where a credential is asked for, the banner says so, and warns of nothing', async (t) => {
+t.test('the banner names the required credential and prints no warning', async (t) => {
   const program = start(
     t,
     distributionWith(
@@ -42,7 +42,7 @@ t.test('where a credential is asked for, the banner says so, and warns of nothin
   t.equal(await program.exit(), 0);
 });
 
-t.test('a server without an agent, a model or an address says so', async (t) => {
+t.test('the banner names a missing agent, model or address', async (t) => {
   const program = start(t, { 'plugboard.yaml': 'transports: {}\n' });
   await program.prints('warning');
   t.match(
@@ -53,7 +53,7 @@ t.test('a server without an agent, a model or an address says so', async (t) => 
   t.equal(await program.exit(), 0, 'and runs all the same');
 });
 
-t.test('a start that takes long says what it waits for', async (t) => {
+t.test('a slow start names the entry that it waits for', async (t) => {
   const program = start(
     t,
     distributionWith('return { start: () => new Promise((resolve) => process.once("SIGUSR2", resolve)) };'),
@@ -68,7 +68,7 @@ t.test('a start that takes long says what it waits for', async (t) => {
   t.equal(await program.exit(), 0);
 });
 
-t.test('R-050 a plugin that throws in start ends the process with 1, and is named with version and path', async (t) => {
+t.test('R-050 a plugin that throws in start ends the process with 1 and is named with version and path', async (t) => {
   const program = start(t, distributionWith('return { start() { throw new Error("no luck"); } };'));
   t.equal(await program.exit(), 1);
   t.match(program.log.at(-1), {
@@ -79,7 +79,7 @@ t.test('R-050 a plugin that throws in start ends the process with 1, and is name
   t.equal(program.stdout, '', 'nothing is said to listen');
 });
 
-t.test('R-050 an optional one does not', async (t) => {
+t.test('R-050 an optional plugin that throws in start does not', async (t) => {
   const program = start(t, distributionWith('return { start() { throw new Error("no luck"); } };', ', optional: true'));
   await program.prints('curl ');
   t.match(await program.logs('disabled: plugins.extra did not start: no luck'), { level: 'warn' });
@@ -87,13 +87,13 @@ t.test('R-050 an optional one does not', async (t) => {
   t.equal(await program.exit(), 0);
 });
 
-t.test('R-051 a plugin that waits for nothing keeps the process alive until its limit', async (t) => {
+t.test('R-051 a start that never settles ends at its time limit', async (t) => {
   const program = start(t, distributionWith('return { start: () => new Promise(() => {}), startLimit: 1200 };'));
   t.equal(await program.exit(), 1);
   t.match(program.log.at(-1), { msg: /^plugins.extra did not start within 1.2 s/ });
 });
 
-t.test('R-061 what did not stop cleanly makes the exit code 1', async (t) => {
+t.test('R-061 an unclean stop exits with 1', async (t) => {
   const program = start(t, distributionWith('return { stop() { throw new Error("3 turns were cut"); } };'));
   await program.prints('curl ');
   program.kill('SIGTERM');
@@ -110,7 +110,7 @@ t.test('R-061 a second signal ends the process at once', async (t) => {
   t.equal(await program.exit(), 1);
 });
 
-t.test('Ctrl-C under npm, which passes on what the terminal has sent already, is one signal', async (t) => {
+t.test('Ctrl-C under npm, which delivers the signal twice, counts as one signal', async (t) => {
   const program = start(
     t,
     distributionWith('return { stop: () => new Promise((resolve) => process.once("SIGUSR2", resolve)) };'),
@@ -123,7 +123,7 @@ t.test('Ctrl-C under npm, which passes on what the terminal has sent already, is
   t.equal(await program.exit(), 0);
 });
 
-t.test('a signal during the start ends it, and is no failure', async (t) => {
+t.test('a signal during the start stops it without a failure', async (t) => {
   const program = start(
     t,
     distributionWith(
@@ -140,7 +140,7 @@ for (const [kind, crash] of [
   ['exception', 'setTimeout(() => { throw new Error("out of the blue"); }, 1)'],
   ['rejection', 'Promise.reject(new Error("out of the blue"))'],
 ]) {
-  t.test(`R-065 an ${kind} that nobody caught is logged, the server is not ready, stops, and the exit code is 1`, async (t) => {
+  t.test(`R-065 an uncaught ${kind} is logged, the server becomes not ready, stops and exits with 1`, async (t) => {
     const body = `
       const host = ctx.container.resolve(HOST);
       return { start() { process.once('SIGUSR2', () => { ${crash}; }); }, stop() { ctx.log.info('stopping in phase ' + host.phase); } };
@@ -156,7 +156,7 @@ for (const [kind, crash] of [
   });
 }
 
-t.test('SIGHUP says that a restart is needed, and changes nothing', async (t) => {
+t.test('SIGHUP logs that a restart is needed and changes nothing', async (t) => {
   const program = start(t, distribution);
   await program.prints('curl ');
   program.kill('SIGHUP');
@@ -169,7 +169,7 @@ t.test('SIGHUP says that a restart is needed, and changes nothing', async (t) =>
   t.equal(await program.exit(), 0);
 });
 
-t.test('SIGHUP lets plugins read their own files again, and is audited', async (t) => {
+t.test('SIGHUP reloads the files of plugins and is audited', async (t) => {
   const program = start(t, distributionWith('return { reload() { ctx.log.info("read again"); } };'));
   await program.prints('curl ');
   program.kill('SIGHUP');
@@ -183,7 +183,7 @@ t.test('SIGHUP lets plugins read their own files again, and is audited', async (
   t.equal(await program.exit(), 0);
 });
 
-t.test('a plugin that cannot read its files again is named in the log, and the server goes on', async (t) => {
+t.test('a plugin that fails to reload is named in the log, and the server continues', async (t) => {
   const program = start(t, distributionWith('return { reload() { throw new Error("no such file"); } };'));
   await program.prints('curl ');
   program.kill('SIGHUP');

@@ -1,7 +1,7 @@
 import { isToolImagesMessage, Transcript } from '@plugboard/kernel/contracts';
 import t from 'tap';
 
-t.test('the text of a step is put together in order, whichever of it came as it is written in JSON', async (t) => {
+t.test('the text of a step is assembled in order, escaped or not', async (t) => {
   const transcript = new Transcript();
   transcript.add([
     { type: 'step', step: 1, connection: 'm' },
@@ -16,7 +16,7 @@ t.test('the text of a step is put together in order, whichever of it came as it 
   t.same(transcript.messages(), [{ role: 'assistant', content: 'a "\\b\ncd"' }]);
 });
 
-t.test('a text is not decoded while nobody asks for it', async (t) => {
+t.test('escaped text is decoded only when needed', async (t) => {
   const transcript = new Transcript();
   const text = {
     type: 'text',
@@ -29,7 +29,7 @@ t.test('a text is not decoded while nobody asks for it', async (t) => {
   t.same(transcript.messages(), [{ role: 'assistant', content: 'a' }]);
 });
 
-t.test('images of tools are told from what a user says', async (t) => {
+t.test('images of tools are distinguished from user messages', async (t) => {
   const transcript = new Transcript();
   transcript.add([
     { type: 'step', step: 1, connection: 'm' },
@@ -49,7 +49,7 @@ t.test('images of tools are told from what a user says', async (t) => {
   t.notOk(isToolImagesMessage(messages, 3), 'nor where nothing is said');
 });
 
-t.test('where calls were handed out, no image comes between a call and the result that the caller will bring', async (t) => {
+t.test('no image comes between a client tool call and its result', async (t) => {
   const transcript = new Transcript();
   transcript.add([
     { type: 'step', step: 1, connection: 'm' },

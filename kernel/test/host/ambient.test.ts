@@ -1,7 +1,7 @@
 import t from 'tap';
 import { systemClock, systemIds } from '../../src/host/base/ambient.js';
 
-t.test('ids have the length and the digits that were asked for, and no two are alike', async (t) => {
+t.test('ids have the requested length and digits and are unique', async (t) => {
   t.match(systemIds.base62(32), /^[0-9A-Za-z]{32}$/);
   t.match(systemIds.hex(32), /^[0-9a-f]{32}$/);
   t.equal(systemIds.base62(0), '');
@@ -13,7 +13,7 @@ t.test('ids have the length and the digits that were asked for, and no two are a
   t.ok(fraction >= 0 && fraction < 1);
 });
 
-t.test('the clock tells the time, never goes back, and calls once', async (t) => {
+t.test('the clock returns the time, never goes back, and fires a timer once', async (t) => {
   t.ok(Math.abs(systemClock.now() - Date.now()) < 1000);
   const before = systemClock.monotonic();
   t.ok(systemClock.monotonic() >= before);

@@ -21,7 +21,7 @@ t.test('keys and values are found by line and column', async (t) => {
   t.equal(file.folder, '/etc/app');
 });
 
-t.test('anchors and merges are followed to where the value was written', async (t) => {
+t.test('anchors and merges lead to the place where the value was written', async (t) => {
   const file = read('a: &a { use: x, n: 1 }\nb: *a\nc:\n  <<: *a\n  n: 2\nd: { <<: [*a, { m: 3 }] }\n');
   t.same(file.content, { a: { use: 'x', n: 1 }, b: { use: 'x', n: 1 }, c: { use: 'x', n: 2 }, d: { use: 'x', n: 1, m: 3 } });
   t.equal(at(file, ['b', 'n']), '1:20');
@@ -30,7 +30,7 @@ t.test('anchors and merges are followed to where the value was written', async (
   t.equal(at(file, ['d', 'm']), '6:20');
 });
 
-t.test('a key that is written twice is a fault, and the rest is read', async (t) => {
+t.test('a duplicate key is a fault, and the rest is read', async (t) => {
   const file = read('models:\n  fast: {}\n  fast: {}\ntools: {}\n');
   t.match(file.faults, [
     { path: ['models', 'fast'], position: { line: 3, column: 3 }, code: 'YAML_DUPLICATE_KEY', message: /^this key occurs twice/ },
@@ -40,7 +40,7 @@ t.test('a key that is written twice is a fault, and the rest is read', async (t)
   t.ok(file.content);
 });
 
-t.test('text that is no YAML is told of once for each place, not for each token after it', async (t) => {
+t.test('invalid YAML is reported once per place', async (t) => {
   const broken = (text: string) => {
     const file = read(text);
     t.ok(file.broken);

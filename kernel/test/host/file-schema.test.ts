@@ -17,7 +17,7 @@ const properties = `{
   headers: { type: 'object', additionalProperties: { type: 'string' } },
 }`;
 
-t.test('the schema of the whole file accepts what the server does, and refuses what it does', async (t) => {
+t.test('the schema of the whole file accepts and refuses the same files as the server', async (t) => {
   const { server } = await composed(t, {
     'plugboard.yaml': [
       'transports: { ./p.js: {} }',

@@ -70,7 +70,7 @@ t.test('entries start one by one, and stop in reverse', async (t) => {
 });
 
 t.test(
-  'R-050 an entry that throws in start ends it: itself and the others are stopped in reverse, and every failure is told',
+  'R-050 an entry that throws in start ends the start: all are stopped in reverse, and every failure is reported',
   async (t) => {
     let aborted = false;
     const { runner, seen, status, statuses } = serverOf({
@@ -107,7 +107,7 @@ t.test(
   },
 );
 
-t.test('R-051 an entry that hangs in start is given up after its limit, with advice meanwhile', async (t) => {
+t.test('R-051 an entry that hangs in start fails at its limit and is named meanwhile', async (t) => {
   const { asked, hang } = hanging();
   const { runner, clock, log, seen } = serverOf({
     a: well,
@@ -130,7 +130,7 @@ t.test('R-051 an entry that hangs in start is given up after its limit, with adv
   t.equal(clock.pending, 0);
 });
 
-t.test('R-051 an entry that hangs in stop is left behind after its limit, and the others still stop', async (t) => {
+t.test('R-051 an entry that hangs in stop is abandoned at its limit, and the others still stop', async (t) => {
   const { asked, hang } = hanging();
   const { runner, clock, seen } = serverOf({ a: well, b: () => ({ stop: hang }), c: well });
   await runner.start();
@@ -142,7 +142,7 @@ t.test('R-051 an entry that hangs in stop is left behind after its limit, and th
   t.same(seen, ['a start', 'c start', 'c stop', 'a stop']);
 });
 
-t.test('R-065 a whole stop in a given time leaves every entry at least a moment', async (t) => {
+t.test('R-065 a stop with a time limit gives every entry some time', async (t) => {
   const first = hanging();
   const second = hanging();
   const { runner, clock, seen } = serverOf({
@@ -160,7 +160,7 @@ t.test('R-065 a whole stop in a given time leaves every entry at least a moment'
   t.same(seen, ['a start', 'a stop']);
 });
 
-t.test('an optional entry that does not start is stopped and disabled, and the rest goes on', async (t) => {
+t.test('an optional entry that does not start is stopped and disabled, and the others continue', async (t) => {
   const { runner, log, seen, disabled, statuses } = serverOf({
     a: well,
     b: () => ({
@@ -186,7 +186,7 @@ t.test('an optional entry that does not start is stopped and disabled, and the r
   t.same(seen, ['a start', 'c start', 'c stop', 'a stop']);
 });
 
-t.test('a stop during the start ends it, and stops what had begun', async (t) => {
+t.test('a stop during the start ends it and stops the started entries', async (t) => {
   const { asked, hang } = hanging();
   const { runner, seen, status } = serverOf({
     a: well,
@@ -203,7 +203,7 @@ t.test('a stop during the start ends it, and stops what had begun', async (t) =>
   t.same(seen, ['a start', 'b stop', 'a stop']);
 });
 
-t.test('a stop is safe without a start, and twice', async (t) => {
+t.test('stop is safe without a start and when called twice', async (t) => {
   const { runner, seen, status } = serverOf({ a: well });
   t.equal(runner.stop(), runner.stop());
   t.same(await runner.stop(), []);
@@ -212,7 +212,7 @@ t.test('a stop is safe without a start, and twice', async (t) => {
   t.same(seen, []);
 });
 
-t.test('an error that says nothing is told by its kind', async (t) => {
+t.test('an error without a message is reported by its class', async (t) => {
   const failing = async (error: unknown) => {
     const { runner } = serverOf({ a: () => ({ start: () => Promise.reject(error) }) });
     return messagesOf(await runner.start().catch((error) => error))[0];
@@ -225,14 +225,14 @@ t.test('an error that says nothing is told by its kind', async (t) => {
   );
 });
 
-t.test('states follow one another only as they may', async (t) => {
+t.test('only allowed state transitions are possible', async (t) => {
   const board = new StatusBoard(new Map());
   board.add('a', 'registered');
   t.throws(() => board.set('a', 'running'), { message: 'a cannot become running from registered' });
   t.throws(() => board.set('b', 'starting'), { message: 'b cannot become starting from nothing' });
 });
 
-t.test('a reload asks whoever runs and has files of its own, in order, and tells of each that failed', async (t) => {
+t.test('a reload calls the running entries with a reload method in order and reports each failure', async (t) => {
   const gate = Promise.withResolvers<void>();
   const { runner, seen, clock } = serverOf({
     a: (seen) => ({
@@ -251,7 +251,7 @@ t.test('a reload asks whoever runs and has files of its own, in order, and tells
     d: () => ({ startLimit: 500, reload: () => new Promise(() => undefined) }),
     e: (seen) => ({ reload: () => seen('read') }),
   });
-  t.same(await runner.reload(), { entries: [], failures: [] }, 'nobody runs yet');
+  t.same(await runner.reload(), { entries: [], failures: [] }, 'no entry runs yet');
   await runner.start();
   seen.length = 0;
   const [first, second] = [runner.reload(), runner.reload()];
@@ -273,7 +273,7 @@ t.test('a reload asks whoever runs and has files of its own, in order, and tells
   t.same(seen, ['a reads', 'a read', 'e read', 'a reads', 'a read', 'e read'], 'never two at once');
 });
 
-t.test('a reload ends when the server is told to stop, and is no failure then', async (t) => {
+t.test('a stop ends a reload without a failure', async (t) => {
   const { asked, hang } = hanging();
   const { runner, seen } = serverOf({ a: () => ({ reload: hang }), b: (seen) => ({ reload: () => seen('read') }) });
   await runner.start();

@@ -21,7 +21,7 @@ function written(secrets: readonly string[] = [], level = 'info') {
 const token = `svcp_${'a1B2'.repeat(9)}xy`;
 const key = 'sk-proj-0123456789_abcdefghij';
 
-t.test('a line is JSON with the fields that every line has', async (t) => {
+t.test('a line is JSON with the common fields', async (t) => {
   const { log, lines } = written();
   log.child({ plugin: '@plugboard/tool-clock' }).info({ n: 1 }, 'told the time');
   log.debug('not at this level');
@@ -39,7 +39,7 @@ t.test('a line is JSON with the fields that every line has', async (t) => {
   });
 });
 
-t.test('a field with the name of a secret never reaches a line', async (t) => {
+t.test('a field with the name of a secret is not logged', async (t) => {
   const { log, lines } = written();
   log.info({
     apiKey: 'hush',
@@ -51,7 +51,7 @@ t.test('a field with the name of a secret never reaches a line', async (t) => {
   t.match(lines[0], 'shown');
 });
 
-t.test('a credential, by its form or from the configuration, never reaches a line', async (t) => {
+t.test('a credential is not logged, whether recognized by its form or from the configuration', async (t) => {
   const { log, lines } = written(['hunter2', 'hunter2-longer', 'has "quotes"\nand lines', 'a.*b', 'abc']);
   log.info({ body: { deep: [`x ${key} y`] }, auth: token }, `token ${token}; a.*b; aXXb; abc`);
   log.error({ err: new Error('refused hunter2-longer and hunter2', { cause: new Error('has "quotes"\nand lines') }) });
@@ -64,7 +64,7 @@ t.test('a credential, by its form or from the configuration, never reaches a lin
   t.notMatch(second, 'quotes');
 });
 
-t.test('on a terminal a line is for people', async (t) => {
+t.test('on a terminal a line is formatted for people', async (t) => {
   const plain = (fields: object) =>
     readable(JSON.stringify({ level: 'warn', time: '2026-11-21T14:05:09.000Z', service: 'plugboard', pid: 1, ...fields }));
   t.equal(plain({ msg: 'slow', agent: 'a', note: 'two words', n: 2 }), '14:05:09 warn  slow  agent=a note="two words" n=2\n');

@@ -40,7 +40,7 @@ t.equal(
   'a circle is named without the way that led into it',
 );
 
-t.test('each step of a circle says who reads what of whom', async (t) => {
+t.test('each step of a cycle names the reader, the point and the contributor', async (t) => {
   const result = startOrder([entry('x', [a], [b]), entry('y', [b], [a])]);
   t.match(result, {
     cycle: [

@@ -7,7 +7,7 @@ const single = defineExtensionPoint<string>('test.single', { discipline: 'one' }
 const listed = defineExtensionPoint<string>('test.listed', { discipline: 'in-order' });
 const of = (entry: string, name: string, value = `${name} of ${entry}`) => ({ entry, name, value, shared: {} });
 
-t.test('a view is empty until the registrations are sealed, and live from then on', async (t) => {
+t.test('a view is empty until the registrations are sealed and live afterwards', async (t) => {
   const registry = new Registry();
   const view = registry.view(named);
   registry.contribute(named, of('tools.a', 'a'));
@@ -31,7 +31,7 @@ t.test('a view is empty until the registrations are sealed, and live from then o
   t.equal(before.length, 2, 'who holds an array keeps what it began with');
 });
 
-t.test('R-053 a name that is taken, and a second one of what there is one of, name both owners', async (t) => {
+t.test('R-053 a duplicate name and a second value of a single-value point name both owners', async (t) => {
   const registry = new Registry();
   registry.contribute(named, of('tools.a', 'clock'));
   t.throws(() => registry.contribute(named, of('tools.b', 'clock')), {
@@ -47,7 +47,7 @@ t.test('R-053 a name that is taken, and a second one of what there is one of, na
   t.equal(registry.view(listed).all().length, 2, 'in a list, names are free');
 });
 
-t.test('the only one, or what is missing', async (t) => {
+t.test('one() returns the only value or names the missing point', async (t) => {
   const registry = new Registry();
   registry.contribute(single, of('sessions', 'x'));
   registry.seal();

@@ -72,7 +72,7 @@ t.test('rule 1: packages are found from the file’s folder, then the working fo
   );
 });
 
-t.test('rule 1: several entries of one plugin each have their own options, and nothing else is even imported', async (t) => {
+t.test('rule 1: several entries of one plugin have their own options, and no other plugin is imported', async (t) => {
   const { server } = await composed(t, {
     'plugboard.yaml': 'transports: {}\nmodels: { a: { use: ./p.js, n: 1 }, b: { use: ./p.js, n: 2 } }\n',
     'p.js': `globalThis.imported = (globalThis.imported ?? 0) + 1; ${tells({ properties: '{ n: { type: "number" } }' })}`,
@@ -88,7 +88,7 @@ t.test('rule 1: several entries of one plugin each have their own options, and n
   t.match(globalThis, { imported: 1, unused: undefined });
 });
 
-t.test('rule 1: a plugin that cannot be used is told of, with what is missing', async (t) => {
+t.test('rule 1: a plugin that cannot be used is reported with what is missing', async (t) => {
   const problems = await problemsOf(t, {
     'plugboard.yaml': [
       'transports: {}',
@@ -171,7 +171,7 @@ t.test('rule 2: options are checked against the plugin’s schema, which fills i
   );
 });
 
-t.test('rule 2: what a section’s entries share stands beside the plugin’s own options', async (t) => {
+t.test('rule 2: the shared options of a section are written beside the plugin’s own options', async (t) => {
   const { server } = await composed(
     t,
     {
@@ -192,7 +192,7 @@ t.test('rule 2: what a section’s entries share stands beside the plugin’s ow
   );
 });
 
-t.test('rule 3: variables come from the environment and from .env, which overrides nothing', async (t) => {
+t.test('rule 3: variables come from the environment and from .env, and the environment wins', async (t) => {
   const { server } = await composed(
     t,
     {
@@ -229,7 +229,7 @@ t.test('rule 3: an unset name without a default is an error that names the varia
   );
 });
 
-t.test('rule 3: what is secret never reaches the log', async (t) => {
+t.test('rule 3: secrets are not logged', async (t) => {
   const env = { KEY: 'hush', LONG: 'a-long-value', HOST: 'a-long-host.example', SHORT: 'short' };
   const { log, server } = await composed(
     t,
@@ -255,7 +255,7 @@ t.test('rule 3: what is secret never reaches the log', async (t) => {
   t.match(log.lines[0], { plugin: 'test-plugin', entry: 'models.a' });
 });
 
-t.test('rule 3: an entry may be called as an option is that holds no secret, and keeps its secrets', async (t) => {
+t.test('rule 3: an entry may have the name of an option that is not secret, and its secrets are redacted', async (t) => {
   const env = { ONE: 'a-long-secret-of-one', TWO: 'a-long-secret-of-two', HOST: 'a-long-host.example' };
   const { log, server } = await composed(
     t,
@@ -275,7 +275,7 @@ t.test('rule 3: an entry may be called as an option is that holds no secret, and
   );
 });
 
-t.test('rule 4: all errors of a file are reported together, and none hides those of another entry', async (t) => {
+t.test('rule 4: all errors of all entries are reported together', async (t) => {
   const problems = await problemsOf(
     t,
     {
@@ -337,7 +337,7 @@ t.test('rule 4: all errors of a file are reported together, and none hides those
   t.equal(problems.length, 20);
 });
 
-t.test('rule 4: mistakes that show beside what other entries contribute are reported with their place', async (t) => {
+t.test('rule 4: mistakes that depend on other entries are reported with their place', async (t) => {
   const files = {
     'plugboard.yaml': 'transports: {}\nmodels:\n  a: { use: ./p.js, n: 1 }\n  b: { use: ./throws.js }\n',
     'p.js': plugin({
@@ -352,7 +352,7 @@ t.test('rule 4: mistakes that show beside what other entries contribute are repo
   ]);
 });
 
-t.test('rule 4: a file that is missing or cannot be read is an error of the configuration too', async (t) => {
+t.test('rule 4: a missing or unreadable file is a configuration error', async (t) => {
   t.same(await problemsOf(t, {}), [
     `plugboard.yaml: the file does not exist (${join(t.testdirName, 'plugboard.yaml')}); name another one with -c FILE`,
   ]);
@@ -390,7 +390,7 @@ t.test('rule 5: relative paths are relative to the file', async (t) => {
   t.match(globalThis, { paths: [join(dir, 'conf/x'), join(dir, 'conf/x'), join(dir, 'x'), '/x'] });
 });
 
-t.test('a plugin is told when it registers which keys stand in the rest of the file', async (t) => {
+t.test('a plugin can read the other keys of the file when it registers', async (t) => {
   await composed(
     t,
     {
@@ -407,7 +407,7 @@ plugins: { a: { use: ./p.js } }
   t.match(globalThis, { keys: [['acme'], ['disabled'], []] });
 });
 
-t.test('rule 6: references that lead nowhere are errors, and every section but transports may be absent', async (t) => {
+t.test('rule 6: unknown references are errors, and every section except transports may be absent', async (t) => {
   const full = { layout: withRuntime };
   const store = plugin({ register: 'ctx.contribute(ctx.config && StoreOf, {});' }).replace(
     'import { ConfigFault',
@@ -454,7 +454,7 @@ t.test('rule 6: references that lead nowhere are errors, and every section but t
   );
 });
 
-t.test('rule 7: an optional entry that names a variable without a value is disabled, with its name and the cause', async (t) => {
+t.test('rule 7: an optional entry with an unset variable is disabled and reported with the cause', async (t) => {
   const { server, log } = await composed(
     t,
     {
@@ -524,7 +524,7 @@ t.test('rule 7: an optional entry that fails to start, or to register, is disabl
   t.match(globalThis, { atStart: 1 });
 });
 
-t.test('rule 7: unless withdraws an entry when one that it names is enabled', async (t) => {
+t.test('rule 7: unless disables an entry if one of the named entries is enabled', async (t) => {
   const disabled = async (env: Record<string, string>) => {
     const { server } = await composed(
       t,
@@ -556,7 +556,7 @@ t.test('rule 7: unless withdraws an entry when one that it names is enabled', as
   t.same(await disabled({ A: 'a', B: 'b' }), ['models.last: models.a is enabled', 'models.demo: models.a is enabled']);
 });
 
-t.test('rule 7: what cannot be optional, and what waits for itself', async (t) => {
+t.test('rule 7: entries under auth cannot be optional, and entries cannot depend on themselves', async (t) => {
   t.same(
     await problemsOf(t, {
       'plugboard.yaml':
@@ -571,7 +571,7 @@ t.test('rule 7: what cannot be optional, and what waits for itself', async (t) =
   );
 });
 
-t.test('absent auth is open, and so is the word for it; nothing under it is an error', async (t) => {
+t.test('an absent auth section or auth: open opens the server; an empty section is an error', async (t) => {
   const open = (auth: string) => composed(t, { 'plugboard.yaml': `transports: {}\n${auth}\n` }, { env: { AUTH: 'open' } });
   t.equal((await open('')).server.host.literal('auth'), undefined);
   t.equal((await open('auth: open')).server.host.literal('auth'), 'open');

@@ -10,7 +10,7 @@ function faults(properties: Record<string, JsonSchema>, options: unknown, more: 
     .faults.map(({ path, message }) => `${path.join('.')}: ${message}`);
 }
 
-t.test('each fault is one sentence that tells what would be right', async (t) => {
+t.test('each fault is one sentence that says what is valid', async (t) => {
   const cases: [JsonSchema, unknown, string][] = [
     [{ type: 'number' }, 'x', 'must be a number, not "x"'],
     [{ type: 'integer' }, 1.5, 'must be a whole number, not 1.5'],
@@ -55,7 +55,7 @@ t.test('each fault is one sentence that tells what would be right', async (t) =>
   t.same(faults({ a: {} }, {}, { required: ['a'] }), [': the option "a" is missing']);
 });
 
-t.test('all faults are told, each at its place', async (t) => {
+t.test('all faults are reported with their place', async (t) => {
   const item = {
     type: 'object',
     properties: { name: { type: 'string' }, size: { type: 'integer' } },
@@ -84,7 +84,7 @@ t.test('all faults are told, each at its place', async (t) => {
   ]);
 });
 
-t.test('of a choice, what is wrong with the branch that was meant', async (t) => {
+t.test('a fault in a choice refers to the nearest branch', async (t) => {
   const system: JsonSchema = {
     anyOf: [{ type: 'string' }, { type: 'object', properties: { file: { type: 'string' } }, required: ['file'] }],
   };
@@ -104,7 +104,7 @@ t.test('of a choice, what is wrong with the branch that was meant', async (t) =>
   t.same(faults(either, { command: 'x', url: 'y' }, one), [': must be only one of a map with "command" or a map with "url"']);
 });
 
-t.test('what is secret or came from a variable is never printed', async (t) => {
+t.test('secrets and values of variables are never printed', async (t) => {
   const schema = new OptionSchema({
     type: 'object',
     properties: {
@@ -120,7 +120,7 @@ t.test('what is secret or came from a variable is never printed', async (t) => {
   t.same(checked.secrets, ['hush', 'hush']);
 });
 
-t.test('a scalar that is wholly one variable becomes what the schema wants, and nothing else does', async (t) => {
+t.test('a scalar that consists of one variable is converted to the schema’s type, and no other is', async (t) => {
   const schema = new OptionSchema({
     type: 'object',
     properties: {
@@ -154,7 +154,7 @@ t.test('a scalar that is wholly one variable becomes what the schema wants, and 
   t.equal(check({ on: `\${N}` }).faults.length, 1);
 });
 
-t.test('defaults are filled in, the result is frozen, and what was given stays as it was', async (t) => {
+t.test('defaults are filled in, the result is frozen, and the input is unchanged', async (t) => {
   const given = { list: [{}] };
   const item = { type: 'object', properties: { n: { type: 'number', default: 1 } } } as const;
   const { value } = new OptionSchema({
@@ -166,7 +166,7 @@ t.test('defaults are filled in, the result is frozen, and what was given stays a
   t.throws(() => Object.assign((value.list as object[])[0] ?? {}, { n: 2 }), TypeError);
 });
 
-t.test('an unset variable is no fault of the schema as well', async (t) => {
+t.test('an unset variable is not reported as a schema fault too', async (t) => {
   const { value, references } = interpolate({ n: `\${MISSING}`, m: 'x' }, {});
   const { faults } = new OptionSchema({ type: 'object', properties: { n: { type: 'number' }, m: { type: 'number' } } }).check(
     value,
@@ -178,7 +178,7 @@ t.test('an unset variable is no fault of the schema as well', async (t) => {
   );
 });
 
-t.test('a schema that cannot be used is refused', async (t) => {
+t.test('an invalid schema is refused', async (t) => {
   const refused = (schema: unknown) => t.throws(() => new OptionSchema(schema as JsonSchema));
   refused({ type: 'object', proprties: {} });
   refused({ type: 'object', properties: { a: { type: 'strng' } } });

@@ -22,7 +22,7 @@ function entries(registers: Readonly<Record<string, string>>): Record<string, st
   };
 }
 
-t.test('register is given the entry’s dependencies, by argument and by token', async (t) => {
+t.test('register receives the entry’s dependencies by argument and by token', async (t) => {
   const clock = new ManualClock();
   const ids = new SequentialIds();
   const files = entries({
@@ -39,7 +39,7 @@ t.test('register is given the entry’s dependencies, by argument and by token',
   t.match(log.lines, [{ msg: 'hello', plugin: 'plugin-a', entry: 'plugins.a', time: new Date(clock.now()).toISOString() }]);
 });
 
-t.test('two kernels in one process have nothing in common', async (t) => {
+t.test('two kernels in one process share no state', async (t) => {
   const register = '(globalThis.contexts ??= []).push(ctx); ctx.container.register("own", { useValue: ctx.entry });';
   await composed(t, entries({ a: register, b: register }));
   await composed(t, entries({ a: register }));
@@ -51,7 +51,7 @@ t.test('two kernels in one process have nothing in common', async (t) => {
   t.notOk(container.isRegistered('own'));
 });
 
-t.test('what is read is there once all is registered; a late read only once all is running', async (t) => {
+t.test('a read is available after registration, a late read once the server runs', async (t) => {
   const { server } = await composed(
     t,
     entries({
@@ -91,7 +91,7 @@ t.test('what is read is there once all is registered; a late read only once all 
   t.same(left('seen'), { atRegister: [0, refused], atStart: [2, refused], atStop: [2, 2] });
 });
 
-t.test('readers start after those who contribute, and stop before them', async (t) => {
+t.test('readers start after contributors and stop before them', async (t) => {
   const life = (name: string) =>
     `return { start: () => void events.push('+${name}'), stop: () => void events.push('-${name}') };`;
   Object.assign(globalThis, { events: [] });
@@ -109,44 +109,41 @@ t.test('readers start after those who contribute, and stop before them', async (
   t.same(left('events'), ['+service', '+apart', '+route', '+listener', '-listener', '-route', '-apart', '-service']);
 });
 
-t.test(
-  'R-053 what registers two of what may be there once, or leads in a circle, is an error that names both sides',
-  async (t) => {
-    t.same(
-      await problemsOf(
-        t,
-        entries({
-          a: 'ctx.contribute(point, 1, "x")',
-          b: 'ctx.contribute(point, 2, "x")',
-          c: 'ctx.contribute(only, 1)',
-          d: 'ctx.contribute(only, 1)',
-        }),
-      ),
-      [
-        'plugboard.yaml:4:3 plugins.b: cannot be registered: plugins.b and plugins.a both provide "x" at test.point; rename one of them (plugin plugin-b 0.1.0)',
-        'plugboard.yaml:6:3 plugins.d: cannot be registered: plugins.d and plugins.c both provide test.only, which allows only one; remove one of them (plugin plugin-d 0.1.0)',
-      ],
-    );
-    t.same(
-      await problemsOf(
-        t,
-        entries({ e: 'ctx.contribute(point, 1); ctx.extensions(list)', f: 'ctx.contribute(list, 1); ctx.extensions(point)' }),
-      ),
-      [
-        'plugboard.yaml:3:3 plugins.e: circular dependency: plugins.e reads test.list of plugins.f; plugins.f reads test.point of plugins.e',
-      ],
-    );
-  },
-);
+t.test('R-053 two values of a single-value point, and a cycle, are errors that name both sides', async (t) => {
+  t.same(
+    await problemsOf(
+      t,
+      entries({
+        a: 'ctx.contribute(point, 1, "x")',
+        b: 'ctx.contribute(point, 2, "x")',
+        c: 'ctx.contribute(only, 1)',
+        d: 'ctx.contribute(only, 1)',
+      }),
+    ),
+    [
+      'plugboard.yaml:4:3 plugins.b: cannot be registered: plugins.b and plugins.a both provide "x" at test.point; rename one of them (plugin plugin-b 0.1.0)',
+      'plugboard.yaml:6:3 plugins.d: cannot be registered: plugins.d and plugins.c both provide test.only, which allows only one; remove one of them (plugin plugin-d 0.1.0)',
+    ],
+  );
+  t.same(
+    await problemsOf(
+      t,
+      entries({ e: 'ctx.contribute(point, 1); ctx.extensions(list)', f: 'ctx.contribute(list, 1); ctx.extensions(point)' }),
+    ),
+    [
+      'plugboard.yaml:3:3 plugins.e: circular dependency: plugins.e reads test.list of plugins.f; plugins.f reads test.point of plugins.e',
+    ],
+  );
+});
 
-t.test('R-053 what needs something that nothing provides is an error that names it', async (t) => {
+t.test('R-053 a required point that nothing provides is an error that names it', async (t) => {
   t.same(await problemsOf(t, entries({ g: 'ctx.extensions(only)', h: 'ctx.late(only)' })), [
     'plugboard.yaml:3:3 plugins.g: needs test.only, which no entry of this file provides; add one that does (plugin plugin-g 0.1.0)',
     'plugboard.yaml:4:3 plugins.h: needs test.only, which no entry of this file provides; add one that does (plugin plugin-h 0.1.0)',
   ]);
 });
 
-t.test('register must be synchronous and return nothing but a lifecycle', async (t) => {
+t.test('register must be synchronous and return a lifecycle or nothing', async (t) => {
   const wrong = 'register() must be synchronous and return nothing or an object with start and stop';
   const problems = await problemsOf(t, entries({ i: 'return Promise.resolve();', j: 'return 5;', k: 'return null;' }));
   t.same(
@@ -204,7 +201,7 @@ t.test('the agent runtime needs no entry, and its options are keys of the top le
   t.same(server.keys('agents'), ['a']);
 });
 
-t.test('another runtime brings other keys of the top level, and takes no options beside `use`', async (t) => {
+t.test('another runtime defines other top-level keys and has no options beside `use`', async (t) => {
   const runtime = plugin({
     properties: '{ crew: { type: "array", items: { type: "string" } } }',
     register: 'globalThis.crew = ctx.config.crew;',
@@ -224,7 +221,7 @@ t.test('another runtime brings other keys of the top level, and takes no options
   ]);
 });
 
-t.test('sections can be left out, and replaced', async (t) => {
+t.test('sections can be omitted and replaced', async (t) => {
   const register = (name: string) => plugin({ name, register: 'ctx.contribute(point, ctx.name)' });
   const { server } = await composed(
     t,
@@ -242,13 +239,13 @@ t.test('sections can be left out, and replaced', async (t) => {
   );
 });
 
-t.test('the level of the log is the file’s', async (t) => {
+t.test('the file sets the log level', async (t) => {
   const { server } = await composed(t, { 'plugboard.yaml': `transports: {}\nlog: { level: "\${LEVEL:-warn}" }\n` });
   t.notOk(server.log.isLevelEnabled('info'));
   t.ok(server.log.isLevelEnabled('warn'));
 });
 
-t.test('a section may stand in for an absent one', async (t) => {
+t.test('a section can replace an absent one', async (t) => {
   const fallback = {
     ...bare,
     sections: { ...bare.sections, sessions: { prefix: 'store', shape: 'single', fallback: { use: './store.js' } } },
@@ -261,7 +258,7 @@ t.test('a section may stand in for an absent one', async (t) => {
   t.match(server.plugins, [{ entry: 'sessions', name: 'store' }]);
 });
 
-t.test('what only the start shows to be wrong with the file is told by its place in it, and nothing stays started', async (t) => {
+t.test('a mistake that only the start finds is reported with its place, and everything is stopped', async (t) => {
   const { server } = await composed(t, {
     'plugboard.yaml': 'transports: {}\nplugins:\n  a:\n    use: ./a.js\n',
     'a.js': plugin({
@@ -282,7 +279,7 @@ t.test('what only the start shows to be wrong with the file is told by its place
   t.equal(left('stopped'), true);
 });
 
-t.test('a part of a file that cannot be run has what is well of it, says what is not, and cannot be started', async (t) => {
+t.test('a partial server has the valid entries, reports the mistakes and cannot be started', async (t) => {
   const files = entries({ well: '' });
   files['plugboard.yaml'] += '  broken: { use: ./broken.js }\n';
   const { server } = await composed(t, files, { partial: true });

@@ -20,7 +20,7 @@ t.test('variables are replaced in every scalar, once', async (t) => {
   t.same(interpolate(keyed, env).value, keyed, 'a key is no place for one');
 });
 
-t.test('where a text came from is known', async (t) => {
+t.test('the variable that a text came from is recorded', async (t) => {
   const { references } = interpolate({ a: `\${NAME}`, b: [`x\${MISSING:-d}`], c: `\${MISSING}`, d: `\${EMPTY}` }, env);
   t.same(references, [
     { path: ['a'], name: 'NAME', from: 'environment', text: 'value', whole: true },
@@ -30,7 +30,7 @@ t.test('where a text came from is known', async (t) => {
   ]);
 });
 
-t.test('what looks like a variable and is none is a fault', async (t) => {
+t.test('malformed variable syntax is a fault', async (t) => {
   const { faults } = interpolate({ a: `\${`, b: `\${no-name}`, c: `\${A:-\${B}}` }, env);
   t.match(faults, [
     { path: ['a'], message: `"\${" starts neither \${NAME} nor \${NAME:-default}` },
@@ -39,7 +39,7 @@ t.test('what looks like a variable and is none is a fault', async (t) => {
   ]);
 });
 
-t.test('a .env file fills in what is not set', async (t) => {
+t.test('a .env file sets only unset variables', async (t) => {
   const dir = t.testdir({ '.env': 'NAME=from file\nOTHER="two words" # comment\nEMPTY=from file\n' });
   t.same(readEnvironment(dir, { NAME: 'set', EMPTY: '' }), { NAME: 'set', OTHER: 'two words', EMPTY: '' });
   t.same(readEnvironment(t.testdir({}), { NAME: 'set' }), { NAME: 'set' });

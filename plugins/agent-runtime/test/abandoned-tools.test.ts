@@ -44,7 +44,7 @@ async function idempotentClient(tool: ReturnType<typeof deaf>, more: { intercept
   return { ...app, clock, model, abandoned, send };
 }
 
-t.test('R-022 a tool that ignores its signal is left behind after five seconds, and counted once', async (t) => {
+t.test('R-022 a tool that ignores its signal is abandoned after five seconds and reported once', async (t) => {
   const counted: unknown[] = [];
   const count = (context: unknown) => counted.push(context);
   notices.toolAbandoned.subscribe(count);
@@ -69,7 +69,7 @@ t.test('R-022 a tool that ignores its signal is left behind after five seconds, 
   t.equal(clock.pending, 0);
 });
 
-t.test('R-022 a tool that ends within five seconds is not counted', async (t) => {
+t.test('R-022 a tool that ends within five seconds is not reported', async (t) => {
   const tool = deaf();
   const { runtime, target, clock, abandoned } = await idempotentClient(tool);
   const caller = new AbortController();
@@ -84,7 +84,7 @@ t.test('R-022 a tool that ends within five seconds is not counted', async (t) =>
   t.strictSame(abandoned(), []);
 });
 
-t.test('the next turn of a session begins when the tools of the one before have ended, or were left behind', async (t) => {
+t.test('the next turn of a session begins when the tools of the previous turn have ended or were abandoned', async (t) => {
   for (const ends of [true, false]) {
     const tool = deaf();
     const { store, clock, model, send } = await idempotentClient(tool);
@@ -108,7 +108,7 @@ t.test('the next turn of a session begins when the tools of the one before have 
   }
 });
 
-t.test('a turn that waits for the tools of the one before can be ended, and other sessions do not wait', async (t) => {
+t.test('a turn that waits for earlier tools can be cancelled, and other sessions do not wait', async (t) => {
   const tool = deaf();
   const { runtime, target, clock, send } = await idempotentClient(tool);
   const first = new AbortController();
@@ -127,7 +127,7 @@ t.test('a turn that waits for the tools of the one before can be ended, and othe
   t.equal(textOfEvents(await send()), 'again');
 });
 
-t.test('R-043 a tool that outlives its own time by five seconds is counted as well, while the turn goes on', async (t) => {
+t.test('R-043 a tool that exceeds its time limit by five seconds is reported, and the turn continues', async (t) => {
   const tool = deaf();
   const { runtime, target, clock, abandoned } = await idempotentClient(tool, { shared: { timeout: '60s' } });
   const turn = collect(runtime.run(request(target())));
@@ -150,7 +150,7 @@ t.test('R-043 a tool that outlives its own time by five seconds is counted as we
   t.equal(abandoned().length, 1);
 });
 
-t.test('tools are told to end with a turn that breaks, too', async (t) => {
+t.test('tools are aborted when their turn crashes', async (t) => {
   const tool = deaf();
   const breaks: Interceptor = async function* (turn, next) {
     for await (const batch of next(turn)) {
@@ -169,7 +169,7 @@ t.test('tools are told to end with a turn that breaks, too', async (t) => {
   t.equal(abandoned().length, 1);
 });
 
-t.test('a call whose turn has ended before it could begin is not begun', async (t) => {
+t.test('a call whose turn has already ended is not run', async (t) => {
   const caller = new AbortController();
   const ran: string[] = [];
   const { runtime, target } = await startRuntime({

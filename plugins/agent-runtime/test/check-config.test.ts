@@ -41,7 +41,7 @@ t.test('references that lead nowhere are named with what was meant', async (t) =
   ]);
 });
 
-t.test('a default agent belongs to its project; an agent and a model share no name', async (t) => {
+t.test('a default agent must belong to its project, and an agent and a model must have different names', async (t) => {
   const agents = { a: { model: 'fast', project: 'acme' } };
   t.strictSame(problems({ agents, projects: { acme: {} }, defaultAgent: 'a' }, { models: ['fast'] }), [
     'defaultAgent: agent "a" belongs to project "acme", and a default agent must belong to its own project',
@@ -52,7 +52,7 @@ t.test('a default agent belongs to its project; an agent and a model share no na
   ]);
 });
 
-t.test('lists may name withdrawn models; an agent needs one that is left', async (t) => {
+t.test('model lists may name disabled models, but each agent needs an enabled one', async (t) => {
   const sections = { models: ['a', 'b'] };
   t.strictSame(problems({ agents: { x: { model: ['a', 'b'] } } }, sections, ['a']), []);
   t.strictSame(problems({ agents: { x: { model: ['a', 'b'] }, y: { model: 'a' } } }, sections, ['a', 'b']), [
@@ -61,7 +61,7 @@ t.test('lists may name withdrawn models; an agent needs one that is left', async
   ]);
 });
 
-t.test('a limit that leaves no room for a summary is an error where one is to be made', async (t) => {
+t.test('a token limit too small for a summary is an error with the policy summarize', async (t) => {
   const agent = (history: object | string) => ({ agents: { a: { model: 'fast', history } } });
   const sections = { models: ['fast'] };
   t.strictSame(problems(agent({ policy: 'summarize', maxTokens: 399 }), sections), [
@@ -71,7 +71,7 @@ t.test('a limit that leaves no room for a summary is an error where one is to be
     t.strictSame(problems(agent(history), sections), []);
 });
 
-t.test('a prompt in a file is read from beside the configuration, and one that cannot be read is an error', async (t) => {
+t.test('a prompt file is relative to the configuration, and an unreadable one is an error', async (t) => {
   const folder = t.testdir({ 'prompt.md': 'Be kind.\n' });
   const agents = { a: { model: 'fast', system: { file: './prompt.md' } } };
   t.strictSame(problems({ agents }, { models: ['fast'] }, [], folder), []);
@@ -88,7 +88,7 @@ t.test('a prompt in a file is read from beside the configuration, and one that c
   t.match(model.asked[0]?.messages[0], { role: 'system', content: 'Be kind.' });
 });
 
-t.test('what is wrong with tools and shows only when they are listed is a fault of the file, by its place', async (t) => {
+t.test('faults of tools that appear at listing are reported with their place in the file', async (t) => {
   const two = { single: false, tools: () => [tool('b c', () => ''), tool('b_c', () => '')] };
   const app = { models: { fast: new ScriptedModel([]) }, tools: { a: two, clock: single(() => '') } };
   const start = startRuntime({ ...app, agents: { x: { model: 'fast', tools: ['clock', 'a', 'a/nothing'] } } });
@@ -107,29 +107,26 @@ t.test('what is wrong with tools and shows only when they are listed is a fault 
   ]);
 });
 
-t.test(
-  'a tool that shows up later under a name that is taken, or with a schema that is none, is left out with a line',
-  async (t) => {
-    let listed = [tool('a', () => '')];
-    const model = new ScriptedModel(() => answerWith('x'));
-    const { runtime, target, lines } = await startRuntime({
-      agents: { x: { model: 'fast', tools: ['e'] } },
-      models: { fast: model },
-      tools: { e: { single: false, tools: () => listed } },
-    });
-    listed = [...listed, tool('a', () => ''), { ...tool('bad', () => ''), inputSchema: { type: 'no-such-type' } }];
-    await collect(runtime.run(request(target('x'))));
-    await collect(runtime.run(request(target('x'))));
-    t.strictSame(
-      model.asked[1]?.tools.map(({ name }) => name),
-      ['e__a'],
-    );
-    t.match(
-      lines.filter(({ level }) => level === 'warn').map(({ msg }) => msg),
-      [
-        /two tools have the name "e__a" at the model: e\/a and e\/a; the newer one was skipped/,
-        /tool e\/bad has an invalid input schema and was skipped/,
-      ],
-    );
-  },
-);
+t.test('a new tool with a taken name or an invalid schema is skipped with a warning', async (t) => {
+  let listed = [tool('a', () => '')];
+  const model = new ScriptedModel(() => answerWith('x'));
+  const { runtime, target, lines } = await startRuntime({
+    agents: { x: { model: 'fast', tools: ['e'] } },
+    models: { fast: model },
+    tools: { e: { single: false, tools: () => listed } },
+  });
+  listed = [...listed, tool('a', () => ''), { ...tool('bad', () => ''), inputSchema: { type: 'no-such-type' } }];
+  await collect(runtime.run(request(target('x'))));
+  await collect(runtime.run(request(target('x'))));
+  t.strictSame(
+    model.asked[1]?.tools.map(({ name }) => name),
+    ['e__a'],
+  );
+  t.match(
+    lines.filter(({ level }) => level === 'warn').map(({ msg }) => msg),
+    [
+      /two tools have the name "e__a" at the model: e\/a and e\/a; the newer one was skipped/,
+      /tool e\/bad has an invalid input schema and was skipped/,
+    ],
+  );
+});

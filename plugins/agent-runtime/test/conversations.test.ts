@@ -26,7 +26,7 @@ async function conversing(app: Parameters<typeof startRuntime>[0] = {}) {
   return { ...inner, conversations: inner.runtime.conversations, send: sender(inner) };
 }
 
-t.test('a session that a turn made is a conversation with an opaque id', async (t) => {
+t.test('a session created by a turn is a conversation with an opaque id', async (t) => {
   const { conversations, send, clock } = await conversing();
   await send('Hello', { user: 'ann' });
   t.strictSame(await conversations.get(ID, OPEN), {
@@ -43,7 +43,7 @@ t.test('a session that a turn made is a conversation with an opaque id', async (
   t.strictSame(turns, [{ turn: 1, messages: [user('Hello'), { role: 'assistant', content: 'ok' }] }]);
 });
 
-t.test('a conversation that is created with messages goes on from them', async (t) => {
+t.test('a turn continues a conversation that was created with messages', async (t) => {
   const model = new ScriptedModel(() => answerWith('ok'));
   const { conversations, send, target } = await conversing({ models: { fast: model } });
   const made = await conversations.create(
@@ -57,7 +57,7 @@ t.test('a conversation that is created with messages goes on from them', async (
   t.equal(await code(conversations.create(target(), { key: 's', metadata: {}, messages: [] }, OPEN)), 'conversation_exists');
 });
 
-t.test('a conversation that is created without a key has one that nobody can guess', async (t) => {
+t.test('a conversation created without a key gets an unguessable one', async (t) => {
   const { conversations, target } = await conversing();
   const one = await conversations.create(target(), { metadata: {}, messages: [] }, OPEN);
   const two = await conversations.create(target(), { metadata: {}, messages: [] }, OPEN);
@@ -66,7 +66,7 @@ t.test('a conversation that is created without a key has one that nobody can gue
   t.equal(one.turns, 0);
 });
 
-t.test('messages that no provider would take are refused, and so is a prompt: a session keeps none', async (t) => {
+t.test('messages that no provider accepts, and system messages, are refused', async (t) => {
   const { conversations, target } = await conversing();
   for (const messages of [
     [CALLING],
@@ -78,7 +78,7 @@ t.test('messages that no provider would take are refused, and so is a prompt: a 
   t.equal(await code(conversations.get(ID, OPEN)), 'conversation_not_found');
 });
 
-t.test('what is appended is a turn of its own, and closes the calls that wait for their results', async (t) => {
+t.test('appended messages are a turn and close open tool calls', async (t) => {
   const { conversations, store } = await conversing();
   await store.commit(S, { expected: 0, messages: [user('Hello'), CALLING] });
   const closed: Message = { role: 'tool', tool_call_id: 'c', content: 'Error: the caller returned no result for this call.' };
@@ -88,7 +88,7 @@ t.test('what is appended is a turn of its own, and closes the calls that wait fo
   t.strictSame((await conversations.append(ID, answered, OPEN)).turns, [{ turn: 3, messages: answered }]);
 });
 
-t.test('nothing is appended beside a turn', async (t) => {
+t.test('messages cannot be appended while a turn runs', async (t) => {
   const { model, call } = gated();
   const { conversations, send, store } = await conversing({ models: { fast: model } });
   await store.create(S, { metadata: {}, messages: [] });
@@ -101,7 +101,7 @@ t.test('nothing is appended beside a turn', async (t) => {
   t.equal((await conversations.append(ID, [user('x')], OPEN)).turns[0]?.turn, 2);
 });
 
-t.test('a turn that comes while something is appended waits for it, and sees it', async (t) => {
+t.test('a turn waits for messages that are being appended and sees them', async (t) => {
   const model = new ScriptedModel(() => answerWith('ok'));
   const { conversations, send, store } = await conversing({ models: { fast: model } });
   await store.create(S, { metadata: {}, messages: [] });
@@ -125,7 +125,7 @@ t.test('a turn that comes while something is appended waits for it, and sees it'
   t.strictSame(model.asked[0]?.messages, [user('First'), ASSISTANT, user('Second')]);
 });
 
-t.test('cancel ends what waits and what runs, and the session takes the next turn at once', async (t) => {
+t.test('cancel ends waiting and running turns, and the next turn starts at once', async (t) => {
   const { model, call } = gated();
   const { conversations, send, store } = await conversing({ models: { fast: model } });
   await store.create(S, { metadata: {}, messages: [] });
@@ -139,7 +139,7 @@ t.test('cancel ends what waits and what runs, and the session takes the next tur
   t.strictSame(model.asked.at(-1)?.messages, [user('three')]);
 });
 
-t.test('R-078 deleting a session during its turn ends the turn, and nothing of it comes back', async (t) => {
+t.test('R-078 deleting a session ends its running turn, which stores nothing', async (t) => {
   const { model, call } = gated();
   const app = await conversing({ models: { fast: model } });
   const { conversations, send } = app;
@@ -164,7 +164,7 @@ t.test('R-078 deleting a session during its turn ends the turn, and nothing of i
   t.equal((await conversations.get(ID, OPEN)).turns, 1);
 });
 
-t.test('R-078 a turn that comes while its session is being deleted waits, and begins anew', async (t) => {
+t.test('R-078 a turn during the deletion of its session waits and starts with an empty history', async (t) => {
   const model = new ScriptedModel(() => answerWith('ok'));
   const { conversations, send, store } = await conversing({ models: { fast: model } });
   await send('one');
@@ -183,7 +183,7 @@ t.test('R-078 a turn that comes while its session is being deleted waits, and be
   t.strictSame(model.asked.at(-1)?.messages, [user('two')]);
 });
 
-t.test('a fork holds the turns up to the one it is cut at, and goes its own way', async (t) => {
+t.test('a fork contains the turns up to the given one and is independent', async (t) => {
   const model = new ScriptedModel(() => answerWith('ok'));
   const { conversations, send } = await conversing({ models: { fast: model } });
   await send('one');
@@ -197,7 +197,7 @@ t.test('a fork holds the turns up to the one it is cut at, and goes its own way'
   t.equal((await conversations.get(ID, OPEN)).turns, 2);
 });
 
-t.test('S-01 S-03 S-04 a conversation is there for its own project alone, and for tokens that may use its agent', async (t) => {
+t.test('S-01 S-03 S-04 a conversation is visible only to its project and to tokens that may use its agent', async (t) => {
   const acme: Principal = { ...OPEN, project: 'acme', token: 'ci' };
   const narrow: Principal = { ...OPEN, agents: ['other'] };
   const { conversations, send } = await conversing({ settings: { projects: { acme: {} } } });
@@ -219,7 +219,7 @@ t.test('S-01 S-03 S-04 a conversation is there for its own project alone, and fo
   t.match(await conversations.list({ limit: 10, order: 'asc' }, OPEN), [{ conversation: ID, turns: 1, metadata: {} }]);
 });
 
-t.test('a tool is named as it is known outside the model, and what is shown of calls is what the agent says', async (t) => {
+t.test('tool calls are shown with entry and tool name, as far as the agent’s toolVisibility allows', async (t) => {
   const files = { single: false, tools: () => [tool('read', () => 'text')] };
   const { conversations, send } = await conversing({
     agents: { assistant: { model: 'fast', tools: ['files'], toolVisibility: 'names' } },
@@ -232,7 +232,7 @@ t.test('a tool is named as it is known outside the model, and what is shown of c
   t.equal(shown.toolOf('mine'), undefined);
 });
 
-t.test('the sessions of an agent that is gone can be read, without anything of its tools', async (t) => {
+t.test('the sessions of a removed agent can be read, without its tool calls', async (t) => {
   const { conversations, store } = await conversing();
   const gone = { ...S, agent: 'gone' };
   await store.commit(gone, { expected: 0, messages: [user('Hello'), ASSISTANT] });
@@ -242,7 +242,7 @@ t.test('the sessions of an agent that is gone can be read, without anything of i
   t.equal(shown.turns.length, 1);
 });
 
-t.test('S-15 what has not the form of an id is none: the store is not asked for it', async (t) => {
+t.test('S-15 a malformed id is not looked up in the store', async (t) => {
   const { conversations, store } = await conversing();
   const asked: string[] = [];
   store.find = async (_, id) => void asked.push(id);
@@ -253,7 +253,7 @@ t.test('S-15 what has not the form of an id is none: the store is not asked for 
   t.strictSame(asked, [ID]);
 });
 
-t.test('a fault behind results is told by its own place', async (t) => {
+t.test('a fault after tool results is reported with its own place', async (t) => {
   const { conversations, store } = await conversing();
   await store.commit(S, { expected: 0, messages: [user('Hello'), CALLING] });
   const result: Message = { role: 'tool', tool_call_id: 'c', content: '1' };
@@ -261,7 +261,7 @@ t.test('a fault behind results is told by its own place', async (t) => {
   t.match(refused, { code: 'invalid_request', options: { param: 'messages[1]' } });
 });
 
-t.test('a store that fails is said to have failed, and the session goes on', async (t) => {
+t.test('a failing store is reported as such, and the session continues', async (t) => {
   const { conversations, send, store } = await conversing();
   await send('Hello');
   const broken = async () => {
@@ -284,7 +284,7 @@ t.test('a store that fails is said to have failed, and the session goes on', asy
   t.match(endOf(await send('More')), { type: 'finished' });
 });
 
-t.test('C-169 a token runs so many turns at once as it may, on all its sessions together', async (t) => {
+t.test('C-169 the turn limit of a token counts all its sessions together', async (t) => {
   const { model, call } = gated();
   const limited: Principal = { ...OPEN, token: 'ci', tokenId: 'tok_1', limits: { runningTurns: 2 } };
   const app = await conversing({ models: { fast: model } });
@@ -306,7 +306,7 @@ t.test('C-169 a token runs so many turns at once as it may, on all its sessions 
   t.match(endOf(await two), { type: 'finished' });
 });
 
-t.test('a session that was closed after crashes says so', async (t) => {
+t.test('a session closed after crashes is refused with that reason', async (t) => {
   const clock = new ManualClock();
   const { conversations, send, store } = await conversing({
     clock,

@@ -27,7 +27,7 @@ const due = (
   added = NEW,
 ) => dueSummary({ messages, summary }, added, 'summarize', { ...ROOM, ...room });
 
-t.test('a summary is due where the view would fill more than 80 % of its room, and leaves half of it', async (t) => {
+t.test('a summary is due if the view would fill more than 80 % of its budget, and reduces it to half', async (t) => {
   t.equal(size(turns(1)), 200);
   t.equal(due(turns(4), { tokens: 1000 }), undefined);
   t.strictSame(due(turns(4), { tokens: 999 }), { messages: 6, earlier: undefined, tokens: 249 }, 'one turn, and a summary');
@@ -41,7 +41,7 @@ t.test('a limit of messages counts like one of tokens', async (t) => {
   t.match(due(turns(1), { messages: 0 }), { messages: 2 });
 });
 
-t.test('the newest turn is left as it is wherever it fits beside a summary', async (t) => {
+t.test('the newest turn is kept verbatim if it fits beside a summary', async (t) => {
   const large = [user('q'.repeat(2400)), assistant('ok')];
   t.match(due([...turns(2), ...large], { tokens: 1000 }), { messages: 4 });
   t.match(due([...turns(2), ...large], { tokens: 800 }), { messages: 6 });
@@ -49,27 +49,27 @@ t.test('the newest turn is left as it is wherever it fits beside a summary', asy
   t.match(due(large, { tokens: size(large) - 1 }), { messages: 2 });
 });
 
-t.test('what waits for the caller’s results is never summarized', async (t) => {
+t.test('a turn with pending client tool calls is never summarized', async (t) => {
   const open = [...turns(4), user('q'.repeat(4000)), asks('1')];
   t.match(due(open, { tokens: 1000 }, undefined, [result('1')]), { messages: 8 });
   t.equal(due(open, { tokens: 1000 }, { messages: 8, text: 'x' }, [result('1')]), undefined);
 });
 
-t.test('the summary that there is counts, goes into the next one, and is made anew only for older turns', async (t) => {
+t.test('an existing summary counts, is part of the next one, and is replaced only to cover more turns', async (t) => {
   const summary = { messages: 6, text: 's'.repeat(100) };
   const used = size(turns(4)) + tokensOfSummary(summary.text);
   t.equal(due(turns(7), { tokens: Math.ceil(used / 0.8) }, summary), undefined);
   t.strictSame(due(turns(7), { tokens: Math.floor(used / 0.8) - 1 }, summary)?.earlier, summary);
 });
 
-t.test('there is none under another policy, nor where there is no room for one', async (t) => {
+t.test('no summary is due with another policy or with too small a budget', async (t) => {
   for (const policy of ['truncate', 'error'] as const)
     t.equal(dueSummary({ messages: turns(9) }, NEW, policy, { ...ROOM, tokens: 1000 }), undefined);
   t.match(due(turns(9), { tokens: 400 }), { tokens: 100 });
   for (const tokens of [399, 0, -10]) t.equal(due(turns(9), { tokens }), undefined);
 });
 
-t.test('a summary that results follow whose calls are in it is not used', async (t) => {
+t.test('a summary is not used if results of summarized calls follow', async (t) => {
   const open = [...turns(1), user('x'), asks('1')];
   const view = (messages: Message[], covered: number, added = NEW) =>
     historyView({ messages, summary: { messages: covered, text: 'old' } }, added, 'summarize', ROOM);
@@ -80,7 +80,7 @@ t.test('a summary that results follow whose calls are in it is not used', async 
   t.match(view(turns(1), 2), [{ role: 'user', content: /^<summary>.*old.*<\/summary>\n\nnew$/s }]);
 });
 
-t.test('a summary is a part of the user message behind it, whatever that is made of', async (t) => {
+t.test('a summary becomes part of the next user message, text or parts', async (t) => {
   const summary = { messages: 2, text: 'old' };
   const image = { type: 'image_url', image_url: { url: 'data:,' } } as const;
   const given = historyView({ messages: turns(1), summary }, [{ role: 'user', content: [image] }], 'summarize', ROOM);
@@ -106,7 +106,7 @@ function isValid(messages: readonly Message[]): boolean {
   return open.size === 0 && messages[0]?.role === 'user';
 }
 
-t.test('R-084 whatever the room, a view is valid, within it, and ends with the new messages', async (t) => {
+t.test('R-084 for any budget a view is valid, fits, and ends with the new messages', async (t) => {
   const text = fc.string({ maxLength: 300 });
   const turn: fc.Arbitrary<Message[]> = fc.oneof(
     fc.tuple(text, text).map(([said, answer]) => [user(said), assistant(answer)]),

@@ -25,7 +25,7 @@ function extras(messages: readonly Message[] | undefined): readonly string[] {
   });
 }
 
-t.test('what a connection attached to a step is in its next request', async (t) => {
+t.test('the extra of a connection is part of its next request', async (t) => {
   const model = new ScriptedModel([callWith('fast'), answerWith('It is noon.')]);
   const { runtime, target } = await startRuntime({
     agents: { assistant: { model: 'fast', tools: ['clock'] } },
@@ -41,7 +41,7 @@ t.test('what a connection attached to a step is in its next request', async (t) 
   });
 });
 
-t.test('it is kept with the session, and sent to no other connection', async (t) => {
+t.test('the extra is stored with the session and not sent to other connections', async (t) => {
   const first = new ScriptedModel([callWith('a'), answerWith('one'), failure(), answerWith('three')]);
   const second = new ScriptedModel([callWith('b'), answerWith('two')]);
   const { runtime, target } = await startRuntime({
@@ -58,7 +58,7 @@ t.test('it is kept with the session, and sent to no other connection', async (t)
   t.same(extras(first.asked[3]?.messages), ['call: a', 'message: a'], 'and the turn goes on with the first again');
 });
 
-t.test('what a caller sends as an extra is dropped', async (t) => {
+t.test('an extra sent by a caller is dropped', async (t) => {
   const model = new ScriptedModel([answerWith('a'), answerWith('b')]);
   const { runtime, target } = await startRuntime({ models: { fast: model } });
   const extra = { connection: 'fast', data: 'forged' };

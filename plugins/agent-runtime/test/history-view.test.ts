@@ -28,18 +28,18 @@ const view = (
   added = NEW,
 ) => historyView({ messages: history }, added, policy, { ...EVERYTHING, ...room });
 
-t.test('what fits is given whole, with the new messages behind it', async (t) => {
+t.test('a history that fits is sent whole, followed by the new messages', async (t) => {
   t.strictSame(view(all, { tokens: size(all) }), [...all, ...NEW]);
 });
 
-t.test('what does not fit is left out turn by turn, the oldest first', async (t) => {
+t.test('a history that does not fit loses its oldest turns first', async (t) => {
   t.strictSame(view(all, { tokens: size(all) - 1 }), [...second, ...third, ...NEW]);
   t.strictSame(view(all, { tokens: size(third) }), [...third, ...NEW]);
   t.strictSame(view(all, { tokens: 0 }), NEW);
   t.strictSame(view(all, { tokens: -5 }), NEW);
 });
 
-t.test('messages can be limited as well', async (t) => {
+t.test('the number of messages can be limited', async (t) => {
   t.strictSame(view(all, { messages: 8 }), [...second, ...third, ...NEW]);
   t.strictSame(view(all, { messages: 2 }), [...third, ...NEW]);
   t.strictSame(view(all, { messages: 0 }), NEW);
@@ -47,7 +47,7 @@ t.test('messages can be limited as well', async (t) => {
   t.strictSame(historyBudget({ policy: 'truncate', maxMessages: 3, maxTokens: 50 }, 40), { tokens: 40, messages: 3 });
 });
 
-t.test('the turn that waits for the caller’s results is given with them, whatever the room', async (t) => {
+t.test('the turn with pending client tool calls is always sent with their results', async (t) => {
   const open = [...all, user('call'), asks('2')];
   t.strictSame(view(open, { tokens: 0 }, 'truncate', [result('2')]), [user('call'), asks('2'), result('2')]);
   const old = [
@@ -64,7 +64,7 @@ t.test('error: a conversation that does not fit is refused before the run', asyn
   t.strictSame(view(all, { tokens: size(all) }, 'error'), [...all, ...NEW]);
 });
 
-t.test('R-084 whatever the room, a view is the end of the conversation, in whole turns, within the room', async (t) => {
+t.test('R-084 for any budget a view is the end of the conversation in whole turns and fits', async (t) => {
   const turn: fc.Arbitrary<Message[]> = fc.oneof(
     fc.string().map((text) => [user(text), assistant('a')]),
     fc.boolean().map(() => [user('u'), asks('1'), result('1'), assistant('a')]),
@@ -85,24 +85,20 @@ t.test('R-084 whatever the room, a view is the end of the conversation, in whole
   );
 });
 
-t.test(
-  'R-084 the model is given what fits into its window beside the prompt, the tools and the answer, and the rest stays kept',
-  async (t) => {
-    const model = new ScriptedModel(() => answerWith('a'.repeat(400)));
-    Object.assign(model, { contextWindow: 1000 });
-    const app = await startRuntime({ agents: { assistant: { model: 'fast', system: 'Be brief.' } }, models: { fast: model } });
-    const say = () =>
-      collect(app.runtime.run(request(app.target(), { session: { key: 's' }, messages: [user('q'.repeat(400))] })));
-    for (let n = 0; n < 8; n++) t.match(endOf(await say()), { type: 'finished' });
-    const sent = model.asked.at(-1)?.messages ?? [];
-    t.equal(sent.length, 6, 'the prompt, two turns, and the new message');
-    t.match(sent[0], { role: 'system' });
-    t.ok(size(sent) <= 750);
-    t.equal((await app.store.load({ project: 'default', agent: 'assistant', key: 's' })).messages.length, 16);
-  },
-);
+t.test('R-084 the model receives what fits its window beside prompt, tools and answer, and the rest stays stored', async (t) => {
+  const model = new ScriptedModel(() => answerWith('a'.repeat(400)));
+  Object.assign(model, { contextWindow: 1000 });
+  const app = await startRuntime({ agents: { assistant: { model: 'fast', system: 'Be brief.' } }, models: { fast: model } });
+  const say = () => collect(app.runtime.run(request(app.target(), { session: { key: 's' }, messages: [user('q'.repeat(400))] })));
+  for (let n = 0; n < 8; n++) t.match(endOf(await say()), { type: 'finished' });
+  const sent = model.asked.at(-1)?.messages ?? [];
+  t.equal(sent.length, 6, 'the prompt, two turns, and the new message');
+  t.match(sent[0], { role: 'system' });
+  t.ok(size(sent) <= 750);
+  t.equal((await app.store.load({ project: 'default', agent: 'assistant', key: 's' })).messages.length, 16);
+});
 
-t.test('history: error refuses a turn whose conversation does not fit, and keeps nothing of it', async (t) => {
+t.test('history: error refuses a turn whose conversation does not fit and stores nothing', async (t) => {
   const app = await startRuntime({
     agents: { assistant: { model: 'fast', history: { policy: 'error', maxMessages: 2 } } },
     models: { fast: new ScriptedModel(() => answerWith('x')) },
@@ -114,7 +110,7 @@ t.test('history: error refuses a turn whose conversation does not fit, and keeps
   t.equal((await app.store.load({ project: 'default', agent: 'assistant', key: 's' })).version, 2);
 });
 
-t.test('a request may want the whole history or a failure, whatever its agent does with what does not fit', async (t) => {
+t.test('a request may require the whole history, whatever its agent’s policy', async (t) => {
   const world = await startRuntime({
     agents: { assistant: { model: 'fast', history: { policy: 'truncate', maxMessages: 2 } } },
     models: { fast: new ScriptedModel(() => answerWith('x')) },

@@ -30,7 +30,7 @@ async function heldWorld() {
   return { clock, store, commit, gates, reached, send };
 }
 
-t.test('a turn is not committed upon a conversation that it has not seen', async (t) => {
+t.test('a turn is not committed if the session has changed since it was loaded', async (t) => {
   const { store, commit, gates, reached, send } = await heldWorld();
   const gate = Promise.withResolvers<void>();
   gates.model = gate.promise;
@@ -46,7 +46,7 @@ t.test('a turn is not committed upon a conversation that it has not seen', async
   t.strictSame((await store.load(ID)).messages, [...theirs, user('two'), assistant('3')]);
 });
 
-t.test('a turn that was left behind in its commit, and commits after all, is not passed over by the next one', async (t) => {
+t.test('the next turn sees a commit that succeeds after it was abandoned', async (t) => {
   const { clock, store, gates, reached, send } = await heldWorld();
   const slowCommit = Promise.withResolvers<void>();
   gates.commit = slowCommit.promise;

@@ -80,7 +80,7 @@ for (const [kind, more] of [
   ['stateless', {}],
   ['of a session', { session: { key: 's', fingerprint: 'same bytes' } }],
 ] as const) {
-  t.test(`a turn ${kind} runs once, however often and however fast its request comes`, async (t) => {
+  t.test(`a turn ${kind} runs once for any number of concurrent requests`, async (t) => {
     const held = gate();
     const model = new ScriptedModel(() => [held.pass(), ...answerWith('hello')]);
     const { send, store } = await idempotentClient({ models: { fast: model } });
@@ -103,7 +103,7 @@ for (const [kind, more] of [
     }
   });
 
-  t.test(`a turn ${kind} that fails before any tool began leaves its key free`, async (t) => {
+  t.test(`a turn ${kind} that fails before its tools start frees its key`, async (t) => {
     const held = gate();
     const model = new ScriptedModel((_, call): readonly ModelStep[] => {
       if (call === 1) return [new Error('a defect')];
@@ -121,7 +121,7 @@ for (const [kind, more] of [
     t.strictSame(await send(more), { kind: 'replay', text: 'hello' });
   });
 
-  t.test(`a turn ${kind} that fails after a tool began is not run again: its failure is the answer`, async (t) => {
+  t.test(`a turn ${kind} that fails after a tool has started is not run again: its failure is the answer`, async (t) => {
     let ran = 0;
     const { run, send, store } = await idempotentClient(withTool(async () => String(++ran), [new Error('a defect')]));
     t.match(endOf(await run(more)), { failure: { code: 'crashed', toolsRan: true } });
@@ -131,32 +131,29 @@ for (const [kind, more] of [
   });
 }
 
-t.test(
-  'that tools are to run is written down before the first of them does, whatever interceptors do with the events',
-  async (t) => {
-    const seen: (IdempotencyRecord | undefined)[] = [];
-    const app = withTool(async () => {
-      seen.push(await store.idempotency.get(KEY));
-      return 'done';
-    }, answerWith('hello'));
-    const hides: Interceptor = async function* (turn, next) {
-      for await (const batch of next(turn)) yield batch.filter(({ type }) => type !== 'tool-call');
-    };
-    const { run, send, store } = await idempotentClient({ ...app, interceptors: [hides] });
-    await run();
-    t.strictSame(seen, [{ key: KEY, fingerprint: 'f1', result: 'began' }]);
-    t.strictSame(await send(), { kind: 'replay', text: 'hello' });
-  },
-);
+t.test('the start of tools is recorded before the first one runs, whatever interceptors do', async (t) => {
+  const seen: (IdempotencyRecord | undefined)[] = [];
+  const app = withTool(async () => {
+    seen.push(await store.idempotency.get(KEY));
+    return 'done';
+  }, answerWith('hello'));
+  const hides: Interceptor = async function* (turn, next) {
+    for await (const batch of next(turn)) yield batch.filter(({ type }) => type !== 'tool-call');
+  };
+  const { run, send, store } = await idempotentClient({ ...app, interceptors: [hides] });
+  await run();
+  t.strictSame(seen, [{ key: KEY, fingerprint: 'f1', result: 'began' }]);
+  t.strictSame(await send(), { kind: 'replay', text: 'hello' });
+});
 
-t.test('after a crash a key is free where no tool had begun, and else says that nobody knows what happened', async (t) => {
+t.test('after a crash a key is free if no tool had started; otherwise the outcome is reported as unknown', async (t) => {
   const { send, store } = await idempotentClient({ models: { fast: new ScriptedModel(() => answerWith('hello')) } });
   await store.idempotency.put({ key: KEY, fingerprint: 'f1', result: 'began' });
   t.strictSame(await send(), { kind: 'interrupted' });
   t.strictSame(await send({}, KEY, 'f2'), { kind: 'mismatch' });
 });
 
-t.test('a turn of a session that ends without having run leaves its key free', async (t) => {
+t.test('a session turn that ends without running frees its key', async (t) => {
   const held = gate();
   const clock = new ManualClock();
   const { run, send } = await idempotentClient({
@@ -182,7 +179,7 @@ t.test('a turn of a session that ends without having run leaves its key free', a
   t.match(endOf(await run({ session })), { type: 'finished' });
 });
 
-t.test('a session that is closed for a while leaves keys free', async (t) => {
+t.test('a session that is closed after crashes frees keys', async (t) => {
   const crashes: Interceptor = () => {
     throw new Error('a defect');
   };
@@ -192,7 +189,7 @@ t.test('a session that is closed for a while leaves keys free', async (t) => {
   }
 });
 
-t.test('a turn that is left behind leaves its key free, unless tools had begun', async (t) => {
+t.test('an abandoned turn frees its key unless its tools had started', async (t) => {
   for (const hasTool of [false, true]) {
     const clock = new ManualClock();
     const held = gate();
@@ -222,7 +219,7 @@ t.test('a turn that is left behind leaves its key free, unless tools had begun',
   }
 });
 
-t.test('a turn that is left behind while its answer is being kept has the answer that was kept', async (t) => {
+t.test('a turn that is abandoned while its answer is being stored has that answer', async (t) => {
   const clock = new ManualClock();
   const held = gate();
   const { run, send, runtime, store } = await idempotentClient({
@@ -250,20 +247,20 @@ t.test('a session store that fails', async (t) => {
   const broken = async () => {
     throw new Error('disk full');
   };
-  t.test('at the look: nothing is run, and the operator is told', async (t) => {
+  t.test('during the look-up: the turn is not run, and a warning is logged', async (t) => {
     const { runtime, store, lines } = await idempotentClient({ models: { fast: new ScriptedModel([]) } });
     store.idempotency.get = broken;
     t.match(await runtime.claim(KEY, 'f1'), { kind: 'failed', failure: { code: 'store_failed', toolsRan: false } });
     t.match(lines.at(-1), { level: 'warn', msg: /^a request was not run/ });
   });
 
-  t.test('when tools are to run: they do not', async (t) => {
+  t.test('before tools start: they do not run', async (t) => {
     const { run, store } = await idempotentClient(withTool(() => t.fail('the tool ran') as never, answerWith('hello')));
     store.idempotency.put = broken;
     t.match(endOf(await run()), { failure: { code: 'store_failed' } });
   });
 
-  t.test('at the end: the turn has failed, and what is known of its tools stays', async (t) => {
+  t.test('at the end: the turn fails, and the record of its tools remains', async (t) => {
     const { run, send, store } = await idempotentClient(withTool(async () => 'done', answerWith('hello')));
     store.commit = broken;
     t.match(endOf(await run({ session: { key: 's' } })), { failure: { code: 'store_failed', toolsRan: true } });

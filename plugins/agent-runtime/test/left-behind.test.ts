@@ -6,7 +6,7 @@ import { answerWith, collect, endOf, memoryStore, request, ScriptedModel, startR
 
 const agents = { assistant: { model: 'fast', timeout: '1m' } };
 
-t.test('a stateless turn that does not end when its time is over is left behind after five seconds', async (t) => {
+t.test('a stateless turn that ignores its time limit is abandoned after five seconds', async (t) => {
   const clock = new ManualClock();
   const stuck = Promise.withResolvers<void>();
   const stubborn: Interceptor = async function* (turn, next) {
@@ -36,7 +36,7 @@ t.test('a stateless turn that does not end when its time is over is left behind 
   t.equal(clock.pending, 0);
 });
 
-t.test('a stateless turn that ends in time when it is told to leaves no timer', async (t) => {
+t.test('a stateless turn that ends in time after its abort leaves no timer', async (t) => {
   const clock = new ManualClock();
   const never = new Promise<void>(() => {});
   const app = await startRuntime({ agents, models: { fast: new ScriptedModel([[never]]) }, clock });
@@ -48,7 +48,7 @@ t.test('a stateless turn that ends in time when it is told to leaves no timer', 
   t.equal(clock.pending, 0);
 });
 
-t.test('a store that does not say whether an idempotency key is free is waited for half a minute', async (t) => {
+t.test('the look-up of an idempotency key has a time limit of 30 seconds', async (t) => {
   const clock = new ManualClock();
   const store = memoryStore(clock);
   const get = store.idempotency.get.bind(store.idempotency);
@@ -67,7 +67,7 @@ t.test('a store that does not say whether an idempotency key is free is waited f
   t.equal(textOfEvents(free), 'x');
 });
 
-t.test('a commit that is never answered gives back the place of its turn, and its key', async (t) => {
+t.test('a commit that never settles releases the turn’s permit and its key', async (t) => {
   const clock = new ManualClock();
   const store = memoryStore(clock);
   const commit = store.commit.bind(store);
@@ -94,7 +94,7 @@ t.test('a commit that is never answered gives back the place of its turn, and it
   t.match(endOf(await collect(app.runtime.run(request(app.target(), { session: { key: 's' } })))), { type: 'finished' });
 });
 
-t.test('a store that does not say how it is, or that breaks when it is asked, makes the server not ready', async (t) => {
+t.test('a health check of the store that hangs or throws makes the server not ready', async (t) => {
   const clock = new ManualClock();
   const store = memoryStore(clock);
   const app = await startRuntime({ agents, models: { fast: new ScriptedModel(() => answerWith('x')) }, store, clock });

@@ -21,7 +21,7 @@ import {
 
 const weather: ToolDeclaration = { name: 'weather', description: 'By the caller', inputSchema: { type: 'object' } };
 
-t.test('a turn is started, step, text, usage, finished, with the usage of the whole turn', async (t) => {
+t.test('a turn yields started, step, text, usage and finished with the total usage', async (t) => {
   const { runtime, target } = await startRuntime({ models: { fast: new ScriptedModel([answerWith('Hi')]) } });
   const events = await collect(runtime.run(request(target())));
   t.match(
@@ -36,7 +36,7 @@ t.test('a turn is started, step, text, usage, finished, with the usage of the wh
   });
 });
 
-t.test('C-053 C-054 the agent’s prompt comes first, and a caller’s system message takes its place', async (t) => {
+t.test('C-053 C-054 the agent’s prompt comes first, and a caller’s system message replaces it', async (t) => {
   const model = new ScriptedModel([answerWith('a'), answerWith('b')]);
   const { runtime, target } = await startRuntime({
     agents: { assistant: { model: 'fast', system: 'Be brief.' } },
@@ -48,7 +48,7 @@ t.test('C-053 C-054 the agent’s prompt comes first, and a caller’s system me
   t.strictSame(model.asked[1]?.messages, [user('x'), { role: 'system', content: 'Be long.' }, user('y')]);
 });
 
-t.test('tools run, and the model is told what they said, step after step', async (t) => {
+t.test('tools run, and the model receives their results, step after step', async (t) => {
   const model = new ScriptedModel([
     [{ type: 'text', text: 'Let me see.' }, ...callTools(['add', { a: 1, b: 2 }])],
     answerWith('It is 3.'),
@@ -90,7 +90,7 @@ t.test('tools run, and the model is told what they said, step after step', async
   t.match(endOf(events), { usage: { promptTokens: 20, completionTokens: 5 } }, 'C-078 usage sums all model calls');
 });
 
-t.test('R-047 calls of one step run side by side, and their results keep the order of the calls', async (t) => {
+t.test('R-047 calls of one step run concurrently, and their results keep the order of the calls', async (t) => {
   const slow = Promise.withResolvers<string>();
   const order: string[] = [];
   const tools = {
@@ -123,7 +123,7 @@ t.test('R-047 calls of one step run side by side, and their results keep the ord
   );
 });
 
-t.test('a call knows its place in the turn, so that with the turn’s id a tool can tell it from every other', async (t) => {
+t.test('turn id and index of a call are unique together', async (t) => {
   const seen: string[] = [];
   const own = single((_, { turnId, index }) => {
     seen.push(`${turnId}/${index}`);
@@ -146,7 +146,7 @@ t.test('a call knows its place in the turn, so that with the turn’s id a tool 
   t.strictSame(seen, [`${turnId}/0`, `${turnId}/1`, `${turnId}/2`, `${turnId}/4`]);
 });
 
-t.test('R-040 R-042 whatever a tool or its arguments do wrong is told to the model, and the turn goes on', async (t) => {
+t.test('R-040 R-042 tool errors and invalid arguments go to the model, and the turn continues', async (t) => {
   const tools = {
     strict: single(() => 'fine', { n: { type: 'number' } }, ['n']),
     sync: single(() => {
@@ -197,7 +197,7 @@ t.test('R-040 R-042 whatever a tool or its arguments do wrong is told to the mod
   t.match(endOf(events), { type: 'finished', reason: 'stop' });
 });
 
-t.test('R-043 a tool that hangs is stopped when its entry’s time is over', async (t) => {
+t.test('R-043 a tool that hangs is stopped at its entry’s time limit', async (t) => {
   const clock = new ManualClock();
   const begun = Promise.withResolvers<AbortSignal>();
   const hang = single((_, { signal }) => {
@@ -225,7 +225,7 @@ t.test('R-043 a tool that hangs is stopped when its entry’s time is over', asy
   t.equal(textOfEvents(events), 'moving on');
 });
 
-t.test('R-044 a result longer than the entry’s limit is cut to it, the note included', async (t) => {
+t.test('R-044 a result longer than the entry’s limit is truncated to it, including the note', async (t) => {
   const { runtime, target } = await startRuntime({
     agents: { assistant: { model: 'fast', tools: ['big', 'fits'] } },
     models: { fast: new ScriptedModel([callTools(['big', {}], ['fits', {}]), answerWith('ok')]) },
@@ -240,7 +240,7 @@ t.test('R-044 a result longer than the entry’s limit is cut to it, the note in
   t.equal(fits, 'x'.repeat(1024));
 });
 
-t.test('parts of a result become text, images go to a model that sees, and what it cannot take is named', async (t) => {
+t.test('result parts become text, images go to a model that accepts them, and other content is named', async (t) => {
   const camera = single(() => ({
     content: [
       { type: 'text', text: 'A cat' },
@@ -270,7 +270,7 @@ t.test('parts of a result become text, images go to a model that sees, and what 
   });
 });
 
-t.test('R-045 R-046 budgets end a turn well, and a call repeated three times in a row is not run again', async (t) => {
+t.test('R-045 R-046 budgets end a turn successfully, and the third identical call in a row is not run', async (t) => {
   let ran = 0;
   const tools = { again: single(() => `run ${++ran}`) };
   const endless = () => new ScriptedModel(() => callTools(['again', {}]));
@@ -317,7 +317,7 @@ t.test('R-045 R-046 budgets end a turn well, and a call repeated three times in 
   );
 });
 
-t.test('C-082 an answer cut by its length or by a filter ends the turn, and half a tool call in it is dropped', async (t) => {
+t.test('C-082 an answer cut by length or a filter ends the turn, and its incomplete tool call is dropped', async (t) => {
   for (const reason of ['length', 'content_filter'] as const) {
     const model = new ScriptedModel([[{ type: 'text', text: 'Once upon' }, call('1', 'x', '{"a'), { type: 'end', reason }]]);
     const { runtime, target } = await startRuntime({ models: { fast: model } });
@@ -327,33 +327,30 @@ t.test('C-082 an answer cut by its length or by a filter ends the turn, and half
   }
 });
 
-t.test(
-  'C-061 the agent’s params win over the caller’s, and the rest reaches the model where the connection takes it',
-  async (t) => {
-    const model = new ScriptedModel([answerWith('a')]);
-    const { runtime, target } = await startRuntime({
-      agents: { assistant: { model: 'fast', params: { temperature: 0.2, max_completion_tokens: 50 } } },
-      models: { fast: model },
-    });
-    await collect(
-      runtime.run(request(target(), { params: { temperature: 1, top_p: 0.5, max_tokens: 9, seed: 7, tool_choice: 'auto' } })),
-    );
-    t.strictSame(model.asked[0]?.params, { top_p: 0.5, temperature: 0.2, max_completion_tokens: 50 });
-    t.strictSame(
-      ['temperature', 'max_tokens', 'top_p', 'seed'].map((name) => target().forwardsParam(name)),
-      [false, false, true, false],
-    );
-  },
-);
+t.test('C-061 the agent’s params override the caller’s, and supported others reach the model', async (t) => {
+  const model = new ScriptedModel([answerWith('a')]);
+  const { runtime, target } = await startRuntime({
+    agents: { assistant: { model: 'fast', params: { temperature: 0.2, max_completion_tokens: 50 } } },
+    models: { fast: model },
+  });
+  await collect(
+    runtime.run(request(target(), { params: { temperature: 1, top_p: 0.5, max_tokens: 9, seed: 7, tool_choice: 'auto' } })),
+  );
+  t.strictSame(model.asked[0]?.params, { top_p: 0.5, temperature: 0.2, max_completion_tokens: 50 });
+  t.strictSame(
+    ['temperature', 'max_tokens', 'top_p', 'seed'].map((name) => target().forwardsParam(name)),
+    [false, false, true, false],
+  );
+});
 
-t.test('of a caller’s two names for one parameter the newer counts', async (t) => {
+t.test('the newer of two names for one parameter wins', async (t) => {
   const model = new ScriptedModel([answerWith('a')]);
   const { runtime, target } = await startRuntime({ models: { fast: model } });
   await collect(runtime.run(request(target(), { params: { max_tokens: 9, max_completion_tokens: 7 } })));
   t.strictSame(model.asked[0]?.params, { max_completion_tokens: 7 });
 });
 
-t.test('a raw model makes one call, passes the caller’s tools on and hands every call out', async (t) => {
+t.test('a raw model makes one call, declares the caller’s tools and returns every call', async (t) => {
   const model = new ScriptedModel([callTools(['weather', { city: 'Rome' }])]);
   const { runtime, target } = await startRuntime({ models: { fast: model } });
   const events = await collect(
@@ -367,7 +364,7 @@ t.test('a raw model makes one call, passes the caller’s tools on and hands eve
   t.match(endOf(events), { type: 'finished', reason: 'tool_calls' });
 });
 
-t.test('an agent that ignores the caller’s tools shows the model none of them', async (t) => {
+t.test('an agent that ignores client tools does not declare them to the model', async (t) => {
   const model = new ScriptedModel([answerWith('a')]);
   const { runtime, target } = await startRuntime({
     agents: { assistant: { model: 'fast', clientTools: 'ignore' } },
@@ -378,7 +375,7 @@ t.test('an agent that ignores the caller’s tools shows the model none of them'
   t.strictSame(model.asked[0]?.params, {});
 });
 
-t.test('an agent that says nothing about the caller’s tools passes on those that the transport brings', async (t) => {
+t.test('an agent without clientTools declares the tools of the transport', async (t) => {
   const model = new ScriptedModel([callTools(['weather', {}])]);
   const { runtime, target } = await startRuntime({ models: { fast: model } });
   t.equal(target().clientTools, undefined);
@@ -388,7 +385,7 @@ t.test('an agent that says nothing about the caller’s tools passes on those th
 });
 
 t.test(
-  'passthrough: own tools run inside, the caller’s are handed out, and what was run is there when the caller comes back',
+  'passthrough: own tools run, client calls are returned, and earlier results are restored in the next request',
   async (t) => {
     let ran = 0;
     const model = new ScriptedModel([
@@ -439,7 +436,7 @@ t.test(
   },
 );
 
-t.test('a tool of the caller’s with the name of an own one is refused by its place', async (t) => {
+t.test('a client tool with the name of an own tool is refused with its place', async (t) => {
   const { runtime, target } = await startRuntime({
     agents: { assistant: { model: 'fast', tools: ['weather'], clientTools: 'passthrough' } },
     models: { fast: new ScriptedModel([]) },
@@ -449,7 +446,7 @@ t.test('a tool of the caller’s with the name of an own one is refused by its p
   t.match(events, [{ type: 'failed', failure: { code: 'invalid_request', param: 'tools[0].function.name', toolsRan: false } }]);
 });
 
-t.test('a model stream that breaks off or never ends properly fails the turn, whatever had been said', async (t) => {
+t.test('a model stream without a proper end fails the turn', async (t) => {
   const scripts: ModelStep[][] = [[{ type: 'text', text: 'Half' }], [{ type: 'text', text: 'Half' }, new Error('a defect')]];
   for (const script of scripts) {
     const { runtime, target } = await startRuntime({ models: { fast: new ScriptedModel([script]) } });
@@ -460,7 +457,7 @@ t.test('a model stream that breaks off or never ends properly fails the turn, wh
   }
 });
 
-t.test('reasoning is passed on, and is no part of what the model is told later', async (t) => {
+t.test('reasoning is passed on and not sent to the model again', async (t) => {
   const model = new ScriptedModel([
     [{ type: 'reasoning', text: 'Hmm' }, ...callTools(['own', {}])],
     [usage(1, 1), { type: 'text', text: 'x' }, END],
@@ -475,7 +472,7 @@ t.test('reasoning is passed on, and is no part of what the model is told later',
   t.match(model.asked[1]?.messages[1], { role: 'assistant', content: null });
 });
 
-t.test('tools of an entry that may offer several are told apart by entry and name, and patterns choose among them', async (t) => {
+t.test('tools of a multi-tool entry are named by entry and tool, and patterns select them', async (t) => {
   const files = { single: false, tools: () => listed };
   const listed = [tool('read', () => 'r'), tool('write', () => 'w')];
   const model = new ScriptedModel(() => answerWith('x'));

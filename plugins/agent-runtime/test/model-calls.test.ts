@@ -28,7 +28,7 @@ async function run(models: Record<string, ScriptedModel>, names: string | string
   return { ...app, turn };
 }
 
-t.test('R-030 R-032 what may pass is tried twice more, after half a second to one and one to two', async (t) => {
+t.test('R-030 R-032 a retryable failure is retried twice, after 0.5 to 1 s and 1 to 2 s', async (t) => {
   const model = new ScriptedModel([[again()], [again()], answerWith('at last')]);
   const { turn } = await run({ fast: model });
   const { events, waits } = await turn();
@@ -41,7 +41,7 @@ t.test('R-030 R-032 what may pass is tried twice more, after half a second to on
   t.match(endOf(failed.events), { failure: { code: 'model_failed', message: 'The model connection failed: it answered 503.' } });
 });
 
-t.test('R-031 a wait that the model server asks for is kept, unless it is too long to wait for', async (t) => {
+t.test('R-031 the wait requested by the model server is respected unless it is too long', async (t) => {
   const short = await (await run({ fast: new ScriptedModel([[again(2000)], answerWith('ok')]) })).turn();
   t.strictSame(short.waits, [2500]);
   const model = new ScriptedModel(() => [again(3_600_000)]);
@@ -51,7 +51,7 @@ t.test('R-031 a wait that the model server asks for is kept, unless it is too lo
   t.equal(endOf(long.events).type, 'failed');
 });
 
-t.test('R-032 nothing is asked again once something was streamed, nor what cannot pass, nor a defect', async (t) => {
+t.test('R-032 there is no retry after the first event, for a permanent failure or for a defect', async (t) => {
   const scripts: ModelStep[][] = [[{ type: 'text', text: 'Hal' }, again()], [never], [new Error('defect')], []];
   for (const [index, script] of scripts.entries()) {
     const model = new ScriptedModel(() => script);
@@ -61,7 +61,7 @@ t.test('R-032 nothing is asked again once something was streamed, nor what canno
   }
 });
 
-t.test('R-038 the next connection of a list answers when the first one’s attempts are spent', async (t) => {
+t.test('R-038 the next connection of a list answers when the attempts of the first have failed', async (t) => {
   const first = new ScriptedModel(() => [again()]);
   const second = new ScriptedModel(() => answerWith('from b'));
   const { turn } = await run({ a: first, b: second }, ['a', 'b']);
@@ -71,7 +71,7 @@ t.test('R-038 the next connection of a list answers when the first one’s attem
   t.equal(first.asked.length, 3);
 });
 
-t.test('R-038 one that failed three times in a row is passed over for 30 s, unless it stands alone', async (t) => {
+t.test('R-038 a connection that failed three times in a row is skipped for 30 s, unless it is the only one', async (t) => {
   const clock = new ManualClock();
   const first = new ScriptedModel(() => [never]);
   const { turn } = await run({ a: first, b: new ScriptedModel(() => answerWith('b')) }, ['a', 'b'], clock);
@@ -92,7 +92,7 @@ t.test('R-038 one that failed three times in a row is passed over for 30 s, unle
   t.equal(allBad.b.asked.length, 5, 'where all have failed, all are asked');
 });
 
-t.test('a caller who goes while a repetition is waited for ends the turn', async (t) => {
+t.test('a disconnect during the wait for a retry ends the turn', async (t) => {
   const caller = new AbortController();
   const model = new ScriptedModel(() => [again()]);
   const { runtime, target } = await startRuntime({ models: { fast: model } });
@@ -103,7 +103,7 @@ t.test('a caller who goes while a repetition is waited for ends the turn', async
   t.equal(model.asked.length, 1);
 });
 
-t.test('an agent none of whose connections runs says so', async (t) => {
+t.test('an agent without a running connection fails with that reason', async (t) => {
   const { runtime, target } = await startRuntime({ models: {} });
   t.match(endOf(await collect(runtime.run(request(target())))), {
     failure: { code: 'model_failed', message: 'No model connection of the agent is running.' },

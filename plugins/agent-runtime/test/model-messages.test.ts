@@ -11,7 +11,7 @@ function call(name: string, args: string, id = 'c'): Message {
   return { role: 'assistant', content: null, tool_calls: [{ id, type: 'function', function: { name, arguments: args } }] };
 }
 
-t.test('what every server takes is passed on as it is', async (t) => {
+t.test('messages that every server accepts are unchanged', async (t) => {
   const messages: Message[] = [
     { role: 'user', content: 'Hi' },
     call('f', '{"a":1}'),
@@ -20,7 +20,7 @@ t.test('what every server takes is passed on as it is', async (t) => {
   for (const [i, message] of messagesFor(blind, messages).entries()) t.equal(message, messages[i]);
 });
 
-t.test('names and arguments of calls become valid, and the same messages are made once', async (t) => {
+t.test('names and arguments of calls are corrected, once per message', async (t) => {
   for (const [name, args, validName, validArgs] of [
     ['a b', '{}', 'a_b', '{}'],
     ['', '{}', '_', '{}'],
@@ -43,7 +43,7 @@ t.test('names and arguments of calls become valid, and the same messages are mad
   t.equal(messagesFor(seeing, [custom])[0], custom);
 });
 
-t.test('the result of a call with invalid arguments says so once', async (t) => {
+t.test('the result of a call with invalid arguments names the fault once', async (t) => {
   const result = (content: string): Message => ({ role: 'tool', tool_call_id: 'c', content });
   const told = (content: string) => messagesFor(seeing, [call('f', '{"a":'), result(content)])[1]?.content;
   t.equal(told('which?'), 'The arguments are not a valid JSON object: {"a":\nwhich?');
@@ -51,7 +51,7 @@ t.test('the result of a call with invalid arguments says so once', async (t) => 
   t.equal(messagesFor(seeing, [call('f', '', 'c'), result('ok')])[1]?.content, 'ok', 'no arguments are no fault');
 });
 
-t.test('a connection that takes text only is sent text', async (t) => {
+t.test('a text-only connection receives text', async (t) => {
   const messages: Message[] = [
     {
       role: 'user',

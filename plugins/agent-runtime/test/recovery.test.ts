@@ -23,7 +23,7 @@ async function recovered(kept: readonly Message[], input: readonly Message[]) {
   return { messages: (await store.load(ID)).messages, warnings: lines.map(({ msg }) => msg) };
 }
 
-t.test('keep-input: what was asked stands behind what the session holds', async (t) => {
+t.test('keep-input: the input is stored after the messages of the session', async (t) => {
   t.strictSame((await recovered([], [user('one')])).messages, [user('one'), NOTE]);
   const kept = [user('one'), calling];
   t.strictSame((await recovered(kept, [result])).messages, [...kept, result, NOTE]);
@@ -39,12 +39,9 @@ t.test('keep-input: calls that a later turn has left open are closed', async (t)
   t.strictSame((await recovered(kept, [user('one')])).messages, [...kept, closed, user('one'), NOTE]);
 });
 
-t.test(
-  'keep-input: results of calls that a later turn has closed are not kept, for no provider would take the session any more',
-  async (t) => {
-    const kept: Message[] = [user('one'), calling, result, user('two'), { role: 'assistant', content: 'ok' }];
-    const { messages, warnings } = await recovered(kept, [result]);
-    t.strictSame(messages, kept);
-    t.match(warnings, [/^turn_interrupted/, /does not fit after the stored messages of its session/]);
-  },
-);
+t.test('keep-input: results of calls that a later turn has closed are not stored', async (t) => {
+  const kept: Message[] = [user('one'), calling, result, user('two'), { role: 'assistant', content: 'ok' }];
+  const { messages, warnings } = await recovered(kept, [result]);
+  t.strictSame(messages, kept);
+  t.match(warnings, [/^turn_interrupted/, /does not fit after the stored messages of its session/]);
+});

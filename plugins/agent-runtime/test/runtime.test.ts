@@ -79,7 +79,7 @@ t.test('sessions', async (t) => {
       answerWith(messages.map(({ role, content }) => `${role[0]}:${typeof content === 'string' ? content : ''}`).join(' ')),
     );
 
-  t.test('C-120 C-121 a key keeps the conversation, and without one nothing is kept', async (t) => {
+  t.test('C-120 C-121 a key keeps the conversation, and without one nothing is stored', async (t) => {
     const { runtime, target } = await startRuntime({ models: { fast: echo() } });
     const say = async (text: string, session?: string) =>
       textOfEvents(
@@ -96,7 +96,7 @@ t.test('sessions', async (t) => {
     t.equal(await say('five'), 'u:five');
   });
 
-  t.test('C-127 C-128 the same key at another agent or in another project is another session', async (t) => {
+  t.test('C-127 C-128 the same key of another agent or project names another session', async (t) => {
     const { runtime, target } = await startRuntime({
       agents: { assistant: { model: 'fast' }, other: { model: 'fast', project: 'acme' } },
       settings: { projects: { acme: {} } },
@@ -121,7 +121,7 @@ t.test('sessions', async (t) => {
     t.equal(await say('other', acme), 'u:hi a:u:hi u:hi');
   });
 
-  t.test('C-129 a body that holds the whole conversation adds only what follows its last assistant message', async (t) => {
+  t.test('C-129 a body with the whole conversation adds only the messages after the last assistant message', async (t) => {
     const { runtime, target, store } = await startRuntime({ models: { fast: echo() } });
     await collect(runtime.run(request(target(), { session: { key: 's' }, messages: [user('a')] })));
     await collect(
@@ -142,41 +142,38 @@ t.test('sessions', async (t) => {
     ]);
   });
 
-  t.test(
-    'C-130 turns of one session run one after the other in the order of their coming, those of others at the same time',
-    async (t) => {
-      const gates = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-      const model = new ScriptedModel((_, call) => [
-        ...(gates[call - 1] ? [gates[call - 1]?.promise as Promise<void>] : []),
-        ...answerWith(`answer ${call}`),
-      ]);
-      const { runtime, target } = await startRuntime({ models: { fast: model } });
-      const order: string[] = [];
-      const send = async (text: string, session: string) => {
-        const answer = textOfEvents(
-          await collect(
-            runtime.run(
-              request(target(), { session: session === undefined ? undefined : { key: session }, messages: [user(text)] }),
-            ),
+  t.test('C-130 turns of one session run in order of arrival, those of other sessions concurrently', async (t) => {
+    const gates = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const model = new ScriptedModel((_, call) => [
+      ...(gates[call - 1] ? [gates[call - 1]?.promise as Promise<void>] : []),
+      ...answerWith(`answer ${call}`),
+    ]);
+    const { runtime, target } = await startRuntime({ models: { fast: model } });
+    const order: string[] = [];
+    const send = async (text: string, session: string) => {
+      const answer = textOfEvents(
+        await collect(
+          runtime.run(
+            request(target(), { session: session === undefined ? undefined : { key: session }, messages: [user(text)] }),
           ),
-        );
-        order.push(`${session} ${text}: ${answer}`);
-      };
-      const first = send('one', 'ann');
-      const second = send('two', 'ann');
-      const third = send('three', 'ann');
-      const other = send('one', 'bob');
-      gates[1]?.resolve();
-      await other;
-      t.equal(model.asked.length, 2, 'ann’s second turn has not begun');
-      gates[0]?.resolve();
-      await Promise.all([first, second, third]);
-      t.strictSame(order, ['bob one: answer 2', 'ann one: answer 1', 'ann two: answer 3', 'ann three: answer 4']);
-      t.equal(model.asked[3]?.messages.length, 5);
-    },
-  );
+        ),
+      );
+      order.push(`${session} ${text}: ${answer}`);
+    };
+    const first = send('one', 'ann');
+    const second = send('two', 'ann');
+    const third = send('three', 'ann');
+    const other = send('one', 'bob');
+    gates[1]?.resolve();
+    await other;
+    t.equal(model.asked.length, 2, 'ann’s second turn has not begun');
+    gates[0]?.resolve();
+    await Promise.all([first, second, third]);
+    t.strictSame(order, ['bob one: answer 2', 'ann one: answer 1', 'ann two: answer 3', 'ann three: answer 4']);
+    t.equal(model.asked[3]?.messages.length, 5);
+  });
 
-  t.test('C-131 a turn that failed leaves the session as it was', async (t) => {
+  t.test('C-131 a failed turn leaves the session unchanged', async (t) => {
     const model = new ScriptedModel([[new Error('boom')], answerWith('fine')]);
     const { runtime, target, store } = await startRuntime({ models: { fast: model } });
     const say = () => collect(runtime.run(request(target(), { session: { key: 's' }, messages: [user('x')] })));
@@ -186,7 +183,7 @@ t.test('sessions', async (t) => {
     t.strictSame(model.asked[1]?.messages, [user('x')]);
   });
 
-  t.test('the end of a turn is told only once it is kept, and never where it is not', async (t) => {
+  t.test('the end of a turn is sent after it is stored, and never if it is not', async (t) => {
     const commit = Promise.withResolvers<void>();
     const began = Promise.withResolvers<void>();
     const slow = await startRuntime({
@@ -220,7 +217,7 @@ t.test('sessions', async (t) => {
     t.match(lost.lines, [{ level: 'warn', msg: 'a turn failed', err: { message: /nothing of the request was kept/ } }]);
   });
 
-  t.test('a queue that is full and a wait that is too long are refused as busy', async (t) => {
+  t.test('a full queue and too long a wait are refused as busy', async (t) => {
     const clock = new ManualClock();
     const gate = Promise.withResolvers<void>();
     const { runtime, target } = await startRuntime({
@@ -240,7 +237,7 @@ t.test('sessions', async (t) => {
   });
 });
 
-t.test('limits of the process: so many turns run, so many wait, the rest is refused', async (t) => {
+t.test('the process limits running and waiting turns and refuses the rest', async (t) => {
   const gate = Promise.withResolvers<void>();
   const { runtime, target } = await startRuntime({
     settings: { limits: { runningTurns: 1, queuedTurns: 1 } },
@@ -259,7 +256,7 @@ t.test('limits of the process: so many turns run, so many wait, the rest is refu
   t.match(endOf(await next), { type: 'finished' });
 });
 
-t.test('C-167 a turn that exceeds the agent’s time fails, and its model is let go', async (t) => {
+t.test('C-167 a turn that exceeds the agent’s time limit fails, and its model call is aborted', async (t) => {
   const clock = new ManualClock();
   const model = new ScriptedModel([[{ type: 'text', text: 'Hm' }, new Promise(() => {})]]);
   const { runtime, target } = await startRuntime({
@@ -276,37 +273,34 @@ t.test('C-167 a turn that exceeds the agent’s time fails, and its model is let
   t.ok(model.signals[0]?.aborted);
 });
 
-t.test(
-  'C-010 R-020 R-022 when the caller goes, the model and the tools are told at once, and no further model is asked',
-  async (t) => {
-    const begun = Promise.withResolvers<AbortSignal>();
-    const hang = single((_, { signal }) => {
-      begun.resolve(signal);
-      return new Promise(() => {});
-    });
-    const model = new ScriptedModel([callTools(['hang', {}])]);
-    const { runtime, target } = await startRuntime({
-      agents: { assistant: { model: 'fast', tools: ['hang'] } },
-      models: { fast: model },
-      tools: { hang },
-    });
-    const caller = new AbortController();
-    const turn = collect(runtime.run(request(target(), { signal: caller.signal })));
-    const signal = await begun.promise;
-    caller.abort();
-    t.ok(signal.aborted);
-    t.match(endOf(await turn), { failure: { code: 'abandoned', toolsRan: true } });
-    t.equal(model.asked.length, 1);
+t.test('C-010 R-020 R-022 a disconnect aborts the model and the tools at once, and no further model is called', async (t) => {
+  const begun = Promise.withResolvers<AbortSignal>();
+  const hang = single((_, { signal }) => {
+    begun.resolve(signal);
+    return new Promise(() => {});
+  });
+  const model = new ScriptedModel([callTools(['hang', {}])]);
+  const { runtime, target } = await startRuntime({
+    agents: { assistant: { model: 'fast', tools: ['hang'] } },
+    models: { fast: model },
+    tools: { hang },
+  });
+  const caller = new AbortController();
+  const turn = collect(runtime.run(request(target(), { signal: caller.signal })));
+  const signal = await begun.promise;
+  caller.abort();
+  t.ok(signal.aborted);
+  t.match(endOf(await turn), { failure: { code: 'abandoned', toolsRan: true } });
+  t.equal(model.asked.length, 1);
 
-    const gone = new AbortController();
-    gone.abort(new TurnError('stopped', 'The server stops.'));
-    t.match(await collect(runtime.run(request(target(), { signal: gone.signal }))), [
-      { failure: { code: 'stopped', message: 'The server stops.' } },
-    ]);
-  },
-);
+  const gone = new AbortController();
+  gone.abort(new TurnError('stopped', 'The server stops.'));
+  t.match(await collect(runtime.run(request(target(), { signal: gone.signal }))), [
+    { failure: { code: 'stopped', message: 'The server stops.' } },
+  ]);
+});
 
-t.test('a reader that leaves ends the turn, and one that stops reading holds up the model, not the memory', async (t) => {
+t.test('a reader that leaves ends the turn, and one that stops reading pauses the model', async (t) => {
   let pulled = 0;
   const left = Promise.withResolvers<void>();
   const model = new ScriptedModel([]);
@@ -324,7 +318,7 @@ t.test('a reader that leaves ends the turn, and one that stops reading holds up 
   await left.promise;
 });
 
-t.test('the server stops: turns that run fail with a reason, and are waited for', async (t) => {
+t.test('a stopping server ends running turns with a reason and waits for them', async (t) => {
   const { runtime, target } = await startRuntime({ models: { fast: new ScriptedModel([[new Promise(() => {})]]) } });
   const turn = collect(runtime.run(request(target())));
   await setImmediate();
@@ -332,7 +326,7 @@ t.test('the server stops: turns that run fail with a reason, and are waited for'
   t.match(endOf(await turn), { failure: { code: 'stopped', message: 'The server stopped before the agent finished.' } });
 });
 
-t.test('interceptors stand around the turn like an onion, in file order from the outside in', async (t) => {
+t.test('interceptors are nested around the turn, in file order from the outside in', async (t) => {
   const shout: Interceptor = async function* (turn, next) {
     for await (const batch of next({ ...turn, messages: [...turn.messages, user('!')] })) {
       yield batch.map((event): AgentEvent => (event.type === 'text' ? { type: 'text', text: event.text.toUpperCase() } : event));
@@ -350,74 +344,74 @@ t.test('interceptors stand around the turn like an onion, in file order from the
   t.strictSame(messages.at(-1), { role: 'assistant', content: '<QUIET>' }, 'what was shown is what is kept');
 });
 
+t.test('an interceptor that throws or omits the end fails the turn without details for the caller', async (t) => {
+  const throws: Interceptor = () => {
+    throw new Error('secret detail');
+  };
+  const swallows: Interceptor = async function* (turn, next) {
+    for await (const batch of next(turn)) yield batch.filter(({ type }) => type !== 'finished');
+  };
+  for (const interceptor of [throws, swallows]) {
+    const { runtime, target, lines } = await startRuntime({
+      models: { fast: new ScriptedModel([answerWith('x')]) },
+      interceptors: [interceptor],
+    });
+    const end = endOf(await collect(runtime.run(request(target()))));
+    t.match(end, {
+      type: 'failed',
+      failure: { code: 'crashed', message: 'The agent failed because of an internal error; see the server log for details.' },
+    });
+    t.match(lines.at(-1), { level: 'error', msg: 'a turn crashed' });
+  }
+});
+
 t.test(
-  'an interceptor that throws, or leaves the end out, fails the turn without telling the caller of the inside',
+  'turn, step, tool and store are published on diagnostics channels, with headers that subscribers may extend',
   async (t) => {
-    const throws: Interceptor = () => {
-      throw new Error('secret detail');
+    const heard: string[] = [];
+    const listen = (name: keyof typeof channels) => {
+      const handlers = {
+        start: (context: object) => {
+          heard.push(name === 'store' ? `store ${(context as { operation: string }).operation}` : `${name} start`);
+          if (name === 'step') (context as { headers: Record<string, string> }).headers.traceparent = '00-1';
+        },
+        asyncEnd: (context: object) => heard.push(`${name} end${'error' in context ? ' failed' : ''}`),
+        end: () => {},
+        asyncStart: () => {},
+        error: () => {},
+      };
+      channels[name].subscribe(handlers);
+      t.teardown(() => channels[name].unsubscribe(handlers));
     };
-    const swallows: Interceptor = async function* (turn, next) {
-      for await (const batch of next(turn)) yield batch.filter(({ type }) => type !== 'finished');
-    };
-    for (const interceptor of [throws, swallows]) {
-      const { runtime, target, lines } = await startRuntime({
-        models: { fast: new ScriptedModel([answerWith('x')]) },
-        interceptors: [interceptor],
-      });
-      const end = endOf(await collect(runtime.run(request(target()))));
-      t.match(end, {
-        type: 'failed',
-        failure: { code: 'crashed', message: 'The agent failed because of an internal error; see the server log for details.' },
-      });
-      t.match(lines.at(-1), { level: 'error', msg: 'a turn crashed' });
-    }
+    for (const name of ['turn', 'step', 'tool', 'store'] as const) listen(name);
+    const model = new ScriptedModel([callTools(['own', {}]), [new Error('x')]]);
+    const { runtime, target } = await startRuntime({
+      agents: { assistant: { model: 'fast', tools: ['own'] } },
+      models: { fast: model },
+      tools: { own: single(() => '') },
+    });
+    await collect(runtime.run(request(target(), { session: { key: 's' } })));
+    t.strictSame(heard, [
+      'turn start',
+      'store load',
+      'store end',
+      'store begin',
+      'store end',
+      'step start',
+      'step end',
+      'tool start',
+      'tool end',
+      'step start',
+      'step end failed',
+      'store abandon',
+      'store end',
+      'turn end',
+    ]);
+    t.strictSame(model.asked[0]?.headers, { traceparent: '00-1' });
   },
 );
 
-t.test('turn, step, tool and store are told to whoever listens, with headers that a listener may add to', async (t) => {
-  const heard: string[] = [];
-  const listen = (name: keyof typeof channels) => {
-    const handlers = {
-      start: (context: object) => {
-        heard.push(name === 'store' ? `store ${(context as { operation: string }).operation}` : `${name} start`);
-        if (name === 'step') (context as { headers: Record<string, string> }).headers.traceparent = '00-1';
-      },
-      asyncEnd: (context: object) => heard.push(`${name} end${'error' in context ? ' failed' : ''}`),
-      end: () => {},
-      asyncStart: () => {},
-      error: () => {},
-    };
-    channels[name].subscribe(handlers);
-    t.teardown(() => channels[name].unsubscribe(handlers));
-  };
-  for (const name of ['turn', 'step', 'tool', 'store'] as const) listen(name);
-  const model = new ScriptedModel([callTools(['own', {}]), [new Error('x')]]);
-  const { runtime, target } = await startRuntime({
-    agents: { assistant: { model: 'fast', tools: ['own'] } },
-    models: { fast: model },
-    tools: { own: single(() => '') },
-  });
-  await collect(runtime.run(request(target(), { session: { key: 's' } })));
-  t.strictSame(heard, [
-    'turn start',
-    'store load',
-    'store end',
-    'store begin',
-    'store end',
-    'step start',
-    'step end',
-    'tool start',
-    'tool end',
-    'step start',
-    'step end failed',
-    'store abandon',
-    'store end',
-    'turn end',
-  ]);
-  t.strictSame(model.asked[0]?.headers, { traceparent: '00-1' });
-});
-
-t.test('a target that the runtime did not give is a defect', async (t) => {
+t.test('a target that did not come from resolve is a TypeError', async (t) => {
   const { runtime, target } = await startRuntime({ models: { fast: new ScriptedModel([]) } });
   t.match(endOf(await collect(runtime.run(request({ ...target() })))), { failure: { code: 'crashed' } });
 });

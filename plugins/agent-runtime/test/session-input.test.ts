@@ -22,7 +22,7 @@ function refusal(work: () => unknown): unknown {
   }
 }
 
-t.test('a new session is seeded with all of it, but for system messages, which apply to this turn', async (t) => {
+t.test('a new session stores all messages except system messages, which apply to this turn', async (t) => {
   const input = newMessages([], [system('s'), user('a'), assistant('b'), user('c')]);
   const { added } = input;
   t.strictSame(input.system, [system('s')]);
@@ -30,7 +30,7 @@ t.test('a new session is seeded with all of it, but for system messages, which a
 });
 
 t.test(
-  'a session that goes on takes what follows the last assistant message; a system message counts wherever it stands',
+  'an existing session adds the messages after the last assistant message; system messages apply wherever they are',
   async (t) => {
     const history = [user('a'), assistant('b')];
     const { system: said, added } = newMessages(history, [system('s'), user('a'), assistant('other'), user('c'), user('d')]);
@@ -39,7 +39,7 @@ t.test(
   },
 );
 
-t.test('results of open calls go on from there, and must answer exactly these', async (t) => {
+t.test('tool results must answer exactly the open calls', async (t) => {
   const history = [user('a'), asks('1', '2')];
   t.strictSame(newMessages(history, [user('a'), asks('1', '2'), result('2'), result('1')]).added, [result('2'), result('1')]);
   t.throws(() => newMessages(history, [result('1')]), {
@@ -64,7 +64,7 @@ t.test('a user message closes open calls, each with an error result', async (t) 
   ]);
 });
 
-t.test('what holds nothing new, or seeds a session with unpaired calls, is refused by its place', async (t) => {
+t.test('input without new messages, or with unpaired calls, is refused with its place', async (t) => {
   t.match(
     refusal(() => newMessages([], [system('only')])),
     { code: 'invalid_request', options: { param: 'messages' } },
@@ -87,7 +87,7 @@ t.test('what holds nothing new, or seeds a session with unpaired calls, is refus
   );
 });
 
-t.test('whatever is sent turn after turn, the history stays one that every provider takes', async (t) => {
+t.test('any sequence of turns leaves a history that every provider accepts', async (t) => {
   const id = fc.constantFrom('1', '2', '3');
   const message: fc.Arbitrary<Message> = fc.oneof(
     fc.constant(user('u')),

@@ -15,7 +15,7 @@ async function runtimeWithSession(loaded: Partial<StoredSession>) {
   return { send, begun, model };
 }
 
-t.test('a session that holds 64 MiB or 50,000 messages takes no further turn, and its caller is told what to do', async (t) => {
+t.test('a session with 64 MiB or 50,000 messages refuses further turns and says what to do', async (t) => {
   const messages = Array.from({ length: 50_000 }, () => user('x'));
   for (const full of [{ bytes: 64 * 1024 * 1024 }, { messages }]) {
     const { send, begun, model } = await runtimeWithSession(full);
@@ -26,7 +26,7 @@ t.test('a session that holds 64 MiB or 50,000 messages takes no further turn, an
   }
 });
 
-t.test('a session that holds a little less takes one', async (t) => {
+t.test('a session just below the limit accepts one', async (t) => {
   const { send } = await runtimeWithSession({
     bytes: 64 * 1024 * 1024 - 1,
     messages: [user('x'), { role: 'assistant', content: 'y' }],
@@ -34,7 +34,7 @@ t.test('a session that holds a little less takes one', async (t) => {
   t.match(endOf(await send()), { type: 'finished' });
 });
 
-t.test('a session is full as soon as its own turns have filled it, without being read again', async (t) => {
+t.test('a session is full as soon as its turns have filled it, without a reload', async (t) => {
   let loads = 0;
   const commits: TurnCommit[] = [];
   const store = storeWith({

@@ -16,7 +16,7 @@ import {
   user,
 } from './harness.js';
 
-t.test('C-133 a retry of a turn that runs, or waits, joins it: it gets what was sent so far, and goes on live', async (t) => {
+t.test('C-133 a retry joins a running or waiting turn and receives all its events', async (t) => {
   const { model, call } = gated();
   const app = await startRuntime({ models: { fast: model } });
   const send = sender(app);
@@ -34,7 +34,7 @@ t.test('C-133 a retry of a turn that runs, or waits, joins it: it gets what was 
   t.equal((await app.store.load({ project: 'default', agent: 'assistant', key: 's' })).version, 2);
 });
 
-t.test('C-133 a turn of which too much was sent cannot be joined any more', async (t) => {
+t.test('C-133 a turn that has sent too much cannot be joined', async (t) => {
   const gate = Promise.withResolvers<void>();
   const spoke = Promise.withResolvers<void>();
   const model = new ScriptedModel([[{ type: 'text', text: 'x'.repeat(1024 * 1024 + 1) }, gate.promise, ...answerWith('end')]]);
@@ -50,7 +50,7 @@ t.test('C-133 a turn of which too much was sent cannot be joined any more', asyn
   await turn;
 });
 
-t.test('the turn ends when its last reader has gone, not before', async (t) => {
+t.test('a turn ends when its last reader leaves', async (t) => {
   const { model, call } = gated();
   const app = await startRuntime({ models: { fast: model } });
   const send = sender(app);
@@ -71,7 +71,7 @@ t.test('the turn ends when its last reader has gone, not before', async (t) => {
   t.match(endOf(await third), { type: 'finished' });
 });
 
-t.test('onDisconnect: continue runs a turn to its end, and keeps it, when its caller has gone', async (t) => {
+t.test('onDisconnect: continue runs a turn to its end and stores it after a disconnect', async (t) => {
   const { model, call } = gated();
   const app = await startRuntime({ agents: { assistant: { model: 'fast', onDisconnect: 'continue' } }, models: { fast: model } });
   const caller = new AbortController();
@@ -86,7 +86,7 @@ t.test('onDisconnect: continue runs a turn to its end, and keeps it, when its ca
   t.strictSame(model.asked[1]?.messages, [user('x'), { role: 'assistant', content: 'kept' }, user('y')]);
 });
 
-t.test('R-081 reject: a turn of a busy session is refused at once, by the agent’s rule or the request’s', async (t) => {
+t.test('R-081 reject: a turn of a busy session is refused at once, by the agent’s setting or the request’s', async (t) => {
   const { model, call } = gated();
   const app = await startRuntime({ agents: { assistant: { model: 'fast', onBusy: 'reject' } }, models: { fast: model } });
   const send = sender(app);
@@ -101,7 +101,7 @@ t.test('R-081 reject: a turn of a busy session is refused at once, by the agent�
   t.equal(textOfEvents(await third), '3');
 });
 
-t.test('R-081 interrupt: what waits and what runs is told so, leaves nothing behind, and the newer turn begins', async (t) => {
+t.test('R-081 interrupt: waiting and running turns fail without a trace, and the newer turn begins', async (t) => {
   const { model, call } = gated();
   const app = await startRuntime({ models: { fast: model } });
   const send = sender(app);
@@ -116,7 +116,7 @@ t.test('R-081 interrupt: what waits and what runs is told so, leaves nothing beh
   t.equal(textOfEvents(await third), '3');
 });
 
-t.test('a turn that does not end when it is told to is left behind after five seconds, and cannot commit any more', async (t) => {
+t.test('a turn that ignores its abort is abandoned after five seconds and can no longer commit', async (t) => {
   const clock = new ManualClock();
   const stuck = Promise.withResolvers<void>();
   const entered = Promise.withResolvers<void>();
@@ -145,7 +145,7 @@ t.test('a turn that does not end when it is told to is left behind after five se
   t.strictSame(messages, [user('two'), { role: 'assistant', content: 'x' }]);
 });
 
-t.test('C-134 R-085 a session that crashes takes no other along; after three crashes it is closed for a minute', async (t) => {
+t.test('C-134 R-085 a crashing session does not affect others and is closed for a minute after three crashes', async (t) => {
   const clock = new ManualClock();
   const crashes: Interceptor = (turn, next) => {
     if (turn.messages.at(-1)?.content === 'crash') throw new Error('a defect');
@@ -172,7 +172,7 @@ t.test('C-134 R-085 a session that crashes takes no other along; after three cra
   );
 });
 
-t.test('what waited behind a crash goes on, in its order', async (t) => {
+t.test('turns that waited during a crash continue in their order', async (t) => {
   const gate = Promise.withResolvers<void>();
   const entered = Promise.withResolvers<void>();
   const crashes: Interceptor = async function* (turn, next) {
@@ -200,7 +200,7 @@ t.test('what waited behind a crash goes on, in its order', async (t) => {
   t.equal(textOfEvents(await fourth), '3');
 });
 
-t.test('many crashes of all sessions together make the process not ready', async (t) => {
+t.test('many crashes of all sessions make the process not ready', async (t) => {
   const clock = new ManualClock();
   const app = await startRuntime({
     models: { fast: new ScriptedModel(() => [new Error('a defect')]) },
@@ -213,7 +213,7 @@ t.test('many crashes of all sessions together make the process not ready', async
   t.equal(await app.runtime.ready(), true);
 });
 
-t.test('R-082 a session that hibernated answers as one that did not, from what is kept', async (t) => {
+t.test('R-082 a hibernated session continues from the store', async (t) => {
   const clock = new ManualClock();
   let loads = 0;
   const app = await startRuntime({
@@ -234,7 +234,7 @@ t.test('R-082 a session that hibernated answers as one that did not, from what i
   t.equal(loads, 2);
 });
 
-t.test('a version that has moved on without the session makes it read again', async (t) => {
+t.test('a changed version in the store makes a session reload', async (t) => {
   const app = await startRuntime({ models: { fast: new ScriptedModel(({ messages }) => answerWith(`${messages.length}`)) } });
   const send = sender(app);
   await send('one');
@@ -243,7 +243,7 @@ t.test('a version that has moved on without the session makes it read again', as
   t.equal(textOfEvents(await send('two')), '5');
 });
 
-t.test('at the start, turns that a dead process left are told of, and the input is kept where the agent says so', async (t) => {
+t.test('at the start, interrupted turns are logged, and their input is kept if the agent says so', async (t) => {
   const commits: { key: string; turn: TurnCommit }[] = [];
   const left = (agent: string): InterruptedTurn => ({
     id: { project: 'default', agent, key: agent },
@@ -276,7 +276,7 @@ t.test('at the start, turns that a dead process left are told of, and the input 
   );
 });
 
-t.test('the server stops: turns of sessions end with a reason, for all their readers', async (t) => {
+t.test('a stopping server ends session turns with a reason for all their readers', async (t) => {
   const { model, call } = gated();
   const app = await startRuntime({ models: { fast: model } });
   const turns: Promise<AgentEvent[]>[] = [

@@ -22,7 +22,7 @@ async function* stream(
   }
 }
 
-t.test('nothing follows the terminal event, and a throw or an early end becomes one failure', async (t) => {
+t.test('no event follows the terminal event, and a throw or an early end becomes one failure', async (t) => {
   const run = async (events: () => AgentEvents, session?: { key: string }) => {
     const app = await startRuntime({ models: { fast: new ScriptedModel([]) }, interceptors: [events] });
     const all = await collect(app.runtime.run(request(app.target(), { session })));
@@ -42,7 +42,7 @@ t.test('nothing follows the terminal event, and a throw or an early end becomes 
   }
 });
 
-t.test('peek: looks until something is to be shown, a failure comes, or patience ends, and loses nothing', async (t) => {
+t.test('peek: reads until a visible event, a failure or the timeout, and loses no event', async (t) => {
   const isVisible = (event: AgentEvent) => event.type === 'text';
   const clock = new ManualClock();
   const early = await peek(stream([started], [failed]), isVisible, 5000, clock);
@@ -68,7 +68,7 @@ t.test('peek: looks until something is to be shown, a failure comes, or patience
   t.strictSame(await collect(late.events), [started, text('late'), failed]);
 });
 
-t.test('peek: a reader that leaves early lets go of the turn', async (t) => {
+t.test('peek: a reader that leaves early returns the turn’s iterator', async (t) => {
   let released = false;
   const endless = (async function* () {
     try {
@@ -82,7 +82,7 @@ t.test('peek: a reader that leaves early lets go of the turn', async (t) => {
   t.ok(released);
 });
 
-t.test('channel: hands over in order, makes the writer wait when it is full, and ends', async (t) => {
+t.test('channel: delivers in order, makes the writer wait when it is full, and ends', async (t) => {
   const channel = new Channel<number>(2, () => t.fail('nobody left'));
   t.equal(channel.write(1), undefined);
   const full = channel.write(2);
@@ -100,7 +100,7 @@ t.test('channel: hands over in order, makes the writer wait when it is full, and
   t.equal(channel.write(4), undefined, 'after the end nothing is kept');
 });
 
-t.test('channel: a reader that leaves frees the writer and says so once; a writer in a hurry does not wait', async (t) => {
+t.test('channel: a reader that leaves resumes the writer once, and removeLimit ends the waiting', async (t) => {
   let left = 0;
   const channel = new Channel<number>(1, () => left++);
   const full = channel.write(1);
@@ -120,7 +120,7 @@ t.test('channel: a reader that leaves frees the writer and says so once; a write
   t.strictSame(all, [1, 2]);
 });
 
-t.test('transcript: text that came escaped and text that did not make one message, and halves of a character meet again', (t) => {
+t.test('transcript: escaped and plain text make one message, and split surrogate pairs are joined', (t) => {
   const transcript = new Transcript();
   transcript.add([
     step,
@@ -133,7 +133,7 @@ t.test('transcript: text that came escaped and text that did not make one messag
   t.end();
 });
 
-t.test('transcript: a step that said nothing is an empty answer', (t) => {
+t.test('transcript: a step without text is an empty answer', (t) => {
   const transcript = new Transcript();
   transcript.add([step, finished]);
   t.strictSame(transcript.messages(), [{ role: 'assistant', content: '' }]);

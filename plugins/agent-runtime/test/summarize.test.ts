@@ -65,7 +65,7 @@ async function sceneOf({ history = TWO_TURNS, agent, summary, answer, store, con
   return { ...app, clock, model, warnings, asked, forSummaries, send: sender(app) };
 }
 
-t.test('the oldest turns are summarized by the agent’s model before the turn, and stay kept', async (t) => {
+t.test('the agent’s model summarizes the oldest turns before the turn, and they stay stored', async (t) => {
   const order: string[] = [];
   const store = storeWith({});
   for (const name of ['begin', 'putSummary', 'commit'] as const) {
@@ -122,7 +122,7 @@ t.test('the oldest turns are summarized by the agent’s model before the turn, 
   });
 });
 
-t.test('a summary is used as long as it suffices, also by who reads it from the store, and goes into the next one', async (t) => {
+t.test('a summary is used while it suffices, also after a reload, and is part of the next one', async (t) => {
   const history = { policy: 'summarize', maxMessages: 8 };
   const first = await sceneOf({ history });
   for (const text of ['1', '2', '3', '4', '5']) await first.send(text);
@@ -157,7 +157,7 @@ t.test('a summary is used as long as it suffices, also by who reads it from the 
   t.match((await scene.store.load(ID)).summary, { messages: 8, text: 'all of it' });
 });
 
-t.test('R-084 a long session stays within the window of the model, whatever is said', async (t) => {
+t.test('R-084 a long session stays within the model’s context window', async (t) => {
   const scene = await sceneOf({
     history: 'summarize',
     contextWindow: 2000,
@@ -173,7 +173,7 @@ t.test('R-084 a long session stays within the window of the model, whatever is s
   t.ok(length > 5 && length < 20, `${length} summaries`);
 });
 
-t.test('where there is no summary the oldest turns are left out, with one line in the log, and the turn goes on', async (t) => {
+t.test('without a summary the oldest turns are omitted with one log line, and the turn continues', async (t) => {
   const failures: Record<string, { lines: readonly ModelStep[]; told: RegExp; spent: number; warnings?: number }> = {
     refused: { lines: [new ModelError('it is gone.', { retryable: false })], told: /it is gone/, spent: 10, warnings: 2 },
     broken: { lines: [new Error('a defect')], told: /a defect/, spent: 10 },
@@ -205,7 +205,7 @@ t.test('where there is no summary the oldest turns are left out, with one line i
   }
 });
 
-t.test('after a summary that could not be made, the next four turns do without one', async (t) => {
+t.test('after a failed summary the next four turns run without one', async (t) => {
   const scene = await sceneOf({ summary: () => answerWith('') });
   const askedAfter: number[] = [];
   for (let turn = 1; turn <= 9; turn++) {
@@ -215,13 +215,13 @@ t.test('after a summary that could not be made, the next four turns do without o
   t.strictSame(askedAfter, [0, 0, 1, 1, 1, 1, 1, 2, 2]);
 });
 
-t.test('where a further summary fails, the newest turns are given behind the one before', async (t) => {
+t.test('if the next summary fails, the newest turns follow the previous one', async (t) => {
   const scene = await sceneOf({ summary: (n) => (n === 1 ? answerWith('first') : answerWith('')) });
   for (const text of ['1', '2', '3', '4', '5']) await scene.send(text);
   t.strictSame(scene.asked()[4], [behind('first', '3'), ...[assistant('re: 3'), user('4'), assistant('re: 4'), user('5')]]);
 });
 
-t.test('a summary that the store cannot keep serves as long as the session is in memory', async (t) => {
+t.test('a summary that cannot be stored is used while the session is in memory', async (t) => {
   const store = storeWith({ putSummary: () => Promise.reject(new Error('no room')) });
   const scene = await sceneOf({ history: { policy: 'summarize', maxMessages: 8 }, store });
   for (const text of ['1', '2', '3', '4', '5', '6']) t.match(endOf(await scene.send(text)), { type: 'finished' });
@@ -230,7 +230,7 @@ t.test('a summary that the store cannot keep serves as long as the session is in
   t.match(scene.warnings(), [{ msg: /^the summary of a session could not be stored/ }]);
 });
 
-t.test('making a summary ends with its turn, which leaves nothing behind', async (t) => {
+t.test('cancelling a turn ends its summary without a trace', async (t) => {
   const began = Promise.withResolvers<void>();
   const scene = await sceneOf({
     summary: () => {
@@ -250,7 +250,7 @@ t.test('making a summary ends with its turn, which leaves nothing behind', async
   t.strictSame(scene.warnings(), []);
 });
 
-t.test('another policy passes over a summary that was made before', async (t) => {
+t.test('another policy ignores an existing summary', async (t) => {
   for (const policy of ['truncate', 'error']) {
     const before = await sceneOf({});
     for (const text of ['one', 'two', 'three']) await before.send(text);
@@ -264,7 +264,7 @@ t.test('another policy passes over a summary that was made before', async (t) =>
   }
 });
 
-t.test('a turn that waits for the caller’s results stays whole behind a summary', async (t) => {
+t.test('a turn with pending client tool calls stays whole after a summary', async (t) => {
   const scene = await sceneOf({
     agent: { clientTools: 'passthrough' },
     answer: (text) => (text === 'look' ? callTools(['theirs', {}]) : answerWith(`re: ${text}`)),
@@ -295,7 +295,7 @@ t.test('a caller’s own system message comes before the summary', async (t) => 
   t.match(scene.asked()[2], [{ role: 'system', content: 'Be kind.' }, behind('summary 1', 'two'), {}, user('three')]);
 });
 
-t.test('what a summary used is told, and counts in none of the agent’s budgets', async (t) => {
+t.test('the usage of a summary is reported and does not count against the agent’s budgets', async (t) => {
   const scene = await sceneOf({
     agent: { maxTokens: 50, maxSteps: 2, clientTools: 'passthrough' },
     summary: () => [{ type: 'text', text: 'short' }, usage(1000, 10), END],
@@ -311,7 +311,7 @@ t.test('what a summary used is told, and counts in none of the agent’s budgets
   });
 });
 
-t.test('the making of a summary is told to whoever listens, who may add headers to its request', async (t) => {
+t.test('a summary is published on a diagnostics channel, and subscribers may add headers to its request', async (t) => {
   const heard: object[] = [];
   const listener = {
     start: (context: object) => Object.assign((context as { headers: object }).headers, { traceparent: '00-1' }),
@@ -331,7 +331,7 @@ t.test('the making of a summary is told to whoever listens, who may add headers 
   t.match(scene.forSummaries()[0]?.headers, { traceparent: '00-1' });
 });
 
-t.test('a repeated request is answered with what a summary used as well', async (t) => {
+t.test('a replayed answer includes the usage of a summary', async (t) => {
   const scene = await sceneOf({});
   await scene.send('one');
   t.equal(textOfEvents(await scene.send('two')), 're: two');

@@ -10,7 +10,7 @@ function linesOf(history: readonly Message[], contextWindow = 128_000, earlier?:
   return String(said?.content).split('\n').slice(1);
 }
 
-t.test('calls and results are data, images and other files are named', async (t) => {
+t.test('calls and results are sent as data, images and other files by name', async (t) => {
   const history: Message[] = [
     {
       role: 'user',
@@ -44,7 +44,7 @@ t.test('calls and results are data, images and other files are named', async (t)
   ]);
 });
 
-t.test('long results and arguments are cut, what people said is not', async (t) => {
+t.test('long results and arguments are cut, messages of people are not', async (t) => {
   const long = 'x'.repeat(4001);
   const history: Message[] = [
     user(long),
@@ -62,7 +62,7 @@ t.test('long results and arguments are cut, what people said is not', async (t) 
   t.equal(answered.content, cut);
 });
 
-t.test('R-084 of what does not fit into the window of the model, the newest is summarized', async (t) => {
+t.test('R-084 if the messages exceed the model’s window, the newest are summarized', async (t) => {
   const history = Array.from({ length: 100 }, (_, n) => user(`${n} "${'x'.repeat(100)}"`));
   const messages = summaryRequest(history, { messages: 100, earlier: { messages: 10, text: 'old' }, tokens: 400 }, 2000);
   const lines = String(messages[1]?.content).split('\n').slice(4);

@@ -11,7 +11,7 @@ const collectGarbage: () => void = runInNewContext('gc');
 const toolWith = (inputSchema: object) =>
   ({ name: 'f', description: '', inputSchema, effect: 'read', run: async () => '' }) as Tool;
 
-t.test('what was compiled for a tool leaves memory with the tool', async (t) => {
+t.test('a compiled schema is freed with its tool', async (t) => {
   const schemas = Array.from({ length: 20 }, (_, i) => {
     const properties = { text: { type: 'string', maxLength: i } };
     t.match(argumentsValidator(toolWith({ type: 'object', properties }))('{"text": 1}'), { fault: /must be string/ });
@@ -25,7 +25,7 @@ t.test('what was compiled for a tool leaves memory with the tool', async (t) => 
   );
 });
 
-t.test('schemas with the same id, and with references to the rules for schemas, are told apart', async (t) => {
+t.test('schemas with the same id or with references to the meta-schema do not conflict', async (t) => {
   const check = (type: string) => argumentsValidator(toolWith({ $id: 'https://example.com/tool', properties: { a: { type } } }));
   const [texts, numbers] = [check('string'), check('number')];
   t.match(texts('{"a": "x"}'), { input: { a: 'x' } });

@@ -52,7 +52,7 @@ t.test('an ephemeral token expires after a minute', async (t) => {
   t.match(ask(second), { refused: /expired/ });
 });
 
-t.test('a connection that it opened lasts as long as the token that it was issued for', async (t) => {
+t.test('a connection opened with an ephemeral token lasts as long as its API token', async (t) => {
   const { ask, issue, revoke } = issuer();
   const result = ask(issue());
   const renew = 'principal' in result ? result.renew : undefined;
@@ -63,7 +63,7 @@ t.test('a connection that it opened lasts as long as the token that it was issue
   t.match(ask(waiting), { refused: /unknown token/ });
 });
 
-t.test('at most 100 wait for one token', async (t) => {
+t.test('at most 100 unused ephemeral tokens exist per API token', async (t) => {
   const { issue, ephemeral, parent, clock, ask } = issuer();
   const values = Array.from({ length: 100 }, () => issue());
   t.equal(ephemeral.issue(parent(), { scopes: ['chat'], agents: undefined }), undefined);

@@ -39,7 +39,7 @@ function extra(data: unknown): Extra {
   return { connection: 'c', data };
 }
 
-t.test('what the model attached goes back to it, with its own ids', async (t) => {
+t.test('extras are sent back to their model with its own ids', async (t) => {
   const signature = { extra_content: { google: { thought_signature: 's' } } };
   const first = call('call_1', {
     of: OF,
@@ -76,7 +76,7 @@ t.test('what the model attached goes back to it, with its own ids', async (t) =>
   ]);
 });
 
-t.test('what another model attached is not sent', async (t) => {
+t.test('extras of another model are not sent', async (t) => {
   for (const data of [{ of: 'other', id: 'x', fields: { a: 1 } }, 'text', null, { id: 'x' }, { of: OF, id: 7, fields: 'x' }]) {
     const message = { ...calls(null, call('call_1', data)), extra: extra(data) } as Message;
     t.strictSame(sent([user('x'), message, tool('call_1')]), [user('x'), calls(null, call('call_1')), tool('call_1')]);

@@ -451,7 +451,7 @@ t.test('a connect timeout or a TLS error is retryable', async (t) => {
   });
 });
 
-t.test('a model server that hangs up or sends invalid HTTP has not answered', async (t) => {
+t.test('a closed connection or invalid HTTP counts as no answer', async (t) => {
   const { server, ...connection } = await open(t);
   server.enqueue({ hangUp: true });
   t.match(await readError(connection), { message: 'the model server closed the connection without an answer.', retryable: true });

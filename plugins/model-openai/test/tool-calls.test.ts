@@ -166,6 +166,6 @@ t.test('the beginning and the rest of a call may be counted differently', async 
   t.same(calls(part(0, 'a', 'f', ''), part(1, 'a', 'f', '{"x":1}')), ['a f {"x":1}']);
 });
 
-t.test('ids may be numbers, and name and arguments may stand beside them', async (t) => {
+t.test('ids may be numbers, with name and arguments beside them', async (t) => {
   t.same(calls({ id: 7, name: 'f', arguments: { x: 1 } }), ['7 f {"x":1}']);
 });

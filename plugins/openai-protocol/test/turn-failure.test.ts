@@ -55,17 +55,14 @@ t.test('C-166 an invalid request gets 400 with the field', async (t) => {
   t.equal(turnFailureError(failure('invalid_request'), false).body.error.param, null);
 });
 
-t.test(
-  'a turn that someone else ended is a 400 that no client repeats: the repetition would undo what they wanted',
-  async (t) => {
-    for (const code of ['turn_interrupted', 'turn_cancelled', 'session_deleted'] as const) {
-      const error = turnFailureError(failure(code), true);
-      t.equal(error.status, 400);
-      t.same(error.body, { error: { message: 'Why.', type: 'invalid_request_error', param: null, code } });
-      t.same(error.headers, { 'x-should-retry': 'false' });
-    }
-  },
-);
+t.test('a turn ended by another request gets a 400, which clients do not retry', async (t) => {
+  for (const code of ['turn_interrupted', 'turn_cancelled', 'session_deleted'] as const) {
+    const error = turnFailureError(failure(code), true);
+    t.equal(error.status, 400);
+    t.same(error.body, { error: { message: 'Why.', type: 'invalid_request_error', param: null, code } });
+    t.same(error.headers, { 'x-should-retry': 'false' });
+  }
+});
 
 t.test('a full session and an existing key get a 409 without retry', async (t) => {
   for (const code of ['session_full', 'conversation_exists'] as const) {

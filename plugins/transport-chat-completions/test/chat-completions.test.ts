@@ -5,12 +5,12 @@ import { bench, finished, HI, NOW, refusal, says, written } from './support/rout
 
 const step = { type: 'step', step: 1, connection: 'fast' } as const;
 
-t.test('the route is a POST that needs the scope chat, reads JSON and starts work', async (t) => {
+t.test('the route is a POST with a JSON body that requires the scope chat', async (t) => {
   const { route } = bench();
   t.match(route, { method: 'POST', path: '/v1/chat/completions', access: ['chat'], body: 'json', startsWork: true });
 });
 
-t.test('C-050 C-053 C-062 the turn is given what the request says', async (t) => {
+t.test('C-050 C-053 C-062 the turn receives the fields of the request', async (t) => {
   const { ask, turns, resolved, gone } = bench({ rawHeaders: ['X-Session-Id', 's1'] });
   await ask({
     messages: [{ role: 'developer', content: [{ type: 'text', text: 'Be short.' }] }, ...HI],
@@ -42,7 +42,7 @@ t.test('C-120 a request without a key is stateless', async (t) => {
   t.match(turns, [{ session: undefined, messages: HI, metadata: {}, params: {} }]);
 });
 
-t.test('C-133 a request and its repetition have one fingerprint, by caller and bytes', async (t) => {
+t.test('C-133 a request and its retry have one fingerprint, of caller and bytes', async (t) => {
   const fingerprint = async (fields: Record<string, unknown>, options: Parameters<typeof bench>[0] = {}) => {
     const { ask, turns } = bench(options);
     await ask(fields);
@@ -55,7 +55,7 @@ t.test('C-133 a request and its repetition have one fingerprint, by caller and b
   t.not(await fingerprint({ user: 'ann', temperature: 0.5 }), first);
 });
 
-t.test('S-44 a request joins a turn of the same caller only, told by its id and never by its name', async (t) => {
+t.test('S-44 a request joins a turn of the same caller only, identified by id and not by name', async (t) => {
   const fingerprint = async (who: Partial<Principal>) => {
     const { ask, turns } = bench({ principal: { project: 'default', scopes: ['chat'], ...who } });
     await ask({ user: 'ann' });
@@ -78,7 +78,7 @@ const CONVERSATION: Conversation = {
   status: 'idle',
 };
 
-t.test('an opaque id as session_id leads to the session’s key, and a user beside it is ignored', async (t) => {
+t.test('an opaque id as session_id selects the session’s key, and user is ignored', async (t) => {
   const asked: unknown[] = [];
   const conversation = async (id: string, { project }: Principal) => {
     asked.push([id, project]);
@@ -97,7 +97,7 @@ t.test('an opaque id as session_id leads to the session’s key, and a user besi
   t.match(byHeader.turns, [{ session: { key: 'ann:s1' } }]);
 });
 
-t.test('an opaque id that leads nowhere is a 404, one of another agent a 400 that names both', async (t) => {
+t.test('an unknown opaque id gets a 404, one of another agent a 400 that names both', async (t) => {
   const nowhere = await refusal(bench().ask({ session_id: 'conv_1' }));
   t.equal(nowhere.status, 404);
   t.match(nowhere.body.error, { code: 'conversation_not_found', type: 'invalid_request_error' });
@@ -118,7 +118,7 @@ t.test('an opaque id that leads nowhere is a 404, one of another agent a 400 tha
   await t.rejects(broken.ask({ session_id: 'conv_1' }), TypeError);
 });
 
-t.test('the session is told who is talking', async (t) => {
+t.test('the session receives the user', async (t) => {
   const { ask, turns } = bench();
   await ask({ user: 'ann' });
   await ask({ user: 'ann', session_id: 's1' });
@@ -133,7 +133,7 @@ t.test('the session is told who is talking', async (t) => {
   );
 });
 
-t.test('X-Session-Busy says what happens where the session is busy; a word that means nothing is a 400', async (t) => {
+t.test('X-Session-Busy sets the busy mode, and an unknown value gets a 400', async (t) => {
   for (const busy of ['enqueue', 'reject', 'interrupt'] as const) {
     const { ask, turns } = bench({ rawHeaders: ['X-Session-Busy', busy] });
     await ask({ user: 'ann' });
@@ -145,14 +145,14 @@ t.test('X-Session-Busy says what happens where the session is busy; a word that 
   t.equal(turns.length, 0);
 });
 
-t.test('C-136 sessionFrom says where a key may come from', async (t) => {
+t.test('C-136 sessionFrom limits the sources of a key', async (t) => {
   const { ask, turns } = bench({ config: { sessionFrom: ['session_id'] }, rawHeaders: ['X-Session-Id', 's1'] });
   const reply = await ask({ user: 'ann' });
   t.equal(turns[0]?.session, undefined);
   t.match(reply.headers, { 'x-ignored-params': 'user' });
 });
 
-t.test('C-045 a fault of the request runs nothing, and resolves nothing', async (t) => {
+t.test('C-045 an invalid request runs no turn and resolves no agent', async (t) => {
   const { post, turns, resolved, notes } = bench();
   for (const body of [
     [],
@@ -166,7 +166,7 @@ t.test('C-045 a fault of the request runs nothing, and resolves nothing', async 
   t.same([turns, resolved, notes], [[], [], {}]);
 });
 
-t.test('C-071 the answer carries the requested name as it was sent', async (t) => {
+t.test('C-071 the answer repeats the requested name', async (t) => {
   for (const model of ['team/agent one', 'Größe', '😀', ' x ']) {
     const { post } = bench();
     t.match((await post({ model, messages: HI })).body, { model });
@@ -176,14 +176,14 @@ t.test('C-071 the answer carries the requested name as it was sent', async (t) =
   }
 });
 
-t.test('C-068 the default agent answers under the name that was asked for', async (t) => {
+t.test('C-068 the default agent answers under the requested name', async (t) => {
   const { post, turns, notes } = bench();
   t.match((await post({ model: 'unheard-of', messages: HI })).body, { model: 'unheard-of' });
   t.equal(turns[0]?.target.name, 'assistant');
   t.match(notes, { agent: 'assistant' });
 });
 
-t.test('C-066 a raw model is handed the caller’s tools and parameters', async (t) => {
+t.test('C-066 a raw model receives the caller’s tools and parameters', async (t) => {
   const { ask, turns } = bench({ target: { kind: 'model', name: 'fast', clientTools: 'passthrough' } });
   const tools = [{ type: 'function', function: { name: 'f' } }];
   const reply = await ask({ tools, tool_choice: 'required', logit_bias: { 1: 1 } });
@@ -191,7 +191,7 @@ t.test('C-066 a raw model is handed the caller’s tools and parameters', async 
   t.same(reply.headers, { 'x-model-connection': 'fast' });
 });
 
-t.test('C-069 a name that resolves to nothing is a 400 with two keys', async (t) => {
+t.test('C-069 a name that does not resolve gets a 400 with two keys', async (t) => {
   const { ask, turns } = bench({ resolution: { kind: 'unknown' } });
   for (const stream of [false, true]) {
     const error = await refusal(ask({ stream }));
@@ -202,7 +202,7 @@ t.test('C-069 a name that resolves to nothing is a 400 with two keys', async (t)
   t.same(turns, []);
 });
 
-t.test('C-070 an agent out of scope is a 403 with a constant text', async (t) => {
+t.test('C-070 an agent out of scope gets a 403 with a constant message', async (t) => {
   const { post, turns } = bench({ resolution: { kind: 'forbidden' } });
   const errors = await Promise.all(['a', 'b'].map((model) => refusal(post({ model, messages: HI }))));
   for (const error of errors) t.match(error, { status: 403, body: { error: { type: 'svc_error' } } });
@@ -210,7 +210,7 @@ t.test('C-070 an agent out of scope is a 403 with a constant text', async (t) =>
   t.same(turns, []);
 });
 
-t.test('C-055 images reach a connection that sees, and are refused by one that does not', async (t) => {
+t.test('C-055 images reach a connection that accepts them and are refused otherwise', async (t) => {
   const messages = [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'https://example.org/a.png' } }] }];
   const seeing = bench();
   await seeing.ask({ messages });
@@ -220,7 +220,7 @@ t.test('C-055 images reach a connection that sees, and are refused by one that d
   t.same(blind.turns, []);
 });
 
-t.test('C-059 C-060 tools at an agent that ignores them', async (t) => {
+t.test('C-059 C-060 an agent that ignores client tools drops them and refuses forced calls', async (t) => {
   const { ask, turns } = bench();
   const tools = [{ type: 'function', function: { name: 'f' } }];
   const reply = await ask({ tools, tool_choice: 'auto', parallel_tool_calls: false });
@@ -230,13 +230,13 @@ t.test('C-059 C-060 tools at an agent that ignores them', async (t) => {
   t.equal(turns.length, 1);
 });
 
-t.test('C-112 what is refused before the turn is refused as JSON, also for a stream', async (t) => {
+t.test('C-112 a request refused before the turn gets a JSON error, even with stream: true', async (t) => {
   const { ask, turns } = bench();
   t.match(await refusal(ask({ stream: true, temperature: 3 })), { status: 400 });
   t.same(turns, []);
 });
 
-t.test('without the plugin that frames streams, a stream is refused with its name', async (t) => {
+t.test('without a stream encoder, stream: true is refused with the name of the missing plugin', async (t) => {
   const { ask, turns } = bench({ streams: false });
   const error = await refusal(ask({ stream: true }));
   t.match(error, { status: 400, body: { error: { type: 'invalid_request_error', param: 'stream', code: 'unsupported_value' } } });
@@ -265,7 +265,7 @@ t.test('the headers name the connection that answered and what was ignored', asy
   t.same((await bench({ batches: foreign }).ask()).headers, { 'x-model-connection': '%E6%A8%A1%E5%9E%8B%0A' });
 });
 
-t.test('the turn is told whether anyone reads along', async (t) => {
+t.test('the turn knows whether its answer is streamed', async (t) => {
   const { ask, turns } = bench();
   await ask({ stream: true });
   await ask({ stream: false });
@@ -275,7 +275,7 @@ t.test('the turn is told whether anyone reads along', async (t) => {
   );
 });
 
-t.test('a failed turn is answered with its status, and the log is told why', async (t) => {
+t.test('a failed turn gets its status, and the access log has the reason', async (t) => {
   const cases: [FailureCode, number, string][] = [
     ['model_failed', 502, 'agent_error'],
     ['timed_out', 502, 'timeout'],
@@ -293,7 +293,7 @@ t.test('a failed turn is answered with its status, and the log is told why', asy
   }
 });
 
-t.test('C-132 a failed turn of a session is not to be tried again', async (t) => {
+t.test('C-132 a failed turn of a session discourages retries', async (t) => {
   const failure: Failure = { code: 'model_failed', message: 'Why.', toolsRan: false };
   for (const stream of [false, true]) {
     const { ask } = bench({ batches: [[{ type: 'failed', failure }]] });
@@ -301,7 +301,7 @@ t.test('C-132 a failed turn of a session is not to be tried again', async (t) =>
   }
 });
 
-t.test('the access log is told of the turn, and of the session only a hash', async (t) => {
+t.test('the access log has the turn and a hash of the session key', async (t) => {
   const call = {
     type: 'tool-call',
     id: 'c',

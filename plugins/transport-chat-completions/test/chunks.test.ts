@@ -31,14 +31,14 @@ t.test('C-090 C-091 C-092 C-094 a stream, byte for byte', async (t) => {
   ]);
 });
 
-t.test('C-090 the reply is the encoder’s', async (t) => {
+t.test('C-090 the headers come from the stream encoder', async (t) => {
   const reply = await bench().ask({ stream: true });
   t.equal(reply.status, 200);
   t.match(reply.headers, { 'content-type': 'text/event-stream; charset=utf-8' });
   t.equal(reply.keepAlive?.every, 15_000);
 });
 
-t.test('C-093 what is the same in all chunks is the same, and exactly one of them finishes', async (t) => {
+t.test('C-093 all chunks share id, time and model, and exactly one has a finish reason', async (t) => {
   const all = chunks(await stream([[step(1), ownCall], [ownResult, step(2), text('a')], [text('b')], [finished]]));
   t.equal(new Set(all.map(({ id, created, model, object }) => `${id} ${created} ${model} ${object}`)).size, 1);
   t.ok(all.every(({ choices }) => choices.length === 1 && choices[0]?.index === 0));
@@ -64,7 +64,7 @@ t.test('C-096 C-098 without include_usage no chunk has usage', async (t) => {
   }
 });
 
-t.test('C-097 with include_usage every chunk has it, the last one filled', async (t) => {
+t.test('C-097 with include_usage every chunk has usage, which is null except in the last', async (t) => {
   const [start = [], said = []] = says('a');
   const all = frames(await stream([start, said, [{ ...finished, usage }]], { stream_options: { include_usage: true } }));
   t.equal(all.length, 5);
@@ -73,7 +73,7 @@ t.test('C-097 with include_usage every chunk has it, the last one filled', async
   t.equal(all[4], '[DONE]');
 });
 
-t.test('C-099 C-102 every chunk is one by the reference’s schema, and none has an error', async (t) => {
+t.test('C-099 C-102 every chunk matches the reference’s schema and has no error', async (t) => {
   const turns = [
     says('Hello'),
     says(),
@@ -91,12 +91,12 @@ t.test('C-099 C-102 every chunk is one by the reference’s schema, and none has
   }
 });
 
-t.test('C-100 nothing but data lines with something in them', async (t) => {
+t.test('C-100 the stream consists of non-empty data lines', async (t) => {
   const all = await stream([[step(1), text('line\nline\r\n')], [{ type: 'failed', failure }]]);
   for (const line of all.join('').split('\n').filter(Boolean)) t.match(line, /^data: [{[]/);
 });
 
-t.test('C-103 tool calls of the server’s own, reasoning and progress are not shown', async (t) => {
+t.test('C-103 server tool calls, reasoning and progress are not sent', async (t) => {
   const all = chunks(
     await stream([
       [step(1), { type: 'reasoning', text: 'Hm.' }, ownCall],
@@ -111,7 +111,7 @@ t.test('C-103 tool calls of the server’s own, reasoning and progress are not s
   );
 });
 
-t.test('C-104 each batch that shows something is written as it comes', async (t) => {
+t.test('C-104 each visible batch is written as it arrives', async (t) => {
   const batches = [[step(1), text('a'), text('b')], [{ type: 'usage', usage }], [text('c')], [finished]] satisfies AgentEvent[][];
   const all = await stream(batches);
   t.equal(all.length, 3, 'one write for each batch with something to show');
@@ -121,13 +121,13 @@ t.test('C-104 each batch that shows something is written as it comes', async (t)
   );
 });
 
-t.test('C-111 text goes out as the model server escaped it, where that is at hand', async (t) => {
+t.test('C-111 text keeps the model server’s escaping if available', async (t) => {
   const [first = ''] = await stream([[step(1), text('é\u2028', '\\u00e9\\u2028')], [finished]]);
   t.ok(first.includes('"content":"\\u00e9\\u2028"'));
   t.equal(textOf([first]), 'é\u2028');
 });
 
-t.test('text whose JSON is at hand is not decoded', async (t) => {
+t.test('escaped text is not decoded', async (t) => {
   const undecoded = {
     type: 'text',
     json: 'caf\\u00e9',
@@ -138,7 +138,7 @@ t.test('text whose JSON is at hand is not decoded', async (t) => {
   t.equal(textOf(await stream([[step(1), undecoded], [undecoded], [finished]])), 'cafécafé');
 });
 
-t.test('C-084 C-111 a long text goes out in pieces that cut no character', async (t) => {
+t.test('C-084 C-111 a long text is sent in pieces of whole characters', async (t) => {
   const long = `x${'😀'.repeat(10_000)}`;
   const all = await stream([[step(1), text(long)], [finished]]);
   t.equal(textOf(all), long);
@@ -156,7 +156,7 @@ t.test('C-084 C-111 a long text goes out in pieces that cut no character', async
   );
 });
 
-t.test('the text of a later step stands apart from what was said before', async (t) => {
+t.test('the text of a later step is separated from earlier text', async (t) => {
   const spoken = [[step(1), text('Let me look.'), ownCall], [ownResult], [step(2), text('It is '), text('noon.')], [finished]];
   t.equal(textOf(await stream(spoken)), 'Let me look.\n\nIt is noon.');
   const twice = [[step(1), text('One.'), ownCall, ownResult, step(2), ownCall, ownResult, step(3), text('Three.'), finished]];
@@ -171,7 +171,7 @@ t.test('an empty text writes nothing', async (t) => {
   t.equal(chunks(await stream([[step(1), text('')], [text('a')], [finished]])).length, 3);
 });
 
-t.test('calls for tools of the caller’s own are streamed, each with its index', async (t) => {
+t.test('client tool calls are streamed, each with its index', async (t) => {
   const long = JSON.stringify({ text: 'y'.repeat(9_000) });
   const a = { type: 'tool-call', id: 'a', name: 'f', arguments: '{"x":1}' } as const;
   const b = { type: 'tool-call', id: 'b', name: 'g', arguments: long } as const;
@@ -188,7 +188,7 @@ t.test('calls for tools of the caller’s own are streamed, each with its index'
   t.equal(all.at(-1)?.choices[0]?.finish_reason, 'tool_calls');
 });
 
-t.test('C-107 a failure before anything was shown is a status', async (t) => {
+t.test('C-107 a failure before the first visible event sets the status', async (t) => {
   const { ask, notes } = bench({
     batches: [[step(1), ownCall], [ownResult], [{ type: 'failed', failure: { ...failure, toolsRan: true } }]],
   });
@@ -199,22 +199,22 @@ t.test('C-107 a failure before anything was shown is a status', async (t) => {
   t.match(notes, { steps: 1, tool_calls: 1, outcome: 'agent_error' });
 });
 
-t.test('C-108 a failure after the head is a lone error frame, then [DONE]', async (t) => {
+t.test('C-108 a failure after the head is one error frame followed by [DONE]', async (t) => {
   const all = frames(await stream([[step(1), text('Half an')], [{ type: 'failed', failure }]]));
   t.same(all.slice(2), [{ error: { message: failure.message, type: 'svc_error' } }, '[DONE]']);
 });
 
-t.test('C-108 the error object of a frame is that of the status', async (t) => {
+t.test('C-108 an error frame has the same error object as the error response', async (t) => {
   const busy = { code: 'session_busy', message: 'Busy.', toolsRan: false } as const;
   const all = frames(await stream([[step(1), text('a')], [{ type: 'failed', failure: busy }]]));
   t.same(all.at(-2), { error: { message: 'Busy.', type: 'invalid_request_error', param: null, code: 'session_busy' } });
 });
 
-t.test('C-109 events that end without an ending break the stream', async (t) => {
+t.test('C-109 events without a terminal event destroy the stream', async (t) => {
   await t.rejects(stream([], {}, { run: () => events([[step(1), text('Half an')]]) }), /without a terminal event/);
 });
 
-t.test('the head waits for something to say until 5 s after the request was accepted', async (t) => {
+t.test('the head is sent with the first visible event, at the latest after 5 s', async (t) => {
   const { ask, clock } = bench({ run: () => slow.events });
   const slow = held();
   const asked = ask({ stream: true });
@@ -236,7 +236,7 @@ t.test('the head waits for something to say until 5 s after the request was acce
   t.ok((await body.next()).done);
 });
 
-t.test('C-108 a failure after the head was sent for want of anything to say is an error frame', async (t) => {
+t.test('C-108 a failure after the head was sent by timeout is an error frame', async (t) => {
   const slow = held();
   const { ask, clock, notes } = bench({ run: () => slow.events });
   const asked = ask({ stream: true });
@@ -248,7 +248,7 @@ t.test('C-108 a failure after the head was sent for want of anything to say is a
   t.match(notes, { outcome: 'timeout' });
 });
 
-t.test('C-010 a reader that leaves ends the reading of the turn, and the log is told', async (t) => {
+t.test('C-010 a disconnect ends the turn’s iterator and is logged', async (t) => {
   let left = false;
   async function* endless(): AsyncGenerator<readonly AgentEvent[]> {
     try {

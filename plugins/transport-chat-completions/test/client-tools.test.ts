@@ -55,7 +55,7 @@ t.test('C-060 an agent that ignores client tools cannot be made to call one', as
   t.match(fault({ functions: [{ name: 'f' }], function_call: { name: 'f' } }), { status: 400, param: 'function_call' });
 });
 
-t.test('tools are handed on where the target passes them through', async (t) => {
+t.test('client tools are passed on if the target allows it', async (t) => {
   t.same(tools({ tools: [weather, { type: 'function', function: { name: 'bare' } }] }, PASSTHROUGH), [
     { name: 'weather', description: 'Tells the weather', inputSchema: { type: 'object' }, strict: true },
     { name: 'bare', description: '', inputSchema: { type: 'object', properties: {} } },
@@ -70,7 +70,7 @@ t.test('a forced call needs tools in the request and a connection that supports 
   t.equal(tools({ tools: [weather], tool_choice: 'auto' }, deaf).length, 1);
 });
 
-t.test('custom tools have no way through', async (t) => {
+t.test('custom tools are refused', async (t) => {
   t.match(fault({ tools: [weather, { type: 'custom', custom: { name: 'shell' } }] }, PASSTHROUGH), {
     status: 400,
     param: 'tools[1].type',

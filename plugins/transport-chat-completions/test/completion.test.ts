@@ -61,13 +61,13 @@ t.test('C-075 C-076 C-077 C-078 the whole answer', async (t) => {
   });
 });
 
-t.test('C-075 each answer has an id of its own', async (t) => {
+t.test('C-075 each answer has a unique id', async (t) => {
   const { ask } = bench();
   const ids = [await ask(), await ask()].map(({ body }) => (body as unknown as Completion).id);
   t.equal(new Set(ids).size, 2);
 });
 
-t.test('C-079 the fingerprint is the target’s', async (t) => {
+t.test('C-079 the system_fingerprint is the target’s', async (t) => {
   const reply = await bench({ target: { fingerprint: 'abcdefabcdef' } }).ask();
   t.match(reply.body, { system_fingerprint: 'fp_abcdefabcdef' });
 });
@@ -78,7 +78,7 @@ t.test('C-080 the answer is the text of the last step, without tool calls', asyn
   t.equal((await completion([toolStep('Let me look.'), [step(2)], [finished]])).choices[0].message.content, '');
 });
 
-t.test('C-081 C-083 every kind of answer is one by the reference’s schema', async (t) => {
+t.test('C-081 C-083 every kind of answer matches the reference’s schema', async (t) => {
   const call = { type: 'tool-call', id: 'c', name: 'f', arguments: '{"a":1}' } as const;
   const answers = [
     says('Hello'),
@@ -96,19 +96,19 @@ t.test('C-081 C-083 every kind of answer is one by the reference’s schema', as
   }
 });
 
-t.test('C-082 a model call that hit its token limit says so', async (t) => {
+t.test('C-082 a model call that hit its token limit has finish_reason length', async (t) => {
   const { choices } = await completion([[step(1), text('Once upon')], [{ ...finished, reason: 'length' }]]);
   t.match(choices[0], { finish_reason: 'length', message: { content: 'Once upon' } });
 });
 
-t.test('a budget ends the turn with the last text that a step said', async (t) => {
+t.test('a turn ended by a budget has the text of its last step', async (t) => {
   const end = { ...finished, reason: 'length', limit: 'max_steps' } as const;
   t.equal((await completion([toolStep('First.'), [step(2)], [end]])).choices[0].message.content, 'First.');
   t.equal((await completion([toolStep('First.'), [step(2), text('Second.')], [end]])).choices[0].message.content, 'Second.');
   t.equal((await completion([toolStep('First.'), [step(2)], [step(3)], [end]])).choices[0].message.content, 'First.');
 });
 
-t.test('calls for tools of the caller’s own are handed out', async (t) => {
+t.test('client tool calls are returned', async (t) => {
   const call = (id: string) => ({ type: 'tool-call', id, name: 'weather', arguments: '{"city":"Oslo"}' }) as const;
   const end = { ...finished, reason: 'tool_calls' } as const;
   const handedOut = (id: string) => ({ id, type: 'function', function: { name: 'weather', arguments: '{"city":"Oslo"}' } });
@@ -126,13 +126,13 @@ t.test('calls for tools of the caller’s own are handed out', async (t) => {
   t.notMatch(cut.choices[0].message, { tool_calls: [] }, 'what was not to be run is not handed out');
 });
 
-t.test('C-084 odd characters and an empty answer survive', async (t) => {
+t.test('C-084 all characters and an empty answer are returned unchanged', async (t) => {
   for (const odd of ['😀 \u2028 \u0000 "\\', '']) {
     const { choices } = await completion(says(odd));
     t.equal(JSON.parse(JSON.stringify(choices))[0].message.content, odd);
   }
 });
 
-t.test('events that end without an ending are a defect', async (t) => {
+t.test('events without a terminal event are a defect', async (t) => {
   await t.rejects(bench({ run: () => events([[step(1), text('Hi')]]) }).ask(), /without a terminal event/);
 });

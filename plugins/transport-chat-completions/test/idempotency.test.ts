@@ -20,7 +20,7 @@ async function recorded(batches: readonly (readonly AgentEvent[])[], fields: obj
 /** A bench where the same request was answered before, by another id and at another time than now. */
 const replaying = (text: string) => bench({ rawHeaders: KEY, claimed: { kind: 'replay', text } });
 
-t.test('a request without a key claims nothing; one with a key hands its claim to the turn', async (t) => {
+t.test('a request without a key claims nothing; one with a key passes its claim to the turn', async (t) => {
   const without = bench();
   await without.ask();
   t.same([without.claims, without.turns[0]?.idempotency], [[], undefined]);
@@ -30,7 +30,7 @@ t.test('a request without a key claims nothing; one with a key hands its claim t
   t.equal(turns[0]?.idempotency?.claim, claims[0]);
 });
 
-t.test('a key has 1 to 255 characters of printable ASCII, and comes once', async (t) => {
+t.test('a key has 1 to 255 characters of printable ASCII and is sent once', async (t) => {
   for (const key of ['a', '~', 'x y', '"8e03978e"', 'x'.repeat(255)]) {
     const { ask, claims } = bench({ rawHeaders: ['idempotency-KEY', key] });
     await ask();
@@ -51,7 +51,7 @@ t.test('a key has 1 to 255 characters of printable ASCII, and comes once', async
   }
 });
 
-t.test('what is wrong with a request is told before its key is looked at', async (t) => {
+t.test('a request is validated before its key is claimed', async (t) => {
   const { ask, claims } = bench({ rawHeaders: [...KEY, 'X-Session-Busy', 'queue'] });
   await refusal(ask({ user: 'ann' }));
   await refusal(ask({ temperature: 'hot' }));
@@ -60,7 +60,7 @@ t.test('what is wrong with a request is told before its key is looked at', async
   t.same([claims, unknown.claims], [[], []]);
 });
 
-t.test('the fingerprint is of the values in the body, however they are written, and of the session', async (t) => {
+t.test('the fingerprint covers the values of the body, in any notation, and the session', async (t) => {
   const print = async (body: object, headers: readonly string[] = []) => {
     const { post, claims } = bench({ rawHeaders: [...KEY, ...headers] });
     await post({ model: 'assistant', messages: HI, ...body });
@@ -81,7 +81,7 @@ t.test('the fingerprint is of the values in the body, however they are written, 
   t.not(await print(JSON.parse('{"__proto__":{"a":1}}')), await print({}));
 });
 
-t.test('an answer is replayed as it was, whole', async (t) => {
+t.test('a whole answer is replayed unchanged', async (t) => {
   const call = { type: 'tool-call', id: 'call_1', name: 'f', arguments: '{"a":1}' } as const;
   for (const batches of [
     [
@@ -103,45 +103,42 @@ t.test('an answer is replayed as it was, whole', async (t) => {
   }
 });
 
-t.test(
-  'a stream is replayed as a stream: the role, the text in pieces of 4 KiB at most, the end, and the usage if asked',
-  async (t) => {
-    const long = `${'x'.repeat(4095)}🧮${'é'.repeat(3000)}`;
-    const said: AgentEvent[][] = [
-      [step, { type: 'text', text: 'Let me see.' }, { type: 'text', text: '' }],
-      [{ type: 'tool-call', id: 'call_0', name: 'clock', arguments: '{}', tool: { entry: 'clock', name: 'clock' } }],
-      [{ ...step, step: 2 }],
-      [{ type: 'text', text: long }],
-      [{ ...finished, usage }],
-    ];
-    for (const stream_options of [undefined, { include_usage: true }]) {
-      const fields = { stream: true, stream_options };
-      const { reply, text } = await recorded(said, fields);
-      const first = chunks(await written(reply as never));
-      const replay = await replaying(text).ask(fields);
-      t.match(replay.headers, {
-        'content-type': 'text/event-stream; charset=utf-8',
-        'x-model-connection': 'fast',
-        'idempotent-replayed': 'true',
-      });
-      const stream = await written(replay);
-      const again = chunks(stream);
-      t.equal(frames(stream).at(-1), '[DONE]');
-      t.same(again[0], first[0], 'the same role chunk, with the id of the first time');
-      t.same(again.at(-1), first.at(-1));
-      t.same(
-        again.filter(({ choices }) => choices[0]?.finish_reason),
-        first.filter(({ choices }) => choices[0]?.finish_reason),
-      );
-      t.equal(textOf(stream), `Let me see.\n\n${long}`);
-      t.equal(textOf(stream), first.map(({ choices }) => choices[0]?.delta.content ?? '').join(''));
-      for (const { choices } of again) t.ok(Buffer.byteLength(choices[0]?.delta.content ?? '') <= 4096);
-      t.ok(again.every(({ choices }) => choices[0]?.delta.content?.isWellFormed() ?? true));
-    }
-  },
-);
+t.test('a stream is replayed as a role, text in pieces of at most 4 KiB, an end, and usage on request', async (t) => {
+  const long = `${'x'.repeat(4095)}🧮${'é'.repeat(3000)}`;
+  const said: AgentEvent[][] = [
+    [step, { type: 'text', text: 'Let me see.' }, { type: 'text', text: '' }],
+    [{ type: 'tool-call', id: 'call_0', name: 'clock', arguments: '{}', tool: { entry: 'clock', name: 'clock' } }],
+    [{ ...step, step: 2 }],
+    [{ type: 'text', text: long }],
+    [{ ...finished, usage }],
+  ];
+  for (const stream_options of [undefined, { include_usage: true }]) {
+    const fields = { stream: true, stream_options };
+    const { reply, text } = await recorded(said, fields);
+    const first = chunks(await written(reply as never));
+    const replay = await replaying(text).ask(fields);
+    t.match(replay.headers, {
+      'content-type': 'text/event-stream; charset=utf-8',
+      'x-model-connection': 'fast',
+      'idempotent-replayed': 'true',
+    });
+    const stream = await written(replay);
+    const again = chunks(stream);
+    t.equal(frames(stream).at(-1), '[DONE]');
+    t.same(again[0], first[0], 'the same role chunk, with the id of the first time');
+    t.same(again.at(-1), first.at(-1));
+    t.same(
+      again.filter(({ choices }) => choices[0]?.finish_reason),
+      first.filter(({ choices }) => choices[0]?.finish_reason),
+    );
+    t.equal(textOf(stream), `Let me see.\n\n${long}`);
+    t.equal(textOf(stream), first.map(({ choices }) => choices[0]?.delta.content ?? '').join(''));
+    for (const { choices } of again) t.ok(Buffer.byteLength(choices[0]?.delta.content ?? '') <= 4096);
+    t.ok(again.every(({ choices }) => choices[0]?.delta.content?.isWellFormed() ?? true));
+  }
+});
 
-t.test('a stream that said nothing, and one that handed out calls, are replayed too', async (t) => {
+t.test('a stream without text and one with client tool calls are replayed', async (t) => {
   const call: AgentEvent = { type: 'tool-call', id: 'call_1', name: 'f', arguments: '{"a":1}' };
   for (const batches of [
     [[step], [finished]],
@@ -153,7 +150,7 @@ t.test('a stream that said nothing, and one that handed out calls, are replayed 
   }
 });
 
-t.test('a failure is replayed with its status, also for a stream', async (t) => {
+t.test('a failure is replayed with its status, even for a stream', async (t) => {
   const failure = { code: 'model_failed', message: 'The model failed.', toolsRan: true } as const;
   for (const stream of [false, true]) {
     const { reply, text } = await recorded([[step], [{ type: 'failed', failure }]], { stream });
@@ -164,7 +161,7 @@ t.test('a failure is replayed with its status, also for a stream', async (t) => 
   }
 });
 
-t.test('what became of a key is told where it is no answer', async (t) => {
+t.test('a key without an answer gets an error that says why', async (t) => {
   const told = async (claimed: ClaimResult) => {
     const { ask, turns } = bench({ rawHeaders: KEY, claimed });
     const { status, body, headers } = await refusal(ask());
@@ -191,7 +188,7 @@ t.test('what became of a key is told where it is no answer', async (t) => {
   });
 });
 
-t.test('what is kept and is not what was written is an error that says so', async (t) => {
+t.test('a malformed stored answer is reported as such', async (t) => {
   for (const text of ['null', '{}', '{"head":{}}', '"text"', '7']) {
     await t.rejects(replaying(text).ask(), { message: /the answer stored for an idempotency key is malformed/ }, text);
   }

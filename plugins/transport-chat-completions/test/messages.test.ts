@@ -20,7 +20,7 @@ function fault(work: () => unknown) {
 
 const IMAGE = { type: 'image_url', image_url: { url: 'data:image/png;base64,AA==', detail: 'low' } };
 
-t.test('C-050 C-057 messages of plain text go through as they are, also two of one role', async (t) => {
+t.test('C-050 C-057 text messages are passed on unchanged, even two of one role', async (t) => {
   const messages = [
     { role: 'system', content: 'Be short.' },
     { role: 'user', content: 'Hi' },
@@ -32,7 +32,7 @@ t.test('C-050 C-057 messages of plain text go through as they are, also two of o
   t.same(conversation(...messages), messages);
 });
 
-t.test('C-033 a message without content is refused, last of all faults', async (t) => {
+t.test('C-033 a message without content is refused after all other faults', async (t) => {
   for (const role of ['user', 'system', 'developer', 'assistant']) {
     t.same(
       fault(() => conversation({ role: 'user', content: 'a' }, { role, content: null })),
@@ -51,7 +51,7 @@ t.test('C-033 a message without content is refused, last of all faults', async (
   );
 });
 
-t.test('C-033 an assistant without content is taken beside what stands in its place', async (t) => {
+t.test('C-033 an assistant message needs no content beside calls, a refusal or audio', async (t) => {
   const call = { id: 'c', type: 'function', function: { name: 'f', arguments: '{}' } };
   const places = [
     { tool_calls: [call] },
@@ -67,14 +67,14 @@ t.test('C-033 an assistant without content is taken beside what stands in its pl
   );
 });
 
-t.test('C-034 an empty content is a content', async (t) => {
+t.test('C-034 empty content is content', async (t) => {
   t.same(conversation({ role: 'user', content: '' }, { role: 'user', content: [] }), [
     { role: 'user', content: '' },
     { role: 'user', content: '' },
   ]);
 });
 
-t.test('C-051 text parts equal the string that they make together', async (t) => {
+t.test('C-051 text parts equal their concatenation', async (t) => {
   const content = [
     { type: 'text', text: 'one ' },
     { type: 'text', text: 'two' },
@@ -88,11 +88,11 @@ t.test('C-051 text parts equal the string that they make together', async (t) =>
   for (const message of messages) t.equal(message.content, 'one two');
 });
 
-t.test('C-052 developer is system', async (t) => {
+t.test('C-052 a developer message becomes a system message', async (t) => {
   t.same(conversation({ role: 'developer', content: 'Be short.' }), [{ role: 'system', content: 'Be short.' }]);
 });
 
-t.test('C-055 parts that are no text go through unchanged', async (t) => {
+t.test('C-055 parts other than text are passed on unchanged', async (t) => {
   const content = [
     { type: 'text', text: 'What is this?', prompt_cache_breakpoint: { mode: 'explicit' } },
     IMAGE,
@@ -103,7 +103,7 @@ t.test('C-055 parts that are no text go through unchanged', async (t) => {
   t.same(conversation({ role: 'user', content }), [{ role: 'user', content }]);
 });
 
-t.test('C-056 tool calls and their results go through in order', async (t) => {
+t.test('C-056 tool calls and their results are passed on in order', async (t) => {
   const messages = [
     { role: 'user', content: 'What time is it?' },
     {
@@ -120,7 +120,7 @@ t.test('C-056 tool calls and their results go through in order', async (t) => {
   t.same(conversation(...messages), messages);
 });
 
-t.test('C-058 fields that a message does not have, and nulls, are left out', async (t) => {
+t.test('C-058 unknown fields and nulls in messages are dropped', async (t) => {
   const noise = { reasoning_content: 'hm', annotations: [], name: null, audio: null, function_call: null, refusal: null };
   t.same(
     conversation(
@@ -134,7 +134,7 @@ t.test('C-058 fields that a message does not have, and nulls, are left out', asy
   );
 });
 
-t.test('a text of more than 10 MiB is refused by place', async (t) => {
+t.test('a text of more than 10 MiB is refused with its place', async (t) => {
   const text = 'x'.repeat(10 * 1024 * 1024 + 1);
   const tooLong = { status: 400, code: 'string_above_max_length' };
   t.match(
@@ -154,7 +154,7 @@ t.test('a text of more than 10 MiB is refused by place', async (t) => {
   );
 });
 
-t.test('a file by its id is refused: there is no file store', async (t) => {
+t.test('a file id is refused because the server stores no files', async (t) => {
   t.match(
     fault(() => conversation({ role: 'user', content: [{ type: 'file', file: { file_id: 'file-1' } }] })),
     {
@@ -165,7 +165,7 @@ t.test('a file by its id is refused: there is no file store', async (t) => {
   );
 });
 
-t.test('content that no connection takes is refused by its place, unless the session has it already', async (t) => {
+t.test('content that no connection accepts is refused with its place, unless the session already has it', async (t) => {
   const messages = conversation(
     { role: 'user', content: 'Hi' },
     { role: 'user', content: [{ type: 'text', text: 'a' }, IMAGE] },

@@ -19,7 +19,7 @@ function sorted(
   return parametersOf(parseRequest({ model: 'a', messages: HI, ...fields }), { ...agent, ...target }, passesTools, sources);
 }
 
-t.test('C-061 sampling parameters go with the model calls', async (t) => {
+t.test('C-061 sampling parameters are passed to the turn', async (t) => {
   const params = {
     max_completion_tokens: 100,
     temperature: 1,
@@ -37,11 +37,11 @@ t.test('C-061 sampling parameters go with the model calls', async (t) => {
   t.same(sorted({ max_tokens: 5 }), { params: { max_tokens: 5 }, ignored: [] });
 });
 
-t.test('max_completion_tokens wins over max_tokens, which is said', async (t) => {
+t.test('max_completion_tokens wins over max_tokens, which is reported as ignored', async (t) => {
   t.same(sorted({ max_tokens: 5, max_completion_tokens: 7 }), { params: { max_completion_tokens: 7 }, ignored: ['max_tokens'] });
 });
 
-t.test('a parameter that the target does not honour is named and not passed', async (t) => {
+t.test('a parameter that the target does not support is reported and dropped', async (t) => {
   const target = { forwardsParam: (param: string) => param === 'top_p' };
   t.same(sorted({ temperature: 0.5, top_p: 0.9, seed: 7 }, { target }), {
     params: { top_p: 0.9 },
@@ -49,7 +49,7 @@ t.test('a parameter that the target does not honour is named and not passed', as
   });
 });
 
-t.test('what says no more than its absence would is not named', async (t) => {
+t.test('a parameter equal to its default is not reported as ignored', async (t) => {
   const defaults = {
     temperature: 1,
     top_p: 1,
@@ -73,7 +73,7 @@ t.test('what says no more than its absence would is not named', async (t) => {
   t.same(sorted({ tool_choice: 'none' }).ignored, []);
 });
 
-t.test('fields that are accepted and not honoured are named in the order of the request', async (t) => {
+t.test('ignored fields are reported in the order of the request', async (t) => {
   const fields = {
     zebra: 1,
     tools: [{ type: 'function', function: { name: 'f' } }],
@@ -94,31 +94,31 @@ t.test('fields that are accepted and not honoured are named in the order of the 
   t.same(sorted(fields), { params: {}, ignored: Object.keys(fields) });
 });
 
-t.test('what acts here is not named', async (t) => {
+t.test('fields with an effect are not reported as ignored', async (t) => {
   const fields = { user: 'u', session_id: 's', metadata: { k: 'v' }, n: 1, modalities: ['text'] };
   const streamed = { stream: true, stream_options: { include_usage: true, include_obfuscation: true } };
   t.same(sorted({ ...fields, ...streamed }), { params: {}, ignored: [] });
 });
 
-t.test('C-136 fields that sessionFrom leaves out are named', async (t) => {
+t.test('C-136 fields not listed in sessionFrom are reported as ignored', async (t) => {
   const fields = { user: 'u', session_id: 's' };
   t.same(sorted(fields, { sources: ['header'] }).ignored, ['user', 'session_id']);
   t.same(sorted(fields, { sources: ['user'] }).ignored, ['session_id']);
 });
 
-t.test('what fits one model call only goes to raw models only', async (t) => {
+t.test('parameters of a single model call go to raw models only', async (t) => {
   const params = { logit_bias: { 1: 5 }, prediction: { type: 'content', content: 'x' }, prompt_cache_options: { ttl: '30m' } };
   t.same(sorted(params), { params: {}, ignored: Object.keys(params) });
   t.same(sorted(params, { target: { kind: 'model' } }), { params, ignored: [] });
 });
 
-t.test("what stands beside the caller's tools goes with them", async (t) => {
+t.test('parameters of client tools are dropped together with the tools', async (t) => {
   const params = { tool_choice: 'required', parallel_tool_calls: false };
   const tools = [{ type: 'function', function: { name: 'f' } }];
   t.same(sorted({ tools, ...params }, { passesTools: true }), { params, ignored: [] });
 });
 
-t.test('a name that does not fit a header is a question mark, and 32 are named at most', async (t) => {
+t.test('a name unsafe in a header becomes a question mark, and at most 32 are reported', async (t) => {
   t.same(sorted({ 'a b': 1, ä: 1, 'x\r\ny': 1, ok: 1, ['x'.repeat(65)]: 1 }).ignored, ['?', '?', '?', 'ok', '?']);
   const many = Object.fromEntries(Array.from({ length: 40 }, (_, i) => [`f${i}`, 1]));
   t.same(sorted(many).ignored, Object.keys(many).slice(0, 32));

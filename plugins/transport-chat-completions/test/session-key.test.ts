@@ -46,7 +46,7 @@ t.test('C-120 to C-124 the table of the service document', async (t) => {
   t.equal(key({ user: 'same', session_id: 'same' }), 'same');
 });
 
-t.test('C-125 a blank value is none', async (t) => {
+t.test('C-125 a blank value counts as absent', async (t) => {
   for (const blank of ['', ' ', '\t\n', '\u00a0\u2003']) {
     t.equal(key({ user: blank }), undefined);
     t.equal(key({ session_id: blank }), undefined);
@@ -57,7 +57,7 @@ t.test('C-125 a blank value is none', async (t) => {
   t.equal(key({ user: ' ann ' }), ' ann ', 'values are not trimmed');
 });
 
-t.test('C-126 the header is as good as the field, which wins over it', async (t) => {
+t.test('C-126 the header sets the session id unless the field does', async (t) => {
   t.equal(key({}, header('s1')), 's1');
   t.equal(key({ user: 'ann' }, header('s1')), 'ann:s1');
   t.equal(key({ session_id: 'body' }, header('head')), 'body');
@@ -75,7 +75,7 @@ t.test("C-126 the header's bytes are UTF-8", async (t) => {
   );
 });
 
-t.test('C-126 a second header is refused, also where the body says which session', async (t) => {
+t.test('C-126 a second header is refused, even if the body names the session', async (t) => {
   t.match(
     fault(() => key({ session_id: 's1' }, header('a', 'b'))),
     { status: 400, param: 'X-Session-Id', message: /more than once/ },
@@ -101,7 +101,7 @@ t.test('C-135 a key may be any text of 512 bytes', async (t) => {
   t.equal(key({ user: 'x'.repeat(512), session_id: 'y'.repeat(512) })?.length, 1025, 'each for itself');
 });
 
-t.test('C-135 a key holds no control characters and no halves of characters', async (t) => {
+t.test('C-135 a key has no control characters and no unpaired surrogates', async (t) => {
   for (const control of ['\0', 'a\nb', 'a\tb', '\x7f', '\x85']) {
     t.match(
       fault(() => key({ session_id: `x${control}x` })),
@@ -120,7 +120,7 @@ t.test('C-135 a key holds no control characters and no halves of characters', as
   );
 });
 
-t.test('C-136 what sessionFrom does not name makes no key, and is not even looked at', async (t) => {
+t.test('C-136 fields not listed in sessionFrom are not a key and are not checked', async (t) => {
   t.equal(key({ user: 'ann', session_id: 's1' }, header('head'), ['session_id']), 's1');
   t.equal(key({ user: 'ann' }, header('head'), ['header']), 'head');
   t.equal(key({ session_id: 's1' }, header('head'), ['user']), undefined);
@@ -128,20 +128,20 @@ t.test('C-136 what sessionFrom does not name makes no key, and is not even looke
   t.equal(key({ user: 'ann', session_id: 's1' }, header('head'), []), undefined);
 });
 
-t.test('C-062 safety_identifier and prompt_cache_key are no part of a key', async (t) => {
+t.test('C-062 safety_identifier and prompt_cache_key are not part of a key', async (t) => {
   const fields = { safety_identifier: 'ann', prompt_cache_key: 'k' };
   t.equal(key(fields), undefined);
   t.equal(key({ user: 'ann', ...fields }), 'ann');
 });
 
-t.test('who is talking is told besides, where it may be part of the key', async (t) => {
+t.test('the user is passed on if sessionFrom lists it', async (t) => {
   t.strictSame(session({ user: 'ann' }), { key: 'ann', user: 'ann' });
   t.strictSame(session({ user: 'ann', session_id: 's1' }), { key: 'ann:s1', user: 'ann' });
   t.strictSame(session({ user: ' ', session_id: 's1' }), { key: 's1', user: undefined });
   t.strictSame(session({ user: 'ann', session_id: 's1' }, NO_HEADER, ['session_id']), { key: 's1', user: undefined });
 });
 
-t.test('what begins as opaque ids do is one, and needs no user', async (t) => {
+t.test('a session_id that begins with conv_ is an opaque id and needs no user', async (t) => {
   t.strictSame(session({ session_id: 'conv_1' }), { conversation: 'conv_1', param: 'session_id' });
   t.strictSame(session({ session_id: 'conv_1', user: 'ann' }), { conversation: 'conv_1', param: 'session_id' });
   t.strictSame(session({ user: 'ann' }, header('conv_1')), { conversation: 'conv_1', param: 'X-Session-Id' });

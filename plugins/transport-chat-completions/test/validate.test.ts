@@ -29,7 +29,7 @@ t.test('the schema itself is a strict schema', async (t) => {
   t.doesNotThrow(() => ajv.compile(requestSchema));
 });
 
-t.test('C-021 what is no JSON object is refused as unreadable', async (t) => {
+t.test('C-021 a body that is not a JSON object is refused as unreadable', async (t) => {
   for (const body of [[], 'x', 42, null, true, undefined]) {
     const error = fault(body);
     t.match(error, invalid(null, null));
@@ -37,13 +37,13 @@ t.test('C-021 what is no JSON object is refused as unreadable', async (t) => {
   }
 });
 
-t.test('C-026 a model that is missing, empty or null is asked for', async (t) => {
+t.test('C-026 a missing, empty or null model is reported as missing', async (t) => {
   for (const model of [{}, { model: '' }, { model: null }]) {
     t.same(fault({ ...model, messages: HI }), { ...invalid(null, null), message: 'you must provide a model parameter' });
   }
 });
 
-t.test('a model that is no string makes the body unreadable, as the reference has it', async (t) => {
+t.test('a model that is not a string makes the body unreadable, as in the reference', async (t) => {
   t.match(fault({ model: 7, messages: HI }), { ...invalid(null, null), message: /^We could not parse the JSON body/ });
 });
 
@@ -52,11 +52,11 @@ t.test('a model longer than 256 bytes is refused', async (t) => {
   t.equal(parseRequest({ model: 'é'.repeat(128), messages: HI }).model.length, 128);
 });
 
-t.test('C-027 the fault of the model is reported before any other', async (t) => {
+t.test('C-027 a fault of model is reported before any other', async (t) => {
   t.equal(fault({ messages: 7, temperature: 'hot', n: 0 }).message, 'you must provide a model parameter');
 });
 
-t.test('C-028 missing messages', async (t) => {
+t.test('C-028 missing messages are refused', async (t) => {
   for (const messages of [{}, { messages: null }]) {
     t.same(fault({ model: 'a', ...messages }), {
       ...invalid('messages', 'missing_required_parameter'),
@@ -65,14 +65,14 @@ t.test('C-028 missing messages', async (t) => {
   }
 });
 
-t.test('C-029 empty messages', async (t) => {
+t.test('C-029 empty messages are refused', async (t) => {
   t.same(fault({ model: 'a', messages: [] }), {
     ...invalid('messages', 'empty_array'),
     message: "Invalid 'messages': empty array. Expected an array with minimum length 1, but got an empty array instead.",
   });
 });
 
-t.test('C-030 messages that are no array', async (t) => {
+t.test('C-030 messages that are not an array are refused', async (t) => {
   t.same(fault({ model: 'a', messages: 'hi' }), {
     ...invalid('messages', 'invalid_type'),
     message: "Invalid type for 'messages': expected an array of objects, but got a string instead.",
@@ -80,7 +80,7 @@ t.test('C-030 messages that are no array', async (t) => {
   t.match(fault({ model: 'a', messages: {} }), invalid('messages', 'invalid_type'));
 });
 
-t.test('C-031 messages that are no objects are refused by place', async (t) => {
+t.test('C-031 a message that is not an object is refused with its place', async (t) => {
   t.match(faultOfMessage(123), invalid('messages[0]', 'invalid_type'));
   t.match(faultOfMessage(null), invalid('messages[0]', 'invalid_type'));
   t.match(faultOfMessage({}), invalid('messages[0].role', 'missing_required_parameter'));
@@ -91,14 +91,14 @@ t.test('C-031 messages that are no objects are refused by place', async (t) => {
   });
 });
 
-t.test('C-032 an unknown role is refused with the six that there are', async (t) => {
+t.test('C-032 an unknown role is refused with the list of roles', async (t) => {
   t.same(faultOfMessage({ role: 'bogus', content: 'x' }), {
     ...invalid('messages[0].role', 'invalid_value'),
     message: "Invalid value: 'bogus'. Supported values are: 'system', 'assistant', 'user', 'function', 'tool', and 'developer'.",
   });
 });
 
-t.test('C-035 a content part without a type, or of an unknown one', async (t) => {
+t.test('C-035 a content part without a type, or of an unknown one, is refused', async (t) => {
   const part = (part: unknown) => faultOfMessage({ role: 'user', content: [{ type: 'text', text: 'a' }, part] });
   t.match(part({}), invalid('messages[0].content[1].type', 'missing_required_parameter'));
   t.match(part({ type: 'smell' }), invalid('messages[0].content[1].type', 'invalid_value'));
@@ -113,11 +113,11 @@ t.test('C-035 a content part without a type, or of an unknown one', async (t) =>
   });
 });
 
-t.test('a tool message names its call', async (t) => {
+t.test('a tool message without tool_call_id is refused', async (t) => {
   t.match(faultOfMessage({ role: 'tool', content: 'x' }), invalid('messages[0].tool_call_id', 'missing_required_parameter'));
 });
 
-t.test('C-036 a field of the wrong type is named with what was expected', async (t) => {
+t.test('C-036 a field of the wrong type is refused with the expected one', async (t) => {
   const cases: [object, string, string][] = [
     [{ stream: 'yes' }, 'stream', 'a boolean, but got a string'],
     [{ temperature: 'hot' }, 'temperature', 'a decimal, but got a string'],
@@ -145,7 +145,7 @@ t.test('C-036 a field of the wrong type is named with what was expected', async 
   }
 });
 
-t.test('C-037 a number out of its range is named with the bound', async (t) => {
+t.test('C-037 a number out of range is refused with the bound', async (t) => {
   t.same(errorFor({ temperature: 3 }), {
     ...invalid('temperature', 'decimal_above_max_value'),
     message: "Invalid 'temperature': decimal above maximum value. Expected a value <= 2, but got 3 instead.",
@@ -173,7 +173,7 @@ t.test('C-037 a number out of its range is named with the bound', async (t) => {
   }
 });
 
-t.test('C-038 at most four stop sequences', async (t) => {
+t.test('C-038 more than four stop sequences are refused', async (t) => {
   t.match(errorFor({ stop: ['a', 'b', 'c', 'd', 'e'] }), {
     ...invalid('stop', 'array_above_max_length'),
     message: "Invalid 'stop': array too long. Expected an array with maximum length 4, but got an array with length 5 instead.",
@@ -200,7 +200,7 @@ t.test('C-039 metadata is limited in pairs, names and values', async (t) => {
   t.match(parseRequest({ model: 'a', messages: HI, metadata: { k: '😀'.repeat(512) } }), { metadata: { k: /./ } });
 });
 
-t.test('C-040 the response format', async (t) => {
+t.test('C-040 an invalid response format is refused', async (t) => {
   t.same(errorFor({ response_format: { type: 'bogus' } }), {
     ...invalid('response_format.type', 'invalid_value'),
     message: "Invalid value: 'bogus'. Supported values are: 'json_object', 'json_schema', and 'text'.",
@@ -219,7 +219,7 @@ t.test('C-040 the response format', async (t) => {
   );
 });
 
-t.test('C-041 stream options without a stream', async (t) => {
+t.test('C-041 stream_options without stream are refused', async (t) => {
   for (const stream of [{}, { stream: false }, { stream: null }]) {
     t.same(errorFor({ ...stream, stream_options: { include_usage: true } }), {
       ...invalid('stream_options', null),
@@ -228,24 +228,24 @@ t.test('C-041 stream options without a stream', async (t) => {
   }
 });
 
-t.test('C-042 one choice, and no more', async (t) => {
+t.test('C-042 n greater than 1 is refused', async (t) => {
   t.match(errorFor({ n: 2 }), invalid('n', 'unsupported_value'));
   t.equal(parseRequest({ model: 'a', messages: HI, n: 1 }).n, 1);
   t.equal(parseRequest({ model: 'a', messages: HI, n: null }).n, undefined);
 });
 
-t.test('C-043 every optional field may be null, which is the same as absent', async (t) => {
+t.test('C-043 null in an optional field counts as absent', async (t) => {
   const known = Object.keys(requestSchema.properties).filter((name) => name !== 'messages');
   const nulls = Object.fromEntries([...known, 'unheard_of'].map((name) => [name, null]));
   t.same(parseRequest({ ...nulls, model: 'a', messages: HI }), { model: 'a', messages: HI });
 });
 
-t.test('C-044 unknown fields are no fault', async (t) => {
+t.test('C-044 unknown fields are accepted', async (t) => {
   const extras = { chat_id: '1', features: { web: true }, top_k: 40, cache_control: [] };
   t.match(parseRequest({ model: 'a', messages: HI, ...extras }), extras);
 });
 
-t.test('keys that JavaScript gives a meaning to are unknown fields like any other', async (t) => {
+t.test('keys such as constructor are unknown fields like any other', async (t) => {
   const body = JSON.parse(
     '{"model":"a","messages":[{"role":"user","content":"Hi","__proto__":{"x":1}}],"__proto__":{"stream":"yes"},"constructor":{"prototype":{"n":2}}}',
   );
@@ -254,7 +254,7 @@ t.test('keys that JavaScript gives a meaning to are unknown fields like any othe
   t.equal(Object.getPrototypeOf(request), Object.prototype);
 });
 
-t.test('audio cannot be answered', async (t) => {
+t.test('audio output is refused', async (t) => {
   t.match(errorFor({ modalities: ['text', 'audio'] }), invalid('modalities', 'unsupported_value'));
   t.match(
     errorFor({ modalities: ['text', 'audio'], audio: { voice: 'a', format: 'wav' } }),
@@ -271,7 +271,7 @@ t.test('more than 2,048 messages, or 128 tools, are refused', async (t) => {
   t.match(errorFor({ tools: Array.from({ length: 129 }, () => tool) }), invalid('tools', 'array_above_max_length'));
 });
 
-t.test('only the first of several faults is told, in the order of the reference', async (t) => {
+t.test('only the first of several faults is reported, in the order of the reference', async (t) => {
   const faults = [
     { messages: [{ role: 'x' }] },
     { functions: 7 },
@@ -307,7 +307,7 @@ t.test('only the first of several faults is told, in the order of the reference'
   );
 });
 
-t.test('what a caller sent is sent back truncated', async (t) => {
+t.test('values of the request are truncated in errors', async (t) => {
   t.ok(errorFor({ verbosity: 'x'.repeat(1e6) }).message.length < 200);
   t.ok(errorFor({ logit_bias: { ['x'.repeat(1e6)]: 'x' } }).message.length < 300);
 });

@@ -121,7 +121,7 @@ t.test('a page continues after a call whose tool was removed from the configurat
   t.strictSame(await idsOf(read, { limit: 10, order: 'asc', after }), [`fco_${DIGEST}_3_2`, `msg_${DIGEST}_3_3`]);
 });
 
-t.test('an item that is not there is found in no way', async (t) => {
+t.test('an unknown item is not found', async (t) => {
   const others = itemId('msg', { conversation: `conv_${'0'.repeat(40)}`, turn: 1, message: 0 });
   const ids = [
     others,
@@ -155,7 +155,7 @@ t.test('an item that is not there is found in no way', async (t) => {
   t.strictSame(parseItemId(others), { conversation: `conv_${'0'.repeat(40)}`, turn: 1 });
 });
 
-t.test('an item is found with its turn, and whether it ends it', async (t) => {
+t.test('an item is found with its turn and whether it is the last one', async (t) => {
   const read = reader(turnsOf(5));
   t.match(await findItem(ID, read, `msg_${DIGEST}_3_3`), { item: { role: 'assistant' }, turn: 3, isLast: true });
   t.match(await findItem(ID, read, `mcp_${DIGEST}_3_1_0`), { item: { type: 'mcp_call' }, turn: 3, isLast: false });

@@ -8,7 +8,7 @@ const user = (content: unknown) => ({ type: 'message', role: 'user', content });
 const call = (id: string) => ({ type: 'function_call', call_id: id, name: 'weather', arguments: '{}' });
 const part = (id: string) => ({ id, type: 'function', function: { name: 'weather', arguments: '{}' } });
 
-t.test('messages may be a text, or parts, with or without their type', async (t) => {
+t.test('a message may be text or parts, with or without a type', async (t) => {
   t.strictSame(
     messages(
       { role: 'user', content: 'Hello' },
@@ -36,7 +36,7 @@ t.test('messages may be a text, or parts, with or without their type', async (t)
   );
 });
 
-t.test('images, sounds and files go with a user’s text', async (t) => {
+t.test('images, audio and files are part of a user message', async (t) => {
   t.strictSame(
     messages(
       user([
@@ -64,7 +64,7 @@ t.test('images, sounds and files go with a user’s text', async (t) => {
   );
 });
 
-t.test('a refusal stands beside what the assistant said', async (t) => {
+t.test('a refusal is part of the assistant message', async (t) => {
   t.strictSame(
     messages(
       { role: 'assistant', content: [{ type: 'refusal', refusal: 'No.' }] },
@@ -84,7 +84,7 @@ t.test('a refusal stands beside what the assistant said', async (t) => {
   );
 });
 
-t.test('calls that follow one another are of one step, with what was said before them', async (t) => {
+t.test('consecutive calls belong to one step with the text before them', async (t) => {
   const given = messagesOf(
     [
       user('Rain?'),
@@ -117,7 +117,7 @@ t.test('calls that follow one another are of one step, with what was said before
   ]);
 });
 
-t.test('a session keeps no prompts, and says why', async (t) => {
+t.test('system messages are refused with the reason', async (t) => {
   for (const role of ['system', 'developer']) {
     t.match(
       refusal(() => messages(user('Hi'), { role, content: 'Be brief.' })),
@@ -131,7 +131,7 @@ t.test('a session keeps no prompts, and says why', async (t) => {
   }
 });
 
-t.test('what cannot be kept is a 400 that names its place', async (t) => {
+t.test('an item that cannot be stored gets a 400 that names its place', async (t) => {
   const image = { type: 'input_image', image_url: 'https://images.example/1.png' };
   const cases: [item: unknown, code: string, param: string][] = [
     [7, 'invalid_type', 'items[0]'],
@@ -178,7 +178,7 @@ t.test('what cannot be kept is a 400 that names its place', async (t) => {
   t.match(refusal(() => messages({ type: 'reasoning' })).message, /'message', 'function_call', and 'function_call_output'/);
 });
 
-t.test('items are a list of 20 at the most, and where some are wanted not none', async (t) => {
+t.test('items are a list of at most 20, and not empty where required', async (t) => {
   t.match(
     refusal(() => messagesOf({}, undefined)),
     { code: 'invalid_type', param: 'items' },
@@ -195,7 +195,7 @@ t.test('items are a list of 20 at the most, and where some are wanted not none',
   t.strictSame(messagesOf([], undefined).messages, []);
 });
 
-t.test('where the model takes text only, anything else is refused by name', async (t) => {
+t.test('a text-only model refuses other parts by name', async (t) => {
   const image = user([
     { type: 'input_text', text: 'See' },
     { type: 'input_image', image_url: 'https://images.example/1.png' },
@@ -210,7 +210,7 @@ t.test('where the model takes text only, anything else is refused by name', asyn
   t.strictSame(messagesOf([user([{ type: 'input_text', text: 'See' }])], 'fast').messages, [{ role: 'user', content: 'See' }]);
 });
 
-t.test('what the runtime says of messages is said of the items they were made of', async (t) => {
+t.test('errors of the runtime about messages refer to the items', async (t) => {
   const given = messagesOf([user('Rain?'), call('a'), call('b'), user('Well?')], undefined);
   const named = (error: Error) =>
     mapItemErrors(given, Promise.reject(error)).then(

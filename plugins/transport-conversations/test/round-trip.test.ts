@@ -66,7 +66,7 @@ const odd = fc.dictionary(
   fc.oneof(fc.jsonValue({ maxDepth: 2 }), fc.constantFrom('message', 'function_call', 'user', 'assistant', 'input_text')),
 );
 
-t.test('items come back as they were given, but for their ids', async (t) => {
+t.test('items are returned as they were sent, except for their ids', async (t) => {
   t.doesNotThrow(() =>
     fc.assert(
       fc.property(conversation, (items) => {
@@ -79,7 +79,7 @@ t.test('items come back as they were given, but for their ids', async (t) => {
   );
 });
 
-t.test('what is shown can be given back, and is the same again', async (t) => {
+t.test('returned items can be sent again and stay the same', async (t) => {
   t.doesNotThrow(() =>
     fc.assert(
       fc.property(conversation, (items) => {
@@ -91,7 +91,7 @@ t.test('what is shown can be given back, and is the same again', async (t) => {
   );
 });
 
-t.test('whatever comes as an item is taken, or refused in the form of the protocol', async (t) => {
+t.test('any item is accepted or refused with a protocol error', async (t) => {
   t.doesNotThrow(() =>
     fc.assert(
       fc.property(fc.array(fc.oneof(fc.jsonValue(), odd), { maxLength: 4 }), (items) => {

@@ -40,7 +40,7 @@ function bench(conversations: Partial<Conversations> = {}) {
   };
 }
 
-t.test('S-14 these are the routes, and what it takes to call them', async (t) => {
+t.test('S-14 the list of routes and their scopes is complete', async (t) => {
   const { context } = bench();
   t.strictSame(
     context
@@ -57,42 +57,39 @@ t.test('S-14 these are the routes, and what it takes to call them', async (t) =>
   }
 });
 
-t.test(
-  'what the runtime refuses has its status, and a failed store may be asked again where nothing was to change',
-  async (t) => {
-    const failing = async () => {
-      throw new TurnError('store_failed', 'The session store failed.');
-    };
-    const refused = (name: string, request?: Partial<HttpRequest>) =>
-      bench({ get: failing, list: failing, delete: failing, setMetadata: failing })
-        .ask(name, request)
-        .then(
-          () => undefined,
-          (error) => (error instanceof ProtocolError ? { status: error.status, ...error.headers } : error),
-        );
-    t.strictSame(await refused('GET /v1/conversations/:id'), { status: 502 });
-    t.strictSame(await refused('GET /v1/conversations'), { status: 502 });
-    t.strictSame(await refused('DELETE /v1/conversations/:id'), { status: 502, 'x-should-retry': 'false' });
-    const body = { metadata: {} };
-    t.strictSame(await refused('POST /v1/conversations/:id', { body }), { status: 502, 'x-should-retry': 'false' });
-  },
-);
+t.test('errors of the runtime have their status, and reads of a failed store may be retried', async (t) => {
+  const failing = async () => {
+    throw new TurnError('store_failed', 'The session store failed.');
+  };
+  const refused = (name: string, request?: Partial<HttpRequest>) =>
+    bench({ get: failing, list: failing, delete: failing, setMetadata: failing })
+      .ask(name, request)
+      .then(
+        () => undefined,
+        (error) => (error instanceof ProtocolError ? { status: error.status, ...error.headers } : error),
+      );
+  t.strictSame(await refused('GET /v1/conversations/:id'), { status: 502 });
+  t.strictSame(await refused('GET /v1/conversations'), { status: 502 });
+  t.strictSame(await refused('DELETE /v1/conversations/:id'), { status: 502, 'x-should-retry': 'false' });
+  const body = { metadata: {} };
+  t.strictSame(await refused('POST /v1/conversations/:id', { body }), { status: 502, 'x-should-retry': 'false' });
+});
 
-t.test('a defect stays one', async (t) => {
+t.test('a defect is rethrown', async (t) => {
   const get = async () => {
     throw new TypeError('a defect');
   };
   await t.rejects(bench({ get }).ask('GET /v1/conversations/:id'), TypeError);
 });
 
-t.test('metadata must be there to be changed', async (t) => {
+t.test('a change without metadata is refused', async (t) => {
   const error = await bench()
     .ask('POST /v1/conversations/:id', { body: {} })
     .catch((error) => error);
   t.match(error, { status: 400, body: { error: { param: 'metadata', code: 'missing_required_parameter' } } });
 });
 
-t.test('times are told in whole seconds', async (t) => {
+t.test('times are in whole seconds', async (t) => {
   const get: Conversations['get'] = async () => ({
     id: { project: 'default', agent: 'assistant', key: 's' },
     conversation: 'conv_1',

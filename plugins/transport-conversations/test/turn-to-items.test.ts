@@ -15,7 +15,7 @@ const items = (messages: readonly Message[], view: Partial<typeof VIEW> = {}) =>
   itemsOf({ turn: 3, messages }, { ...VIEW, ...view });
 const types = (messages: readonly Message[], view: Partial<typeof VIEW> = {}) => items(messages, view).map(({ type }) => type);
 
-t.test('what was said is a message, in the parts of the one who said it', async (t) => {
+t.test('text becomes a message with the part type of its role', async (t) => {
   t.strictSame(
     items([
       { role: 'user', content: 'Hello' },
@@ -40,7 +40,7 @@ t.test('what was said is a message, in the parts of the one who said it', async 
   );
 });
 
-t.test('each kind of part has its own shape', async (t) => {
+t.test('each kind of part has its own form', async (t) => {
   const [said] = items([
     {
       role: 'user',
@@ -66,7 +66,7 @@ t.test('each kind of part has its own shape', async (t) => {
   });
 });
 
-t.test('a refusal is a part of what the assistant said, wherever the message has it', async (t) => {
+t.test('a refusal becomes a part of the assistant message', async (t) => {
   const [inside, beside] = items([
     {
       role: 'assistant',
@@ -86,7 +86,7 @@ t.test('a refusal is a part of what the assistant said, wherever the message has
   t.strictSame(beside?.type === 'message' && beside.content, [{ type: 'refusal', refusal: 'Never.' }]);
 });
 
-t.test('an assistant that said nothing has a message, unless it called a tool', async (t) => {
+t.test('an empty assistant message is shown unless it has tool calls', async (t) => {
   t.match(items([{ role: 'assistant', content: '' }]), [{ type: 'message', content: [{ type: 'output_text', text: '' }] }]);
   t.match(items([{ role: 'assistant', content: null, audio: { id: 'audio_1' } }]), [{ type: 'message', content: [] }]);
   t.strictSame(types([{ role: 'assistant', content: '', tool_calls: [call('a', 'weather')] }]), ['function_call']);
@@ -96,11 +96,11 @@ t.test('an assistant that said nothing has a message, unless it called a tool', 
   ]);
 });
 
-t.test('system messages are no items', async (t) => {
+t.test('system messages are not shown as items', async (t) => {
   t.strictSame(types([{ role: 'system', content: 'Be brief.' }]), []);
 });
 
-t.test('a call of an agent’s tool is one item with its result', async (t) => {
+t.test('a server tool call is one item with its result', async (t) => {
   t.strictSame(
     items([
       { role: 'user', content: 'Read' },
@@ -122,7 +122,7 @@ t.test('a call of an agent’s tool is one item with its result', async (t) => {
   );
 });
 
-t.test('results are told apart where a model uses an id again', async (t) => {
+t.test('results of reused call ids are assigned to the right call', async (t) => {
   const outputs = items([
     calling(call('a', 'files__read')),
     result('a', 'one'),
@@ -133,7 +133,7 @@ t.test('results are told apart where a model uses an id again', async (t) => {
   t.equal(outputs.length, 2);
 });
 
-t.test('a call of a caller’s tool and its output are two items, the output perhaps a turn later', async (t) => {
+t.test('a client tool call and its output are two items, possibly of two turns', async (t) => {
   t.strictSame(items([calling(call('a', 'files__read'), call('b', 'weather')), result('a')]), [
     {
       id: `mcp_${DIGEST}_3_0_0`,
@@ -163,18 +163,18 @@ t.test('a call of a caller’s tool and its output are two items, the output per
   });
 });
 
-t.test('an agent’s call without a result has not ended', async (t) => {
+t.test('a server tool call without a result is in progress', async (t) => {
   t.match(items([calling(call('a', 'files__read'))]), [{ type: 'mcp_call', output: null, status: 'incomplete' }]);
 });
 
-t.test('custom calls keep their own shape', async (t) => {
+t.test('custom calls keep their own form', async (t) => {
   t.strictSame(items([calling({ id: 'c', type: 'custom', custom: { name: 'sql', input: 'select 1' } }), result('c', '1')]), [
     { id: `ctc_${DIGEST}_3_0_0`, type: 'custom_tool_call', call_id: 'c', name: 'sql', input: 'select 1' },
     { id: `ctco_${DIGEST}_3_1`, type: 'custom_tool_call_output', call_id: 'c', output: '1' },
   ]);
 });
 
-t.test('calls from before they had ids are paired by their name', async (t) => {
+t.test('function calls without ids are paired by name', async (t) => {
   t.match(
     items([
       { role: 'assistant', content: null, function_call: { name: 'weather', arguments: '{}' } },
@@ -200,11 +200,11 @@ const IMAGES: readonly Message[] = [
   { role: 'assistant', content: 'A cat.' },
 ];
 
-t.test('images of tools are no words of the user’s', async (t) => {
+t.test('images of tools are not shown as user messages', async (t) => {
   t.match(items(IMAGES)[1], { type: 'message', role: 'tool', content: [{ type: 'input_text' }, { type: 'input_image' }] });
 });
 
-t.test('with `names` neither arguments nor outputs of an agent’s tools are seen, with `none` not even the calls', async (t) => {
+t.test('`names` hides arguments and outputs of server tools, `none` hides the calls too', async (t) => {
   const names = items(IMAGES, { toolVisibility: 'names' });
   t.strictSame(
     names.map(({ type }) => type),
@@ -218,7 +218,7 @@ t.test('with `names` neither arguments nor outputs of an agent’s tools are see
   }
 });
 
-t.test('what is hidden stays hidden when the tool is taken out of the configuration', async (t) => {
+t.test('hidden calls stay hidden when the tool is removed from the configuration', async (t) => {
   const gone = { toolOf: () => undefined };
   t.strictSame(types(IMAGES, { ...gone, toolVisibility: 'none' }), ['message']);
   const [shown, ...others] = items(IMAGES, { ...gone, toolVisibility: 'names' });

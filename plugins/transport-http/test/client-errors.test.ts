@@ -127,77 +127,74 @@ t.test('a connection reset before a request is only counted', async (t) => {
   t.same(served.requests(), []);
 });
 
-t.test(
-  'R-090 R-094 whatever is sent is answered with no 5xx, in JSON where it is an error, and the server goes on',
-  async (t) => {
-    const served = await serve(t, {
-      routes: [echo(), get('/v1/x', () => ({ status: 200, body: {} }))],
-      providers: [
-        { authenticate: ({ bearer }) => (bearer === 'good' ? { principal: { project: 'p', scopes: [] } } : { refused: 'no' }) },
-      ],
-      config: { bodyLimit: '1kb' },
-    });
-    const word = fc.oneof(fc.string(), fc.string({ unit: 'binary' }), fc.constantFrom('', '0', '1', '\r\n', ' ', '\0', '{', '}'));
-    const header = fc.oneof(
-      {
-        arbitrary: fc.tuple(
-          fc.constantFrom(
-            'Content-Length',
-            'Transfer-Encoding',
-            'Content-Type',
-            'Authorization',
-            'Expect',
-            'Connection',
-            'Upgrade',
-            'Host',
-            'Content-Encoding',
-          ),
-          fc.oneof(
-            word,
-            fc.constantFrom('2', 'chunked', 'application/json', 'Bearer good', '100-continue', 'keep-alive', 'gzip', 'x'),
-          ),
+t.test('R-090 R-094 any bytes get no 5xx, errors are JSON, and the server continues', async (t) => {
+  const served = await serve(t, {
+    routes: [echo(), get('/v1/x', () => ({ status: 200, body: {} }))],
+    providers: [
+      { authenticate: ({ bearer }) => (bearer === 'good' ? { principal: { project: 'p', scopes: [] } } : { refused: 'no' }) },
+    ],
+    config: { bodyLimit: '1kb' },
+  });
+  const word = fc.oneof(fc.string(), fc.string({ unit: 'binary' }), fc.constantFrom('', '0', '1', '\r\n', ' ', '\0', '{', '}'));
+  const header = fc.oneof(
+    {
+      arbitrary: fc.tuple(
+        fc.constantFrom(
+          'Content-Length',
+          'Transfer-Encoding',
+          'Content-Type',
+          'Authorization',
+          'Expect',
+          'Connection',
+          'Upgrade',
+          'Host',
+          'Content-Encoding',
         ),
-        weight: 3,
-      },
-      { arbitrary: fc.tuple(word, word), weight: 1 },
-    );
-    const request = fc
-      .record({
-        method: fc.oneof(fc.constantFrom('GET', 'POST', 'HEAD', 'OPTIONS', 'DELETE', 'PUT', 'CONNECT', 'TRACE'), word),
-        target: fc.oneof(
-          fc.constantFrom('/v1/echo', '/v1/x', '/', '*', 'http://x/v1/x', '//', '/v1/%'),
-          word.map((text) => `/v1/${text}`),
+        fc.oneof(
+          word,
+          fc.constantFrom('2', 'chunked', 'application/json', 'Bearer good', '100-continue', 'keep-alive', 'gzip', 'x'),
         ),
-        version: fc.oneof({ arbitrary: fc.constantFrom('HTTP/1.1', 'HTTP/1.0'), weight: 9 }, { arbitrary: word, weight: 1 }),
-        headers: fc.array(header, { maxLength: 8 }),
-        body: fc.oneof(word, fc.json(), fc.constantFrom('2\r\n{}\r\n0\r\n\r\n', '{}', 'x'.repeat(2000))),
-      })
-      .map(({ method, target, version, headers, body }) =>
-        [`${method} ${target} ${version}`, ...headers.map(([name, value]) => `${name}: ${value}`), '', body].join('\r\n'),
-      );
-    await fc.assert(
-      fc.asyncProperty(request, async (text) => {
-        const client = await RawClient.open(served.port);
-        client.send(text);
-        client.socket.end();
-        const received = await client.ended();
-        if (received === '') return true; // only a caller that asked for nothing gets nothing
-        const { status, headers, body } = replyOf(received.replace(/^HTTP\/1\.1 100 Continue\r\n\r\n/, ''));
-        if (status < 400 || body === '') return status < 500 && headers['x-request-id']?.startsWith('req_') === true;
-        const { error } = JSON.parse(body.slice(0, Number(headers['content-length'])));
-        return status < 500 && headers['x-request-id']?.startsWith('req_') === true && error.message !== '' && error.type !== '';
-      }),
-      { numRuns: 500 },
+      ),
+      weight: 3,
+    },
+    { arbitrary: fc.tuple(word, word), weight: 1 },
+  );
+  const request = fc
+    .record({
+      method: fc.oneof(fc.constantFrom('GET', 'POST', 'HEAD', 'OPTIONS', 'DELETE', 'PUT', 'CONNECT', 'TRACE'), word),
+      target: fc.oneof(
+        fc.constantFrom('/v1/echo', '/v1/x', '/', '*', 'http://x/v1/x', '//', '/v1/%'),
+        word.map((text) => `/v1/${text}`),
+      ),
+      version: fc.oneof({ arbitrary: fc.constantFrom('HTTP/1.1', 'HTTP/1.0'), weight: 9 }, { arbitrary: word, weight: 1 }),
+      headers: fc.array(header, { maxLength: 8 }),
+      body: fc.oneof(word, fc.json(), fc.constantFrom('2\r\n{}\r\n0\r\n\r\n', '{}', 'x'.repeat(2000))),
+    })
+    .map(({ method, target, version, headers, body }) =>
+      [`${method} ${target} ${version}`, ...headers.map(([name, value]) => `${name}: ${value}`), '', body].join('\r\n'),
     );
-    const alive = await fetch(`${served.url}/v1/x`, { headers: { authorization: 'Bearer good' } });
-    t.equal(alive.status, 200);
-    await served.stop();
-    t.same(
-      served.logs.filter(({ level }) => level === 'error'),
-      [],
-    );
-  },
-);
+  await fc.assert(
+    fc.asyncProperty(request, async (text) => {
+      const client = await RawClient.open(served.port);
+      client.send(text);
+      client.socket.end();
+      const received = await client.ended();
+      if (received === '') return true; // only a caller that asked for nothing gets nothing
+      const { status, headers, body } = replyOf(received.replace(/^HTTP\/1\.1 100 Continue\r\n\r\n/, ''));
+      if (status < 400 || body === '') return status < 500 && headers['x-request-id']?.startsWith('req_') === true;
+      const { error } = JSON.parse(body.slice(0, Number(headers['content-length'])));
+      return status < 500 && headers['x-request-id']?.startsWith('req_') === true && error.message !== '' && error.type !== '';
+    }),
+    { numRuns: 500 },
+  );
+  const alive = await fetch(`${served.url}/v1/x`, { headers: { authorization: 'Bearer good' } });
+  t.equal(alive.status, 200);
+  await served.stop();
+  t.same(
+    served.logs.filter(({ level }) => level === 'error'),
+    [],
+  );
+});
 
 t.test('S-33 a CONNECT request whose connection is reset is an ordinary disconnect', async (t) => {
   const served = await serve(t, { routes: [get('/v1/x', () => ({ status: 200, body: {} }))] });

@@ -21,39 +21,36 @@ function scripted() {
   return { route: get('/v1/stream', () => ({ status: 200, body: body() })), finish };
 }
 
-t.test(
-  'C-170 R-060 a server that is told to stop finishes what runs, refuses new work, and serves what only looks',
-  async (t) => {
-    const { route, finish } = scripted();
-    const served = await serve(t, {
-      routes: [route, echo(), get('/health', () => ({ status: 200, body: { ok: true } }), 'public')],
-    });
-    const running = await fetch(`${served.url}/v1/stream`);
-    const stopped = served.stop();
+t.test('C-170 R-060 a stopping server finishes running requests, refuses new work and serves read-only routes', async (t) => {
+  const { route, finish } = scripted();
+  const served = await serve(t, {
+    routes: [route, echo(), get('/health', () => ({ status: 200, body: { ok: true } }), 'public')],
+  });
+  const running = await fetch(`${served.url}/v1/stream`);
+  const stopped = served.stop();
 
-    const refused = await postJson(`${served.url}/v1/echo`, '{}');
-    t.equal(refused.status, 503);
-    t.equal(refused.headers.get('connection'), 'close');
-    t.equal(refused.headers.get('retry-after'), '5');
-    t.same(await errorOf(refused), {
-      message: 'The server is shutting down and accepts no new requests. Try again in a few seconds.',
+  const refused = await postJson(`${served.url}/v1/echo`, '{}');
+  t.equal(refused.status, 503);
+  t.equal(refused.headers.get('connection'), 'close');
+  t.equal(refused.headers.get('retry-after'), '5');
+  t.same(await errorOf(refused), {
+    message: 'The server is shutting down and accepts no new requests. Try again in a few seconds.',
 
-      code: 'draining',
-    });
-    const looked = await fetch(`${served.url}/health`);
-    t.equal(looked.status, 200);
-    t.equal(looked.headers.get('connection'), 'close');
+    code: 'draining',
+  });
+  const looked = await fetch(`${served.url}/health`);
+  t.equal(looked.status, 200);
+  t.equal(looked.headers.get('connection'), 'close');
 
-    finish('more');
-    t.equal(await running.text(), 'some more');
-    await stopped;
-    await t.rejects(fetch(`${served.url}/health`));
-    t.match(served.requests(), [
-      { status: 503, outcome: 'draining' }, // and within the same second no line of /health from the same address
-      { status: 200, outcome: 'ok', route: '/v1/stream' },
-    ]);
-  },
-);
+  finish('more');
+  t.equal(await running.text(), 'some more');
+  await stopped;
+  await t.rejects(fetch(`${served.url}/health`));
+  t.match(served.requests(), [
+    { status: 503, outcome: 'draining' }, // and within the same second no line of /health from the same address
+    { status: 200, outcome: 'ok', route: '/v1/stream' },
+  ]);
+});
 
 t.test('a stopping server refuses new work before authentication', async (t) => {
   const { route, finish } = scripted();
@@ -151,7 +148,7 @@ t.test('R-061 requests that ignore the cancellation are aborted four seconds lat
   );
 });
 
-t.test('a stop whose time is over aborts at once', async (t) => {
+t.test('a stop past its time limit aborts at once', async (t) => {
   const { route, asked } = mute();
   const served = await serve(t, { routes: [route] });
   const client = await RawClient.open(served.port);

@@ -43,7 +43,7 @@ t.test('refuses a keep-alive interval under one second', async (t) => {
   t.same(checkOptions(plugin, { keepAlive: '1s' }).faults, []);
 });
 
-t.test('C-091 C-100 C-108 what chat completions writes with it', async (t) => {
+t.test('C-091 C-100 C-108 chat completions writes valid frames with it', async (t) => {
   const said: AgentEvent[] = [
     { type: 'step', step: 1, connection: 'fast' },
     { type: 'text', text: 'line\n"two" 😀' },
