@@ -13,7 +13,7 @@ export type { LogSink } from '../host/log/log.js';
 export type { RedactorOptions } from '../host/log/redactor.js';
 export type { SchemaType } from '../host/options/schema-types.js';
 export type { Environment } from '../host/options/variables.js';
-export type { Budgets } from '../host/plugin/budgets.js';
+export { Budgets } from '../host/plugin/budgets.js';
 export type { Discipline } from '../host/plugin/extension-point.js';
 export { API_VERSION, PLUGIN_BRAND } from '../host/plugin/plugin.js';
 export type { ContributionDescription, PluginInfo } from '../host/server.js';

@@ -127,6 +127,11 @@ export const configSchema = {
         type: 'object',
         properties: {
           defaultAgent: { type: 'string', minLength: 1, description: 'The agent used when `model` matches nothing.' },
+          runningTurns: {
+            type: 'integer',
+            minimum: 1,
+            description: 'Turns of this project that run at the same time, instead of `limits.runningTurnsPerProject`.',
+          },
         },
         additionalProperties: false,
       },
@@ -147,10 +152,23 @@ export const configSchema = {
           description: 'Turns that run at the same time in this process.',
           default: 2000,
         },
+        runningTurnsPerProject: {
+          type: 'integer',
+          minimum: 1,
+          description:
+            'Turns of one project that run at the same time; further ones wait. By default three quarters of `runningTurns`, or all of them if there is no project besides `default`.',
+        },
+        runningTurnsPerCaller: {
+          type: 'integer',
+          minimum: 1,
+          description:
+            'Turns of one caller, a token or a JWT subject, that run at the same time; further ones wait. By default half of `runningTurns`, or three quarters if there is no project besides `default`.',
+        },
         queuedTurns: {
           type: 'integer',
           minimum: 0,
-          description: 'Turns that wait for a place among them. Beyond the limit, callers get 503.',
+          description:
+            'Turns that wait for a place among the running ones. Beyond the limit, callers get 503, those with the most waiting turns first.',
           default: 1000,
         },
         queuedPerSession: {

@@ -16,6 +16,7 @@ export default definePlugin({
       log: ctx.log,
       clock: ctx.clock,
       ids: ctx.ids,
+      budgets: ctx.budgets,
       host: ctx.container.resolve(HOST),
       models: ctx.extensions(ModelConnectors),
       tools: ctx.extensions(ToolSources),

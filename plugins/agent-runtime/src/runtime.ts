@@ -14,6 +14,7 @@ import type {
 import { type AgentEvent, ConfigFault, type ConfigProblem, parseSize } from '@plugboard/kernel';
 import type {
   AgentRuntime,
+  Budgets,
   ClaimResult,
   Conversations,
   IdempotencyKey,
@@ -49,11 +50,11 @@ import { SETTLE_TIMEOUT } from './streams/settle-timeout.js';
 import type { TurnSink } from './streams/turn-sink.js';
 import { ToolBatches } from './tools/tool-batches.js';
 import { Toolboxes } from './tools/toolbox.js';
-import { ConcurrencyLimiter } from './turn/concurrency-limiter.js';
 import { IdempotencyClaims, type IdempotentTurn } from './turn/idempotency.js';
 import { ModelCalls } from './turn/model-calls.js';
 import { runTurn, type TurnDependencies } from './turn/run-turn.js';
 import { TokenTurnLimiter } from './turn/token-turn-limiter.js';
+import { turnLimiter } from './turn/turn-limiter.js';
 import { TurnOutput } from './turn/turn-output.js';
 
 /** Batches buffered for a slow reader. Beyond them the turn waits, and with it the model's socket. */
@@ -70,6 +71,7 @@ export interface RuntimeDependencies {
   readonly clock: Clock;
   readonly ids: IdSource;
   readonly host: HostView;
+  readonly budgets: Budgets;
   readonly models: Extensions<ModelConnector>;
   readonly tools: Extensions<ToolSource>;
   readonly stores: Extensions<SessionStore>;
@@ -93,7 +95,7 @@ export class Runtime implements AgentRuntime {
     const { settings, log, clock, ids, models, tools, stores, interceptors } = deps;
     this.#deps = deps;
     this.#toolboxes = new Toolboxes(tools, log);
-    const { runningTurns, queuedTurns, queuedPerSession, sessionCache } = settings.limits;
+    const { queuedPerSession, sessionCache } = settings.limits;
     const storeCall = storeCalls(clock);
     this.#turnDeps = {
       storeCall,
@@ -104,7 +106,7 @@ export class Runtime implements AgentRuntime {
       models: new ModelCalls(models, clock, ids, log),
       toolboxes: this.#toolboxes,
       tools: new ToolBatches(clock),
-      limiter: new ConcurrencyLimiter({ permits: runningTurns, queue: queuedTurns, rejection: overloaded }),
+      limiter: turnLimiter(settings, deps.budgets),
     };
     this.#sessions = new SessionSupervisor(
       queuedPerSession,
@@ -294,8 +296,4 @@ export class Runtime implements AgentRuntime {
     else if (WARNED_FAILURES.has(error.code)) this.#deps.log.warn(fields, 'a turn failed');
     else this.#deps.log.debug(fields, 'a turn ended early');
   }
-}
-
-function overloaded(): TurnError {
-  return new TurnError('overloaded', 'The server is at its limit of concurrent turns; try again in a moment.', { retryAfter: 1 });
 }

@@ -15,7 +15,7 @@ import type {
 } from '@plugboard/kernel';
 import { type Principal, SessionStores } from '@plugboard/kernel';
 import type { AgentEvents, HostPhase, SessionRequest, Target, TurnRequest } from '@plugboard/kernel/contracts';
-import { OPEN } from '@plugboard/kernel/contracts';
+import { Budgets, OPEN } from '@plugboard/kernel/contracts';
 import { CapturedLog, checkOptions, ManualClock, SequentialIds, testContext } from '@plugboard/kernel/testing';
 import memoryPlugin from '@plugboard/store-memory';
 import definition from '../src/index.js';
@@ -134,6 +134,7 @@ export async function startRuntime(options: TestRuntimeOptions) {
     log,
     clock,
     ids,
+    budgets: new Budgets(clock, log),
     host: {
       get phase() {
         return host.phase;

@@ -64,6 +64,12 @@ export const configSchema = {
       required: ['claim'],
       description: 'How the project of a token is determined: by a claim and either `map` or `prefix`.',
     },
+    requestsPerMinute: { type: 'integer', minimum: 1, description: 'Maximum requests per minute of each subject.' },
+    runningTurns: {
+      type: 'integer',
+      minimum: 1,
+      description: 'Maximum turns of each subject running at the same time.',
+    },
   },
   required: ['issuer', 'audience', 'project'],
   additionalProperties: false,

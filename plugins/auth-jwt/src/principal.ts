@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { AuthResult } from '@plugboard/kernel';
-import { parseJson } from '@plugboard/kernel/contracts';
+import { type PrincipalLimits, parseJson } from '@plugboard/kernel/contracts';
 import type { JWTPayload } from 'jose';
 import type { JwtConfig } from './config.js';
 import { BAD_SUBJECT, TOO_DEEP } from './errors.js';
@@ -14,7 +14,8 @@ const LONGEST_NAME = 64;
 const DEEPEST = 16;
 
 /** Who a checked token stands for, or why for nobody here. */
-export function principalOf(payload: JWTPayload, { issuer, project: rule }: JwtConfig, projects: readonly string[]): AuthResult {
+export function principalOf(payload: JWTPayload, config: JwtConfig, projects: readonly string[]): AuthResult {
+  const { issuer, project: rule } = config;
   if (!isShallow(payload, DEEPEST)) return { refused: TOO_DEEP };
   const claims = frozenCopy(payload);
   const found = projectOf(claims, rule, projects);
@@ -26,10 +27,21 @@ export function principalOf(payload: JWTPayload, { issuer, project: rule }: JwtC
     token: nameOf(subject),
     tokenId: idOf(issuer, subject),
     scopes: scopesOf(claims),
+    ...limitsOf(config),
     ...(subject !== undefined && { subject }),
     claims,
   };
   return { principal: Object.freeze(principal) };
+}
+
+/** The limits of every caller of the entry. They are counted for each id. */
+function limitsOf({ requestsPerMinute, runningTurns }: JwtConfig): { readonly limits?: PrincipalLimits } {
+  if (requestsPerMinute === undefined && runningTurns === undefined) return {};
+  const limits = {
+    ...(requestsPerMinute !== undefined && { requestsPerMinute }),
+    ...(runningTurns !== undefined && { runningTurns }),
+  };
+  return { limits: Object.freeze(limits) };
 }
 
 function isShallow(value: unknown, levels: number): boolean {

@@ -122,7 +122,7 @@ t.test('C-169 a token over its limit gets 429, and every response has the remain
   t.equal(refused.headers.get('retry-after'), '15');
   t.equal(refused.headers.get('retry-after-ms'), '15000');
   t.strictSame(await errorOf(refused), {
-    message: 'This API token has reached its limit of requests per minute. Try again later.',
+    message: 'This credential has reached its limit of requests per minute. Try again later.',
 
     code: 'rate_limit_exceeded',
   });

@@ -11,6 +11,12 @@ export interface Measured {
   readonly failures: Readonly<Record<string, number>>;
 }
 
+export interface NeighbourOptions {
+  readonly token?: string;
+  readonly model?: string;
+  readonly connections?: number;
+}
+
 /** An innocent caller that runs small turns, one after the other, on a few connections, while the server is under attack. */
 export class Neighbour {
   readonly #server: ServerProcess;
@@ -21,20 +27,26 @@ export class Neighbour {
   readonly #loops: Promise<void>[];
   #stopped = false;
 
-  constructor(
-    server: ServerProcess,
-    { token, connections = 2 }: { readonly token?: string; readonly connections?: number } = {},
-  ) {
+  constructor(server: ServerProcess, { token, model = 'assistant', connections = 2 }: NeighbourOptions = {}) {
     this.#server = server;
     this.#headers = {
       'content-type': 'application/json',
       ...(token !== undefined && { authorization: `Bearer ${token}` }),
     };
-    this.#loops = Array.from({ length: connections }, () => this.#loop());
+    const body = JSON.stringify({ model, messages: [{ role: 'user', content: 'Hello' }] });
+    this.#loops = Array.from({ length: connections }, () => this.#loop(body));
   }
 
-  async #loop(): Promise<void> {
-    const body = JSON.stringify({ model: 'assistant', messages: [{ role: 'user', content: 'Hello' }] });
+  /** Turns that were served so far. */
+  get turns(): number {
+    return this.#times.length;
+  }
+
+  get hasFailed(): boolean {
+    return Object.keys(this.#failures).length > 0;
+  }
+
+  async #loop(body: string): Promise<void> {
     while (!this.#stopped) {
       const start = performance.now();
       try {

@@ -1,64 +1,214 @@
-import type { TurnError } from '@plugboard/kernel/contracts';
+import type { Budget, TurnError } from '@plugboard/kernel/contracts';
+
+/** Who takes a place: a tenant, and one of its callers. */
+export interface PlaceOwner {
+  readonly project: string;
+  /** Identifies the caller within its project; undefined if callers cannot be told apart. */
+  readonly caller: string | undefined;
+}
 
 export interface ConcurrencyLimiterOptions {
-  /** How many holders there may be at once. */
-  readonly permits: number;
-  /** How many may wait. A further one is rejected at once. */
-  readonly queue: number;
-  /** Makes the error for a rejected caller. */
+  /** The places. */
+  readonly running: Budget;
+  /** The waiting places. Further waiters are rejected. */
+  readonly queue: Budget;
+  /** How many places a project may hold at once. Further ones of it wait. */
+  projectShare(project: string): number;
+  /** How many places one identified caller may hold at once. Further ones of it wait. */
+  readonly callerShare: number;
+  /** Makes the error for a waiter that is rejected. */
   rejection(): TurnError;
 }
 
-/** A counting semaphore with a bounded queue, first in, first out. */
+interface Waiter {
+  grant(): void;
+  reject(error: TurnError): void;
+}
+
+interface Caller {
+  readonly key: string;
+  readonly project: Project;
+  readonly share: number;
+  held: number;
+  readonly waiting: Set<Waiter>;
+}
+
+interface Project {
+  readonly name: string;
+  readonly share: number;
+  held: number;
+  waiting: number;
+  readonly callers: Map<string, Caller>;
+}
+
+/**
+ * A counting semaphore with a bounded queue, both shared fairly between projects, then between the callers of
+ * a project (S-41).
+ *
+ * 1. A place is granted at once while there is one, and the project and the caller are below their shares.
+ * 2. Otherwise the turn waits. A place that becomes free goes to the project that holds the fewest among those
+ *    that wait, there to the caller that holds the fewest, and there to the first in the queue.
+ * 3. When the queue is full, a newcomer takes the place of the newest waiter of the project with the most
+ *    waiters, or of the caller with the most within its own project, if that one still has more than the
+ *    newcomer's. Otherwise the newcomer is rejected.
+ */
 export class ConcurrencyLimiter {
   readonly #options: ConcurrencyLimiterOptions;
-  readonly #waiting = new Set<() => void>();
-  #held = 0;
+  /** Those that hold or wait for a place, in the order in which they got their last one. */
+  readonly #projects = new Map<string, Project>();
 
   constructor(options: ConcurrencyLimiterOptions) {
     this.#options = options;
   }
 
   /**
-   * Takes a permit, which the caller gives back with `release`. Returns `undefined` if one was
-   * free.
+   * Takes a place, which the caller gives back with `release` of the same owner. Returns `undefined` if one
+   * was free.
    *
-   * @throws the rejection if the queue is full; rejects with the signal's reason if it aborts
-   *   first.
+   * @throws the rejection if the queue is full; rejects with it if a newcomer takes the place in the queue, and
+   *   with the signal's reason if it aborts first.
    */
-  acquire(signal: AbortSignal): Promise<void> | undefined {
-    if (this.#held < this.#options.permits) {
-      this.#held++;
-      return undefined;
+  acquire(owner: PlaceOwner, signal: AbortSignal): Promise<void> | undefined {
+    const caller = this.#callerOf(owner);
+    if (isBelowShares(caller) && this.#take(caller)) return undefined;
+    if (!this.#makeRoom(caller)) {
+      this.#forget(caller);
+      throw this.#options.rejection();
     }
-    if (this.#waiting.size >= this.#options.queue) throw this.#options.rejection();
-    return this.#wait(signal);
+    return this.#wait(caller, signal);
   }
 
-  /** Gives a permit back. The first in the queue gets it directly, so no newcomer can overtake. */
-  release(): void {
-    const [next] = this.#waiting;
-    if (next) next();
-    else this.#held--;
+  /** Gives a place back, to a waiter if there is one. */
+  release(owner: PlaceOwner): void {
+    const caller = this.#callerOf(owner);
+    caller.held--;
+    caller.project.held--;
+    this.#options.running.release([], 1);
+    this.#forget(caller);
+    this.#grantNext();
   }
 
-  #wait(signal: AbortSignal): Promise<void> {
+  #callerOf({ project: name, caller: key }: PlaceOwner): Caller {
+    let project = this.#projects.get(name);
+    if (!project) {
+      project = { name, share: this.#options.projectShare(name), held: 0, waiting: 0, callers: new Map() };
+      this.#projects.set(name, project);
+    }
+    const id = key ?? '';
+    let caller = project.callers.get(id);
+    if (!caller) {
+      const share = key === undefined ? Number.POSITIVE_INFINITY : this.#options.callerShare;
+      caller = { key: id, project, share, held: 0, waiting: new Set() };
+      project.callers.set(id, caller);
+    }
+    return caller;
+  }
+
+  #take(caller: Caller): boolean {
+    const { running } = this.#options;
+    if (running.used >= running.limit || !running.reserve([], 1)) return false;
+    caller.held++;
+    caller.project.held++;
+    return true;
+  }
+
+  #forget({ key, project, held, waiting }: Caller): void {
+    if (held > 0 || waiting.size > 0) return;
+    project.callers.delete(key);
+    if (project.callers.size === 0) this.#projects.delete(project.name);
+  }
+
+  #wait(caller: Caller, signal: AbortSignal): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const leaveQueue = () => {
-      this.#waiting.delete(grant);
+    const leave = () => {
+      caller.waiting.delete(waiter);
+      caller.project.waiting--;
+      this.#options.queue.release([], 1);
       signal.removeEventListener('abort', onAbort);
     };
-    const grant = () => {
-      leaveQueue();
-      resolve();
+    const waiter: Waiter = {
+      grant() {
+        leave();
+        resolve();
+      },
+      reject(error) {
+        leave();
+        reject(error);
+      },
     };
     const onAbort = () => {
-      leaveQueue();
+      leave();
+      this.#forget(caller);
       reject(signal.reason);
     };
-    this.#waiting.add(grant);
+    caller.waiting.add(waiter);
+    caller.project.waiting++;
     if (signal.aborted) onAbort();
     else signal.addEventListener('abort', onAbort, { once: true });
     return promise;
   }
+
+  /** Reserves a waiting place for the caller, if necessary that of another one. */
+  #makeRoom(caller: Caller): boolean {
+    const { queue } = this.#options;
+    if (queue.reserve([], 1)) return true;
+    const victim = this.#greediest(caller);
+    const newest = victim && [...victim.waiting].at(-1);
+    if (!newest) return false;
+    newest.reject(this.#options.rejection());
+    this.#forget(victim);
+    return queue.reserve([], 1);
+  }
+
+  /** The caller whose newest waiter gives way to a newcomer of this one. */
+  #greediest(caller: Caller): Caller | undefined {
+    const project = greatest(this.#projects.values(), ({ waiting }) => waiting);
+    if (project && project !== caller.project && project.waiting > caller.project.waiting + 1) {
+      return greatest(project.callers.values(), ({ waiting }) => waiting.size);
+    }
+    const other = greatest(caller.project.callers.values(), ({ waiting }) => waiting.size);
+    return other && other.waiting.size > caller.waiting.size + 1 ? other : undefined;
+  }
+
+  #grantNext(): void {
+    const project = smallest(this.#projects.values(), (one) => (nextCaller(one) ? one.held : undefined));
+    const next = project && nextCaller(project);
+    const [waiter] = next?.waiting ?? [];
+    if (!next || !waiter || !this.#take(next)) return;
+    // To the end: among equals, each gets a place in turn.
+    this.#projects.delete(project.name);
+    this.#projects.set(project.name, project);
+    project.callers.delete(next.key);
+    project.callers.set(next.key, next);
+    waiter.grant();
+  }
+}
+
+function isBelowShares({ held, share, project }: Caller): boolean {
+  return held < share && project.held < project.share;
+}
+
+/** The caller of a project that gets the next place; undefined if none waits or may have it. */
+function nextCaller({ held, share, waiting, callers }: Project): Caller | undefined {
+  if (waiting === 0 || held >= share) return undefined;
+  return smallest(callers.values(), (caller) =>
+    caller.waiting.size > 0 && caller.held < caller.share ? caller.held : undefined,
+  );
+}
+
+function greatest<T>(items: Iterable<T>, measure: (item: T) => number): T | undefined {
+  return smallest(items, (item) => -measure(item));
+}
+
+/** The first item with the smallest measure. Items without one do not count. */
+function smallest<T>(items: Iterable<T>, measure: (item: T) => number | undefined): T | undefined {
+  let found: T | undefined;
+  let least = Number.POSITIVE_INFINITY;
+  for (const item of items) {
+    const value = measure(item);
+    if (value === undefined || value >= least) continue;
+    found = item;
+    least = value;
+  }
+  return found;
 }

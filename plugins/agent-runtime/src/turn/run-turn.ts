@@ -45,7 +45,8 @@ export async function runTurn(
   output: TurnOutput,
 ): Promise<void> {
   const { signal } = abort;
-  const queued = deps.limiter.acquire(signal);
+  const owner = { project: request.principal.project, caller: request.principal.tokenId };
+  const queued = deps.limiter.acquire(owner, signal);
   if (queued) await queued;
   const timer = deps.clock.after(agent.timeout, () => abort.abort(outOfTime(agent)));
   try {
@@ -56,7 +57,7 @@ export async function runTurn(
     throw signal.aborted ? signal.reason : error;
   } finally {
     timer.cancel();
-    deps.limiter.release();
+    deps.limiter.release(owner);
   }
 }
 

@@ -1,7 +1,7 @@
 import type { Principal } from '@plugboard/kernel';
 import { TurnError } from '@plugboard/kernel/contracts';
 
-/** Limits concurrent turns per token. */
+/** Limits concurrent turns per credential, for those that have a limit of their own. */
 export class TokenTurnLimiter {
   readonly #running = new Map<string, number>();
 
@@ -12,7 +12,7 @@ export class TokenTurnLimiter {
     const running = this.#running.get(tokenId) ?? 0;
     if (running >= most) {
       const turns = most === 1 ? '1 turn' : `${most} turns`;
-      throw new TurnError('rate_limited', `This API token may run ${turns} at once; try again when one has ended.`, {
+      throw new TurnError('rate_limited', `This credential may run ${turns} at once; try again when one has ended.`, {
         retryAfter: 1,
       });
     }

@@ -58,7 +58,7 @@ export function originNotAllowed(): HttpError {
 
 /** @param wait milliseconds until the next request is allowed. */
 export function tooManyRequests(wait: number): HttpError {
-  return new HttpError(429, 'This API token has reached its limit of requests per minute. Try again later.', {
+  return new HttpError(429, 'This credential has reached its limit of requests per minute. Try again later.', {
     code: 'rate_limit_exceeded',
     headers: retryAfterHeaders(wait),
   });
