@@ -112,6 +112,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   'plugins/store-sqlite': ['', 'tables', 'json', 'database', 'errors'],
   'plugins/transport-http': ['', 'server', 'application', 'gate', 'body', 'exchange', 'limits', 'routing', 'errors'],
   'plugins/transport-chat-completions': ['', 'answer', 'request'],
+  'plugins/transport-websocket': ['', 'upgrade', 'connection', 'messages'],
 };
 
 t.test('folders of a package import downwards', async (t) => {

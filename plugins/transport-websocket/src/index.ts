@@ -3,8 +3,8 @@ import { contributeResponses } from '@plugboard/open-responses';
 import { formatError } from '@plugboard/openai-protocol';
 import { ErrorFormatters, HttpUpgrades } from '@plugboard/transport-http';
 import { configSchema } from './config.js';
-import { Connections } from './connections.js';
-import { LiveUpgrade } from './live-upgrade.js';
+import { Connections } from './upgrade/connections.js';
+import { LiveUpgrade } from './upgrade/live-upgrade.js';
 
 export default definePlugin({
   name: '@plugboard/transport-websocket',

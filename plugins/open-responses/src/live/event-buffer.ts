@@ -2,6 +2,8 @@
 const MOST_EVENTS = 2_000;
 /** The same in UTF-16 code units: 1 MiB of text that is mostly ASCII. */
 const MOST_CHARACTERS = 1024 * 1024;
+/** Events that a reader takes at once, in UTF-16 code units, unless a single one is longer. */
+const LARGEST_BATCH = 64 * 1024;
 /** Dropped events leave a gap at the front of the array, which is closed once it is this long. */
 const LONGEST_GAP = 512;
 
@@ -27,7 +29,12 @@ export class EventBuffer {
   push(event: string): void {
     this.#events.push(event);
     this.#size += event.length;
-    while (this.#size > MOST_CHARACTERS || this.#events.length - this.#start > MOST_EVENTS) this.#drop();
+  }
+
+  /** Drops the oldest events while there are too many. @param needed the first event that must stay, because a reader has not taken it yet. */
+  trim(needed: number): void {
+    while (this.#first < needed && (this.#size > MOST_CHARACTERS || this.#events.length - this.#start > MOST_EVENTS))
+      this.#drop();
   }
 
   /** Whether the event with this number, and all after it, are still kept. The next one to come counts as kept. */
@@ -35,9 +42,21 @@ export class EventBuffer {
     return sequence >= this.#first && sequence <= this.end;
   }
 
-  /** The events from this number on. */
+  /** The events from this number on: all of them, or as many as one batch may hold. */
   from(sequence: number): readonly string[] {
-    return this.#events.slice(this.#start + sequence - this.#first);
+    const start = this.#start + sequence - this.#first;
+    if (this.#size <= LARGEST_BATCH) return this.#events.slice(start);
+    let end = start;
+    let length = 0;
+    while (end < this.#events.length && (end === start || length < LARGEST_BATCH)) length += this.#events[end++]?.length ?? 0;
+    return this.#events.slice(start, end);
+  }
+
+  /** Characters of the events from this number on. */
+  sizeFrom(sequence: number): number {
+    let size = 0;
+    for (let at = this.#start + sequence - this.#first; at < this.#events.length; at++) size += this.#events[at]?.length ?? 0;
+    return size;
   }
 
   #drop(): void {

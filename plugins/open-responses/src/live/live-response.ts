@@ -13,15 +13,17 @@ const RESUME_TIME = 30_000;
 /** Events that a reader may be behind before the response waits for it, and where it goes on again. */
 const MOST_LAG = 64;
 const LAG_TO_RESUME = 16;
+/** The same in characters, for readers that are behind by few but large events. */
+const MOST_LAG_SIZE = 256 * 1024;
 
 /** What a live response is made of. */
 export interface LiveResponseOptions {
   readonly encoder: ResponseEncoder;
   /** Whether it can be found again by its id. */
   readonly stored: boolean;
-  /** Whether it waits for a reader to come back after the last one has left. */
+  /** Whether it waits for a reader to come back after the last one left. */
   readonly resumable: boolean;
-  /** Whether it runs to its end although nobody reads it. */
+  /** Whether it runs to its end without readers. */
   readonly outlivesReaders: boolean;
   readonly session: LiveSession | undefined;
   /** Runs the turn. Called once. */
@@ -132,8 +134,15 @@ export class LiveResponse {
     const first = iterator.next();
     const late = Promise.withResolvers<'late'>();
     const timer = session && clock.after(QUEUED_AFTER, () => late.resolve('late'));
-    const known = await this.#unlessAborted(Promise.race([first, late.promise]));
-    timer?.cancel();
+    let known: Awaited<typeof first> | 'late' | 'aborted';
+    try {
+      known = await this.#unlessAborted(Promise.race([first, late.promise]));
+    } catch (error) {
+      this.#refused(failureOf(error, false));
+      throw error;
+    } finally {
+      timer?.cancel();
+    }
     if (typeof known === 'object' && !known.done) {
       const [event] = known.value;
       if (event?.type === 'failed' && event.failure.code !== 'context_length_exceeded') return this.#refused(event.failure);
@@ -159,8 +168,8 @@ export class LiveResponse {
       onProgress: () => this.#progressed(),
       onLeave: (gone) => this.#left(gone),
     });
+    this.#readers.add(reader);
     if (this.#end) reader.end();
-    else this.#readers.add(reader);
     return reader;
   }
 
@@ -169,7 +178,7 @@ export class LiveResponse {
     if (!this.#end) this.#abort.abort(reason);
   }
 
-  /** Whoever waited for the result has gone, and cannot come back. */
+  /** The caller has disconnected and cannot come back. */
   abandon(): void {
     if (!this.#options.outlivesReaders) this.cancel();
   }
@@ -220,7 +229,7 @@ export class LiveResponse {
       }
       await this.#room();
     }
-    const { code, message } = this.#abort.signal.reason as TurnError;
+    const { code, message } = failureOf(this.#abort.signal.reason, true);
     const failure = { code, message, toolsRan: true };
     return this.#ending(outcomeOfFailure(failure, this.#encoder.usage), failure);
   }
@@ -265,7 +274,6 @@ export class LiveResponse {
     if (end.failure) this.facts.failed(end.failure);
     this.#deserted?.cancel();
     for (const reader of this.#readers) reader.end();
-    this.#readers.clear();
     this.#settle(end);
     this.#options.onEnd(end);
   }
@@ -287,11 +295,19 @@ export class LiveResponse {
     if (events.length === 0) return;
     for (const event of events) this.#buffer.push(event);
     for (const reader of this.#readers) reader.wake();
+    this.#trim();
+  }
+
+  /** Drops events beyond the limits of the buffer, except those that a reader still has to take. */
+  #trim(): void {
+    let needed = this.#buffer.end;
+    for (const reader of this.#readers) needed = Math.min(needed, reader.position);
+    this.#buffer.trim(needed);
   }
 
   /** Waits while the slowest reader is too far behind. */
   async #room(): Promise<void> {
-    if (this.#lag() <= MOST_LAG) return;
+    if (!this.#isBehind(MOST_LAG, MOST_LAG_SIZE)) return;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#caughtUp = resolve;
     await this.#unlessAborted(promise);
@@ -309,10 +325,12 @@ export class LiveResponse {
     });
   }
 
-  #lag(): number {
-    let lag = 0;
-    for (const reader of this.#readers) lag = Math.max(lag, reader.lag);
-    return lag;
+  /** Whether a reader is behind by more events, or more characters, than these. */
+  #isBehind(events: number, characters: number): boolean {
+    for (const reader of this.#readers) {
+      if (reader.lag > events || (reader.lag > 0 && reader.lagSize > characters)) return true;
+    }
+    return false;
   }
 
   #isPressed(): boolean {
@@ -321,7 +339,8 @@ export class LiveResponse {
   }
 
   #progressed(): void {
-    if (!this.#caughtUp || this.#lag() > LAG_TO_RESUME) return;
+    this.#trim();
+    if (!this.#caughtUp || this.#isBehind(LAG_TO_RESUME, MOST_LAG_SIZE / 4)) return;
     this.#caughtUp();
     this.#caughtUp = undefined;
   }

@@ -11,6 +11,7 @@ export class EventReader {
   #next: number;
   #wanted: ((events: readonly string[] | undefined) => void) | undefined;
   #ended = false;
+  #left = false;
   /** Set by a reader whose own destination is filling up. Text that arrives together then becomes one event. */
   pressed = false;
 
@@ -20,7 +21,7 @@ export class EventReader {
     watcher: {
       /** Called when the reader has taken events. */
       readonly onProgress: () => void;
-      /** Called once, when the reader leaves before the end. */
+      /** Called once, when the reader leaves, before the end or after it. */
       readonly onLeave: (reader: EventReader) => void;
     },
   ) {
@@ -35,12 +36,22 @@ export class EventReader {
     return this.#buffer.end - this.#next;
   }
 
+  /** The first event that it has not taken. */
+  get position(): number {
+    return this.#next;
+  }
+
+  /** Characters of the events that it has not taken yet. */
+  get lagSize(): number {
+    return this.lag === 0 ? 0 : this.#buffer.sizeFrom(this.#next);
+  }
+
   /** Whether it has taken the last event. */
   get isOver(): boolean {
     return this.#ended && this.lag === 0;
   }
 
-  /** All events that are there, at least one; undefined at the end. One call at a time. */
+  /** The events that are there, at least one and about 64 KiB at most; undefined at the end. One call at a time. */
   next(): Promise<readonly string[] | undefined> {
     if (this.lag > 0) return Promise.resolve(this.#take());
     if (this.#ended) return Promise.resolve(undefined);
@@ -49,13 +60,13 @@ export class EventReader {
     });
   }
 
-  /** The reader goes; `next` gives nothing more. */
+  /** The reader leaves; `next` returns nothing more. */
   leave(): void {
-    if (!this.#ended) {
-      this.#finish();
-      this.#onLeave(this);
-    }
+    if (this.#left) return;
+    this.#left = true;
+    this.#finish();
     this.#next = this.#buffer.end;
+    this.#onLeave(this);
   }
 
   /** There are new events. */

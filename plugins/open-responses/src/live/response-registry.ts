@@ -12,12 +12,18 @@ interface Entry {
   readonly agent: string;
 }
 
+interface EndedEntry extends Entry {
+  readonly until: number;
+  /** Characters of its events when it ended. */
+  readonly size: number;
+}
+
 /** The responses that can be resumed and cancelled by their ids: stored ones that run, or ended a short while ago. */
 export class ResponseRegistry {
   readonly #clock: Clock;
   readonly #running = new Map<string, Entry>();
   /** In the order in which they ended. */
-  readonly #ended = new Map<string, Entry & { readonly until: number }>();
+  readonly #ended = new Map<string, EndedEntry>();
   #kept = 0;
 
   constructor(clock: Clock) {
@@ -36,13 +42,14 @@ export class ResponseRegistry {
     return entry.response;
   }
 
-  /** The response has ended. @param keepsEvents whether somebody may come back for its events. */
+  /** The response has ended. @param keepsEvents whether a client may come back for its events. */
   end(response: LiveResponse, keepsEvents: boolean): void {
     const entry = this.#running.get(response.id);
     this.#running.delete(response.id);
     if (!entry || !keepsEvents) return;
-    this.#ended.set(response.id, { ...entry, until: this.#clock.monotonic() + KEPT_AFTER_END });
-    this.#kept += response.size;
+    const { size } = response;
+    this.#ended.set(response.id, { ...entry, size, until: this.#clock.monotonic() + KEPT_AFTER_END });
+    this.#kept += size;
     this.#forgetOld();
   }
 
@@ -50,7 +57,7 @@ export class ResponseRegistry {
     const entry = this.#ended.get(id);
     if (!entry) return;
     this.#ended.delete(id);
-    this.#kept -= entry.response.size;
+    this.#kept -= entry.size;
   }
 
   #forgetOld(): void {

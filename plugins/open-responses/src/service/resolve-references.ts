@@ -1,12 +1,12 @@
 import type { Principal } from '@plugboard/kernel';
-import { invalidRequest } from '@plugboard/openai-protocol';
+import { invalidRequest, truncated } from '@plugboard/openai-protocol';
 import type { InputItem } from '../request/request.js';
 import { responseOfItem, type StoredResponses } from './stored-response.js';
 
 /**
  * The items of a request with references replaced by the output items that they name. Only items of stored responses of the same project can be named.
  *
- * @throws ProtocolError 400 for a reference that leads nowhere. @throws TurnError
+ * @throws ProtocolError 400 for a reference to an unknown item. @throws TurnError
  */
 export async function resolveReferences(
   items: readonly InputItem[],
@@ -31,7 +31,7 @@ export async function resolveReferences(
     }
     const response = typeof item.id === 'string' ? responseOfItem(item.id) : undefined;
     const found = response && (await outputOf(response)).find(({ id }) => id === item.id);
-    if (!found) throw invalidRequest(`Item with id '${String(item.id)}' not found.`, { param: `input[${index}].id` });
+    if (!found) throw invalidRequest(`Item with id '${truncated(String(item.id))}' not found.`, { param: `input[${index}].id` });
     resolved.push(found);
   }
   return resolved;

@@ -4,9 +4,9 @@ import type { ResponseService } from '@plugboard/open-responses';
 import { invalidRequest } from '@plugboard/openai-protocol';
 import type { HttpUpgrade, UpgradeRequest } from '@plugboard/transport-http';
 import { type WebSocket, WebSocketServer } from 'ws';
-import type { WebSocketConfig } from './config.js';
-import { Connection } from './connection.js';
-import { connectionOptions } from './connection-options.js';
+import type { WebSocketConfig } from '../config.js';
+import { Connection } from '../connection/connection.js';
+import { connectionOptions } from '../connection/connection-options.js';
 import type { Connections } from './connections.js';
 
 /** The sub-protocol that the server selects. A token among the offered ones is never sent back. */

@@ -7,11 +7,11 @@ interface ErrorFields {
   readonly param?: string | null;
 }
 
-/** The codes of errors that carry none over HTTP. */
+/** Codes of errors that have none over HTTP. */
 const CODES: Readonly<Record<number, string>> = { 400: 'model_not_found', 403: 'agent_forbidden', 502: 'svc_error' };
 
 /**
- * The `error` event of a request that was not accepted: what the same request over HTTP would be answered with.
+ * The `error` event for a request that was not accepted. Status, code and message are those of the same request over HTTP.
  *
  * @param streamId the `stream_id` of the request, if it is known.
  */
@@ -36,7 +36,7 @@ export function errorEvent(error: unknown, streamId?: string): string {
 }
 
 function internal(): HttpError {
-  return new HttpError(500, 'The server had an error while it processed your request; its log tells more.', {
+  return new HttpError(500, 'The server had an error while processing your request. The details are in its log.', {
     code: 'internal_error',
   });
 }

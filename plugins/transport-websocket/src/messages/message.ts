@@ -2,14 +2,14 @@ import { parseRequest, type ResponseRequest, unsupported } from '@plugboard/open
 import { invalidRequest, type ProtocolError } from '@plugboard/openai-protocol';
 import { HttpError, parseJsonObject } from '@plugboard/transport-http';
 
-/** What a client asks for. */
+/** A message of a client, checked. */
 export type ClientMessage =
   | { readonly kind: 'create'; readonly request: ResponseRequest }
   | { readonly kind: 'cancel'; readonly id: string }
   | { readonly kind: 'resume'; readonly id: string; readonly after: number }
   | { readonly kind: 'ping'; readonly id: unknown };
 
-/** A message that cannot be served, with the `stream_id` that it had. */
+/** An invalid message, with its `stream_id` if it has one. */
 export class InvalidMessage extends Error {
   override readonly name = 'InvalidMessage';
 
@@ -58,7 +58,7 @@ function read(message: Readonly<Record<string, unknown>>): ClientMessage {
   }
 }
 
-/** Fields of the HTTP transport have no meaning here. SDKs send `stream: true` all the same, which asks for nothing else than what a socket does. */
+/** A socket always streams, so the fields of HTTP streaming mean nothing here. `stream: true` is accepted because SDKs send it. */
 function createOf({ type: _, stream, stream_options: __, ...body }: Readonly<Record<string, unknown>>): ResponseRequest {
   if (stream !== undefined && stream !== null && stream !== true) {
     throw unsupported('stream', "a WebSocket always streams. Leave 'stream' out");

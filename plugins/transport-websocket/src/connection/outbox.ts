@@ -1,14 +1,13 @@
 import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
 
-/** Sends to one client, and knows how far the client is behind. */
+/** Sends to one client, and measures how far the client is behind. */
 export class Outbox {
   readonly #ws: WebSocket;
   readonly #socket: Socket;
   readonly #maxBuffered: number;
-  #sent = 0;
-  /** What the client had read when the progress was last looked at. */
-  #read = 0;
+  /** Bytes that the network had taken when `progress` was last called. */
+  #taken = 0;
   #paused = false;
   #waiting: (() => void)[] = [];
 
@@ -29,30 +28,33 @@ export class Outbox {
   send(messages: readonly string[]): void {
     if (this.#ws.readyState !== this.#ws.OPEN) return;
     this.#socket.cork();
-    for (const message of messages) {
-      this.#ws.send(message);
-      this.#sent += message.length;
-    }
+    for (const message of messages) this.#ws.send(message);
     process.nextTick(() => this.#socket.uncork());
-    // A client that does not read what it asks for may not ask for more.
-    if (this.#ws.bufferedAmount > this.#maxBuffered && !this.#paused) {
+    // A client that does not read the answers may not send more requests.
+    if (this.#isFull() && !this.#paused) {
       this.#paused = true;
       this.#ws.pause();
     }
   }
 
-  /** Resolves at once while little waits to be read; else when all of it has been handed to the network. */
+  /** Returns undefined while there is room. Otherwise resolves when all that waits has been handed to the network, or the connection has closed. */
   room(): Promise<void> | undefined {
-    if (this.#ws.bufferedAmount <= this.#maxBuffered || this.#ws.readyState !== this.#ws.OPEN) return undefined;
+    if (!this.#isFull() || this.#ws.readyState !== this.#ws.OPEN) return undefined;
     return new Promise((resolve) => this.#waiting.push(resolve));
   }
 
-  /** Whether something waits and nothing of it was read since the last call. */
-  isStalled(): boolean {
-    const read = this.#sent - this.#ws.bufferedAmount;
-    const stalled = this.#ws.bufferedAmount > 0 && read === this.#read;
-    this.#read = read;
-    return stalled;
+  /** What the client has read since the last call: `stalled` if something waits and the network took nothing of it. */
+  progress(): 'idle' | 'reading' | 'stalled' {
+    if (this.#ws.bufferedAmount === 0) return 'idle';
+    const taken = this.#socket.bytesWritten - this.#socket.writableLength;
+    const stalled = taken === this.#taken;
+    this.#taken = taken;
+    return stalled ? 'stalled' : 'reading';
+  }
+
+  /** Below its high-water mark a socket emits no `drain`, so a smaller `maxBuffered` takes effect there. */
+  #isFull(): boolean {
+    return this.#ws.bufferedAmount > this.#maxBuffered && this.#socket.writableNeedDrain;
   }
 
   #drained(): void {

@@ -1,10 +1,10 @@
 import { type Clock, type Lifecycle, type PluginContext, type Principal, parseDuration, parseSize } from '@plugboard/kernel';
 import type { Timer } from '@plugboard/kernel/contracts';
 import type { HttpError, UpgradeRequest } from '@plugboard/transport-http';
-import type { WebSocketConfig } from './config.js';
-import type { Connection } from './connection.js';
-import type { ConnectionLimits } from './connection-limits.js';
-import { limited } from './lanes.js';
+import type { WebSocketConfig } from '../config.js';
+import type { Connection } from '../connection/connection.js';
+import type { ConnectionLimits } from '../connection/connection-limits.js';
+import { limited } from '../messages/refusals.js';
 
 /** How often connections are looked at (ms). */
 const TICK = 1_000;
@@ -51,18 +51,18 @@ export class Connections implements Lifecycle {
     return this.#open.size;
   }
 
-  /** @throws HttpError 429 if there is no place for one more connection. */
+  /** @throws HttpError 429 if a limit on connections is reached. */
   assertPlace(request: UpgradeRequest): void {
     const { maxConnections, maxConnectionsPerToken, maxConnectionsPerAddress } = this.#config;
     if (this.#open.size >= maxConnections) {
-      throw tooMany(`This server holds ${maxConnections} WebSockets, and takes no more (\`maxConnections\`).`);
+      throw tooMany(`This server has ${maxConnections} open WebSockets, which is the most it takes (\`maxConnections\`).`);
     }
     const count = this.#owners.get(ownerOf(request)) ?? 0;
     if (request.open && count >= maxConnectionsPerAddress) {
-      throw tooMany(`This address has ${count} WebSockets, and may have no more (\`maxConnectionsPerAddress\`).`);
+      throw tooMany(`This address has ${count} open WebSockets, which is the most it may have (\`maxConnectionsPerAddress\`).`);
     }
     if (!request.open && count >= maxConnectionsPerToken) {
-      throw tooMany(`This API token has ${count} WebSockets, and may have no more (\`maxConnectionsPerToken\`).`);
+      throw tooMany(`This API token has ${count} open WebSockets, which is the most it may have (\`maxConnectionsPerToken\`).`);
     }
   }
 
@@ -84,7 +84,7 @@ export class Connections implements Lifecycle {
     if (rechecks) this.#lastRecheck = now;
     for (const connection of this.#open) {
       connection.tick(now);
-      if (rechecks) connection.recheck();
+      if (rechecks) void connection.recheck();
     }
   }
 }

@@ -1,0 +1,77 @@
+import type { Message, Principal } from '@plugboard/kernel';
+import type { BusyMode, Failure, Target, TurnIdempotency, TurnRequest } from '@plugboard/kernel/contracts';
+import type { ResponseHead } from '../events/response-object.js';
+import type { LiveResponse } from '../live/live-response.js';
+import type { ResponseRequest } from '../request/request.js';
+import type { ConnectionMemory } from './connection-memory.js';
+import type { StoredResponse } from './stored-response.js';
+
+/** Who asks for a response, and how. */
+export interface ResponseCaller {
+  readonly principal: Principal;
+  readonly requestId: string;
+  /** The agent of requests that name none. */
+  readonly defaultModel?: string | undefined;
+  /** What happens if the session is busy; undefined for the agent's own `onBusy`. */
+  readonly busy?: BusyMode | undefined;
+  /** Equal for a retry of the same request by the same caller, which then joins the turn. Only requests that name a session are joined. */
+  readonly fingerprint?: string | undefined;
+  /** Whether the answer is read as it is written. */
+  readonly incremental: boolean;
+  /** Whether a client may come back for the events of a stored response. */
+  readonly resumable: boolean;
+  /** Whether `svc:` events are sent. */
+  readonly extensions: boolean;
+  readonly connection?: CallerConnection | undefined;
+}
+
+/** The connection that a response is created on. */
+export interface CallerConnection {
+  readonly memory: ConnectionMemory;
+  /** Whether requests that name nothing to continue continue the last response of their lane. */
+  readonly isConversation: boolean;
+}
+
+/** A checked request. Nothing has been run or stored. */
+export interface PlannedResponse {
+  readonly id: string;
+  readonly target: Target;
+  readonly head: ResponseHead;
+  /** The key of the session that the request named; undefined if it named none. */
+  readonly sessionKey: string | undefined;
+  /** Whether the model's reasoning is shown. */
+  readonly showsReasoning: boolean;
+  /** Fields that were accepted and have no effect. */
+  readonly ignored: readonly string[];
+  /** Unix time, seconds. */
+  now(): number;
+  /** Creates the response. Called once. @throws TurnError */
+  create(idempotency?: TurnIdempotency): Promise<LiveResponse>;
+  /** Restates a failure of the turn in terms of the request. */
+  failure(failure: Failure): Failure;
+}
+
+/** What a response continues. */
+export type Base =
+  | { readonly kind: 'stateless'; readonly history: readonly Message[] }
+  /** A new session, for this chain of responses. */
+  | { readonly kind: 'chain'; readonly history: readonly Message[] }
+  /** The session of a stored response, or a copy of it. */
+  | { readonly kind: 'stored'; readonly previous: StoredResponse }
+  /** The session that the request named. */
+  | { readonly kind: 'session'; readonly key: string };
+
+/** Everything that is known of a response before it runs. */
+export interface Plan {
+  readonly request: ResponseRequest;
+  readonly caller: ResponseCaller;
+  readonly head: ResponseHead;
+  readonly base: Base;
+  readonly turn: Omit<TurnRequest, 'signal' | 'session' | 'idempotency'>;
+  readonly user: string | undefined;
+  readonly stored: boolean;
+  readonly showsReasoning: boolean;
+  readonly lane: string;
+  readonly ignored: readonly string[];
+  readonly failure: (failure: Failure) => Failure;
+}

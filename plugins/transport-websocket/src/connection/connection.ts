@@ -1,0 +1,202 @@
+import type { Socket } from 'node:net';
+import type { Clock, IdSource, Logger } from '@plugboard/kernel';
+import { TurnError } from '@plugboard/kernel/contracts';
+import type { ResponseRequest, ResponseService } from '@plugboard/open-responses';
+import { HttpError, type UpgradeRequest } from '@plugboard/transport-http';
+import type { RawData, WebSocket } from 'ws';
+import { errorEvent } from '../messages/error-event.js';
+import { type ClientMessage, InvalidMessage, parseMessage } from '../messages/message.js';
+import { draining, tooOld } from '../messages/refusals.js';
+import { Caller } from './caller.js';
+import { CLOSE, type CloseReason } from './close-codes.js';
+import type { ConnectionLimits } from './connection-limits.js';
+import type { ConnectionOptions } from './connection-options.js';
+import { ConnectionResponses } from './connection-responses.js';
+import { Heartbeat } from './heartbeat.js';
+import { Outbox } from './outbox.js';
+
+/** Invalid messages within a minute that close the connection. */
+const MOST_INVALID = 10;
+const MINUTE = 60_000;
+/** How long a client may take to answer a close frame with its own (ms). */
+const CLOSE_GRACE = 1_000;
+
+export interface ConnectionDependencies {
+  readonly limits: ConnectionLimits;
+  service(): ResponseService;
+  readonly clock: Clock;
+  readonly ids: IdSource;
+  readonly log: Logger;
+}
+
+/**
+ * One client on a WebSocket.
+ *
+ * 1. Messages are read one by one. A bad one is answered with an `error` event; ten within a minute close the connection.
+ * 2. `response.create` is authenticated again, waits for the earlier responses of its lane, and runs. Its events are sent as they
+ *    come; a slow client slows its responses.
+ * 3. When the client has gone, its responses lose a reader: those that are not stored are cancelled.
+ */
+export class Connection {
+  readonly #ws: WebSocket;
+  readonly #upgrade: UpgradeRequest;
+  readonly #dependencies: ConnectionDependencies;
+  readonly #outbox: Outbox;
+  readonly #caller: Caller;
+  readonly #heartbeat: Heartbeat;
+  readonly #responses: ConnectionResponses;
+  #onClose: () => void = () => {};
+  #invalid: number[] = [];
+  #checking = false;
+
+  constructor(
+    ws: WebSocket,
+    socket: Socket,
+    upgrade: UpgradeRequest,
+    options: ConnectionOptions,
+    dependencies: ConnectionDependencies,
+  ) {
+    const { limits, clock, log } = dependencies;
+    this.#ws = ws;
+    this.#upgrade = upgrade;
+    this.#dependencies = dependencies;
+    this.#outbox = new Outbox(ws, socket, limits.maxBuffered);
+    this.#caller = new Caller(upgrade);
+    this.#heartbeat = new Heartbeat(limits, clock.monotonic());
+    this.#responses = new ConnectionResponses({
+      ...dependencies,
+      caller: this.#caller,
+      outbox: this.#outbox,
+      options,
+      connectionId: upgrade.requestId,
+      onIdle: () => this.#onIdle(),
+      onRevoked: () => this.#close(CLOSE.tokenRevoked),
+    });
+    ws.on('message', (data, isBinary) => this.#receive(data, isBinary));
+    ws.on('pong', () => this.#heartbeat.heard(clock.monotonic()));
+    ws.on('error', (error) => log.debug({ err: error, request_id: upgrade.requestId }, 'a WebSocket failed'));
+    ws.once('close', (code) => this.#end(code));
+    upgrade.draining.addEventListener('abort', () => this.#closeWhenIdle(), { once: true });
+    upgrade.signal.addEventListener('abort', () => this.#stop(), { once: true });
+  }
+
+  /** @param listener called once, when the connection has closed. */
+  onClose(listener: () => void): void {
+    this.#onClose = listener;
+  }
+
+  /** Called about once a second. @param now on the clock's monotonic scale. */
+  tick(now: number): void {
+    const pulse = this.#heartbeat.tick(now, this.#outbox.progress(), this.#responses.inFlight > 0);
+    if (pulse === undefined || this.#ws.readyState !== this.#ws.OPEN) return;
+    if (pulse === 'ping') this.#ws.ping();
+    else if (pulse === 'terminate') this.#ws.terminate();
+    else this.#close(pulse);
+  }
+
+  /** Closes the connection if its credential is no longer valid. A failing auth provider closes nothing. */
+  async recheck(): Promise<void> {
+    if (this.#upgrade.open || this.#checking) return;
+    this.#checking = true;
+    try {
+      await this.#caller.authenticate();
+    } catch (error) {
+      if (!(error instanceof HttpError) || error.status !== 401) return;
+      this.#outbox.send([errorEvent(error)]);
+      this.#close(CLOSE.tokenRevoked);
+    } finally {
+      this.#checking = false;
+    }
+  }
+
+  #receive(data: RawData, isBinary: boolean): void {
+    if (this.#ws.readyState !== this.#ws.OPEN) return;
+    this.#heartbeat.heard(this.#dependencies.clock.monotonic());
+    if (isBinary) {
+      this.#close(CLOSE.textOnly);
+      return;
+    }
+    let message: ClientMessage;
+    try {
+      message = parseMessage(String(data));
+    } catch (error) {
+      this.#refuse(error);
+      return;
+    }
+    this.#handle(message);
+  }
+
+  /** Counts invalid messages. */
+  #refuse(error: unknown): void {
+    if (!(error instanceof InvalidMessage)) {
+      this.#dependencies.log.error({ err: error, connection_id: this.#upgrade.requestId }, 'a message could not be read');
+    }
+    const now = this.#dependencies.clock.monotonic();
+    this.#outbox.send([error instanceof InvalidMessage ? errorEvent(error.reason, error.streamId) : errorEvent(error)]);
+    this.#invalid = [...this.#invalid.filter((at) => now - at < MINUTE), now];
+    if (this.#invalid.length >= MOST_INVALID) this.#close(CLOSE.tooManyErrors);
+  }
+
+  #handle(message: ClientMessage): void {
+    switch (message.kind) {
+      case 'create':
+        this.#create(message.request);
+        break;
+      case 'cancel':
+        this.#responses.cancel(message.id);
+        break;
+      case 'resume':
+        this.#answering(undefined, () => this.#responses.resume(message.id, message.after));
+        break;
+      case 'ping':
+        this.#outbox.send([JSON.stringify({ type: 'svc:pong', id: message.id })]);
+        break;
+    }
+  }
+
+  #create(request: ResponseRequest): void {
+    const now = this.#dependencies.clock.monotonic();
+    this.#heartbeat.used(now);
+    this.#answering(request.stream_id, () => {
+      if (this.#upgrade.draining.aborted) throw draining();
+      if (this.#heartbeat.isTooOld(now)) throw tooOld();
+      this.#responses.create(request);
+    });
+  }
+
+  /** Answers what the work throws with an `error` event. */
+  #answering(streamId: string | undefined, work: () => void): void {
+    try {
+      work();
+    } catch (error) {
+      this.#outbox.send([errorEvent(error, streamId)]);
+    }
+  }
+
+  #onIdle(): void {
+    this.#heartbeat.used(this.#dependencies.clock.monotonic());
+    if (this.#upgrade.draining.aborted) this.#close(CLOSE.restart);
+  }
+
+  #closeWhenIdle(): void {
+    if (this.#responses.inFlight === 0) this.#close(CLOSE.restart);
+  }
+
+  /** The drain time of a stopping server is over. For a client that has gone, `close` follows. */
+  #stop(): void {
+    const { reason } = this.#upgrade.signal;
+    if (reason instanceof TurnError) this.#responses.stop(reason);
+  }
+
+  #close([code, reason]: CloseReason): void {
+    if (this.#ws.readyState !== this.#ws.OPEN) return;
+    this.#ws.close(code, reason);
+    this.#dependencies.clock.after(CLOSE_GRACE, () => this.#ws.terminate());
+  }
+
+  #end(code: number): void {
+    this.#upgrade.note({ close_code: code });
+    this.#responses.leave();
+    this.#onClose();
+  }
+}
