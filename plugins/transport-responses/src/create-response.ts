@@ -102,7 +102,7 @@ export class CreateResponse implements HttpRoute {
       throw turnFailureError(planned.failure(refused), planned.sessionKey !== undefined);
     }
     const reader = encoder && live.read(0);
-    if (encoder && reader) return streamReply(reader, encoder, headers, note);
+    if (encoder && reader) return streamReply(reader, encoder, headers, request.signal, note);
 
     const { outcome, response, failure } = await live.ended;
     note();

@@ -1,4 +1,5 @@
 import type { Extensions } from '@plugboard/kernel';
+import { TurnError } from '@plugboard/kernel/contracts';
 import { type EventReader, typeOfEvent } from '@plugboard/open-responses';
 import { invalidRequest, type StreamEncoder } from '@plugboard/openai-protocol';
 import type { HttpReply } from '@plugboard/transport-http';
@@ -15,13 +16,20 @@ export function encoderOf(encoders: Extensions<StreamEncoder>, param: string): S
   );
 }
 
-/** Sends the events of a response as they come. @param onEnd called when nothing more will be written. */
+/** Sends the events of a response as they come. @param signal aborted when the client disconnects. @param onEnd called when nothing more will be written. */
 export function streamReply(
   reader: EventReader,
   encoder: StreamEncoder,
   headers: Readonly<Record<string, string>>,
+  signal: AbortSignal,
   onEnd: () => void,
 ): HttpReply {
+  // The generator below cannot notice a disconnect while it waits for the next event. A server that stops ends the response itself.
+  const leave = () => {
+    if (!(signal.reason instanceof TurnError)) reader.leave();
+  };
+  if (signal.aborted) leave();
+  else signal.addEventListener('abort', leave, { once: true });
   return {
     status: 200,
     headers: { ...encoder.headers, ...headers },

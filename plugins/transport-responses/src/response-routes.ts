@@ -31,16 +31,16 @@ export class ResponseRoutes {
         access: ['chat'],
         body: 'json',
         startsWork: true,
-        handle: (request) => told(() => this.#compact(request)),
+        handle: (request) => refusing(() => this.#compact(request)),
       },
-      { ...own, method: 'GET', path, access: ['sessions:read'], handle: (request) => told(() => this.#get(request)) },
-      { ...own, method: 'DELETE', path, access: ['sessions:write'], handle: (request) => told(() => this.#delete(request)) },
+      { ...own, method: 'GET', path, access: ['sessions:read'], handle: (request) => refusing(() => this.#get(request)) },
+      { ...own, method: 'DELETE', path, access: ['sessions:write'], handle: (request) => refusing(() => this.#delete(request)) },
       {
         ...own,
         method: 'POST',
         path: `${path}/cancel`,
         access: ['chat'],
-        handle: (request) => told(() => this.#cancel(request)),
+        handle: (request) => refusing(() => this.#cancel(request)),
       },
     ];
   }
@@ -64,7 +64,7 @@ export class ResponseRoutes {
     }
     const reader = live?.read(after + 1);
     if (!live || !reader) throw expired(id);
-    return streamReply(reader, encoder, {}, () => {});
+    return streamReply(reader, encoder, {}, request.signal, () => {});
   }
 
   async #cancel(request: HttpRequest): Promise<HttpReply> {
@@ -96,8 +96,8 @@ export class ResponseRoutes {
   }
 }
 
-/** Turns what the runtime refuses into a status. */
-async function told(work: () => Promise<HttpReply>): Promise<HttpReply> {
+/** Answers what the runtime refuses with a status. */
+async function refusing(work: () => Promise<HttpReply>): Promise<HttpReply> {
   try {
     return await work();
   } catch (error) {

@@ -120,6 +120,7 @@ export class HttpApplication {
     res.once('finish', () => {
       res.detachSocket(socket);
       socket.destroySoon();
+      res.emit('close'); // as Node does after a reply, so that the exchange ends
     });
     this.#heads.set(req, head);
     serve(req, res);

@@ -93,13 +93,13 @@ export class ResponseWriter {
     }
   }
 
-  /** Leaves the connection to somebody else, until it is closed. */
+  /** Hands the connection over until it is closed. Its new owner sees the end first, so that it can add to the access log. */
   release(socket: Socket): void {
     this.#phase = 'upgraded';
     this.#headAt = this.#clock.monotonic();
     this.#upgraded = socket;
     this.#res.detachSocket(socket);
-    socket.once('close', () => this.#onClose());
+    socket.once('close', () => setImmediate(() => this.#onClose()));
   }
 
   /** Destroys the connection, so that the caller does not take a partial reply for a complete one. */
