@@ -1,5 +1,5 @@
-import type { AgentRuntime, Clock, IdSource, Message, Principal } from '@plugboard/kernel';
-import { CONVERSATION_PREFIX, conversationId, type Failure, type Target } from '@plugboard/kernel/contracts';
+import type { Clock, IdSource, Message, Principal } from '@plugboard/kernel';
+import { type AgentRuntime, CONVERSATION_PREFIX, conversationId, type Failure, type Target } from '@plugboard/kernel/contracts';
 import { conversationSessionKey, parseSessionKey, resolveAgent } from '@plugboard/openai-protocol';
 import { type InputMessages, messagesOf, nameItems } from '../items/input-messages.js';
 import { connectionForTextOnly } from '../items/input-parts.js';

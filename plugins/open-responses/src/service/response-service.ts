@@ -1,5 +1,5 @@
-import type { AgentEvent, AgentRuntime, Clock, IdSource, Logger } from '@plugboard/kernel';
-import { NO_USAGE, Transcript, type TurnIdempotency, type TurnRequest } from '@plugboard/kernel/contracts';
+import type { AgentEvent, Clock, IdSource, Logger } from '@plugboard/kernel';
+import { type AgentRuntime, NO_USAGE, Transcript, type TurnIdempotency, type TurnRequest } from '@plugboard/kernel/contracts';
 import { resolveAgent, TurnLogFields } from '@plugboard/openai-protocol';
 import { ResponseEncoder } from '../events/response-encoder.js';
 import { usageJson } from '../events/response-object.js';

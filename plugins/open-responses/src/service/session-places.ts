@@ -1,5 +1,5 @@
-import type { AgentRuntime, Principal } from '@plugboard/kernel';
-import { conversationId, TurnError } from '@plugboard/kernel/contracts';
+import type { Principal } from '@plugboard/kernel';
+import { type AgentRuntime, conversationId, TurnError } from '@plugboard/kernel/contracts';
 import type { LiveSession } from '../live/live-response.js';
 import type { ResponseRequest } from '../request/request.js';
 import type { Plan } from './response-plan.js';
