@@ -1,9 +1,8 @@
-import { ManualClock } from '@plugboard/kernel/testing';
+import { eventually, ManualClock } from '@plugboard/kernel/testing';
 import t from 'tap';
 import { RawClient } from '../../plugins/transport-http/test/raw-client.js';
 import { besieged, TOKEN, tokenFor } from '../attacks/support/besieged.js';
 import { tokenCommand } from '../attacks/support/token-command.js';
-import { eventually } from '../support/eventually.js';
 import { liveConfig } from '../support/live.js';
 import { rawExchange } from '../support/raw-exchange.js';
 import { TestServer } from '../support/test-server.js';

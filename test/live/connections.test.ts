@@ -1,6 +1,5 @@
-import { ManualClock } from '@plugboard/kernel/testing';
+import { eventually, ManualClock } from '@plugboard/kernel/testing';
 import t from 'tap';
-import { eventually } from '../support/eventually.js';
 import { liveConfig } from '../support/live.js';
 import { ASSISTANT, TestServer } from '../support/test-server.js';
 import { LiveSocket, textOf } from './support/live-socket.js';

@@ -1,5 +1,5 @@
+import { eventually } from '@plugboard/kernel/testing';
 import t from 'tap';
-import { eventually } from '../support/eventually.js';
 import { LIVE_TRANSPORTS, liveConfig } from '../support/live.js';
 import { ASSISTANT, type Reply, TestServer } from '../support/test-server.js';
 import { bearer, TOKENS, tokens } from '../support/tokens.js';
