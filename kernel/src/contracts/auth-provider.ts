@@ -9,6 +9,10 @@ import type { Principal } from './principal.js';
  * 2. It asks the providers in turn. `undefined` means the credential is not this provider's. A
  *    refusal is final.
  * 3. A credential that no provider claims is refused. Without any provider the server is open.
+ * 4. The same credential has the same result as long as nothing has changed.
+ * 5. A malformed credential is refused or not claimed. A provider throws only if it cannot decide,
+ *    for example because a key server is unreachable: the caller then gets 503.
+ * 6. When the signal aborts, the caller has disconnected and the result is not used.
  *
  * @public
  */
@@ -33,7 +37,7 @@ export type AuthResult =
       /** For a credential that works once: authenticates the connection that it opened again, while that lasts. */
       readonly renew?: () => Promise<AuthResult> | AuthResult;
     }
-  /** The reason, for the log only: callers always get the same message. */
+  /** The reason, for the log only: callers always get the same message. Without the credential. */
   | { readonly refused: string };
 
 /** The extension point of auth providers: `agent.auth-provider`, in file order. @public */

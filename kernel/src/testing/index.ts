@@ -37,5 +37,11 @@ export {
   type SessionStoreContractOptions,
   sessionStoreContract,
 } from './session-store/session-store-contract.js';
+export { type AgentRuntimeContractOptions, agentRuntimeContract } from './suites/agent-runtime.js';
+export { type AuthProviderContractOptions, authProviderContract } from './suites/auth-provider.js';
+export { type CommandContractOptions, commandContract } from './suites/command.js';
+export { assertGrammar } from './suites/event-grammar.js';
+export { type InterceptorContractOptions, interceptorContract, testTurn } from './suites/interceptor.js';
 export { type ModelConnectorContractOptions, modelConnectorContract, modelRequest } from './suites/model-connector.js';
 export { type SampleCall, type ToolSourceContractOptions, toolSourceContract } from './suites/tool-source.js';
+export { type OpenedTransport, type TransportContractOptions, transportContract } from './suites/transport.js';

@@ -9,6 +9,7 @@ import type { Scope } from '@plugboard/kernel/contracts';
  * 2. It calls `handle`. A thrown `HttpError` is sent as it is; any other error becomes a generic 500
  *    and is logged.
  * 3. It writes the reply. `request.signal` is aborted if the caller disconnects before the end.
+ * 4. Many requests are handled at the same time.
  */
 export interface HttpRoute {
   readonly method: 'GET' | 'POST' | 'DELETE';

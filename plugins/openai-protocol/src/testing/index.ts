@@ -1,0 +1,44 @@
+import assert from 'node:assert/strict';
+import { validateHeaderName, validateHeaderValue } from 'node:http';
+import { Contract, type ContractCase, type DeclareTest, declareTests } from '@plugboard/kernel/testing';
+import type { StreamEncoder } from '../stream-encoder.js';
+
+export interface StreamEncoderContractOptions {
+  readonly encoder: StreamEncoder;
+}
+
+/** Declares the tests of the framing of a streamed answer (`StreamEncoder`). */
+export function streamEncoderContract(test: DeclareTest, options: StreamEncoderContractOptions): void {
+  declareTests(test, streamEncoderCases(options));
+}
+
+/** The cases of `streamEncoderContract`. */
+export function streamEncoderCases({ encoder }: StreamEncoderContractOptions): readonly ContractCase[] {
+  const contract = new Contract('A stream encoder');
+  contract.add('has valid headers with a content type', 'StreamEncoder.headers', async () => {
+    for (const [name, value] of Object.entries(encoder.headers)) {
+      validateHeaderName(name);
+      validateHeaderValue(name, value);
+    }
+    const names = Object.keys(encoder.headers).map((name) => name.toLowerCase());
+    assert.ok(names.includes('content-type'), `its headers are ${names.join(', ')}`);
+  });
+  contract.add('separates frames', 'StreamEncoder.before', async () => {
+    assert.notEqual(`${encoder.before}${encoder.after}`, '', '`before` and `after` are empty, so frames run together');
+  });
+  contract.add('has a last frame unlike any other', 'StreamEncoder.done', async () => {
+    assert.notEqual(encoder.done, '', '`done` is empty');
+    assert.notEqual(encoder.done, `${encoder.before}{}${encoder.after}`, '`done` looks like an event');
+  });
+  contract.add('makes a comment a complete frame that is not an event', 'StreamEncoder.comment', async () => {
+    const frame = encoder.comment('keep-alive');
+    assert.ok(frame.endsWith(encoder.after), `it does not end like a frame: ${JSON.stringify(frame)}`);
+    const isEvent = encoder.before !== '' && frame.startsWith(encoder.before);
+    assert.ok(!isEvent, `it begins like an event: ${JSON.stringify(frame)}`);
+  });
+  contract.add('has an interval for comments', 'StreamEncoder.keepAliveEvery', async () => {
+    const { keepAliveEvery } = encoder;
+    assert.ok(Number.isFinite(keepAliveEvery) && keepAliveEvery > 0, `\`keepAliveEvery\` is ${keepAliveEvery}`);
+  });
+  return contract.cases;
+}

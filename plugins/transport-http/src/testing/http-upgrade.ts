@@ -1,0 +1,32 @@
+import assert from 'node:assert/strict';
+import { Contract, type ContractCase, type DeclareTest, declareTests } from '@plugboard/kernel/testing';
+import type { HttpUpgrade } from '../routing/upgrades.js';
+import { assertAccess } from './http-route.js';
+
+export interface HttpUpgradeContractOptions {
+  /** Returns an upgrade that is ready for use. Called once per case; the caller closes it. */
+  readonly open: () => Promise<HttpUpgrade> | HttpUpgrade;
+}
+
+/** Declares the tests of a path for WebSockets (`HttpUpgrade`). Its messages are tested over a real server. */
+export function httpUpgradeContract(test: DeclareTest, options: HttpUpgradeContractOptions): void {
+  declareTests(test, httpUpgradeCases(options));
+}
+
+/** The cases of `httpUpgradeContract`. */
+export function httpUpgradeCases({ open }: HttpUpgradeContractOptions): readonly ContractCase[] {
+  const contract = new Contract('An HTTP upgrade');
+  contract.add('has an absolute path without parameters', 'HttpUpgrade.path', async () => {
+    const { path } = await open();
+    assert.match(path, /^\/[^?#\s{}*:]*$/, `its path is "${path}"`);
+  });
+  contract.add('names the scopes that a credential needs', 'HttpUpgrade.access', async () => {
+    const { access } = await open();
+    assert.ok(Array.isArray(access), `its access is ${JSON.stringify(access)}`);
+    assertAccess(access);
+  });
+  contract.add('handles requests with a function', 'HttpUpgrade.handle', async () => {
+    assert.equal(typeof (await open()).handle, 'function', '`handle` is not a function');
+  });
+  return contract.cases;
+}
