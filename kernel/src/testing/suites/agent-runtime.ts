@@ -5,7 +5,7 @@ import { Contract, type ContractCase, type DeclareTest, declareTests } from '../
 import { waitFor } from '../contract/wait.js';
 import { assertGrammar, readAll } from './event-grammar.js';
 
-/** The options of `agentRuntimeContract`. @public */
+/** The options of `agentRuntimeContract`. @experimental */
 export interface AgentRuntimeContractOptions {
   /** Returns a runtime that is ready for use. Called once per case; the caller closes it. */
   readonly open: () => Promise<AgentRuntime> | AgentRuntime;
@@ -15,7 +15,7 @@ export interface AgentRuntimeContractOptions {
   readonly timeLimit?: number;
 }
 
-/** Declares the tests of an agent runtime (`AgentRuntime`). @public */
+/** Declares the tests of an agent runtime (`AgentRuntime`). @experimental */
 export function agentRuntimeContract(test: DeclareTest, options: AgentRuntimeContractOptions): void {
   declareTests(test, agentRuntimeCases(options));
 }

@@ -4,7 +4,7 @@ import { SCOPES } from '../../contracts/principal.js';
 import { Contract, type ContractCase, type DeclareTest, declareTests } from '../contract/contract.js';
 import { waitFor } from '../contract/wait.js';
 
-/** The options of `authProviderContract`. @public */
+/** The options of `authProviderContract`. @experimental */
 export interface AuthProviderContractOptions {
   /** Returns a provider that is ready for use. Called once per case; the caller closes it. */
   readonly open: () => Promise<AuthProvider> | AuthProvider;
@@ -25,7 +25,7 @@ export interface AuthProviderContractOptions {
  * authProviderContract(t.test, { open, valid: { bearer: 'key-1' }, foreign: { bearer: 'x' }, refused: [{ bearer: 'key-0' }] });
  * ```
  *
- * @public
+ * @experimental
  */
 export function authProviderContract(test: DeclareTest, options: AuthProviderContractOptions): void {
   declareTests(test, authProviderCases(options));

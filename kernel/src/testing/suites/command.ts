@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import type { Command, CommandAction } from '../../cli/command.js';
 import { Contract, type ContractCase, type DeclareTest, declareTests } from '../contract/contract.js';
 
-/** The options of `commandContract`. @public */
+/** The options of `commandContract`. @experimental */
 export interface CommandContractOptions {
   readonly command: Command;
 }
 
-/** Declares the tests of a subcommand of `plugboard` (`Command`): what `--help` prints and the parser relies on. @public */
+/** Declares the tests of a subcommand of `plugboard` (`Command`): what `--help` prints and the parser relies on. @experimental */
 export function commandContract(test: DeclareTest, options: CommandContractOptions): void {
   declareTests(test, commandCases(options));
 }

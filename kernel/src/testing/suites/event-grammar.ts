@@ -6,7 +6,7 @@ import { type AgentEvent, type AgentEvents, isTerminal } from '../../contracts/e
  *
  * @returns the terminal event.
  *
- * @public
+ * @experimental
  */
 export function assertGrammar(events: readonly AgentEvent[]): AgentEvent {
   const types = events.map(({ type }) => type).join(', ') || 'nothing';

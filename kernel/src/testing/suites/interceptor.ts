@@ -9,7 +9,7 @@ import { deepFreeze } from '../contract/deep-freeze.js';
 import { waitFor } from '../contract/wait.js';
 import { assertGrammar, readAll } from './event-grammar.js';
 
-/** The options of `interceptorContract`. @public */
+/** The options of `interceptorContract`. @experimental */
 export interface InterceptorContractOptions {
   /** Returns an interceptor that is ready for use. Called once per case; the caller closes it. */
   readonly open: () => Promise<Interceptor> | Interceptor;
@@ -19,7 +19,7 @@ export interface InterceptorContractOptions {
   readonly timeLimit?: number;
 }
 
-/** A turn of the agent `assistant` on an open server, with one user message. @public */
+/** A turn of the agent `assistant` on an open server, with one user message. @experimental */
 export function testTurn(overrides: Partial<Turn> = {}): Turn {
   return { ...DEFAULT_TURN, signal: new AbortController().signal, ...overrides };
 }
@@ -31,7 +31,7 @@ export function testTurn(overrides: Partial<Turn> = {}): Turn {
  * interceptorContract(t.test, { open: () => testContext(plugin).contributed(Interceptors) });
  * ```
  *
- * @public
+ * @experimental
  */
 export function interceptorContract(test: DeclareTest, options: InterceptorContractOptions): void {
   declareTests(test, interceptorCases(options));

@@ -6,13 +6,13 @@ import type { Lifecycle } from '../../host/plugin/plugin.js';
 import { Contract, type ContractCase, type DeclareTest, declareTests } from '../contract/contract.js';
 import { waitFor } from '../contract/wait.js';
 
-/** A transport and the lifecycle of its plugin, not started. @public */
+/** A transport and the lifecycle of its plugin, not started. @experimental */
 export interface OpenedTransport {
   readonly transport: Transport;
   readonly lifecycle: Lifecycle;
 }
 
-/** The options of `transportContract`. @public */
+/** The options of `transportContract`. @experimental */
 export interface TransportContractOptions {
   /** Returns a transport that listens on a free port of this machine. Called once per case; the suite starts and stops it. */
   readonly open: () => Promise<OpenedTransport> | OpenedTransport;
@@ -29,7 +29,7 @@ export interface TransportContractOptions {
  * transportContract(t.test, { open });
  * ```
  *
- * @public
+ * @experimental
  */
 export function transportContract(test: DeclareTest, options: TransportContractOptions): void {
   declareTests(test, transportCases(options));
