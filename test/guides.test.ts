@@ -29,7 +29,7 @@ import t, { type Test } from 'tap';
 import { ConfigError } from '../kernel/src/host/base/errors.js';
 import { compose } from '../kernel/src/host/compose.js';
 import { layout } from '../kernel/src/layout.js';
-import { type Block, Page } from './support/page.js';
+import { type CodeBlock, Page } from './support/page.js';
 import { type Running, Shell } from './support/shell.js';
 
 const root = join(import.meta.dirname, '..');
@@ -336,7 +336,7 @@ async function folderOf(t: Test, page: Page): Promise<string> {
   return folder;
 }
 
-function completed({ file, text }: Block): string {
+function completed({ file, text }: CodeBlock): string {
   const missing = Object.entries(COMPLETION).filter(([section]) => !new RegExp(`^${section}:`, 'm').test(text));
   return file === undefined ? [text, ...missing.map(([, yaml]) => yaml), ''].join('\n') : text;
 }
@@ -355,7 +355,7 @@ async function mistakesIn(yaml: string, folder: string): Promise<string> {
 }
 
 /** The commands of a console block, each with the output that the page shows. */
-function commandsOf({ text }: Block): readonly { readonly command: string; readonly output: string }[] {
+function commandsOf({ text }: CodeBlock): readonly { readonly command: string; readonly output: string }[] {
   const pieces = text.split(/^\$ /m).slice(1);
   return pieces.map((piece) => ({ command: piece.split('\n', 1).join(), output: piece.slice(piece.indexOf('\n') + 1) }));
 }

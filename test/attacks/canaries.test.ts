@@ -5,11 +5,11 @@ import t from 'tap';
 import { run } from '../../kernel/test/cli/plugboard.js';
 import { saying } from '../support/test-server.js';
 import { bearer } from '../support/tokens.js';
-import { Canaries, secretive, VARIABLES, written } from './support/canaries.js';
+import { Canaries, startWithSecrets, VARIABLES, writtenFiles } from './support/canaries.js';
 import { everyRoute } from './support/every-route.js';
-import { type Pair, sent } from './support/sent.js';
+import { type Pair, sendRaw } from './support/send-raw.js';
 
-const { app, yaml, env, files, credentials, valid } = await secretive(t);
+const { app, yaml, env, files, credentials, valid } = await startWithSecrets(t);
 const canaries = new Canaries([...Object.values(VARIABLES), ...Object.values(credentials)]);
 /** All that callers were told. */
 const told: string[] = [];
@@ -53,7 +53,7 @@ t.test('S-28 no route returns a credential, however it was sent', async (t) => {
         everywhere(secret).slice(1),
         [...everywhere(secret), ['authorization', `Bearer ${secret}`] as const],
       ]) {
-        const { status, text, headers: answered } = await sent(app, { ...call, path }, headers);
+        const { status, text, headers: answered } = await sendRaw(app, { ...call, path }, headers);
         t.ok(status < 500, `${call.route}: ${status}`);
         told.push(text, JSON.stringify(answered));
       }
@@ -124,7 +124,7 @@ t.test('S-28 no secret leaks from a timeout, a failing tool or a crashing plugin
 
 t.test('S-28 after all these requests no response, log line, file or diagnostics event contains a secret', async (t) => {
   t.strictSame(canaries.in(told.join('\n')), [], 'answers');
-  t.strictSame(canaries.in(written(app)), [], 'files');
+  t.strictSame(canaries.in(writtenFiles(app)), [], 'files');
   t.ok(published.length > 100);
   t.strictSame(canaries.in(published.join('\n')), [], 'diagnostics');
   const { MODEL_KEY: _, ...others } = VARIABLES;
@@ -132,14 +132,14 @@ t.test('S-28 after all these requests no response, log line, file or diagnostics
   t.strictSame(new Canaries([...Object.values(others), ...Object.values(credentials)]).in(asked), [], 'what models are told');
   t.match(asked, `Bearer ${VARIABLES.MODEL_KEY}`);
 
-  await app.server.server.stop();
-  const log = app.server.logs;
+  await app.started.server.stop();
+  const log = app.started.logs;
   t.ok(app.accessLog.length > 100);
   const levels = new Set(log.map(({ level }) => level));
   for (const level of ['debug', 'info', 'error']) t.ok(levels.has(level), `there are lines of the level ${level}`);
   t.strictSame(canaries.in(JSON.stringify(log)), [], 'log');
   t.match(JSON.stringify(log), /cannot use \[redacted\]/, 'the crash is told of');
-  t.strictSame(canaries.in(written(app)), [], 'files of a server that has stopped');
+  t.strictSame(canaries.in(writtenFiles(app)), [], 'files of a server that has stopped');
 });
 
 t.test('S-28 the output of the program contains no secret', async (t) => {

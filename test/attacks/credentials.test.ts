@@ -1,9 +1,9 @@
 import t from 'tap';
-import { besieged, TOKEN, tokenFor } from './support/besieged.js';
-import { asksForToken, everyRoute } from './support/every-route.js';
-import { decisionOf, type Pair, sent } from './support/sent.js';
+import { startWithAllRoutes, TOKEN, tokenFor } from './support/all-routes.js';
+import { everyRoute, requiresToken } from './support/every-route.js';
+import { decisionOf, type Pair, sendRaw } from './support/send-raw.js';
 
-const app = await besieged(t);
+const app = await startWithAllRoutes(t);
 const routes = everyRoute(app);
 const bearer = (token: string): Pair => ['authorization', `Bearer ${token}`];
 
@@ -36,46 +36,46 @@ const ELSEWHERE: Readonly<Record<string, (token: string) => { readonly headers?:
 
 t.test('the server has routes with and without authentication', async (t) => {
   t.ok(routes.length >= 16);
-  t.ok(routes.filter(asksForToken).length >= 13);
+  t.ok(routes.filter(requiresToken).length >= 13);
 });
 
 for (const call of routes) {
-  const isPublic = !asksForToken(call);
+  const isPublic = !requiresToken(call);
 
   t.test(`S-02 ${call.route}: a token is accepted only as Authorization: Bearer`, async (t) => {
-    const nobody = await sent(app, call);
+    const nobody = await sendRaw(app, call);
     t.equal(decisionOf(nobody), isPublic ? 'let in' : 'unknown');
-    const allowed = await sent(app, call, [bearer(TOKEN)]);
+    const allowed = await sendRaw(app, call, [bearer(TOKEN)]);
     t.equal(decisionOf(allowed), 'let in');
     for (const scheme of ['bearer', 'BEARER', 'Bearer ', ' Bearer']) {
-      t.same(await sent(app, call, [['authorization', `${scheme} ${TOKEN}`]]), allowed);
+      t.same(await sendRaw(app, call, [['authorization', `${scheme} ${TOKEN}`]]), allowed);
     }
     for (const [way, carrying] of Object.entries(ELSEWHERE)) {
       const { headers, query = '' } = carrying(TOKEN);
-      t.same(await sent(app, { ...call, path: call.path + query }, headers), nobody, way);
+      t.same(await sendRaw(app, { ...call, path: call.path + query }, headers), nobody, way);
     }
   });
 
   t.test(`S-02 ${call.route}: a second credential of any kind does not change the result of the first`, async (t) => {
     const weak = tokenFor('admin'); // it lacks what every route of today asks for
-    const alone = await sent(app, call, [bearer(weak)]);
+    const alone = await sendRaw(app, call, [bearer(weak)]);
     t.equal(decisionOf(alone), call.access.length > 0 && !isPublic ? 'forbidden' : 'let in');
-    const wrong = await sent(app, call, [bearer('not-a-token-of-anybody')]);
-    const allowed = await sent(app, call, [bearer(TOKEN)]);
+    const wrong = await sendRaw(app, call, [bearer('not-a-token-of-anybody')]);
+    const allowed = await sendRaw(app, call, [bearer(TOKEN)]);
     for (const [way, carrying] of Object.entries(ELSEWHERE)) {
       const { headers = [], query = '' } = carrying(TOKEN);
       if (headers.some(([name]) => name === 'authorization')) continue;
       const asked = { ...call, path: call.path + query };
-      t.same(await sent(app, asked, [bearer(weak), ...headers]), alone, `a token that may less, and ${way}`);
-      t.same(await sent(app, asked, [...headers, bearer('not-a-token-of-anybody')]), wrong, `a wrong token, and ${way}`);
+      t.same(await sendRaw(app, asked, [bearer(weak), ...headers]), alone, `a token that may less, and ${way}`);
+      t.same(await sendRaw(app, asked, [...headers, bearer('not-a-token-of-anybody')]), wrong, `a wrong token, and ${way}`);
       const { headers: odd = [], query: oddQuery = '' } = carrying('not-a-token-of-anybody');
-      const right = await sent(app, { ...call, path: call.path + oddQuery }, [...odd, bearer(TOKEN)]);
+      const right = await sendRaw(app, { ...call, path: call.path + oddQuery }, [...odd, bearer(TOKEN)]);
       t.same({ ...right, headers: {} }, { ...allowed, headers: {} }, `the right token, and a wrong one as ${way}`);
     }
   });
 
   t.test(`S-02 ${call.route}: two Authorization headers are refused, in any order and even if equal`, async (t) => {
-    const nobody = await sent(app, call);
+    const nobody = await sendRaw(app, call);
     for (const pair of [
       [bearer(TOKEN), bearer(TOKEN)],
       [bearer(TOKEN), bearer(tokenFor('admin'))],
@@ -83,9 +83,9 @@ for (const call of routes) {
       [bearer(TOKEN), ['Authorization', '']],
       [['AUTHORIZATION', `Basic ${TOKEN}`], bearer(TOKEN)],
     ] as const) {
-      t.same(await sent(app, call, pair), nobody);
+      t.same(await sendRaw(app, call, pair), nobody);
     }
-    t.same(await sent(app, call, [['authorization', `Bearer ${TOKEN}, Bearer ${TOKEN}`]]), nobody);
+    t.same(await sendRaw(app, call, [['authorization', `Bearer ${TOKEN}, Bearer ${TOKEN}`]]), nobody);
   });
 }
 
@@ -93,28 +93,28 @@ t.test('S-02 unknown paths need a token by the same rules', async (t) => {
   for (const path of ['/v1', '/v1/', '/v1/nothing', '/v1/chat/completions/more', '/v1//models', '/v1/%6dodels']) {
     for (const method of ['GET', 'POST', 'PUT', 'DELETE', 'PATCH']) {
       const call = { method, path, takesJson: false };
-      const nobody = await sent(app, call);
+      const nobody = await sendRaw(app, call);
       t.equal(decisionOf(nobody), 'unknown', `${method} ${path}`);
-      t.equal(decisionOf(await sent(app, call, [bearer(TOKEN)])), 'let in', `${method} ${path}`);
+      t.equal(decisionOf(await sendRaw(app, call, [bearer(TOKEN)])), 'let in', `${method} ${path}`);
       for (const carrying of Object.values(ELSEWHERE)) {
         const { headers, query = '' } = carrying(TOKEN);
-        t.same(await sent(app, { ...call, path: path + query }, headers), nobody);
+        t.same(await sendRaw(app, { ...call, path: path + query }, headers), nobody);
       }
     }
   }
 });
 
 t.test('S-02 an open server ignores credentials, however they are sent', async (t) => {
-  const open = await besieged(t, { auth: '' });
+  const open = await startWithAllRoutes(t, { auth: '' });
   for (const call of everyRoute(open)) {
-    const nobody = await sent(open, call);
+    const nobody = await sendRaw(open, call);
     t.equal(decisionOf(nobody), 'let in', call.route);
     for (const [way, carrying] of [
       ...Object.entries(ELSEWHERE),
       ['bearer', (token: string) => ({ headers: [bearer(token)] })] as const,
     ]) {
       const { headers } = carrying(TOKEN);
-      if (headers) t.same(await sent(open, call, headers), nobody, way);
+      if (headers) t.same(await sendRaw(open, call, headers), nobody, way);
     }
   }
 });

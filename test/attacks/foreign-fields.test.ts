@@ -4,11 +4,11 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { Caller } from '../support/conversing.js';
-import { EQUIPPED, equipment } from '../support/equipped.js';
+import { Caller } from '../support/conversations.js';
 import { saying, type TestServer } from '../support/test-server.js';
 import { bearer } from '../support/tokens.js';
-import { besieged, TOKEN } from './support/besieged.js';
+import { toolFixtures, WITH_TOOLS } from '../support/with-tools.js';
+import { startWithAllRoutes, TOKEN } from './support/all-routes.js';
 import { childrenOf } from './support/children.js';
 import { everyRoute } from './support/every-route.js';
 import { treeOf } from './support/tree.js';
@@ -17,14 +17,14 @@ const SECRET = 'The password is swordfish.';
 const OWN = /^data(\/|$)/;
 
 const files = {
-  ...equipment.files,
+  ...toolFixtures.files,
   'secret.md': SECRET,
   // Whoever loads it as a plugin, or for whatever reason, is found out.
   'evil.mjs': 'globalThis.__loaded = true; export default { name: "evil" };',
 };
 
 /** Everything below the transports: agents with real tools, one of them a process of its own. */
-const [, more = ''] = EQUIPPED.split(/(?=^models:)/m);
+const [, more = ''] = WITH_TOOLS.split(/(?=^models:)/m);
 
 /** Counts calls, and answers each with what a caller would like a server to use. */
 async function listener(t: Test) {
@@ -39,7 +39,7 @@ async function listener(t: Test) {
 }
 
 /** Fields that some server or other takes for the name of a file, a module, a command or an address. */
-function foreignFields({ server: { folder } }: TestServer, url: string): readonly object[] {
+function foreignFields({ started: { folder } }: TestServer, url: string): readonly object[] {
   const file = join(folder, 'secret.md');
   const evil = join(folder, 'evil.mjs');
   const started = join(folder, 'started');
@@ -94,7 +94,7 @@ function foreignFields({ server: { folder } }: TestServer, url: string): readonl
 }
 
 async function withListener(t: Test, auth?: string) {
-  const app = await besieged(t, { ...equipment, files, more, ...(auth === undefined ? {} : { auth }) });
+  const app = await startWithAllRoutes(t, { ...toolFixtures, files, more, ...(auth === undefined ? {} : { auth }) });
   return { app, ...(await listener(t)) };
 }
 
@@ -107,9 +107,9 @@ for (const [who, auth] of [
     const headers = bearer(TOKEN);
     const caller = new Caller(app, TOKEN);
     const before = {
-      tree: treeOf(app.server.folder, { but: OWN }),
+      tree: treeOf(app.started.folder, { but: OWN }),
       children: childrenOf(),
-      entries: app.server.server.host.entries(),
+      entries: app.started.server.host.entries(),
     };
     t.equal(before.children.length, 1, 'the MCP server of the configuration');
     const said: string[] = [];
@@ -136,11 +136,11 @@ for (const [who, auth] of [
     t.notMatch(said.join('\n'), SECRET);
     t.notMatch(JSON.stringify(app.models.requests), SECRET);
     t.equal(calls(), 0);
-    t.notOk(existsSync(join(app.server.folder, 'started')));
+    t.notOk(existsSync(join(app.started.folder, 'started')));
     t.notOk('__loaded' in globalThis);
     t.same(childrenOf(), before.children);
-    t.same(treeOf(app.server.folder, { but: OWN }), before.tree);
-    t.same(app.server.server.host.entries(), before.entries);
+    t.same(treeOf(app.started.folder, { but: OWN }), before.tree);
+    t.same(app.started.server.host.entries(), before.entries);
     t.ok(app.models.requests.every(({ body }) => !JSON.stringify(body.tools ?? []).includes('"mcp"')));
   });
 }
@@ -148,7 +148,7 @@ for (const [who, auth] of [
 t.test('S-20 no header does so either', async (t) => {
   const { app, url, calls } = await withListener(t);
   const children = childrenOf();
-  const file = join(app.server.folder, 'secret.md');
+  const file = join(app.started.folder, 'secret.md');
   for (const name of [
     'x-prompt-file',
     'x-config',
@@ -160,7 +160,7 @@ t.test('S-20 no header does so either', async (t) => {
     'x-original-url',
     'x-rewrite-url',
   ]) {
-    for (const value of [file, url, `touch ${join(app.server.folder, 'started')}`, JSON.stringify([{ command: 'touch' }])]) {
+    for (const value of [file, url, `touch ${join(app.started.folder, 'started')}`, JSON.stringify([{ command: 'touch' }])]) {
       const reply = await app.chat(saying('Hi'), { ...bearer(TOKEN), [name]: value });
       t.equal(reply.status, 200, name);
       t.notMatch(reply.text, SECRET);
@@ -168,5 +168,5 @@ t.test('S-20 no header does so either', async (t) => {
   }
   t.equal(calls(), 0);
   t.same(childrenOf(), children);
-  t.notOk(existsSync(join(app.server.folder, 'started')));
+  t.notOk(existsSync(join(app.started.folder, 'started')));
 });

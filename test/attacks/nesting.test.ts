@@ -5,7 +5,7 @@ import t, { type Test } from 'tap';
 import { RawClient, replyOf } from '../../plugins/transport-http/test/raw-client.js';
 import { answerOf, saying, type TestServer } from '../support/test-server.js';
 import { bearer } from '../support/tokens.js';
-import { besieged, TOKEN } from './support/besieged.js';
+import { startWithAllRoutes, TOKEN } from './support/all-routes.js';
 import { everyRoute } from './support/every-route.js';
 
 // Where a hook was set, a stack that overflowed used to end the process whatever was caught (CVE-2025-59466).
@@ -50,9 +50,9 @@ agents:
   assistant: { model: fast, tools: [clock, "deep/*"] }
 `;
 
-const app = await besieged(t, { more: MORE, files: { 'deep.mjs': DEEP_SERVER }, env: { NODE: process.execPath } });
+const app = await startWithAllRoutes(t, { more: MORE, files: { 'deep.mjs': DEEP_SERVER }, env: { NODE: process.execPath } });
 
-async function assertLives(t: Test, { logs }: TestServer['server'] = app.server): Promise<void> {
+async function assertLives(t: Test, { logs }: TestServer['started'] = app.started): Promise<void> {
   t.equal(answerOf(await app.chat(saying('Still there?'), bearer(TOKEN))), 'Still there?');
   t.strictSame(
     logs.filter(({ level }) => level === 'error' || level === 'fatal'),

@@ -4,12 +4,12 @@ import { dirname, join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import t, { type Test } from 'tap';
 import { RawClient, replyOf } from '../../plugins/transport-http/test/raw-client.js';
-import { Caller, type Told, type ToldPage } from '../support/conversing.js';
+import { Caller, type ConversationBody, type PageBody } from '../support/conversations.js';
 import { type Reply, saying, type TestServer } from '../support/test-server.js';
 import { bearer } from '../support/tokens.js';
-import { besieged, TOKEN } from './support/besieged.js';
+import { startWithAllRoutes, TOKEN } from './support/all-routes.js';
 import { everyRoute } from './support/every-route.js';
-import { MARK, ODD_NAMES } from './support/odd-names.js';
+import { FILE_MARKER, ODD_NAMES } from './support/odd-names.js';
 import { treeOf } from './support/tree.js';
 
 const SECRET = 'The treasure lies under the oak.';
@@ -20,13 +20,13 @@ const OWN = /^data(\/(sessions\.db(-wal|-shm|-journal)?|tokens\.json\.used))?$/;
 
 /** Where a relative name could have led to. */
 const folders = (app: TestServer) => {
-  const { folder } = app.server;
+  const { folder } = app.started;
   return [process.cwd(), tmpdir(), folder, join(folder, 'data'), dirname(folder), dirname(process.cwd()), '/'];
 };
 
 function assertNoFile(t: Test, app: TestServer): void {
   for (const folder of folders(app)) {
-    for (const name of ODD_NAMES.filter((name) => name.includes(MARK) && !name.includes('\0'))) {
+    for (const name of ODD_NAMES.filter((name) => name.includes(FILE_MARKER) && !name.includes('\0'))) {
       for (const path of [name, decodeURIComponent(name), name.replaceAll('\\', '/')]) {
         if (!path.includes('\0') && existsSync(resolve(folder, path))) t.fail(`there is ${resolve(folder, path)}`);
       }
@@ -36,7 +36,7 @@ function assertNoFile(t: Test, app: TestServer): void {
 
 /** The names of the tables and indexes in the file that a server has let go of. */
 function schemaOf(app: TestServer): readonly unknown[] {
-  const database = new DatabaseSync(join(app.server.folder, 'data/sessions.db'), { readOnly: true });
+  const database = new DatabaseSync(join(app.started.folder, 'data/sessions.db'), { readOnly: true });
   try {
     return database.prepare('SELECT type, name, sql FROM sqlite_schema ORDER BY name').all();
   } finally {
@@ -67,9 +67,9 @@ const FIELDS: readonly ((name: string) => object)[] = [
 ];
 
 t.test('S-15 no field of a request is used as the name of a file, a table or a command', async (t) => {
-  const app = await besieged(t, { files });
+  const app = await startWithAllRoutes(t, { files });
   const caller = new Caller(app, TOKEN);
-  const before = treeOf(app.server.folder, { but: OWN });
+  const before = treeOf(app.started.folder, { but: OWN });
   const replies: Reply[] = [];
   for (const name of ODD_NAMES) {
     for (const fields of FIELDS) replies.push(await app.chat(saying('Hi', fields(name)), bearer(TOKEN)));
@@ -103,29 +103,29 @@ t.test('S-15 no field of a request is used as the name of a file, a table or a c
   t.ok(replies.filter(({ status }) => status === 200).length > 200, `of ${replies.length} some went well`);
   t.notMatch(JSON.stringify(app.models.requests), SECRET);
 
-  const { data } = (await caller.get(`?user=${encodeURIComponent(`../${MARK}`)}`)).body as ToldPage<Told>;
+  const { data } = (await caller.get(`?user=${encodeURIComponent(`../${FILE_MARKER}`)}`)).body as PageBody<ConversationBody>;
   t.strictSame(
     data.map(({ key }) => key),
-    [`../${MARK}`],
+    [`../${FILE_MARKER}`],
     'a key is a text like any other',
   );
 
-  t.same(treeOf(app.server.folder, { but: OWN }), before);
+  t.same(treeOf(app.started.folder, { but: OWN }), before);
   assertNoFile(t, app);
-  await app.server.server.stop();
-  t.same(treeOf(app.server.folder, { but: OWN }), before);
+  await app.started.server.stop();
+  t.same(treeOf(app.started.folder, { but: OWN }), before);
   t.same(schemaOf(app), await freshSchema(t));
 });
 
 async function freshSchema(t: Test): Promise<readonly unknown[]> {
-  const app = await besieged(t);
-  await app.server.server.stop();
+  const app = await startWithAllRoutes(t);
+  await app.started.server.stop();
   return schemaOf(app);
 }
 
 t.test('S-15 no header is, whatever its bytes', async (t) => {
-  const app = await besieged(t, { files });
-  const before = treeOf(app.server.folder, { but: OWN });
+  const app = await startWithAllRoutes(t, { files });
+  const before = treeOf(app.started.folder, { but: OWN });
   const body = JSON.stringify(saying('Hi'));
   const statuses = new Set<number>();
   for (const header of [
@@ -160,6 +160,6 @@ t.test('S-15 no header is, whatever its bytes', async (t) => {
     }
   }
   t.same([...statuses].sort(), [200, 400, 404]);
-  t.same(treeOf(app.server.folder, { but: OWN }), before);
+  t.same(treeOf(app.started.folder, { but: OWN }), before);
   assertNoFile(t, app);
 });

@@ -2,13 +2,13 @@ import fc from 'fast-check';
 import t from 'tap';
 import { saying } from '../support/test-server.js';
 import { bearer } from '../support/tokens.js';
-import { besieged, TOKEN } from './support/besieged.js';
+import { startWithAllRoutes, TOKEN } from './support/all-routes.js';
 import { everyRoute } from './support/every-route.js';
 
 /** Bodies that are tried. `PLUGBOARD_CHAOS` asks for many. */
 const RUNS = process.env.PLUGBOARD_CHAOS ? 10_000 : 1_000;
 
-const app = await besieged(t, {
+const app = await startWithAllRoutes(t, {
   files: {
     // Does with its arguments what must not be done with a stranger's: copies them, deeply, into an object of its own.
     'merge.mjs': `
@@ -166,7 +166,7 @@ t.test('S-29 answers of a model server and query strings change no prototype', a
   }
   assertClean();
   t.strictSame(
-    app.server.logs.filter(({ level }) => level === 'error' || level === 'fatal'),
+    app.started.logs.filter(({ level }) => level === 'error' || level === 'fatal'),
     [],
   );
 });

@@ -1,9 +1,9 @@
 import { eventually, ManualClock } from '@plugboard/kernel/testing';
 import t from 'tap';
 import type { TestServer } from '../support/test-server.js';
-import { besieged } from './support/besieged.js';
-import { asksForToken, everyRoute } from './support/every-route.js';
-import { decisionOf, sent } from './support/sent.js';
+import { startWithAllRoutes } from './support/all-routes.js';
+import { everyRoute, requiresToken } from './support/every-route.js';
+import { decisionOf, sendRaw } from './support/send-raw.js';
 import { tokenCommand } from './support/token-command.js';
 
 /** Ten seconds of the server's clock. What falls due sets its timer again when it is done, and is waited for. */
@@ -17,10 +17,10 @@ async function tenSeconds(clock: ManualClock): Promise<void> {
 
 /** What is decided about a token on each route that asks for one. */
 function decisions(app: TestServer, value: string) {
-  const routes = everyRoute(app).filter(asksForToken);
+  const routes = everyRoute(app).filter(requiresToken);
   return Promise.all(
     routes.map(async (call) => {
-      const told = await sent(app, call, [['authorization', `Bearer ${value}`]]);
+      const told = await sendRaw(app, call, [['authorization', `Bearer ${value}`]]);
       return `${decisionOf(told)}: ${call.route}`;
     }),
   );
@@ -32,7 +32,7 @@ for (const [how, end] of [
 ] as const) {
   t.test(`S-12 a token that is ${how} is refused on every route within ten seconds, without a restart`, async (t) => {
     const clock = new ManualClock();
-    const app = await besieged(t, { clock });
+    const app = await startWithAllRoutes(t, { clock });
     const secret = await tokenCommand(app, 'create', { project: 'default', name: 'ci' });
     await tenSeconds(clock);
     const before = await decisions(app, secret);
@@ -53,7 +53,7 @@ for (const [how, end] of [
 
 t.test('S-12 a token is refused on every route from the moment it expires', async (t) => {
   const clock = new ManualClock();
-  const app = await besieged(t, { clock });
+  const app = await startWithAllRoutes(t, { clock });
   const secret = await tokenCommand(app, 'create', { project: 'default', name: 'ci', expires: '60s' });
   await tenSeconds(clock);
   t.ok((await decisions(app, secret)).every((decision) => decision.startsWith('let in')));

@@ -1,9 +1,9 @@
 import { SCOPES } from '@plugboard/kernel/contracts';
 import t from 'tap';
 import { bearer } from '../support/tokens.js';
-import { besieged, TOKEN, tokenFor } from './support/besieged.js';
-import { asksForToken, everyRoute } from './support/every-route.js';
-import { decisionOf, sent } from './support/sent.js';
+import { startWithAllRoutes, TOKEN, tokenFor } from './support/all-routes.js';
+import { everyRoute, requiresToken } from './support/every-route.js';
+import { decisionOf, sendRaw } from './support/send-raw.js';
 import { treeOf } from './support/tree.js';
 
 /**
@@ -68,10 +68,10 @@ const ADMINISTRATION = [
 ];
 
 t.test('S-10 the list of all routes of the distribution has none that changes the configuration', async (t) => {
-  const app = await besieged(t);
+  const app = await startWithAllRoutes(t);
   t.strictSame(Object.fromEntries(everyRoute(app).map(({ route, access }) => [route, access])), ROUTES);
   t.strictSame(
-    app.server.server
+    app.started.server
       .descriptions()
       .flatMap(({ kind, label, text }) => (kind === 'route' ? [`${label} ${text}`] : []))
       .sort(),
@@ -85,9 +85,9 @@ for (const [who, auth, headers] of [
   ['a caller of an open server', '', {}],
 ] as const) {
   t.test(`S-10 ${who} cannot administer the server or change a file`, async (t) => {
-    const app = await besieged(t, auth === undefined ? {} : { auth });
-    const entries = app.server.server.host.entries();
-    const before = treeOf(app.server.folder, { but: /^data\// });
+    const app = await startWithAllRoutes(t, auth === undefined ? {} : { auth });
+    const entries = app.started.server.host.entries();
+    const before = treeOf(app.started.folder, { but: /^data\// });
     for (const path of ADMINISTRATION) {
       for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']) {
         const reply = await fetch(app.url + path, {
@@ -100,17 +100,17 @@ for (const [who, auth, headers] of [
         t.ok([403, 404, 405].includes(reply.status), `${method} ${path}: ${reply.status}`);
       }
     }
-    t.same(app.server.server.host.entries(), entries);
-    t.same(treeOf(app.server.folder, { but: /^data\// }), before);
+    t.same(app.started.server.host.entries(), entries);
+    t.same(treeOf(app.started.folder, { but: /^data\// }), before);
   });
 }
 
 t.test('S-14 a token with one scope is accepted only by routes that require no other scope', async (t) => {
-  const app = await besieged(t);
+  const app = await startWithAllRoutes(t);
   for (const call of everyRoute(app)) {
     const wanted = ROUTES[call.route] ?? call.access;
     for (const scope of SCOPES) {
-      const told = await sent(app, call, [['authorization', `Bearer ${tokenFor(scope)}`]]);
+      const told = await sendRaw(app, call, [['authorization', `Bearer ${tokenFor(scope)}`]]);
       const mayCall = typeof wanted === 'string' || wanted.every((one) => one === scope);
       t.equal(decisionOf(told), mayCall ? 'let in' : 'forbidden', `${scope}: ${call.route}`);
       if (mayCall) continue;
@@ -119,25 +119,25 @@ t.test('S-14 a token with one scope is accepted only by routes that require no o
         error: { message: `This API token lacks the scope \`${lacking}\`.`, type: 'svc_error' },
       });
     }
-    const usual = await sent(app, call, [['authorization', `Bearer ${TOKEN}`]]);
+    const usual = await sendRaw(app, call, [['authorization', `Bearer ${TOKEN}`]]);
     t.equal(decisionOf(usual), 'let in', call.route);
   }
 });
 
 t.test('S-14 HEAD requires the scopes of GET, and unusual methods are not accepted', async (t) => {
-  const app = await besieged(t);
-  for (const call of everyRoute(app).filter(asksForToken)) {
+  const app = await startWithAllRoutes(t);
+  for (const call of everyRoute(app).filter(requiresToken)) {
     for (const method of ['HEAD', 'PUT', 'PATCH', 'QUERY', 'PROPFIND', 'TRACE']) {
       const asked = { ...call, method, takesJson: false };
-      t.equal(decisionOf(await sent(app, asked)), 'unknown', `${method} ${call.path}`);
-      const weak = await sent(app, asked, [['authorization', `Bearer ${tokenFor('admin')}`]]);
+      t.equal(decisionOf(await sendRaw(app, asked)), 'unknown', `${method} ${call.path}`);
+      const weak = await sendRaw(app, asked, [['authorization', `Bearer ${tokenFor('admin')}`]]);
       const isRead =
         method === 'HEAD' &&
         (MATCHED_BY_GET.includes(call.path) ||
           everyRoute(app).some(({ method, path }) => method === 'GET' && path === call.path));
       t.equal(weak.status, isRead ? 403 : 405, `${method} ${call.path}`);
       for (const header of ['x-http-method', 'x-http-method-override', 'x-method-override']) {
-        t.same(await sent(app, asked, [[header, 'GET']]), await sent(app, asked), header);
+        t.same(await sendRaw(app, asked, [[header, 'GET']]), await sendRaw(app, asked), header);
       }
     }
   }

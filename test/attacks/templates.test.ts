@@ -1,10 +1,10 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: that none of these is a template is what is tried here
 import { contentText } from '@plugboard/kernel/testing';
 import t from 'tap';
-import { Caller, type Told, type ToldPage } from '../support/conversing.js';
+import { Caller, type ConversationBody, type PageBody } from '../support/conversations.js';
 import { answerOf, MODEL_KEY, saying } from '../support/test-server.js';
 import { bearer } from '../support/tokens.js';
-import { besieged, TOKEN } from './support/besieged.js';
+import { startWithAllRoutes, TOKEN } from './support/all-routes.js';
 
 /** What some engine or other would replace, by something else or by a secret. */
 const PAYLOADS = [
@@ -30,7 +30,7 @@ const PAYLOADS = [
   '\\u0041 \\n \\x41 &lt; &#65; %41 \u0041\u0300',
 ];
 
-const app = await besieged(t, {
+const app = await startWithAllRoutes(t, {
   env: { PROMPT: PAYLOADS.join('\n') },
   files: {
     'prompt.md': PAYLOADS.join('\n'),
@@ -106,11 +106,11 @@ t.test('S-30 names of sessions, models and metadata are not treated as templates
   for (const text of PAYLOADS) {
     const reply = await app.chat(saying('Hi', { model: text, metadata: { [text.slice(0, 64)]: text } }), OPS);
     t.match(reply.body, { model: text });
-    const made = (await caller.post('', { metadata: { note: text }, items: [user(text)] })).body as Told;
+    const made = (await caller.post('', { metadata: { note: text }, items: [user(text)] })).body as ConversationBody;
     t.strictSame([made.metadata, await caller.said(made.id)], [{ note: text }, [`user: ${text}`]]);
     if (/\p{Cc}/u.test(text)) continue; // no key may hold these
     await app.chat(saying(text, { session_id: text, user: text }), OPS);
-    const { data } = (await caller.get(`?user=${encodeURIComponent(text)}`)).body as ToldPage<Told>;
+    const { data } = (await caller.get(`?user=${encodeURIComponent(text)}`)).body as PageBody<ConversationBody>;
     t.strictSame(
       data.map(({ key }) => key),
       [text],
@@ -144,5 +144,5 @@ t.test('S-30 no placeholder was replaced anywhere', async (t) => {
   const said = JSON.stringify(app.models.requests.map(({ body }) => body));
   t.notMatch(said, MODEL_KEY);
   t.notMatch(said, /\b49\b|NaN|\[object|undefined/);
-  t.notMatch(JSON.stringify(app.server.logs), MODEL_KEY);
+  t.notMatch(JSON.stringify(app.started.logs), MODEL_KEY);
 });

@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import t from 'tap';
 import { RawClient } from '../../plugins/transport-http/test/raw-client.js';
 import { rawExchange, wholeReply } from '../support/raw-exchange.js';
-import { besieged, TOKEN, tokenFor } from './support/besieged.js';
+import { startWithAllRoutes, TOKEN, tokenFor } from './support/all-routes.js';
 import { everyRoute, NO_BODY } from './support/every-route.js';
-import { type Pair, sent } from './support/sent.js';
+import { type Pair, sendRaw } from './support/send-raw.js';
 
 const UPGRADES: Readonly<Record<string, readonly Pair[]>> = {
   websocket: [
@@ -27,16 +27,16 @@ const UPGRADES: Readonly<Record<string, readonly Pair[]>> = {
 const lines = (pairs: readonly Pair[]) => pairs.map(([name, value]) => `${name}: ${value}`);
 const websocket = lines(UPGRADES.websocket ?? []);
 
-const app = await besieged(t);
-const open = await besieged(t, { auth: '' });
+const app = await startWithAllRoutes(t);
+const open = await startWithAllRoutes(t, { auth: '' });
 
 t.test('S-26 a request for an upgrade is authorized and answered like any other', async (t) => {
   for (const call of everyRoute(app)) {
     for (const token of [undefined, tokenFor('admin'), TOKEN]) {
       const credential: readonly Pair[] = token === undefined ? [] : [['authorization', `Bearer ${token}`]];
-      const plain = await sent(app, call, credential);
+      const plain = await sendRaw(app, call, credential);
       for (const [protocol, headers] of Object.entries(UPGRADES)) {
-        const upgraded = await sent(app, call, [...headers, ...credential]);
+        const upgraded = await sendRaw(app, call, [...headers, ...credential]);
         t.same([upgraded.status, upgraded.text], [plain.status, plain.text], `${protocol}: ${call.route}`);
       }
     }

@@ -2,7 +2,7 @@ import type { Message } from '@plugboard/kernel';
 import t from 'tap';
 import { type Attempt, check, type Verdict } from './checker.js';
 import { historyFaults } from './history-faults.js';
-import { answerTo, NOTE } from './known-turns.js';
+import { answerTo, INTERRUPTED_NOTE } from './known-turns.js';
 
 const said = (number: number, kind = 'plain') => `ann says ${number} ${kind}`;
 const user = (content: string): Message => ({ role: 'user', content });
@@ -85,7 +85,7 @@ t.test('a stored turn that was never sent, or was refused, is found', async (t) 
 });
 
 t.test('the input of an interrupted turn is valid only if the agent keeps it', async (t) => {
-  const kept = [user(said(1)), assistant(NOTE)];
+  const kept = [user(said(1)), assistant(INTERRUPTED_NOTE)];
   t.match(faults([saw(1, 'nothing')], 1, kept, true), { faults: NONE, verdict: { keptInput: 1 } });
   t.equal(faults([saw(1, 'nothing')], 1, kept).faults.half.length, 1);
   t.equal(faults([saw(1)], 1, kept, true).faults.half.length, 1, 'an answer that was seen is more than that');

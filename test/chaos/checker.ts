@@ -1,6 +1,6 @@
 import type { Message } from '@plugboard/kernel';
 import { historyFaults } from './history-faults.js';
-import { differsFromWhole, NOTE } from './known-turns.js';
+import { differsFromWhole, INTERRUPTED_NOTE } from './known-turns.js';
 
 /** One turn as its client saw it. */
 export interface Attempt {
@@ -14,7 +14,7 @@ export interface Attempt {
 }
 
 /** What a store holds of a session. */
-export interface Kept {
+export interface StoredHistory {
   readonly version: number;
   readonly messages: readonly Message[];
 }
@@ -43,7 +43,7 @@ export interface Verdict {
  */
 export function check(
   journal: readonly Attempt[],
-  kept: ReadonlyMap<string, Kept>,
+  kept: ReadonlyMap<string, StoredHistory>,
   keepsInput: ReadonlySet<string> = new Set(),
 ): Verdict {
   const verdict: Verdict = {
@@ -68,7 +68,7 @@ export function check(
 function checkSession(
   session: string,
   attempts: ReadonlyMap<string, Attempt>,
-  { version, messages }: Kept,
+  { version, messages }: StoredHistory,
   keepsInput: boolean,
   verdict: Verdict,
 ): void {
@@ -93,7 +93,7 @@ function checkSession(
     newest.set(attempt.who, place);
 
     const differs = differsFromWhole(turn);
-    const isNote = turn.length === 2 && turn[1]?.content === NOTE;
+    const isNote = turn.length === 2 && turn[1]?.content === INTERRUPTED_NOTE;
     if (differs === undefined) verdict.keptUnacknowledged += attempt.saw === 'end' ? 0 : 1;
     else if (isNote && keepsInput && attempt.saw === 'nothing') verdict.keptInput += 1;
     else verdict.half.push(`${session}: "${text}" ${differs}`);

@@ -1,5 +1,5 @@
 /** What a client saw of one turn, in the end. */
-export type Seen =
+export type ClientOutcome =
   | { readonly saw: 'end'; readonly text: string }
   | { readonly saw: 'refusal'; readonly status: number }
   | { readonly saw: 'nothing' };
@@ -27,7 +27,7 @@ const FINISH = /"finish_reason":"stop"/;
  * Sends one turn, and says what came back: a server that dies meanwhile is no error here.
  * @throws where an answer ends well and with an error at once.
  */
-export async function send({ url, agent, session, text, stream, key, signal, onMore }: Send): Promise<Seen> {
+export async function send({ url, agent, session, text, stream, key, signal, onMore }: Send): Promise<ClientOutcome> {
   let received = '';
   try {
     const response = await fetch(`${url}/v1/chat/completions`, {

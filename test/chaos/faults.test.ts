@@ -5,7 +5,7 @@ import { ManualClock } from '@plugboard/kernel/testing';
 import t from 'tap';
 import { TestServer, TRANSPORTS } from '../support/test-server.js';
 import { type Attempt, check } from './checker.js';
-import { type Seen, type Send, send } from './client.js';
+import { type ClientOutcome, type Send, send } from './client.js';
 import { FAULTS, type Fault, faults } from './faulty-store.js';
 import { answerTo, modelOf, textOfTurn } from './known-turns.js';
 
@@ -31,7 +31,7 @@ sessions: { use: ./faulty.mjs, path: ${JSON.stringify(join(t.testdir(), 'session
   { clock, files: { 'faulty.mjs': `export { default } from ${JSON.stringify(FAULTY.href)};` } },
 );
 app.models.respond(({ body }) => modelOf(body, () => Promise.resolve()));
-const store: SessionStore = app.server.server.extensions(SessionStores).one();
+const store: SessionStore = app.started.server.extensions(SessionStores).one();
 
 type Turn = Omit<Send, 'url' | 'agent' | 'stream'> & { readonly stream?: boolean };
 const run = (turn: Turn) => send({ stream: false, ...turn, url: app.url, agent: 'assistant' });
@@ -41,7 +41,7 @@ async function settled(): Promise<void> {
 }
 
 /** The answer to a turn whose store call of that number fails; undefined where none comes although its time is over. */
-async function answerWith(at: number, fault: Fault, turn: Turn): Promise<Seen | undefined> {
+async function answerWith(at: number, fault: Fault, turn: Turn): Promise<ClientOutcome | undefined> {
   faults.arm(at, fault);
   const patience = new AbortController();
   const answer = run({ ...turn, signal: patience.signal });

@@ -4,7 +4,7 @@ import { type ChatRequest, ModelServer } from '@plugboard/kernel/testing';
 import t from 'tap';
 import { type Attempt, check, type Verdict } from './checker.js';
 import { modelOf } from './known-turns.js';
-import { Player, type Sight } from './players.js';
+import { Player, type PlayerEvent } from './players.js';
 import { seeded } from './seeded.js';
 import { Victim } from './victim.js';
 
@@ -66,7 +66,7 @@ t.test(
     const verdicts: Verdict[] = [];
     let interrupted = 0;
 
-    let see: (what: Sight | 'asked') => void = () => {};
+    let see: (what: PlayerEvent | 'asked') => void = () => {};
     models.respond(({ body }) => {
       see('asked');
       forgotten.push(...missingIn(body, journal));

@@ -16,7 +16,7 @@ export function answerTo(text: string): string {
 }
 
 /** What a server adds to a session of an agent that keeps what it was asked when it died. */
-export const NOTE = 'The previous answer was interrupted.';
+export const INTERRUPTED_NOTE = 'The previous answer was interrupted.';
 
 /** How a whole turn begins to differ from these messages, as half a sentence, or undefined where they are one. */
 export function differsFromWhole(messages: readonly Message[]): string | undefined {

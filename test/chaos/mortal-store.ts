@@ -5,7 +5,7 @@ import { CapturedLog, type ManualClock } from '@plugboard/kernel/testing';
 import { MemoryStore } from '../../plugins/store-memory/src/memory-store.js';
 
 /** One life of a process: its store works until it is killed, and answers nothing any more from then on. */
-export interface Life {
+export interface ProcessLife {
   readonly store: SessionStore;
   kill(): void;
 }
@@ -48,7 +48,7 @@ export class MortalStore {
     }
   }
 
-  live(): Life {
+  live(): ProcessLife {
     const life = { isDead: false };
     const never = new Promise<never>(() => {});
     const own: Partial<SessionStore> = {

@@ -1,9 +1,9 @@
 import type { Attempt } from './checker.js';
-import { type Seen, type Send, send } from './client.js';
+import { type ClientOutcome, type Send, send } from './client.js';
 import { answerTo, type TurnKind, textOfTurn } from './known-turns.js';
 
 /** What a player does and sees, for whoever waits for something to happen. */
-export type Sight = 'chunk' | 'finish' | 'answered';
+export type PlayerEvent = 'chunk' | 'finish' | 'answered';
 
 const KINDS: readonly TurnKind[] = ['plain', 'tool', 'plain', 'tools'];
 
@@ -51,7 +51,7 @@ export class Player {
   }
 
   /** Sends one turn. @returns whether the server was there to its end. */
-  async turn(url: string, age: number, see: (what: Sight) => void): Promise<boolean> {
+  async turn(url: string, age: number, see: (what: PlayerEvent) => void): Promise<boolean> {
     const again = this.#brokenOff;
     const attempt = again ?? this.#next(age);
     this.#brokenOff = undefined;
@@ -82,14 +82,14 @@ export class Player {
     return attempt;
   }
 
-  #judge({ text }: Attempt, seen: Seen, isRepeated: boolean): void {
+  #judge({ text }: Attempt, seen: ClientOutcome, isRepeated: boolean): void {
     if (isRepeated) this.repeated++;
     if (seen.saw === 'end' && !seen.text.endsWith(answerTo(text))) this.wrong.push(`${text}: ${seen.text}`);
     if (seen.saw === 'refusal' && !(isRepeated && text.includes('tool'))) this.refused.push(text);
   }
 }
 
-function watching(see: (what: Sight) => void): (received: string) => void {
+function watching(see: (what: PlayerEvent) => void): (received: string) => void {
   let hasFinished = false;
   return (received) => {
     see('chunk');

@@ -12,13 +12,13 @@ import {
   type ModelStep,
   request,
   ScriptedModel,
-  single,
+  singleTool,
   startRuntime,
   user,
 } from '../../plugins/agent-runtime/test/harness.js';
-import { type Attempt, check, type Kept, type Verdict } from './checker.js';
-import { answerTo, NOTE, roundsOf, textOfTurn } from './known-turns.js';
-import { type Life, MortalStore } from './mortal-store.js';
+import { type Attempt, check, type StoredHistory, type Verdict } from './checker.js';
+import { answerTo, INTERRUPTED_NOTE, roundsOf, textOfTurn } from './known-turns.js';
+import { MortalStore, type ProcessLife } from './mortal-store.js';
 
 const SETTLE_TIMEOUT = 5_000;
 const MINUTE = 60_000;
@@ -60,7 +60,7 @@ export class SessionGame {
   #open = new Set<Open>();
   /** Model and tool calls that wait to go on. */
   #gates: (() => void)[] = [];
-  #life: Life = this.#store.live();
+  #life: ProcessLife = this.#store.live();
   #app: Awaited<ReturnType<typeof startRuntime>> | undefined;
   #count = 0;
 
@@ -138,7 +138,7 @@ export class SessionGame {
   /** What came of it so far. */
   async verdict(): Promise<Verdict> {
     await ticks();
-    const kept = new Map<string, Kept>();
+    const kept = new Map<string, StoredHistory>();
     for (const key of this.#sessions.keys()) kept.set(key, await this.#kept(key));
     const keepers = [...this.#sessions].filter(([, agent]) => agent === 'keeper').map(([key]) => key);
     const verdict = check(this.#journal, kept, new Set(keepers));
@@ -151,7 +151,7 @@ export class SessionGame {
     const faults: string[] = [];
     for (const [index, { role, content }] of messages.entries()) {
       const told = this.#told.get(String(content))?.join();
-      if (role !== 'user' || told === undefined || messages[index + 1]?.content === NOTE) continue;
+      if (role !== 'user' || told === undefined || messages[index + 1]?.content === INTERRUPTED_NOTE) continue;
       const before = wordsIn(messages.slice(0, index)).join();
       if (told !== before) faults.push(`${key}: "${content}" follows upon "${before}", and was told "${told}"`);
     }
@@ -198,7 +198,7 @@ export class SessionGame {
       },
       models: { fast: new ScriptedModel(({ messages }) => this.#answer(messages)) },
       tools: {
-        clock: single(async (_, { signal }) => {
+        clock: singleTool(async (_, { signal }) => {
           await Promise.race([this.#gate(), new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))]);
           return 'noon';
         }),
@@ -258,7 +258,7 @@ export class SessionGame {
     await over;
   }
 
-  async #kept(key: string): Promise<Kept> {
+  async #kept(key: string): Promise<StoredHistory> {
     const id = this.#id(key);
     // Both in one go: turns may be at work meanwhile.
     const [{ messages }, info] = await Promise.all([this.#store.kept.load(id), this.#store.kept.info(id)]);

@@ -4,7 +4,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { Test } from 'tap';
 import { Plugboard } from '../../kernel/test/cli/plugboard.js';
 import { openStore } from '../../plugins/store-sqlite/test/open-store.js';
-import type { Kept } from './checker.js';
+import type { StoredHistory } from './checker.js';
 
 /** A whole server as a process of its own, over a SQLite file in one folder: it can be killed, and started again on what it left. */
 export class Victim {
@@ -51,7 +51,7 @@ export class Victim {
   }
 
   /** What is kept of those sessions, read from a copy of what the dead process left: the file itself is the next life's to put in order. */
-  async read(copy: string, sessions: Iterable<readonly [session: string, agent: string]>): Promise<Map<string, Kept>> {
+  async read(copy: string, sessions: Iterable<readonly [session: string, agent: string]>): Promise<Map<string, StoredHistory>> {
     mkdirSync(copy, { recursive: true });
     for (const name of ['sessions.db', 'sessions.db-wal']) {
       const file = join(this.#folder, name);
@@ -61,7 +61,7 @@ export class Victim {
     try {
       const [check] = database.prepare('PRAGMA integrity_check').all();
       if (check?.integrity_check !== 'ok') throw new Error(`the file is damaged: ${JSON.stringify(check)}`);
-      const kept = new Map<string, Kept>();
+      const kept = new Map<string, StoredHistory>();
       for (const [session, agent] of sessions) kept.set(session, await store.load({ project: 'default', agent, key: session }));
       return kept;
     } finally {

@@ -1,10 +1,10 @@
 import { Agent, run, setDefaultOpenAIClient, setOpenAIAPI, setTracingDisabled } from '@openai/agents';
 import OpenAI from 'openai';
 import t from 'tap';
-import { EQUIPPED, equipment, readTreasure } from '../support/equipped.js';
 import { TestServer } from '../support/test-server.js';
+import { readTreasure, toolFixtures, WITH_TOOLS } from '../support/with-tools.js';
 
-const app = await TestServer.start(t, EQUIPPED, equipment);
+const app = await TestServer.start(t, WITH_TOOLS, toolFixtures);
 const prompt = 'Where is the treasure?';
 const hunt = [{ toolCalls: [readTreasure] }, { text: ['Under', ' the', ' oak.'] }];
 

@@ -1,12 +1,12 @@
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import { APICallError, generateObject, generateText, jsonSchema, Output, streamText } from 'ai';
 import t from 'tap';
-import { EQUIPPED, equipment, readTreasure } from '../support/equipped.js';
 import { TestServer } from '../support/test-server.js';
+import { readTreasure, toolFixtures, WITH_TOOLS } from '../support/with-tools.js';
 
 Object.assign(globalThis, { AI_SDK_LOG_WARNINGS: false });
 
-const app = await TestServer.start(t, EQUIPPED, equipment);
+const app = await TestServer.start(t, WITH_TOOLS, toolFixtures);
 const plugboard = createOpenAICompatible({
   name: 'plugboard',
   baseURL: `${app.url}/v1`,

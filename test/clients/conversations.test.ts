@@ -1,13 +1,13 @@
 import * as openai7 from 'openai';
 import * as openai6 from 'openai-6';
 import t from 'tap';
-import { CONVERSING, conversing, type Told } from '../support/conversing.js';
+import { CONVERSATION_TRANSPORTS, type ConversationBody, startWithConversations } from '../support/conversations.js';
 
 const libraries = { 'openai 7': openai7, 'openai 6': openai6 as unknown as typeof openai7 };
 
-const { app } = await conversing(
+const { app } = await startWithConversations(
   t,
-  `${CONVERSING}
+  `${CONVERSATION_TRANSPORTS}
 models:
   fast: { use: openai, baseUrl: "\${MODEL_URL}", model: big-1 }
 tools:
@@ -82,10 +82,10 @@ for (const [library, { OpenAI, ...sdk }] of Object.entries(libraries)) {
 
   t.test(`${library}: routes beyond the protocol are called by path`, async (t) => {
     const { id } = await client.conversations.create({ items: seed });
-    const fork = await client.post<Told>(`/conversations/${id}/fork`, { body: { id: `fork by ${library}` } });
+    const fork = await client.post<ConversationBody>(`/conversations/${id}/fork`, { body: { id: `fork by ${library}` } });
     t.match(fork, { key: `fork by ${library}`, turns: 1 });
     t.match(await client.post(`/conversations/${id}/cancel`), { id, status: 'idle' });
-    const page = await client.get<{ data: Told[] }>('/conversations', { query: { limit: 1 } });
+    const page = await client.get<{ data: ConversationBody[] }>('/conversations', { query: { limit: 1 } });
     t.equal(page.data[0]?.id, fork.id);
   });
 }

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { ManualClock } from '@plugboard/kernel/testing';
 import t from 'tap';
-import { EQUIPPED, equipment, readTreasure } from '../support/equipped.js';
 import { saying, TestServer } from '../support/test-server.js';
+import { readTreasure, toolFixtures, WITH_TOOLS } from '../support/with-tools.js';
 
 /** The transcript that is on file. With `UPDATE_FIXTURES=1` in the environment it is replaced by what there is now. */
 function golden(name: string, now: string): string {
@@ -36,7 +36,7 @@ async function transcript(app: TestServer, body: object): Promise<string> {
 }
 
 t.test('C-183 the output of curl for a stream equals the golden file', async (t) => {
-  const app = await TestServer.start(t, EQUIPPED, { ...equipment, clock: new ManualClock() });
+  const app = await TestServer.start(t, WITH_TOOLS, { ...toolFixtures, clock: new ManualClock() });
   app.models.enqueue(
     { text: 'Let me look.', toolCalls: [readTreasure], usage: { promptTokens: 30, completionTokens: 9 } },
     { text: ['Under ', 'the "oak" 🌳', '\n'], usage: { promptTokens: 50, completionTokens: 5 } },
@@ -47,7 +47,7 @@ t.test('C-183 the output of curl for a stream equals the golden file', async (t)
 });
 
 t.test('C-183 the output of curl for a failing stream equals the golden file', async (t) => {
-  const app = await TestServer.start(t, EQUIPPED, { ...equipment, clock: new ManualClock() });
+  const app = await TestServer.start(t, WITH_TOOLS, { ...toolFixtures, clock: new ManualClock() });
   app.models.enqueue({ text: ['Under ', 'the'], cut: { afterEvents: 2 } });
   const shown = await transcript(app, saying('Where is the treasure?', { stream: true }));
   t.equal(shown, golden('curl-failure.txt', shown));

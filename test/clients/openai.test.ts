@@ -1,14 +1,14 @@
 import * as openai7 from 'openai';
 import * as openai6 from 'openai-6';
 import t from 'tap';
-import { EQUIPPED, equipment, readTreasure } from '../support/equipped.js';
 import { TestServer, TRANSPORTS } from '../support/test-server.js';
 import { TOKENS, tokens } from '../support/tokens.js';
+import { readTreasure, toolFixtures, WITH_TOOLS } from '../support/with-tools.js';
 
 /** The two lines of the SDK that are in use; of the older one we use what the newer one has too. */
 const libraries = { 'openai 7': openai7, 'openai 6': openai6 as unknown as typeof openai7 };
 
-const app = await TestServer.start(t, EQUIPPED, equipment);
+const app = await TestServer.start(t, WITH_TOOLS, toolFixtures);
 const closed = await TestServer.start(
   t,
   `${TRANSPORTS}

@@ -13,11 +13,11 @@ import OpenAI from 'openai';
 import { ResponsesWS } from 'openai/resources/responses/ws';
 import t from 'tap';
 import { z } from 'zod';
-import { EQUIPPED, equipment, readTreasure } from '../support/equipped.js';
 import { LIVE_TRANSPORTS } from '../support/live.js';
 import { TestServer, TRANSPORTS } from '../support/test-server.js';
+import { readTreasure, toolFixtures, WITH_TOOLS } from '../support/with-tools.js';
 
-const app = await TestServer.start(t, EQUIPPED.replace(TRANSPORTS, LIVE_TRANSPORTS), equipment);
+const app = await TestServer.start(t, WITH_TOOLS.replace(TRANSPORTS, LIVE_TRANSPORTS), toolFixtures);
 const client = new OpenAI({ baseURL: `${app.url}/v1`, apiKey: 'any', maxRetries: 0 });
 const prompt = 'Where is the treasure?';
 const hunt = [{ toolCalls: [readTreasure] }, { text: ['Under', ' the', ' oak.'] }];

@@ -31,7 +31,7 @@ t.test('the memory store does not evict a session while its turn runs', async (t
   await app.chat(saying('third', { session_id: 'a' }));
   t.same(saidTo(app), ['You are the assistant.', 'first', 'one', 'second', 'two', 'third']);
   t.match(
-    app.server.logs.filter(({ msg }) => /^evicted a session/.test(String(msg))),
+    app.started.logs.filter(({ msg }) => /^evicted a session/.test(String(msg))),
     [{ limit: 'maxSessions', turns: 1 }],
     'the other session, once no turn runs',
   );
@@ -94,7 +94,7 @@ t.test('a damaged row affects one session only, and the other interrupted inputs
 
   const app = await TestServer.start(t, KEEP_INPUT(path));
   t.match(
-    app.server.logs.filter(({ level }) => level === 'error').map(({ msg, err }) => [msg, (err as Error).message]),
+    app.started.logs.filter(({ level }) => level === 'error').map(({ msg, err }) => [msg, (err as Error).message]),
     [
       ['an interrupted turn cannot be read and is skipped', /the input of turn row \d+ .*nested/],
       ['could not store the input of an interrupted turn', /message 0 of turn 1 of session 1 is not JSON/],

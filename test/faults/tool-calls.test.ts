@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap';
-import { EQUIPPED, equipment } from '../support/equipped.js';
 import { answerOf, errorOf, saying, TestServer, TRANSPORTS } from '../support/test-server.js';
 import { bearer, TOKENS, tokens } from '../support/tokens.js';
+import { toolFixtures, WITH_TOOLS } from '../support/with-tools.js';
 
 const PASSING = `${TRANSPORTS}
 models:
@@ -44,7 +44,7 @@ function checkCalls(t: Test, server: TestServer): void {
 
 for (const broken of ['{"timeZone": "UTC', 'UTC', '[1]', '', 'null']) {
   t.test(`a call of the agent's own tool with the arguments ${JSON.stringify(broken)} is sent back valid`, async (t) => {
-    const server = await TestServer.start(t, EQUIPPED, equipment);
+    const server = await TestServer.start(t, WITH_TOOLS, toolFixtures);
     server.models.enqueue({ toolCalls: [{ id: 'call_1', name: 'clock', arguments: broken }] }, { text: 'Sorry.' });
     t.equal(answerOf(await server.chat(saying('Time?', { session_id: 's' }))), 'Sorry.');
     checkCalls(t, server);
@@ -55,7 +55,7 @@ for (const broken of ['{"timeZone": "UTC', 'UTC', '[1]', '', 'null']) {
 }
 
 t.test('a call with an invalid tool name is sent back with a valid one and an error result', async (t) => {
-  const server = await TestServer.start(t, EQUIPPED, equipment);
+  const server = await TestServer.start(t, WITH_TOOLS, toolFixtures);
   for (const name of ['clock<|channel|>json', 'a b', 'x'.repeat(80)]) {
     server.models.enqueue({ toolCalls: [{ id: 'call_1', name, arguments: {} }] }, { text: 'Sorry.' });
     t.equal(answerOf(await server.chat(saying('Time?', { session_id: 's' }))), 'Sorry.');

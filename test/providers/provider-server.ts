@@ -147,7 +147,7 @@ export function plainText(content: unknown): string {
 }
 
 /** The messages of the assistant in a request. */
-export function assistants({ messages }: ChatRequest): readonly Sent[] {
+export function assistantMessages({ messages }: ChatRequest): readonly Sent[] {
   return (messages as readonly Sent[]).filter(({ role }) => role === 'assistant');
 }
 

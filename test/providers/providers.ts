@@ -1,5 +1,5 @@
 import { streamedAnswer, wholeAnswer } from './protocol.js';
-import { assistants, type Provider, type Sent, unknownField, unknownKeyword } from './provider-server.js';
+import { assistantMessages, type Provider, type Sent, unknownField, unknownKeyword } from './provider-server.js';
 
 /** The form of the protocol's errors, with a wait that the tests can afford. */
 const busy = { status: 429, body: { error: { message: 'Slow down.' } }, headers: { 'retry-after-ms': '1' } };
@@ -113,7 +113,7 @@ export const PROVIDERS: Readonly<Record<string, Provider>> = {
     refuse: ({ body }) => {
       const fault = unknownField(body, GEMINI_FIELDS) ?? unknownKeyword(body, GEMINI_KEYWORDS);
       if (fault !== undefined) return `Invalid JSON payload received. Unknown name "${fault}": Cannot find field.`;
-      const unsigned = assistants(body).find(({ tool_calls: [first] = [] }) => first && first.extra_content === undefined);
+      const unsigned = assistantMessages(body).find(({ tool_calls: [first] = [] }) => first && first.extra_content === undefined);
       return unsigned && 'Function call is missing a thought_signature in functionCall parts.';
     },
     usage: [20, 12, 0, 0],
@@ -202,11 +202,13 @@ export const PROVIDERS: Readonly<Record<string, Provider>> = {
     refuse: ({ body }) => {
       if (withoutReasoning(body.messages, (text) => text === undefined || text === ''))
         return 'thinking is enabled but reasoning_content is missing in assistant tool call message';
-      const empty = assistants(body).findIndex(
+      const empty = assistantMessages(body).findIndex(
         ({ content, tool_calls: calls }) => !calls && (content === '' || content === null),
       );
       if (empty >= 0) return `the message at position ${empty} with role 'assistant' must not be empty`;
-      const foreign = assistants(body).find(({ tool_calls: [first] = [] }) => first && !/^functions\.\w+:\d$/.test(first.id));
+      const foreign = assistantMessages(body).find(
+        ({ tool_calls: [first] = [] }) => first && !/^functions\.\w+:\d$/.test(first.id),
+      );
       return foreign && 'tool call ids have the form functions.name:index';
     },
     ...forms(
@@ -258,7 +260,7 @@ export const PROVIDERS: Readonly<Record<string, Provider>> = {
     ...PLAIN,
     options: 'provider: cerebras, model: zai-glm-4.6',
     refuse: ({ body }) => {
-      const field = assistants(body)
+      const field = assistantMessages(body)
         .flatMap((message) => Object.keys(message))
         .find((name) => name.startsWith('reasoning'));
       if (field) return `messages.2.assistant.${field}: property is unsupported`;
@@ -279,7 +281,7 @@ export const PROVIDERS: Readonly<Record<string, Provider>> = {
     options: 'provider: bedrock, model: openai.gpt-oss-120b-1:0',
     callId: (name, index, turn) => `tooluse_${name}${index}${turn}`,
     refuse: ({ body }) => {
-      if (assistants(body).some(({ content }) => content === null)) return 'content must not be null';
+      if (assistantMessages(body).some(({ content }) => content === null)) return 'content must not be null';
       return orderFault(body.messages) ?? unknownKeyword(body, STRICT_KEYWORDS);
     },
     ...forms({ finish: { text: 'end_turn', calls: 'tool_use' } }),
@@ -370,7 +372,7 @@ export const PROVIDERS: Readonly<Record<string, Provider>> = {
     ...PLAIN,
     options: 'provider: openrouter, model: anthropic/claude-sonnet-4.5',
     refuse: ({ body }, sent) => {
-      const calling = assistants(body).filter(({ tool_calls: calls }) => calls);
+      const calling = assistantMessages(body).filter(({ tool_calls: calls }) => calls);
       const isSigned = calling.every(({ reasoning_details: blocks }) =>
         String(JSON.stringify(blocks)).includes('hidden signature'),
       );
@@ -431,7 +433,7 @@ export const PROVIDERS: Readonly<Record<string, Provider>> = {
     ...PLAIN,
     options: 'provider: workers-ai, model: "@cf/meta/llama"',
     refuse: ({ body }) =>
-      assistants(body).some(({ content }) => content === null) ? "Type mismatch of '/messages/1/content'" : undefined,
+      assistantMessages(body).some(({ content }) => content === null) ? "Type mismatch of '/messages/1/content'" : undefined,
     // Arguments as objects, and streams as JSON.
     ...forms({ call: ({ name, args }) => ({ id: undefined, function: { name, arguments: args } }) }),
     contentType: 'application/json',

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 
 /** A code block of a Markdown page. */
-export interface Block {
+export interface CodeBlock {
   /** The first word after the fence: `yaml`, `ts`, `console` … */
   readonly language: string;
   /** The rest of that line: instructions for the test. */
@@ -16,7 +16,7 @@ export interface Block {
 /** A Markdown page: its code blocks, tables, links and headings. */
 export class Page {
   readonly text: string;
-  readonly blocks: readonly Block[];
+  readonly blocks: readonly CodeBlock[];
   readonly #prose: string;
 
   constructor(path: string) {
@@ -33,7 +33,7 @@ export class Page {
   }
 
   /** The blocks in a language. */
-  in(language: string): readonly Block[] {
+  in(language: string): readonly CodeBlock[] {
     return this.blocks.filter((block) => block.language === language);
   }
 

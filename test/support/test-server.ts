@@ -49,7 +49,7 @@ export class TestServer {
   #stopped: Promise<void> | undefined;
 
   private constructor(
-    readonly server: StartedServer,
+    readonly started: StartedServer,
     readonly models: ModelServer,
   ) {}
 
@@ -69,12 +69,12 @@ export class TestServer {
 
   /** Stops the server before the test is over. @throws as the server does. */
   stop(): Promise<void> {
-    this.#stopped ??= this.server.stop();
+    this.#stopped ??= this.started.stop();
     return this.#stopped;
   }
 
   get url(): string {
-    return this.server.url;
+    return this.started.url;
   }
 
   get port(): number {
@@ -83,7 +83,7 @@ export class TestServer {
 
   /** The lines of the access log. */
   get accessLog(): readonly LogLine[] {
-    return this.server.logs.filter(({ msg }) => msg === 'request');
+    return this.started.logs.filter(({ msg }) => msg === 'request');
   }
 
   /** What the model server was asked last. */

@@ -188,7 +188,7 @@ t.test('C-146 no token appears in the log or in a response', async (t) => {
   t.match(told.join(), /chat\.completion/);
   await app.stop();
   t.notMatch(told.join(), canary);
-  t.notMatch(JSON.stringify(app.server.logs), canary);
+  t.notMatch(JSON.stringify(app.started.logs), canary);
   t.notMatch(JSON.stringify(app.models.requests), canary);
 });
 
@@ -230,7 +230,7 @@ t.test('S-06 URLs and keys in a request do not change the model call', async (t)
 t.test('S-16 file names in a request open no file', async (t) => {
   const files = { 'secret.md': 'The treasure lies under the oak.' };
   const app = await TestServer.start(t, AGENTS, { files });
-  const file = `${app.server.folder}/secret.md`;
+  const file = `${app.started.folder}/secret.md`;
   for (const name of [file, './secret.md', 'secret.md', `file://${file}`, '../'.repeat(20) + file]) {
     const fields = {
       promptFile: name,
@@ -398,6 +398,6 @@ t.test('S-32 no text of a request starts a new log line or header', async (t) =>
   client.send('GET /v1/models HTTP/1.1', 'Host: localhost', 'X-Request-Id: a\nmsg: forged', 'Connection: close', '', '');
   t.ok([200, 400].includes(replyOf(await client.ended()).status));
   await app.stop();
-  t.notOk(app.server.logs.some(({ msg }) => msg === 'forged'));
+  t.notOk(app.started.logs.some(({ msg }) => msg === 'forged'));
   t.equal(app.accessLog.length, 8, 'one line each');
 });

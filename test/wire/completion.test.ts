@@ -1,7 +1,7 @@
 import t from 'tap';
 import { isCompletion } from '../../plugins/transport-chat-completions/test/support/reference-schema.js';
-import { EQUIPPED, equipment, readTreasure } from '../support/equipped.js';
 import { answerOf, saying, TestServer } from '../support/test-server.js';
+import { readTreasure, toolFixtures, WITH_TOOLS } from '../support/with-tools.js';
 
 interface Completion {
   readonly id: string;
@@ -11,7 +11,7 @@ interface Completion {
   readonly usage: Readonly<Record<'prompt_tokens' | 'completion_tokens' | 'total_tokens', number>>;
 }
 
-const app = await TestServer.start(t, EQUIPPED, equipment);
+const app = await TestServer.start(t, WITH_TOOLS, toolFixtures);
 
 async function completion(text: string, fields: object = {}): Promise<Completion> {
   return (await app.chat(saying(text, fields))).body as Completion;
@@ -68,7 +68,7 @@ t.test('C-079 an agent’s fingerprint survives a restart and differs from that 
   const streamed = await app.stream(saying('Hi'));
   t.ok(streamed.chunks.every((chunk) => 'system_fingerprint' in chunk && chunk.system_fingerprint === own));
   t.not((await completion('Hi', { model: 'bare' })).system_fingerprint, own);
-  const restarted = await TestServer.start(t, EQUIPPED, equipment);
+  const restarted = await TestServer.start(t, WITH_TOOLS, toolFixtures);
   t.match((await restarted.chat(saying('Hi'))).body, { system_fingerprint: own });
 });
 

@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs';
 import fc from 'fast-check';
 import t from 'tap';
-import { Caller, CONVERSING, good, type Told, type ToldPage } from '../support/conversing.js';
+import { bodyOf, Caller, CONVERSATION_TRANSPORTS, type ConversationBody, type PageBody } from '../support/conversations.js';
 import { errorOf, type Reply, TestServer } from '../support/test-server.js';
 import { bearer } from '../support/tokens.js';
 
@@ -28,7 +28,7 @@ const TOKENS_BY_HEART = `
   });
 `;
 
-const yaml = (sessions: string) => `${CONVERSING}
+const yaml = (sessions: string) => `${CONVERSATION_TRANSPORTS}
 sessions: ${sessions}
 models:
   fast: { use: openai, baseUrl: "\${MODEL_URL}", model: big-1 }
@@ -63,7 +63,7 @@ for (const store of ['{ use: memory }', '{ use: sqlite, path: ./sessions.db }'])
     const app = await TestServer.start(t, yaml(store), { files: { 'by-heart.mjs': TOKENS_BY_HEART } });
     const [acme, beta, all] = [new Caller(app, 'acme'), new Caller(app, 'beta'), new Caller(app, 'default')];
     const listed = async (caller: Caller, query = '') =>
-      good<ToldPage<Told>>(await caller.get(`?limit=100${query}`)).data.map(({ key, agent }) => `${agent}/${key}`);
+      bodyOf<PageBody<ConversationBody>>(await caller.get(`?limit=100${query}`)).data.map(({ key, agent }) => `${agent}/${key}`);
     const chat = (token: string, model: string, fields: object, headers: Record<string, string> = {}): Promise<Reply> =>
       app.chat(
         { model, messages: [{ role: 'user', content: 'What do you know?' }], ...fields },
@@ -84,7 +84,7 @@ for (const store of ['{ use: memory }', '{ use: sqlite, path: ./sessions.db }'])
         const after = await caller.get(`?after=${id}`);
         t.equal(after.text.replace(id, NOWHERE), (await caller.get(`?after=${NOWHERE}`)).text);
       }
-      t.match(good(await acme.get(`/${id}`)), { turns: 1, metadata: {} }, 'nothing happened to it');
+      t.match(bodyOf(await acme.get(`/${id}`)), { turns: 1, metadata: {} }, 'nothing happened to it');
     });
 
     t.test('S-01 a chat completion with a key or id of another project does not see that session', async (t) => {
@@ -120,7 +120,7 @@ for (const store of ['{ use: memory }', '{ use: sqlite, path: ./sessions.db }'])
       t.ok((await listed(beta)).every((name) => name.startsWith('office/')));
       t.ok((await listed(acme)).every((name) => name.startsWith('desk/')));
       const { id } = await acme.create({ id: 'to-fork' });
-      good(await acme.post(`/${id}/fork`, { id: 'ours' }));
+      bodyOf(await acme.post(`/${id}/fork`, { id: 'ours' }));
       t.ok((await listed(acme)).includes('desk/ours'));
       t.notOk((await listed(beta)).includes('desk/ours'));
       const own = await listed(all);
@@ -166,7 +166,7 @@ for (const store of ['{ use: memory }', '{ use: sqlite, path: ./sessions.db }'])
       for (const [method, path, body] of routes(id, item)) {
         t.equal((await new Caller(app).send(method, path, body)).status, 401, `without a token: ${method} ${path}`);
       }
-      t.match(good(await acme.get(`/${id}`)), { turns: 1, metadata: {} });
+      t.match(bodyOf(await acme.get(`/${id}`)), { turns: 1, metadata: {} });
       for (const [method, path, body, [token]] of routes(id, item)) {
         const caller = new Caller(app, token ?? 'acme');
         t.equal((await caller.send(method, path, body)).status, 200, `${token ?? 'both'}: ${method} ${path}`);
@@ -174,7 +174,7 @@ for (const store of ['{ use: memory }', '{ use: sqlite, path: ./sessions.db }'])
     });
 
     t.test('S-15 odd ids are not found and open no file', async (t) => {
-      const before = readdirSync(app.server.folder).sort();
+      const before = readdirSync(app.started.folder).sort();
       const odd = [
         '../../etc/passwd',
         '..%2f..',
@@ -203,12 +203,12 @@ for (const store of ['{ use: memory }', '{ use: sqlite, path: ./sessions.db }'])
         if (Buffer.byteLength(text) <= 512 && !text.includes('\0')) {
           const made = await acme.create({ id: text, items });
           t.equal(made.key, text);
-          t.match(good(await acme.delete(`/${made.id}`)), { deleted: true });
+          t.match(bodyOf(await acme.delete(`/${made.id}`)), { deleted: true });
         } else {
           t.equal((await acme.post('', { id: text })).status, 400);
         }
       }
-      t.strictSame(readdirSync(app.server.folder).sort(), before);
+      t.strictSame(readdirSync(app.started.folder).sort(), before);
     });
 
     t.test('S-18 no filter or cursor returns foreign data or breaks the store', async (t) => {
@@ -252,7 +252,7 @@ for (const store of ['{ use: memory }', '{ use: sqlite, path: ./sessions.db }'])
             `?${new URLSearchParams(pairs.map(([key, value]): [string, string] => [key, value.toWellFormed()]))}`,
           );
           if (reply.status === 400) return errorOf(reply).type === 'invalid_request_error';
-          return good<ToldPage<Told>>(reply).data.every(({ agent, key }) => own.includes(`${agent}/${key}`));
+          return bodyOf<PageBody<ConversationBody>>(reply).data.every(({ agent, key }) => own.includes(`${agent}/${key}`));
         }),
         { numRuns: 80 },
       );

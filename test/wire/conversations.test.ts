@@ -1,9 +1,17 @@
 import { eventually } from '@plugboard/kernel/testing';
 import t from 'tap';
-import { Caller, CONVERSING, conversing, good, type Told, type ToldItem, type ToldPage } from '../support/conversing.js';
+import {
+  bodyOf,
+  Caller,
+  CONVERSATION_TRANSPORTS,
+  type ConversationBody,
+  type ItemBody,
+  type PageBody,
+  startWithConversations,
+} from '../support/conversations.js';
 import { answerOf, errorOf, saying } from '../support/test-server.js';
 
-const TWO_AGENTS = `${CONVERSING}
+const TWO_AGENTS = `${CONVERSATION_TRANSPORTS}
 models:
   fast: { use: openai, baseUrl: "\${MODEL_URL}", model: big-1, input: [text] }
   sharp: { use: openai, baseUrl: "\${MODEL_URL}", model: big-2, input: [text, image] }
@@ -17,7 +25,7 @@ agents:
 defaultAgent: assistant
 `;
 
-const { app, caller } = await conversing(t, TWO_AGENTS);
+const { app, caller } = await startWithConversations(t, TWO_AGENTS);
 
 const seed = [
   { role: 'user', content: 'I am Ann.' },
@@ -40,13 +48,13 @@ t.test('a conversation is created, shown, changed and deleted', async (t) => {
     key: 'trip',
   });
   t.ok(Number.isInteger(made.created_at) && Math.abs(made.created_at - Date.now() / 1000) < 60, 'seconds');
-  t.strictSame(good(await caller.get(`/${made.id}`)), made);
-  t.match(good(await caller.post(`/${made.id}`, { metadata: { topic: 'Rome', paid: 'yes' } })), {
+  t.strictSame(bodyOf(await caller.get(`/${made.id}`)), made);
+  t.match(bodyOf(await caller.post(`/${made.id}`, { metadata: { topic: 'Rome', paid: 'yes' } })), {
     id: made.id,
     metadata: { topic: 'Rome', paid: 'yes' },
   });
-  t.strictSame(good<Told>(await caller.post(`/${made.id}`, { metadata: null })).metadata, {});
-  t.strictSame(good(await caller.delete(`/${made.id}`)), { id: made.id, object: 'conversation.deleted', deleted: true });
+  t.strictSame(bodyOf<ConversationBody>(await caller.post(`/${made.id}`, { metadata: null })).metadata, {});
+  t.strictSame(bodyOf(await caller.delete(`/${made.id}`)), { id: made.id, object: 'conversation.deleted', deleted: true });
   const gone = await caller.get(`/${made.id}`);
   t.equal(gone.status, 404);
   t.strictSame(Object.keys(errorOf(gone)), ['message', 'type', 'param', 'code']);
@@ -66,7 +74,7 @@ t.test('a turn continues a conversation that was created with items', async (t) 
       ['user', 'Who am I?'],
     ],
   );
-  t.match(good(await caller.get(`/${made.id}`)), { turns: 2, status: 'idle' });
+  t.match(bodyOf(await caller.get(`/${made.id}`)), { turns: 2, status: 'idle' });
   t.strictSame(await caller.said(made.id), [
     'user: I am Ann.',
     'assistant: Hello, Ann.',
@@ -129,7 +137,7 @@ t.test('an invalid new conversation gets a 400 that names the field', async (t) 
 t.test('ignored fields and parameters are named', async (t) => {
   const made = await caller.post('', { agent: 'assistant', name: 'x', store: null, 'odd name': 1, model: 'm' });
   t.equal(made.headers.get('x-ignored-params'), 'name, ?, model');
-  const { id } = made.body as Told;
+  const { id } = made.body as ConversationBody;
   const listed = await caller.get('?limit=5&status=idle&include[]=a&include[]=b&%22=1');
   t.equal(listed.headers.get('x-ignored-params'), 'status, include, ?');
   t.equal((await caller.get(`/${id}/items?include[]=x&user=ann`)).headers.get('x-ignored-params'), 'include, user');
@@ -138,16 +146,16 @@ t.test('ignored fields and parameters are named', async (t) => {
 });
 
 t.test('conversations are listed by page in order of creation, optionally for one user', async (t) => {
-  const { caller, app } = await conversing(t);
+  const { caller, app } = await startWithConversations(t);
   const empty = { object: 'list', data: [], first_id: null, last_id: null, has_more: false };
-  t.strictSame(good(await caller.get()), empty);
+  t.strictSame(bodyOf(await caller.get()), empty);
   const keys = ['a', 'b', 'c', 'd', 'e'];
   for (const key of keys) await caller.create({ id: key, agent: 'assistant' });
   await app.chat(saying('Hi', { session_id: 'b', user: 'ann' }));
   await app.chat(saying('Hi', { user: 'ann' }));
 
-  const page = async (query: string) => good<ToldPage<Told>>(await caller.get(query));
-  const keysOf = ({ data }: ToldPage<Told>) => data.map(({ key }) => key);
+  const page = async (query: string) => bodyOf<PageBody<ConversationBody>>(await caller.get(query));
+  const keysOf = ({ data }: PageBody<ConversationBody>) => data.map(({ key }) => key);
   t.strictSame(keysOf(await page('?order=asc')), [...keys, 'ann:b', 'ann']);
   t.strictSame(keysOf(await page('')), ['ann', 'ann:b', ...keys.toReversed()]);
   t.strictSame(keysOf(await page('?user=ann')), ['ann', 'ann:b']);
@@ -221,12 +229,12 @@ t.test('items show the agent’s tool calls with their results', async (t) => {
   t.strictSame(others, []);
 
   for (const item of [asked, looking, call, said]) {
-    t.strictSame(good(await caller.get(`/${id}/items/${item?.id}`)), item);
+    t.strictSame(bodyOf(await caller.get(`/${id}/items/${item?.id}`)), item);
   }
-  const newest = good<ToldPage<ToldItem>>(await caller.get(`/${id}/items?limit=2`));
+  const newest = bodyOf<PageBody<ItemBody>>(await caller.get(`/${id}/items?limit=2`));
   t.strictSame(newest.data, [said, call]);
   t.match(newest, { first_id: said?.id, last_id: call?.id, has_more: true });
-  const rest = good<ToldPage<ToldItem>>(await caller.get(`/${id}/items?limit=2&after=${newest.last_id}`));
+  const rest = bodyOf<PageBody<ItemBody>>(await caller.get(`/${id}/items?limit=2&after=${newest.last_id}`));
   t.strictSame(rest.data, [looking, asked]);
   t.equal(rest.has_more, false);
 });
@@ -238,7 +246,7 @@ t.test('items show tool calls as far as the agent’s toolVisibility allows', as
     await app.chat({ model: agent, messages: [{ role: 'user', content: 'Time?' }], session_id: 'shy' });
     const page = await caller.get(`/${id}/items`);
     t.equal(page.text.includes('timeZone'), false, `${agent}: no arguments`);
-    return good<ToldPage<ToldItem>>(page).data.map(({ type, output }) => [type, output]);
+    return bodyOf<PageBody<ItemBody>>(page).data.map(({ type, output }) => [type, output]);
   };
   t.strictSame(await seen('discreet'), [
     ['message', undefined],
@@ -259,14 +267,14 @@ t.test('items can be added while no turn runs, and the model sees them', async (
     { type: 'function_call_output', call_id: 'c1', output: 'Sun' },
     { role: 'assistant', content: 'Sun.' },
   ];
-  const added = good<ToldPage<ToldItem>>(await caller.post(`/${id}/items`, { items }));
+  const added = bodyOf<PageBody<ItemBody>>(await caller.post(`/${id}/items`, { items }));
   t.match(added, { object: 'list', has_more: false, first_id: added.data[0]?.id, last_id: added.data.at(-1)?.id });
   t.strictSame(
     added.data.map(({ type }) => type),
     ['message', 'message', 'function_call', 'function_call_output', 'message'],
   );
   t.strictSame(await caller.items(id), added.data);
-  good(await caller.post(`/${id}/items`, { items: [{ role: 'user', content: 'One more thing.' }] }));
+  bodyOf(await caller.post(`/${id}/items`, { items: [{ role: 'user', content: 'One more thing.' }] }));
   await app.chat(saying('And?', { session_id: 'grown' }));
   t.strictSame(
     app.asked.messages.map(({ role }) => role),
@@ -294,7 +302,7 @@ t.test('images can be added if the agent’s model accepts them', async (t) => {
     { type: 'input_text', text: 'See' },
     { type: 'input_image', image_url: 'data:image/png;base64,AA==', detail: 'low', file_id: null },
   ];
-  const added = good<ToldPage<ToldItem>>(await caller.post(`/${id}/items`, { items: [{ role: 'user', content }] }));
+  const added = bodyOf<PageBody<ItemBody>>(await caller.post(`/${id}/items`, { items: [{ role: 'user', content }] }));
   t.strictSame(added.data[0]?.content, content);
   await app.chat({ model: 'seeing', messages: [{ role: 'user', content: 'What is it?' }], session_id: 'album' });
   t.match(app.asked.messages[0], { content: [{ type: 'text' }, { type: 'image_url' }] });
@@ -321,7 +329,7 @@ t.test('outputs of client tools can be added to the turn that waits for them', a
   );
   const wrong = await caller.post(`/${id}/items`, { items: [{ type: 'function_call_output', call_id: 'call_1', output: '' }] });
   t.match(errorOf(wrong), { param: 'items[0].call_id' });
-  good(await caller.post(`/${id}/items`, { items: [{ type: 'function_call_output', call_id: callId, output: 'Rain' }] }));
+  bodyOf(await caller.post(`/${id}/items`, { items: [{ type: 'function_call_output', call_id: callId, output: 'Rain' }] }));
   t.match((await caller.items(id)).at(-1), { type: 'function_call_output', call_id: callId, output: 'Rain' });
 });
 
@@ -350,11 +358,11 @@ t.test('a conversation is forked in whole turns', async (t) => {
   const items = await caller.items(id);
   const all = await caller.said(id);
 
-  const copy = good<Told>(await caller.post(`/${id}/fork`, { id: 'branch' }));
+  const copy = bodyOf<ConversationBody>(await caller.post(`/${id}/fork`, { id: 'branch' }));
   t.match(copy, { key: 'branch', agent: 'assistant', turns: 3, metadata: { topic: 'x' }, status: 'idle' });
   t.strictSame(await caller.said(copy.id), all);
   for (const [index, turns] of [0, 1, 1, 2, 2, 3].entries()) {
-    const cut = good<Told>(await caller.post(`/${id}/fork`, { after_item: items[index]?.id }));
+    const cut = bodyOf<ConversationBody>(await caller.post(`/${id}/fork`, { after_item: items[index]?.id }));
     t.equal(cut.turns, turns, `after item ${index}`);
     t.strictSame(await caller.said(cut.id), all.slice(0, turns * 2));
   }
@@ -382,18 +390,18 @@ t.test('cancel ends running and waiting turns with an error', async (t) => {
   const running = app.chat(saying('Long', { session_id: 'long' }));
   await app.models.received(number);
   const waiting = app.chat(saying('Later', { session_id: 'long' }));
-  t.equal(good<Told>(await caller.get(`/${id}`)).status, 'running');
+  t.equal(bodyOf<ConversationBody>(await caller.get(`/${id}`)).status, 'running');
   const busy = await caller.post(`/${id}/items`, { items: seed });
   t.equal(busy.status, 409);
   t.equal(errorOf(busy).code, 'session_busy');
 
-  t.match(good(await caller.send('POST', `/${id}/cancel`)), { id, status: 'idle', turns: 0 });
+  t.match(bodyOf(await caller.send('POST', `/${id}/cancel`)), { id, status: 'idle', turns: 0 });
   for (const ended of [await running, await waiting]) {
     t.equal(ended.status, 400);
     t.equal(errorOf(ended).code, 'turn_cancelled');
     t.equal(ended.headers.get('x-should-retry'), 'false');
   }
-  t.match(good(await caller.send('POST', `/${id}/cancel`)), { status: 'idle' }, 'also where nothing runs');
+  t.match(bodyOf(await caller.send('POST', `/${id}/cancel`)), { status: 'idle' }, 'also where nothing runs');
   t.equal(answerOf(await app.chat(saying('Again', { session_id: 'long' }))), 'Again');
 });
 
@@ -410,7 +418,7 @@ t.test('deleting a conversation ends its running turn with an error', async (t) 
   t.equal((await caller.get(`/${id}`)).status, 404);
   await app.chat(saying('Anew', { session_id: 'doomed' }));
   t.strictSame(await caller.said(id), ['user: Anew', 'assistant: Anew'], 'the key begins a new one, under the same id');
-  await eventually(() => app.server.logs.some(({ event }) => event === 'session_deleted'));
+  await eventually(() => app.started.logs.some(({ event }) => event === 'session_deleted'));
 });
 
 t.test('a chat completion continues the conversation whose id is its session_id', async (t) => {
@@ -420,7 +428,7 @@ t.test('a chat completion continues the conversation whose id is its session_id'
   t.equal(reply.headers.get('x-ignored-params'), 'user');
   t.equal(answerOf(await app.chat(saying('Really?'), { 'x-session-id': id })), 'Really?');
   t.equal((await caller.said(id)).length, 6);
-  t.strictSame(good<ToldPage<Told>>(await caller.get('?user=bob')).data, [], 'the user beside it says nothing');
+  t.strictSame(bodyOf<PageBody<ConversationBody>>(await caller.get('?user=bob')).data, [], 'the user beside it says nothing');
 
   const unknown = await caller.get(`/conv_${'0'.repeat(40)}`);
   const asked = app.models.requests.length;
@@ -443,8 +451,8 @@ t.test('a chat completion continues the conversation whose id is its session_id'
 
 t.test('all callers with the key of a conversation share it', async (t) => {
   await app.chat(saying('Hi', { user: 'carol', session_id: 's' }));
-  const { data } = good<ToldPage<Told>>(await new Caller(app).get('?user=carol'));
+  const { data } = bodyOf<PageBody<ConversationBody>>(await new Caller(app).get('?user=carol'));
   t.match(data, [{ key: 'carol:s', agent: 'assistant', turns: 1 }]);
   await app.chat(saying('Again', { session_id: 'carol:s' }));
-  t.match(good(await caller.get(`/${data[0]?.id}`)), { turns: 2 });
+  t.match(bodyOf(await caller.get(`/${data[0]?.id}`)), { turns: 2 });
 });

@@ -1,7 +1,7 @@
 import { eventually, ManualClock } from '@plugboard/kernel/testing';
 import t from 'tap';
-import { EQUIPPED, equipment } from '../support/equipped.js';
 import { answerOf, errorOf, type Reply, saying, TestServer, TRANSPORTS } from '../support/test-server.js';
+import { toolFixtures, WITH_TOOLS } from '../support/with-tools.js';
 
 const FAST = `
 models:
@@ -57,7 +57,7 @@ t.test('C-167 C-168 a failing session store gives a 502, or an error frame inste
     'what was not kept did not end well',
   );
   t.equal(answerOf(await app.chat(saying('Hi', { session_id: 'well' }))), 'Hi');
-  t.match(JSON.stringify(app.server.logs), 'disk /dev/secret is full', 'the operator is told why');
+  t.match(JSON.stringify(app.started.logs), 'disk /dev/secret is full', 'the operator is told why');
 });
 
 t.test('C-109 a stream whose error frame cannot be sent is destroyed, never ended', async (t) => {
@@ -74,7 +74,7 @@ t.test('C-109 a stream whose error frame cannot be sent is destroyed, never ende
 });
 
 t.test('C-167 a tool’s failure goes to the model, and a budget ends a turn successfully', async (t) => {
-  const app = await TestServer.start(t, `${EQUIPPED}  brief: { model: fast, tools: [clock], maxSteps: 2 }\n`, equipment);
+  const app = await TestServer.start(t, `${WITH_TOOLS}  brief: { model: fast, tools: [clock], maxSteps: 2 }\n`, toolFixtures);
   app.models.enqueue(
     {
       toolCalls: [

@@ -213,10 +213,10 @@ t.test('after all of these failures the server is healthy', async (t) => {
   t.equal(answerOf(await app.chat(saying('Still there?'))), 'Still there?');
   t.equal((await app.stream(saying('Still there?'))).text, 'Still there?');
   t.strictSame(
-    app.server.logs.filter(({ level, msg }) => level === 'fatal' || (level === 'error' && msg !== 'a turn crashed')),
+    app.started.logs.filter(({ level, msg }) => level === 'fatal' || (level === 'error' && msg !== 'a turn crashed')),
     [],
   );
-  const crashes = app.server.logs.filter(({ msg }) => msg === 'a turn crashed');
+  const crashes = app.started.logs.filter(({ msg }) => msg === 'a turn crashed');
   t.match(
     crashes.find(({ err }) => (err as Error).message.startsWith('secret')),
     { request_id: /^req_/ },

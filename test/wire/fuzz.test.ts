@@ -173,7 +173,7 @@ t.test('after all of these requests the server is healthy and has logged no cras
   t.match((await app.get('/health')).body, { ready: true });
   t.equal(answerOf(await app.chat(saying('Still there?'))), 'Still there?');
   t.strictSame(
-    app.server.logs.filter(({ level }) => level === 'error' || level === 'fatal'),
+    app.started.logs.filter(({ level }) => level === 'error' || level === 'fatal'),
     [],
   );
 });

@@ -29,7 +29,7 @@ t.test('C-128 one key in two projects names two sessions', async (t) => {
 
 t.test('C-133 a retry during the first attempt joins it, as JSON and as a stream', async (t) => {
   const app = await TestServer.start(t, TRANSPORTS + AGENT);
-  const runtime = app.server.server.extensions(AgentRuntimes).one();
+  const runtime = app.started.server.extensions(AgentRuntimes).one();
   const run = runtime.run.bind(runtime);
   let attempts = 0;
   runtime.run = (request) => {
@@ -106,7 +106,7 @@ t.test(
       t.equal(reply.status, 400, JSON.stringify(id.slice(0, 8)));
       t.equal(errorOf(reply).param, 'session_id');
     }
-    const files = readdirSync(app.server.folder).filter((name) => !name.startsWith('sessions.db'));
+    const files = readdirSync(app.started.folder).filter((name) => !name.startsWith('sessions.db'));
     t.strictSame(files, ['plugboard.yaml'], 'nothing was written by such a name');
     const lines = app.accessLog.map((line) => JSON.stringify(line));
     t.notOk(

@@ -41,7 +41,7 @@ function heard(): unknown[] {
 
 /** The name of the session that the last turn belonged to. */
 function session(): unknown {
-  return app.server.logs.findLast(({ msg }) => msg === 'turn')?.session;
+  return app.started.logs.findLast(({ msg }) => msg === 'turn')?.session;
 }
 
 t.test('C-120 C-125 requests without a key, or with a blank one, do not share history', async (t) => {

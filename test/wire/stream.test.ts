@@ -2,11 +2,11 @@ import { eventually, ManualClock } from '@plugboard/kernel/testing';
 import t from 'tap';
 import { isChunk } from '../../plugins/transport-chat-completions/test/support/reference-schema.js';
 import { RawClient } from '../../plugins/transport-http/test/raw-client.js';
-import { EQUIPPED, equipment, readTreasure } from '../support/equipped.js';
 import { rawChat } from '../support/raw-exchange.js';
 import { answerOf, saying, TestServer } from '../support/test-server.js';
+import { readTreasure, toolFixtures, WITH_TOOLS } from '../support/with-tools.js';
 
-const app = await TestServer.start(t, EQUIPPED, equipment);
+const app = await TestServer.start(t, WITH_TOOLS, toolFixtures);
 
 /** A turn that looks into a file before it answers. */
 const treasureHunt = [{ toolCalls: [readTreasure] }, { text: ['Under', ' the', ' oak.'] }];
@@ -203,7 +203,7 @@ t.test('C-112 an invalid request gets a JSON error, even with stream: true', asy
 
 t.test('C-101 a silent stream gets its head after 5 s and a comment every 15 s', async (t) => {
   const clock = new ManualClock();
-  const patient = await TestServer.start(t, EQUIPPED, { ...equipment, clock });
+  const patient = await TestServer.start(t, WITH_TOOLS, { ...toolFixtures, clock });
   const gate = Promise.withResolvers<void>();
   patient.models.enqueue({ toolCalls: [{ name: 'clock', arguments: {} }] }, { before: gate.promise, text: 'At last.' });
   const opening = patient.open(saying('Take your time'));
@@ -229,7 +229,7 @@ t.test('C-101 a silent stream gets its head after 5 s and a comment every 15 s',
 
 t.test('C-130 a stream whose turn waits for an earlier one gets a queued comment', async (t) => {
   const clock = new ManualClock();
-  const patient = await TestServer.start(t, EQUIPPED, { ...equipment, clock });
+  const patient = await TestServer.start(t, WITH_TOOLS, { ...toolFixtures, clock });
   const gate = Promise.withResolvers<void>();
   patient.models.enqueue({ before: gate.promise, text: 'First.' }, { text: 'Second.' });
   const first = patient.stream(saying('one', { session_id: 's' }));

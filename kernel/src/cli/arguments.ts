@@ -21,7 +21,7 @@ export function readArguments(name: string, command: CommandAction, argv: readon
     if (token.kind !== 'option') continue;
     const option = Object.hasOwn(options, token.name) ? options[token.name as keyof typeof options] : undefined;
     if (option === undefined)
-      throw new UsageError(`unknown option ${token.rawName}${meant(token.rawName, Object.keys(options), '--')}`);
+      throw new UsageError(`unknown option ${token.rawName}${didYouMean(token.rawName, Object.keys(options), '--')}`);
     if (option.value === undefined && token.value !== undefined) throw new UsageError(`${token.rawName} takes no value`);
     if (option.value !== undefined && (token.value === undefined || (!token.inlineValue && /^-./.test(token.value)))) {
       throw new UsageError(`${token.rawName} needs a value: ${token.rawName} ${option.value}`);
@@ -58,7 +58,7 @@ function tokensOf(argv: readonly string[], options: Options) {
 }
 
 /** `, did you mean --json?` */
-export function meant(word: string, known: readonly string[], prefix = ''): string {
+export function didYouMean(word: string, known: readonly string[], prefix = ''): string {
   const near = nearest(word, known);
   return near === undefined ? '' : `, did you mean ${prefix}${near}?`;
 }

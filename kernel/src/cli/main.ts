@@ -24,7 +24,7 @@
 
 import { ConfigError } from '../host/base/errors.js';
 import { KERNEL } from '../host/base/kernel-package.js';
-import { helpOf, helpOfFamily, meant, peekArguments, readArguments, table } from './arguments.js';
+import { didYouMean, helpOf, helpOfFamily, peekArguments, readArguments, table } from './arguments.js';
 import {
   CONFIG_OPTION,
   type Command,
@@ -107,7 +107,7 @@ async function runToEnd(command: CommandAction, args: CommandArguments): Promise
 function noAction(name: string, word: string, actions: readonly string[]): string {
   const known = `${actions.slice(0, -1).join(', ')} or ${actions.at(-1)}`;
   if (word === '' || word.startsWith('-')) return `plugboard ${name} needs an action as its first argument: ${known}`;
-  return `plugboard ${name} has no action "${word}"${meant(word, actions) || `; known: ${known}`}`;
+  return `plugboard ${name} has no action "${word}"${didYouMean(word, actions) || `; known: ${known}`}`;
 }
 
 async function help(argv: readonly string[]): Promise<string> {

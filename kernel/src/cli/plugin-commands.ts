@@ -1,7 +1,7 @@
 import { ConfigError } from '../host/base/errors.js';
 import { compose } from '../host/compose.js';
 import { layout } from '../layout.js';
-import { meant, peekArguments } from './arguments.js';
+import { didYouMean, peekArguments } from './arguments.js';
 import {
   CONFIG_OPTION,
   type Command,
@@ -50,7 +50,7 @@ export async function pluginCommand(name: string, argv: readonly string[], own: 
     if (mistakes && isExpected) throw mistakes;
     const expected = isExpected ? `: no plugin of ${file} provides it; ${EXPECTED[name]}` : undefined;
     throw new UsageError(
-      `unknown command "${name}"${expected ?? meant(name, [...own, ...commands.map((command) => command.name)])}`,
+      `unknown command "${name}"${expected ?? didYouMean(name, [...own, ...commands.map((command) => command.name)])}`,
     );
   }
   const entry = given.text('entry');

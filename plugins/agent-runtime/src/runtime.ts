@@ -35,7 +35,7 @@ import {
 } from '@plugboard/kernel/contracts';
 import type { RuntimeSettings } from './config.js';
 import { startSpan } from './diagnostics/channels.js';
-import { agentFor } from './directory/agent.js';
+import { agentForRequest } from './directory/agent.js';
 import { checkParams } from './directory/check-params.js';
 import { Directory } from './directory/directory.js';
 import { SessionConversations } from './sessions/conversations.js';
@@ -48,7 +48,7 @@ import { callerDisconnected } from './streams/broadcast.js';
 import { Channel } from './streams/channel.js';
 import { SETTLE_TIMEOUT } from './streams/settle-timeout.js';
 import type { TurnSink } from './streams/turn-sink.js';
-import { ToolBatches } from './tools/tool-batches.js';
+import { ToolRunner } from './tools/tool-runner.js';
 import { Toolboxes } from './tools/toolbox.js';
 import { IdempotencyClaims, type IdempotentTurn } from './turn/idempotency.js';
 import { ModelCalls } from './turn/model-calls.js';
@@ -105,7 +105,7 @@ export class Runtime implements AgentRuntime {
       interceptors,
       models: new ModelCalls(models, clock, ids, log),
       toolboxes: this.#toolboxes,
-      tools: new ToolBatches(clock),
+      tools: new ToolRunner(clock),
       limiter: turnLimiter(settings, deps.budgets),
     };
     this.#sessions = new SessionSupervisor(
@@ -209,7 +209,7 @@ export class Runtime implements AgentRuntime {
       settling = this.#deps.clock.after(SETTLE_TIMEOUT, () => {
         over();
         const late = failed(failureOf(abort.signal.reason, true));
-        idempotent?.giveUp(late);
+        idempotent?.abandon(late);
         channel.write([late]);
         channel.end();
       });
@@ -245,7 +245,7 @@ export class Runtime implements AgentRuntime {
       busy: busy ?? target.onBusy,
       outlivesReaders: target.onDisconnect === 'continue',
       run: (history, abort, sink) => this.#drive(request, history, idempotent, abort, sink),
-      onGivenUp: (end) => idempotent?.giveUp(end),
+      onDropped: (end) => idempotent?.abandon(end),
     };
     return this.#sessions.submit(id, this.#deps.stores.one(), turn, signal);
   }
@@ -270,7 +270,7 @@ export class Runtime implements AgentRuntime {
       abort.signal.throwIfAborted();
       const release = this.#tokens.acquire(request.principal);
       try {
-        await runTurn(agentFor(request), request, history, idempotent, abort, this.#turnDeps, output);
+        await runTurn(agentForRequest(request), request, history, idempotent, abort, this.#turnDeps, output);
       } finally {
         release();
       }

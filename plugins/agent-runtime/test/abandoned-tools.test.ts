@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { Interceptor, ToolCall } from '@plugboard/kernel';
 import { ManualClock } from '@plugboard/kernel/testing';
 import t from 'tap';
-import { notices } from '../src/diagnostics/channels.js';
+import { eventChannels } from '../src/diagnostics/channels.js';
 import {
   answerWith,
   callTools,
@@ -10,7 +10,7 @@ import {
   endOf,
   request,
   ScriptedModel,
-  single,
+  singleTool,
   startRuntime,
   textOfEvents,
   user,
@@ -20,7 +20,7 @@ import {
 function deaf() {
   const begun = Promise.withResolvers<ToolCall>();
   const ended = Promise.withResolvers<string>();
-  const source = single((_, call) => {
+  const source = singleTool((_, call) => {
     begun.resolve(call);
     return ended.promise;
   });
@@ -47,8 +47,8 @@ async function idempotentClient(tool: ReturnType<typeof deaf>, more: { intercept
 t.test('R-022 a tool that ignores its signal is abandoned after five seconds and reported once', async (t) => {
   const counted: unknown[] = [];
   const count = (context: unknown) => counted.push(context);
-  notices.toolAbandoned.subscribe(count);
-  t.teardown(() => notices.toolAbandoned.unsubscribe(count));
+  eventChannels.toolAbandoned.subscribe(count);
+  t.teardown(() => eventChannels.toolAbandoned.unsubscribe(count));
   const tool = deaf();
   const { runtime, target, clock, abandoned } = await idempotentClient(tool);
   const caller = new AbortController();
@@ -176,12 +176,12 @@ t.test('a call whose turn has already ended is not run', async (t) => {
     agents: { assistant: { model: 'fast', tools: ['ends', 'never'] } },
     models: { fast: new ScriptedModel([callTools(['ends', {}], ['never', {}])]) },
     tools: {
-      ends: single(() => {
+      ends: singleTool(() => {
         ran.push('ends');
         caller.abort();
         return '';
       }),
-      never: single(() => {
+      never: singleTool(() => {
         ran.push('never');
         return '';
       }),

@@ -4,7 +4,7 @@ import { checkOptions } from '@plugboard/kernel/testing';
 import t from 'tap';
 import { checkConfig } from '../src/directory/check-config.js';
 import definition from '../src/index.js';
-import { answerWith, collect, request, ScriptedModel, single, startRuntime, tool } from './harness.js';
+import { answerWith, collect, request, ScriptedModel, singleTool, startRuntime, tool } from './harness.js';
 
 function problems(
   options: object,
@@ -90,7 +90,7 @@ t.test('a prompt file is relative to the configuration, and an unreadable one is
 
 t.test('faults of tools that appear at listing are reported with their place in the file', async (t) => {
   const two = { single: false, tools: () => [tool('b c', () => ''), tool('b_c', () => '')] };
-  const app = { models: { fast: new ScriptedModel([]) }, tools: { a: two, clock: single(() => '') } };
+  const app = { models: { fast: new ScriptedModel([]) }, tools: { a: two, clock: singleTool(() => '') } };
   const start = startRuntime({ ...app, agents: { x: { model: 'fast', tools: ['clock', 'a', 'a/nothing'] } } });
   const fault = await start.then(
     () => t.fail('it started'),

@@ -3,7 +3,7 @@ import type { Message, Principal, SessionStore } from '@plugboard/kernel';
 import { conversationId, OPEN, TurnError } from '@plugboard/kernel/contracts';
 import { ManualClock } from '@plugboard/kernel/testing';
 import t from 'tap';
-import { answerWith, endOf, gated, ScriptedModel, sender, startRuntime, textOfEvents, tool, user } from './harness.js';
+import { answerWith, endOf, gatedModel, ScriptedModel, senderFor, startRuntime, textOfEvents, tool, user } from './harness.js';
 
 const ASSISTANT: Message = { role: 'assistant', content: 'Hi.' };
 /** It waits for a result. */
@@ -23,7 +23,7 @@ const code = (promise: Promise<unknown>) =>
 
 async function conversing(app: Parameters<typeof startRuntime>[0] = {}) {
   const inner = await startRuntime({ models: { fast: new ScriptedModel(() => answerWith('ok')) }, ...app });
-  return { ...inner, conversations: inner.runtime.conversations, send: sender(inner) };
+  return { ...inner, conversations: inner.runtime.conversations, send: senderFor(inner) };
 }
 
 t.test('a session created by a turn is a conversation with an opaque id', async (t) => {
@@ -89,7 +89,7 @@ t.test('appended messages are a turn and close open tool calls', async (t) => {
 });
 
 t.test('messages cannot be appended while a turn runs', async (t) => {
-  const { model, call } = gated();
+  const { model, call } = gatedModel();
   const { conversations, send, store } = await conversing({ models: { fast: model } });
   await store.create(S, { metadata: {}, messages: [] });
   const turn = send('Hello');
@@ -126,7 +126,7 @@ t.test('a turn waits for messages that are being appended and sees them', async 
 });
 
 t.test('cancel ends waiting and running turns, and the next turn starts at once', async (t) => {
-  const { model, call } = gated();
+  const { model, call } = gatedModel();
   const { conversations, send, store } = await conversing({ models: { fast: model } });
   await store.create(S, { metadata: {}, messages: [] });
   const turns = [send('one'), send('two')];
@@ -140,7 +140,7 @@ t.test('cancel ends waiting and running turns, and the next turn starts at once'
 });
 
 t.test('R-078 deleting a session ends its running turn, which stores nothing', async (t) => {
-  const { model, call } = gated();
+  const { model, call } = gatedModel();
   const app = await conversing({ models: { fast: model } });
   const { conversations, send } = app;
   const first = send('one');
@@ -285,16 +285,16 @@ t.test('a failing store is reported as such, and the session continues', async (
 });
 
 t.test('C-169 the turn limit of a token counts all its sessions together', async (t) => {
-  const { model, call } = gated();
+  const { model, call } = gatedModel();
   const limited: Principal = { ...OPEN, token: 'ci', tokenId: 'tok_1', limits: { runningTurns: 2 } };
   const app = await conversing({ models: { fast: model } });
-  const send = sender(app, limited);
+  const send = senderFor(app, limited);
   const [one, two] = [send('x', { key: 'a' }), send('x', { key: 'b' })];
   const first = await call(1);
   const second = await call(2);
   const refused = { failure: { code: 'rate_limited', retryAfter: 1 } };
   t.match(endOf(await send('x', { key: 'c' })), refused);
-  const others = sender(app, { ...limited, tokenId: 'tok_2' })('x', { key: 'd' });
+  const others = senderFor(app, { ...limited, tokenId: 'tok_2' })('x', { key: 'd' });
   (await call(3)).answer('of another token');
   t.match(endOf(await others), { type: 'finished' });
   first.answer('ok');

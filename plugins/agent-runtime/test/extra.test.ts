@@ -1,8 +1,8 @@
 import { type AgentEvent, type Message, ModelError } from '@plugboard/kernel';
 import t from 'tap';
-import { answerWith, collect, type ModelStep, request, ScriptedModel, single, startRuntime, user } from './harness.js';
+import { answerWith, collect, type ModelStep, request, ScriptedModel, singleTool, startRuntime, user } from './harness.js';
 
-const noon = single(() => 'noon');
+const noon = singleTool(() => 'noon');
 
 /** A model call that attaches data to its tool call and to its message. */
 function callWith(name: string): ModelStep[] {

@@ -99,7 +99,7 @@ export function tool(
 }
 
 /** A source that by its nature offers this one tool. */
-export function single(run: Tool['run'], properties?: Record<string, unknown>, required?: readonly string[]): ToolSource {
+export function singleTool(run: Tool['run'], properties?: Record<string, unknown>, required?: readonly string[]): ToolSource {
   const only = [tool('only', run, properties, required)];
   return { single: true, tools: () => only };
 }
@@ -231,7 +231,7 @@ export function endOf(events: readonly AgentEvent[]) {
 }
 
 /** A model that answers each call when it is let. */
-export function gated() {
+export function gatedModel() {
   const begun: { request: ModelRequest; answer: (text: string) => void }[] = [];
   const waiting: (() => void)[] = [];
   const model = new ScriptedModel((asked): ModelStep[] => {
@@ -267,7 +267,10 @@ export function gated() {
 }
 
 /** Sends what a user says to the agent `assistant`, in the session `s` unless told otherwise, and reads the turn to its end. */
-export function sender(app: Pick<Awaited<ReturnType<typeof startRuntime>>, 'runtime' | 'target'>, principal: Principal = OPEN) {
+export function senderFor(
+  app: Pick<Awaited<ReturnType<typeof startRuntime>>, 'runtime' | 'target'>,
+  principal: Principal = OPEN,
+) {
   return (text: string, session: Partial<SessionRequest> = {}, signal = new AbortController().signal) =>
     collect(
       app.runtime.run(request(app.target(), { principal, messages: [user(text)], session: { key: 's', ...session }, signal })),

@@ -11,7 +11,7 @@ import {
   type ModelStep,
   request,
   ScriptedModel,
-  single,
+  singleTool,
   startRuntime,
   type TestRuntimeOptions,
 } from './harness.js';
@@ -72,7 +72,7 @@ function withTool(tool: () => Promise<string>, then: readonly ModelStep[]): Test
   return {
     agents: { assistant: { model: 'fast', tools: ['only'] } },
     models: { fast: new ScriptedModel((_, call) => (call === 1 ? callTools(['only', {}]) : then)) },
-    tools: { only: single(tool) },
+    tools: { only: singleTool(tool) },
   };
 }
 

@@ -11,7 +11,7 @@ import {
   type ModelStep,
   request,
   ScriptedModel,
-  single,
+  singleTool,
   startRuntime,
   textOfEvents,
   tool,
@@ -53,7 +53,7 @@ t.test('tools run, and the model receives their results, step after step', async
     [{ type: 'text', text: 'Let me see.' }, ...callTools(['add', { a: 1, b: 2 }])],
     answerWith('It is 3.'),
   ]);
-  const add = single((input) => String(Number(input.a) + Number(input.b)), { a: { type: 'number' }, b: { type: 'number' } }, [
+  const add = singleTool((input) => String(Number(input.a) + Number(input.b)), { a: { type: 'number' }, b: { type: 'number' } }, [
     'a',
     'b',
   ]);
@@ -94,11 +94,11 @@ t.test('R-047 calls of one step run concurrently, and their results keep the ord
   const slow = Promise.withResolvers<string>();
   const order: string[] = [];
   const tools = {
-    slow: single(async () => {
+    slow: singleTool(async () => {
       order.push('slow begins');
       return slow.promise;
     }),
-    quick: single((_, { progress }) => {
+    quick: singleTool((_, { progress }) => {
       order.push('quick begins');
       progress('half way', 0.5);
       slow.resolve('slow result');
@@ -125,7 +125,7 @@ t.test('R-047 calls of one step run concurrently, and their results keep the ord
 
 t.test('turn id and index of a call are unique together', async (t) => {
   const seen: string[] = [];
-  const own = single((_, { turnId, index }) => {
+  const own = singleTool((_, { turnId, index }) => {
     seen.push(`${turnId}/${index}`);
     return '';
   });
@@ -148,14 +148,14 @@ t.test('turn id and index of a call are unique together', async (t) => {
 
 t.test('R-040 R-042 tool errors and invalid arguments go to the model, and the turn continues', async (t) => {
   const tools = {
-    strict: single(() => 'fine', { n: { type: 'number' } }, ['n']),
-    sync: single(() => {
+    strict: singleTool(() => 'fine', { n: { type: 'number' } }, ['n']),
+    sync: singleTool(() => {
       throw new Error('no such city');
     }),
-    late: single(() => Promise.reject('just a string')),
-    nothing: single(() => Promise.reject(null)),
-    odd: single(() => 42 as never),
-    broken: single(() => ({ content: [null] }) as never),
+    late: singleTool(() => Promise.reject('just a string')),
+    nothing: singleTool(() => Promise.reject(null)),
+    odd: singleTool(() => 42 as never),
+    broken: singleTool(() => ({ content: [null] }) as never),
   };
   const model = new ScriptedModel([
     [
@@ -200,7 +200,7 @@ t.test('R-040 R-042 tool errors and invalid arguments go to the model, and the t
 t.test('R-043 a tool that hangs is stopped at its entry’s time limit', async (t) => {
   const clock = new ManualClock();
   const begun = Promise.withResolvers<AbortSignal>();
-  const hang = single((_, { signal }) => {
+  const hang = singleTool((_, { signal }) => {
     begun.resolve(signal);
     return new Promise(() => {});
   });
@@ -229,7 +229,7 @@ t.test('R-044 a result longer than the entry’s limit is truncated to it, inclu
   const { runtime, target } = await startRuntime({
     agents: { assistant: { model: 'fast', tools: ['big', 'fits'] } },
     models: { fast: new ScriptedModel([callTools(['big', {}], ['fits', {}]), answerWith('ok')]) },
-    tools: { big: single(() => 'ä'.repeat(5000)), fits: single(() => 'x'.repeat(1024)) },
+    tools: { big: singleTool(() => 'ä'.repeat(5000)), fits: singleTool(() => 'x'.repeat(1024)) },
     shared: { big: { resultLimit: '1kb' }, fits: { resultLimit: '1kb' } },
   });
   const [big, fits] = (await collect(runtime.run(request(target())))).flatMap((event) =>
@@ -241,7 +241,7 @@ t.test('R-044 a result longer than the entry’s limit is truncated to it, inclu
 });
 
 t.test('result parts become text, images go to a model that accepts them, and other content is named', async (t) => {
-  const camera = single(() => ({
+  const camera = singleTool(() => ({
     content: [
       { type: 'text', text: 'A cat' },
       { type: 'image', mimeType: 'image/png', data: 'aGVsbG8=' },
@@ -272,7 +272,7 @@ t.test('result parts become text, images go to a model that accepts them, and ot
 
 t.test('R-045 R-046 budgets end a turn successfully, and the third identical call in a row is not run', async (t) => {
   let ran = 0;
-  const tools = { again: single(() => `run ${++ran}`) };
+  const tools = { again: singleTool(() => `run ${++ran}`) };
   const endless = () => new ScriptedModel(() => callTools(['again', {}]));
   const app = (agent: object, model = endless()) => ({
     agents: { assistant: { model: 'fast', tools: ['again'], ...agent } },
@@ -396,7 +396,7 @@ t.test(
     const { runtime, target } = await startRuntime({
       agents: { assistant: { model: 'fast', tools: ['own'], clientTools: 'passthrough' } },
       models: { fast: model },
-      tools: { own: single(() => `own ${++ran}`) },
+      tools: { own: singleTool(() => `own ${++ran}`) },
     });
     const first = await collect(runtime.run(request(target(), { clientTools: [weather], params: { tool_choice: 'required' } })));
     t.match(endOf(first), { type: 'finished', reason: 'tool_calls' });
@@ -440,7 +440,7 @@ t.test('a client tool with the name of an own tool is refused with its place', a
   const { runtime, target } = await startRuntime({
     agents: { assistant: { model: 'fast', tools: ['weather'], clientTools: 'passthrough' } },
     models: { fast: new ScriptedModel([]) },
-    tools: { weather: single(() => '') },
+    tools: { weather: singleTool(() => '') },
   });
   const events = await collect(runtime.run(request(target(), { clientTools: [weather] })));
   t.match(events, [{ type: 'failed', failure: { code: 'invalid_request', param: 'tools[0].function.name', toolsRan: false } }]);
@@ -465,7 +465,7 @@ t.test('reasoning is passed on and not sent to the model again', async (t) => {
   const { runtime, target } = await startRuntime({
     agents: { assistant: { model: 'fast', tools: ['own'] } },
     models: { fast: model },
-    tools: { own: single(() => 'r') },
+    tools: { own: singleTool(() => 'r') },
   });
   const events = await collect(runtime.run(request(target())));
   t.match(events[2], { type: 'reasoning', text: 'Hmm' });

@@ -11,7 +11,7 @@ import {
   endOf,
   request,
   ScriptedModel,
-  single,
+  singleTool,
   startRuntime,
   storeWith,
   textOfEvents,
@@ -275,7 +275,7 @@ t.test('C-167 a turn that exceeds the agent’s time limit fails, and its model 
 
 t.test('C-010 R-020 R-022 a disconnect aborts the model and the tools at once, and no further model is called', async (t) => {
   const begun = Promise.withResolvers<AbortSignal>();
-  const hang = single((_, { signal }) => {
+  const hang = singleTool((_, { signal }) => {
     begun.resolve(signal);
     return new Promise(() => {});
   });
@@ -388,7 +388,7 @@ t.test(
     const { runtime, target } = await startRuntime({
       agents: { assistant: { model: 'fast', tools: ['own'] } },
       models: { fast: model },
-      tools: { own: single(() => '') },
+      tools: { own: singleTool(() => '') },
     });
     await collect(runtime.run(request(target(), { session: { key: 's' } })));
     t.strictSame(heard, [

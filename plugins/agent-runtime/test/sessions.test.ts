@@ -6,10 +6,10 @@ import t from 'tap';
 import {
   answerWith,
   endOf,
-  gated,
+  gatedModel,
   request,
   ScriptedModel,
-  sender,
+  senderFor,
   startRuntime,
   storeWith,
   textOfEvents,
@@ -17,9 +17,9 @@ import {
 } from './harness.js';
 
 t.test('C-133 a retry joins a running or waiting turn and receives all its events', async (t) => {
-  const { model, call } = gated();
+  const { model, call } = gatedModel();
   const app = await startRuntime({ models: { fast: model } });
-  const send = sender(app);
+  const send = senderFor(app);
   const first = send('one', { fingerprint: 'a' });
   const { answer } = await call(1);
   const retry = send('one', { fingerprint: 'a' });
@@ -45,15 +45,17 @@ t.test('C-133 a turn that has sent too much cannot be joined', async (t) => {
     }
   })();
   await spoke.promise;
-  t.match(await sender(app)('x', { fingerprint: 'a' }), [{ type: 'failed', failure: { code: 'session_busy', retryAfter: 1 } }]);
+  t.match(await senderFor(app)('x', { fingerprint: 'a' }), [
+    { type: 'failed', failure: { code: 'session_busy', retryAfter: 1 } },
+  ]);
   gate.resolve();
   await turn;
 });
 
 t.test('a turn ends when its last reader leaves', async (t) => {
-  const { model, call } = gated();
+  const { model, call } = gatedModel();
   const app = await startRuntime({ models: { fast: model } });
-  const send = sender(app);
+  const send = senderFor(app);
   const [one, two] = [new AbortController(), new AbortController()];
   const first = send('x', { fingerprint: 'a' }, one.signal);
   await call(1);
@@ -72,24 +74,24 @@ t.test('a turn ends when its last reader leaves', async (t) => {
 });
 
 t.test('onDisconnect: continue runs a turn to its end and stores it after a disconnect', async (t) => {
-  const { model, call } = gated();
+  const { model, call } = gatedModel();
   const app = await startRuntime({ agents: { assistant: { model: 'fast', onDisconnect: 'continue' } }, models: { fast: model } });
   const caller = new AbortController();
-  const first = sender(app)('x', {}, caller.signal);
+  const first = senderFor(app)('x', {}, caller.signal);
   const { answer } = await call(1);
   caller.abort();
   t.match(endOf(await first), { failure: { code: 'abandoned' } });
   answer('kept');
-  const second = sender(app)('y');
+  const second = senderFor(app)('y');
   (await call(2)).answer('z');
   await second;
   t.strictSame(model.asked[1]?.messages, [user('x'), { role: 'assistant', content: 'kept' }, user('y')]);
 });
 
 t.test('R-081 reject: a turn of a busy session is refused at once, by the agent’s setting or the request’s', async (t) => {
-  const { model, call } = gated();
+  const { model, call } = gatedModel();
   const app = await startRuntime({ agents: { assistant: { model: 'fast', onBusy: 'reject' } }, models: { fast: model } });
-  const send = sender(app);
+  const send = senderFor(app);
   const first = send('one');
   const { answer } = await call(1);
   t.match(await send('two'), [{ type: 'failed', failure: { code: 'session_busy' } }]);
@@ -102,9 +104,9 @@ t.test('R-081 reject: a turn of a busy session is refused at once, by the agent�
 });
 
 t.test('R-081 interrupt: waiting and running turns fail without a trace, and the newer turn begins', async (t) => {
-  const { model, call } = gated();
+  const { model, call } = gatedModel();
   const app = await startRuntime({ models: { fast: model } });
-  const send = sender(app);
+  const send = senderFor(app);
   const first = send('one');
   await call(1);
   const second = send('two');
@@ -130,7 +132,7 @@ t.test('a turn that ignores its abort is abandoned after five seconds and can no
     yield* next(turn);
   };
   const app = await startRuntime({ models: { fast: new ScriptedModel(() => answerWith('x')) }, interceptors: [stubborn], clock });
-  const send = sender(app);
+  const send = senderFor(app);
   const first = send('one');
   await entered.promise;
   const second = send('two', { busy: 'interrupt' });
@@ -156,7 +158,7 @@ t.test('C-134 R-085 a crashing session does not affect others and is closed for 
     interceptors: [crashes],
     clock,
   });
-  const send = sender(app);
+  const send = senderFor(app);
   await send('before');
   for (let n = 0; n < 3; n++) t.match(endOf(await send('crash')), { failure: { code: 'crashed' } });
   t.match(await send('hello'), [{ type: 'failed', failure: { code: 'session_quarantined' } }]);
@@ -185,7 +187,7 @@ t.test('turns that waited during a crash continue in their order', async (t) => 
   };
   const model = new ScriptedModel(({ messages }) => answerWith(`${messages.length}`));
   const app = await startRuntime({ models: { fast: model }, interceptors: [crashes] });
-  const send = sender(app);
+  const send = senderFor(app);
   const crash = send('crash');
   await entered.promise;
   const second = send('two');
@@ -206,7 +208,7 @@ t.test('many crashes of all sessions make the process not ready', async (t) => {
     models: { fast: new ScriptedModel(() => [new Error('a defect')]) },
     clock,
   });
-  for (let n = 0; n < 51; n++) await sender(app)('x', { key: `${n}` });
+  for (let n = 0; n < 51; n++) await senderFor(app)('x', { key: `${n}` });
   t.equal(await app.runtime.ready(), false);
   t.ok(app.lines.some(({ msg }) => msg.startsWith('supervisor_overrun')));
   clock.advance(60_000);
@@ -225,7 +227,7 @@ t.test('R-082 a hibernated session continues from the store', async (t) => {
     loads++;
     return load(id);
   };
-  const send = sender(app);
+  const send = senderFor(app);
   await send('one');
   await send('two');
   t.equal(loads, 1, 'an active session is not read again');
@@ -236,7 +238,7 @@ t.test('R-082 a hibernated session continues from the store', async (t) => {
 
 t.test('a changed version in the store makes a session reload', async (t) => {
   const app = await startRuntime({ models: { fast: new ScriptedModel(({ messages }) => answerWith(`${messages.length}`)) } });
-  const send = sender(app);
+  const send = senderFor(app);
   await send('one');
   const id = { project: 'default', agent: 'assistant', key: 's' };
   await app.store.commit(id, { expected: 1, messages: [user('from elsewhere'), { role: 'assistant', content: 'ok' }] });
@@ -277,12 +279,12 @@ t.test('at the start, interrupted turns are logged, and their input is kept if t
 });
 
 t.test('a stopping server ends session turns with a reason for all their readers', async (t) => {
-  const { model, call } = gated();
+  const { model, call } = gatedModel();
   const app = await startRuntime({ models: { fast: model } });
   const turns: Promise<AgentEvent[]>[] = [
-    sender(app)('x', { fingerprint: 'a' }),
-    sender(app)('x', { fingerprint: 'a' }),
-    sender(app)('y'),
+    senderFor(app)('x', { fingerprint: 'a' }),
+    senderFor(app)('x', { fingerprint: 'a' }),
+    senderFor(app)('y'),
   ];
   await call(1);
   await app.runtime.stop(new AbortController().signal);

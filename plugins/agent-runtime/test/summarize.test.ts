@@ -14,7 +14,7 @@ import {
   type ModelStep,
   request,
   ScriptedModel,
-  sender,
+  senderFor,
   startRuntime,
   storeWith,
   textOfEvents,
@@ -62,7 +62,7 @@ async function sceneOf({ history = TWO_TURNS, agent, summary, answer, store, con
   const warnings = () => app.lines.filter(({ level }) => level === 'warn');
   const asked = () => model.asked.filter((one) => !isForSummary(one)).map(({ messages }) => messages);
   const forSummaries = () => model.asked.filter(isForSummary);
-  return { ...app, clock, model, warnings, asked, forSummaries, send: sender(app) };
+  return { ...app, clock, model, warnings, asked, forSummaries, send: senderFor(app) };
 }
 
 t.test('the agent’s model summarizes the oldest turns before the turn, and they stay stored', async (t) => {

@@ -61,7 +61,7 @@ export async function readError({ connector }: Pick<Connection, 'connector'>, re
 }
 
 /** Runs the event loop a few times, so that data written to a local socket is read by the other side. */
-export async function rounds(count = 10): Promise<void> {
+export async function runEventLoop(count = 10): Promise<void> {
   for (let i = 0; i < count; i++) await setImmediate();
 }
 

@@ -5,7 +5,7 @@ import type { ToolDeclaration } from '@plugboard/kernel/contracts';
 import { ModelServer, modelConnectorContract, modelRequest, pluginContract } from '@plugboard/kernel/testing';
 import t from 'tap';
 import plugin from '../src/index.js';
-import { connect, open, plain, read, readAll, readError, rounds } from './connection.js';
+import { connect, open, plain, read, readAll, readError, runEventLoop } from './connection.js';
 
 const WHOLE: Partial<ModelRequest> = { incremental: false };
 const CLOCK: ToolDeclaration = { name: 'clock', description: 'Tells the time.', inputSchema: { type: 'object' } };
@@ -19,7 +19,7 @@ const STOP: ModelEvent = { type: 'end', reason: 'stop' };
 function* pausing<T>(...pieces: readonly T[]): Generator<T | Promise<void>> {
   for (const piece of pieces) {
     yield piece;
-    yield rounds();
+    yield runEventLoop();
   }
 }
 
@@ -154,11 +154,11 @@ t.test('reuses a socket for the next request, whatever the status', async (t) =>
   const { server, ...connection } = await open(t);
   server.enqueue({}, {}, { status: 500 });
   await readAll(connection);
-  await rounds();
+  await runEventLoop();
   await readAll(connection, WHOLE);
-  await rounds();
+  await runEventLoop();
   await readError(connection);
-  await rounds();
+  await runEventLoop();
   await readAll(connection);
   t.same(
     server.requests.map((request) => request.connection),
@@ -264,7 +264,7 @@ t.test('R-010 a reader that stops reading pauses a compressed answer too', async
     const size = value.reduce((sum: number, one: ModelEvent) => sum + (one.type === 'text' ? one.text.length : 0), 0);
     largest = Math.max(largest, size);
     length += size;
-    await rounds(2);
+    await runEventLoop(2);
   }
   t.equal(length, 2_000_000);
   t.ok(largest < 400_000, `${largest} bytes in one batch`);
@@ -286,7 +286,7 @@ t.test('ignores what follows the end of the answer', async (t) => {
   const finish = '{"choices":[{"delta":{"content":"a"},"finish_reason":"stop"}]}';
   server.enqueue({ raw: [`data: ${finish}\n\ndata: [DONE]\n\ndata: garbage\n\n`, 'more'] });
   t.strictSame(await readAll(connection), [text('a'), STOP]);
-  await rounds();
+  await runEventLoop();
   await readAll(connection);
   t.equal(server.requests[1]?.connection, 1, 'the socket is still usable');
 });
@@ -307,7 +307,7 @@ t.test('R-010 a reader that stops reading pauses the socket', async (t) => {
   function* endless() {
     for (;;) {
       yield 'x'.repeat(1000);
-      yield rounds(1);
+      yield runEventLoop(1);
     }
   }
   server.respond({ text: endless() });
@@ -320,7 +320,7 @@ t.test('R-010 a reader that stops reading pauses the socket', async (t) => {
     for (let sent = -1, turns = 0; turns < 200; turns++) {
       if (sent !== request.sent) turns = 0;
       sent = request.sent;
-      await rounds(1);
+      await runEventLoop(1);
     }
     return request.sent;
   };
@@ -375,8 +375,8 @@ t.test('an abort between two reads drops pending events and throws at the next r
   await iterator.next();
   gate.resolve();
   const request = await server.received(1);
-  while (request.sent < 3) await rounds(1);
-  await rounds();
+  while (request.sent < 3) await runEventLoop(1);
+  await runEventLoop();
   abort.abort();
   await t.rejects(iterator.next(), { name: 'AbortError' });
 });
@@ -411,7 +411,7 @@ t.test('a reader that stops early closes the socket; one that has read all does 
     if (batch.at(-1)?.type === 'end') break;
   }
   t.equal(await (await server.received(2)).ended, 'answered');
-  await rounds();
+  await runEventLoop();
   await readAll({ connector });
   t.equal(server.requests[2]?.connection, server.requests[1]?.connection);
   t.equal(clock.pending, 0);
@@ -690,8 +690,8 @@ t.test('R-033 an answer fails after idleTimeout without a byte and is not retrie
   for (const [index, gate] of gates.entries()) {
     clock.advance(29_999);
     gate.resolve();
-    while (received.sent <= index) await rounds(1);
-    await rounds(); // reading a comment has no effect to wait for
+    while (received.sent <= index) await runEventLoop(1);
+    await runEventLoop(); // reading a comment has no effect to wait for
   }
   clock.advance(29_999);
   t.equal(received.state, 'open', 'a comment resets the timer');

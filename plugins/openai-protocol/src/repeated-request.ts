@@ -3,7 +3,7 @@ import { invalidRequest, type ProtocolError, serviceError } from './errors.js';
 import { turnFailureError } from './turn-failure.js';
 
 /** The header of a replayed answer. */
-export const REPLAYED = { 'idempotent-replayed': 'true' } as const;
+export const REPLAYED_HEADER = { 'idempotent-replayed': 'true' } as const;
 
 /** The error for a request with an idempotency key that is neither run nor replayed. */
 export function claimError(claimed: Exclude<ClaimResult, { kind: 'new' | 'replay' }>): ProtocolError {
@@ -24,7 +24,7 @@ export function claimError(claimed: Exclude<ClaimResult, { kind: 'new' | 'replay
       return serviceError(
         502,
         'The request with this Idempotency-Key was interrupted after its tools had started. To run it again, send it with a new key.',
-        { ...REPLAYED, 'x-should-retry': 'false' },
+        { ...REPLAYED_HEADER, 'x-should-retry': 'false' },
       );
     case 'failed':
       return turnFailureError(claimed.failure, false);

@@ -23,10 +23,10 @@ import {
   turnFailureError,
 } from '@plugboard/openai-protocol';
 import type { HttpReply, HttpRequest, HttpRoute } from '@plugboard/transport-http';
-import { ChunkWriter, isShown, streamOf } from './answer/chunks.js';
+import { ChunkWriter, isVisible, streamOf } from './answer/chunks.js';
 import { type AnswerHead, completionOf, readAnswer } from './answer/completion.js';
 import { Recorder } from './answer/recorded-answer.js';
-import { type AnswerForm, replyToRepeat } from './answer/replay.js';
+import { type AnswerForm, replayAnswer } from './answer/replay.js';
 import type { ChatCompletionsConfig } from './config.js';
 import { clientToolsOf } from './request/client-tools.js';
 import { assertText, conversationOf } from './request/messages.js';
@@ -112,7 +112,7 @@ export class ChatCompletions implements HttpRoute {
     const fingerprint = requestFingerprint(request.body, session?.key, request.principal);
     const key = { project: request.principal.project, route: this.path, key: idempotencyKey };
     const claimed = await this.#runtimes.one().claim(key, fingerprint);
-    if (claimed.kind !== 'new') return replyToRepeat(claimed, form);
+    if (claimed.kind !== 'new') return replayAnswer(claimed, form);
     const recorder = new Recorder(head, encoder !== undefined, (failure) => turnFailureError(failure, session !== undefined));
     return this.#run(request, { ...turn, idempotency: { claim: claimed.claim, recorder } }, head, form);
   }
@@ -177,7 +177,7 @@ export class ChatCompletions implements HttpRoute {
       this.#runtimes.one().run(turn),
       (event) => {
         writer.started = true;
-        hasContent ||= isShown(event);
+        hasContent ||= isVisible(event);
         return hasContent;
       },
       request.acceptedAt + HEAD_TIMEOUT - this.#clock.monotonic(),

@@ -2,7 +2,19 @@ import type { AgentEvent } from '@plugboard/kernel';
 import type { AgentEvents } from '@plugboard/kernel/contracts';
 import t from 'tap';
 import { isChunk } from './support/reference-schema.js';
-import { type Bench, bench, chunks, events, finished, frames, NOW, refusal, says, textOf, written } from './support/route.js';
+import {
+  chunks,
+  chunksOf,
+  errorOf,
+  events,
+  finished,
+  frames,
+  NOW,
+  type RouteOptions,
+  says,
+  startRoute,
+  textOf,
+} from './support/route.js';
 
 const step = (step: number) => ({ type: 'step', step, connection: 'fast' }) as const;
 const text = (text: string, json?: string) => ({ type: 'text', text, json }) as const;
@@ -17,8 +29,8 @@ const ownResult = { type: 'tool-result', id: 'c1', content: '12:00', images: [],
 const failure = { code: 'model_failed', message: 'The model connection fast failed.', toolsRan: false } as const;
 const usage = { promptTokens: 10, completionTokens: 5, cachedTokens: 4, reasoningTokens: 2 };
 
-async function stream(batches: Iterable<readonly AgentEvent[]>, fields = {}, options: Bench = {}) {
-  return written(await bench({ batches, ...options }).ask({ stream: true, ...fields }));
+async function stream(batches: Iterable<readonly AgentEvent[]>, fields = {}, options: RouteOptions = {}) {
+  return chunksOf(await startRoute({ batches, ...options }).ask({ stream: true, ...fields }));
 }
 
 t.test('C-090 C-091 C-092 C-094 a stream, byte for byte', async (t) => {
@@ -32,7 +44,7 @@ t.test('C-090 C-091 C-092 C-094 a stream, byte for byte', async (t) => {
 });
 
 t.test('C-090 the headers come from the stream encoder', async (t) => {
-  const reply = await bench().ask({ stream: true });
+  const reply = await startRoute().ask({ stream: true });
   t.equal(reply.status, 200);
   t.match(reply.headers, { 'content-type': 'text/event-stream; charset=utf-8' });
   t.equal(reply.keepAlive?.every, 15_000);
@@ -189,10 +201,10 @@ t.test('client tool calls are streamed, each with its index', async (t) => {
 });
 
 t.test('C-107 a failure before the first visible event sets the status', async (t) => {
-  const { ask, notes } = bench({
+  const { ask, notes } = startRoute({
     batches: [[step(1), ownCall], [ownResult], [{ type: 'failed', failure: { ...failure, toolsRan: true } }]],
   });
-  const error = await refusal(ask({ stream: true }));
+  const error = await errorOf(ask({ stream: true }));
   t.equal(error.status, 502);
   t.same(error.body, { error: { message: failure.message, type: 'svc_error' } });
   t.same(error.headers, { 'x-should-retry': 'false' });
@@ -215,7 +227,7 @@ t.test('C-109 events without a terminal event destroy the stream', async (t) => 
 });
 
 t.test('the head is sent with the first visible event, at the latest after 5 s', async (t) => {
-  const { ask, clock } = bench({ run: () => slow.events });
+  const { ask, clock } = startRoute({ run: () => slow.events });
   const slow = held();
   const asked = ask({ stream: true });
   await slow.isRead;
@@ -238,13 +250,13 @@ t.test('the head is sent with the first visible event, at the latest after 5 s',
 
 t.test('C-108 a failure after the head was sent by timeout is an error frame', async (t) => {
   const slow = held();
-  const { ask, clock, notes } = bench({ run: () => slow.events });
+  const { ask, clock, notes } = startRoute({ run: () => slow.events });
   const asked = ask({ stream: true });
   await slow.isRead;
   clock.advance(5_000);
   const reply = await asked;
   slow.release([[{ type: 'failed', failure: { ...failure, code: 'timed_out' } }]]);
-  t.same(frames(await written(reply)).slice(1), [{ error: { message: failure.message, type: 'svc_error' } }, '[DONE]']);
+  t.same(frames(await chunksOf(reply)).slice(1), [{ error: { message: failure.message, type: 'svc_error' } }, '[DONE]']);
   t.match(notes, { outcome: 'timeout' });
 });
 
@@ -258,7 +270,7 @@ t.test('C-010 a disconnect ends the turn’s iterator and is logged', async (t) 
       left = true;
     }
   }
-  const { ask, notes } = bench({ run: endless });
+  const { ask, notes } = startRoute({ run: endless });
   const reply = await ask({ stream: true });
   for await (const _ of reply.body as AsyncIterable<string>) break;
   t.ok(left);

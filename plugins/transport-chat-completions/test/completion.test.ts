@@ -1,7 +1,7 @@
 import type { AgentEvent } from '@plugboard/kernel';
 import t from 'tap';
 import { isCompletion } from './support/reference-schema.js';
-import { bench, events, finished, NOW, says } from './support/route.js';
+import { events, finished, NOW, says, startRoute } from './support/route.js';
 
 interface Completion {
   readonly id: string;
@@ -10,7 +10,7 @@ interface Completion {
 }
 
 async function completion(batches: Iterable<readonly AgentEvent[]>, fields = {}): Promise<Completion> {
-  const reply = await bench({ batches }).ask(fields);
+  const reply = await startRoute({ batches }).ask(fields);
   return reply.body as unknown as Completion;
 }
 
@@ -29,7 +29,7 @@ const toolStep = (said: string): AgentEvent[] => [
 t.test('C-075 C-076 C-077 C-078 the whole answer', async (t) => {
   const usage = { promptTokens: 10, completionTokens: 5, cachedTokens: 4, reasoningTokens: 2 };
   const [start = [], said = []] = says('Hel', 'lo');
-  const reply = await bench({ batches: [start, said, [{ ...finished, usage }]] }).ask();
+  const reply = await startRoute({ batches: [start, said, [{ ...finished, usage }]] }).ask();
   t.equal(reply.status, 200);
   t.same(reply.body, {
     id: 'chatcmpl-00000000000000000000000000001',
@@ -62,13 +62,13 @@ t.test('C-075 C-076 C-077 C-078 the whole answer', async (t) => {
 });
 
 t.test('C-075 each answer has a unique id', async (t) => {
-  const { ask } = bench();
+  const { ask } = startRoute();
   const ids = [await ask(), await ask()].map(({ body }) => (body as unknown as Completion).id);
   t.equal(new Set(ids).size, 2);
 });
 
 t.test('C-079 the system_fingerprint is the target’s', async (t) => {
-  const reply = await bench({ target: { fingerprint: 'abcdefabcdef' } }).ask();
+  const reply = await startRoute({ target: { fingerprint: 'abcdefabcdef' } }).ask();
   t.match(reply.body, { system_fingerprint: 'fp_abcdefabcdef' });
 });
 
@@ -134,5 +134,5 @@ t.test('C-084 all characters and an empty answer are returned unchanged', async 
 });
 
 t.test('events without a terminal event are a defect', async (t) => {
-  await t.rejects(bench({ run: () => events([[step(1), text('Hi')]]) }).ask(), /without a terminal event/);
+  await t.rejects(startRoute({ run: () => events([[step(1), text('Hi')]]) }).ask(), /without a terminal event/);
 });

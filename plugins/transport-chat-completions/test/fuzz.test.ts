@@ -5,7 +5,7 @@ import t from 'tap';
 import { requestSchema } from '../src/request/request-schema.js';
 import { parseSession } from '../src/request/session-key.js';
 import { parseRequest } from '../src/request/validate.js';
-import { bench, finished, HI, textOf, written } from './support/route.js';
+import { chunksOf, finished, HI, startRoute, textOf } from './support/route.js';
 
 /** Values that look like what a field may hold, so that more than its type is tried. */
 const wild = fc.oneof(
@@ -42,7 +42,7 @@ const body = fc
   .map(([extras, known, messages]) => Object.fromEntries([...extras, ['model', 'a'], ['messages', messages], ...known]));
 
 t.test('R-091 any JSON value gets an answer or a client error', async (t) => {
-  const { post, turns } = bench({ target: { input: ['text'] } });
+  const { post, turns } = startRoute({ target: { input: ['text'] } });
   const runs = 3_000;
   await fc.assert(
     fc.asyncProperty(fc.oneof({ weight: 1, arbitrary: fc.jsonValue() }, { weight: 9, arbitrary: body }), async (value) => {
@@ -105,8 +105,8 @@ t.test('C-095 C-106 the concatenated deltas equal the plain answer', async () =>
     fc.asyncProperty(fc.array(noise, { maxLength: 3 }), answer, async (before, batches) => {
       const step = (step: number): AgentEvent => ({ type: 'step', step, connection: 'fast' });
       const turn = [[step(1), ...before], [step(2)], ...batches, [finished]];
-      const whole = await bench({ batches: turn }).ask();
-      const streamed = await written(await bench({ batches: turn }).ask({ stream: true }));
+      const whole = await startRoute({ batches: turn }).ask();
+      const streamed = await chunksOf(await startRoute({ batches: turn }).ask({ stream: true }));
       const { choices } = whole.body as unknown as { choices: [{ message: { content: string } }] };
       return textOf(streamed) === choices[0].message.content;
     }),

@@ -1,7 +1,7 @@
 import type { AgentEvent } from '@plugboard/kernel';
 import type { ClaimResult } from '@plugboard/kernel/contracts';
 import t from 'tap';
-import { bench, chunks, finished, frames, HI, refusal, says, textOf, written } from './support/route.js';
+import { chunks, chunksOf, errorOf, finished, frames, HI, says, startRoute, textOf } from './support/route.js';
 
 const KEY = ['Idempotency-Key', 'order-7'];
 const step = { type: 'step', step: 1, connection: 'fast' } as const;
@@ -9,7 +9,7 @@ const usage = { promptTokens: 12, completionTokens: 8, cachedTokens: 2, reasonin
 
 /** What the transport writes down of a turn. */
 async function recorded(batches: readonly (readonly AgentEvent[])[], fields: object = {}) {
-  const { ask, turns } = bench({ rawHeaders: KEY, batches });
+  const { ask, turns } = startRoute({ rawHeaders: KEY, batches });
   const reply = await ask({ ...fields }).catch((error: unknown) => error);
   const recorder = turns[0]?.idempotency?.recorder;
   if (!recorder) throw new Error('the turn has no recorder');
@@ -18,13 +18,13 @@ async function recorded(batches: readonly (readonly AgentEvent[])[], fields: obj
 }
 
 /** A bench where the same request was answered before, by another id and at another time than now. */
-const replaying = (text: string) => bench({ rawHeaders: KEY, claimed: { kind: 'replay', text } });
+const replaying = (text: string) => startRoute({ rawHeaders: KEY, claimed: { kind: 'replay', text } });
 
 t.test('a request without a key claims nothing; one with a key passes its claim to the turn', async (t) => {
-  const without = bench();
+  const without = startRoute();
   await without.ask();
   t.same([without.claims, without.turns[0]?.idempotency], [[], undefined]);
-  const { ask, claims, turns } = bench({ rawHeaders: KEY, principal: { project: 'acme', scopes: ['chat'] } });
+  const { ask, claims, turns } = startRoute({ rawHeaders: KEY, principal: { project: 'acme', scopes: ['chat'] } });
   t.notOk((await ask()).headers?.['idempotent-replayed']);
   t.match(claims, [{ key: { project: 'acme', route: '/v1/chat/completions', key: 'order-7' } }]);
   t.equal(turns[0]?.idempotency?.claim, claims[0]);
@@ -32,7 +32,7 @@ t.test('a request without a key claims nothing; one with a key passes its claim 
 
 t.test('a key has 1 to 255 characters of printable ASCII and is sent once', async (t) => {
   for (const key of ['a', '~', 'x y', '"8e03978e"', 'x'.repeat(255)]) {
-    const { ask, claims } = bench({ rawHeaders: ['idempotency-KEY', key] });
+    const { ask, claims } = startRoute({ rawHeaders: ['idempotency-KEY', key] });
     await ask();
     t.equal(claims[0]?.key.key, key);
   }
@@ -43,8 +43,8 @@ t.test('a key has 1 to 255 characters of printable ASCII and is sent once', asyn
     ['Idempotency-Key', 'a\tb'],
     [...KEY, ...KEY],
   ]) {
-    const { ask, claims, turns } = bench({ rawHeaders });
-    const error = await refusal(ask());
+    const { ask, claims, turns } = startRoute({ rawHeaders });
+    const error = await errorOf(ask());
     t.match(error, { status: 400, body: { error: { param: 'Idempotency-Key', code: 'invalid_value' } } });
     t.match(error.message, /^Invalid 'Idempotency-Key': /);
     t.same([claims, turns], [[], []]);
@@ -52,17 +52,17 @@ t.test('a key has 1 to 255 characters of printable ASCII and is sent once', asyn
 });
 
 t.test('a request is validated before its key is claimed', async (t) => {
-  const { ask, claims } = bench({ rawHeaders: [...KEY, 'X-Session-Busy', 'queue'] });
-  await refusal(ask({ user: 'ann' }));
-  await refusal(ask({ temperature: 'hot' }));
-  const unknown = bench({ rawHeaders: KEY, resolution: { kind: 'unknown' } });
-  await refusal(unknown.ask());
+  const { ask, claims } = startRoute({ rawHeaders: [...KEY, 'X-Session-Busy', 'queue'] });
+  await errorOf(ask({ user: 'ann' }));
+  await errorOf(ask({ temperature: 'hot' }));
+  const unknown = startRoute({ rawHeaders: KEY, resolution: { kind: 'unknown' } });
+  await errorOf(unknown.ask());
   t.same([claims, unknown.claims], [[], []]);
 });
 
 t.test('the fingerprint covers the values of the body, in any notation, and the session', async (t) => {
   const print = async (body: object, headers: readonly string[] = []) => {
-    const { post, claims } = bench({ rawHeaders: [...KEY, ...headers] });
+    const { post, claims } = startRoute({ rawHeaders: [...KEY, ...headers] });
     await post({ model: 'assistant', messages: HI, ...body });
     return claims[0]?.fingerprint;
   };
@@ -115,14 +115,14 @@ t.test('a stream is replayed as a role, text in pieces of at most 4 KiB, an end,
   for (const stream_options of [undefined, { include_usage: true }]) {
     const fields = { stream: true, stream_options };
     const { reply, text } = await recorded(said, fields);
-    const first = chunks(await written(reply as never));
+    const first = chunks(await chunksOf(reply as never));
     const replay = await replaying(text).ask(fields);
     t.match(replay.headers, {
       'content-type': 'text/event-stream; charset=utf-8',
       'x-model-connection': 'fast',
       'idempotent-replayed': 'true',
     });
-    const stream = await written(replay);
+    const stream = await chunksOf(replay);
     const again = chunks(stream);
     t.equal(frames(stream).at(-1), '[DONE]');
     t.same(again[0], first[0], 'the same role chunk, with the id of the first time');
@@ -146,7 +146,7 @@ t.test('a stream without text and one with client tool calls are replayed', asyn
   ]) {
     const { reply, text } = await recorded(batches, { stream: true });
     const replay = await replaying(text).ask({ stream: true });
-    t.same(frames(await written(replay)), frames(await written(reply as never)));
+    t.same(frames(await chunksOf(replay)), frames(await chunksOf(reply as never)));
   }
 });
 
@@ -154,7 +154,7 @@ t.test('a failure is replayed with its status, even for a stream', async (t) => 
   const failure = { code: 'model_failed', message: 'The model failed.', toolsRan: true } as const;
   for (const stream of [false, true]) {
     const { reply, text } = await recorded([[step], [{ type: 'failed', failure }]], { stream });
-    const again = await refusal(replaying(text).ask({ stream }));
+    const again = await errorOf(replaying(text).ask({ stream }));
     t.match(reply, { status: 502, body: again.body });
     t.equal(again.status, 502);
     t.same(again.headers, { 'x-should-retry': 'false', 'idempotent-replayed': 'true' });
@@ -163,8 +163,8 @@ t.test('a failure is replayed with its status, even for a stream', async (t) => 
 
 t.test('a key without an answer gets an error that says why', async (t) => {
   const told = async (claimed: ClaimResult) => {
-    const { ask, turns } = bench({ rawHeaders: KEY, claimed });
-    const { status, body, headers } = await refusal(ask());
+    const { ask, turns } = startRoute({ rawHeaders: KEY, claimed });
+    const { status, body, headers } = await errorOf(ask());
     t.same(turns, []);
     return { status, error: body.error, headers };
   };
@@ -193,7 +193,7 @@ t.test('a malformed stored answer is reported as such', async (t) => {
     await t.rejects(replaying(text).ask(), { message: /the answer stored for an idempotency key is malformed/ }, text);
   }
   const recorder = await (async () => {
-    const { ask, turns } = bench({ rawHeaders: KEY, batches: says('Hello') });
+    const { ask, turns } = startRoute({ rawHeaders: KEY, batches: says('Hello') });
     await ask();
     return turns[0]?.idempotency?.recorder;
   })();

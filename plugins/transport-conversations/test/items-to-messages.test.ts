@@ -1,7 +1,7 @@
 import { TurnError } from '@plugboard/kernel/contracts';
 import t from 'tap';
 import { mapItemErrors, messagesOf, someMessagesOf } from '../src/items-to-messages.js';
-import { refusal } from './support/refusal.js';
+import { errorOf } from './support/error-of.js';
 
 const messages = (...items: unknown[]) => messagesOf(items, undefined).messages;
 const user = (content: unknown) => ({ type: 'message', role: 'user', content });
@@ -120,7 +120,7 @@ t.test('consecutive calls belong to one step with the text before them', async (
 t.test('system messages are refused with the reason', async (t) => {
   for (const role of ['system', 'developer']) {
     t.match(
-      refusal(() => messages(user('Hi'), { role, content: 'Be brief.' })),
+      errorOf(() => messages(user('Hi'), { role, content: 'Be brief.' })),
       {
         status: 400,
         code: 'invalid_value',
@@ -172,23 +172,23 @@ t.test('an item that cannot be stored gets a 400 that names its place', async (t
     [user('x'.repeat(10 * 1024 * 1024 + 1)), 'string_above_max_length', 'items[0].content'],
   ];
   for (const [item, code, param] of cases) {
-    const { message, ...told } = refusal(() => messages(item));
+    const { message, ...told } = errorOf(() => messages(item));
     t.strictSame(told, { status: 400, code, param }, JSON.stringify(item)?.slice(0, 80));
   }
-  t.match(refusal(() => messages({ type: 'reasoning' })).message, /'message', 'function_call', and 'function_call_output'/);
+  t.match(errorOf(() => messages({ type: 'reasoning' })).message, /'message', 'function_call', and 'function_call_output'/);
 });
 
 t.test('items are a list of at most 20, and not empty where required', async (t) => {
   t.match(
-    refusal(() => messagesOf({}, undefined)),
+    errorOf(() => messagesOf({}, undefined)),
     { code: 'invalid_type', param: 'items' },
   );
   t.match(
-    refusal(() => messagesOf(Array(21).fill(user('x')), undefined)),
+    errorOf(() => messagesOf(Array(21).fill(user('x')), undefined)),
     { code: 'array_above_max_length', param: 'items' },
   );
   t.match(
-    refusal(() => someMessagesOf([], undefined)),
+    errorOf(() => someMessagesOf([], undefined)),
     { code: 'empty_array', param: 'items' },
   );
   t.equal(someMessagesOf(Array(20).fill(user('x')), undefined).messages.length, 20);
@@ -201,7 +201,7 @@ t.test('a text-only model refuses other parts by name', async (t) => {
     { type: 'input_image', image_url: 'https://images.example/1.png' },
   ]);
   t.match(
-    refusal(() => messagesOf([user('Hi'), image], 'fast')),
+    errorOf(() => messagesOf([user('Hi'), image], 'fast')),
     {
       param: 'items[1].content[1]',
       message: "Invalid value: 'input_image'. The model connection 'fast' takes text only.",

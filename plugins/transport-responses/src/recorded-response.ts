@@ -1,7 +1,7 @@
 import type { AgentEvent } from '@plugboard/kernel';
 import type { AnswerRecorder, Failure } from '@plugboard/kernel/contracts';
 import { outcomeOfFinish, type PlannedResponse, ResponseEncoder, typeOfEvent } from '@plugboard/open-responses';
-import { type ErrorBody, ProtocolError, REPLAYED, type StreamEncoder, turnFailureError } from '@plugboard/openai-protocol';
+import { type ErrorBody, ProtocolError, REPLAYED_HEADER, type StreamEncoder, turnFailureError } from '@plugboard/openai-protocol';
 import type { HttpReply } from '@plugboard/transport-http';
 import { JSON_HEADERS } from './reply.js';
 
@@ -46,10 +46,11 @@ export class ResponseRecorder implements AnswerRecorder {
 /** Answers a repeated request as the first one was answered. A stream is replayed as the events of a finished response. @throws ProtocolError for a recorded error. */
 export function replyTo(text: string, encoder: StreamEncoder | undefined, headers: Readonly<Record<string, string>>): HttpReply {
   const recorded = JSON.parse(text) as RecordedResponse;
-  if ('error' in recorded) throw new ProtocolError(recorded.status, recorded.error, { ...recorded.headers, ...REPLAYED });
+  if ('error' in recorded) throw new ProtocolError(recorded.status, recorded.error, { ...recorded.headers, ...REPLAYED_HEADER });
   const { response } = recorded;
-  if (!encoder) return { status: 200, headers: { ...JSON_HEADERS, ...headers, ...REPLAYED }, body: JSON.stringify(response) };
-  return { status: 200, headers: { ...encoder.headers, ...headers, ...REPLAYED }, body: replayed(response, encoder) };
+  if (!encoder)
+    return { status: 200, headers: { ...JSON_HEADERS, ...headers, ...REPLAYED_HEADER }, body: JSON.stringify(response) };
+  return { status: 200, headers: { ...encoder.headers, ...headers, ...REPLAYED_HEADER }, body: replayed(response, encoder) };
 }
 
 interface ReplayedResponse {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Test } from 'tap';
 import { AUDIENCE, newKey, signed, TestIssuer } from '../../../plugins/auth-jwt/test/support/issuer.js';
 import { TestServer } from '../../support/test-server.js';
-import { STORE, TRANSPORTS } from './besieged.js';
+import { STORE, TRANSPORTS } from './all-routes.js';
 import { tokenCommand } from './token-command.js';
 
 /** Secrets of the configuration, by the variables that bring them. None has the form of a known kind of key, by which a log could tell it. */
@@ -92,7 +92,7 @@ const FILES = {
 };
 
 /** A server full of secrets, and all that callers send as credentials. */
-export async function secretive(t: Test) {
+export async function startWithSecrets(t: Test) {
   const key = await newKey('one');
   const issuer = await TestIssuer.start(t, key);
   const env = { ...VARIABLES, ISSUER: issuer.url, NODE: process.execPath, PORT: '0' };
@@ -103,7 +103,7 @@ export async function secretive(t: Test) {
   const issued = await tokenCommand(app, 'create', { project: 'default', name: 'ci' });
   const revoked = await tokenCommand(app, 'create', { project: 'default', name: 'revoked' });
   await tokenCommand(app, 'revoke', {}, 'revoked');
-  await app.server.server.reload();
+  await app.started.server.reload();
 
   const good = await signed(key, claims);
   const valid = { 'a token of the file': VARIABLES.OPS_TOKEN, 'an issued token': issued, 'a JWT': good };
@@ -150,8 +150,8 @@ export class Canaries {
 }
 
 /** The bytes of all files that a server has written below its folder, a character each. */
-export function written(app: TestServer): string {
-  const data = join(app.server.folder, 'data');
+export function writtenFiles(app: TestServer): string {
+  const data = join(app.started.folder, 'data');
   return readdirSync(data)
     .map((name) => readFileSync(join(data, name), 'latin1'))
     .join('\n');

@@ -12,20 +12,20 @@ export interface Call {
 }
 
 /** Whether a route asks for a token. Probes and the files of a page do not. */
-export function asksForToken({ access }: Call): boolean {
+export function requiresToken({ access }: Call): boolean {
   return Array.isArray(access);
 }
 
 /** An id of the right form that nobody has: a request for it gets through to the route, and changes nothing. */
-export const NOWHERE = `conv_${'0'.repeat(40)}`;
+export const UNKNOWN_ID = `conv_${'0'.repeat(40)}`;
 
 /**
  * A request for every route that the server has, from its own table.
  *
  * @param id what stands in the path where a route takes an id or a name, already encoded.
  */
-export function everyRoute(app: TestServer, id = NOWHERE): readonly Call[] {
-  const routes = app.server.server.extensions(HttpRoutes).all();
+export function everyRoute(app: TestServer, id = UNKNOWN_ID): readonly Call[] {
+  const routes = app.started.server.extensions(HttpRoutes).all();
   return routes.map(({ value: { method, path, access, body } }) => ({
     route: `${method} ${path}`,
     method,

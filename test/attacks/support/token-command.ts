@@ -8,7 +8,7 @@ export async function tokenCommand(
   options: Readonly<Record<string, string>>,
   ...positionals: readonly string[]
 ): Promise<string> {
-  const family = app.server.server.extensions(Commands).get('token') as CommandFamily;
+  const family = app.started.server.extensions(Commands).get('token') as CommandFamily;
   let printed = '';
   const print = (text: string) => {
     printed += text;

@@ -26,7 +26,7 @@ export async function code(t: Test, browser: Browser): Promise<void> {
     const answer = await page.answer(turn);
     await page.button('Code').click();
 
-    const shell = new Shell(t, app.server.folder, { PLUGBOARD_TOKEN: TOKEN });
+    const shell = new Shell(t, app.started.folder, { PLUGBOARD_TOKEN: TOKEN });
     const copied = async (label: string) => {
       await page.button(label).click();
       await page.page.getByLabel(`Copy as ${label}`).click();
@@ -38,7 +38,7 @@ export async function code(t: Test, browser: Browser): Promise<void> {
     const curl = await shell.run(`${(await copied('curl')).replace('curl ', 'curl -s ')}`);
     t.equal(JSON.parse(curl.output).choices[0].message.content, answer);
 
-    await writeFile(join(app.server.folder, 'copied.mjs'), await copied('JavaScript'));
+    await writeFile(join(app.started.folder, 'copied.mjs'), await copied('JavaScript'));
     t.equal((await shell.run('node copied.mjs')).output.trim(), answer);
 
     t.match(await copied('Python'), /from openai import OpenAI.*model="assistant"/s);

@@ -1,6 +1,6 @@
 import t from 'tap';
 import type { SessionId } from '../../../src/contracts/index.js';
-import { broken, PlainStore } from './plain-store.js';
+import { failingCases, PlainStore } from './plain-store.js';
 
 t.test('documents that are kept badly', async (t) => {
   class OneProject extends PlainStore {
@@ -8,21 +8,21 @@ t.test('documents that are kept badly', async (t) => {
       return name;
     }
   }
-  t.ok((await broken(OneProject)).includes('isolates the documents of projects'));
+  t.ok((await failingCases(OneProject)).includes('isolates the documents of projects'));
 
   class FirstStays extends PlainStore {
     override async putDocument(id: SessionId, name: string, text: string) {
       if (!(await this.document(id.project, name))) await super.putDocument(id, name, text);
     }
   }
-  t.same(await broken(FirstStays), ['replaces a document of the same name']);
+  t.same(await failingCases(FirstStays), ['replaces a document of the same name']);
 
   class Homeless extends PlainStore {
     override async putDocument(id: SessionId, name: string, text: string) {
       this.kept.documents.set(this.nameOf(id.project, name), { id, text });
     }
   }
-  t.same(await broken(Homeless), ['stores no document without a session']);
+  t.same(await failingCases(Homeless), ['stores no document without a session']);
 
   class Immortal extends PlainStore {
     override async document(project: string, name: string) {
@@ -36,7 +36,7 @@ t.test('documents that are kept badly', async (t) => {
       return existed;
     }
   }
-  t.ok((await broken(Immortal)).includes('deletes the documents of a deleted session'));
+  t.ok((await failingCases(Immortal)).includes('deletes the documents of a deleted session'));
 
   class Copied extends PlainStore {
     override async fork(id: SessionId, key: string, turns: number) {
@@ -46,7 +46,7 @@ t.test('documents that are kept badly', async (t) => {
       }
     }
   }
-  t.same(await broken(Copied), ['does not copy documents to a fork']);
+  t.same(await failingCases(Copied), ['does not copy documents to a fork']);
 
   class WithSession extends PlainStore {
     override async deleteDocument(project: string, name: string) {
@@ -54,5 +54,5 @@ t.test('documents that are kept badly', async (t) => {
       return found ? this.delete(found.id) : false;
     }
   }
-  t.same(await broken(WithSession), ['deletes a document without its session']);
+  t.same(await failingCases(WithSession), ['deletes a document without its session']);
 });

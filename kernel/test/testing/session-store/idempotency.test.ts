@@ -1,6 +1,6 @@
 import t from 'tap';
 import type { IdempotencyKey, IdempotencyRecord, SessionId, TurnCommit } from '../../../src/contracts/index.js';
-import { broken, PlainStore } from './plain-store.js';
+import { failingCases, PlainStore } from './plain-store.js';
 
 t.test('finds faulty idempotency records', async (t) => {
   const apart = 'treats idempotency keys as data and separates them by project, route and key';
@@ -10,14 +10,14 @@ t.test('finds faulty idempotency records', async (t) => {
       return JSON.stringify([route, key]);
     }
   }
-  t.same(await broken(NoTenants), [apart]);
+  t.same(await failingCases(NoTenants), [apart]);
 
   class Joined extends PlainStore {
     override answerKeyOf({ project, route, key }: IdempotencyKey) {
       return `${project}:${route}:${key}`;
     }
   }
-  t.same(await broken(Joined), [apart]);
+  t.same(await failingCases(Joined), [apart]);
 
   class Alone extends PlainStore {
     override async commit(id: SessionId, turn: TurnCommit) {
@@ -25,21 +25,21 @@ t.test('finds faulty idempotency records', async (t) => {
       await super.commit(id, turn);
     }
   }
-  t.same(await broken(Alone), [together]);
+  t.same(await failingCases(Alone), [together]);
 
   class Forgets extends PlainStore {
     override async commit(id: SessionId, turn: TurnCommit) {
       await super.commit(id, { ...turn, idempotency: undefined });
     }
   }
-  t.ok((await broken(Forgets)).includes(together));
+  t.ok((await failingCases(Forgets)).includes(together));
 
   class Forever extends PlainStore {
     override putAnswer(record: IdempotencyRecord) {
       this.kept.answers.set(this.answerKeyOf(record.key), { record: structuredClone(record), until: Number.POSITIVE_INFINITY });
     }
   }
-  t.same(await broken(Forever), ['keeps an idempotency record for 24 hours']);
+  t.same(await failingCases(Forever), ['keeps an idempotency record for 24 hours']);
 
   class Shares extends PlainStore {
     override putAnswer(record: IdempotencyRecord) {
@@ -47,12 +47,12 @@ t.test('finds faulty idempotency records', async (t) => {
       this.kept.answers.set(this.answerKeyOf(record.key), { record, until: this.clock.monotonic() + 24 * 3_600_000 });
     }
   }
-  t.same(await broken(Shares), ['shares no idempotency record with its callers']);
+  t.same(await failingCases(Shares), ['shares no idempotency record with its callers']);
 
   class FirstStays extends PlainStore {
     override putAnswer(record: IdempotencyRecord) {
       if (!this.kept.answers.has(this.answerKeyOf(record.key))) super.putAnswer(record);
     }
   }
-  t.ok((await broken(FirstStays)).includes('replaces an idempotency record'));
+  t.ok((await failingCases(FirstStays)).includes('replaces an idempotency record'));
 });

@@ -1,7 +1,7 @@
 import t from 'tap';
 import type { PendingToolCallsOwner } from '../../../src/contracts/index.js';
 import type { Message } from '../../../src/index.js';
-import { broken, PlainStore } from './plain-store.js';
+import { failingCases, PlainStore } from './plain-store.js';
 
 t.test('finds faulty pending tool calls', async (t) => {
   class OneOwner extends PlainStore {
@@ -10,7 +10,7 @@ t.test('finds faulty pending tool calls', async (t) => {
       return super.loadCalls(owner, callId);
     }
   }
-  t.ok((await broken(OneOwner)).includes('loads no pending turn for an unknown call or another owner'));
+  t.ok((await failingCases(OneOwner)).includes('loads no pending turn for an unknown call or another owner'));
 
   class Once extends PlainStore {
     override async loadCalls(owner: PendingToolCallsOwner, callId: string) {
@@ -19,14 +19,14 @@ t.test('finds faulty pending tool calls', async (t) => {
       return found;
     }
   }
-  t.ok((await broken(Once)).includes('loads a pending turn by any of its calls, any number of times'));
+  t.ok((await failingCases(Once)).includes('loads a pending turn by any of its calls, any number of times'));
 
   class Forever extends PlainStore {
     override async loadCalls(owner: PendingToolCallsOwner, callId: string) {
       return this.calls.get(this.keyOf({ ...owner, key: callId }))?.messages;
     }
   }
-  t.ok((await broken(Forever)).includes('keeps a pending turn for one hour'));
+  t.ok((await failingCases(Forever)).includes('keeps a pending turn for one hour'));
 
   class FirstStays extends PlainStore {
     override async saveCalls(owner: PendingToolCallsOwner, callIds: readonly string[], messages: readonly Message[]) {
@@ -37,7 +37,7 @@ t.test('finds faulty pending tool calls', async (t) => {
       );
     }
   }
-  t.same(await broken(FirstStays), ['replaces a pending turn that has the same call']);
+  t.same(await failingCases(FirstStays), ['replaces a pending turn that has the same call']);
 
   class AsSession extends PlainStore {
     override async saveCalls(owner: PendingToolCallsOwner, callIds: readonly string[], messages: readonly Message[]) {
@@ -45,5 +45,5 @@ t.test('finds faulty pending tool calls', async (t) => {
       for (const key of callIds) this.add({ ...owner, key }, { turns: [messages] });
     }
   }
-  t.same(await broken(AsSession), ['keeps pending tool calls apart from sessions']);
+  t.same(await failingCases(AsSession), ['keeps pending tool calls apart from sessions']);
 });

@@ -41,7 +41,7 @@ export interface PlainSession {
 }
 
 /** What outlives a store: the next one is opened over it. */
-export class Kept {
+export class StoredData {
   /** In the order in which they were made. */
   readonly sessions = new Map<string, PlainSession>();
   readonly tombstones = new Map<string, { version: number; until: number }>();
@@ -53,15 +53,15 @@ export class Kept {
 
 /** The least that keeps the contract. What is wrong with a store in a test is what it overrides. */
 export class PlainStore implements SessionStore {
-  readonly sessions: Kept['sessions'];
-  readonly calls: Kept['calls'];
-  readonly begun: Kept['begun'];
+  readonly sessions: StoredData['sessions'];
+  readonly calls: StoredData['calls'];
+  readonly begun: StoredData['begun'];
   /** What had begun before this store was opened. */
-  readonly left: Kept['begun'];
+  readonly left: StoredData['begun'];
 
   constructor(
     readonly clock = new ManualClock(),
-    readonly kept = new Kept(),
+    readonly kept = new StoredData(),
   ) {
     this.sessions = kept.sessions;
     this.calls = kept.calls;
@@ -265,21 +265,21 @@ export class PlainStore implements SessionStore {
   }
 }
 
-type Store = new (clock: ManualClock, kept: Kept) => PlainStore;
+type Store = new (clock: ManualClock, kept: StoredData) => PlainStore;
 
 function casesFor(Store: Store): readonly ContractCase[] {
   const clock = new ManualClock();
-  const over = (kept: Kept) => ({ store: new Store(clock, kept) });
+  const over = (kept: StoredData) => ({ store: new Store(clock, kept) });
   const reopen = ({ store }: OpenedStore) => over((store as PlainStore).kept);
-  return sessionStoreCases({ open: () => over(new Kept()), clock, reopen });
+  return sessionStoreCases({ open: () => over(new StoredData()), clock, reopen });
 }
 
 /** Which cases find fault with a store. */
-export async function broken(Store: Store): Promise<readonly string[]> {
+export async function failingCases(Store: Store): Promise<readonly string[]> {
   return failing(casesFor(Store));
 }
 
 /** Whether the case of that name finds fault with a store. */
-export async function caught(Store: Store, name: string): Promise<boolean> {
+export async function fails(Store: Store, name: string): Promise<boolean> {
   return (await verdict(casesFor(Store), name)) !== undefined;
 }

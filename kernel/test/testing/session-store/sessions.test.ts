@@ -8,7 +8,7 @@ import type {
   TurnCommit,
   TurnPage,
 } from '../../../src/contracts/index.js';
-import { caught, type Kept, PlainStore } from './plain-store.js';
+import { fails, PlainStore, type StoredData } from './plain-store.js';
 
 t.test('finds faulty creation and metadata of sessions', async (t) => {
   class Over extends PlainStore {
@@ -16,7 +16,7 @@ t.test('finds faulty creation and metadata of sessions', async (t) => {
       this.add(id, { metadata, turns: messages.length > 0 ? [messages] : [] });
     }
   }
-  t.ok(await caught(Over, 'creates no session over an existing one'));
+  t.ok(await fails(Over, 'creates no session over an existing one'));
 
   class Seeds extends PlainStore {
     override async create(id: SessionId, { metadata, messages }: NewSession) {
@@ -24,14 +24,14 @@ t.test('finds faulty creation and metadata of sessions', async (t) => {
       this.sessions.get(this.keyOf(id))?.turns.push(messages);
     }
   }
-  t.ok(await caught(Seeds, 'creates a session before its first turn'), 'no messages are no turn');
+  t.ok(await fails(Seeds, 'creates a session before its first turn'), 'no messages are no turn');
 
   class Bare extends PlainStore {
     override async create(id: SessionId, { messages }: NewSession) {
       await super.create(id, { metadata: {}, messages });
     }
   }
-  t.ok(await caught(Bare, 'creates a session before its first turn'));
+  t.ok(await fails(Bare, 'creates a session before its first turn'));
 
   class Makes extends PlainStore {
     override async setMetadata(id: SessionId, metadata: Metadata) {
@@ -39,7 +39,7 @@ t.test('finds faulty creation and metadata of sessions', async (t) => {
       await super.setMetadata(id, metadata);
     }
   }
-  t.ok(await caught(Makes, 'ignores changes to a session that does not exist'));
+  t.ok(await fails(Makes, 'ignores changes to a session that does not exist'));
 
   class Everywhere extends PlainStore {
     override async find(_: string, conversation: string) {
@@ -51,14 +51,14 @@ t.test('finds faulty creation and metadata of sessions', async (t) => {
       return undefined;
     }
   }
-  t.ok(await caught(Everywhere, 'finds a session by its id, and by its opaque id within its project only'));
+  t.ok(await fails(Everywhere, 'finds a session by its id, and by its opaque id within its project only'));
 
   class Merges extends PlainStore {
     override async setMetadata(id: SessionId, metadata: Metadata) {
       await super.setMetadata(id, { ...(await this.info(id))?.metadata, ...metadata });
     }
   }
-  t.ok(await caught(Merges, 'replaces metadata'));
+  t.ok(await fails(Merges, 'replaces metadata'));
 
   class Poisoned extends PlainStore {
     override async setMetadata(id: SessionId, metadata: Metadata) {
@@ -67,14 +67,14 @@ t.test('finds faulty creation and metadata of sessions', async (t) => {
       await super.setMetadata(id, copy);
     }
   }
-  t.ok(await caught(Poisoned, 'S-19 refuses metadata with a key __proto__, or keeps it as data'));
+  t.ok(await fails(Poisoned, 'S-19 refuses metadata with a key __proto__, or keeps it as data'));
 
   class Shares extends PlainStore {
     override async setMetadata(id: SessionId, metadata: Metadata) {
       Object.assign(this.sessions.get(this.keyOf(id)) ?? {}, { metadata });
     }
   }
-  t.ok(await caught(Shares, 'shares no metadata with its callers'));
+  t.ok(await fails(Shares, 'shares no metadata with its callers'));
 
   class Forgets extends PlainStore {
     override async commit(id: SessionId, turn: TurnCommit) {
@@ -82,7 +82,7 @@ t.test('finds faulty creation and metadata of sessions', async (t) => {
       Object.assign(this.sessions.get(this.keyOf(id)) ?? {}, { user: turn.user });
     }
   }
-  t.ok(await caught(Forgets, 'keeps the user of the latest turn that names one'));
+  t.ok(await fails(Forgets, 'keeps the user of the latest turn that names one'));
 
   class Touches extends PlainStore {
     override async load(id: SessionId) {
@@ -90,15 +90,15 @@ t.test('finds faulty creation and metadata of sessions', async (t) => {
       return super.load(id);
     }
   }
-  t.ok(await caught(Touches, 'keeps the times of creation and of the last change'));
+  t.ok(await fails(Touches, 'keeps the times of creation and of the last change'));
 
   class Forgetful extends PlainStore {
-    constructor(clock: PlainStore['clock'], kept: Kept) {
+    constructor(clock: PlainStore['clock'], kept: StoredData) {
       super(clock, kept);
       for (const session of kept.sessions.values()) Object.assign(session, { metadata: {} });
     }
   }
-  t.ok(await caught(Forgetful, 'keeps sessions across a restart'));
+  t.ok(await fails(Forgetful, 'keeps sessions across a restart'));
 });
 
 t.test('finds faulty pages of turns', async (t) => {
@@ -111,7 +111,7 @@ t.test('finds faulty pages of turns', async (t) => {
         .slice(0, page.limit);
     }
   }
-  t.ok(await caught(Messages, pages));
+  t.ok(await fails(Messages, pages));
 
   class Backwards extends PlainStore {
     override async turns(id: SessionId, page: TurnPage) {
@@ -119,7 +119,7 @@ t.test('finds faulty pages of turns', async (t) => {
       return page.order === 'asc' ? turns : [...turns].reverse();
     }
   }
-  t.ok(await caught(Backwards, pages));
+  t.ok(await fails(Backwards, pages));
 
   class Versions extends PlainStore {
     override async turns(id: SessionId, page: TurnPage) {
@@ -127,14 +127,14 @@ t.test('finds faulty pages of turns', async (t) => {
       return (await super.turns(id, page)).map(({ turn, messages }) => ({ turn: base + turn, messages }));
     }
   }
-  t.ok(await caught(Versions, 'numbers the turns of a session that replaces a deleted one from 1'));
+  t.ok(await fails(Versions, 'numbers the turns of a session that replaces a deleted one from 1'));
 
   class NoEmpty extends PlainStore {
     override async turns(id: SessionId, page: TurnPage) {
       return (await super.turns(id, page)).filter(({ messages }) => messages.length > 0);
     }
   }
-  t.ok(await caught(NoEmpty, 'returns long turns and turns without messages unchanged'));
+  t.ok(await fails(NoEmpty, 'returns long turns and turns without messages unchanged'));
 });
 
 t.test('finds faulty lists', async (t) => {
@@ -147,7 +147,7 @@ t.test('finds faulty lists', async (t) => {
       return (await Promise.all([...projects].map((project) => super.list(project, page)))).flat();
     }
   }
-  t.ok(await caught(NoTenants, order));
+  t.ok(await fails(NoTenants, order));
 
   class ByUse extends PlainStore {
     override async commit(id: SessionId, turn: TurnCommit) {
@@ -157,8 +157,8 @@ t.test('finds faulty lists', async (t) => {
       if (session) this.sessions.set(this.keyOf(id), session);
     }
   }
-  t.ok(await caught(ByUse, order));
-  t.ok(await caught(ByUse, pages));
+  t.ok(await fails(ByUse, order));
+  t.ok(await fails(ByUse, pages));
 
   class Repeats extends PlainStore {
     override async list(project: string, page: SessionPage) {
@@ -168,21 +168,21 @@ t.test('finds faulty lists', async (t) => {
       return all.slice(Math.max(last, 0)).slice(0, page.limit);
     }
   }
-  t.ok(await caught(Repeats, 'lists nothing after an unknown session'));
+  t.ok(await fails(Repeats, 'lists nothing after an unknown session'));
 
   class LimitsFirst extends PlainStore {
     override async list(project: string, { user, ...page }: SessionPage) {
       return (await super.list(project, page)).filter((info) => user === undefined || info.user === user);
     }
   }
-  t.ok(await caught(LimitsFirst, filters));
+  t.ok(await fails(LimitsFirst, filters));
 
   class AllAgents extends PlainStore {
     override async list(project: string, { agents, ...page }: SessionPage) {
       return super.list(project, { ...page, agents: agents?.length ? agents : undefined });
     }
   }
-  t.ok(await caught(AllAgents, filters));
+  t.ok(await fails(AllAgents, filters));
 
   class Patterns extends PlainStore {
     override async list(project: string, { user, ...page }: SessionPage) {
@@ -197,7 +197,7 @@ t.test('finds faulty lists', async (t) => {
       return all.filter((info) => user === undefined || pattern.test(info.user ?? ''));
     }
   }
-  t.ok(await caught(Patterns, 'S-18 treats every filter value as data'));
+  t.ok(await fails(Patterns, 'S-18 treats every filter value as data'));
 
   class Trims extends PlainStore {
     override async list(project: string, { agents, ...page }: SessionPage) {
@@ -207,7 +207,7 @@ t.test('finds faulty lists', async (t) => {
       );
     }
   }
-  t.ok(await caught(Trims, 'S-18 treats every filter value as data'));
+  t.ok(await fails(Trims, 'S-18 treats every filter value as data'));
 });
 
 t.test('finds faulty summaries and forks', async (t) => {
@@ -216,14 +216,14 @@ t.test('finds faulty summaries and forks', async (t) => {
       await super.putSummary(id, this.versionOf(id), summary);
     }
   }
-  t.ok(await caught(Stale, 'ignores a summary of another version'));
+  t.ok(await fails(Stale, 'ignores a summary of another version'));
 
   class First extends PlainStore {
     override async putSummary(id: SessionId, version: number, summary: Summary) {
       if (!this.sessions.get(this.keyOf(id))?.summary) await super.putSummary(id, version, summary);
     }
   }
-  t.ok(await caught(First, 'replaces the summary'));
+  t.ok(await fails(First, 'replaces the summary'));
 
   class Drops extends PlainStore {
     override async commit(id: SessionId, turn: TurnCommit) {
@@ -231,7 +231,7 @@ t.test('finds faulty summaries and forks', async (t) => {
       Object.assign(this.sessions.get(this.keyOf(id)) ?? {}, { summary: undefined });
     }
   }
-  t.ok(await caught(Drops, 'replaces the summary'));
+  t.ok(await fails(Drops, 'replaces the summary'));
 
   class Aliases extends PlainStore {
     override async fork(id: SessionId, key: string, turns: number) {
@@ -243,7 +243,7 @@ t.test('finds faulty summaries and forks', async (t) => {
       }
     }
   }
-  t.ok(await caught(Aliases, 'forks a session at a turn; both continue independently'));
+  t.ok(await fails(Aliases, 'forks a session at a turn; both continue independently'));
 
   class Onto extends PlainStore {
     override async fork(id: SessionId, key: string, turns: number) {
@@ -251,7 +251,7 @@ t.test('finds faulty summaries and forks', async (t) => {
       await super.fork(id, key, turns);
     }
   }
-  t.ok(await caught(Onto, 'refuses to fork over an existing session'));
+  t.ok(await fails(Onto, 'refuses to fork over an existing session'));
 
   class Anew extends PlainStore {
     override async fork(id: SessionId, key: string, turns: number) {
@@ -259,7 +259,7 @@ t.test('finds faulty summaries and forks', async (t) => {
       await super.fork(id, key, turns);
     }
   }
-  t.ok(await caught(Anew, 'forks to the key of a deleted session, and not from one'));
+  t.ok(await fails(Anew, 'forks to the key of a deleted session, and not from one'));
 
   class WholeSummary extends PlainStore {
     override async fork(id: SessionId, key: string, turns: number) {
@@ -268,7 +268,7 @@ t.test('finds faulty summaries and forks', async (t) => {
       Object.assign(this.sessions.get(this.keyOf({ ...id, key })) ?? {}, { summary });
     }
   }
-  t.ok(await caught(WholeSummary, 'copies the summary to a fork only if all it covers is copied'));
+  t.ok(await fails(WholeSummary, 'copies the summary to a fork only if all it covers is copied'));
 
   class Backdated extends PlainStore {
     override async fork(id: SessionId, key: string, turns: number) {
@@ -277,7 +277,7 @@ t.test('finds faulty summaries and forks', async (t) => {
       Object.assign(this.sessions.get(this.keyOf({ ...id, key })) ?? {}, { createdAt });
     }
   }
-  t.ok(await caught(Backdated, 'dates a fork from the time of the fork'));
+  t.ok(await fails(Backdated, 'dates a fork from the time of the fork'));
 });
 
 t.test('finds incomplete and excessive deletions', async (t) => {
@@ -290,8 +290,8 @@ t.test('finds incomplete and excessive deletions', async (t) => {
       return wasThere;
     }
   }
-  t.ok(await caught(NoTombstone, all));
-  t.ok(await caught(NoTombstone, conflict));
+  t.ok(await fails(NoTombstone, all));
+  t.ok(await fails(NoTombstone, conflict));
 
   class SameVersion extends PlainStore {
     override async delete(id: SessionId) {
@@ -302,7 +302,7 @@ t.test('finds incomplete and excessive deletions', async (t) => {
       return wasThere;
     }
   }
-  t.ok(await caught(SameVersion, conflict));
+  t.ok(await fails(SameVersion, conflict));
 
   class Empties extends PlainStore {
     override async delete(id: SessionId) {
@@ -312,7 +312,7 @@ t.test('finds incomplete and excessive deletions', async (t) => {
       return true;
     }
   }
-  t.ok(await caught(Empties, all), 'what is known of it stays');
+  t.ok(await fails(Empties, all), 'what is known of it stays');
 
   class ByKey extends PlainStore {
     override async delete(id: SessionId) {
@@ -320,7 +320,7 @@ t.test('finds incomplete and excessive deletions', async (t) => {
       return super.delete(id);
     }
   }
-  t.ok(await caught(ByKey, 'deletes no other session'));
+  t.ok(await fails(ByKey, 'deletes no other session'));
 
   class KeepsMetadata extends PlainStore {
     readonly old = new Map<string, Metadata>();
@@ -332,7 +332,7 @@ t.test('finds incomplete and excessive deletions', async (t) => {
       return super.add(id, { metadata: this.old.get(this.keyOf(id)) ?? {}, ...more });
     }
   }
-  t.ok(await caught(KeepsMetadata, 'starts a new session over a deleted one by a turn'));
+  t.ok(await fails(KeepsMetadata, 'starts a new session over a deleted one by a turn'));
 
   class FromZero extends PlainStore {
     override async create(id: SessionId, session: NewSession) {
@@ -340,7 +340,7 @@ t.test('finds incomplete and excessive deletions', async (t) => {
       await super.create(id, session);
     }
   }
-  t.ok(await caught(FromZero, 'starts a new session over a deleted one without a turn'));
+  t.ok(await fails(FromZero, 'starts a new session over a deleted one without a turn'));
 
   class TakesAnswers extends PlainStore {
     override async delete(id: SessionId) {
@@ -348,14 +348,14 @@ t.test('finds incomplete and excessive deletions', async (t) => {
       return super.delete(id);
     }
   }
-  t.ok(await caught(TakesAnswers, 'keeps idempotency records of a deleted session'));
+  t.ok(await fails(TakesAnswers, 'keeps idempotency records of a deleted session'));
 
   class Forever extends PlainStore {
     override buried(id: SessionId) {
       return this.kept.tombstones.get(this.keyOf(id))?.version ?? 0;
     }
   }
-  t.ok(await caught(Forever, 'keeps the version of a deleted session for 30 days'));
+  t.ok(await fails(Forever, 'keeps the version of a deleted session for 30 days'));
 
   class InPlace extends PlainStore {
     readonly created = new Map<string, number>();
@@ -365,7 +365,7 @@ t.test('finds incomplete and excessive deletions', async (t) => {
       return session;
     }
   }
-  t.ok(await caught(InPlace, 'dates a session that replaces a deleted one from its own creation'));
+  t.ok(await fails(InPlace, 'dates a session that replaces a deleted one from its own creation'));
 
   class LeavesTurns extends PlainStore {
     override async delete(id: SessionId) {
@@ -375,14 +375,14 @@ t.test('finds incomplete and excessive deletions', async (t) => {
       return wasThere;
     }
   }
-  t.ok(await caught(LeavesTurns, 'keeps deletions across a restart and recovers no turn of a deleted session'));
+  t.ok(await fails(LeavesTurns, 'keeps deletions across a restart and recovers no turn of a deleted session'));
 
   class NoMoreTurns extends PlainStore {
     override async recover() {
       return (await super.recover()).filter(({ id }) => !this.kept.tombstones.has(this.keyOf(id)));
     }
   }
-  t.ok(await caught(NoMoreTurns, 'recovers turns that began after a deletion'));
+  t.ok(await fails(NoMoreTurns, 'recovers turns that began after a deletion'));
 
   class Late extends PlainStore {
     override async delete(id: SessionId) {
@@ -392,5 +392,5 @@ t.test('finds incomplete and excessive deletions', async (t) => {
       return wasThere;
     }
   }
-  t.ok(await caught(Late, 'leaves no message behind when a session is deleted during a commit'));
+  t.ok(await fails(Late, 'leaves no message behind when a session is deleted during a commit'));
 });

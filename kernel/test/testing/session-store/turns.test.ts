@@ -2,7 +2,7 @@ import t from 'tap';
 import { type SessionId, type TurnCommit, VersionConflict } from '../../../src/contracts/index.js';
 import type { Message } from '../../../src/index.js';
 import type { ManualClock } from '../../../src/testing/index.js';
-import { broken, PlainStore } from './plain-store.js';
+import { failingCases, PlainStore } from './plain-store.js';
 
 t.test('finds commits that lose or overwrite turns', async (t) => {
   class LastWins extends PlainStore {
@@ -10,7 +10,7 @@ t.test('finds commits that lose or overwrite turns', async (t) => {
       await super.commit(id, { ...turn, expected: this.versionOf(id) });
     }
   }
-  t.same(await broken(LastWins), [
+  t.same(await failingCases(LastWins), [
     'refuses a commit to another version and changes nothing',
     'refuses a commit to a later version of an unknown session',
     'accepts exactly one of several concurrent commits',
@@ -29,7 +29,7 @@ t.test('finds commits that lose or overwrite turns', async (t) => {
       await super.commit(id, { ...turn, expected: this.versionOf(id) });
     }
   }
-  t.same(await broken(Racy), [
+  t.same(await failingCases(Racy), [
     'accepts exactly one of several concurrent commits',
     'leaves no message behind when a session is deleted during a commit',
   ]);
@@ -40,7 +40,7 @@ t.test('finds commits that lose or overwrite turns', async (t) => {
       this.sessions.get(this.keyOf(id))?.turns.fill([], 0, -1);
     }
   }
-  t.ok((await broken(OnlyLast)).includes('appends turns and counts them'));
+  t.ok((await failingCases(OnlyLast)).includes('appends turns and counts them'));
 });
 
 t.test('finds changed messages', async (t) => {
@@ -51,7 +51,7 @@ t.test('finds changed messages', async (t) => {
       await super.commit(id, { expected, messages: messages.map(({ role, content }) => ({ role, content })) as Message[] });
     }
   }
-  t.ok((await broken(Textual)).includes(forms));
+  t.ok((await failingCases(Textual)).includes(forms));
 
   class Utf8 extends PlainStore {
     override async commit(id: SessionId, turn: TurnCommit) {
@@ -61,7 +61,7 @@ t.test('finds changed messages', async (t) => {
       await super.commit(id, { ...turn, messages: stored as Message[] });
     }
   }
-  t.same(await broken(Utf8), [texts]);
+  t.same(await failingCases(Utf8), [texts]);
 });
 
 t.test('finds an outdated version', async (t) => {
@@ -70,7 +70,7 @@ t.test('finds an outdated version', async (t) => {
       return Math.min(await super.version(id), 1);
     }
   }
-  t.ok((await broken(Lags)).includes('returns the version'));
+  t.ok((await failingCases(Lags)).includes('returns the version'));
 });
 
 t.test('finds faults after a restart', async (t) => {
@@ -83,7 +83,7 @@ t.test('finds faults after a restart', async (t) => {
       super(clock);
     }
   }
-  t.same(await broken(Forgetful), [
+  t.same(await failingCases(Forgetful), [
     committed,
     recovered,
     'keeps sessions across a restart',
@@ -99,31 +99,31 @@ t.test('finds faults after a restart', async (t) => {
       return [...this.begun.values()];
     }
   }
-  t.same(await broken(RecoversAlways), [recovered]);
+  t.same(await failingCases(RecoversAlways), [recovered]);
 
   class RecoversNothing extends PlainStore {
     override async recover() {
       return [];
     }
   }
-  t.same(await broken(RecoversNothing), [recovered, deleted, afterwards]);
+  t.same(await failingCases(RecoversNothing), [recovered, deleted, afterwards]);
 
   class RecoversEnded extends PlainStore {
     override async commit(id: SessionId, turn: TurnCommit) {
       await super.commit(id, { ...turn, turnId: undefined });
     }
   }
-  t.same(await broken(RecoversEnded), [recovered]);
+  t.same(await failingCases(RecoversEnded), [recovered]);
 
   class RecoversAbandoned extends PlainStore {
     override async abandon() {}
   }
-  t.same(await broken(RecoversAbandoned), [recovered]);
+  t.same(await failingCases(RecoversAbandoned), [recovered]);
 
   class RecoversWithoutInput extends PlainStore {
     override async recover() {
       return (await super.recover()).map((turn) => ({ ...turn, input: [] }));
     }
   }
-  t.same(await broken(RecoversWithoutInput), [recovered, afterwards]);
+  t.same(await failingCases(RecoversWithoutInput), [recovered, afterwards]);
 });

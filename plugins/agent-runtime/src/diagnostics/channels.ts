@@ -28,7 +28,7 @@ export const channels = {
  * - `plugboard.tool.abandoned`: `{ turn, id, entry, tool }`, when a tool still runs five seconds
  *   after it was aborted. Its call ended on `plugboard.tool` when it was aborted.
  */
-export const notices = {
+export const eventChannels = {
   toolAbandoned: channel('plugboard.tool.abandoned'),
 } as const;
 

@@ -6,7 +6,7 @@ import { DEFAULT_PROJECT } from '@plugboard/kernel/contracts';
 import type { AgentSettings } from '../config.js';
 import type { HistoryOptions } from '../history/history-view.js';
 import { modelNames } from './check-config.js';
-import { sets } from './parameters.js';
+import { overridesParam } from './parameters.js';
 import { readPrompt } from './system-prompt.js';
 
 /**
@@ -49,7 +49,7 @@ export function agentOf(target: Target): Agent {
 }
 
 /** The agent for one request: with the request's limits, and with its tools unless the agent ignores them. */
-export function agentFor({ target, clientTools, maxToolCalls, wholeHistory }: TurnRequest): Agent {
+export function agentForRequest({ target, clientTools, maxToolCalls, wholeHistory }: TurnRequest): Agent {
   const agent = agentOf(target);
   const hasOwnTools = agent.clientTools === undefined && clientTools.length > 0;
   if (!hasOwnTools && maxToolCalls === undefined && !wholeHistory) return agent;
@@ -134,7 +134,7 @@ function connected(names: readonly string[], params: Readonly<Record<string, unk
     // Each model call is adapted to its connection. Content that no connection accepts is refused.
     input: takesImages ? (['text', 'image'] as const) : (['text'] as const),
     contextWindow: first?.contextWindow ?? Number.POSITIVE_INFINITY,
-    forwardsParam: (param: string) => !sets(params, param) && first?.supportsParam(param) === true,
+    forwardsParam: (param: string) => !overridesParam(params, param) && first?.supportsParam(param) === true,
   };
 }
 

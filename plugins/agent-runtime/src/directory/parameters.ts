@@ -2,7 +2,7 @@
 const ALIAS: Readonly<Record<string, string>> = { max_tokens: 'max_completion_tokens', max_completion_tokens: 'max_tokens' };
 
 /** Whether an agent's own parameters override one of a caller's. */
-export function sets(params: Readonly<Record<string, unknown>>, name: string): boolean {
+export function overridesParam(params: Readonly<Record<string, unknown>>, name: string): boolean {
   return Object.hasOwn(params, name) || Object.hasOwn(params, ALIAS[name] ?? name);
 }
 
@@ -17,7 +17,7 @@ export function mergeParams(
 ): Readonly<Record<string, unknown>> {
   const params: Record<string, unknown> = {};
   for (const name in caller) {
-    if (sets(agent, name)) continue;
+    if (overridesParam(agent, name)) continue;
     if (name === 'max_tokens' && caller.max_completion_tokens !== undefined) continue;
     if (!takesTools && (name === 'tool_choice' || name === 'parallel_tool_calls')) continue;
     params[name] = caller[name];
@@ -31,7 +31,7 @@ export function mergeParams(
  *
  * @returns undefined if no restriction is left.
  */
-export function laterToolChoice(choice: unknown): unknown {
+export function followUpToolChoice(choice: unknown): unknown {
   if (choice === 'auto' || choice === 'none') return choice;
   if (typeof choice !== 'object' || choice === null || !('allowed_tools' in choice)) return undefined;
   const { allowed_tools: allowed } = choice;

@@ -1,7 +1,7 @@
 import type { Message } from '@plugboard/kernel';
 import { TurnError } from '@plugboard/kernel/contracts';
 import { tokensOf } from './message-size.js';
-import { answersCalls, type Conversation, tokensOfSummary, usableSummary, withSummary } from './summary-view.js';
+import { type Conversation, startsWithToolResults, tokensOfSummary, usableSummary, withSummary } from './summary-view.js';
 
 /**
  * What the model receives of a conversation that does not fit: the newest turns, a summary and the
@@ -67,9 +67,9 @@ export function historyView(
 export function newestTurns(history: readonly Message[], from: number, added: readonly Message[], budget: HistoryBudget): number {
   let start = history.length;
   let used = 0;
-  let needed = answersCalls(added);
+  let needed = startsWithToolResults(added);
   while (start > from) {
-    const begin = Math.max(from, beginningOfTurn(history, start - 1));
+    const begin = Math.max(from, startOfTurn(history, start - 1));
     for (let i = begin; i < start; i++) used += tokensOf(history[i] as Message);
     if (!needed && (used > budget.tokens || history.length - begin > budget.messages)) break;
     needed = false;
@@ -81,12 +81,12 @@ export function newestTurns(history: readonly Message[], from: number, added: re
 /**
  * Returns a conversation without its oldest turns, as far as they exceed `tokens`. System messages and the newest turn always stay.
  */
-export function newestConversation(messages: readonly Message[], tokens: number): readonly Message[] {
+export function trimConversation(messages: readonly Message[], tokens: number): readonly Message[] {
   const first = Math.max(
     0,
     messages.findIndex(({ role }) => role !== 'system'),
   );
-  const newest = first + beginningOfTurn(messages.slice(first), messages.length - first - 1);
+  const newest = first + startOfTurn(messages.slice(first), messages.length - first - 1);
   const [system, history, current] = [messages.slice(0, first), messages.slice(first, newest), messages.slice(newest)];
   const left = [...system, ...current].reduce((sum, message) => sum - tokensOf(message), tokens);
   const start = newestTurns(history, 0, [], { tokens: left, messages: history.length });
@@ -97,7 +97,7 @@ export function newestConversation(messages: readonly Message[], tokens: number)
  * Returns the index where the turn of the message at `index` begins: the first user message after
  * an answer.
  */
-export function beginningOfTurn(history: readonly Message[], index: number): number {
+export function startOfTurn(history: readonly Message[], index: number): number {
   for (let i = index; i > 0; i--) {
     if (history[i]?.role === 'user' && isAnswer(history[i - 1])) return i;
   }

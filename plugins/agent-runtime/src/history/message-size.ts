@@ -33,13 +33,13 @@ export function tokensOf(value: Message | readonly ToolDeclaration[]): number {
     const parts: readonly (ContentPart | RefusalPart)[] = value.content;
     const text = parts.filter(({ type }) => !(type in PART_TOKENS));
     const media = parts.reduce((sum, { type }) => sum + (PART_TOKENS[type] ?? 0), 0);
-    tokens = estimate(JSON.stringify({ ...value, content: text })) + media;
+    tokens = estimateTokens(JSON.stringify({ ...value, content: text })) + media;
     estimated.set(value, tokens);
   }
   return tokens;
 }
 
 /** Estimated tokens of a text. */
-export function estimate(text: string): number {
+export function estimateTokens(text: string): number {
   return Math.ceil(Buffer.byteLength(text) / BYTES_PER_TOKEN);
 }

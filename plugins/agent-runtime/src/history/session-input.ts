@@ -38,7 +38,7 @@ export function newMessages(history: readonly Message[], request: readonly Messa
  *
  * @throws TurnError `invalid_request`
  */
-export function appendedMessages(history: readonly Message[], messages: readonly Message[]): readonly Message[] {
+export function messagesToAppend(history: readonly Message[], messages: readonly Message[]): readonly Message[] {
   const prompt = messages.findIndex(({ role }) => role === 'system');
   if (prompt >= 0)
     throw invalidRequest(
@@ -53,7 +53,7 @@ export function appendedMessages(history: readonly Message[], messages: readonly
 }
 
 /** Returns the ids of the last assistant message's tool calls that have no result yet. */
-export function openCalls(messages: readonly Message[]): readonly string[] {
+export function openToolCalls(messages: readonly Message[]): readonly string[] {
   const last = messages.findLastIndex(({ role }) => role === 'assistant');
   const asking = messages[last] as AssistantMessage | undefined;
   const answered = new Set(
@@ -69,7 +69,7 @@ export function openCalls(messages: readonly Message[]): readonly string[] {
  */
 function closeOpenCalls(history: readonly Message[], fresh: readonly Message[], start: number): readonly ToolMessage[] {
   if (history.length === 0) return [];
-  const open = new Set(openCalls(history));
+  const open = new Set(openToolCalls(history));
   // Results must directly follow their calls.
   const firstOther = fresh.findIndex(({ role }) => role !== 'tool');
   const leading = firstOther < 0 ? fresh.length : firstOther;

@@ -1,6 +1,6 @@
 import type { Message } from '@plugboard/kernel';
 import type { ContentPart, StoredSession, Summary } from '@plugboard/kernel/contracts';
-import { estimate } from './message-size.js';
+import { estimateTokens } from './message-size.js';
 
 export type Conversation = Pick<StoredSession, 'messages' | 'summary'>;
 
@@ -21,7 +21,7 @@ export function withSummary(summary: Summary, conversation: readonly Message[]):
 
 /** Estimated tokens of a summary in front of a conversation, at most. */
 export function tokensOfSummary(text: string): number {
-  return estimate(JSON.stringify({ role: 'user', content: [{ type: 'text', text: shown(text) }] }));
+  return estimateTokens(JSON.stringify({ role: 'user', content: [{ type: 'text', text: shown(text) }] }));
 }
 
 function shown(text: string): string {
@@ -34,12 +34,12 @@ function shown(text: string): string {
  */
 export function usableSummary({ messages, summary }: Conversation, added: readonly Message[]): Summary | undefined {
   if (!summary || summary.messages > messages.length) return undefined;
-  if (summary.messages === messages.length) return answersCalls(added) ? undefined : summary;
+  if (summary.messages === messages.length) return startsWithToolResults(added) ? undefined : summary;
   const startsTurn = messages[summary.messages]?.role === 'user' && messages[summary.messages - 1]?.role !== 'tool';
   return startsTurn ? summary : undefined;
 }
 
 /** Whether new messages start with results of the last turn's tool calls. */
-export function answersCalls(added: readonly Message[]): boolean {
+export function startsWithToolResults(added: readonly Message[]): boolean {
   return added[0]?.role === 'tool' || added[0]?.role === 'function';
 }

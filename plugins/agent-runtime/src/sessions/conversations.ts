@@ -22,7 +22,7 @@ import {
   type TurnPage,
 } from '@plugboard/kernel/contracts';
 import type { Directory } from '../directory/directory.js';
-import { appendedMessages } from '../history/session-input.js';
+import { messagesToAppend } from '../history/session-input.js';
 import type { Toolboxes } from '../tools/toolbox.js';
 import { assertNotFull } from './session-limits.js';
 import type { SessionSupervisor } from './session-supervisor.js';
@@ -56,7 +56,7 @@ export class SessionConversations implements Conversations {
 
   async create(target: Target, { key, metadata, messages }: NewConversation, principal: Principal): Promise<Conversation> {
     const id = { project: principal.project, agent: target.name, key: key ?? this.#randomKey() };
-    const added = appendedMessages([], messages);
+    const added = messagesToAppend([], messages);
     await this.#deps.sessions.whileIdle(id, this.#store, () =>
       this.#insert(() => this.#store.create(id, { metadata, messages: added }), 'create', id),
     );
@@ -90,7 +90,7 @@ export class SessionConversations implements Conversations {
     const added = await this.#deps.sessions.whileIdle(id, this.#store, async (history) => {
       const stored = await this.#storeCall(() => history.current(), 'load', id);
       assertNotFull(stored);
-      const fresh = appendedMessages(stored.messages, messages);
+      const fresh = messagesToAppend(stored.messages, messages);
       await this.#storeCall(() => this.#store.commit(id, { expected: stored.version, messages: fresh }), 'commit', id);
       return this.#storeCall(() => this.#store.turns(id, { order: 'desc', limit: 1 }), 'turns', id);
     });
@@ -131,7 +131,7 @@ export class SessionConversations implements Conversations {
   async delete(conversation: string, principal: Principal): Promise<void> {
     const { id } = await this.#require(conversation, principal);
     const reason = new TurnError('session_deleted', 'Another request deleted the session before the turn ended.');
-    const existed = await this.#deps.sessions.clear(id, this.#store, reason, () =>
+    const existed = await this.#deps.sessions.endTurnsThen(id, this.#store, reason, () =>
       this.#storeCall(() => this.#store.delete(id), 'delete', id),
     );
     if (!existed) throw notFound();

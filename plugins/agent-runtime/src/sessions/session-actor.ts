@@ -25,7 +25,7 @@ export interface SessionTurn {
    * Called if the turn ends without the result of `run`: it was refused, ended in the queue, or
    * was abandoned.
    */
-  onGivenUp(end: TurnFailed): void;
+  onDropped(end: TurnFailed): void;
 }
 
 interface Job {
@@ -94,14 +94,14 @@ export class SessionActor {
     if (duplicate)
       return (
         this.#read(duplicate, signal) ??
-        rejected(turn, busy('The same request is being answered, and it is too late to join its answer'))
+        refusedTurn(turn, busy('The same request is being answered, and it is too late to join its answer'))
       );
-    if (turn.busy === 'reject' && this.busy) return rejected(turn, busy('The session is busy with another turn'));
+    if (turn.busy === 'reject' && this.busy) return refusedTurn(turn, busy('The session is busy with another turn'));
     if (turn.busy === 'interrupt')
       this.#endAll(new TurnError('turn_interrupted', 'The turn was interrupted by a newer request to its session.'));
     // An interrupting turn always fits: it has just ended all others.
     if (turn.busy !== 'interrupt' && this.#occupied && this.#waiting.size >= this.#limit)
-      return rejected(turn, busy('The session is busy, and its queue is full'));
+      return refusedTurn(turn, busy('The session is busy, and its queue is full'));
 
     const job: Job = {
       turn,
@@ -143,7 +143,7 @@ export class SessionActor {
    * Ends all turns and then runs the work. New turns wait for it.
    * @throws any error of the work.
    */
-  clear<T>(reason: TurnError, work: () => Promise<T>): Promise<T> {
+  endTurnsThen<T>(reason: TurnError, work: () => Promise<T>): Promise<T> {
     this.#endAll(reason);
     return this.#hold(work);
   }
@@ -218,7 +218,7 @@ export class SessionActor {
     if (end === 'late') {
       sink.closed = true;
       const abandonment = failed(failureOf(signal.reason, true));
-      job.turn.onGivenUp(abandonment);
+      job.turn.onDropped(abandonment);
       job.broadcast.write([abandonment]);
     }
     job.broadcast.end();
@@ -240,7 +240,7 @@ export class SessionActor {
     if (!this.#waiting.delete(job)) return;
     job.queueTimer?.cancel();
     const end = failed(failureOf(reason, false));
-    job.turn.onGivenUp(end);
+    job.turn.onDropped(end);
     job.broadcast.write([end]);
     job.broadcast.end();
   }
@@ -251,9 +251,9 @@ function busy(what: string): TurnError {
 }
 
 /** Refuses a turn before it begins. */
-export function rejected(turn: SessionTurn, reason: TurnError): AgentEvents {
+export function refusedTurn(turn: SessionTurn, reason: TurnError): AgentEvents {
   const end = failed(failureOf(reason, false));
-  turn.onGivenUp(end);
+  turn.onDropped(end);
   return only(end);
 }
 

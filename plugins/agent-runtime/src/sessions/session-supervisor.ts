@@ -1,7 +1,7 @@
 import type { Clock, Logger, SessionStore } from '@plugboard/kernel';
 import type { SessionId } from '@plugboard/kernel/contracts';
 import { type AgentEvents, TurnError } from '@plugboard/kernel/contracts';
-import { rejected, SessionActor, type SessionTurn } from './session-actor.js';
+import { refusedTurn, SessionActor, type SessionTurn } from './session-actor.js';
 import { SessionHistory } from './session-history.js';
 
 /**
@@ -70,7 +70,7 @@ export class SessionSupervisor {
   submit(id: SessionId, store: SessionStore, turn: SessionTurn, signal: AbortSignal): AgentEvents {
     const name = nameOf(id);
     const quarantined = this.#quarantine(name);
-    if (quarantined) return rejected(turn, quarantined);
+    if (quarantined) return refusedTurn(turn, quarantined);
     return this.#use(name, id, store).submit(turn, signal);
   }
 
@@ -85,9 +85,9 @@ export class SessionSupervisor {
     return this.#use(nameOf(id), id, store).whileIdle(work);
   }
 
-  /** @see SessionActor.clear */
-  async clear<T>(id: SessionId, store: SessionStore, reason: TurnError, work: () => Promise<T>): Promise<T> {
-    return this.#use(nameOf(id), id, store).clear(reason, work);
+  /** @see SessionActor.endTurnsThen */
+  async endTurnsThen<T>(id: SessionId, store: SessionStore, reason: TurnError, work: () => Promise<T>): Promise<T> {
+    return this.#use(nameOf(id), id, store).endTurnsThen(reason, work);
   }
 
   /** Ends the turns of one session and waits for them to settle. */

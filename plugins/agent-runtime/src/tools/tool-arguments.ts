@@ -53,7 +53,7 @@ function compile(schema: object, { Instance, rules }: Dialect): ValidateFunction
 function check(text: string, validate: ValidateFunction): ArgumentsResult {
   let input: unknown;
   try {
-    input = isNothing(text) ? {} : parseJson(text);
+    input = isEmptyArguments(text) ? {} : parseJson(text);
   } catch {
     return notAnObject(text);
   }
@@ -72,6 +72,6 @@ function notAnObject(text: string): ArgumentsResult {
 }
 
 /** Whether the text means "no arguments", in the forms that models write. */
-export function isNothing(text: string): boolean {
+export function isEmptyArguments(text: string): boolean {
   return text.trim() === '' || text.trim() === 'null';
 }

@@ -139,7 +139,7 @@ export class IdempotentTurn {
   }
 
   /** Ends an abandoned turn. */
-  giveUp(event: TurnFailed): void {
+  abandon(event: TurnFailed): void {
     if (!this.#isStoring) this.fail(event);
   }
 

@@ -13,11 +13,11 @@ import {
 } from '@plugboard/kernel/contracts';
 import { startSpan } from '../diagnostics/channels.js';
 import type { Agent } from '../directory/agent.js';
-import { answerTokens, laterToolChoice } from '../directory/parameters.js';
-import { newestConversation } from '../history/history-view.js';
+import { answerTokens, followUpToolChoice } from '../directory/parameters.js';
+import { trimConversation } from '../history/history-view.js';
 import { tokensOf } from '../history/message-size.js';
 import { RepeatGuard } from '../tools/repeat-guard.js';
-import type { ToolBatches } from '../tools/tool-batches.js';
+import type { ToolRunner } from '../tools/tool-runner.js';
 import type { Toolbox, Toolboxes } from '../tools/toolbox.js';
 import { type ModelCalls, modelFailed } from './model-calls.js';
 import { messagesFor } from './model-messages.js';
@@ -27,7 +27,7 @@ export interface LoopDependencies {
   readonly ids: IdSource;
   readonly models: ModelCalls;
   readonly toolboxes: Toolboxes;
-  readonly tools: ToolBatches;
+  readonly tools: ToolRunner;
 }
 
 /**
@@ -142,7 +142,7 @@ function requestFor(
   const params: Record<string, unknown> = {};
   for (const name in turn.params) {
     if (!connector.supportsParam(name)) continue;
-    const value = step > 1 && name === 'tool_choice' ? laterToolChoice(turn.params[name]) : turn.params[name];
+    const value = step > 1 && name === 'tool_choice' ? followUpToolChoice(turn.params[name]) : turn.params[name];
     if (value !== undefined) params[name] = value;
   }
   const fitting = fittingMessages(connector, agent, turn, messages, tools);
@@ -159,7 +159,7 @@ function fittingMessages(
   tools: readonly ToolDeclaration[],
 ): readonly Message[] {
   if (contextWindow >= agent.contextWindow || session === undefined || agent.history.policy === 'error') return messages;
-  return newestConversation(messages, contextWindow - answerTokens(params, contextWindow) - tokensOf(tools));
+  return trimConversation(messages, contextWindow - answerTokens(params, contextWindow) - tokensOf(tools));
 }
 
 /** Adds the agent's prompt. A system message of the caller replaces it. */

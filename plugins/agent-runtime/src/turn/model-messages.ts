@@ -1,6 +1,6 @@
 import type { Message, ModelConnector } from '@plugboard/kernel';
 import type { AssistantMessage, ContentPart, RefusalPart, ToolMessage } from '@plugboard/kernel/contracts';
-import { INVALID_JSON, isNothing } from '../tools/tool-arguments.js';
+import { INVALID_JSON, isEmptyArguments } from '../tools/tool-arguments.js';
 
 type ToolCall = NonNullable<AssistantMessage['tool_calls']>[number];
 
@@ -67,7 +67,7 @@ function validCall(call: ToolCall, faults: Map<string, string>): ToolCall {
   const { name, arguments: given } = call.function;
   const validName = /^[a-zA-Z0-9_-]{1,64}$/.test(name) ? name : name.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, MAX_NAME) || '_';
   const validArguments = isJsonObject(given) ? given : '{}';
-  if (validArguments !== given && !isNothing(given))
+  if (validArguments !== given && !isEmptyArguments(given))
     faults.set(call.id, `${INVALID_JSON} object: ${given.slice(0, 200).toWellFormed()}`);
   if (validName === name && validArguments === given) return call;
   return { ...call, function: { ...call.function, name: validName, arguments: validArguments } };

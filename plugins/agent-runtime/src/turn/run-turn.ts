@@ -4,7 +4,7 @@ import { type AgentEvents, addUsage, Transcript, TurnError, type Usage } from '@
 import type { Agent } from '../directory/agent.js';
 import { answerTokens, mergeParams } from '../directory/parameters.js';
 import { historyBudget, historyView } from '../history/history-view.js';
-import { estimate, tokensOf } from '../history/message-size.js';
+import { estimateTokens, tokensOf } from '../history/message-size.js';
 import { newMessages } from '../history/session-input.js';
 import { dueSummary } from '../history/summary/due-summary.js';
 import type { SessionHistory } from '../sessions/session-history.js';
@@ -196,7 +196,7 @@ async function pump(
 function tokensLeft(agent: Agent, request: TurnRequest, messages: readonly Message[], tools: readonly ToolDeclaration[]): number {
   const params = mergeParams(agent.params, request.params, false);
   const answer = answerTokens(params, agent.contextWindow);
-  const prompt = messages[0]?.role === 'system' ? 0 : estimate(agent.system ?? '');
+  const prompt = messages[0]?.role === 'system' ? 0 : estimateTokens(agent.system ?? '');
   return messages.reduce((left, message) => left - tokensOf(message), agent.contextWindow - answer - prompt - tokensOf(tools));
 }
 

@@ -7,10 +7,10 @@ import type { SessionHistory } from '../sessions/session-history.js';
 import type { StoreCall } from '../sessions/store-call.js';
 import type { ModelCalls } from './model-calls.js';
 import { StepReader } from './step-reader.js';
-import { summaryIn } from './summary-answer.js';
+import { readSummary } from './summary-answer.js';
 
 /** The result of a request for a summary. */
-export interface Summarized {
+export interface SummaryResult {
   /** The conversation with its new summary, or unchanged if it failed. */
   readonly stored: StoredSession;
   /** Usage of the model call, successful or not. */
@@ -31,7 +31,7 @@ export async function summarize(
   models: ModelCalls,
   storeCall: StoreCall,
   signal: AbortSignal,
-): Promise<Summarized> {
+): Promise<SummaryResult> {
   const facts = { project: history.id.project, agent: agent.name };
   const headers: Record<string, string> = {};
   const span = startSpan('summary', () => ({ session: history.id, connections: agent.connections, headers }));
@@ -43,7 +43,7 @@ export async function summarize(
     const request = { messages, tools: [], params: {}, incremental: true, headers };
     const answer = await models.ask(agent.connections, () => request, signal);
     span.set({ connection: answer.connection });
-    summary = { messages: due.messages, text: await summaryIn(answer, due, read) };
+    summary = { messages: due.messages, text: await readSummary(answer, due, read) };
     span.set({ usage: read.usage });
     span.end();
   } catch (err) {

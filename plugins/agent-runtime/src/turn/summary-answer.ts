@@ -10,7 +10,7 @@ import type { StepReader } from './step-reader.js';
  * @param read collects the usage of the call, even if it fails.
  * @throws if the answer is not a usable summary.
  */
-export async function summaryIn({ first, rest }: Answer, due: DueSummary, read: StepReader): Promise<string> {
+export async function readSummary({ first, rest }: Answer, due: DueSummary, read: StepReader): Promise<string> {
   let text = '';
   const add = (batch: readonly AgentEvent[]) => {
     for (const event of batch) if (event.type === 'text') text += event.text;

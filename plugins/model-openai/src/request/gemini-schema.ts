@@ -1,5 +1,5 @@
 import { isObject, isText } from '../json/json.js';
-import { withoutRef } from './inline-refs.js';
+import { inlineRefs } from './inline-refs.js';
 
 type Schema = Readonly<Record<string, unknown>>;
 
@@ -36,7 +36,7 @@ export function geminiSchema(root: Schema): Schema {
 
 function translate(original: unknown, root: Schema, depth: number): Schema {
   if (!isObject(original)) return {};
-  const schema = merged(withoutRef(original, root, depth), root, depth);
+  const schema = merged(inlineRefs(original, root, depth), root, depth);
   const types = (Array.isArray(schema.type) ? schema.type : [schema.type]).filter(isText);
   const plainTypes = types.filter((type) => type !== 'null');
   const branches = listOf(schema.anyOf) ?? listOf(schema.oneOf) ?? [];
@@ -86,7 +86,7 @@ function merged(schema: Schema, root: Schema, depth: number): Schema {
   if (parts === undefined || depth > 12) return schema;
   const { allOf, ...own } = schema;
   let result: Record<string, unknown> = {};
-  for (const part of [...parts.map((one) => merged(withoutRef(one, root, depth), root, depth + 1)), own]) {
+  for (const part of [...parts.map((one) => merged(inlineRefs(one, root, depth), root, depth + 1)), own]) {
     const properties = { ...asObject(result.properties), ...asObject(part.properties) };
     const required = [...asList(result.required), ...asList(part.required)];
     result = { ...result, ...part };

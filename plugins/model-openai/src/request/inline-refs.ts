@@ -6,11 +6,11 @@ type Schema = Readonly<Record<string, unknown>>;
 const MAX_DEPTH = 12;
 
 /** Follows a `$ref` into the schema's own definitions. Members beside the reference win. */
-export function withoutRef(schema: Schema, root: Schema, depth: number): Schema {
+export function inlineRefs(schema: Schema, root: Schema, depth: number): Schema {
   if (typeof schema.$ref !== 'string') return schema;
   const { $ref, ...beside } = schema;
   const target = depth < MAX_DEPTH ? targetOf($ref, root) : undefined;
-  return target === undefined ? beside : withoutRef({ ...target, ...beside }, root, depth + 1);
+  return target === undefined ? beside : inlineRefs({ ...target, ...beside }, root, depth + 1);
 }
 
 /** `#/$defs/point` */

@@ -1,5 +1,5 @@
 import { isObject, isText } from '../json/json.js';
-import { withoutRef } from './inline-refs.js';
+import { inlineRefs } from './inline-refs.js';
 
 type Schema = Readonly<Record<string, unknown>>;
 
@@ -45,7 +45,7 @@ export function strictSchema(root: Schema): Schema {
 }
 
 function translate(original: Schema, root: Schema, depth: number): Schema {
-  const schema = withoutRef(original, root, depth);
+  const schema = inlineRefs(original, root, depth);
   const result: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(schema)) if (!DROPPED.has(key)) result[key] = value;
   for (const key of SCHEMAS) if (isObject(result[key])) result[key] = translate(result[key], root, depth + 1);

@@ -7,7 +7,7 @@ import { type AnswerHead, usageOf } from './completion.js';
 const MAX_DELTA = 8192;
 
 /** Whether an event produces a chunk. */
-export function isShown(event: AgentEvent): boolean {
+export function isVisible(event: AgentEvent): boolean {
   return (event.type === 'text' && !isEmpty(event)) || (event.type === 'tool-call' && !event.tool);
 }
 

@@ -3,7 +3,7 @@ import {
   claimError,
   connectionHeader,
   ProtocolError,
-  REPLAYED,
+  REPLAYED_HEADER,
   type StreamEncoder,
   TurnLogFields,
   turnFailureError,
@@ -22,16 +22,16 @@ export interface AnswerForm {
 }
 
 /** Answers a repeated request without running a turn. @throws ProtocolError if there is no answer to replay. */
-export function replyToRepeat(claimed: Exclude<ClaimResult, { kind: 'new' }>, form: AnswerForm): HttpReply {
+export function replayAnswer(claimed: Exclude<ClaimResult, { kind: 'new' }>, form: AnswerForm): HttpReply {
   if (claimed.kind === 'replay') return replay(claimed.text, form);
   throw claimError(claimed);
 }
 
 function replay(text: string, { encoder, includeUsage, headers }: AnswerForm): HttpReply {
   const recorded = recordedAnswer(text);
-  if ('error' in recorded) throw new ProtocolError(recorded.status, recorded.error, { ...recorded.headers, ...REPLAYED });
+  if ('error' in recorded) throw new ProtocolError(recorded.status, recorded.error, { ...recorded.headers, ...REPLAYED_HEADER });
   const { head, answer } = recorded;
-  const sent = { ...headers, ...connectionHeader(answer.connection), ...REPLAYED };
+  const sent = { ...headers, ...connectionHeader(answer.connection), ...REPLAYED_HEADER };
   if (!encoder) return { status: 200, headers: sent, body: completionOf(head, answer) };
 
   const writer = new ChunkWriter(head, {

@@ -61,7 +61,7 @@ export const sse: StreamEncoder = {
   keepAliveEvery: 15_000,
 };
 
-export interface Bench {
+export interface RouteOptions {
   /** What the runtime answers; by default it says "Hello". */
   readonly batches?: Iterable<readonly AgentEvent[]>;
   readonly run?: (turn: TurnRequest) => AgentEvents;
@@ -81,7 +81,7 @@ export interface Bench {
 }
 
 /** The route under test with everything around it: a scripted runtime, a clock that stands, ids that count. */
-export function bench(options: Bench = {}) {
+export function startRoute(options: RouteOptions = {}) {
   const turns: TurnRequest[] = [];
   const resolved: { name: string; principal: Principal }[] = [];
   const claims: { key: IdempotencyKey; fingerprint: string }[] = [];
@@ -146,7 +146,7 @@ async function noConversation(): Promise<never> {
 }
 
 /** The error that a request is refused with. */
-export async function refusal(reply: Promise<HttpReply>): Promise<ProtocolError> {
+export async function errorOf(reply: Promise<HttpReply>): Promise<ProtocolError> {
   try {
     await reply;
   } catch (error) {
@@ -157,7 +157,7 @@ export async function refusal(reply: Promise<HttpReply>): Promise<ProtocolError>
 }
 
 /** All that a streamed reply writes, item by item. */
-export async function written(reply: HttpReply): Promise<string[]> {
+export async function chunksOf(reply: HttpReply): Promise<string[]> {
   const { body } = reply;
   if (typeof body !== 'object' || !(Symbol.asyncIterator in body)) throw new Error('the reply is no stream');
   const items: string[] = [];

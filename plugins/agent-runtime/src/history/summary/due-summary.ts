@@ -1,5 +1,5 @@
 import type { Message } from '@plugboard/kernel';
-import { beginningOfTurn, type HistoryBudget, type HistoryOptions, newestTurns } from '../history-view.js';
+import { type HistoryBudget, type HistoryOptions, newestTurns, startOfTurn } from '../history-view.js';
 import { type Conversation, tokensOfSummary, usableSummary } from '../summary-view.js';
 
 /**
@@ -47,7 +47,7 @@ export function dueSummary(
       tokens: budget.tokens * share - summary,
       messages: Math.floor(budget.messages * share),
     });
-  const newest = Math.max(from, beginningOfTurn(messages, messages.length - 1));
+  const newest = Math.max(from, startOfTurn(messages, messages.length - 1));
   const share = newest > from ? FULL : 1;
   if (beginning(share, from, earlier ? tokensOfSummary(earlier.text) : 0) === from) return undefined;
 

@@ -1,6 +1,6 @@
 import type { Message } from '@plugboard/kernel';
 import { type ContentPart, textOf } from '@plugboard/kernel/contracts';
-import { estimate } from '../message-size.js';
+import { estimateTokens } from '../message-size.js';
 import type { DueSummary } from './due-summary.js';
 
 /**
@@ -32,12 +32,12 @@ export function summaryRequest(
     'The messages, one JSON object a line:',
   ].join('\n');
   const instruction = instructionFor(tokens);
-  const budget = contextWindow * SHARE - estimate(JSON.stringify(instruction + head));
+  const budget = contextWindow * SHARE - estimateTokens(JSON.stringify(instruction + head));
   const lines: string[] = [];
   let used = 0;
   for (let i = messages - 1; i >= (earlier?.messages ?? 0); i--) {
     const line = lineOf(history[i] as Message);
-    used += estimate(`${JSON.stringify(line)}\n`);
+    used += estimateTokens(`${JSON.stringify(line)}\n`);
     if (used > budget) break;
     lines.push(line);
   }

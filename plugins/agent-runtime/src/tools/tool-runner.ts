@@ -1,6 +1,6 @@
 import type { AgentEvent, Clock, Turn } from '@plugboard/kernel';
 import type { SessionId, TurnToolCall, TurnToolResult } from '@plugboard/kernel/contracts';
-import { notices, startSpan } from '../diagnostics/channels.js';
+import { eventChannels, startSpan } from '../diagnostics/channels.js';
 import type { Agent } from '../directory/agent.js';
 import { AbandonedTools } from './abandoned-tools.js';
 import type { RepeatGuard } from './repeat-guard.js';
@@ -25,7 +25,7 @@ interface Step {
 }
 
 /** Runs the tool calls of one step concurrently. */
-export class ToolBatches {
+export class ToolRunner {
   readonly #clock: Clock;
   readonly #abandonedTools: AbandonedTools;
 
@@ -137,7 +137,7 @@ export class ToolBatches {
 }
 
 function warnAbandoned({ entry, tool: { name: tool }, log }: AgentTool, id: string, turn: Turn): void {
-  notices.toolAbandoned.publish({ turn, id, entry, tool });
+  eventChannels.toolAbandoned.publish({ turn, id, entry, tool });
   log.warn(
     { entry, tool, agent: turn.agent, request_id: turn.requestId },
     'tool_abandoned: a tool still ran five seconds after it was aborted and was abandoned',

@@ -1,7 +1,7 @@
 import { ProtocolError } from '@plugboard/openai-protocol';
 
 /** What a caller would be told of what the work throws: the status, the code and the place, and the sentence. */
-export function refusal(work: () => unknown): { status: number; code: unknown; param: unknown; message: string } {
+export function errorOf(work: () => unknown): { status: number; code: unknown; param: unknown; message: string } {
   try {
     work();
   } catch (error) {

@@ -6,19 +6,19 @@ import { type Call, NO_BODY } from './every-route.js';
 export type Pair = readonly [name: string, value: string];
 
 /** What a caller is told, apart from what differs from one request to the next. */
-export interface Told {
+export interface Response {
   readonly status: number;
   readonly headers: Readonly<Record<string, unknown>>;
   readonly text: string;
 }
 
 /** Sends a request with these headers as they stand, the same name twice among them, which `fetch` would join. */
-export function sent(
+export function sendRaw(
   app: TestServer,
   { method, path, takesJson }: Pick<Call, 'method' | 'path' | 'takesJson'>,
   headers: readonly Pair[] = [],
   body = NO_BODY,
-): Promise<Told> {
+): Promise<Response> {
   const all: readonly Pair[] = [
     ['host', '127.0.0.1'],
     ...(takesJson
@@ -39,7 +39,7 @@ export function sent(
 export type Decision = 'unknown' | 'forbidden' | 'let in';
 
 /** What was decided about a caller: not known (401), known and not allowed (403), or allowed, whatever became of the request then. */
-export function decisionOf({ status }: Told): Decision {
+export function decisionOf({ status }: Response): Decision {
   if (status === 401) return 'unknown';
   return status === 403 ? 'forbidden' : 'let in';
 }

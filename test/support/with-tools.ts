@@ -3,7 +3,7 @@ import type { StartServerOptions } from '@plugboard/kernel/testing';
 import { TRANSPORTS } from './test-server.js';
 
 /** An agent with real tools: the clock, and an MCP server that reads the files of a folder. */
-export const EQUIPPED = `${TRANSPORTS}
+export const WITH_TOOLS = `${TRANSPORTS}
 models:
   fast: { use: openai, baseUrl: "\${MODEL_URL}", model: big-1, apiKey: "\${MODEL_KEY}" }
 tools:
@@ -15,7 +15,7 @@ agents:
 `;
 
 /** What goes with it. */
-export const equipment = {
+export const toolFixtures = {
   files: { 'shelf/treasure.txt': 'The treasure lies under the oak.' },
   env: {
     NODE: process.execPath,

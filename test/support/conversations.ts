@@ -3,10 +3,10 @@ import { ASSISTANT, type Reply, TestServer, TRANSPORTS } from './test-server.js'
 import { bearer } from './tokens.js';
 
 /** What a server of conversations serves. */
-export const CONVERSING = `${TRANSPORTS}  conversations: {}\n`;
+export const CONVERSATION_TRANSPORTS = `${TRANSPORTS}  conversations: {}\n`;
 
 /** A conversation as callers see it. */
-export interface Told {
+export interface ConversationBody {
   readonly id: string;
   readonly object: string;
   readonly created_at: number;
@@ -19,7 +19,7 @@ export interface Told {
 }
 
 /** An item, as far as tests look into it. */
-export interface ToldItem {
+export interface ItemBody {
   readonly id: string;
   readonly type: string;
   readonly role?: string;
@@ -27,7 +27,7 @@ export interface ToldItem {
   readonly [field: string]: unknown;
 }
 
-export interface ToldPage<T> {
+export interface PageBody<T> {
   readonly object: string;
   readonly data: readonly T[];
   readonly first_id: string | null;
@@ -63,13 +63,13 @@ export class Caller {
   }
 
   /** A new conversation. @throws Error where there is none. */
-  async create(fields: object = {}): Promise<Told> {
-    return good(await this.post('', fields));
+  async create(fields: object = {}): Promise<ConversationBody> {
+    return bodyOf(await this.post('', fields));
   }
 
   /** All items, the oldest first. */
-  async items(id: string): Promise<readonly ToldItem[]> {
-    return good<ToldPage<ToldItem>>(await this.get(`/${id}/items?order=asc&limit=100`)).data;
+  async items(id: string): Promise<readonly ItemBody[]> {
+    return bodyOf<PageBody<ItemBody>>(await this.get(`/${id}/items?order=asc&limit=100`)).data;
   }
 
   /** Who said what, the oldest first. */
@@ -80,13 +80,17 @@ export class Caller {
 }
 
 /** The body of a reply that says that it went well. @throws Error where it does not. */
-export function good<T>(reply: Reply): T {
+export function bodyOf<T>(reply: Reply): T {
   if (reply.status !== 200) throw new Error(`${reply.status}: ${reply.text}`);
   return reply.body as T;
 }
 
 /** A server of conversations with one agent, open to everybody. */
-export async function conversing(t: Test, yaml = CONVERSING + ASSISTANT, options: Parameters<typeof TestServer.start>[2] = {}) {
+export async function startWithConversations(
+  t: Test,
+  yaml = CONVERSATION_TRANSPORTS + ASSISTANT,
+  options: Parameters<typeof TestServer.start>[2] = {},
+) {
   const app = await TestServer.start(t, yaml, options);
   return { app, caller: new Caller(app) };
 }

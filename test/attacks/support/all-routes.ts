@@ -40,7 +40,7 @@ defaultAgent: assistant
 `;
 
 /** A server with all routes of the distribution, which asks for tokens and keeps sessions in a file. */
-export function besieged(
+export function startWithAllRoutes(
   t: Test,
   { auth = BEARER, more = AGENTS, env, ...options }: StartServerOptions & { readonly auth?: string; readonly more?: string } = {},
 ): Promise<TestServer> {
