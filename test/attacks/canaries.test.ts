@@ -9,7 +9,7 @@ import { Canaries, startWithSecrets, VARIABLES, writtenFiles } from './support/c
 import { everyRoute } from './support/every-route.js';
 import { type Pair, sendRaw } from './support/send-raw.js';
 
-const { app, yaml, env, files, credentials, valid } = await startWithSecrets(t);
+const { server, yaml, env, files, credentials, valid } = await startWithSecrets(t);
 const canaries = new Canaries([...Object.values(VARIABLES), ...Object.values(credentials)]);
 /** All that callers were told. */
 const told: string[] = [];
@@ -25,7 +25,7 @@ t.teardown(() => CHANNELS.map((channel) => unsubscribe(channel, publish)));
 
 const OPS = bearer(VARIABLES.OPS_TOKEN);
 const chat = async (body: unknown, headers: Readonly<Record<string, string>> = OPS) => {
-  const reply = await app.chat(body, headers);
+  const reply = await server.chat(body, headers);
   told.push(reply.text, JSON.stringify([...reply.headers]));
   return reply;
 };
@@ -46,14 +46,14 @@ t.test('S-28 no route returns a credential, however it was sent', async (t) => {
     ['sec-websocket-protocol', `bearer.${secret}`],
   ];
   for (const secret of Object.values(credentials)) {
-    for (const call of everyRoute(app)) {
+    for (const call of everyRoute(server)) {
       const path = `${call.path}?api_key=${encodeURIComponent(secret)}`;
       for (const headers of [
         everywhere(secret),
         everywhere(secret).slice(1),
         [...everywhere(secret), ['authorization', `Bearer ${secret}`] as const],
       ]) {
-        const { status, text, headers: answered } = await sendRaw(app, { ...call, path }, headers);
+        const { status, text, headers: answered } = await sendRaw(server, { ...call, path }, headers);
         t.ok(status < 500, `${call.route}: ${status}`);
         told.push(text, JSON.stringify(answered));
       }
@@ -94,8 +94,8 @@ t.test('S-28 no secret leaks from a model server that fails and repeats its requ
     (echo) => ({ raw: ['data: {"choices":[{"index":0,"delta":{"content":"Hi"}}]}\n\n', `data: ${echo}\n\n`] }),
     () => ({ hangUp: true }),
   ];
-  app.models.respond(({ headers, body }) => {
-    const echo = `Incorrect API key provided: ${headers.authorization} (${headers['x-key']}) for ${app.models.url}`;
+  server.models.respond(({ headers, body }) => {
+    const echo = `Incorrect API key provided: ${headers.authorization} (${headers['x-key']}) for ${server.models.url}`;
     return failures[Number(body.messages.at(-1)?.content)]?.(echo) ?? {};
   });
   // At once, for some of these are asked again after a pause.
@@ -104,12 +104,12 @@ t.test('S-28 no secret leaks from a model server that fails and repeats its requ
 });
 
 t.test('S-28 no secret leaks from a timeout, a failing tool or a crashing plugin', async (t) => {
-  app.models.respond({ before: new Promise(() => {}) });
+  server.models.respond({ before: new Promise(() => {}) });
   t.equal((await chat(saying('Hi', { model: 'hurried', session_id: 'late' }))).status, 502);
 
-  app.models.respond(({ body }) => ({ text: JSON.stringify(body.messages) }));
+  server.models.respond(({ body }) => ({ text: JSON.stringify(body.messages) }));
   for (const name of ['desk', 'process__login']) {
-    app.models.enqueue({ toolCalls: [{ name, arguments: {} }] });
+    server.models.enqueue({ toolCalls: [{ name, arguments: {} }] });
     const reply = await chat(saying('Hi', { session_id: 'tools' }));
     t.equal(reply.status, 200);
     t.match(reply.text, /the desk is closed|no login for \[redacted\]/, 'what the model was told');
@@ -119,27 +119,27 @@ t.test('S-28 no secret leaks from a timeout, a failing tool or a crashing plugin
     t.equal(reply.status, 502);
     t.match(JSON.parse(reply.text), { error: { message: /^\S[^:]*$/, type: 'svc_error' } });
   }
-  app.models.respond(({ body }) => ({ text: String(body.messages.at(-1)?.content) }));
+  server.models.respond(({ body }) => ({ text: String(body.messages.at(-1)?.content) }));
 });
 
 t.test('S-28 after all these requests no response, log line, file or diagnostics event contains a secret', async (t) => {
   t.strictSame(canaries.in(told.join('\n')), [], 'answers');
-  t.strictSame(canaries.in(writtenFiles(app)), [], 'files');
+  t.strictSame(canaries.in(writtenFiles(server)), [], 'files');
   t.ok(published.length > 100);
   t.strictSame(canaries.in(published.join('\n')), [], 'diagnostics');
   const { MODEL_KEY: _, ...others } = VARIABLES;
-  const asked = JSON.stringify(app.models.requests.map(({ headers, body }) => ({ headers, body })));
+  const asked = JSON.stringify(server.models.requests.map(({ headers, body }) => ({ headers, body })));
   t.strictSame(new Canaries([...Object.values(others), ...Object.values(credentials)]).in(asked), [], 'what models are told');
   t.match(asked, `Bearer ${VARIABLES.MODEL_KEY}`);
 
-  await app.started.server.stop();
-  const log = app.started.logs;
-  t.ok(app.accessLog.length > 100);
+  await server.started.server.stop();
+  const log = server.started.logs;
+  t.ok(server.accessLog.length > 100);
   const levels = new Set(log.map(({ level }) => level));
   for (const level of ['debug', 'info', 'error']) t.ok(levels.has(level), `there are lines of the level ${level}`);
   t.strictSame(canaries.in(JSON.stringify(log)), [], 'log');
   t.match(JSON.stringify(log), /cannot use \[redacted\]/, 'the crash is told of');
-  t.strictSame(canaries.in(writtenFiles(app)), [], 'files of a server that has stopped');
+  t.strictSame(canaries.in(writtenFiles(server)), [], 'files of a server that has stopped');
 });
 
 t.test('S-28 the output of the program contains no secret', async (t) => {

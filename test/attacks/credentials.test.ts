@@ -3,8 +3,8 @@ import { startWithAllRoutes, TOKEN, tokenFor } from './support/all-routes.js';
 import { everyRoute, requiresToken } from './support/every-route.js';
 import { decisionOf, type Pair, sendRaw } from './support/send-raw.js';
 
-const app = await startWithAllRoutes(t);
-const routes = everyRoute(app);
+const server = await startWithAllRoutes(t);
+const routes = everyRoute(server);
 const bearer = (token: string): Pair => ['authorization', `Bearer ${token}`];
 
 /** Everywhere else that a token is sent to some server or other: as headers, or in the query. */
@@ -43,39 +43,39 @@ for (const call of routes) {
   const isPublic = !requiresToken(call);
 
   t.test(`S-02 ${call.route}: a token is accepted only as Authorization: Bearer`, async (t) => {
-    const nobody = await sendRaw(app, call);
+    const nobody = await sendRaw(server, call);
     t.equal(decisionOf(nobody), isPublic ? 'let in' : 'unknown');
-    const allowed = await sendRaw(app, call, [bearer(TOKEN)]);
+    const allowed = await sendRaw(server, call, [bearer(TOKEN)]);
     t.equal(decisionOf(allowed), 'let in');
     for (const scheme of ['bearer', 'BEARER', 'Bearer ', ' Bearer']) {
-      t.same(await sendRaw(app, call, [['authorization', `${scheme} ${TOKEN}`]]), allowed);
+      t.same(await sendRaw(server, call, [['authorization', `${scheme} ${TOKEN}`]]), allowed);
     }
     for (const [way, carrying] of Object.entries(ELSEWHERE)) {
       const { headers, query = '' } = carrying(TOKEN);
-      t.same(await sendRaw(app, { ...call, path: call.path + query }, headers), nobody, way);
+      t.same(await sendRaw(server, { ...call, path: call.path + query }, headers), nobody, way);
     }
   });
 
   t.test(`S-02 ${call.route}: a second credential of any kind does not change the result of the first`, async (t) => {
     const weak = tokenFor('admin'); // it lacks what every route of today asks for
-    const alone = await sendRaw(app, call, [bearer(weak)]);
+    const alone = await sendRaw(server, call, [bearer(weak)]);
     t.equal(decisionOf(alone), call.access.length > 0 && !isPublic ? 'forbidden' : 'let in');
-    const wrong = await sendRaw(app, call, [bearer('not-a-token-of-anybody')]);
-    const allowed = await sendRaw(app, call, [bearer(TOKEN)]);
+    const wrong = await sendRaw(server, call, [bearer('not-a-token-of-anybody')]);
+    const allowed = await sendRaw(server, call, [bearer(TOKEN)]);
     for (const [way, carrying] of Object.entries(ELSEWHERE)) {
       const { headers = [], query = '' } = carrying(TOKEN);
       if (headers.some(([name]) => name === 'authorization')) continue;
       const asked = { ...call, path: call.path + query };
-      t.same(await sendRaw(app, asked, [bearer(weak), ...headers]), alone, `a token that may less, and ${way}`);
-      t.same(await sendRaw(app, asked, [...headers, bearer('not-a-token-of-anybody')]), wrong, `a wrong token, and ${way}`);
+      t.same(await sendRaw(server, asked, [bearer(weak), ...headers]), alone, `a token that may less, and ${way}`);
+      t.same(await sendRaw(server, asked, [...headers, bearer('not-a-token-of-anybody')]), wrong, `a wrong token, and ${way}`);
       const { headers: odd = [], query: oddQuery = '' } = carrying('not-a-token-of-anybody');
-      const right = await sendRaw(app, { ...call, path: call.path + oddQuery }, [...odd, bearer(TOKEN)]);
+      const right = await sendRaw(server, { ...call, path: call.path + oddQuery }, [...odd, bearer(TOKEN)]);
       t.same({ ...right, headers: {} }, { ...allowed, headers: {} }, `the right token, and a wrong one as ${way}`);
     }
   });
 
   t.test(`S-02 ${call.route}: two Authorization headers are refused, in any order and even if equal`, async (t) => {
-    const nobody = await sendRaw(app, call);
+    const nobody = await sendRaw(server, call);
     for (const pair of [
       [bearer(TOKEN), bearer(TOKEN)],
       [bearer(TOKEN), bearer(tokenFor('admin'))],
@@ -83,9 +83,9 @@ for (const call of routes) {
       [bearer(TOKEN), ['Authorization', '']],
       [['AUTHORIZATION', `Basic ${TOKEN}`], bearer(TOKEN)],
     ] as const) {
-      t.same(await sendRaw(app, call, pair), nobody);
+      t.same(await sendRaw(server, call, pair), nobody);
     }
-    t.same(await sendRaw(app, call, [['authorization', `Bearer ${TOKEN}, Bearer ${TOKEN}`]]), nobody);
+    t.same(await sendRaw(server, call, [['authorization', `Bearer ${TOKEN}, Bearer ${TOKEN}`]]), nobody);
   });
 }
 
@@ -93,12 +93,12 @@ t.test('S-02 unknown paths need a token by the same rules', async (t) => {
   for (const path of ['/v1', '/v1/', '/v1/nothing', '/v1/chat/completions/more', '/v1//models', '/v1/%6dodels']) {
     for (const method of ['GET', 'POST', 'PUT', 'DELETE', 'PATCH']) {
       const call = { method, path, takesJson: false };
-      const nobody = await sendRaw(app, call);
+      const nobody = await sendRaw(server, call);
       t.equal(decisionOf(nobody), 'unknown', `${method} ${path}`);
-      t.equal(decisionOf(await sendRaw(app, call, [bearer(TOKEN)])), 'let in', `${method} ${path}`);
+      t.equal(decisionOf(await sendRaw(server, call, [bearer(TOKEN)])), 'let in', `${method} ${path}`);
       for (const carrying of Object.values(ELSEWHERE)) {
         const { headers, query = '' } = carrying(TOKEN);
-        t.same(await sendRaw(app, { ...call, path: path + query }, headers), nobody);
+        t.same(await sendRaw(server, { ...call, path: path + query }, headers), nobody);
       }
     }
   }

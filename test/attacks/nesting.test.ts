@@ -50,10 +50,10 @@ agents:
   assistant: { model: fast, tools: [clock, "deep/*"] }
 `;
 
-const app = await startWithAllRoutes(t, { more: MORE, files: { 'deep.mjs': DEEP_SERVER }, env: { NODE: process.execPath } });
+const server = await startWithAllRoutes(t, { more: MORE, files: { 'deep.mjs': DEEP_SERVER }, env: { NODE: process.execPath } });
 
-async function assertLives(t: Test, { logs }: TestServer['started'] = app.started): Promise<void> {
-  t.equal(answerOf(await app.chat(saying('Still there?'), bearer(TOKEN))), 'Still there?');
+async function assertLives(t: Test, { logs }: TestServer['started'] = server.started): Promise<void> {
+  t.equal(answerOf(await server.chat(saying('Still there?'), bearer(TOKEN))), 'Still there?');
   t.strictSame(
     logs.filter(({ level }) => level === 'error' || level === 'fatal'),
     [],
@@ -72,10 +72,10 @@ t.test('S-24 a body nested 100,000 levels deep gets a 400 on every route with a 
     `{"model":"assistant","messages":[{"role":"user","content":${arrays}}]}`,
     `{"agent":"assistant","items":${arrays},"metadata":{}}`,
   ];
-  for (const { route, method, path } of everyRoute(app).filter(({ takesJson }) => takesJson)) {
+  for (const { route, method, path } of everyRoute(server).filter(({ takesJson }) => takesJson)) {
     for (const body of bodies) {
       const headers = { ...bearer(TOKEN), 'content-type': 'application/json' };
-      const reply = await fetch(app.url + path, { method, headers, body });
+      const reply = await fetch(server.url + path, { method, headers, body });
       t.match(
         { status: reply.status, body: await reply.json() },
         { status: 400, body: { error: { type: 'invalid_request_error' } } },
@@ -87,7 +87,7 @@ t.test('S-24 a body nested 100,000 levels deep gets a 400 on every route with a 
 });
 
 t.test('S-24 brackets inside strings do not count as nesting', async (t) => {
-  const reply = await app.chat(saying(arrays), bearer(TOKEN));
+  const reply = await server.chat(saying(arrays), bearer(TOKEN));
   t.equal(reply.status, 200);
   t.equal(answerOf(reply), arrays);
 });
@@ -95,11 +95,11 @@ t.test('S-24 brackets inside strings do not count as nesting', async (t) => {
 t.test('S-24 deeply nested tool arguments of a model are refused, and the turn continues', async (t) => {
   for (const text of [`{"timeZone":${arrays}}`, `{"timeZone":${objects}}`, arrays, unclosed]) {
     for (const name of ['clock', 'deep__text']) {
-      app.models.enqueue({ toolCalls: [{ name, arguments: text }] }, { text: 'Well.' });
-      const reply = await app.chat(saying('Hi', { session_id: 'deep' }), bearer(TOKEN));
+      server.models.enqueue({ toolCalls: [{ name, arguments: text }] }, { text: 'Well.' });
+      const reply = await server.chat(saying('Hi', { session_id: 'deep' }), bearer(TOKEN));
       t.equal(reply.status, 200, name);
       t.equal(answerOf(reply), 'Well.');
-      t.match(app.asked.messages.at(-1), {
+      t.match(server.asked.messages.at(-1), {
         role: 'tool',
         content: /^The (arguments (are not a valid|do not match|could not)|tool failed: the arguments are nested)/,
       });
@@ -114,10 +114,10 @@ t.test('S-24 deeply nested tool results do not crash the server', async (t) => {
     ['block', /odd/],
     ['text', arrays],
   ] as const) {
-    app.models.enqueue({ toolCalls: [{ name: `deep__${name}`, arguments: {} }] }, { text: 'Well.' });
-    const reply = await app.chat(saying('Hi', { session_id: 'deep-results' }), bearer(TOKEN));
+    server.models.enqueue({ toolCalls: [{ name: `deep__${name}`, arguments: {} }] }, { text: 'Well.' });
+    const reply = await server.chat(saying('Hi', { session_id: 'deep-results' }), bearer(TOKEN));
     t.equal(reply.status, 200, name);
-    t.match(app.asked.messages.at(-1), { role: 'tool', content: told }, name);
+    t.match(server.asked.messages.at(-1), { role: 'tool', content: told }, name);
   }
   await assertLives(t);
 });
@@ -129,25 +129,25 @@ t.test('S-24 deeply nested answers of a model server do not crash the server', a
     [`data: ${arrays}\n\n`],
   ]) {
     for (const stream of [true, false]) {
-      app.models.respond({ raw });
-      const { status } = await app.chat(saying('Hi', { stream }), bearer(TOKEN));
+      server.models.respond({ raw });
+      const { status } = await server.chat(saying('Hi', { stream }), bearer(TOKEN));
       t.ok([200, 502].includes(status), String(status));
     }
   }
   for (const body of [arrays, `{"error":{"message":${arrays}}}`, `{"error":${objects}}`]) {
-    app.models.respond({ status: 400, body });
-    t.equal((await app.chat(saying('Hi'), bearer(TOKEN))).status, 502);
+    server.models.respond({ status: 400, body });
+    t.equal((await server.chat(saying('Hi'), bearer(TOKEN))).status, 502);
   }
-  app.models.respond(({ body }) => ({ text: String(body.messages.at(-1)?.content) }));
+  server.models.respond(({ body }) => ({ text: String(body.messages.at(-1)?.content) }));
   await assertLives(t);
 });
 
 t.test('S-24 the HTTP/2 preface is a bad request, an upgrade to it is ignored, and the server survives', async (t) => {
-  const preface = await RawClient.open(app.port);
+  const preface = await RawClient.open(server.port);
   preface.send('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0');
   t.equal(replyOf(await preface.ended()).status, 400);
 
-  const upgrade = await RawClient.open(app.port);
+  const upgrade = await RawClient.open(server.port);
   upgrade.send(
     'GET /health HTTP/1.1',
     'Host: localhost',

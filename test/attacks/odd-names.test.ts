@@ -19,13 +19,13 @@ const files = { 'canary/secret.txt': SECRET };
 const OWN = /^data(\/(sessions\.db(-wal|-shm|-journal)?|tokens\.json\.used))?$/;
 
 /** Where a relative name could have led to. */
-const folders = (app: TestServer) => {
-  const { folder } = app.started;
+const folders = (server: TestServer) => {
+  const { folder } = server.started;
   return [process.cwd(), tmpdir(), folder, join(folder, 'data'), dirname(folder), dirname(process.cwd()), '/'];
 };
 
-function assertNoFile(t: Test, app: TestServer): void {
-  for (const folder of folders(app)) {
+function assertNoFile(t: Test, server: TestServer): void {
+  for (const folder of folders(server)) {
     for (const name of ODD_NAMES.filter((name) => name.includes(FILE_MARKER) && !name.includes('\0'))) {
       for (const path of [name, decodeURIComponent(name), name.replaceAll('\\', '/')]) {
         if (!path.includes('\0') && existsSync(resolve(folder, path))) t.fail(`there is ${resolve(folder, path)}`);
@@ -35,8 +35,8 @@ function assertNoFile(t: Test, app: TestServer): void {
 }
 
 /** The names of the tables and indexes in the file that a server has let go of. */
-function schemaOf(app: TestServer): readonly unknown[] {
-  const database = new DatabaseSync(join(app.started.folder, 'data/sessions.db'), { readOnly: true });
+function schemaOf(server: TestServer): readonly unknown[] {
+  const database = new DatabaseSync(join(server.started.folder, 'data/sessions.db'), { readOnly: true });
   try {
     return database.prepare('SELECT type, name, sql FROM sqlite_schema ORDER BY name').all();
   } finally {
@@ -67,17 +67,17 @@ const FIELDS: readonly ((name: string) => object)[] = [
 ];
 
 t.test('S-15 no field of a request is used as the name of a file, a table or a command', async (t) => {
-  const app = await startWithAllRoutes(t, { files });
-  const caller = new Caller(app, TOKEN);
-  const before = treeOf(app.started.folder, { but: OWN });
+  const server = await startWithAllRoutes(t, { files });
+  const caller = new Caller(server, TOKEN);
+  const before = treeOf(server.started.folder, { but: OWN });
   const replies: Reply[] = [];
   for (const name of ODD_NAMES) {
-    for (const fields of FIELDS) replies.push(await app.chat(saying('Hi', fields(name)), bearer(TOKEN)));
+    for (const fields of FIELDS) replies.push(await server.chat(saying('Hi', fields(name)), bearer(TOKEN)));
     const encoded = encodeURIComponent(name.toWellFormed());
-    for (const { method, path, takesJson } of everyRoute(app, encoded)) {
+    for (const { method, path, takesJson } of everyRoute(server, encoded)) {
       if (path.startsWith('/v1/conversations'))
         replies.push(await caller.send(method, path.slice('/v1/conversations'.length), takesJson ? {} : undefined));
-      else replies.push(await app.request(method, path, bearer(TOKEN)));
+      else replies.push(await server.request(method, path, bearer(TOKEN)));
     }
     for (const query of ['user', 'after', 'order', 'limit']) replies.push(await caller.get(`?${query}=${encoded}`));
     const { id } = await caller.create({ items: [{ role: 'user', content: 'Hi' }] });
@@ -101,7 +101,7 @@ t.test('S-15 no field of a request is used as the name of a file, a table or a c
     if (text.includes(SECRET) || text.includes('root:')) t.fail(`a file was read: ${text}`);
   }
   t.ok(replies.filter(({ status }) => status === 200).length > 200, `of ${replies.length} some went well`);
-  t.notMatch(JSON.stringify(app.models.requests), SECRET);
+  t.notMatch(JSON.stringify(server.models.requests), SECRET);
 
   const { data } = (await caller.get(`?user=${encodeURIComponent(`../${FILE_MARKER}`)}`)).body as PageBody<ConversationBody>;
   t.strictSame(
@@ -110,22 +110,22 @@ t.test('S-15 no field of a request is used as the name of a file, a table or a c
     'a key is a text like any other',
   );
 
-  t.same(treeOf(app.started.folder, { but: OWN }), before);
-  assertNoFile(t, app);
-  await app.started.server.stop();
-  t.same(treeOf(app.started.folder, { but: OWN }), before);
-  t.same(schemaOf(app), await freshSchema(t));
+  t.same(treeOf(server.started.folder, { but: OWN }), before);
+  assertNoFile(t, server);
+  await server.started.server.stop();
+  t.same(treeOf(server.started.folder, { but: OWN }), before);
+  t.same(schemaOf(server), await freshSchema(t));
 });
 
 async function freshSchema(t: Test): Promise<readonly unknown[]> {
-  const app = await startWithAllRoutes(t);
-  await app.started.server.stop();
-  return schemaOf(app);
+  const server = await startWithAllRoutes(t);
+  await server.started.server.stop();
+  return schemaOf(server);
 }
 
 t.test('S-15 no header is, whatever its bytes', async (t) => {
-  const app = await startWithAllRoutes(t, { files });
-  const before = treeOf(app.started.folder, { but: OWN });
+  const server = await startWithAllRoutes(t, { files });
+  const before = treeOf(server.started.folder, { but: OWN });
   const body = JSON.stringify(saying('Hi'));
   const statuses = new Set<number>();
   for (const header of [
@@ -137,7 +137,7 @@ t.test('S-15 no header is, whatever its bytes', async (t) => {
     'Traceparent',
   ]) {
     for (const name of ODD_NAMES) {
-      const raw = await RawClient.open(app.port);
+      const raw = await RawClient.open(server.port);
       const value = Buffer.from(name.replaceAll(/[\r\n]/g, ' ')).toString('latin1');
       raw.send(
         'POST /v1/chat/completions HTTP/1.1',
@@ -160,6 +160,6 @@ t.test('S-15 no header is, whatever its bytes', async (t) => {
     }
   }
   t.same([...statuses].sort(), [200, 400, 404]);
-  t.same(treeOf(app.started.folder, { but: OWN }), before);
-  assertNoFile(t, app);
+  t.same(treeOf(server.started.folder, { but: OWN }), before);
+  assertNoFile(t, server);
 });

@@ -8,7 +8,7 @@ import { everyRoute } from './support/every-route.js';
 /** Bodies that are tried. `PLUGBOARD_CHAOS` asks for many. */
 const RUNS = process.env.PLUGBOARD_CHAOS ? 10_000 : 1_000;
 
-const app = await startWithAllRoutes(t, {
+const server = await startWithAllRoutes(t, {
   files: {
     // Does with its arguments what must not be done with a stranger's: copies them, deeply, into an object of its own.
     'merge.mjs': `
@@ -82,7 +82,7 @@ function assertClean(): void {
 
 const chat = (body: string, model: string) => {
   const start = JSON.stringify(saying('Hi', { model })).slice(0, -1);
-  return app.chat(`${start},${body}}`, bearer(TOKEN));
+  return server.chat(`${start},${body}}`, bearer(TOKEN));
 };
 
 t.test('S-29 no chat request changes a prototype, wherever it contains the keys', async (t) => {
@@ -105,10 +105,10 @@ t.test('S-29 no chat request changes a prototype, wherever it contains the keys'
 });
 
 t.test('S-29 no request to another route changes a prototype', async (t) => {
-  const routes = everyRoute(app).filter(({ takesJson, path }) => takesJson && path.startsWith('/v1/conversations'));
+  const routes = everyRoute(server).filter(({ takesJson, path }) => takesJson && path.startsWith('/v1/conversations'));
   const place = fc.constantFrom(...Object.keys(PLACES));
   const ask = (method: string, path: string, body: string) =>
-    fetch(app.url + path, { method, headers: { ...bearer(TOKEN), 'content-type': 'application/json' }, body });
+    fetch(server.url + path, { method, headers: { ...bearer(TOKEN), 'content-type': 'application/json' }, body });
   const made = await ask('POST', '/v1/conversations', '{"agent":"assistant"}');
   const { id } = (await made.json()) as { id: string };
   const seen = new Set<string>();
@@ -135,10 +135,10 @@ t.test('S-29 tool arguments from a model change no prototype, even if the tool c
   await fc.assert(
     fc.asyncProperty(json, async (value) => {
       const text = `{"__proto__":{"admin":true},"own":${value},"constructor":${value}}`;
-      app.models.enqueue({ toolCalls: [{ name: 'merge', arguments: text }] }, { text: 'Well.' });
-      const { status } = await app.chat(saying('Hi', { session_id: 'merged' }), bearer(TOKEN));
+      server.models.enqueue({ toolCalls: [{ name: 'merge', arguments: text }] }, { text: 'Well.' });
+      const { status } = await server.chat(saying('Hi', { session_id: 'merged' }), bearer(TOKEN));
       if (status !== 200) throw new Error(`${status}`);
-      const told = String(app.asked.messages.at(-1)?.content);
+      const told = String(server.asked.messages.at(-1)?.content);
       if (told.endsWith('true')) throw new Error(`the arguments had a prototype of their own: ${told}`);
     }),
     { numRuns: RUNS / 10 },
@@ -149,7 +149,7 @@ t.test('S-29 tool arguments from a model change no prototype, even if the tool c
 t.test('S-29 answers of a model server and query strings change no prototype', async (t) => {
   const odd = '"__proto__":{"admin":true,"content":"forged"},"constructor":{"prototype":{"admin":true}}';
   for (const stream of [false, true]) {
-    app.models.respond({
+    server.models.respond({
       raw: [
         `data: {"choices":[{"index":0,"delta":{"content":"Hi",${odd}},${odd}}],${odd}}\n\n`,
         `data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"__proto__","function":{"name":"__proto__","arguments":"{}"},${odd}}]}}]}\n\n`,
@@ -157,16 +157,16 @@ t.test('S-29 answers of a model server and query strings change no prototype', a
         'data: [DONE]\n\n',
       ],
     });
-    const { status, text } = await app.chat(saying('Hi', { stream }), bearer(TOKEN));
+    const { status, text } = await server.chat(saying('Hi', { stream }), bearer(TOKEN));
     t.ok([200, 502].includes(status));
     t.notMatch(text, /forged/);
   }
   for (const path of ['/v1/models', '/v1/conversations']) {
-    await app.get(`${path}?__proto__[admin]=true&constructor[prototype][admin]=true&__proto__.admin=true`, bearer(TOKEN));
+    await server.get(`${path}?__proto__[admin]=true&constructor[prototype][admin]=true&__proto__.admin=true`, bearer(TOKEN));
   }
   assertClean();
   t.strictSame(
-    app.started.logs.filter(({ level }) => level === 'error' || level === 'fatal'),
+    server.started.logs.filter(({ level }) => level === 'error' || level === 'fatal'),
     [],
   );
 });

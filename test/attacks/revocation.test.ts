@@ -16,33 +16,33 @@ async function tenSeconds(clock: ManualClock): Promise<void> {
 }
 
 /** What is decided about a token on each route that asks for one. */
-function decisions(app: TestServer, value: string) {
-  const routes = everyRoute(app).filter(requiresToken);
+function decisions(server: TestServer, value: string) {
+  const routes = everyRoute(server).filter(requiresToken);
   return Promise.all(
     routes.map(async (call) => {
-      const told = await sendRaw(app, call, [['authorization', `Bearer ${value}`]]);
+      const told = await sendRaw(server, call, [['authorization', `Bearer ${value}`]]);
       return `${decisionOf(told)}: ${call.route}`;
     }),
   );
 }
 
 for (const [how, end] of [
-  ['revoked', (app: TestServer) => tokenCommand(app, 'revoke', {}, 'ci')],
-  ['rotated without a grace', (app: TestServer) => tokenCommand(app, 'rotate', { grace: '0s' }, 'ci')],
+  ['revoked', (server: TestServer) => tokenCommand(server, 'revoke', {}, 'ci')],
+  ['rotated without a grace', (server: TestServer) => tokenCommand(server, 'rotate', { grace: '0s' }, 'ci')],
 ] as const) {
   t.test(`S-12 a token that is ${how} is refused on every route within ten seconds, without a restart`, async (t) => {
     const clock = new ManualClock();
-    const app = await startWithAllRoutes(t, { clock });
-    const secret = await tokenCommand(app, 'create', { project: 'default', name: 'ci' });
+    const server = await startWithAllRoutes(t, { clock });
+    const secret = await tokenCommand(server, 'create', { project: 'default', name: 'ci' });
     await tenSeconds(clock);
-    const before = await decisions(app, secret);
+    const before = await decisions(server, secret);
     t.strictSame(
       before.filter((decision) => !decision.startsWith('let in')),
       [],
     );
-    await end(app);
+    await end(server);
     await tenSeconds(clock);
-    const after = await decisions(app, secret);
+    const after = await decisions(server, secret);
     t.strictSame(
       after.filter((decision) => !decision.startsWith('unknown')),
       [],
@@ -53,10 +53,10 @@ for (const [how, end] of [
 
 t.test('S-12 a token is refused on every route from the moment it expires', async (t) => {
   const clock = new ManualClock();
-  const app = await startWithAllRoutes(t, { clock });
-  const secret = await tokenCommand(app, 'create', { project: 'default', name: 'ci', expires: '60s' });
+  const server = await startWithAllRoutes(t, { clock });
+  const secret = await tokenCommand(server, 'create', { project: 'default', name: 'ci', expires: '60s' });
   await tenSeconds(clock);
-  t.ok((await decisions(app, secret)).every((decision) => decision.startsWith('let in')));
+  t.ok((await decisions(server, secret)).every((decision) => decision.startsWith('let in')));
   clock.advance(50_000);
-  t.ok((await decisions(app, secret)).every((decision) => decision.startsWith('unknown')));
+  t.ok((await decisions(server, secret)).every((decision) => decision.startsWith('unknown')));
 });

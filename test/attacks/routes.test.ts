@@ -68,10 +68,10 @@ const ADMINISTRATION = [
 ];
 
 t.test('S-10 the list of all routes of the distribution has none that changes the configuration', async (t) => {
-  const app = await startWithAllRoutes(t);
-  t.strictSame(Object.fromEntries(everyRoute(app).map(({ route, access }) => [route, access])), ROUTES);
+  const server = await startWithAllRoutes(t);
+  t.strictSame(Object.fromEntries(everyRoute(server).map(({ route, access }) => [route, access])), ROUTES);
   t.strictSame(
-    app.started.server
+    server.started.server
       .descriptions()
       .flatMap(({ kind, label, text }) => (kind === 'route' ? [`${label} ${text}`] : []))
       .sort(),
@@ -85,12 +85,12 @@ for (const [who, auth, headers] of [
   ['a caller of an open server', '', {}],
 ] as const) {
   t.test(`S-10 ${who} cannot administer the server or change a file`, async (t) => {
-    const app = await startWithAllRoutes(t, auth === undefined ? {} : { auth });
-    const entries = app.started.server.host.entries();
-    const before = treeOf(app.started.folder, { but: /^data\// });
+    const server = await startWithAllRoutes(t, auth === undefined ? {} : { auth });
+    const entries = server.started.server.host.entries();
+    const before = treeOf(server.started.folder, { but: /^data\// });
     for (const path of ADMINISTRATION) {
       for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']) {
-        const reply = await fetch(app.url + path, {
+        const reply = await fetch(server.url + path, {
           method,
           headers: { ...headers, 'content-type': 'application/json' },
           ...(method === 'GET'
@@ -100,17 +100,17 @@ for (const [who, auth, headers] of [
         t.ok([403, 404, 405].includes(reply.status), `${method} ${path}: ${reply.status}`);
       }
     }
-    t.same(app.started.server.host.entries(), entries);
-    t.same(treeOf(app.started.folder, { but: /^data\// }), before);
+    t.same(server.started.server.host.entries(), entries);
+    t.same(treeOf(server.started.folder, { but: /^data\// }), before);
   });
 }
 
 t.test('S-14 a token with one scope is accepted only by routes that require no other scope', async (t) => {
-  const app = await startWithAllRoutes(t);
-  for (const call of everyRoute(app)) {
+  const server = await startWithAllRoutes(t);
+  for (const call of everyRoute(server)) {
     const wanted = ROUTES[call.route] ?? call.access;
     for (const scope of SCOPES) {
-      const told = await sendRaw(app, call, [['authorization', `Bearer ${tokenFor(scope)}`]]);
+      const told = await sendRaw(server, call, [['authorization', `Bearer ${tokenFor(scope)}`]]);
       const mayCall = typeof wanted === 'string' || wanted.every((one) => one === scope);
       t.equal(decisionOf(told), mayCall ? 'let in' : 'forbidden', `${scope}: ${call.route}`);
       if (mayCall) continue;
@@ -119,25 +119,25 @@ t.test('S-14 a token with one scope is accepted only by routes that require no o
         error: { message: `This API token lacks the scope \`${lacking}\`.`, type: 'svc_error' },
       });
     }
-    const usual = await sendRaw(app, call, [['authorization', `Bearer ${TOKEN}`]]);
+    const usual = await sendRaw(server, call, [['authorization', `Bearer ${TOKEN}`]]);
     t.equal(decisionOf(usual), 'let in', call.route);
   }
 });
 
 t.test('S-14 HEAD requires the scopes of GET, and unusual methods are not accepted', async (t) => {
-  const app = await startWithAllRoutes(t);
-  for (const call of everyRoute(app).filter(requiresToken)) {
+  const server = await startWithAllRoutes(t);
+  for (const call of everyRoute(server).filter(requiresToken)) {
     for (const method of ['HEAD', 'PUT', 'PATCH', 'QUERY', 'PROPFIND', 'TRACE']) {
       const asked = { ...call, method, takesJson: false };
-      t.equal(decisionOf(await sendRaw(app, asked)), 'unknown', `${method} ${call.path}`);
-      const weak = await sendRaw(app, asked, [['authorization', `Bearer ${tokenFor('admin')}`]]);
+      t.equal(decisionOf(await sendRaw(server, asked)), 'unknown', `${method} ${call.path}`);
+      const weak = await sendRaw(server, asked, [['authorization', `Bearer ${tokenFor('admin')}`]]);
       const isRead =
         method === 'HEAD' &&
         (MATCHED_BY_GET.includes(call.path) ||
-          everyRoute(app).some(({ method, path }) => method === 'GET' && path === call.path));
+          everyRoute(server).some(({ method, path }) => method === 'GET' && path === call.path));
       t.equal(weak.status, isRead ? 403 : 405, `${method} ${call.path}`);
       for (const header of ['x-http-method', 'x-http-method-override', 'x-method-override']) {
-        t.same(await sendRaw(app, asked, [[header, 'GET']]), await sendRaw(app, asked), header);
+        t.same(await sendRaw(server, asked, [[header, 'GET']]), await sendRaw(server, asked), header);
       }
     }
   }

@@ -30,7 +30,7 @@ const PAYLOADS = [
   '\\u0041 \\n \\x41 &lt; &#65; %41 \u0041\u0300',
 ];
 
-const app = await startWithAllRoutes(t, {
+const server = await startWithAllRoutes(t, {
   env: { PROMPT: PAYLOADS.join('\n') },
   files: {
     'prompt.md': PAYLOADS.join('\n'),
@@ -59,16 +59,16 @@ agents:
 defaultAgent: assistant
 `,
 });
-const caller = new Caller(app, TOKEN);
+const caller = new Caller(server, TOKEN);
 const OPS = bearer(TOKEN);
 
 const user = (content: unknown) => ({ role: 'user', content });
 
 t.test('S-30 messages of any role reach the model and come back unchanged', async (t) => {
   for (const text of PAYLOADS) {
-    t.equal(answerOf(await app.chat(saying(text), OPS)), text);
-    t.equal((await app.stream(saying(text), OPS)).text, text);
-    t.strictSame(app.asked.messages, [user(text)]);
+    t.equal(answerOf(await server.chat(saying(text), OPS)), text);
+    t.equal((await server.stream(saying(text), OPS)).text, text);
+    t.strictSame(server.asked.messages, [user(text)]);
     const messages = [
       { role: 'system', content: text },
       user([{ type: 'text', text }]),
@@ -80,12 +80,12 @@ t.test('S-30 messages of any role reach the model and come back unchanged', asyn
       { role: 'tool', tool_call_id: 'call_1', content: text },
       user(text),
     ];
-    await app.chat({ model: 'assistant', messages }, OPS);
+    await server.chat({ model: 'assistant', messages }, OPS);
     t.strictSame(
-      app.asked.messages.map(({ role, content }) => [role, contentText(content)]),
+      server.asked.messages.map(({ role, content }) => [role, contentText(content)]),
       messages.map(({ role }) => [role, text]),
     );
-    t.match(app.asked.messages[2], { tool_calls: [{ function: { arguments: JSON.stringify({ text }) } }] });
+    t.match(server.asked.messages[2], { tool_calls: [{ function: { arguments: JSON.stringify({ text }) } }] });
   }
 });
 
@@ -95,21 +95,21 @@ t.test('S-30 tool arguments, results and errors are passed on unchanged', async 
       [false, text],
       [true, `The tool failed: ${text}`],
     ] as const) {
-      app.models.enqueue({ toolCalls: [{ name: 'say', arguments: { text, fail } }] }, { text });
-      t.equal(answerOf(await app.chat(saying('Say it', { session_id: 'tools' }), OPS)), text);
-      t.match(app.asked.messages.at(-1), { role: 'tool', content: told });
+      server.models.enqueue({ toolCalls: [{ name: 'say', arguments: { text, fail } }] }, { text });
+      t.equal(answerOf(await server.chat(saying('Say it', { session_id: 'tools' }), OPS)), text);
+      t.match(server.asked.messages.at(-1), { role: 'tool', content: told });
     }
   }
 });
 
 t.test('S-30 names of sessions, models and metadata are not treated as templates', async (t) => {
   for (const text of PAYLOADS) {
-    const reply = await app.chat(saying('Hi', { model: text, metadata: { [text.slice(0, 64)]: text } }), OPS);
+    const reply = await server.chat(saying('Hi', { model: text, metadata: { [text.slice(0, 64)]: text } }), OPS);
     t.match(reply.body, { model: text });
     const made = (await caller.post('', { metadata: { note: text }, items: [user(text)] })).body as ConversationBody;
     t.strictSame([made.metadata, await caller.said(made.id)], [{ note: text }, [`user: ${text}`]]);
     if (/\p{Cc}/u.test(text)) continue; // no key may hold these
-    await app.chat(saying(text, { session_id: text, user: text }), OPS);
+    await server.chat(saying(text, { session_id: text, user: text }), OPS);
     const { data } = (await caller.get(`?user=${encodeURIComponent(text)}`)).body as PageBody<ConversationBody>;
     t.strictSame(
       data.map(({ key }) => key),
@@ -120,18 +120,18 @@ t.test('S-30 names of sessions, models and metadata are not treated as templates
 
 t.test('S-30 a prompt is read once, from the configured file, and no placeholder in it is replaced', async (t) => {
   for (const model of ['filed', 'given']) {
-    await app.chat(saying('Hi', { model }), OPS);
-    t.strictSame(app.asked.messages, [{ role: 'system', content: PAYLOADS.join('\n') }, user('Hi')], model);
+    await server.chat(saying('Hi', { model }), OPS);
+    t.strictSame(server.asked.messages, [{ role: 'system', content: PAYLOADS.join('\n') }, user('Hi')], model);
   }
-  await app.chat(saying('Hi', { model: 'written' }), OPS);
-  t.match(app.asked.messages[0], { content: 'one: ${MODEL_KEY} {{7*7}} %s {0}' });
+  await server.chat(saying('Hi', { model: 'written' }), OPS);
+  t.match(server.asked.messages[0], { content: 'one: ${MODEL_KEY} {{7*7}} %s {0}' });
 });
 
 t.test('S-30 a request for a summary contains the messages unchanged', async (t) => {
   for (const [at, text] of PAYLOADS.entries()) {
-    const before = app.models.requests.length;
-    for (let turn = 0; turn < 3; turn++) await app.chat(saying(text, { model: 'forgetful', session_id: `long-${at}` }), OPS);
-    const asked = app.models.requests
+    const before = server.models.requests.length;
+    for (let turn = 0; turn < 3; turn++) await server.chat(saying(text, { model: 'forgetful', session_id: `long-${at}` }), OPS);
+    const asked = server.models.requests
       .slice(before)
       .map(({ body }) => body.messages.map(({ content }) => contentText(content)).join('\n'));
     const summaries = asked.filter((prompt) => prompt.includes('one JSON object a line'));
@@ -141,8 +141,8 @@ t.test('S-30 a request for a summary contains the messages unchanged', async (t)
 });
 
 t.test('S-30 no placeholder was replaced anywhere', async (t) => {
-  const said = JSON.stringify(app.models.requests.map(({ body }) => body));
+  const said = JSON.stringify(server.models.requests.map(({ body }) => body));
   t.notMatch(said, MODEL_KEY);
   t.notMatch(said, /\b49\b|NaN|\[object|undefined/);
-  t.notMatch(JSON.stringify(app.started.logs), MODEL_KEY);
+  t.notMatch(JSON.stringify(server.started.logs), MODEL_KEY);
 });

@@ -27,16 +27,16 @@ const UPGRADES: Readonly<Record<string, readonly Pair[]>> = {
 const lines = (pairs: readonly Pair[]) => pairs.map(([name, value]) => `${name}: ${value}`);
 const websocket = lines(UPGRADES.websocket ?? []);
 
-const app = await startWithAllRoutes(t);
+const server = await startWithAllRoutes(t);
 const open = await startWithAllRoutes(t, { auth: '' });
 
 t.test('S-26 a request for an upgrade is authorized and answered like any other', async (t) => {
-  for (const call of everyRoute(app)) {
+  for (const call of everyRoute(server)) {
     for (const token of [undefined, tokenFor('admin'), TOKEN]) {
       const credential: readonly Pair[] = token === undefined ? [] : [['authorization', `Bearer ${token}`]];
-      const plain = await sendRaw(app, call, credential);
+      const plain = await sendRaw(server, call, credential);
       for (const [protocol, headers] of Object.entries(UPGRADES)) {
-        const upgraded = await sendRaw(app, call, [...headers, ...credential]);
+        const upgraded = await sendRaw(server, call, [...headers, ...credential]);
         t.same([upgraded.status, upgraded.text], [plain.status, plain.text], `${protocol}: ${call.route}`);
       }
     }
@@ -69,7 +69,7 @@ t.test('S-08 S-09 an open server refuses upgrades with a foreign Origin or Host 
 t.test('S-17 1,000 upgrades without a token get identical 401 responses', async (t) => {
   const statuses = new Map<number, number>();
   for (let hundred = 0; hundred < 10; hundred++) {
-    const clients = await Promise.all(Array.from({ length: 100 }, () => RawClient.open(app.port)));
+    const clients = await Promise.all(Array.from({ length: 100 }, () => RawClient.open(server.port)));
     const replies = clients.map((client) => {
       client.send('GET /v1/models HTTP/1.1', 'Host: localhost', ...websocket, '', '');
       return wholeReply(client);
@@ -88,15 +88,15 @@ t.test('S-22 an upgrade with thousands of headers or a huge list of protocols ge
     [`Sec-WebSocket-Protocol: ${'a,'.repeat(50_000)}`],
     [`Sec-WebSocket-Extensions: ${'permessage-deflate; '.repeat(5_000)}`],
   ]) {
-    const reply = await rawExchange(app.port, 'GET /v1/models HTTP/1.1', 'Host: localhost', ...websocket, ...headers, '', '');
+    const reply = await rawExchange(server.port, 'GET /v1/models HTTP/1.1', 'Host: localhost', ...websocket, ...headers, '', '');
     t.match([reply.status, JSON.parse(reply.body).error.code], [431, 'headers_too_large']);
   }
   for (const value of [' \t,'.repeat(3_000), `${' '.repeat(100_000)}x`, `x${' '.repeat(15_000)}x`]) {
     const header = `Sec-WebSocket-Protocol: ${value}`;
-    const reply = await rawExchange(app.port, 'GET /v1/models HTTP/1.1', 'Host: localhost', ...websocket, header, '', '');
+    const reply = await rawExchange(server.port, 'GET /v1/models HTTP/1.1', 'Host: localhost', ...websocket, header, '', '');
     t.equal(reply.status, 401);
   }
-  t.match((await app.get('/health')).body, { ready: true });
+  t.match((await server.get('/health')).body, { ready: true });
 });
 
 t.test('S-25 no shipped code opens a WebSocket as a client', async (t) => {

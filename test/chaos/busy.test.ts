@@ -2,7 +2,7 @@ import t, { type Test } from 'tap';
 import { readEventStream } from '../support/server-sent-events.js';
 import { saying, TestServer, TRANSPORTS } from '../support/test-server.js';
 
-const app = await TestServer.start(
+const server = await TestServer.start(
   t,
   `${TRANSPORTS}
 models:
@@ -29,7 +29,7 @@ async function ask(text: string, stream: boolean, session: string, busy?: string
     status,
     headers,
     text: body,
-  } = await app.chat(saying(text, { session_id: session, stream }), {
+  } = await server.chat(saying(text, { session_id: session, stream }), {
     ...(busy !== undefined && { 'x-session-busy': busy }),
   });
   if (stream && status === 200) {
@@ -42,23 +42,23 @@ async function ask(text: string, stream: boolean, session: string, busy?: string
 
 /** Waits until all that was sent so far has arrived at its session: a later request has gone the whole way by then. */
 async function arrived(): Promise<void> {
-  await app.chat(saying('And so on'));
+  await server.chat(saying('And so on'));
 }
 
 /** The model answers this turn when it is let, and all others at once, each with what was said. */
 async function running(t: Test, text: string, stream: boolean, session: string) {
   const gate = Promise.withResolvers<void>();
   t.teardown(() => gate.resolve());
-  const number = app.models.requests.length + 1;
-  app.models.enqueue({ text: ['One', gate.promise, ' moment'] });
+  const number = server.models.requests.length + 1;
+  server.models.enqueue({ text: ['One', gate.promise, ' moment'] });
   const got = ask(text, stream, session);
-  await app.models.received(number);
+  await server.models.received(number);
   return { got, finish: gate.resolve };
 }
 
 /** What was said in the session when the model was asked last. */
 function said(): readonly unknown[] {
-  return app.asked.messages.filter(({ role }) => role === 'user').map(({ content }) => content);
+  return server.asked.messages.filter(({ role }) => role === 'user').map(({ content }) => content);
 }
 
 t.test('R-080 of 20 requests to one session, one runs, 8 wait and run in order of arrival, and 11 are refused', async (t) => {
@@ -74,7 +74,7 @@ t.test('R-080 of 20 requests to one session, one runs, 8 wait and run in order o
   for (const { status, code, headers } of refused) {
     t.strictSame([status, code, headers.get('retry-after')], [409, 'session_busy', '1']);
   }
-  const asked = app.models.requests.length;
+  const asked = server.models.requests.length;
   first.finish();
   t.equal((await first.got).text, 'One moment');
   const order = Array.from({ length: 1 + QUEUE }, (_, i) => `turn ${i + 1}`);
@@ -83,7 +83,7 @@ t.test('R-080 of 20 requests to one session, one runs, 8 wait and run in order o
     order.slice(1),
     'each is answered to what it said',
   );
-  t.equal(app.models.requests.length, asked + QUEUE);
+  t.equal(server.models.requests.length, asked + QUEUE);
   t.strictSame(said(), order);
 });
 

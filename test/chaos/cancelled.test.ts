@@ -9,7 +9,7 @@ const CLIENTS = 10;
 t.setTimeout(30_000 + TURNS * 200);
 
 const TOOL = new URL('./stubborn-tool.ts', import.meta.url);
-const app = await TestServer.start(
+const server = await TestServer.start(
   t,
   `${TRANSPORTS}
 models:
@@ -26,7 +26,7 @@ sessions: { use: sqlite, path: ${JSON.stringify(join(t.testdir(), 'sessions.db')
 const never = new Promise<void>(() => {});
 /** Where a turn stands still. The connection of an answer that ends is not kept for later, so that each that is open belongs to a turn. */
 const headers = { connection: 'close' };
-app.models.respond(({ body }) => {
+server.models.respond(({ body }) => {
   const text = String(body.messages.findLast(({ role }) => role === 'user')?.content);
   if (text.includes('before the first token')) return { before: never };
   if (text.includes('in the middle')) return { text: ['Half', never], headers };
@@ -40,7 +40,7 @@ async function cancel(place: string, session: string, stream: boolean): Promise<
   const text = `Stop ${place}, ${session}`;
   const isOurs = ({ body }: { body: { messages: readonly { content?: unknown }[] } }) => body.messages.at(-1)?.content === text;
   const abort = new AbortController();
-  const gone = fetch(`${app.url}/v1/chat/completions`, {
+  const gone = fetch(`${server.url}/v1/chat/completions`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(saying(text, { session_id: session, stream })),
@@ -48,7 +48,7 @@ async function cancel(place: string, session: string, stream: boolean): Promise<
   })
     .then((response) => response.text())
     .catch(() => undefined);
-  const asked = await eventually(() => app.models.requests.find(isOurs));
+  const asked = await eventually(() => server.models.requests.find(isOurs));
   if (place === 'in the middle' && stream) await eventually(() => asked.sent >= 2);
   if (place === 'in a tool') await asked.ended;
   abort.abort();
@@ -67,13 +67,13 @@ t.test(`R-024 after ${TURNS} cancelled turns no model call or tool is running, a
   await Promise.all(Array.from({ length: CLIENTS }, client));
   t.comment(`${Math.round(performance.now() - before)} ms`);
 
-  await eventually(() => app.models.openConnections === 0);
+  await eventually(() => server.models.openConnections === 0);
   await eventually(() => running.size === 0);
-  t.equal(app.models.requests.filter(({ state }) => state === 'open').length, 0);
-  t.equal(app.models.requests.length, TURNS, 'no model was asked again after a tool that was stopped');
+  t.equal(server.models.requests.filter(({ state }) => state === 'open').length, 0);
+  t.equal(server.models.requests.length, TURNS, 'no model was asked again after a tool that was stopped');
   for (const number of [0, 1, 2, TURNS - 1]) {
     const session = `session ${number}`;
-    t.equal(answerOf(await app.chat(saying('Go on', { session_id: session }))), 'Done');
-    t.equal(app.asked.messages.length, 1, 'nothing is left of what was cancelled');
+    t.equal(answerOf(await server.chat(saying('Go on', { session_id: session }))), 'Done');
+    t.equal(server.asked.messages.length, 1, 'nothing is left of what was cancelled');
   }
 });

@@ -17,7 +17,7 @@ const PATIENCE = 5_000;
 
 const clock = new ManualClock();
 const FAULTY = new URL('./faulty-store.ts', import.meta.url);
-const app = await TestServer.start(
+const server = await TestServer.start(
   t,
   `${TRANSPORTS}
 models:
@@ -30,11 +30,11 @@ sessions: { use: ./faulty.mjs, path: ${JSON.stringify(join(t.testdir(), 'session
 `,
   { clock, files: { 'faulty.mjs': `export { default } from ${JSON.stringify(FAULTY.href)};` } },
 );
-app.models.respond(({ body }) => modelOf(body, () => Promise.resolve()));
-const store: SessionStore = app.started.server.extensions(SessionStores).one();
+server.models.respond(({ body }) => modelOf(body, () => Promise.resolve()));
+const store: SessionStore = server.started.server.extensions(SessionStores).one();
 
 type Turn = Omit<Send, 'url' | 'agent' | 'stream'> & { readonly stream?: boolean };
-const run = (turn: Turn) => send({ stream: false, ...turn, url: app.url, agent: 'assistant' });
+const run = (turn: Turn) => send({ stream: false, ...turn, url: server.url, agent: 'assistant' });
 
 async function settled(): Promise<void> {
   for (let i = 0; i < 10; i++) await setImmediate();

@@ -6,10 +6,10 @@ import { readTreasure, toolFixtures, WITH_TOOLS } from '../support/with-tools.js
 
 Object.assign(globalThis, { AI_SDK_LOG_WARNINGS: false });
 
-const app = await TestServer.start(t, WITH_TOOLS, toolFixtures);
+const server = await TestServer.start(t, WITH_TOOLS, toolFixtures);
 const plugboard = createOpenAICompatible({
   name: 'plugboard',
-  baseURL: `${app.url}/v1`,
+  baseURL: `${server.url}/v1`,
   apiKey: 'any',
   includeUsage: true,
   supportsStructuredOutputs: true,
@@ -22,17 +22,17 @@ const hunt = [
 ];
 
 t.test('C-181 ai: generateText', async (t) => {
-  app.models.enqueue(...hunt);
+  server.models.enqueue(...hunt);
   const { text, finishReason, usage, toolCalls } = await generateText({ model, prompt, system: 'Be brief.', temperature: 0.5 });
   t.equal(text, 'Under the oak.');
   t.equal(finishReason, 'stop');
   t.match(usage, { inputTokens: 30, outputTokens: 5, totalTokens: 35 });
   t.strictSame(toolCalls, []);
-  t.match(app.asked, { temperature: 0.5, messages: [{ role: 'system', content: 'Be brief.' }] });
+  t.match(server.asked, { temperature: 0.5, messages: [{ role: 'system', content: 'Be brief.' }] });
 });
 
 t.test('C-181 ai: streamText, with usage', async (t) => {
-  app.models.enqueue(...hunt);
+  server.models.enqueue(...hunt);
   const result = streamText({ model, prompt });
   const deltas: string[] = [];
   for await (const delta of result.textStream) deltas.push(delta);
@@ -50,11 +50,11 @@ t.test('C-181 ai: generateObject, and generateText with an output of that shape'
     additionalProperties: false,
   });
   const hunt = [{ toolCalls: [readTreasure] }, { text: '{"place":"under the oak"}' }];
-  app.models.enqueue(...hunt, ...hunt);
+  server.models.enqueue(...hunt, ...hunt);
   t.strictSame((await generateObject({ model, prompt, schema })).object, { place: 'under the oak' });
   const { output } = await generateText({ model, prompt, output: Output.object({ schema }) });
   t.strictSame(output, { place: 'under the oak' });
-  t.match(app.asked, {
+  t.match(server.asked, {
     response_format: { type: 'json_schema', json_schema: { schema: { properties: { place: { type: 'string' } } } } },
   });
 });
@@ -74,19 +74,19 @@ t.test('C-055 C-181 ai: an image', async (t) => {
     ],
   });
   t.equal(text, 'What is this?');
-  t.match(app.asked.messages.at(-1)?.content, [
+  t.match(server.asked.messages.at(-1)?.content, [
     { type: 'text', text: 'What is this?' },
     { type: 'image_url', image_url: { url: `data:image/png;base64,${image.toString('base64')}` } },
   ]);
 });
 
 t.test('C-181 ai: errors, before a stream and in it', async (t) => {
-  app.models.enqueue({ status: 400 });
+  server.models.enqueue({ status: 400 });
   const failed = await generateText({ model, prompt, maxRetries: 0 }).then(undefined, (error: unknown) => error);
   t.ok(APICallError.isInstance(failed));
   t.match(failed, { statusCode: 502, message: /^The model connection failed: / });
 
-  app.models.enqueue({ text: ['Half', ' of it'], cut: { afterEvents: 2 } });
+  server.models.enqueue({ text: ['Half', ' of it'], cut: { afterEvents: 2 } });
   const result = streamText({ model, prompt, maxRetries: 0, onError() {} });
   const parts: string[] = [];
   for await (const part of result.fullStream) {
@@ -100,13 +100,13 @@ t.test('C-181 ai: errors, before a stream and in it', async (t) => {
 t.test('C-131 C-181 ai: a call that the client retries is one turn of the session', async (t) => {
   const options = { plugboard: { session_id: 'called-twice' } };
   await generateText({ model, prompt: 'One', providerOptions: options });
-  const number = app.models.requests.length;
-  app.models.enqueue({ status: 400 });
+  const number = server.models.requests.length;
+  server.models.enqueue({ status: 400 });
   t.equal((await generateText({ model, prompt: 'Two', providerOptions: options, maxRetries: 1 })).text, 'Two');
-  t.equal(app.models.requests.length, number + 2, 'it was made twice');
+  t.equal(server.models.requests.length, number + 2, 'it was made twice');
   await generateText({ model, prompt: 'Three', providerOptions: options });
   t.strictSame(
-    app.asked.messages.filter(({ role }) => role === 'user').map(({ content }) => content),
+    server.asked.messages.filter(({ role }) => role === 'user').map(({ content }) => content),
     ['One', 'Two', 'Three'],
   );
 });

@@ -5,7 +5,7 @@ import { CONVERSATION_TRANSPORTS, type ConversationBody, startWithConversations 
 
 const libraries = { 'openai 7': openai7, 'openai 6': openai6 as unknown as typeof openai7 };
 
-const { app } = await startWithConversations(
+const { server } = await startWithConversations(
   t,
   `${CONVERSATION_TRANSPORTS}
 models:
@@ -25,7 +25,7 @@ const seed = [
 ];
 
 for (const [library, { OpenAI, ...sdk }] of Object.entries(libraries)) {
-  const client = new OpenAI({ baseURL: `${app.url}/v1`, apiKey: 'any', maxRetries: 0 });
+  const client = new OpenAI({ baseURL: `${server.url}/v1`, apiKey: 'any', maxRetries: 0 });
 
   t.test(`${library}: a conversation is created, continued and deleted`, async (t) => {
     const made = await client.conversations.create();
@@ -42,7 +42,7 @@ for (const [library, { OpenAI, ...sdk }] of Object.entries(libraries)) {
   t.test(`${library}: a conversation starts with items, continues with turns and is read page by page`, async (t) => {
     const { id, ...made } = await client.conversations.create({ items: seed, metadata: { by: library } });
     t.match(made, { turns: 1, metadata: { by: library } });
-    app.models.enqueue(
+    server.models.enqueue(
       { toolCalls: [{ id: 'call_1', name: 'clock', arguments: { timeZone: 'UTC' } }] },
       { text: 'It is late, Ann.' },
     );
@@ -50,7 +50,7 @@ for (const [library, { OpenAI, ...sdk }] of Object.entries(libraries)) {
       typeof ask
     >);
     t.equal(completion.choices[0]?.message.content, 'It is late, Ann.');
-    t.equal(app.asked.messages[0]?.content, 'I am Ann.');
+    t.equal(server.asked.messages[0]?.content, 'I am Ann.');
 
     const items: openai7.OpenAI.Conversations.ConversationItem[] = [];
     for await (const item of client.conversations.items.list(id, { limit: 2, order: 'asc' })) items.push(item);

@@ -15,12 +15,12 @@ function golden(name: string, now: string): string {
 }
 
 /** What `curl -N -i` shows of a chat request, to the letter but for ids, the date, and the line ends of the head. */
-async function transcript(app: TestServer, body: object): Promise<string> {
+async function transcript(server: TestServer, body: object): Promise<string> {
   const args = [
     '-sS',
     '-N',
     '-i',
-    `${app.url}/v1/chat/completions`,
+    `${server.url}/v1/chat/completions`,
     '-H',
     'content-type: application/json',
     '-d',
@@ -36,19 +36,19 @@ async function transcript(app: TestServer, body: object): Promise<string> {
 }
 
 t.test('C-183 the output of curl for a stream equals the golden file', async (t) => {
-  const app = await TestServer.start(t, WITH_TOOLS, { ...toolFixtures, clock: new ManualClock() });
-  app.models.enqueue(
+  const server = await TestServer.start(t, WITH_TOOLS, { ...toolFixtures, clock: new ManualClock() });
+  server.models.enqueue(
     { text: 'Let me look.', toolCalls: [readTreasure], usage: { promptTokens: 30, completionTokens: 9 } },
     { text: ['Under ', 'the "oak" 🌳', '\n'], usage: { promptTokens: 50, completionTokens: 5 } },
   );
   const asked = saying('Where is the treasure?', { stream: true, stream_options: { include_usage: true } });
-  const shown = await transcript(app, asked);
+  const shown = await transcript(server, asked);
   t.equal(shown, golden('curl-stream.txt', shown));
 });
 
 t.test('C-183 the output of curl for a failing stream equals the golden file', async (t) => {
-  const app = await TestServer.start(t, WITH_TOOLS, { ...toolFixtures, clock: new ManualClock() });
-  app.models.enqueue({ text: ['Under ', 'the'], cut: { afterEvents: 2 } });
-  const shown = await transcript(app, saying('Where is the treasure?', { stream: true }));
+  const server = await TestServer.start(t, WITH_TOOLS, { ...toolFixtures, clock: new ManualClock() });
+  server.models.enqueue({ text: ['Under ', 'the'], cut: { afterEvents: 2 } });
+  const shown = await transcript(server, saying('Where is the treasure?', { stream: true }));
   t.equal(shown, golden('curl-failure.txt', shown));
 });

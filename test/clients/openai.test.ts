@@ -8,7 +8,7 @@ import { readTreasure, toolFixtures, WITH_TOOLS } from '../support/with-tools.js
 /** The two lines of the SDK that are in use; of the older one we use what the newer one has too. */
 const libraries = { 'openai 7': openai7, 'openai 6': openai6 as unknown as typeof openai7 };
 
-const app = await TestServer.start(t, WITH_TOOLS, toolFixtures);
+const server = await TestServer.start(t, WITH_TOOLS, toolFixtures);
 const closed = await TestServer.start(
   t,
   `${TRANSPORTS}
@@ -37,10 +37,10 @@ async function failure(asking: PromiseLike<unknown>): Promise<InstanceType<typeo
 }
 
 for (const [library, { OpenAI, ...sdk }] of Object.entries(libraries)) {
-  const client = new OpenAI({ baseURL: `${app.url}/v1`, apiKey: 'any' });
+  const client = new OpenAI({ baseURL: `${server.url}/v1`, apiKey: 'any' });
 
   t.test(`C-180 ${library}: create`, async (t) => {
-    app.models.enqueue(...hunt);
+    server.models.enqueue(...hunt);
     const completion = await client.chat.completions.create(request);
     t.equal(completion.choices[0]?.message.content, 'Under the oak.');
     t.equal(completion.choices[0]?.finish_reason, 'stop');
@@ -49,7 +49,7 @@ for (const [library, { OpenAI, ...sdk }] of Object.entries(libraries)) {
   });
 
   t.test(`C-180 ${library}: a stream, chunk by chunk`, async (t) => {
-    app.models.enqueue(...hunt);
+    server.models.enqueue(...hunt);
     const stream = await client.chat.completions.create({ ...request, stream: true, stream_options: { include_usage: true } });
     let text = '';
     let tokens = 0;
@@ -65,7 +65,7 @@ for (const [library, { OpenAI, ...sdk }] of Object.entries(libraries)) {
   });
 
   t.test(`C-180 ${library}: the helper .stream()`, async (t) => {
-    app.models.enqueue(...hunt);
+    server.models.enqueue(...hunt);
     const deltas: string[] = [];
     const stream = client.chat.completions.stream({ ...request, stream_options: { include_usage: true } });
     stream.on('content', (delta) => deltas.push(delta));
@@ -89,16 +89,16 @@ for (const [library, { OpenAI, ...sdk }] of Object.entries(libraries)) {
   t.test(`C-180 ${library}: abort`, async (t) => {
     const gate = Promise.withResolvers<void>();
     t.teardown(() => gate.resolve());
-    const number = app.models.requests.length + 1;
-    app.models.enqueue({ text: ['Once', gate.promise] });
+    const number = server.models.requests.length + 1;
+    server.models.enqueue({ text: ['Once', gate.promise] });
     const stream = await client.chat.completions.create({ ...request, stream: true });
     for await (const chunk of stream) if (chunk.choices[0]?.delta.content) stream.controller.abort();
-    t.equal(await (await app.models.received(number)).ended, 'aborted');
+    t.equal(await (await server.models.received(number)).ended, 'aborted');
 
-    app.models.enqueue({ before: gate.promise });
+    server.models.enqueue({ before: gate.promise });
     const abort = new AbortController();
     const asking = client.chat.completions.create(request, { signal: abort.signal });
-    const asked = await app.models.received(number + 1);
+    const asked = await server.models.received(number + 1);
     abort.abort();
     t.type(await failure(asking), sdk.APIUserAbortError);
     t.equal(await asked.ended, 'aborted');
@@ -112,7 +112,7 @@ for (const [library, { OpenAI, ...sdk }] of Object.entries(libraries)) {
     const stream = client.chat.completions.stream(say('Three'), { headers: { 'X-Session-Id': session } });
     t.equal(await stream.finalContent(), 'Three');
     t.strictSame(
-      app.asked.messages.map(({ content }) => content),
+      server.asked.messages.map(({ content }) => content),
       ['One', 'One', 'Two', 'Two', 'Three'],
     );
   });
@@ -162,9 +162,9 @@ for (const [library, { OpenAI, ...sdk }] of Object.entries(libraries)) {
   });
 
   t.test(`C-132 C-180 ${library}: a failed turn of a session is not retried`, async (t) => {
-    const number = app.models.requests.length;
-    app.models.enqueue({ status: 400 });
+    const number = server.models.requests.length;
+    server.models.enqueue({ status: 400 });
     t.type(await failure(client.chat.completions.create({ ...request, user: library })), sdk.InternalServerError);
-    t.equal(app.models.requests.length, number + 1);
+    t.equal(server.models.requests.length, number + 1);
   });
 }

@@ -17,8 +17,8 @@ import { LIVE_TRANSPORTS } from '../support/live.js';
 import { TestServer, TRANSPORTS } from '../support/test-server.js';
 import { readTreasure, toolFixtures, WITH_TOOLS } from '../support/with-tools.js';
 
-const app = await TestServer.start(t, WITH_TOOLS.replace(TRANSPORTS, LIVE_TRANSPORTS), toolFixtures);
-const client = new OpenAI({ baseURL: `${app.url}/v1`, apiKey: 'any', maxRetries: 0 });
+const server = await TestServer.start(t, WITH_TOOLS.replace(TRANSPORTS, LIVE_TRANSPORTS), toolFixtures);
+const client = new OpenAI({ baseURL: `${server.url}/v1`, apiKey: 'any', maxRetries: 0 });
 const prompt = 'Where is the treasure?';
 const hunt = [{ toolCalls: [readTreasure] }, { text: ['Under', ' the', ' oak.'] }];
 const weatherCall = { id: 'call_w', name: 'weather', arguments: { city: 'Paris' } };
@@ -35,7 +35,7 @@ setOpenAIAPI('responses');
 setDefaultOpenAIClient(client);
 
 t.test('openai: responses.create, plain', async (t) => {
-  app.models.enqueue(...hunt);
+  server.models.enqueue(...hunt);
   const response = await client.responses.create({ model: 'assistant', input: prompt, metadata: { ticket: '42' } });
   t.equal(response.output_text, 'Under the oak.');
   t.match(response, { status: 'completed', model: 'assistant', metadata: { ticket: '42' }, usage: {} });
@@ -44,11 +44,11 @@ t.test('openai: responses.create, plain', async (t) => {
 
   const again = await client.responses.retrieve(response.id);
   t.same(again.output, response.output);
-  app.models.enqueue({ text: ['Yes.'] });
+  server.models.enqueue({ text: ['Yes.'] });
   const next = await client.responses.create({ model: 'assistant', input: 'Sure?', previous_response_id: response.id });
   t.equal(next.previous_response_id, response.id);
   t.same(
-    app.asked.messages.map(({ role }) => role),
+    server.asked.messages.map(({ role }) => role),
     ['system', 'user', 'assistant', 'tool', 'assistant', 'user'],
   );
   t.same(await client.responses.delete(next.id), { id: next.id, object: 'response', deleted: true });
@@ -56,7 +56,7 @@ t.test('openai: responses.create, plain', async (t) => {
 });
 
 t.test('openai: responses.create, streamed', async (t) => {
-  app.models.enqueue(...hunt);
+  server.models.enqueue(...hunt);
   const stream = await client.responses.create({ model: 'assistant', input: prompt, stream: true });
   const types: string[] = [];
   let text = '';
@@ -70,7 +70,7 @@ t.test('openai: responses.create, streamed', async (t) => {
 });
 
 t.test('openai: the helper responses.stream, and function tools of the caller', async (t) => {
-  app.models.enqueue({ toolCalls: [weatherCall] }, { text: ['Sunny.'] });
+  server.models.enqueue({ toolCalls: [weatherCall] }, { text: ['Sunny.'] });
   const stream = client.responses.stream({ model: 'bare', input: 'Weather in Paris?', tools: [weatherTool] });
   const first = await stream.finalResponse();
   const [call] = first.output;
@@ -82,12 +82,12 @@ t.test('openai: the helper responses.stream, and function tools of the caller', 
     input: [{ type: 'function_call_output', call_id, output: 'sunny' }],
   });
   t.equal(second.output_text, 'Sunny.');
-  t.match(app.asked.messages.at(-1), { role: 'tool', tool_call_id: 'call_w', content: 'sunny' });
+  t.match(server.asked.messages.at(-1), { role: 'tool', tool_call_id: 'call_w', content: 'sunny' });
 });
 
 t.test('openai: a stream is resumed, and a response cancelled', async (t) => {
   const gate = Promise.withResolvers<void>();
-  app.models.enqueue({ text: ['Half', gate.promise, ' and half.'] });
+  server.models.enqueue({ text: ['Half', gate.promise, ' and half.'] });
   const stream = await client.responses.create({ model: 'bare', input: 'Go', stream: true });
   let id = '';
   let last = -1;
@@ -104,7 +104,7 @@ t.test('openai: a stream is resumed, and a response cancelled', async (t) => {
   t.match(events.at(-1), { type: 'response.completed', response: { output: [{ content: [{ text: 'Half and half.' }] }] } });
 
   const never = Promise.withResolvers<void>();
-  app.models.enqueue({ text: ['So', never.promise] });
+  server.models.enqueue({ text: ['So', never.promise] });
   const running = await client.responses.create({ model: 'bare', input: 'Go', stream: true });
   let end: unknown;
   for await (const event of running) {
@@ -128,12 +128,12 @@ t.test('openai: each error has the right class', async (t) => {
     status: 400,
     code: 'unsupported_parameter',
   });
-  app.models.enqueue({ status: 400 });
+  server.models.enqueue({ status: 400 });
   await t.rejects(client.responses.create({ model: 'bare', input: 'x' }), /^502 The model connection/);
 });
 
 t.test('openai: ResponsesWS', async (t) => {
-  app.models.enqueue(...hunt);
+  server.models.enqueue(...hunt);
   const ws = new ResponsesWS(client);
   const events: OpenAI.Responses.ResponsesServerEvent[] = [];
   const done = new Promise<void>((resolve, reject) => {
@@ -163,24 +163,24 @@ const forecast = agentTool({
 });
 
 t.test('@openai/agents, default mode: server tools run on the server, the client’s own on the client', async (t) => {
-  app.models.enqueue(...hunt);
+  server.models.enqueue(...hunt);
   const result = await run(finder, prompt);
   t.equal(result.finalOutput, 'Under the oak.');
-  app.models.enqueue({ text: ['Yes.'] });
+  server.models.enqueue({ text: ['Yes.'] });
   const more = await run(finder, [...result.history, { role: 'user', content: 'Sure?' }]);
   t.equal(more.finalOutput, 'Yes.');
-  app.models.enqueue({ text: ['Quite.'] });
+  server.models.enqueue({ text: ['Quite.'] });
   const chained = await run(finder, 'Really?', { previousResponseId: result.lastResponseId });
   t.equal(chained.finalOutput, 'Quite.');
 
-  app.models.enqueue({ toolCalls: [weatherCall] }, { text: ['Sunny.'] });
+  server.models.enqueue({ toolCalls: [weatherCall] }, { text: ['Sunny.'] });
   const weather = new Agent({ name: 'Weather', model: 'bare', tools: [forecast] });
   t.equal((await run(weather, 'Weather in Paris?')).finalOutput, 'Sunny.');
-  t.match(app.asked.messages.at(-1), { role: 'tool', content: 'sunny in Paris' });
+  t.match(server.asked.messages.at(-1), { role: 'tool', content: 'sunny in Paris' });
 });
 
 t.test('@openai/agents, default mode: streamed', async (t) => {
-  app.models.enqueue(...hunt);
+  server.models.enqueue(...hunt);
   const result = await run(finder, prompt, { stream: true });
   let text = '';
   for await (const delta of result.toTextStream()) text += delta;
@@ -189,13 +189,13 @@ t.test('@openai/agents, default mode: streamed', async (t) => {
 });
 
 t.test('@openai/agents, websocket mode', async (t) => {
-  app.models.enqueue(...hunt);
+  server.models.enqueue(...hunt);
   const model = new OpenAIResponsesWSModel(client, 'assistant');
   const result = await run(new Agent({ name: 'Finder', model }), prompt);
   t.equal(result.finalOutput, 'Under the oak.');
   await model.close();
 
-  app.models.enqueue({ toolCalls: [weatherCall] }, { text: ['Sunny.'] });
+  server.models.enqueue({ toolCalls: [weatherCall] }, { text: ['Sunny.'] });
   const own = new OpenAIResponsesWSModel(client, 'bare');
   const streamed = await run(new Agent({ name: 'Weather', model: own, tools: [forecast] }), 'Weather in Paris?', {
     stream: true,
@@ -206,23 +206,23 @@ t.test('@openai/agents, websocket mode', async (t) => {
   await own.close();
 });
 
-const openai = createOpenAI({ baseURL: `${app.url}/v1`, apiKey: 'any' });
+const openai = createOpenAI({ baseURL: `${server.url}/v1`, apiKey: 'any' });
 
 t.test('@ai-sdk/openai with its default model: text, stream, and a conversation of item references', async (t) => {
-  app.models.enqueue(...hunt);
+  server.models.enqueue(...hunt);
   const result = await generateText({ model: openai('assistant'), prompt });
   t.equal(result.text, 'Under the oak.');
   t.match(result.content, [{ type: 'tool-call', toolName: 'mcp.read_text_file', providerExecuted: true }]);
 
-  app.models.enqueue({ text: ['Yes.'] });
+  server.models.enqueue({ text: ['Yes.'] });
   const next = await generateText({
     model: openai('assistant'),
     messages: [{ role: 'user', content: prompt }, ...result.response.messages, { role: 'user', content: 'Sure?' }],
   });
   t.equal(next.text, 'Yes.');
-  t.match(app.asked.messages.at(-2), { role: 'assistant', content: 'Under the oak.' });
+  t.match(server.asked.messages.at(-2), { role: 'assistant', content: 'Under the oak.' });
 
-  app.models.enqueue(...hunt);
+  server.models.enqueue(...hunt);
   const stream = streamText({ model: openai('assistant'), prompt });
   let text = '';
   for await (const delta of stream.textStream) text += delta;
@@ -231,7 +231,7 @@ t.test('@ai-sdk/openai with its default model: text, stream, and a conversation 
 
 t.test('@ai-sdk/openai with its default model: tools of the client, stored and not', async (t) => {
   for (const store of [true, false]) {
-    app.models.enqueue({ toolCalls: [weatherCall] }, { text: ['Sunny.'] });
+    server.models.enqueue({ toolCalls: [weatherCall] }, { text: ['Sunny.'] });
     const { text } = await generateText({
       model: openai('bare'),
       prompt: 'Weather in Paris?',
@@ -245,6 +245,6 @@ t.test('@ai-sdk/openai with its default model: tools of the client, stored and n
       providerOptions: { openai: { store } },
     });
     t.equal(text, 'Sunny.');
-    t.match(app.asked.messages.at(-1), { role: 'tool' });
+    t.match(server.asked.messages.at(-1), { role: 'tool' });
   }
 });

@@ -16,15 +16,15 @@ agents:
 `;
 
 t.test('a tool keeps its name at the model when the list of tools changes', async (t) => {
-  const app = await TestServer.start(t, YAML);
+  const server = await TestServer.start(t, YAML);
   const call = async (name: string, args: object) => {
-    app.models.enqueue({ toolCalls: [{ name, arguments: args as Record<string, unknown> }] }, { text: 'done' });
-    const reply = await app.chat(saying('go'));
+    server.models.enqueue({ toolCalls: [{ name, arguments: args as Record<string, unknown> }] }, { text: 'done' });
+    const reply = await server.chat(saying('go'));
     t.equal(reply.status, 200, reply.text);
-    return (app.asked.messages as { role: string; content: string }[]).find(({ role }) => role === 'tool')?.content;
+    return (server.asked.messages as { role: string; content: string }[]).find(({ role }) => role === 'tool')?.content;
   };
   const changed = (count: number) =>
-    eventually(() => app.started.logs.filter(({ msg }) => msg === 'the MCP server has changed its tools').length === count);
+    eventually(() => server.started.logs.filter(({ msg }) => msg === 'the MCP server has changed its tools').length === count);
 
   await call('x__change', { add: ['do_it'] });
   await changed(1);
@@ -37,7 +37,7 @@ t.test('a tool keeps its name at the model when the list of tools changes', asyn
   await changed(3);
   t.equal(await call('x__do_it', {}), 'do_it', 'the older owner gets it back, though it is listed last');
   t.match(
-    app.started.logs.filter(({ level, msg }) => level === 'warn' && /at the model/.test(String(msg))).map(({ msg }) => msg),
+    server.started.logs.filter(({ level, msg }) => level === 'warn' && /at the model/.test(String(msg))).map(({ msg }) => msg),
     [
       /"x__do_it" at the model: x\/do_it and x\/do\.it/,
       /"x__do_it" at the model: x\/do_it and x\/do\.it; the newer one was skipped/,

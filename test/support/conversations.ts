@@ -37,11 +37,11 @@ export interface PageBody<T> {
 
 /** Calls `/v1/conversations` and what is below, as one caller. */
 export class Caller {
-  readonly #app: TestServer;
+  readonly #server: TestServer;
   readonly #headers: Readonly<Record<string, string>>;
 
-  constructor(app: TestServer, token?: string) {
-    this.#app = app;
+  constructor(server: TestServer, token?: string) {
+    this.#server = server;
     this.#headers = bearer(token);
   }
 
@@ -59,7 +59,7 @@ export class Caller {
 
   /** A body is sent where there is one, a string as it stands. */
   send(method: string, path: string, body?: unknown): Promise<Reply> {
-    return this.#app.request(method, `/v1/conversations${path}`, this.#headers, body);
+    return this.#server.request(method, `/v1/conversations${path}`, this.#headers, body);
   }
 
   /** A new conversation. @throws Error where there is none. */
@@ -91,6 +91,6 @@ export async function startWithConversations(
   yaml = CONVERSATION_TRANSPORTS + ASSISTANT,
   options: Parameters<typeof TestServer.start>[2] = {},
 ) {
-  const app = await TestServer.start(t, yaml, options);
-  return { app, caller: new Caller(app) };
+  const server = await TestServer.start(t, yaml, options);
+  return { server, caller: new Caller(server) };
 }

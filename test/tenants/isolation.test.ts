@@ -9,7 +9,7 @@ const [RUNS, STEPS] = process.env.PLUGBOARD_CHAOS ? [200, 60] : [15, 40];
 
 t.setTimeout(RUNS * 8_000);
 
-const app = await TestServer.start(
+const server = await TestServer.start(
   t,
   `${TRANSPORTS}  conversations: {}
 sessions: { use: sqlite, path: ./sessions.db }
@@ -31,7 +31,7 @@ defaultAgent: assistant
 `,
 );
 // It says all that it was told: whatever reached it by mistake comes to light.
-app.models.respond(({ body }) => ({ text: body.messages.map(({ content }) => contentText(content)).join(' | ') }));
+server.models.respond(({ body }) => ({ text: body.messages.map(({ content }) => contentText(content)).join(' | ') }));
 
 const step: fc.Arbitrary<Step> = fc.record({
   action: fc.constantFrom(...ACTIONS),
@@ -48,7 +48,7 @@ t.test('S-01 S-03 S-04 two tenants with random requests see nothing of each othe
   await fc.assert(
     fc.asyncProperty(steps, steps, async (ones, twos) => {
       const run = runs++;
-      const [one, two] = [new Tenant('one', run, app), new Tenant('two', run, app)];
+      const [one, two] = [new Tenant('one', run, server), new Tenant('two', run, server)];
       one.meet(two);
       two.meet(one);
       await Promise.all([one.play(ones), two.play(twos)]);
@@ -61,7 +61,7 @@ t.test('S-01 S-03 S-04 two tenants with random requests see nothing of each othe
     }),
     { numRuns: RUNS, endOnFailure: true },
   );
-  for (const { body } of app.models.requests) {
+  for (const { body } of server.models.requests) {
     const told = JSON.stringify(body);
     if (told.includes('of-one') && told.includes('of-two')) t.fail(`a model was told of both: ${told}`);
   }

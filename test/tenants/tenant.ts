@@ -59,16 +59,16 @@ export class Tenant {
   /** Everything that was wrong, as sentences. */
   readonly faults: string[] = [];
   steps = 0;
-  readonly #app: TestServer;
+  readonly #server: TestServer;
   /** Told apart from those of other runs. */
   readonly #run: number;
   #other: Tenant | undefined;
 
-  constructor(name: string, run: number, app: TestServer) {
+  constructor(name: string, run: number, server: TestServer) {
     this.name = name;
     this.secret = `secret-of-${name}`;
     this.#run = run;
-    this.#app = app;
+    this.#server = server;
   }
 
   meet(other: Tenant): void {
@@ -209,7 +209,7 @@ export class Tenant {
 
   /** Whatever is asked, nothing of the other tenant may stand in the answer. */
   async #ask({ path, body, headers = {}, method = body ? 'POST' : 'GET' }: Asked): Promise<Answer> {
-    const response = await fetch(this.#app.url + path, {
+    const response = await fetch(this.#server.url + path, {
       method,
       headers: {
         authorization: `Bearer token-of-${this.name}-0123456789`,

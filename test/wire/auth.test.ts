@@ -49,10 +49,10 @@ const ROUTES = [
   ['OPTIONS', CHAT],
 ] as const;
 
-function ask(app: TestServer, method: string, path: string, headers: Readonly<Record<string, string>>): Promise<Response> {
+function ask(server: TestServer, method: string, path: string, headers: Readonly<Record<string, string>>): Promise<Response> {
   const body = path.startsWith(CHAT) ? JSON.stringify(saying('Hi', { model: 'billing' })) : '{}';
   const type = { 'content-type': 'application/json' };
-  return fetch(app.url + path, { method, headers: { ...type, ...headers }, ...(method === 'POST' && { body }) });
+  return fetch(server.url + path, { method, headers: { ...type, ...headers }, ...(method === 'POST' && { body }) });
 }
 
 t.test('C-140 an open server answers with any credential and without one', async (t) => {
@@ -81,17 +81,17 @@ t.test('C-143 probes need no token and reveal no agent or model', async (t) => {
 t.test(
   'C-144 C-145 a project token reaches its agents only; the default project and an open server reach all agents and models',
   async (t) => {
-    for (const [app, token, names] of [
+    for (const [server, token, names] of [
       [closed, ACME, ['billing']],
       [closed, DEFAULT, ['assistant', 'billing', 'fast']],
       [open, undefined, ['assistant', 'billing', 'fast']],
     ] as const) {
-      const { data } = (await app.get('/v1/models', bearer(token))).body as { data: { id: string }[] };
+      const { data } = (await server.get('/v1/models', bearer(token))).body as { data: { id: string }[] };
       t.strictSame(
         data.map(({ id }) => id),
         names,
       );
-      for (const model of names) t.equal((await app.chat(saying('Hi', { model }), bearer(token))).status, 200, model);
+      for (const model of names) t.equal((await server.chat(saying('Hi', { model }), bearer(token))).status, 200, model);
     }
     t.equal((await closed.chat(saying('Hi'), bearer(ACME))).status, 403);
     t.equal(closed.models.requests.length > 0, true);
@@ -174,22 +174,22 @@ t.test('S-05 every invalid Authorization header gets the same 401', async () => 
 
 t.test('C-146 no token appears in the log or in a response', async (t) => {
   const canary = 'canary-token-0123456789';
-  const app = await TestServer.start(
+  const server = await TestServer.start(
     t,
     `${AGENTS}auth: { bearer: { tokens: [{ name: ops, project: acme, token: ${canary} }] } }\n`,
   );
   const told: string[] = [];
   for (const token of [canary, `${canary}x`, ` ${canary} `]) {
     for (const [method, path] of ROUTES) {
-      const reply = await ask(app, method, path, { authorization: `Bearer ${token}`, 'x-api-key': canary });
+      const reply = await ask(server, method, path, { authorization: `Bearer ${token}`, 'x-api-key': canary });
       told.push(await reply.text(), JSON.stringify([...reply.headers]));
     }
   }
   t.match(told.join(), /chat\.completion/);
-  await app.stop();
+  await server.stop();
   t.notMatch(told.join(), canary);
-  t.notMatch(JSON.stringify(app.started.logs), canary);
-  t.notMatch(JSON.stringify(app.models.requests), canary);
+  t.notMatch(JSON.stringify(server.started.logs), canary);
+  t.notMatch(JSON.stringify(server.models.requests), canary);
 });
 
 t.test('S-06 URLs and keys in a request do not change the model call', async (t) => {
@@ -229,8 +229,8 @@ t.test('S-06 URLs and keys in a request do not change the model call', async (t)
 
 t.test('S-16 file names in a request open no file', async (t) => {
   const files = { 'secret.md': 'The treasure lies under the oak.' };
-  const app = await TestServer.start(t, AGENTS, { files });
-  const file = `${app.started.folder}/secret.md`;
+  const server = await TestServer.start(t, AGENTS, { files });
+  const file = `${server.started.folder}/secret.md`;
   for (const name of [file, './secret.md', 'secret.md', `file://${file}`, '../'.repeat(20) + file]) {
     const fields = {
       promptFile: name,
@@ -241,15 +241,15 @@ t.test('S-16 file names in a request open no file', async (t) => {
       plugins: [name],
       instructions: name,
     };
-    const reply = await app.chat(saying('Hi', { ...fields, session_id: name }), { 'x-prompt-file': name });
+    const reply = await server.chat(saying('Hi', { ...fields, session_id: name }), { 'x-prompt-file': name });
     t.equal(reply.status, 200);
     t.equal(answerOf(reply), 'Hi');
-    t.match(app.asked.messages[0], { role: 'system', content: 'You are the assistant.' });
-    t.equal((await app.chat(saying('Hi', { model: name }))).status, 400);
-    t.equal((await app.get(`/v1/models/${encodeURIComponent(name)}`)).status, 404);
-    t.equal((await app.get(`/v1/conversations/${encodeURIComponent(name)}`)).status, 404);
+    t.match(server.asked.messages[0], { role: 'system', content: 'You are the assistant.' });
+    t.equal((await server.chat(saying('Hi', { model: name }))).status, 400);
+    t.equal((await server.get(`/v1/models/${encodeURIComponent(name)}`)).status, 404);
+    t.equal((await server.get(`/v1/conversations/${encodeURIComponent(name)}`)).status, 404);
   }
-  t.notMatch(JSON.stringify(app.models.requests), 'treasure');
+  t.notMatch(JSON.stringify(server.models.requests), 'treasure');
 });
 
 t.test('S-09 an open server refuses a foreign Host on every route except probes', async (t) => {
@@ -337,7 +337,7 @@ t.test('S-21 every growing structure has a limit', async (t) => {
 });
 
 t.test('S-23 an invalid Host gets a 400 on every route', async (t) => {
-  for (const app of [open, closed]) {
+  for (const server of [open, closed]) {
     for (const path of ['/v1/models', '/health', '/nowhere']) {
       for (const host of [
         'a@evil.com',
@@ -347,7 +347,7 @@ t.test('S-23 an invalid Host gets a 400 on every route', async (t) => {
         '[::1',
         'localhost:x',
       ]) {
-        t.equal((await rawExchange(app.port, `GET ${path} HTTP/1.1`, `Host: ${host}`, '', '')).status, 400, `${path} ${host}`);
+        t.equal((await rawExchange(server.port, `GET ${path} HTTP/1.1`, `Host: ${host}`, '', '')).status, 400, `${path} ${host}`);
       }
     }
   }
@@ -379,7 +379,7 @@ t.test('S-29 no body changes a prototype', async (t) => {
 });
 
 t.test('S-32 no text of a request starts a new log line or header', async (t) => {
-  const app = await TestServer.start(t, AGENTS);
+  const server = await TestServer.start(t, AGENTS);
   const forged = '\r\n{"level":"error","msg":"forged"}\r\nx-forged: 1\r\n\u2028\u0085';
   for (const body of [
     saying(forged, { model: forged }),
@@ -389,15 +389,15 @@ t.test('S-32 no text of a request starts a new log line or header', async (t) =>
     saying(forged, { stream: true }),
     `${forged}{`,
   ]) {
-    const { status, headers } = await app.chat(body);
+    const { status, headers } = await server.chat(body);
     t.ok(status === 200 || status === 400, String(status));
     t.notOk(headers.has('x-forged'));
   }
-  t.equal((await app.get(`/v1/models/${encodeURIComponent(forged)}`)).status, 404);
-  const client = await RawClient.open(app.port);
+  t.equal((await server.get(`/v1/models/${encodeURIComponent(forged)}`)).status, 404);
+  const client = await RawClient.open(server.port);
   client.send('GET /v1/models HTTP/1.1', 'Host: localhost', 'X-Request-Id: a\nmsg: forged', 'Connection: close', '', '');
   t.ok([200, 400].includes(replyOf(await client.ended()).status));
-  await app.stop();
-  t.notOk(app.started.logs.some(({ msg }) => msg === 'forged'));
-  t.equal(app.accessLog.length, 8, 'one line each');
+  await server.stop();
+  t.notOk(server.started.logs.some(({ msg }) => msg === 'forged'));
+  t.equal(server.accessLog.length, 8, 'one line each');
 });

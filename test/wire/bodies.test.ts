@@ -1,7 +1,7 @@
 import t from 'tap';
 import { answerOf, errorOf, saying, TestServer } from '../support/test-server.js';
 
-const app = await TestServer.start(t);
+const server = await TestServer.start(t);
 
 const user = (content: unknown) => ({ role: 'user', content });
 const messages = [user('Hi')];
@@ -181,7 +181,7 @@ for (const [statement, ...cases] of faults) {
       const asked = typeof body === 'object' ? { session_id: 'untouched', ...body } : body;
       const streams = typeof body === 'object' && body !== null && !('stream' in body) && !('stream_options' in body);
       for (const sent of streams ? [asked, { ...(asked as object), stream: true }] : [asked]) {
-        const reply = await app.chat(sent);
+        const reply = await server.chat(sent);
         t.equal(reply.status, 400, JSON.stringify(body));
         t.equal(reply.headers.get('content-type'), 'application/json; charset=utf-8');
         t.strictSame(Object.keys(errorOf(reply)), ['message', 'type', 'param', 'code']);
@@ -205,27 +205,27 @@ t.test('C-022 C-024 another content type, charset or content encoding: 400, and 
     { 'content-encoding': 'nonsense' },
   ];
   for (const headers of wrong) {
-    const reply = await app.chat(body, headers);
+    const reply = await server.chat(body, headers);
     t.equal(reply.status, 400, JSON.stringify(headers));
     t.match(errorOf(reply), { type: 'invalid_request_error', param: null, code: null });
   }
 });
 
 t.test('C-045 none of these requests called a model or created a session', async (t) => {
-  t.equal(app.models.requests.length, 0);
-  t.equal(answerOf(await app.chat(saying('First', { session_id: 'untouched' }))), 'First');
-  t.equal(app.asked.messages.filter(({ role }) => role !== 'system').length, 1);
+  t.equal(server.models.requests.length, 0);
+  t.equal(answerOf(await server.chat(saying('First', { session_id: 'untouched' }))), 'First');
+  t.equal(server.asked.messages.filter(({ role }) => role !== 'system').length, 1);
 });
 
 t.test('C-023 the charset UTF-8 and a byte order mark are accepted', async (t) => {
   const body = JSON.stringify(saying('é𝄞'));
   for (const type of ['application/json; charset=utf-8', 'Application/JSON;charset="UTF-8"'])
-    t.equal(answerOf(await app.chat(body, { 'content-type': type })), 'é𝄞');
-  t.equal(answerOf(await app.chat(`\ufeff${body}`)), 'é𝄞');
+    t.equal(answerOf(await server.chat(body, { 'content-type': type })), 'é𝄞');
+  t.equal(answerOf(await server.chat(`\ufeff${body}`)), 'é𝄞');
 });
 
 t.test('C-034 empty content is accepted', async (t) => {
-  for (const content of ['', []]) t.equal((await app.chat({ model, messages: [user(content)] })).status, 200);
+  for (const content of ['', []]) t.equal((await server.chat({ model, messages: [user(content)] })).status, 200);
 });
 
 t.test('C-042 C-043 C-044 one choice, nulls and unknown fields are accepted', async (t) => {
@@ -236,31 +236,31 @@ t.test('C-042 C-043 C-044 one choice, nulls and unknown fields are accepted', as
     ...['verbosity', 'modalities', 'audio', 'prediction', 'web_search_options', 'service_tier', 'store', 'metadata'],
     ...['safety_identifier', 'prompt_cache_key', 'prompt_cache_retention', 'prompt_cache_options', 'moderation'],
   ];
-  const nulls = await app.chat(saying('Hi', Object.fromEntries(optional.map((name) => [name, null]))));
+  const nulls = await server.chat(saying('Hi', Object.fromEntries(optional.map((name) => [name, null]))));
   t.equal(answerOf(nulls), 'Hi');
   t.notOk(nulls.headers.has('x-ignored-params'), 'null is as good as absent');
-  t.equal(answerOf(await app.chat(saying('Hi', { n: 1 }))), 'Hi');
-  const extras = await app.chat(saying('Hi', { chat_id: '1', top_k: 40, reasoning: {}, provider: [], 'a b': 1 }));
+  t.equal(answerOf(await server.chat(saying('Hi', { n: 1 }))), 'Hi');
+  const extras = await server.chat(saying('Hi', { chat_id: '1', top_k: 40, reasoning: {}, provider: [], 'a b': 1 }));
   t.equal(answerOf(extras), 'Hi');
   t.equal(extras.headers.get('x-ignored-params'), 'chat_id, top_k, reasoning, provider, ?', 'and are named');
 });
 
 t.test('C-172 an empty list of stop sequences means none, and is not sent to the model', async (t) => {
-  const reply = await app.chat(saying('Hi', { stop: [] }));
+  const reply = await server.chat(saying('Hi', { stop: [] }));
   t.equal(answerOf(reply), 'Hi');
   t.notOk(reply.headers.has('x-ignored-params'));
-  t.notOk('stop' in app.asked);
+  t.notOk('stop' in server.asked);
 });
 
 t.test('C-025 a body at the size limit is accepted, and a larger one is refused', async (t) => {
   const limit = 20 * 2 ** 20;
   const half = 'x'.repeat(9 * 2 ** 20);
-  app.models.enqueue({ text: 'That was long.' });
+  server.models.enqueue({ text: 'That was long.' });
   const body = JSON.stringify({ model, messages: [user(half), user(half), user('')] });
   const padded = body + ' '.repeat(limit - body.length);
-  t.equal(answerOf(await app.chat(padded)), 'That was long.');
-  const reply = await app.chat(`${padded} `);
+  t.equal(answerOf(await server.chat(padded)), 'That was long.');
+  const reply = await server.chat(`${padded} `);
   t.equal(reply.status, 413);
   t.match(errorOf(reply), { type: 'invalid_request_error', param: null, code: 'request_too_large' });
-  t.equal((await app.get('/health')).status, 200);
+  t.equal((await server.get('/health')).status, 200);
 });

@@ -11,10 +11,10 @@ interface Completion {
   readonly usage: Readonly<Record<'prompt_tokens' | 'completion_tokens' | 'total_tokens', number>>;
 }
 
-const app = await TestServer.start(t, WITH_TOOLS, toolFixtures);
+const server = await TestServer.start(t, WITH_TOOLS, toolFixtures);
 
 async function completion(text: string, fields: object = {}): Promise<Completion> {
-  return (await app.chat(saying(text, fields))).body as Completion;
+  return (await server.chat(saying(text, fields))).body as Completion;
 }
 
 t.test('C-075 C-076 C-077 C-083 a completion has the fields of the service document and the reference', async (t) => {
@@ -41,7 +41,7 @@ t.test('C-075 C-076 C-077 C-083 a completion has the fields of the service docum
 });
 
 t.test('C-078 usage is the sum over all model calls of the run', async (t) => {
-  app.models.enqueue(
+  server.models.enqueue(
     { toolCalls: [{ name: 'clock', arguments: {} }], usage: { promptTokens: 10, completionTokens: 3, cachedTokens: 4 } },
     { text: 'Late.', usage: { promptTokens: 20, completionTokens: 2, reasoningTokens: 1 } },
   );
@@ -57,7 +57,7 @@ t.test('C-078 usage is the sum over all model calls of the run', async (t) => {
       rejected_prediction_tokens: 0,
     },
   });
-  app.models.enqueue({ text: 'I do not count.', usage: null });
+  server.models.enqueue({ text: 'I do not count.', usage: null });
   t.match((await completion('Hi')).usage, { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 });
 });
 
@@ -65,7 +65,7 @@ t.test('C-079 an agent’s fingerprint survives a restart and differs from that 
   const { system_fingerprint: own } = await completion('Hi');
   t.match(own, /^fp_\w+$/);
   t.equal((await completion('Bye')).system_fingerprint, own);
-  const streamed = await app.stream(saying('Hi'));
+  const streamed = await server.stream(saying('Hi'));
   t.ok(streamed.chunks.every((chunk) => 'system_fingerprint' in chunk && chunk.system_fingerprint === own));
   t.not((await completion('Hi', { model: 'bare' })).system_fingerprint, own);
   const restarted = await TestServer.start(t, WITH_TOOLS, toolFixtures);
@@ -73,18 +73,18 @@ t.test('C-079 an agent’s fingerprint survives a restart and differs from that 
 });
 
 t.test('C-080 a run with tool calls returns one answer with the last text only', async (t) => {
-  const before = app.models.requests.length;
-  app.models.enqueue(
+  const before = server.models.requests.length;
+  server.models.enqueue(
     { text: 'Let me look.', toolCalls: [readTreasure, { id: 'call_time', name: 'clock', arguments: { timeZone: 'UTC' } }] },
     { text: 'And once more.', toolCalls: [{ id: 'call_list', name: 'files__list_directory', arguments: { path: '.' } }] },
     { text: 'Under the oak.' },
   );
-  const reply = await app.chat(saying('Where is the treasure?'));
+  const reply = await server.chat(saying('Where is the treasure?'));
   t.equal(answerOf(reply), 'Under the oak.');
   t.notMatch(reply.text, /tool_calls|Let me look|once more/);
   t.match((reply.body as Completion).choices[0], { finish_reason: 'stop' });
 
-  const requests = app.models.requests.slice(before).map(({ body }) => body);
+  const requests = server.models.requests.slice(before).map(({ body }) => body);
   t.equal(requests.length, 3);
   const told = requests[2]?.messages ?? [];
   t.match(
@@ -99,7 +99,7 @@ t.test('C-080 a run with tool calls returns one answer with the last text only',
 });
 
 t.test('C-081 response bodies match the reference’s schema', async (t) => {
-  app.models.enqueue(
+  server.models.enqueue(
     { text: 'plain' },
     { text: '', usage: null },
     { toolCalls: [readTreasure] },
@@ -112,22 +112,22 @@ t.test('C-081 response bodies match the reference’s schema', async (t) => {
     t.ok(isCompletion(body), JSON.stringify({ body, errors: isCompletion.errors }));
   }
   const handedOut = { model: 'fast', tools: [{ type: 'function', function: { name: 'f' } }] };
-  app.models.enqueue({ toolCalls: [{ name: 'f', arguments: {} }] });
+  server.models.enqueue({ toolCalls: [{ name: 'f', arguments: {} }] });
   t.ok(isCompletion(await completion('Hi', handedOut)));
 });
 
 t.test('C-082 an answer cut by the token limit has finish_reason length', async (t) => {
-  app.models.enqueue({ text: 'Once upon a', finishReason: 'length' });
+  server.models.enqueue({ text: 'Once upon a', finishReason: 'length' });
   t.match((await completion('Tell me')).choices[0], { message: { content: 'Once upon a' }, finish_reason: 'length' });
-  app.models.enqueue({ toolCalls: [{ name: 'clock', arguments: {} }] }, { text: 'It is', finishReason: 'length' });
+  server.models.enqueue({ toolCalls: [{ name: 'clock', arguments: {} }] }, { text: 'It is', finishReason: 'length' });
   t.match((await completion('What time is it?')).choices[0], { message: { content: 'It is' }, finish_reason: 'length' });
 });
 
 t.test('C-084 all kinds of characters, and empty text, are returned unchanged', async (t) => {
   for (const text of ['😀 𝄞 𠮷', '\u2028\u2029\u0000\u007f\ufffd', '"\\/\b\f\n\r\t', 'e\u0301 ﷽ \u202e', '</script>', '']) {
-    app.models.enqueue({ text }, { text: [...text] });
-    t.equal(answerOf(await app.chat(saying(text))), text);
-    t.equal(app.asked.messages.at(-1)?.content, text, 'in both directions');
-    t.equal((await app.stream(saying(text))).text, text);
+    server.models.enqueue({ text }, { text: [...text] });
+    t.equal(answerOf(await server.chat(saying(text))), text);
+    t.equal(server.asked.messages.at(-1)?.content, text, 'in both directions');
+    t.equal((await server.stream(saying(text))).text, text);
   }
 });

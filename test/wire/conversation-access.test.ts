@@ -60,16 +60,16 @@ const routes = (id: string, item: string) =>
 
 for (const store of ['{ use: memory }', '{ use: sqlite, path: ./sessions.db }']) {
   t.test(`with sessions: ${store}`, async (t) => {
-    const app = await TestServer.start(t, yaml(store), { files: { 'by-heart.mjs': TOKENS_BY_HEART } });
-    const [acme, beta, all] = [new Caller(app, 'acme'), new Caller(app, 'beta'), new Caller(app, 'default')];
+    const server = await TestServer.start(t, yaml(store), { files: { 'by-heart.mjs': TOKENS_BY_HEART } });
+    const [acme, beta, all] = [new Caller(server, 'acme'), new Caller(server, 'beta'), new Caller(server, 'default')];
     const listed = async (caller: Caller, query = '') =>
       bodyOf<PageBody<ConversationBody>>(await caller.get(`?limit=100${query}`)).data.map(({ key, agent }) => `${agent}/${key}`);
     const chat = (token: string, model: string, fields: object, headers: Record<string, string> = {}): Promise<Reply> =>
-      app.chat(
+      server.chat(
         { model, messages: [{ role: 'user', content: 'What do you know?' }], ...fields },
         { ...bearer(token), ...headers },
       );
-    const heard = () => JSON.stringify(app.asked.messages);
+    const heard = () => JSON.stringify(server.asked.messages);
 
     t.test('S-01 S-03 an id of another project is not found, on every route and with the same body', async (t) => {
       const { id } = await acme.create({ id: 'shared', items });
@@ -128,7 +128,7 @@ for (const store of ['{ use: memory }', '{ use: sqlite, path: ./sessions.db }'])
     });
 
     t.test('S-04 a token for one agent sees only that agent’s conversations', async (t) => {
-      const one = new Caller(app, 'acme-desk');
+      const one = new Caller(server, 'acme-desk');
       const { id } = await acme.create({ agent: 'lab', id: 'experiment', items });
       t.ok((await listed(acme)).includes('lab/experiment'));
       t.notOk((await listed(one)).includes('lab/experiment'));
@@ -158,23 +158,23 @@ for (const store of ['{ use: memory }', '{ use: sqlite, path: ./sessions.db }'])
       for (const token of ['reader', 'writer', 'chatter', 'nobody'] as const) {
         for (const [method, path, body, enough] of routes(id, item)) {
           if ((enough as readonly string[]).includes(token)) continue;
-          const reply = await new Caller(app, token).send(method, path, body);
+          const reply = await new Caller(server, token).send(method, path, body);
           t.equal(reply.status, 403, `${token}: ${method} ${path}`);
           t.match(errorOf(reply), { type: 'svc_error', message: /lacks the scope `sessions:(read|write)`/ });
         }
       }
       for (const [method, path, body] of routes(id, item)) {
-        t.equal((await new Caller(app).send(method, path, body)).status, 401, `without a token: ${method} ${path}`);
+        t.equal((await new Caller(server).send(method, path, body)).status, 401, `without a token: ${method} ${path}`);
       }
       t.match(bodyOf(await acme.get(`/${id}`)), { turns: 1, metadata: {} });
       for (const [method, path, body, [token]] of routes(id, item)) {
-        const caller = new Caller(app, token ?? 'acme');
+        const caller = new Caller(server, token ?? 'acme');
         t.equal((await caller.send(method, path, body)).status, 200, `${token ?? 'both'}: ${method} ${path}`);
       }
     });
 
     t.test('S-15 odd ids are not found and open no file', async (t) => {
-      const before = readdirSync(app.started.folder).sort();
+      const before = readdirSync(server.started.folder).sort();
       const odd = [
         '../../etc/passwd',
         '..%2f..',
@@ -208,7 +208,7 @@ for (const store of ['{ use: memory }', '{ use: sqlite, path: ./sessions.db }'])
           t.equal((await acme.post('', { id: text })).status, 400);
         }
       }
-      t.strictSame(readdirSync(app.started.folder).sort(), before);
+      t.strictSame(readdirSync(server.started.folder).sort(), before);
     });
 
     t.test('S-18 no filter or cursor returns foreign data or breaks the store', async (t) => {

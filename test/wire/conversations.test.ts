@@ -25,7 +25,7 @@ agents:
 defaultAgent: assistant
 `;
 
-const { app, caller } = await startWithConversations(t, TWO_AGENTS);
+const { server, caller } = await startWithConversations(t, TWO_AGENTS);
 
 const seed = [
   { role: 'user', content: 'I am Ann.' },
@@ -65,9 +65,9 @@ t.test('a conversation is created, shown, changed and deleted', async (t) => {
 t.test('a turn continues a conversation that was created with items', async (t) => {
   const made = await caller.create({ id: 'ann', items: seed });
   t.equal(made.turns, 1);
-  await app.chat(saying('Who am I?', { session_id: 'ann' }));
+  await server.chat(saying('Who am I?', { session_id: 'ann' }));
   t.strictSame(
-    app.asked.messages.map(({ role, content }) => [role, content]),
+    server.asked.messages.map(({ role, content }) => [role, content]),
     [
       ['user', 'I am Ann.'],
       ['assistant', 'Hello, Ann.'],
@@ -146,13 +146,13 @@ t.test('ignored fields and parameters are named', async (t) => {
 });
 
 t.test('conversations are listed by page in order of creation, optionally for one user', async (t) => {
-  const { caller, app } = await startWithConversations(t);
+  const { caller, server } = await startWithConversations(t);
   const empty = { object: 'list', data: [], first_id: null, last_id: null, has_more: false };
   t.strictSame(bodyOf(await caller.get()), empty);
   const keys = ['a', 'b', 'c', 'd', 'e'];
   for (const key of keys) await caller.create({ id: key, agent: 'assistant' });
-  await app.chat(saying('Hi', { session_id: 'b', user: 'ann' }));
-  await app.chat(saying('Hi', { user: 'ann' }));
+  await server.chat(saying('Hi', { session_id: 'b', user: 'ann' }));
+  await server.chat(saying('Hi', { user: 'ann' }));
 
   const page = async (query: string) => bodyOf<PageBody<ConversationBody>>(await caller.get(query));
   const keysOf = ({ data }: PageBody<ConversationBody>) => data.map(({ key }) => key);
@@ -204,8 +204,8 @@ t.test('an invalid list query gets a 400 that names the parameter', async (t) =>
 
 t.test('items show the agent’s tool calls with their results', async (t) => {
   const { id } = await caller.create({ id: 'clocked' });
-  app.models.enqueue({ text: 'Let me look.', toolCalls: [clockCall] }, { text: 'It is late.' });
-  await app.chat(saying('What time is it?', { session_id: 'clocked' }));
+  server.models.enqueue({ text: 'Let me look.', toolCalls: [clockCall] }, { text: 'It is late.' });
+  await server.chat(saying('What time is it?', { session_id: 'clocked' }));
   const [asked, looking, call, said, ...others] = await caller.items(id);
   const digest = id.slice('conv_'.length);
   t.strictSame(asked, {
@@ -242,8 +242,8 @@ t.test('items show the agent’s tool calls with their results', async (t) => {
 t.test('items show tool calls as far as the agent’s toolVisibility allows', async (t) => {
   const seen = async (agent: string) => {
     const { id } = await caller.create({ agent, id: 'shy' });
-    app.models.enqueue({ toolCalls: [clockCall] }, { text: 'Late.' });
-    await app.chat({ model: agent, messages: [{ role: 'user', content: 'Time?' }], session_id: 'shy' });
+    server.models.enqueue({ toolCalls: [clockCall] }, { text: 'Late.' });
+    await server.chat({ model: agent, messages: [{ role: 'user', content: 'Time?' }], session_id: 'shy' });
     const page = await caller.get(`/${id}/items`);
     t.equal(page.text.includes('timeZone'), false, `${agent}: no arguments`);
     return bodyOf<PageBody<ItemBody>>(page).data.map(({ type, output }) => [type, output]);
@@ -275,9 +275,9 @@ t.test('items can be added while no turn runs, and the model sees them', async (
   );
   t.strictSame(await caller.items(id), added.data);
   bodyOf(await caller.post(`/${id}/items`, { items: [{ role: 'user', content: 'One more thing.' }] }));
-  await app.chat(saying('And?', { session_id: 'grown' }));
+  await server.chat(saying('And?', { session_id: 'grown' }));
   t.strictSame(
-    app.asked.messages.map(({ role }) => role),
+    server.asked.messages.map(({ role }) => role),
     ['user', 'assistant', 'tool', 'assistant', 'user', 'user'],
   );
 
@@ -304,14 +304,14 @@ t.test('images can be added if the agent’s model accepts them', async (t) => {
   ];
   const added = bodyOf<PageBody<ItemBody>>(await caller.post(`/${id}/items`, { items: [{ role: 'user', content }] }));
   t.strictSame(added.data[0]?.content, content);
-  await app.chat({ model: 'seeing', messages: [{ role: 'user', content: 'What is it?' }], session_id: 'album' });
-  t.match(app.asked.messages[0], { content: [{ type: 'text' }, { type: 'image_url' }] });
+  await server.chat({ model: 'seeing', messages: [{ role: 'user', content: 'What is it?' }], session_id: 'album' });
+  t.match(server.asked.messages[0], { content: [{ type: 'text' }, { type: 'image_url' }] });
 });
 
 t.test('outputs of client tools can be added to the turn that waits for them', async (t) => {
   const { id } = await caller.create({ agent: 'seeing', id: 'waiting' });
-  app.models.enqueue({ toolCalls: [clockCall, { id: 'call_2', name: 'weather', arguments: {} }] });
-  const asked = await app.chat({
+  server.models.enqueue({ toolCalls: [clockCall, { id: 'call_2', name: 'weather', arguments: {} }] });
+  const asked = await server.chat({
     model: 'seeing',
     messages: [{ role: 'user', content: 'Rain?' }],
     tools: [weather],
@@ -353,8 +353,8 @@ t.test('C-005 single items cannot be deleted', async (t) => {
 
 t.test('a conversation is forked in whole turns', async (t) => {
   const { id } = await caller.create({ id: 'trunk', items: seed, metadata: { topic: 'x' } });
-  await app.chat(saying('Two', { session_id: 'trunk' }));
-  await app.chat(saying('Three', { session_id: 'trunk' }));
+  await server.chat(saying('Two', { session_id: 'trunk' }));
+  await server.chat(saying('Three', { session_id: 'trunk' }));
   const items = await caller.items(id);
   const all = await caller.said(id);
 
@@ -366,7 +366,7 @@ t.test('a conversation is forked in whole turns', async (t) => {
     t.equal(cut.turns, turns, `after item ${index}`);
     t.strictSame(await caller.said(cut.id), all.slice(0, turns * 2));
   }
-  await app.chat(saying('Elsewhere', { session_id: 'branch' }));
+  await server.chat(saying('Elsewhere', { session_id: 'branch' }));
   t.strictSame(await caller.said(id), all, 'the original stays as it was');
 
   t.equal(errorOf(await caller.post(`/${id}/fork`, { id: 'branch' })).code, 'conversation_exists');
@@ -385,11 +385,11 @@ t.test('cancel ends running and waiting turns with an error', async (t) => {
   const { id } = await caller.create({ id: 'long' });
   const gate = Promise.withResolvers<void>();
   t.teardown(() => gate.resolve());
-  const number = app.models.requests.length + 1;
-  app.models.enqueue({ before: gate.promise, text: 'Never.' });
-  const running = app.chat(saying('Long', { session_id: 'long' }));
-  await app.models.received(number);
-  const waiting = app.chat(saying('Later', { session_id: 'long' }));
+  const number = server.models.requests.length + 1;
+  server.models.enqueue({ before: gate.promise, text: 'Never.' });
+  const running = server.chat(saying('Long', { session_id: 'long' }));
+  await server.models.received(number);
+  const waiting = server.chat(saying('Later', { session_id: 'long' }));
   t.equal(bodyOf<ConversationBody>(await caller.get(`/${id}`)).status, 'running');
   const busy = await caller.post(`/${id}/items`, { items: seed });
   t.equal(busy.status, 409);
@@ -402,57 +402,57 @@ t.test('cancel ends running and waiting turns with an error', async (t) => {
     t.equal(ended.headers.get('x-should-retry'), 'false');
   }
   t.match(bodyOf(await caller.send('POST', `/${id}/cancel`)), { status: 'idle' }, 'also where nothing runs');
-  t.equal(answerOf(await app.chat(saying('Again', { session_id: 'long' }))), 'Again');
+  t.equal(answerOf(await server.chat(saying('Again', { session_id: 'long' }))), 'Again');
 });
 
 t.test('deleting a conversation ends its running turn with an error', async (t) => {
   const { id } = await caller.create({ id: 'doomed', items: seed });
   const gate = Promise.withResolvers<void>();
   t.teardown(() => gate.resolve());
-  const number = app.models.requests.length + 1;
-  app.models.enqueue({ before: gate.promise, text: 'Never.' });
-  const running = app.chat(saying('Long', { session_id: 'doomed' }));
-  await app.models.received(number);
+  const number = server.models.requests.length + 1;
+  server.models.enqueue({ before: gate.promise, text: 'Never.' });
+  const running = server.chat(saying('Long', { session_id: 'doomed' }));
+  await server.models.received(number);
   t.equal((await caller.delete(`/${id}`)).status, 200);
   t.equal(errorOf(await running).code, 'session_deleted');
   t.equal((await caller.get(`/${id}`)).status, 404);
-  await app.chat(saying('Anew', { session_id: 'doomed' }));
+  await server.chat(saying('Anew', { session_id: 'doomed' }));
   t.strictSame(await caller.said(id), ['user: Anew', 'assistant: Anew'], 'the key begins a new one, under the same id');
-  await eventually(() => app.started.logs.some(({ event }) => event === 'session_deleted'));
+  await eventually(() => server.started.logs.some(({ event }) => event === 'session_deleted'));
 });
 
 t.test('a chat completion continues the conversation whose id is its session_id', async (t) => {
   const { id } = await caller.create({ id: 'by-id', items: seed });
-  const reply = await app.chat(saying('Who am I?', { session_id: id, user: 'bob' }));
+  const reply = await server.chat(saying('Who am I?', { session_id: id, user: 'bob' }));
   t.equal(answerOf(reply), 'Who am I?');
   t.equal(reply.headers.get('x-ignored-params'), 'user');
-  t.equal(answerOf(await app.chat(saying('Really?'), { 'x-session-id': id })), 'Really?');
+  t.equal(answerOf(await server.chat(saying('Really?'), { 'x-session-id': id })), 'Really?');
   t.equal((await caller.said(id)).length, 6);
   t.strictSame(bodyOf<PageBody<ConversationBody>>(await caller.get('?user=bob')).data, [], 'the user beside it says nothing');
 
   const unknown = await caller.get(`/conv_${'0'.repeat(40)}`);
-  const asked = app.models.requests.length;
+  const asked = server.models.requests.length;
   for (const session_id of [`conv_${'0'.repeat(40)}`, 'conv_', 'conv_x', `${id}0`, id.toUpperCase().replace('CONV', 'conv')]) {
-    const nowhere = await app.chat(saying('Hi', { session_id }));
+    const nowhere = await server.chat(saying('Hi', { session_id }));
     t.equal(nowhere.status, 404, session_id);
     t.equal(nowhere.text, unknown.text);
-    t.equal((await app.chat(saying('Hi', { stream: true, session_id }))).status, 404);
+    t.equal((await server.chat(saying('Hi', { stream: true, session_id }))).status, 404);
   }
-  const other = await app.chat({ ...saying('Hi', { session_id: id }), model: 'silent' });
+  const other = await server.chat({ ...saying('Hi', { session_id: id }), model: 'silent' });
   t.equal(other.status, 400);
   t.match(errorOf(other), { param: 'session_id', code: 'invalid_value', message: /'assistant'.*'silent'/ });
   t.equal(
-    answerOf(await app.chat({ ...saying('Hi', { session_id: id }), model: 'nobody' })),
+    answerOf(await server.chat({ ...saying('Hi', { session_id: id }), model: 'nobody' })),
     'Hi',
     'the default agent is its agent',
   );
-  t.equal(app.models.requests.length, asked + 1, 'C-045 nobody else was asked');
+  t.equal(server.models.requests.length, asked + 1, 'C-045 nobody else was asked');
 });
 
 t.test('all callers with the key of a conversation share it', async (t) => {
-  await app.chat(saying('Hi', { user: 'carol', session_id: 's' }));
-  const { data } = bodyOf<PageBody<ConversationBody>>(await new Caller(app).get('?user=carol'));
+  await server.chat(saying('Hi', { user: 'carol', session_id: 's' }));
+  const { data } = bodyOf<PageBody<ConversationBody>>(await new Caller(server).get('?user=carol'));
   t.match(data, [{ key: 'carol:s', agent: 'assistant', turns: 1 }]);
-  await app.chat(saying('Again', { session_id: 'carol:s' }));
+  await server.chat(saying('Again', { session_id: 'carol:s' }));
   t.match(bodyOf(await caller.get(`/${data[0]?.id}`)), { turns: 2 });
 });

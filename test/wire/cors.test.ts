@@ -16,9 +16,9 @@ const ASKED = ['authorization', 'content-type', ...STAINLESS, 'x-session-id', 'i
 const closed = await TestServer.start(t, LISTED + ASSISTANT + TOKENS, { files: tokens });
 const page = { origin: ORIGIN, ...bearer('token-of-default') };
 
-function preflight(app: TestServer, path: string, origin = ORIGIN) {
+function preflight(server: TestServer, path: string, origin = ORIGIN) {
   return rawExchange(
-    app.port,
+    server.port,
     `OPTIONS ${path} HTTP/1.1`,
     'Host: localhost',
     `Origin: ${origin}`,
@@ -65,13 +65,13 @@ t.test('C-148 a page of a listed origin can read answers, streams and errors', a
 t.test('C-149 a page of another origin can read nothing, open server or not', async (t) => {
   const open = await TestServer.start(t, LISTED + ASSISTANT);
   const silent = await TestServer.start(t);
-  for (const [app, status] of [
+  for (const [server, status] of [
     [closed, 401],
     [open, 403],
     [silent, 403],
   ] as const) {
     for (const origin of ['https://evil.example', 'null', `${ORIGIN}:8443`, ORIGIN.replace('https', 'http')]) {
-      const { status: answered, headers } = await preflight(app, CHAT, origin);
+      const { status: answered, headers } = await preflight(server, CHAT, origin);
       t.equal(answered, status, origin);
       t.notOk(Object.keys(headers).some((name) => name.startsWith('access-control-')));
     }

@@ -40,42 +40,42 @@ const ENCODER = `
 
 t.test('C-167 C-168 a failing session store gives a 502, or an error frame instead of the end', async (t) => {
   const yaml = `${TRANSPORTS}${FAST}agents: { assistant: { model: fast } }\nsessions: { use: ./store.mjs }\n`;
-  const app = await TestServer.start(t, yaml, { files: { 'store.mjs': STORE } });
+  const server = await TestServer.start(t, yaml, { files: { 'store.mjs': STORE } });
   for (const session_id of ['load', 'begin', 'commit']) {
-    const whole = await app.chat(saying('Hi', { session_id }));
+    const whole = await server.chat(saying('Hi', { session_id }));
     t.equal(whole.status, 502);
     t.strictSame(whole.body, {
       error: { message: 'The session store failed; nothing of the request was kept.', type: 'svc_error' },
     });
     t.equal(whole.headers.get('x-should-retry'), 'false');
   }
-  t.equal((await app.chat(saying('Hi', { session_id: 'load', stream: true }))).status, 502);
-  const { text, errors, done, chunks } = await app.stream(saying('Hi', { session_id: 'commit' }));
+  t.equal((await server.chat(saying('Hi', { session_id: 'load', stream: true }))).status, 502);
+  const { text, errors, done, chunks } = await server.stream(saying('Hi', { session_id: 'commit' }));
   t.strictSame([text, errors.length, done], ['Hi', 1, true]);
   t.ok(
     chunks.every(({ choices }) => choices[0]?.finish_reason === null),
     'what was not kept did not end well',
   );
-  t.equal(answerOf(await app.chat(saying('Hi', { session_id: 'well' }))), 'Hi');
-  t.match(JSON.stringify(app.started.logs), 'disk /dev/secret is full', 'the operator is told why');
+  t.equal(answerOf(await server.chat(saying('Hi', { session_id: 'well' }))), 'Hi');
+  t.match(JSON.stringify(server.started.logs), 'disk /dev/secret is full', 'the operator is told why');
 });
 
 t.test('C-109 a stream whose error frame cannot be sent is destroyed, never ended', async (t) => {
   const yaml = `${TRANSPORTS.replace('sse: {}', 'sse: { use: ./encoder.mjs }')}${FAST}agents: { assistant: { model: fast } }\n`;
-  const app = await TestServer.start(t, yaml, { files: { 'encoder.mjs': ENCODER } });
+  const server = await TestServer.start(t, yaml, { files: { 'encoder.mjs': ENCODER } });
   const gate = Promise.withResolvers<void>();
-  app.models.enqueue({ text: ['Hi', gate.promise] });
-  const stream = await app.open(saying('Hi'));
+  server.models.enqueue({ text: ['Hi', gate.promise] });
+  const stream = await server.open(saying('Hi'));
   await stream.until('"content":"Hi"');
   gate.resolve();
   await t.rejects(stream.end(), { message: 'terminated' });
   t.notMatch(stream.received, /finish_reason":"stop"|\[DONE\]/);
-  t.equal(answerOf(await app.chat(saying('Hi'))), 'Hi', 'whole answers need no encoder');
+  t.equal(answerOf(await server.chat(saying('Hi'))), 'Hi', 'whole answers need no encoder');
 });
 
 t.test('C-167 a tool’s failure goes to the model, and a budget ends a turn successfully', async (t) => {
-  const app = await TestServer.start(t, `${WITH_TOOLS}  brief: { model: fast, tools: [clock], maxSteps: 2 }\n`, toolFixtures);
-  app.models.enqueue(
+  const server = await TestServer.start(t, `${WITH_TOOLS}  brief: { model: fast, tools: [clock], maxSteps: 2 }\n`, toolFixtures);
+  server.models.enqueue(
     {
       toolCalls: [
         { id: 'a', name: 'files__read_text_file', arguments: { path: 'no-such-file.txt' } },
@@ -88,11 +88,13 @@ t.test('C-167 a tool’s failure goes to the model, and a budget ends a turn suc
     },
     { text: 'I could not find it.' },
   );
-  t.equal(answerOf(await app.chat(saying('Read it'))), 'I could not find it.');
-  const results = app.asked.messages.filter(({ role }) => role === 'tool');
+  t.equal(answerOf(await server.chat(saying('Read it'))), 'I could not find it.');
+  const results = server.asked.messages.filter(({ role }) => role === 'tool');
   t.strictSame(
     results.map(({ tool_call_id }) => tool_call_id),
-    app.asked.messages.flatMap((message) => (message as { tool_calls?: { id: string }[] }).tool_calls ?? []).map(({ id }) => id),
+    server.asked.messages
+      .flatMap((message) => (message as { tool_calls?: { id: string }[] }).tool_calls ?? [])
+      .map(({ id }) => id),
   );
   t.match(
     results.map(({ content }) => content),
@@ -101,12 +103,12 @@ t.test('C-167 a tool’s failure goes to the model, and a budget ends a turn suc
 
   for (const said of [undefined, 'Let me see.']) {
     const step = { ...(said && { text: said }), toolCalls: [{ name: 'clock', arguments: {} }] };
-    app.models.enqueue(step, step, step, step);
-    const whole = await app.chat(saying('What time is it?', { model: 'brief' }));
+    server.models.enqueue(step, step, step, step);
+    const whole = await server.chat(saying('What time is it?', { model: 'brief' }));
     t.match(whole.body, {
       choices: [{ message: { content: said ?? /limit of 2 model calls/ }, finish_reason: 'length' }],
     });
-    const streamed = await app.stream(saying('What time is it?', { model: 'brief' }));
+    const streamed = await server.stream(saying('What time is it?', { model: 'brief' }));
     t.equal(streamed.chunks.at(-1)?.choices[0]?.finish_reason, 'length');
     t.match(streamed.text, said ?? /limit of 2 model calls/);
     t.ok(streamed.done);
@@ -114,19 +116,19 @@ t.test('C-167 a tool’s failure goes to the model, and a budget ends a turn suc
 });
 
 t.test('C-166 every error of a request is an object with four keys', async (t) => {
-  const app = await TestServer.start(t, `${TRANSPORTS}${FAST}agents: { assistant: { model: fast } }\n`);
+  const server = await TestServer.start(t, `${TRANSPORTS}${FAST}agents: { assistant: { model: fast } }\n`);
   const replies: Reply[] = [
-    await app.chat('{'),
-    await app.chat(saying('Hi', { n: 2 })),
-    await app.chat(saying('Hi', { user: 'x'.repeat(513) })),
-    await app.chat(saying('Hi'), { 'x-session-id': 'ÿ' }),
-    await app.chat({ model: 'assistant', messages: [{ role: 'system', content: 'x' }], session_id: 'a' }),
-    await app.chat(saying('Hi'), { 'content-type': 'text/plain' }),
-    await app.get('/v1/nowhere'),
-    await app.get('/v1/models/nobody'),
-    await app.get('/v1/chat/completions'),
-    await app.chat('x'.repeat(20 * 2 ** 20 + 1)),
-    await app.chat(`{"a":${'['.repeat(100)}${']'.repeat(100)}}`),
+    await server.chat('{'),
+    await server.chat(saying('Hi', { n: 2 })),
+    await server.chat(saying('Hi', { user: 'x'.repeat(513) })),
+    await server.chat(saying('Hi'), { 'x-session-id': 'ÿ' }),
+    await server.chat({ model: 'assistant', messages: [{ role: 'system', content: 'x' }], session_id: 'a' }),
+    await server.chat(saying('Hi'), { 'content-type': 'text/plain' }),
+    await server.get('/v1/nowhere'),
+    await server.get('/v1/models/nobody'),
+    await server.get('/v1/chat/completions'),
+    await server.chat('x'.repeat(20 * 2 ** 20 + 1)),
+    await server.chat(`{"a":${'['.repeat(100)}${']'.repeat(100)}}`),
   ];
   t.strictSame(
     replies.map(({ status }) => status),
@@ -140,54 +142,54 @@ t.test('C-166 every error of a request is an object with four keys', async (t) =
 
 t.test('C-169 a reached limit names the wait, and without limits there are no limit headers', async (t) => {
   const limits = 'limits: { runningTurns: 2, queuedTurns: 0, queuedPerSession: 0 }\n';
-  const app = await TestServer.start(t, `${TRANSPORTS}${FAST}agents: { assistant: { model: fast } }\n${limits}`);
+  const server = await TestServer.start(t, `${TRANSPORTS}${FAST}agents: { assistant: { model: fast } }\n${limits}`);
   const gate = Promise.withResolvers<void>();
-  app.models.enqueue({ before: gate.promise, text: 'One.' }, { before: gate.promise, text: 'Two.' });
-  const one = app.chat(saying('One', { session_id: 'busy' }));
-  await app.models.received(1);
+  server.models.enqueue({ before: gate.promise, text: 'One.' }, { before: gate.promise, text: 'Two.' });
+  const one = server.chat(saying('One', { session_id: 'busy' }));
+  await server.models.received(1);
 
   for (const stream of [false, true]) {
-    const reply = await app.chat(saying('More', { session_id: 'busy', stream }));
+    const reply = await server.chat(saying('More', { session_id: 'busy', stream }));
     t.equal(reply.status, 409);
     t.match(reply.headers.get('retry-after'), /^[1-9][0-9]?$/);
     t.match(errorOf(reply), { type: 'invalid_request_error', param: null, code: 'session_busy' });
   }
-  const two = app.chat(saying('Two'));
-  await app.models.received(2);
+  const two = server.chat(saying('Two'));
+  await server.models.received(2);
   for (const stream of [false, true]) {
-    const reply = await app.chat(saying('Three', { stream }));
+    const reply = await server.chat(saying('Three', { stream }));
     t.equal(reply.status, 503);
     t.match(reply.headers.get('retry-after'), /^[1-9][0-9]?$/);
     t.match(errorOf(reply), { type: 'server_error', param: null, code: 'overloaded' });
   }
   gate.resolve();
   t.strictSame([answerOf(await one), answerOf(await two)], ['One.', 'Two.']);
-  t.equal(app.models.requests.length, 2);
-  const { headers } = await app.chat(saying('And now?'));
+  t.equal(server.models.requests.length, 2);
+  const { headers } = await server.chat(saying('And now?'));
   t.notOk([...headers.keys()].some((name) => name.startsWith('x-ratelimit')));
 });
 
 t.test('C-170 a stopping server refuses new turns and lets running ones finish', async (t) => {
-  const app = await TestServer.start(t, `${TRANSPORTS}${FAST}agents: { assistant: { model: fast } }\n`);
-  const { url } = app;
+  const server = await TestServer.start(t, `${TRANSPORTS}${FAST}agents: { assistant: { model: fast } }\n`);
+  const { url } = server;
   const gate = Promise.withResolvers<void>();
-  app.models.enqueue({ text: ['Nearly', gate.promise, ' done.'] }, { before: gate.promise, text: 'Done.' });
-  const stream = await app.open(saying('Tell me'));
+  server.models.enqueue({ text: ['Nearly', gate.promise, ' done.'] }, { before: gate.promise, text: 'Done.' });
+  const stream = await server.open(saying('Tell me'));
   await stream.until('Nearly');
-  const whole = app.chat(saying('Tell me'));
-  await app.models.received(2);
+  const whole = server.chat(saying('Tell me'));
+  await server.models.received(2);
 
-  const stopping = app.stop();
-  await eventually(async () => (await app.get('/readyz')).status === 503);
-  t.match((await app.get('/health')).body, { status: 'ok', ready: false });
+  const stopping = server.stop();
+  await eventually(async () => (await server.get('/readyz')).status === 503);
+  t.match((await server.get('/health')).body, { status: 'ok', ready: false });
   for (const fields of [{}, { stream: true }]) {
-    const refused = await app.chat(saying('One more', fields));
+    const refused = await server.chat(saying('One more', fields));
     t.equal(refused.status, 503);
     t.match(refused.headers.get('retry-after'), /^[1-9][0-9]?$/);
     t.equal(refused.headers.get('connection'), 'close');
     t.match(errorOf(refused), { type: 'server_error', param: null, code: 'draining' });
   }
-  t.equal((await app.get('/v1/models')).status, 200);
+  t.equal((await server.get('/v1/models')).status, 200);
   gate.resolve();
   t.match(await stream.end(), { text: 'Nearly done.', done: true, errors: [] });
   t.equal(answerOf(await whole), 'Done.');
@@ -197,16 +199,16 @@ t.test('C-170 a stopping server refuses new turns and lets running ones finish',
 
 t.test('C-170 turns longer than `drain` end with an error', async (t) => {
   const clock = new ManualClock();
-  const app = await TestServer.start(t, `${TRANSPORTS}${FAST}agents: { assistant: { model: fast } }\n`, { clock });
+  const server = await TestServer.start(t, `${TRANSPORTS}${FAST}agents: { assistant: { model: fast } }\n`, { clock });
   const gate = Promise.withResolvers<void>();
   t.teardown(() => gate.resolve());
-  app.models.enqueue({ text: ['Endless', gate.promise] }, { before: gate.promise });
-  const stream = await app.open(saying('Tell me'));
+  server.models.enqueue({ text: ['Endless', gate.promise] }, { before: gate.promise });
+  const stream = await server.open(saying('Tell me'));
   await stream.until('Endless');
-  const whole = app.chat(saying('Tell me'));
-  await app.models.received(2);
-  const stopping = app.stop();
-  await eventually(async () => (await app.get('/readyz')).status === 503);
+  const whole = server.chat(saying('Tell me'));
+  await server.models.received(2);
+  const stopping = server.stop();
+  await eventually(async () => (await server.get('/readyz')).status === 503);
   clock.advance(30_000);
   t.match(await stream.end(), {
     text: 'Endless',

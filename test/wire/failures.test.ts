@@ -27,7 +27,7 @@ await new Promise<void>((resolve) => babbler.listen(0, '127.0.0.1', resolve));
 t.teardown(() => babbler.close());
 const babblePort = (babbler.address() as { port: number }).port;
 
-const app = await TestServer.start(
+const server = await TestServer.start(
   t,
   `${TRANSPORTS}
 models:
@@ -138,7 +138,7 @@ const late: Readonly<Record<string, Mishap>> = {
   'a time limit in the middle': { model: 'hurried', script: { raw: [half, never.promise] }, says: /did not finish/ },
 };
 
-app.models.respond(({ body }) => {
+server.models.respond(({ body }) => {
   const text = String(body.messages.findLast(({ role }) => role === 'user')?.content);
   return early[text]?.script ?? late[text]?.script ?? { text };
 });
@@ -147,8 +147,8 @@ app.models.respond(({ body }) => {
 async function meet(mishaps: Readonly<Record<string, Mishap>>) {
   const met = Object.entries(mishaps).map(async ([name, { model = 'assistant' }]) => {
     const [whole, streamed] = await Promise.all([
-      app.chat(saying(name, { model })),
-      app.chat(saying(name, { model, stream: true })),
+      server.chat(saying(name, { model })),
+      server.chat(saying(name, { model, stream: true })),
     ]);
     return [name, { whole, streamed }] as const;
   });
@@ -174,7 +174,7 @@ for (const [name, mishap] of Object.entries(early)) {
       t.match(message, mishap.says ?? /^The model connection failed: ./);
       t.notMatch(reply.text, INSIDE);
     }
-    const asked = app.models.requests.filter(({ body }) => body.messages.some(({ content }) => content === name));
+    const asked = server.models.requests.filter(({ body }) => body.messages.some(({ content }) => content === name));
     t.equal(asked.length, 2 * (mishap.asked ?? 1), 'the model server is asked again only where that may help');
   });
 }
@@ -203,20 +203,22 @@ for (const [name, { says }] of Object.entries(late)) {
       'nothing that looks like success',
     );
     t.notMatch(whole.text + error.message, INSIDE);
-    const asked = app.models.requests.filter(({ body }) => body.stream && body.messages.some(({ content }) => content === name));
+    const asked = server.models.requests.filter(
+      ({ body }) => body.stream && body.messages.some(({ content }) => content === name),
+    );
     t.equal(asked.length, 1, 'what was streamed is not asked for again');
   });
 }
 
 t.test('after all of these failures the server is healthy', async (t) => {
-  t.match((await app.get('/health')).body, { ready: true });
-  t.equal(answerOf(await app.chat(saying('Still there?'))), 'Still there?');
-  t.equal((await app.stream(saying('Still there?'))).text, 'Still there?');
+  t.match((await server.get('/health')).body, { ready: true });
+  t.equal(answerOf(await server.chat(saying('Still there?'))), 'Still there?');
+  t.equal((await server.stream(saying('Still there?'))).text, 'Still there?');
   t.strictSame(
-    app.started.logs.filter(({ level, msg }) => level === 'fatal' || (level === 'error' && msg !== 'a turn crashed')),
+    server.started.logs.filter(({ level, msg }) => level === 'fatal' || (level === 'error' && msg !== 'a turn crashed')),
     [],
   );
-  const crashes = app.started.logs.filter(({ msg }) => msg === 'a turn crashed');
+  const crashes = server.started.logs.filter(({ msg }) => msg === 'a turn crashed');
   t.match(
     crashes.find(({ err }) => (err as Error).message.startsWith('secret')),
     { request_id: /^req_/ },

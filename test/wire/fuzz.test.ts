@@ -4,7 +4,7 @@ import { RawClient, replyOf } from '../../plugins/transport-http/test/raw-client
 import { readEventStream } from '../support/server-sent-events.js';
 import { answerOf, type Reply, saying, TestServer, TRANSPORTS } from '../support/test-server.js';
 
-const app = await TestServer.start(
+const server = await TestServer.start(
   t,
   `${TRANSPORTS.replace('port: 0', 'port: 0, headersTimeout: 2s, bodyTimeout: 2s')}
 models:
@@ -87,7 +87,7 @@ t.test('R-091 C-006 any body gets a correct answer or a client error', async (t)
   );
   await fc.assert(
     fc.asyncProperty(anything, async (sent) => {
-      const reply = await app.chat(sent);
+      const reply = await server.chat(sent);
       if (reply.status === 200) ran++;
       else refused++;
       return isProper(reply);
@@ -150,7 +150,7 @@ t.test('R-090 C-006 any bytes on a connection get complete HTTP responses, with 
   const statuses = new Map<number, number>();
   await fc.assert(
     fc.asyncProperty(request, async (sent) => {
-      const raw = await RawClient.open(app.port);
+      const raw = await RawClient.open(server.port);
       raw.send(sent);
       const received = await raw.ended();
       const { status, headers, body } = replyOf(received.replace(/^HTTP\/1\.1 100 Continue\r\n\r\n/, ''));
@@ -170,10 +170,10 @@ t.test('R-090 C-006 any bytes on a connection get complete HTTP responses, with 
 });
 
 t.test('after all of these requests the server is healthy and has logged no crash', async (t) => {
-  t.match((await app.get('/health')).body, { ready: true });
-  t.equal(answerOf(await app.chat(saying('Still there?'))), 'Still there?');
+  t.match((await server.get('/health')).body, { ready: true });
+  t.equal(answerOf(await server.chat(saying('Still there?'))), 'Still there?');
   t.strictSame(
-    app.started.logs.filter(({ level }) => level === 'error' || level === 'fatal'),
+    server.started.logs.filter(({ level }) => level === 'error' || level === 'fatal'),
     [],
   );
 });

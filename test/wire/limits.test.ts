@@ -21,10 +21,10 @@ const REFUSED = { type: 'requests', param: null, code: 'rate_limit_exceeded' };
 
 t.test('C-169 a token beyond its requests per minute gets the wait, and other tokens are not affected', async (t) => {
   const clock = new ManualClock();
-  const app = await TestServer.start(t, TRANSPORTS + ASSISTANT + tokens('requestsPerMinute: 3'), { clock });
+  const server = await TestServer.start(t, TRANSPORTS + ASSISTANT + tokens('requestsPerMinute: 3'), { clock });
   const seen: unknown[] = [];
   for (const body of [saying('Hi'), saying('Hi', { stream: true }), '{']) {
-    const { status, headers } = await app.chat(body, bearer(CI));
+    const { status, headers } = await server.chat(body, bearer(CI));
     seen.push([status, ...['limit', 'remaining', 'reset'].map((what) => headers.get(`x-ratelimit-${what}-requests`))]);
   }
   t.strictSame(seen, [
@@ -32,20 +32,20 @@ t.test('C-169 a token beyond its requests per minute gets the wait, and other to
     [200, '3', '1', '40s'],
     [400, '3', '0', '1m0s'],
   ]);
-  const asked = app.models.requests.length;
-  const refused = await app.chat(saying('Hi'), bearer(CI));
+  const asked = server.models.requests.length;
+  const refused = await server.chat(saying('Hi'), bearer(CI));
   t.equal(refused.status, 429);
   t.match(errorOf(refused), { ...REFUSED, message: /\S/ });
   t.equal(refused.headers.get('retry-after'), '20');
   t.equal(refused.headers.get('retry-after-ms'), '20000');
-  t.equal(app.models.requests.length, asked);
+  t.equal(server.models.requests.length, asked);
 
-  const other = await app.chat(saying('Hi'), bearer(OPS));
+  const other = await server.chat(saying('Hi'), bearer(OPS));
   t.equal(other.status, 200);
   t.notOk(other.headers.has('x-ratelimit-limit-requests'));
-  t.notOk((await app.get('/health', bearer(CI))).headers.has('x-ratelimit-limit-requests'), 'a probe counts nothing');
+  t.notOk((await server.get('/health', bearer(CI))).headers.has('x-ratelimit-limit-requests'), 'a probe counts nothing');
 
-  const client = new OpenAI({ baseURL: `${app.url}/v1`, apiKey: CI, maxRetries: 0 });
+  const client = new OpenAI({ baseURL: `${server.url}/v1`, apiKey: CI, maxRetries: 0 });
   await t.rejects(client.models.list(), {
     constructor: OpenAI.RateLimitError,
     status: 429,
@@ -53,24 +53,24 @@ t.test('C-169 a token beyond its requests per minute gets the wait, and other to
     type: 'requests',
   });
   clock.advance(20_000);
-  t.equal((await app.chat(saying('Hi'), bearer(CI))).status, 200);
+  t.equal((await server.chat(saying('Hi'), bearer(CI))).status, 200);
 });
 
 t.test('C-169 a token cannot run more turns at once than its limit', async (t) => {
-  const app = await TestServer.start(t, TRANSPORTS + ASSISTANT + tokens('runningTurns: 1'));
+  const server = await TestServer.start(t, TRANSPORTS + ASSISTANT + tokens('runningTurns: 1'));
   const gate = Promise.withResolvers<void>();
-  app.models.enqueue({ before: gate.promise, text: 'At last.' });
-  const first = app.chat(saying('Take your time'), bearer(CI));
-  await app.models.received(1);
+  server.models.enqueue({ before: gate.promise, text: 'At last.' });
+  const first = server.chat(saying('Take your time'), bearer(CI));
+  await server.models.received(1);
   for (const stream of [false, true]) {
-    const refused = await app.chat(saying('Hi', { stream }), bearer(CI));
+    const refused = await server.chat(saying('Hi', { stream }), bearer(CI));
     t.equal(refused.status, 429);
     t.match(errorOf(refused), REFUSED);
     t.equal(refused.headers.get('retry-after'), '1');
     t.equal(refused.headers.get('retry-after-ms'), '1000');
   }
-  t.equal((await app.chat(saying('Hi'), bearer(OPS))).status, 200);
+  t.equal((await server.chat(saying('Hi'), bearer(OPS))).status, 200);
   gate.resolve();
   t.equal((await first).status, 200);
-  t.equal((await app.chat(saying('Hi'), bearer(CI))).status, 200);
+  t.equal((await server.chat(saying('Hi'), bearer(CI))).status, 200);
 });

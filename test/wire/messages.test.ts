@@ -3,7 +3,7 @@ import { answerOf, errorOf, saying, TestServer, TRANSPORTS } from '../support/te
 
 const SYSTEM = { role: 'system', content: 'You are the assistant.' };
 
-const app = await TestServer.start(
+const server = await TestServer.start(
   t,
   `${TRANSPORTS}
 models:
@@ -21,7 +21,7 @@ agents:
 `,
 );
 
-const ask = (messages: readonly object[], fields: object = {}) => app.chat({ model: 'assistant', messages, ...fields });
+const ask = (messages: readonly object[], fields: object = {}) => server.chat({ model: 'assistant', messages, ...fields });
 const user = (content: unknown) => ({ role: 'user', content });
 
 const call = { id: 'call_9', type: 'function', function: { name: 'weather', arguments: '{"city":"Rome"}' } };
@@ -30,21 +30,21 @@ t.test('C-050 C-053 a conversation reaches the model unchanged, after the agent�
   const conversation = [user('Hi'), { role: 'assistant', content: 'Hello!' }, user('How are you?')];
   const reply = await ask(conversation);
   t.equal(answerOf(reply), 'How are you?');
-  t.strictSame(app.asked.messages, [SYSTEM, ...conversation]);
-  t.equal(app.asked.model, 'big-1', 'under the name that the model server has for the model');
-  t.equal(app.asked.stream, false);
-  await app.stream(saying('Hi'));
-  t.match(app.asked, { stream: true, stream_options: { include_usage: true } });
+  t.strictSame(server.asked.messages, [SYSTEM, ...conversation]);
+  t.equal(server.asked.model, 'big-1', 'under the name that the model server has for the model');
+  t.equal(server.asked.stream, false);
+  await server.stream(saying('Hi'));
+  t.match(server.asked, { stream: true, stream_options: { include_usage: true } });
 });
 
 t.test('C-054 C-052 a system or developer message replaces the agent’s prompt', async (t) => {
   for (const role of ['system', 'developer']) {
     await ask([{ role, content: 'You are a pirate.' }, user('Hi')]);
-    t.strictSame(app.asked.messages, [{ role: 'system', content: 'You are a pirate.' }, user('Hi')]);
+    t.strictSame(server.asked.messages, [{ role: 'system', content: 'You are a pirate.' }, user('Hi')]);
   }
   await ask([{ role: 'system', content: 'One.' }, { role: 'developer', content: 'Two.' }, user('Hi')]);
   t.strictSame(
-    app.asked.messages.map(({ role, content }) => [role, content]),
+    server.asked.messages.map(({ role, content }) => [role, content]),
     [
       ['system', 'One.'],
       ['system', 'Two.'],
@@ -52,8 +52,8 @@ t.test('C-054 C-052 a system or developer message replaces the agent’s prompt'
     ],
     'several, in their order',
   );
-  await app.chat({ model: 'plain', messages: [user('Hi')] });
-  t.strictSame(app.asked.messages, [user('Hi')], 'an agent without a prompt adds none');
+  await server.chat({ model: 'plain', messages: [user('Hi')] });
+  t.strictSame(server.asked.messages, [user('Hi')], 'an agent without a prompt adds none');
 });
 
 t.test('C-051 text parts of any role are concatenated', async (t) => {
@@ -66,7 +66,7 @@ t.test('C-051 text parts of any role are concatenated', async (t) => {
     { role: 'tool', tool_call_id: 'call_9', content: parts('sun', 'ny') },
     user(parts('What ', 'now?')),
   ]);
-  t.strictSame(app.asked.messages, [
+  t.strictSame(server.asked.messages, [
     { role: 'system', content: 'Be brief.' },
     user('Hi'),
     { role: 'assistant', content: 'Hello there.' },
@@ -83,14 +83,14 @@ t.test('C-055 images reach a model that accepts them unchanged, and a text-only 
     { type: 'image_url', image_url: { url: 'data:image/png;base64,iVBORw0KGgo=' } },
   ];
   t.equal((await ask([user(content)])).status, 200);
-  t.strictSame(app.asked.messages, [SYSTEM, user(content)]);
-  const before = app.models.requests.length;
+  t.strictSame(server.asked.messages, [SYSTEM, user(content)]);
+  const before = server.models.requests.length;
   for (const model of ['blind-one', 'blind']) {
-    const reply = await app.chat({ model, messages: [user('Hi'), user(content)] });
+    const reply = await server.chat({ model, messages: [user('Hi'), user(content)] });
     t.equal(reply.status, 400);
     t.match(errorOf(reply), { type: 'invalid_request_error', param: 'messages[1].content[1]', code: 'invalid_value' });
   }
-  t.equal(app.models.requests.length, before);
+  t.equal(server.models.requests.length, before);
 });
 
 t.test('C-056 C-057 tool calls and consecutive user messages are passed on in order', async (t) => {
@@ -104,7 +104,7 @@ t.test('C-056 C-057 tool calls and consecutive user messages are passed on in or
     user('Tell me!'),
   ];
   t.equal((await ask(conversation)).status, 200);
-  t.strictSame(app.asked.messages, [SYSTEM, ...conversation]);
+  t.strictSame(server.asked.messages, [SYSTEM, ...conversation]);
 });
 
 t.test('C-058 extra fields that clients put on messages are accepted', async (t) => {
@@ -126,7 +126,7 @@ t.test('C-058 extra fields that clients put on messages are accepted', async (t)
     user('Why?'),
   ]);
   t.equal(reply.status, 200);
-  t.strictSame(app.asked.messages.slice(1), [
+  t.strictSame(server.asked.messages.slice(1), [
     { role: 'user', content: marked, name: 'ann' },
     { role: 'assistant', content: 'Hello!' },
     { role: 'assistant', content: null, refusal: 'No.' },
@@ -139,41 +139,41 @@ t.test('C-059 tools in a request are accepted, reported as ignored, and never ca
     type: 'function',
     function: { name: `tool_${i}`, description: 'Does something', parameters: { type: 'object', properties: {} } },
   }));
-  const before = app.models.requests.length;
-  app.models.enqueue({ toolCalls: [{ name: 'tool_3', arguments: {} }] }, { text: 'Done without.' });
+  const before = server.models.requests.length;
+  server.models.enqueue({ toolCalls: [{ name: 'tool_3', arguments: {} }] }, { text: 'Done without.' });
   const reply = await ask([user('Hi')], { model: 'equipped', tools, tool_choice: 'auto', parallel_tool_calls: false });
   t.match(reply.body, { choices: [{ message: { content: 'Done without.' }, finish_reason: 'stop' }] });
   t.notMatch(reply.text, 'tool_calls');
   t.equal(reply.headers.get('x-ignored-params'), 'tools, parallel_tool_calls');
-  const offered = app.models.requests[before]?.body.tools as { function: { name: string } }[] | undefined;
+  const offered = server.models.requests[before]?.body.tools as { function: { name: string } }[] | undefined;
   t.strictSame(
     offered?.map((tool) => tool.function.name),
     ['clock'],
   );
-  t.match(app.asked.messages.at(-1), { role: 'tool', content: /tool_3/ }, 'a model that calls one all the same is told');
-  app.models.enqueue({ toolCalls: [{ name: 'tool_3', arguments: {} }] }, { text: 'Done without.' });
-  const streamed = await app.stream({ model: 'equipped', messages: [user('Hi')], tools });
+  t.match(server.asked.messages.at(-1), { role: 'tool', content: /tool_3/ }, 'a model that calls one all the same is told');
+  server.models.enqueue({ toolCalls: [{ name: 'tool_3', arguments: {} }] }, { text: 'Done without.' });
+  const streamed = await server.stream({ model: 'equipped', messages: [user('Hi')], tools });
   t.equal(streamed.text, 'Done without.');
   t.notOk(streamed.chunks.some(({ choices }) => choices[0]?.delta.tool_calls));
 });
 
 t.test('C-060 a forced tool call is refused if the agent ignores client tools', async (t) => {
   const tools = [{ type: 'function', function: { name: 'weather' } }];
-  const before = app.models.requests.length;
+  const before = server.models.requests.length;
   for (const tool_choice of ['required', { type: 'function', function: { name: 'weather' } }]) {
     const reply = await ask([user('Hi')], { tools, tool_choice });
     t.equal(reply.status, 400);
     t.match(errorOf(reply), { type: 'invalid_request_error', param: 'tool_choice', code: 'unsupported_value' });
   }
-  t.equal(app.models.requests.length, before);
-  app.models.enqueue({ toolCalls: [{ id: 'call_9', name: 'weather', arguments: '{"city":"Rome"}' }] });
+  t.equal(server.models.requests.length, before);
+  server.models.enqueue({ toolCalls: [{ id: 'call_9', name: 'weather', arguments: '{"city":"Rome"}' }] });
   const passed = await ask([user('Hi')], { model: 'handing', tools, tool_choice: 'required' });
   t.match(passed.body, {
     choices: [
       { message: { role: 'assistant', content: null, tool_calls: [{ ...call, id: /^call_/ }] }, finish_reason: 'tool_calls' },
     ],
   });
-  t.match(app.asked, { tool_choice: 'required', tools: [{ function: { name: 'weather' } }] });
+  t.match(server.asked, { tool_choice: 'required', tools: [{ function: { name: 'weather' } }] });
 });
 
 t.test('C-061 sampling parameters reach the model unless the agent sets them', async (t) => {
@@ -188,23 +188,23 @@ t.test('C-061 sampling parameters reach the model unless the agent sets them', a
     response_format: { type: 'json_schema', json_schema: { name: 'answer', schema: { type: 'object' } } },
   };
   const reply = await ask([user('Hi')], params);
-  t.match(app.asked, params);
+  t.match(server.asked, params);
   t.notOk(reply.headers.has('x-ignored-params'));
   await ask([user('Hi')], { max_tokens: 40 });
-  t.equal(app.asked.max_tokens, 40);
-  t.notOk('max_completion_tokens' in app.asked);
+  t.equal(server.asked.max_tokens, 40);
+  t.notOk('max_completion_tokens' in server.asked);
 
-  const settled = await app.chat({ model: 'settled', messages: [user('Hi')], ...params });
-  t.match(app.asked, { temperature: 0.25, max_tokens: 100, stop: ['END'], top_p: 0.9, seed: 7 });
-  t.notOk('max_completion_tokens' in app.asked, 'neither under another name');
+  const settled = await server.chat({ model: 'settled', messages: [user('Hi')], ...params });
+  t.match(server.asked, { temperature: 0.25, max_tokens: 100, stop: ['END'], top_p: 0.9, seed: 7 });
+  t.notOk('max_completion_tokens' in server.asked, 'neither under another name');
   t.equal(settled.headers.get('x-ignored-params'), 'max_completion_tokens, temperature, stop');
 });
 
 t.test('C-062 other fields that identify callers are not a session key', async (t) => {
   const fields = { safety_identifier: 'ann', prompt_cache_key: 'ann' };
-  await app.chat(saying('First', fields));
-  await app.chat(saying('Second', fields));
-  t.strictSame(app.asked.messages, [SYSTEM, user('Second')]);
-  await app.chat(saying('Third', { ...fields, user: 'ann' }));
-  t.strictSame(app.asked.messages, [SYSTEM, user('Third')]);
+  await server.chat(saying('First', fields));
+  await server.chat(saying('Second', fields));
+  t.strictSame(server.asked.messages, [SYSTEM, user('Second')]);
+  await server.chat(saying('Third', { ...fields, user: 'ann' }));
+  t.strictSame(server.asked.messages, [SYSTEM, user('Third')]);
 });

@@ -32,15 +32,15 @@ const ECHO_RUNTIME = `
 `;
 
 t.test('one entry replaces the agent runtime', async (t) => {
-  const app = await TestServer.start(t, `${TRANSPORTS}runtime: { use: ./echo-runtime.mjs }\n`, {
+  const server = await TestServer.start(t, `${TRANSPORTS}runtime: { use: ./echo-runtime.mjs }\n`, {
     files: { 'echo-runtime.mjs': ECHO_RUNTIME },
   });
   const hello = saying('Hello there', { model: 'echo' });
-  t.equal(answerOf(await app.chat(hello)), 'Hellothere');
-  const { text, chunks, done } = await app.stream(hello);
+  t.equal(answerOf(await server.chat(hello)), 'Hellothere');
+  const { text, chunks, done } = await server.stream(hello);
   t.strictSame([text, done], ['Hellothere', true]);
   t.ok(chunks.length > 2, 'each word is a chunk of its own');
-  t.match((await app.get('/v1/models')).body, { data: [{ id: 'echo' }] });
-  t.equal((await app.chat(saying('Hi', { model: 'other' }))).status, 400);
-  t.equal(app.models.requests.length, 0, 'no model was called');
+  t.match((await server.get('/v1/models')).body, { data: [{ id: 'echo' }] });
+  t.equal((await server.chat(saying('Hi', { model: 'other' }))).status, 400);
+  t.equal(server.models.requests.length, 0, 'no model was called');
 });

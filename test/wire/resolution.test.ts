@@ -23,8 +23,8 @@ const closed = await TestServer.start(t, `${TRANSPORTS}${AGENTS}${TOKENS}`, { fi
 
 /** What a caller with this token is answered under a name; without one, in the open scope. */
 function ask(model: string, token?: string, fields: object = {}) {
-  const app = token === undefined ? open : closed;
-  return app.chat(saying('Hi', { model, ...fields }), bearer(token));
+  const server = token === undefined ? open : closed;
+  return server.chat(saying('Hi', { model, ...fields }), bearer(token));
 }
 
 const promptOf = ({ asked }: TestServer) => asked.messages.find(({ role }) => role === 'system')?.content;
@@ -46,12 +46,12 @@ t.test('C-065 the name of an agent selects it in every scope that may use it', a
 });
 
 t.test('C-066 the name of a raw model makes one call, in the open and the default scope', async (t) => {
-  for (const [app, token] of [
+  for (const [server, token] of [
     [open, undefined],
     [closed, 'token-of-default'],
   ] as const) {
-    const before = app.models.requests.length;
-    app.models.enqueue({ toolCalls: [{ id: 'call_1', name: 'f', arguments: '{}' }] });
+    const before = server.models.requests.length;
+    server.models.enqueue({ toolCalls: [{ id: 'call_1', name: 'f', arguments: '{}' }] });
     const reply = await ask('fast', token, { tools: [{ type: 'function', function: { name: 'f' } }] });
     t.match(reply.body, {
       model: 'fast',
@@ -59,11 +59,11 @@ t.test('C-066 the name of a raw model makes one call, in the open and the defaul
         { message: { tool_calls: [{ id: /^call_[0-9A-Za-z]{24}$/, function: { name: 'f' } }] }, finish_reason: 'tool_calls' },
       ],
     });
-    t.equal(app.models.requests.length, before + 1);
-    t.match(app.asked, { model: 'big-1', messages: [{ role: 'user', content: 'Hi' }], tools: [{ function: { name: 'f' } }] });
-    t.equal(app.asked.messages.length, 1);
+    t.equal(server.models.requests.length, before + 1);
+    t.match(server.asked, { model: 'big-1', messages: [{ role: 'user', content: 'Hi' }], tools: [{ function: { name: 'f' } }] });
+    t.equal(server.asked.messages.length, 1);
     await ask('fast', token);
-    t.notOk('tools' in app.asked);
+    t.notOk('tools' in server.asked);
   }
 });
 
@@ -191,13 +191,13 @@ t.test('C-160 the health routes report liveness and readiness without a token', 
     'an agent': `${TRANSPORTS}models: { fast: { use: openai, baseUrl: "\${MODEL_URL}", model: big-1 } }\n`,
   };
   for (const [what, yaml] of Object.entries(without)) {
-    const app = await TestServer.start(t, yaml);
+    const server = await TestServer.start(t, yaml);
     for (const path of ['/health', '/healthz']) {
-      const reply = await app.get(path);
+      const reply = await server.get(path);
       t.equal(reply.status, 200);
       t.strictSame(reply.body, { ...healthy, ready: false }, `not ready without ${what}`);
     }
-    t.equal((await app.get('/readyz')).status, 503);
+    t.equal((await server.get('/readyz')).status, 503);
   }
 });
 

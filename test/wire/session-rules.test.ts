@@ -17,10 +17,10 @@ const heard = ({ asked }: TestServer) => asked.messages.filter(({ role }) => rol
 
 t.test('C-128 one key in two projects names two sessions', async (t) => {
   const agents = `${AGENT}  billing: { model: fast, project: acme }\nprojects: { acme: { defaultAgent: billing }, beta: {} }\n`;
-  const app = await TestServer.start(t, `${TRANSPORTS}${agents}${TOKENS}`, { files: tokens });
+  const server = await TestServer.start(t, `${TRANSPORTS}${agents}${TOKENS}`, { files: tokens });
   const say = async (text: string, token: string, model: string) => {
-    await app.chat({ ...saying(text, { session_id: 's' }), model }, bearer(token));
-    return heard(app);
+    await server.chat({ ...saying(text, { session_id: 's' }), model }, bearer(token));
+    return heard(server);
   };
   await say('mine', 'token-of-acme', 'billing');
   t.strictSame(await say('theirs', 'token-of-default', 'billing'), ['theirs'], 'the same agent, called from the default project');
@@ -28,8 +28,8 @@ t.test('C-128 one key in two projects names two sessions', async (t) => {
 });
 
 t.test('C-133 a retry during the first attempt joins it, as JSON and as a stream', async (t) => {
-  const app = await TestServer.start(t, TRANSPORTS + AGENT);
-  const runtime = app.started.server.extensions(AgentRuntimes).one();
+  const server = await TestServer.start(t, TRANSPORTS + AGENT);
+  const runtime = server.started.server.extensions(AgentRuntimes).one();
   const run = runtime.run.bind(runtime);
   let attempts = 0;
   runtime.run = (request) => {
@@ -38,20 +38,20 @@ t.test('C-133 a retry during the first attempt joins it, as JSON and as a stream
   };
   for (const stream of [false, true]) {
     const fields = { session_id: `stream: ${stream}` };
-    const before = app.models.requests.length;
+    const before = server.models.requests.length;
     const gate = Promise.withResolvers<void>();
-    app.models.enqueue({ text: ['Hello', gate.promise, ' there'] });
+    server.models.enqueue({ text: ['Hello', gate.promise, ' there'] });
     const body = saying('Hi', fields);
     const send = async (headers: Readonly<Record<string, string>>) =>
-      stream ? (await app.stream(body, headers)).text : answerOf(await app.chat(body, headers));
+      stream ? (await server.stream(body, headers)).text : answerOf(await server.chat(body, headers));
     const texts = [send({}), send({ 'x-stainless-retry-count': '1' })];
-    await app.models.received(before + 1);
+    await server.models.received(before + 1);
     await eventually(() => attempts % 3 === 2); // both have arrived; a third request follows below
     gate.resolve();
     t.strictSame(await Promise.all(texts), ['Hello there', 'Hello there']);
-    t.equal(app.models.requests.length, before + 1, 'one turn for both');
-    await app.chat(saying('And?', fields));
-    t.strictSame(heard(app), ['Hi', 'And?'], 'one turn in the history');
+    t.equal(server.models.requests.length, before + 1, 'one turn for both');
+    await server.chat(saying('And?', fields));
+    t.strictSame(heard(server), ['Hi', 'And?'], 'one turn in the history');
   }
 });
 
@@ -67,23 +67,23 @@ t.test('C-134 a crashing session does not affect other sessions or the server', 
     });
   `;
   const yaml = `${TRANSPORTS}${AGENT}plugins:\n  defect: { use: ./defect.mjs }\n`;
-  const app = await TestServer.start(t, yaml, { files: { 'defect.mjs': DEFECT } });
-  const well = await app.chat(saying('one', { session_id: 'well' }));
+  const server = await TestServer.start(t, yaml, { files: { 'defect.mjs': DEFECT } });
+  const well = await server.chat(saying('one', { session_id: 'well' }));
   t.equal(well.status, 200);
   for (let crash = 1; crash <= 4; crash++) {
-    const broken = await app.chat(saying('x', { session_id: 'broken' }));
+    const broken = await server.chat(saying('x', { session_id: 'broken' }));
     t.equal(broken.status, 502);
     t.equal(broken.headers.get('x-should-retry'), 'false');
     t.match(errorOf(broken).message, crash <= 3 ? /error/i : /closed for a minute/);
-    t.equal(answerOf(await app.chat(saying(`two ${crash}`, { session_id: 'well' }))), `two ${crash}`);
+    t.equal(answerOf(await server.chat(saying(`two ${crash}`, { session_id: 'well' }))), `two ${crash}`);
   }
-  t.match((await app.get('/health')).body, { status: 'ok', ready: true });
+  t.match((await server.get('/health')).body, { status: 'ok', ready: true });
 });
 
 t.test(
   'C-135 a session id is any text of up to 512 bytes without control characters and unpaired surrogates, and never a path',
   async (t) => {
-    const app = await TestServer.start(t, `${TRANSPORTS}${AGENT}sessions: { use: sqlite, path: ./sessions.db }\n`);
+    const server = await TestServer.start(t, `${TRANSPORTS}${AGENT}sessions: { use: sqlite, path: ./sessions.db }\n`);
     const odd = [
       '../../etc/passwd',
       '..\\..\\x',
@@ -97,18 +97,18 @@ t.test(
       'é'.repeat(256),
     ];
     for (const id of odd) {
-      await app.chat(saying('one', { session_id: id }));
-      t.equal((await app.chat(saying('two', { session_id: id }))).status, 200);
-      t.strictSame(heard(app), ['one', 'two'], id);
+      await server.chat(saying('one', { session_id: id }));
+      t.equal((await server.chat(saying('two', { session_id: id }))).status, 200);
+      t.strictSame(heard(server), ['one', 'two'], id);
     }
     for (const id of ['é'.repeat(257), 'x'.repeat(513), 'a\u0000b', 'a\nb', 'a\u007fb', '\ud800', 'x\udc00y']) {
-      const reply = await app.chat(JSON.stringify(saying('x', { session_id: id })));
+      const reply = await server.chat(JSON.stringify(saying('x', { session_id: id })));
       t.equal(reply.status, 400, JSON.stringify(id.slice(0, 8)));
       t.equal(errorOf(reply).param, 'session_id');
     }
-    const files = readdirSync(app.started.folder).filter((name) => !name.startsWith('sessions.db'));
+    const files = readdirSync(server.started.folder).filter((name) => !name.startsWith('sessions.db'));
     t.strictSame(files, ['plugboard.yaml'], 'nothing was written by such a name');
-    const lines = app.accessLog.map((line) => JSON.stringify(line));
+    const lines = server.accessLog.map((line) => JSON.stringify(line));
     t.notOk(
       lines.some((line) => odd.some((id) => id.length > 3 && line.includes(JSON.stringify(id).slice(1, -1)))),
       'the log shows no key',
@@ -118,11 +118,11 @@ t.test(
 
 t.test('C-136 fields not listed in sessionFrom are not a key', async (t) => {
   const transports = (from: string) => TRANSPORTS.replace('chat-completions: {}', `chat-completions: { sessionFrom: ${from} }`);
-  const ask = async (app: TestServer, fields: object, headers: Readonly<Record<string, string>>) => {
-    await app.chat(saying('one', fields), headers);
-    const reply = await app.chat(saying('two', fields), headers);
+  const ask = async (server: TestServer, fields: object, headers: Readonly<Record<string, string>>) => {
+    await server.chat(saying('one', fields), headers);
+    const reply = await server.chat(saying('two', fields), headers);
     t.equal(reply.status, 200);
-    return { kept: heard(app).length === 2, ignored: reply.headers.get('x-ignored-params') };
+    return { kept: heard(server).length === 2, ignored: reply.headers.get('x-ignored-params') };
   };
   const header = { 'x-session-id': 'h' };
   const only = await TestServer.start(t, transports('[session_id]') + AGENT);

@@ -14,7 +14,7 @@ const WITNESS = `
   });
 `;
 
-const app = await TestServer.start(
+const server = await TestServer.start(
   t,
   `${TRANSPORTS}
 models:
@@ -30,18 +30,18 @@ plugins:
 
 /** Says something, which the model repeats, and gives what the model saw of what the user has said so far. */
 async function say(text: string, fields: object = {}, headers: Readonly<Record<string, string>> = {}): Promise<unknown[]> {
-  const answer = answerOf(await app.chat(saying(text, fields), headers));
+  const answer = answerOf(await server.chat(saying(text, fields), headers));
   if (answer !== text) throw new Error(`the answer to "${text}" is "${answer}"`);
   return heard();
 }
 
 function heard(): unknown[] {
-  return app.asked.messages.filter(({ role }) => role === 'user').map(({ content }) => content);
+  return server.asked.messages.filter(({ role }) => role === 'user').map(({ content }) => content);
 }
 
 /** The name of the session that the last turn belonged to. */
 function session(): unknown {
-  return app.started.logs.findLast(({ msg }) => msg === 'turn')?.session;
+  return server.started.logs.findLast(({ msg }) => msg === 'turn')?.session;
 }
 
 t.test('C-120 C-125 requests without a key, or with a blank one, do not share history', async (t) => {
@@ -59,7 +59,7 @@ t.test('C-120 C-125 requests without a key, or with a blank one, do not share hi
 t.test('C-121 C-127 the user alone is a key', async (t) => {
   await say('First', { user: 'ann' });
   t.strictSame(await say('Second', { user: 'ann' }), ['First', 'Second']);
-  t.strictSame(app.asked.messages, [
+  t.strictSame(server.asked.messages, [
     { role: 'user', content: 'First' },
     { role: 'assistant', content: 'First' },
     { role: 'user', content: 'Second' },
@@ -124,31 +124,31 @@ t.test('C-127 C-128 one key of two agents names two sessions', async (t) => {
 t.test('C-129 a caller that resends the whole conversation does not duplicate it', async (t) => {
   const key = { session_id: 'resent' };
   const conversation = [{ role: 'user', content: 'One' }];
-  await app.chat({ model: 'assistant', messages: conversation, ...key });
+  await server.chat({ model: 'assistant', messages: conversation, ...key });
   conversation.push({ role: 'assistant', content: 'One' }, { role: 'user', content: 'Two' });
-  await app.chat({ model: 'assistant', messages: [{ role: 'system', content: 'Be brief.' }, ...conversation], ...key });
-  t.strictSame(app.asked.messages, [{ role: 'system', content: 'Be brief.' }, ...conversation]);
+  await server.chat({ model: 'assistant', messages: [{ role: 'system', content: 'Be brief.' }, ...conversation], ...key });
+  t.strictSame(server.asked.messages, [{ role: 'system', content: 'Be brief.' }, ...conversation]);
   t.strictSame(await say('Three', key), ['One', 'Two', 'Three']);
-  t.equal(app.asked.messages[0]?.role, 'user', 'a system message is not kept');
+  t.equal(server.asked.messages[0]?.role, 'user', 'a system message is not kept');
 
   const seed = [
     { role: 'user', content: 'Earlier' },
     { role: 'assistant', content: 'Much earlier' },
     { role: 'user', content: 'Now' },
   ];
-  await app.chat({ model: 'assistant', messages: seed, session_id: 'seeded' });
+  await server.chat({ model: 'assistant', messages: seed, session_id: 'seeded' });
   t.strictSame(await say('Later', { session_id: 'seeded' }), ['Earlier', 'Now', 'Later'], 'a new session is seeded');
 });
 
 t.test('C-130 turns of one session run one after the other, those of two sessions at once', async (t) => {
   const gate = Promise.withResolvers<void>();
-  const number = app.models.requests.length + 1;
-  app.models.enqueue({ before: gate.promise, text: 'One.' });
-  const first = app.chat(saying('One', { session_id: 'busy' }));
-  await app.models.received(number);
-  const second = app.stream(saying('Two', { session_id: 'busy' }));
-  t.equal(answerOf(await app.chat(saying('Meanwhile', { session_id: 'idle' }))), 'Meanwhile');
-  t.equal(app.models.requests.length, number + 1, 'the second turn has not begun');
+  const number = server.models.requests.length + 1;
+  server.models.enqueue({ before: gate.promise, text: 'One.' });
+  const first = server.chat(saying('One', { session_id: 'busy' }));
+  await server.models.received(number);
+  const second = server.stream(saying('Two', { session_id: 'busy' }));
+  t.equal(answerOf(await server.chat(saying('Meanwhile', { session_id: 'idle' }))), 'Meanwhile');
+  t.equal(server.models.requests.length, number + 1, 'the second turn has not begun');
   gate.resolve();
   t.equal(answerOf(await first), 'One.');
   t.equal((await second).text, 'Two');
@@ -159,23 +159,23 @@ t.test('C-131 C-132 a failed or abandoned turn leaves no trace and tells clients
   const key = { session_id: 'unlucky' };
   const failing = { status: 500, headers: { 'x-should-retry': 'false' } };
   await say('First', key);
-  app.models.enqueue(failing, failing, { text: ['Half'], cut: { afterEvents: 2 } });
-  const failed = await app.chat(saying('Second', key));
+  server.models.enqueue(failing, failing, { text: ['Half'], cut: { afterEvents: 2 } });
+  const failed = await server.chat(saying('Second', key));
   t.equal(failed.status, 502);
   t.equal(failed.headers.get('x-should-retry'), 'false');
   t.equal(errorOf(failed).type, 'svc_error');
-  const stateless = await app.chat(saying('Second'));
+  const stateless = await server.chat(saying('Second'));
   t.equal(stateless.status, 502);
   t.notOk(stateless.headers.has('x-should-retry'), 'where nothing can happen twice, it may be asked again');
-  t.equal((await app.stream(saying('Second', key))).errors.length, 1);
+  t.equal((await server.stream(saying('Second', key))).errors.length, 1);
 
   const gate = Promise.withResolvers<void>();
   t.teardown(() => gate.resolve());
-  app.models.enqueue({ text: ['Half', gate.promise] });
-  const left = await app.open(saying('Second', key));
+  server.models.enqueue({ text: ['Half', gate.promise] });
+  const left = await server.open(saying('Second', key));
   await left.until('Half');
   left.leave();
-  await eventually(() => app.accessLog.at(-1)?.outcome === 'cancelled_by_client');
+  await eventually(() => server.accessLog.at(-1)?.outcome === 'cancelled_by_client');
   t.strictSame(await say('Second', key), ['First', 'Second']);
-  t.equal(app.asked.messages.length, 3);
+  t.equal(server.asked.messages.length, 3);
 });

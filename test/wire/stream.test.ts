@@ -6,14 +6,14 @@ import { rawChat } from '../support/raw-exchange.js';
 import { answerOf, saying, TestServer } from '../support/test-server.js';
 import { readTreasure, toolFixtures, WITH_TOOLS } from '../support/with-tools.js';
 
-const app = await TestServer.start(t, WITH_TOOLS, toolFixtures);
+const server = await TestServer.start(t, WITH_TOOLS, toolFixtures);
 
 /** A turn that looks into a file before it answers. */
 const treasureHunt = [{ toolCalls: [readTreasure] }, { text: ['Under', ' the', ' oak.'] }];
 
 /** The bytes of a whole stream, as they came over the wire, with the framing of HTTP taken off. */
 async function rawStream(body: object): Promise<{ head: string; body: Buffer }> {
-  const raw = await RawClient.open(app.port);
+  const raw = await RawClient.open(server.port);
   raw.send(...rawChat({ stream: true, ...body }));
   const received = Buffer.from(await raw.until(/\r\n0\r\n\r\n/), 'latin1');
   raw.socket.destroy();
@@ -43,7 +43,7 @@ t.test('C-090 C-105 the headers of a stream forbid caching and buffering', async
 });
 
 t.test('C-091 C-100 the body consists of data lines, each followed by a blank line, and ends with [DONE]', async (t) => {
-  app.models.enqueue(...treasureHunt);
+  server.models.enqueue(...treasureHunt);
   const { body } = await rawStream(saying('Where is it?', { stream_options: { include_usage: true } }));
   const text = body.toString();
   t.match(text, /^(data: \{[^\r\n]+\}\n\n){5,}data: \[DONE\]\n\n$/);
@@ -51,8 +51,8 @@ t.test('C-091 C-100 the body consists of data lines, each followed by a blank li
 });
 
 t.test('C-092 C-093 C-094 C-096 C-103 the chunks of a run with tools are a role, text and one finish reason', async (t) => {
-  app.models.enqueue(...treasureHunt);
-  const { chunks, done, text, errors } = await app.stream(saying('Where is it?'));
+  server.models.enqueue(...treasureHunt);
+  const { chunks, done, text, errors } = await server.stream(saying('Where is it?'));
   const [first] = chunks;
   t.equal(text, 'Under the oak.');
   t.strictSame([done, errors], [true, []]);
@@ -75,14 +75,16 @@ t.test('C-092 C-093 C-094 C-096 C-103 the chunks of a run with tools are a role,
 
 t.test('C-095 the concatenated deltas equal the plain answer', async (t) => {
   const asked = saying('a b  c\nd 😀 "e" \\ \u2028 f');
-  t.equal((await app.stream(asked)).text, answerOf(await app.chat(asked)));
-  app.models.enqueue(...treasureHunt, ...treasureHunt);
-  t.equal((await app.stream(asked)).text, answerOf(await app.chat(asked)));
+  t.equal((await server.stream(asked)).text, answerOf(await server.chat(asked)));
+  server.models.enqueue(...treasureHunt, ...treasureHunt);
+  t.equal((await server.stream(asked)).text, answerOf(await server.chat(asked)));
 });
 
 t.test('C-097 C-098 usage is sent on request, in a separate last chunk', async (t) => {
-  app.models.enqueue({ text: 'Hi', usage: { promptTokens: 7, completionTokens: 1 } });
-  const { chunks, done } = await app.stream(saying('Hi', { stream_options: { include_usage: true, include_obfuscation: true } }));
+  server.models.enqueue({ text: 'Hi', usage: { promptTokens: 7, completionTokens: 1 } });
+  const { chunks, done } = await server.stream(
+    saying('Hi', { stream_options: { include_usage: true, include_obfuscation: true } }),
+  );
   const last = chunks.at(-1);
   t.ok(done);
   t.strictSame(last?.choices, []);
@@ -94,19 +96,19 @@ t.test('C-097 C-098 usage is sent on request, in a separate last chunk', async (
     completion_tokens_details: {},
   });
   t.ok(chunks.slice(0, -1).every(({ usage, choices }) => usage === null && choices.length === 1));
-  const without = await app.stream(saying('Hi', { stream_options: { include_usage: false, include_obfuscation: false } }));
+  const without = await server.stream(saying('Hi', { stream_options: { include_usage: false, include_obfuscation: false } }));
   t.notOk(without.chunks.some((chunk) => 'usage' in chunk || 'obfuscation' in chunk));
 });
 
 t.test('C-099 C-102 every chunk matches the reference’s schema and has no error', async (t) => {
   const handedOut = { model: 'fast', tools: [{ type: 'function', function: { name: 'f' } }] };
-  app.models.enqueue(
+  server.models.enqueue(
     ...treasureHunt,
     { toolCalls: [{ name: 'f', arguments: ['{"a"', ':1}'] }] },
     { text: ['x'], finishReason: 'length', reasoning: 'Hm.' },
   );
   for (const fields of [{}, handedOut, {}]) {
-    const { chunks } = await app.stream(saying('Hi', { stream_options: { include_usage: true }, ...fields }));
+    const { chunks } = await server.stream(saying('Hi', { stream_options: { include_usage: true }, ...fields }));
     t.ok(chunks.length > 3);
     for (const chunk of chunks) {
       t.ok(isChunk(chunk), JSON.stringify({ chunk, errors: isChunk.errors }));
@@ -117,10 +119,10 @@ t.test('C-099 C-102 every chunk matches the reference’s schema and has no erro
 
 t.test('C-104 a token reaches the caller before the model writes the next', async (t) => {
   const gates = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-  app.models.enqueue({
+  server.models.enqueue({
     text: ['One', ...gates.map(({ promise }) => promise).flatMap((gate, i) => [gate, [' two', ' three'][i] ?? ''])],
   });
-  const raw = await RawClient.open(app.port);
+  const raw = await RawClient.open(server.port);
   raw.send(...rawChat(saying('Count', { stream: true })));
   await raw.until(/"content":"One"/);
   t.notMatch(raw.received, 'two');
@@ -133,16 +135,16 @@ t.test('C-104 a token reaches the caller before the model writes the next', asyn
 });
 
 t.test('text before a tool call is streamed, with a blank line before the next text', async (t) => {
-  app.models.enqueue({ text: ['Let me', ' look.'], toolCalls: [readTreasure] }, { text: 'Under the oak.' });
-  t.equal((await app.stream(saying('Where is it?'))).text, 'Let me look.\n\nUnder the oak.');
+  server.models.enqueue({ text: ['Let me', ' look.'], toolCalls: [readTreasure] }, { text: 'Under the oak.' });
+  t.equal((await server.stream(saying('Where is it?'))).text, 'Let me look.\n\nUnder the oak.');
 });
 
 t.test('C-106 a session stores the streamed text', async (t) => {
   const session = { session_id: 'streamed' };
-  app.models.enqueue(...treasureHunt);
-  const { text } = await app.stream(saying('Where is it?', session));
-  await app.stream(saying('Sure?', session));
-  t.match(app.asked.messages.slice(1), [
+  server.models.enqueue(...treasureHunt);
+  const { text } = await server.stream(saying('Where is it?', session));
+  await server.stream(saying('Sure?', session));
+  t.match(server.asked.messages.slice(1), [
     { role: 'user', content: 'Where is it?' },
     { role: 'assistant', tool_calls: [{ function: { name: 'files__read_text_file' } }] },
     { role: 'tool' },
@@ -154,21 +156,21 @@ t.test('C-106 a session stores the streamed text', async (t) => {
 t.test('C-110 a reader that stops reading pauses its own model call only', async (t) => {
   const piece = 'x'.repeat(2 ** 16);
   const pieces = 2 ** 11; // 128 MiB, far more than all sockets in between can hold
-  const number = app.models.requests.length + 1;
-  app.models.enqueue({
+  const number = server.models.requests.length + 1;
+  server.models.enqueue({
     text: (function* () {
       for (let i = 0; i < pieces; i++) yield piece;
     })(),
   });
-  const raw = await RawClient.open(app.port);
+  const raw = await RawClient.open(server.port);
   raw.send(...rawChat(saying('Talk', { stream: true })));
   await raw.until(/xxx/);
   raw.socket.pause();
-  const held = await app.models.received(number);
+  const held = await server.models.received(number);
   let sent = -1;
   for (let unchanged = 0; unchanged < 20; unchanged = held.sent === sent ? unchanged + 1 : 0) {
     sent = held.sent;
-    t.equal((await app.stream(saying('Hi'))).text, 'Hi', 'others are served meanwhile');
+    t.equal((await server.stream(saying('Hi'))).text, 'Hi', 'others are served meanwhile');
   }
   t.equal(held.state, 'open');
   t.ok(held.sent < pieces, `${held.sent} of ${pieces} pieces were read`);
@@ -181,7 +183,7 @@ t.test('C-111 no character is split, whatever the chunks of the model server', a
   const event = (delta: object, finish_reason: string | null = null) =>
     `data: ${JSON.stringify({ id: 'x', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [{ index: 0, delta, finish_reason }] })}\n\n`;
   const bytes = Buffer.from(`${event({ content: text })}${event({ content: text })}${event({}, 'stop')}data: [DONE]\n\n`);
-  app.models.enqueue({ raw: Array.from(bytes, (byte) => Uint8Array.of(byte)) });
+  server.models.enqueue({ raw: Array.from(bytes, (byte) => Uint8Array.of(byte)) });
   const { body } = await rawStream(saying('Hi'));
   let said = '';
   for (let at = 0, end = body.indexOf('\n\n'); end >= 0; at = end + 2, end = body.indexOf('\n\n', at)) {
@@ -195,7 +197,7 @@ t.test('C-111 no character is split, whatever the chunks of the model server', a
 });
 
 t.test('C-112 an invalid request gets a JSON error, even with stream: true', async (t) => {
-  const reply = await app.chat(saying('Hi', { stream: true, temperature: 3 }));
+  const reply = await server.chat(saying('Hi', { stream: true, temperature: 3 }));
   t.equal(reply.status, 400);
   t.match(reply.headers.get('content-type'), /^application\/json/);
   t.match(reply.body, { error: { param: 'temperature' } });

@@ -6,28 +6,28 @@ import { ASSISTANT, answerOf, errorOf, type Reply, saying, TestServer, TRANSPORT
 import { TOKENS, tokens } from '../support/tokens.js';
 
 const CHAT = '/v1/chat/completions';
-const app = await TestServer.start(t);
+const server = await TestServer.start(t);
 
 t.test('C-001 the documented endpoints exist, and those of chat and models only under /v1', async (t) => {
-  t.equal((await app.chat(saying('Hi'))).status, 200);
-  for (const path of ['/v1/models', '/health', '/healthz']) t.equal((await app.get(path)).status, 200, path);
+  t.equal((await server.chat(saying('Hi'))).status, 200);
+  for (const path of ['/v1/models', '/health', '/healthz']) t.equal((await server.get(path)).status, 200, path);
   for (const path of ['/models', '/chat/completions', '/v1/health', '/v1/healthz', '/v1', '/'])
-    t.equal((await app.get(path)).status, 404, path);
+    t.equal((await server.get(path)).status, 404, path);
 });
 
 t.test('C-002 every response has a unique request id, which is also in the log', async (t) => {
-  app.models.enqueue({}, {}, { status: 400 });
+  server.models.enqueue({}, {}, { status: 400 });
   const replies = [
-    await app.chat(saying('Hi')),
-    await app.stream(saying('Hi')),
-    await app.chat('{'),
-    await app.chat(saying('Hi', { stream: true, n: 2 })),
-    await app.chat(saying('the model server refuses')),
-    await app.get('/v1/models'),
-    await app.get('/health'),
-    await app.get('/nowhere'),
-    await app.request('PUT', CHAT),
-    await app.request('OPTIONS', CHAT),
+    await server.chat(saying('Hi')),
+    await server.stream(saying('Hi')),
+    await server.chat('{'),
+    await server.chat(saying('Hi', { stream: true, n: 2 })),
+    await server.chat(saying('the model server refuses')),
+    await server.get('/v1/models'),
+    await server.get('/health'),
+    await server.get('/nowhere'),
+    await server.request('PUT', CHAT),
+    await server.request('OPTIONS', CHAT),
   ];
   t.strictSame(
     replies.map(({ status }) => status),
@@ -37,7 +37,7 @@ t.test('C-002 every response has a unique request id, which is also in the log',
   t.equal(new Set(ids).size, replies.length);
   for (const [index, id] of ids.entries()) {
     t.match(id, /^req_[0-9a-f]{32}$/);
-    const line = await eventually(() => app.accessLog.find(({ request_id }) => request_id === id));
+    const line = await eventually(() => server.accessLog.find(({ request_id }) => request_id === id));
     t.equal(line.status, replies[index]?.status);
   }
 });
@@ -52,11 +52,11 @@ t.test('C-003 C-004 an unknown path gets a 404 in JSON that repeats the path', a
     ['POST', '/v1/responses'],
     ['POST', '/v1/embeddings'],
   ] as const) {
-    const reply = await app.request(method, path);
+    const reply = await server.request(method, path);
     t.equal(reply.status, 404);
     t.strictSame(reply.body, notFound(method, path));
   }
-  const responses = await fetch(`${app.url}/v1/responses`, { method: 'POST', body: '{"model":"assistant","input":"Hi"}' });
+  const responses = await fetch(`${server.url}/v1/responses`, { method: 'POST', body: '{"model":"assistant","input":"Hi"}' });
   t.strictSame([responses.status, await responses.json()], [404, notFound('POST', '/v1/responses')]);
 });
 
@@ -67,26 +67,26 @@ t.test('C-005 an unsupported method gets a 405 with the allowed ones', async (t)
     ['/v1/models/assistant', ['DELETE'], 'GET, HEAD, OPTIONS'],
   ] as const) {
     for (const method of methods) {
-      const reply = await app.request(method, path);
+      const reply = await server.request(method, path);
       t.equal(reply.status, 405, `${method} ${path}`);
       t.equal(reply.headers.get('allow'), allow);
       t.match(errorOf(reply), { type: 'invalid_request_error', param: null, code: 'method_not_supported' });
     }
   }
-  t.equal(errorOf(await app.get(CHAT)).message, 'Only POST requests are accepted.');
+  t.equal(errorOf(await server.get(CHAT)).message, 'Only POST requests are accepted.');
 });
 
 t.test('C-006 every response with a body is JSON, even if the request was not HTTP', async (t) => {
   const isJson = (type: string | null | undefined) => /^application\/json(; charset=utf-8)?$/.test(type ?? '');
   const replies: Reply[] = [
-    await app.chat(saying('Hi')),
-    await app.chat('nonsense'),
-    await app.chat(saying('Hi'), { 'content-type': 'text/plain' }),
-    await app.chat(saying('Hi'), { 'content-encoding': 'gzip' }),
-    await app.get('/v1/models'),
-    await app.get('/health'),
-    await app.get('/%ff%'),
-    await app.request('PROPFIND', '/v1/models'),
+    await server.chat(saying('Hi')),
+    await server.chat('nonsense'),
+    await server.chat(saying('Hi'), { 'content-type': 'text/plain' }),
+    await server.chat(saying('Hi'), { 'content-encoding': 'gzip' }),
+    await server.get('/v1/models'),
+    await server.get('/health'),
+    await server.get('/%ff%'),
+    await server.request('PROPFIND', '/v1/models'),
   ];
   for (const reply of replies) {
     t.ok(isJson(reply.headers.get('content-type')));
@@ -101,7 +101,7 @@ t.test('C-006 every response with a body is JSON, even if the request was not HT
     [431, 'GET /v1/models HTTP/1.1', 'Host: localhost', `X-Long: ${'x'.repeat(17_000)}`, '', ''],
     [431, 'GET /v1/models HTTP/1.1', 'Host: localhost', ...Array<string>(101).fill('X: y'), '', ''],
   ] as const) {
-    const reply = await rawExchange(app.port, ...lines);
+    const reply = await rawExchange(server.port, ...lines);
     t.equal(reply.status, status, lines[0]);
     t.ok(isJson(reply.headers['content-type']));
     t.match(reply.headers['x-request-id'], /^req_/);
@@ -125,17 +125,17 @@ t.test('C-007 C-008 additional client headers change nothing, and a client’s r
     'x-request-id': 'mine',
     'x-client-request-id': 'client-7',
   };
-  const reply = await app.chat(saying('Hi'), headers);
+  const reply = await server.chat(saying('Hi'), headers);
   t.equal(answerOf(reply), 'Hi');
   t.notOk(reply.headers.has('x-ignored-params'));
   const id = reply.headers.get('x-request-id');
   t.match(id, /^req_[0-9a-f]{32}$/);
-  const line = await eventually(() => app.accessLog.find(({ request_id }) => request_id === id));
+  const line = await eventually(() => server.accessLog.find(({ request_id }) => request_id === id));
   t.equal(line.client_request_id, 'client-7');
 });
 
 t.test('C-009 idle connections stay open for more than 65 s, as the Keep-Alive header says', async (t) => {
-  const raw = await RawClient.open(app.port);
+  const raw = await RawClient.open(server.port);
   raw.send('GET /health HTTP/1.1', 'Host: localhost', '', '');
   const first = await wholeReply(raw);
   const seconds = Number(/^timeout=(\d+)$/.exec(first.headers['keep-alive'] ?? '')?.[1]);
@@ -149,11 +149,11 @@ for (const moment of ['before the first token', 'in the middle of a stream', 'wh
   t.test(`C-010 a caller that disconnects ${moment} ends the model call`, async (t) => {
     const gate = Promise.withResolvers<void>();
     t.teardown(() => gate.resolve());
-    const number = app.models.requests.length + 1;
+    const number = server.models.requests.length + 1;
     const inStream = moment === 'in the middle of a stream';
-    app.models.enqueue(inStream ? { text: ['Once', gate.promise] } : { before: gate.promise });
+    server.models.enqueue(inStream ? { text: ['Once', gate.promise] } : { before: gate.promise });
     if (inStream) {
-      const stream = await app.open(saying('Tell me'));
+      const stream = await server.open(saying('Tell me'));
       await stream.until('Once');
       stream.leave();
     } else {
@@ -161,34 +161,34 @@ for (const moment of ['before the first token', 'in the middle of a stream', 'wh
       const stream = moment === 'before the first token';
       const body = JSON.stringify(saying('Tell me', { stream }));
       const headers = { 'content-type': 'application/json' };
-      const asking = fetch(app.url + CHAT, { method: 'POST', headers, body, signal: abort.signal });
-      await app.models.received(number);
+      const asking = fetch(server.url + CHAT, { method: 'POST', headers, body, signal: abort.signal });
+      await server.models.received(number);
       abort.abort();
       await t.rejects(asking, { name: 'AbortError' });
     }
-    const asked = await app.models.received(number);
+    const asked = await server.models.received(number);
     t.equal(await asked.ended, 'aborted');
-    await eventually(() => app.accessLog.at(-1)?.outcome === 'cancelled_by_client');
-    t.equal(app.accessLog.at(-1)?.status, 499);
-    t.equal(app.models.requests.length, number, 'it is not made again');
+    await eventually(() => server.accessLog.at(-1)?.outcome === 'cancelled_by_client');
+    t.equal(server.accessLog.at(-1)?.status, 499);
+    t.equal(server.models.requests.length, number, 'it is not made again');
   });
 }
 
 t.test('C-011 closing the connection right after [DONE] does not count as an early disconnect', async (t) => {
   for (let round = 1; round <= 5; round++) {
-    const raw = await RawClient.open(app.port);
+    const raw = await RawClient.open(server.port);
     raw.socket.on('data', (text) => {
       if (String(text).includes('[DONE]')) raw.socket.resetAndDestroy();
     });
-    const lines = app.accessLog.length;
+    const lines = server.accessLog.length;
     raw.send(...rawChat(saying(`Round ${round}`, { stream: true, session_id: 'closes-early' })));
     await raw.ended();
-    const line = await eventually(() => app.accessLog[lines]);
+    const line = await eventually(() => server.accessLog[lines]);
     t.match(line, { status: 200, outcome: 'ok' });
   }
-  await app.chat(saying('And now?', { session_id: 'closes-early' }));
+  await server.chat(saying('And now?', { session_id: 'closes-early' }));
   t.strictSame(
-    app.asked.messages.filter(({ role }) => role === 'user').map(({ content }) => content),
+    server.asked.messages.filter(({ role }) => role === 'user').map(({ content }) => content),
     ['Round 1', 'Round 2', 'Round 3', 'Round 4', 'Round 5', 'And now?'],
     'every turn was kept',
   );
@@ -196,20 +196,20 @@ t.test('C-011 closing the connection right after [DONE] does not count as an ear
 
 t.test('C-012 answers are correct if the caller accepts compression, and streams are never compressed', async (t) => {
   const headers = { 'accept-encoding': 'gzip, deflate, br, zstd' };
-  const whole = await app.chat(saying('Hello there'), headers);
+  const whole = await server.chat(saying('Hello there'), headers);
   t.equal(answerOf(whole), 'Hello there');
-  const streamed = await app.stream(saying('Hello there'), headers);
+  const streamed = await server.stream(saying('Hello there'), headers);
   t.equal(streamed.text, 'Hello there');
   t.notOk(streamed.headers.has('content-encoding'));
 });
 
 t.test('C-013 no bytes are sent before the status, however long a turn takes', async (t) => {
   const gate = Promise.withResolvers<void>();
-  const number = app.models.requests.length + 1;
-  app.models.enqueue({ toolCalls: [{ name: 'nothing', arguments: {} }] }, { before: gate.promise, text: 'At last.' });
-  const raw = await RawClient.open(app.port);
+  const number = server.models.requests.length + 1;
+  server.models.enqueue({ toolCalls: [{ name: 'nothing', arguments: {} }] }, { before: gate.promise, text: 'At last.' });
+  const raw = await RawClient.open(server.port);
   raw.send(...rawChat(saying('Take your time')));
-  await app.models.received(number + 1);
+  await server.models.received(number + 1);
   t.equal(raw.received, '');
   gate.resolve();
   t.match(await raw.until(/At last/), /^HTTP\/1\.1 200 OK\r\n/);
@@ -244,8 +244,8 @@ t.test('C-014 Expect: 100-continue is answered after the credential and the leng
 
 t.test('C-015 HEAD returns the headers of GET without the body', async (t) => {
   for (const path of ['/health', '/healthz', '/v1/models', '/v1/models/assistant', '/v1/models/nobody']) {
-    const get = await app.get(path);
-    const head = await app.request('HEAD', path);
+    const get = await server.get(path);
+    const head = await server.request('HEAD', path);
     t.equal(head.status, get.status);
     t.equal(head.text, '');
     for (const name of ['content-type', 'content-length'])

@@ -96,14 +96,14 @@ export async function startWithSecrets(t: Test) {
   const key = await newKey('one');
   const issuer = await TestIssuer.start(t, key);
   const env = { ...VARIABLES, ISSUER: issuer.url, NODE: process.execPath, PORT: '0' };
-  const app = await TestServer.start(t, YAML, { env, files: FILES });
+  const server = await TestServer.start(t, YAML, { env, files: FILES });
 
   const now = Math.floor(Date.now() / 1000);
   const claims = { iss: issuer.url, aud: AUDIENCE, sub: 'somebody', org: 'one', iat: now, exp: now + 600 };
-  const issued = await tokenCommand(app, 'create', { project: 'default', name: 'ci' });
-  const revoked = await tokenCommand(app, 'create', { project: 'default', name: 'revoked' });
-  await tokenCommand(app, 'revoke', {}, 'revoked');
-  await app.started.server.reload();
+  const issued = await tokenCommand(server, 'create', { project: 'default', name: 'ci' });
+  const revoked = await tokenCommand(server, 'create', { project: 'default', name: 'revoked' });
+  await tokenCommand(server, 'revoke', {}, 'revoked');
+  await server.started.server.reload();
 
   const good = await signed(key, claims);
   const valid = { 'a token of the file': VARIABLES.OPS_TOKEN, 'an issued token': issued, 'a JWT': good };
@@ -117,9 +117,9 @@ export async function startWithSecrets(t: Test) {
     'a JWT that is cut': good.slice(0, -20),
   };
   return {
-    app,
+    server,
     yaml: YAML,
-    env: { ...env, MODEL_URL: app.models.url },
+    env: { ...env, MODEL_URL: server.models.url },
     files: FILES,
     credentials: { ...valid, ...invalid },
     valid,
@@ -150,8 +150,8 @@ export class Canaries {
 }
 
 /** The bytes of all files that a server has written below its folder, a character each. */
-export function writtenFiles(app: TestServer): string {
-  const data = join(app.started.folder, 'data');
+export function writtenFiles(server: TestServer): string {
+  const data = join(server.started.folder, 'data');
   return readdirSync(data)
     .map((name) => readFileSync(join(data, name), 'latin1'))
     .join('\n');

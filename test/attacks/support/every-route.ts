@@ -24,8 +24,8 @@ export const UNKNOWN_ID = `conv_${'0'.repeat(40)}`;
  *
  * @param id what stands in the path where a route takes an id or a name, already encoded.
  */
-export function everyRoute(app: TestServer, id = UNKNOWN_ID): readonly Call[] {
-  const routes = app.started.server.extensions(HttpRoutes).all();
+export function everyRoute(server: TestServer, id = UNKNOWN_ID): readonly Call[] {
+  const routes = server.started.server.extensions(HttpRoutes).all();
   return routes.map(({ value: { method, path, access, body } }) => ({
     route: `${method} ${path}`,
     method,

@@ -14,7 +14,7 @@ export interface Response {
 
 /** Sends a request with these headers as they stand, the same name twice among them, which `fetch` would join. */
 export function sendRaw(
-  app: TestServer,
+  server: TestServer,
   { method, path, takesJson }: Pick<Call, 'method' | 'path' | 'takesJson'>,
   headers: readonly Pair[] = [],
   body = NO_BODY,
@@ -27,7 +27,7 @@ export function sendRaw(
     ...headers,
   ];
   return new Promise((resolve, reject) => {
-    const asked = request(app.url + path, { method, headers: all.flat() }, async (response) => {
+    const asked = request(server.url + path, { method, headers: all.flat() }, async (response) => {
       const { 'x-request-id': _, date, ...rest } = response.headers;
       resolve({ status: response.statusCode ?? 0, headers: rest, text: await text(response) });
     });

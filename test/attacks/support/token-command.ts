@@ -3,12 +3,12 @@ import type { TestServer } from '../../support/test-server.js';
 
 /** `plugboard token …` beside a server that runs, and what it prints. */
 export async function tokenCommand(
-  app: TestServer,
+  server: TestServer,
   action: string,
   options: Readonly<Record<string, string>>,
   ...positionals: readonly string[]
 ): Promise<string> {
-  const family = app.started.server.extensions(Commands).get('token') as CommandFamily;
+  const family = server.started.server.extensions(Commands).get('token') as CommandFamily;
   let printed = '';
   const print = (text: string) => {
     printed += text;

@@ -38,7 +38,7 @@ export class Playground {
   }
 
   /** Opens the page, and waits until it has read what it shows first. */
-  static async open(t: Test, browser: Browser, app: TestServer, options: OpenOptions = {}): Promise<Playground> {
+  static async open(t: Test, browser: Browser, server: TestServer, options: OpenOptions = {}): Promise<Playground> {
     const { width = 1280, height = 800, scheme = 'light', address = '' } = options;
     const context = await browser.newContext({
       viewport: { width, height },
@@ -47,8 +47,8 @@ export class Playground {
       permissions: ['clipboard-read', 'clipboard-write'],
     });
     t.teardown(() => context.close());
-    const playground = new Playground(await context.newPage(), context, app.url);
-    await playground.page.goto(`${app.url}/playground${address}`);
+    const playground = new Playground(await context.newPage(), context, server.url);
+    await playground.page.goto(`${server.url}/playground${address}`);
     await playground.settled();
     return playground;
   }
