@@ -55,7 +55,7 @@ class Flood {
   }
 }
 
-async function besieged(t: Test, auth = ''): Promise<{ server: ServerProcess; flood: Flood; asked: () => number }> {
+async function startWithAllRoutes(t: Test, auth = ''): Promise<{ server: ServerProcess; flood: Flood; asked: () => number }> {
   const server = await ServerProcess.start(t, { yaml: `${FILE}auth:\n${TOKENS}${auth}` });
   const forever = new Promise<void>(() => {});
   server.models.respond(({ body }) => (body.messages.at(-1)?.content === 'hold' ? { before: forever } : { text: 'Hello' }));
@@ -73,7 +73,7 @@ async function isServed(t: Test, server: ServerProcess, token: string): Promise<
 }
 
 t.test('S-41 one token cannot take every place and the whole queue', async (t) => {
-  const { server, flood, asked } = await besieged(t);
+  const { server, flood, asked } = await startWithAllRoutes(t);
   flood.start(GREEDY, 40);
   await poll(() => flood.statuses.length > 20);
   t.equal(asked(), RUNNING / 2, 'it holds its share of the places');
@@ -95,7 +95,7 @@ t.test('S-41 one token cannot take every place and the whole queue', async (t) =
 t.test('S-41 the same holds for subjects of a JWT, which can have limits of their own', async (t) => {
   const key = await newKey('one');
   const issuer = await TestIssuer.start(t, key);
-  const { server, flood, asked } = await besieged(
+  const { server, flood, asked } = await startWithAllRoutes(
     t,
     `  jwt: { issuer: "${issuer.url}", audience: "${AUDIENCE}", runningTurns: 2, project: { claim: org, map: { loud: loud, quiet: quiet } } }\n`,
   );

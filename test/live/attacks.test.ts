@@ -1,7 +1,7 @@
 import { eventually, ManualClock } from '@plugboard/kernel/testing';
 import t from 'tap';
 import { RawClient } from '../../plugins/transport-http/test/raw-client.js';
-import { besieged, TOKEN, tokenFor } from '../attacks/support/besieged.js';
+import { startWithAllRoutes, TOKEN, tokenFor } from '../attacks/support/all-routes.js';
 import { tokenCommand } from '../attacks/support/token-command.js';
 import { liveConfig } from '../support/live.js';
 import { rawExchange } from '../support/raw-exchange.js';
@@ -43,8 +43,8 @@ async function seconds(app: TestServer, clock: ManualClock, count: number): Prom
 
 t.test('S-08 a WebSocket from a page of another site is a 403, on open and closed servers', async (t) => {
   for (const [app, token] of [
-    [await besieged(t, { auth: '' }), undefined],
-    [await besieged(t), TOKEN],
+    [await startWithAllRoutes(t, { auth: '' }), undefined],
+    [await startWithAllRoutes(t), TOKEN],
   ] as const) {
     for (const path of PATHS) {
       for (const origin of ['https://evil.example', 'null', `http://localhost:${app.port + 1}`]) {
@@ -58,7 +58,7 @@ t.test('S-08 a WebSocket from a page of another site is a 403, on open and close
 });
 
 t.test('S-09 a WebSocket under a foreign Host is a 403 on an open server', async (t) => {
-  const app = await besieged(t, { auth: '' });
+  const app = await startWithAllRoutes(t, { auth: '' });
   for (const path of PATHS) {
     const refused = await LiveSocket.refused(t, app, { path, headers: { host: 'evil.example' } });
     t.match(refused, { status: 403, error: { code: 'host_not_allowed' } });
@@ -67,7 +67,7 @@ t.test('S-09 a WebSocket under a foreign Host is a 403 on an open server', async
 
 t.test('S-12 a socket whose token is revoked is closed with 4401 within ten seconds, and creates nothing more', async (t) => {
   const clock = new ManualClock();
-  const app = await besieged(t, { clock });
+  const app = await startWithAllRoutes(t, { clock });
   const token = await tokenCommand(app, 'create', { project: 'default', name: 'ci' });
   await seconds(app, clock, 10);
   const [live, idle] = [await LiveSocket.open(t, app, { token }), await LiveSocket.open(t, app, { token })];
@@ -82,7 +82,7 @@ t.test('S-12 a socket whose token is revoked is closed with 4401 within ten seco
 
 t.test('S-12 the token is checked for each message, before the next look at all sockets', async (t) => {
   const clock = new ManualClock();
-  const app = await besieged(t, { clock });
+  const app = await startWithAllRoutes(t, { clock });
   const token = await tokenCommand(app, 'create', { project: 'default', name: 'ci', expires: '60s' });
   await seconds(app, clock, 10);
   clock.advance(46_000);
@@ -95,7 +95,7 @@ t.test('S-12 the token is checked for each message, before the next look at all 
 });
 
 t.test('S-17 refused upgrades cost nothing: 1,000 without a token are 401 and leave nothing behind', async (t) => {
-  const app = await besieged(t);
+  const app = await startWithAllRoutes(t);
   const statuses = new Map<number, number>();
   for (let hundred = 0; hundred < 10; hundred++) {
     const replies = await Promise.all(Array.from({ length: 100 }, () => rawExchange(app.port, ...handshake('/v1/live'))));
@@ -108,7 +108,7 @@ t.test('S-17 refused upgrades cost nothing: 1,000 without a token are 401 and le
 });
 
 t.test('S-26 an upgrade needs the scope chat, like the request that it stands for', async (t) => {
-  const app = await besieged(t);
+  const app = await startWithAllRoutes(t);
   for (const path of PATHS) {
     const refused = await LiveSocket.refused(t, app, { path, token: tokenFor('models:read') });
     t.match(refused, { status: 403, error: { type: 'svc_error', message: /lacks the scope `chat`/ } });
@@ -215,14 +215,14 @@ t.test('S-33 a reset at any moment is an ordinary disconnect', async (t) => {
   }
   await eventually(() => app.models.requests.every(({ state }) => state === 'aborted'));
   t.strictSame(
-    app.server.logs.filter(({ level }) => level === 'error'),
+    app.started.logs.filter(({ level }) => level === 'error'),
     [],
   );
 });
 
 t.test('C-216 an ephemeral token opens one socket, as a sub-protocol that is never sent back', async (t) => {
   const clock = new ManualClock();
-  const app = await besieged(t, { clock });
+  const app = await startWithAllRoutes(t, { clock });
   const token = await tokenCommand(app, 'create', { project: 'default', name: 'page' });
   await seconds(app, clock, 10);
   const issue = async () => {
@@ -249,7 +249,7 @@ t.test('C-216 an ephemeral token opens one socket, as a sub-protocol that is nev
 
 t.test('C-217 messages count against the rate limit of the token', async (t) => {
   const tokens = `{ name: few, project: default, token: token-of-a-slow-client, requestsPerMinute: 3 }`;
-  const app = await besieged(t, { auth: `auth: { bearer: { tokens: [ ${tokens} ] } }\n` });
+  const app = await startWithAllRoutes(t, { auth: `auth: { bearer: { tokens: [ ${tokens} ] } }\n` });
   const live = await LiveSocket.open(t, app, { token: 'token-of-a-slow-client' });
   t.match(await live.ask({ model: 'assistant', input: 'x' }), { status: 'completed' });
   t.match(await live.ask({ model: 'assistant', input: 'x' }), { status: 'completed' });

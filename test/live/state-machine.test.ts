@@ -100,7 +100,7 @@ t.test('C-231 whatever a client does, each response on a connection has one vali
   );
   t.equal((await app.get('/health')).status, 200);
   t.strictSame(
-    app.server.logs.filter(({ level }) => level === 'error'),
+    app.started.logs.filter(({ level }) => level === 'error'),
     [],
   );
 });
