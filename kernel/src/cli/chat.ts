@@ -1,10 +1,10 @@
 import { ChatError, type Conversation } from './chat/conversation.js';
-import { talkInProcess } from './chat/in-process.js';
-import { talk } from './chat/terminal.js';
-import { talkThroughServer } from './chat/through-server.js';
+import { openInProcess } from './chat/in-process.js';
+import { openOnServer } from './chat/on-server.js';
+import { runConversation } from './chat/terminal.js';
 import { CONFIG_OPTION, type CommandAction, type CommandArguments, configFile } from './command.js';
 
-/** Talks to an agent in the terminal. If standard input is not a terminal, each of its lines is one turn. */
+/** Runs a conversation with an agent in the terminal. If standard input is not a terminal, each of its lines is one turn. */
 export const chat: CommandAction = {
   summary: 'Talks to an agent, in this process or on a running server',
   positionals: ['[AGENT]'],
@@ -12,7 +12,7 @@ export const chat: CommandAction = {
     config: CONFIG_OPTION,
     url: {
       value: 'URL',
-      description: 'a running server, for example http://127.0.0.1:8080; PLUGBOARD_TOKEN is sent as its token, where it is set',
+      description: 'a running server, for example http://127.0.0.1:8080; its token is read from PLUGBOARD_TOKEN',
     },
   },
   async run(args) {
@@ -21,7 +21,9 @@ export const chat: CommandAction = {
     try {
       const conversation = await open(args);
       try {
-        return (await talk(conversation, { input: process.stdin, output: process.stdout, errors: process.stderr })) > 0 ? 1 : 0;
+        return (await runConversation(conversation, { input: process.stdin, output: process.stdout, errors: process.stderr })) > 0
+          ? 1
+          : 0;
       } finally {
         await conversation.close();
       }
@@ -39,6 +41,6 @@ function open(args: CommandArguments): Promise<Conversation> {
   const [agent] = args.positionals;
   const url = args.text('url');
   return url === undefined
-    ? talkInProcess(configFile(args), agent)
-    : talkThroughServer(url, agent, process.env.PLUGBOARD_TOKEN || undefined);
+    ? openInProcess(configFile(args), agent)
+    : openOnServer(url, agent, process.env.PLUGBOARD_TOKEN || undefined);
 }

@@ -1,24 +1,26 @@
-/** Someone to talk to: an agent in this process, or behind a running server. */
+/** A conversation with one agent, in this process or on a server. */
 export interface Conversation {
-  /** The name that is spoken to. */
+  /** The agent's name. */
   readonly agent: string;
   /**
-   * Says something, and gives what comes back as it comes.
+   * Sends a message and returns the answer as it is written. Aborting the signal stops the turn; the iteration then throws.
    *
-   * @throws ChatError where the turn failed.
+   * @throws ChatError if the turn fails.
    */
-  say(text: string, signal: AbortSignal): AsyncIterable<Heard>;
+  send(text: string, signal: AbortSignal): AsyncIterable<ChatEvent>;
   close(): Promise<void>;
 }
 
-export type Heard =
+export type ChatEvent =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'call'; readonly name: string; readonly input: string }
   | { readonly kind: 'result'; readonly content: string; readonly isError: boolean }
-  /** The answer ended before it was finished, for this reason. */
-  | { readonly kind: 'cut'; readonly reason: string };
+  /** The answer ended early, for this reason. */
+  | { readonly kind: 'cut'; readonly reason: string }
+  /** Side information about the conversation. */
+  | { readonly kind: 'note'; readonly text: string };
 
-/** Why there is no answer, or nobody to talk to, in words for the person at the terminal. */
+/** A conversation or a turn failed. The message says why, and what to do about it. */
 export class ChatError extends Error {
   override readonly name = 'ChatError';
 }

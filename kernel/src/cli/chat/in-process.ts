@@ -5,15 +5,15 @@ import { systemIds } from '../../host/base/ambient.js';
 import { compose } from '../../host/compose.js';
 import type { Server } from '../../host/server.js';
 import { layout } from '../../layout.js';
-import { ChatError, type Conversation, type Heard } from './conversation.js';
+import { ChatError, type ChatEvent, type Conversation } from './conversation.js';
 
 /**
- * An agent of a configuration file, run in this process: nothing listens, and the conversation is kept in memory.
+ * Opens a conversation with an agent of a configuration file, in this process: nothing listens, and the conversation is kept in memory.
  *
- * @param name the agent's name; where it is absent, the default agent, or the first one.
- * @throws ConfigError where the file cannot be run, ChatError where nobody of that name is in it.
+ * @param name the agent's name; by default the default agent, or the first one.
+ * @throws ConfigError if the file has mistakes, ChatError if there is no such agent.
  */
-export async function talkInProcess(file: string, name: string | undefined): Promise<Conversation> {
+export async function openInProcess(file: string, name: string | undefined): Promise<Conversation> {
   const server = await compose({
     file,
     layout,
@@ -38,17 +38,17 @@ function conversationWith(server: Server, name: string | undefined): Conversatio
   if (wanted === undefined || !agents.includes(wanted)) {
     throw new ChatError(
       agents.length === 0
-        ? `there is nobody to talk to: nothing stands under agents or models in ${server.file}`
-        : `there is no agent "${wanted}"; there are: ${agents.join(', ')}`,
+        ? `${server.file} has no agents and no models; add one under \`agents\` or \`models\``
+        : `unknown agent "${wanted}"; known: ${agents.join(', ')}`,
     );
   }
   const session = `chat-${systemIds.base62(12)}`;
 
   return {
     agent: wanted,
-    async *say(text, signal) {
+    async *send(text, signal) {
       const found = runtime.resolve(wanted, OPEN);
-      if (found.kind !== 'target') throw new ChatError(`there is no agent "${wanted}" any more`);
+      if (found.kind !== 'target') throw new ChatError(`the agent "${wanted}" no longer exists`);
       const events = runtime.run({
         target: found.target,
         principal: OPEN,
@@ -61,15 +61,15 @@ function conversationWith(server: Server, name: string | undefined): Conversatio
         metadata: {},
         signal,
       });
-      let hasSpoken = false;
+      let hasText = false;
       for await (const batch of events) {
         for (const event of batch) {
           if (event.type === 'failed') throw new ChatError(event.failure.message);
-          if (event.type === 'step' && hasSpoken) yield { kind: 'text', text: '\n\n' };
-          if (event.type === 'step') hasSpoken = false;
-          const heard = hear(event);
-          if (heard) yield heard;
-          hasSpoken ||= event.type === 'text';
+          if (event.type === 'step' && hasText) yield { kind: 'text', text: '\n\n' };
+          if (event.type === 'step') hasText = false;
+          const shown = chatEventOf(event);
+          if (shown) yield shown;
+          hasText ||= event.type === 'text';
         }
       }
     },
@@ -77,7 +77,7 @@ function conversationWith(server: Server, name: string | undefined): Conversatio
   };
 }
 
-function hear(event: AgentEvent): Heard | undefined {
+function chatEventOf(event: AgentEvent): ChatEvent | undefined {
   switch (event.type) {
     case 'text':
       return { kind: 'text', text: event.text };

@@ -1,40 +1,40 @@
 import { createInterface } from 'node:readline/promises';
 import type { Readable, Writable } from 'node:stream';
 import { styleText } from 'node:util';
-import { ChatError, type Conversation, type Heard } from './conversation.js';
+import { ChatError, type ChatEvent, type Conversation } from './conversation.js';
 
-/** Where a conversation takes place. */
+/** The streams of a terminal, or of a pipe. */
 export interface Terminal {
   readonly input: Readable & { readonly isTTY?: boolean };
   readonly output: Writable & { readonly isTTY?: boolean };
   readonly errors: Writable;
 }
 
-/** The longest part of a tool's arguments or result that is shown. */
+/** Characters of a tool's arguments or result that are shown. */
 const SHOWN = 200;
 
 /**
- * Talks until the input ends: on a terminal with a prompt, where Ctrl-C stops an answer and, between answers, ends the conversation; otherwise each line is a turn.
+ * Runs a conversation until the input ends. On a terminal there is a prompt, and Ctrl-C stops the answer or, between answers, ends the
+ * conversation. Otherwise each line is one turn.
  *
- * @returns how many turns failed.
+ * @returns the number of turns that failed.
  */
-export async function talk(conversation: Conversation, { input, output, errors }: Terminal): Promise<number> {
+export async function runConversation(conversation: Conversation, { input, output, errors }: Terminal): Promise<number> {
   const interactive = input.isTTY === true && output.isTTY === true;
-  const lines = createInterface({ input, ...(interactive ? { output, prompt: `\n${paint(output, 'bold', 'you')} › ` } : {}) });
+  const lines = createInterface({ input, ...(interactive && { output, prompt: `\n${paint(output, 'bold', 'you')} › ` }) });
   let failures = 0;
   let turn: AbortController | undefined;
   lines.on('SIGINT', () => (turn ? turn.abort() : lines.close()));
   if (interactive) {
-    output.write(
-      `Talking to ${paint(output, 'bold', conversation.agent)}. Ctrl-C stops an answer, Ctrl-D ends the conversation.\n`,
-    );
+    const agent = paint(output, 'bold', conversation.agent);
+    output.write(`Talking to ${agent}. Ctrl-C stops an answer, Ctrl-D ends the conversation.\n`);
     lines.prompt();
   }
   for await (const line of lines) {
     if (line.trim() !== '') {
       turn = new AbortController();
       try {
-        await hearOut(conversation.say(line, turn.signal), output);
+        await showAnswer(conversation.send(line, turn.signal), { output, errors });
       } catch (error) {
         if (turn.signal.aborted) output.write(`\n${paint(output, 'dim', '(stopped)')}\n`);
         else if (error instanceof ChatError) {
@@ -50,19 +50,31 @@ export async function talk(conversation: Conversation, { input, output, errors }
   return failures;
 }
 
-async function hearOut(answer: AsyncIterable<Heard>, output: Terminal['output']): Promise<void> {
+async function showAnswer(answer: AsyncIterable<ChatEvent>, { output, errors }: Omit<Terminal, 'input'>): Promise<void> {
   let inText = false;
   const line = (text: string) => {
     output.write(`${inText ? '\n' : ''}${paint(output, 'dim', text)}\n`);
     inText = false;
   };
-  for await (const heard of answer) {
-    if (heard.kind === 'text') {
-      if (inText || heard.text.trim() !== '') output.write(heard.text);
-      inText ||= heard.text.trim() !== '';
-    } else if (heard.kind === 'call') line(`→ ${heard.name} ${shorten(heard.input)}`);
-    else if (heard.kind === 'result') line(`${heard.isError ? '✗' : '←'} ${shorten(heard.content)}`);
-    else line(`(the answer was cut: ${heard.reason})`);
+  for await (const event of answer) {
+    switch (event.kind) {
+      case 'text':
+        if (inText || event.text.trim() !== '') output.write(event.text);
+        inText ||= event.text.trim() !== '';
+        break;
+      case 'call':
+        line(`→ ${event.name} ${shorten(event.input)}`);
+        break;
+      case 'result':
+        line(`${event.isError ? '✗' : '←'} ${shorten(event.content)}`);
+        break;
+      case 'cut':
+        line(`(the answer was cut: ${event.reason})`);
+        break;
+      case 'note':
+        errors.write(`plugboard chat: ${event.text}\n`);
+        break;
+    }
   }
   if (inText) output.write('\n');
 }
@@ -72,6 +84,7 @@ function shorten(text: string): string {
   return flat.length > SHOWN ? `${flat.slice(0, SHOWN)}…` : flat;
 }
 
+/** Styled if the output is a terminal and `NO_COLOR` is not set. */
 function paint(output: Terminal['output'], format: 'bold' | 'dim', text: string): string {
-  return output.isTTY ? styleText(format, text, { validateStream: false }) : text;
+  return styleText(format, text, { stream: output });
 }
