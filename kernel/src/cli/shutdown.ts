@@ -1,10 +1,11 @@
 import { heapLimit } from '../host/base/budget.js';
 import { audit } from '../host/log/audit.js';
 import type { Server } from '../host/server.js';
+import { originOf } from './error-origin.js';
 
-/** Milliseconds that a server has to stop after an uncaught error. */
+/** Milliseconds until the process ends after an uncaught error, whatever still runs. */
 const CRASH_LIMIT = 10_000;
-/** The part of it that plugins have; the rest is for what they leave behind. */
+/** The part of it in which entries stop. Running work gets what an entry does not need for its own end: with HTTP, five seconds. */
 const CRASH_STOP_LIMIT = 9_000;
 
 /** Milliseconds within which a second SIGINT is the echo of the first: under npm, Ctrl-C reaches the program twice. */
@@ -20,7 +21,8 @@ export type ExitReason =
  *
  * 1. SIGTERM or SIGINT (Ctrl-C) stops the server. The exit code is 0, or 1 if something did not stop cleanly.
  * 2. A second signal ends the process at once.
- * 3. An uncaught error stops the server within ten seconds. The exit code is 1.
+ * 3. An uncaught error stops the server within ten seconds. It is logged with the entry it comes from; further ones are only
+ *    counted, because they are often its consequences. The exit code is 1, also if the server was stopping already.
  * 4. SIGHUP lets plugins read their own files again.
  * 5. SIGUSR2 logs what the server uses of its limits.
  */
@@ -28,6 +30,8 @@ export class Shutdown {
   readonly #server: Server;
   readonly #exitCode = Promise.withResolvers<number>();
   #reason: ExitReason | undefined;
+  /** Uncaught errors. */
+  #crashes = 0;
 
   constructor(server: Server) {
     this.#server = server;
@@ -54,7 +58,7 @@ export class Shutdown {
     if (first?.kind === 'signal' && signal === 'SIGINT' && first.signal === signal && at - first.at < ECHO) return;
     if (first !== undefined) process.exit(1);
     this.#server.log.info(`${signal}: stopping; a second signal ends the process at once`);
-    void this.#stop({ kind: 'signal', signal, at }).then((clean) => this.#exitCode.resolve(clean ? 0 : 1));
+    void this.#stop({ kind: 'signal', signal, at }).then((clean) => this.#end(clean ? 0 : 1));
   }
 
   async #reload(): Promise<void> {
@@ -72,11 +76,25 @@ export class Shutdown {
   }
 
   #onCrash(error: unknown): void {
-    this.#server.log.fatal({ err: error }, 'uncaught error: stopping');
+    this.#crashes++;
+    if (this.#crashes > 1) return;
+    const { log, plugins } = this.#server;
+    log.fatal({ err: error, ...originOf(error, plugins) }, 'uncaught error: stopping');
+    setTimeout(() => this.#exitNow(), CRASH_LIMIT);
     if (this.#reason === undefined) {
-      void this.#stop({ kind: 'crash', error }, CRASH_STOP_LIMIT).then(() => this.#exitCode.resolve(1));
+      void this.#stop({ kind: 'crash', error }, CRASH_STOP_LIMIT).then(() => this.#end(1));
     }
-    setTimeout(() => process.exit(1), CRASH_LIMIT).unref();
+  }
+
+  /** Something did not stop in time after an uncaught error. */
+  #exitNow(): void {
+    this.#server.log.fatal({ uncaught_errors: this.#crashes }, 'the server did not stop in time: ending the process');
+    process.exit(1);
+  }
+
+  #end(code: number): void {
+    if (this.#crashes > 1) this.#server.log.error({ uncaught_errors: this.#crashes }, 'there were further uncaught errors');
+    this.#exitCode.resolve(this.#crashes > 0 ? 1 : code);
   }
 
   /** Returns whether everything stopped cleanly. */

@@ -21,7 +21,8 @@ const ABORT_GRACE = 4_000;
  *
  * 1. It starts after the plugins that contribute routes and auth providers, and stops before them.
  * 2. While it stops, it refuses new work with 503 but keeps listening until the last reply has ended.
- * 3. After `drain` it aborts the requests that still run. Four seconds later it closes their connections.
+ * 3. After `drain`, or less if the host gives it less time, it aborts the requests that still run. Four seconds later it closes
+ *    their connections.
  */
 @injectable()
 export class HttpTransport implements Transport, Lifecycle {
@@ -98,18 +99,19 @@ export class HttpTransport implements Transport, Lifecycle {
   }
 
   /** @throws Error if replies had to be aborted. */
-  stop(signal: AbortSignal): Promise<void> {
-    this.#stopped ??= this.#stop(signal);
+  stop(signal: AbortSignal, within = this.stopLimit): Promise<void> {
+    const drain = Math.min(this.#drain, Math.max(0, within - ABORT_GRACE));
+    this.#stopped ??= this.#stop(signal, drain);
     return this.#stopped;
   }
 
-  async #stop(signal: AbortSignal): Promise<void> {
+  async #stop(signal: AbortSignal, drain: number): Promise<void> {
     const server = this.#server;
     if (!server) return;
     const exchanges = this.#exchanges;
     exchanges.drain(() => server.closeIdleConnections());
     server.closeIdleConnections();
-    await exchanges.idle(this.#drain, signal);
+    await exchanges.idle(drain, signal);
     const aborted = exchanges.size;
     if (aborted > 0) {
       exchanges.cancel(new TurnError('stopped', 'The server stopped before the answer was complete.'));
@@ -125,7 +127,8 @@ export class HttpTransport implements Transport, Lifecycle {
     this.#log.info({ disconnects: exchanges.disconnects, suppressed_lines: exchanges.suppressedLines, aborted }, 'stopped');
     if (aborted > 0) {
       const replies = aborted === 1 ? '1 reply was' : `${aborted} replies were`;
-      throw new Error(`${replies} still running after ${this.#config.drain} (\`drain\` of ${this.#entry}) and had to be aborted`);
+      const limit = drain < this.#drain ? `${drain / 1000} s` : `${this.#config.drain} (\`drain\` of ${this.#entry})`;
+      throw new Error(`${replies} still running after ${limit} and had to be aborted`);
     }
   }
 

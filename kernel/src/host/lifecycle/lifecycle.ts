@@ -184,7 +184,7 @@ export class LifecycleRunner {
     const left = Math.max(this.#stopBy - this.#clock.monotonic(), LEAST_TO_STOP);
     const limit = Math.min(lifecycle.stopLimit ?? DEFAULT_LIMIT, left);
     try {
-      await withinLimit((signal) => lifecycle.stop?.(signal), limit, this.#clock);
+      await withinLimit((signal) => lifecycle.stop?.(signal, limit), limit, this.#clock);
       if (!failed) this.#status.set(id, 'stopped');
       return undefined;
     } catch (cause) {

@@ -140,8 +140,12 @@ export interface Lifecycle {
    * @param signal aborted when the time limit, that of `start`, is over.
    */
   reload?(signal: AbortSignal): Promise<void> | void;
-  /** @param signal aborted when the time limit is over: what is still open is abandoned. */
-  stop?(signal: AbortSignal): Promise<void> | void;
+  /**
+   * @param signal aborted when the time limit is over: what is still open is abandoned.
+   * @param within milliseconds until then. Less than `stopLimit` when the whole server must stop in a hurry, for
+   *   example after an uncaught error.
+   */
+  stop?(signal: AbortSignal, within?: number): Promise<void> | void;
   /** Milliseconds for `start` and `reload`. 10,000 by default. */
   readonly startLimit?: number;
   /** Milliseconds for `stop`. 10,000 by default. */
