@@ -1,3 +1,4 @@
+/// <reference path="./http/undici-pool.d.ts" />
 import {
   type Clock,
   type Description,
@@ -9,7 +10,7 @@ import {
   parseDuration,
 } from '@plugboard/kernel';
 import { CLOCK, CONFIG, IDS, inject, injectable } from '@plugboard/kernel/injection';
-import { Pool } from 'undici';
+import Pool from 'undici/lib/dispatcher/pool.js';
 import type { OpenAiConfig } from './config.js';
 import { modelFingerprint } from './extra/connection-data.js';
 import { Failures } from './failure/failures.js';

@@ -25,6 +25,7 @@ const ajv = new Ajv({
   verbose: true,
   meta: false,
   validateSchema: false,
+  code: { optimize: false }, // each schema is used a few times: optimising its code takes longer than it saves
 });
 ajv.addKeyword({ keyword: 'secret', schemaType: 'boolean' });
 ajv.addFormat('duration', DURATION_PATTERN);
