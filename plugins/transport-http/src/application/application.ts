@@ -1,10 +1,10 @@
 import { type IncomingMessage, type RequestListener, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import type { Extensions } from '@plugboard/kernel';
+import type { Extensions, Principal } from '@plugboard/kernel';
 import { missingScope } from '@plugboard/kernel/contracts';
 import { inject, injectable } from '@plugboard/kernel/injection';
-import Koa, { type Context, type Next } from 'koa';
+import Koa, { type Context } from 'koa';
 import { JsonBodies } from '../body/json-body.js';
 import {
   draining,
@@ -37,11 +37,6 @@ export const UPGRADES = Symbol('transport-http.upgrades');
 
 const HEADER_COUNT_LIMIT = 100;
 
-/** What the middleware passes on. */
-interface State {
-  exchange: Exchange;
-}
-
 /** What Node's server calls. */
 export interface Listeners {
   readonly request: RequestListener;
@@ -49,8 +44,6 @@ export interface Listeners {
   isUpgrade(request: IncomingMessage): boolean;
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
 }
-
-type HttpContext = Context & { state: State };
 
 /** The Koa application: the steps of a request, in order. */
 @injectable()
@@ -89,17 +82,9 @@ export class HttpApplication {
   /** Creates the listeners for Node's server. Call it after all routes are contributed. @throws Error if two entries serve the same route. */
   listeners(): Listeners {
     const table = new RouteTable(this.#routes.all(), this.#upgrades.all());
-    const koa = new Koa<State>();
+    const koa = new Koa();
     koa.on('error', () => {}); // errors of the connection, which connections.ts handles
-    koa.use((ctx: HttpContext, next) => this.#answer(ctx, next));
-    koa.use((ctx: HttpContext, next) => this.#checkHead(ctx, next));
-    koa.use((ctx: HttpContext, next) => this.#find(table, ctx, next));
-    koa.use((ctx: HttpContext, next) => this.#passGate(ctx, next));
-    koa.use((ctx: HttpContext, next) => this.#refuseWork(ctx, next));
-    koa.use((ctx: HttpContext, next) => this.#refuseTokenInQuery(ctx, next));
-    koa.use((ctx: HttpContext, next) => this.#authenticate(ctx, next));
-    koa.use((ctx: HttpContext, next) => this.#checkScopes(ctx, next));
-    koa.use((ctx: HttpContext) => this.#handle(table, ctx));
+    koa.use((ctx) => this.#serve(table, ctx));
     const request = koa.callback();
     return {
       request,
@@ -126,13 +111,12 @@ export class HttpApplication {
     serve(req, res);
   }
 
-  /** Begins the exchange, and sends what the following steps throw as an error reply. */
-  async #answer(ctx: HttpContext, next: Next): Promise<void> {
+  /** Begins the exchange, and sends what its steps throw as an error reply. */
+  async #serve(table: RouteTable, ctx: Context): Promise<void> {
     ctx.respond = false;
     const exchange = this.#exchanges.begin(ctx.req, ctx.res, this.#heads.get(ctx.req));
-    ctx.state.exchange = exchange;
     try {
-      await next();
+      await this.#run(table, ctx, exchange);
     } catch (error) {
       // Node emits a request before it parses bytes received with its head. After this tick `complete` is up to date.
       await null;
@@ -140,61 +124,22 @@ export class HttpApplication {
     }
   }
 
-  /** Checks what Node would answer without a body, or would ignore. */
-  #checkHead(ctx: HttpContext, next: Next): Promise<void> {
-    const { headers, rawHeaders, httpVersionMinor } = ctx.req;
-    if (headers.host === undefined && httpVersionMinor === 1) throw missingHost();
-    if (rawHeaders.length > 2 * HEADER_COUNT_LIMIT) throw headersTooLarge();
-    return next();
-  }
-
-  #find(table: RouteTable, { state: { exchange } }: HttpContext, next: Next): Promise<void> {
+  /** The steps of a request. One function, because each of its frames stays on the heap for the whole stream. */
+  async #run(table: RouteTable, ctx: Context, exchange: Exchange): Promise<void> {
+    checkHead(ctx.req);
     exchange.match = table.find(exchange.method, exchange.path);
-    return next();
-  }
-
-  /** Runs after routing, because public routes accept any Host. */
-  #passGate({ state: { exchange } }: HttpContext, next: Next): Promise<void> {
+    // After routing, because public routes accept any Host.
     if (exchange.isUpgrade && this.#exchanges.draining) throw draining();
     const preflight = this.#gate.pass(exchange);
-    return preflight ? exchange.reply(preflight) : next();
-  }
+    if (preflight) return exchange.reply(preflight);
+    this.#refuseWork(exchange);
+    refuseTokenInQuery(exchange);
+    const principal = requiresCredential(exchange) ? await this.#authentication.principal(exchange) : ANONYMOUS;
+    exchange.principal = principal;
+    this.#rates.take(principal, exchange.headers);
+    checkScopes(exchange, principal);
 
-  #refuseWork({ state: { exchange } }: HttpContext, next: Next): Promise<void> {
-    if (exchange.match?.route.startsWork) {
-      if (this.#exchanges.draining) throw draining();
-      if (this.#heapGuard.shedding) throw lowMemory();
-    }
-    return next();
-  }
-
-  #refuseTokenInQuery({ state: { exchange } }: HttpContext, next: Next): Promise<void> {
-    const name = exchange.isUpgrade ? tokenIn(new URLSearchParams(exchange.query)) : undefined;
-    if (name !== undefined) throw tokenInQuery(name);
-    return next();
-  }
-
-  /** Every path under `/v1` requires a credential, even unknown ones, so that a 404 reveals nothing to unauthenticated callers. */
-  async #authenticate({ state: { exchange } }: HttpContext, next: Next): Promise<void> {
-    const required = requiresCredential(exchange);
-    exchange.principal = required ? await this.#authentication.principal(exchange) : ANONYMOUS;
-    this.#rates.take(exchange.principal, exchange.headers);
-    return next(); // not awaited here and below: each awaiting frame would stay on the heap for the whole stream
-  }
-
-  /** The only place that checks scopes, so that no route can omit it. */
-  #checkScopes({ state: { exchange } }: HttpContext, next: Next): Promise<void> {
-    const { match, principal = ANONYMOUS } = exchange;
-    const access = match?.route.access ?? 'public';
-    const missing = typeof access === 'string' ? undefined : missingScope(principal, access);
-    if (missing === undefined) return next();
-    exchange.note({ scope: missing });
-    throw outOfScope(missing);
-  }
-
-  async #handle(table: RouteTable, ctx: HttpContext): Promise<void> {
-    const { exchange } = ctx.state;
-    const { match, method, path, principal = ANONYMOUS } = exchange;
+    const { match, method, path } = exchange;
     if (!match) return exchange.reply(unrouted(method, path, table.allowed(path)));
     if (exchange.isUpgrade && match.upgrade) {
       return match.upgrade.handle(new AcceptableUpgrade(exchange, principal, this.#authentication, this.#rates));
@@ -202,8 +147,35 @@ export class HttpApplication {
     const body = match.route.body === 'json' ? await this.#bodies.read(ctx, exchange) : undefined;
     return exchange.reply(await match.route.handle(new RouteRequest(exchange, match.params, principal, body)));
   }
+
+  #refuseWork({ match }: Exchange): void {
+    if (!match?.route.startsWork) return;
+    if (this.#exchanges.draining) throw draining();
+    if (this.#heapGuard.shedding) throw lowMemory();
+  }
 }
 
+/** Checks what Node would answer without a body, or would ignore. */
+function checkHead({ headers, rawHeaders, httpVersionMinor }: IncomingMessage): void {
+  if (headers.host === undefined && httpVersionMinor === 1) throw missingHost();
+  if (rawHeaders.length > 2 * HEADER_COUNT_LIMIT) throw headersTooLarge();
+}
+
+function refuseTokenInQuery({ isUpgrade, query }: Exchange): void {
+  const name = isUpgrade ? tokenIn(new URLSearchParams(query)) : undefined;
+  if (name !== undefined) throw tokenInQuery(name);
+}
+
+/** The only place that checks scopes, so that no route can omit it. */
+function checkScopes(exchange: Exchange, principal: Principal): void {
+  const access = exchange.match?.route.access ?? 'public';
+  const missing = typeof access === 'string' ? undefined : missingScope(principal, access);
+  if (missing === undefined) return;
+  exchange.note({ scope: missing });
+  throw outOfScope(missing);
+}
+
+/** Every path under `/v1` requires a credential, even unknown ones, so that a 404 reveals nothing to unauthenticated callers. */
 function requiresCredential({ match, path }: Exchange): boolean {
   return (match !== undefined && typeof match.route.access !== 'string') || path === '/v1' || path.startsWith('/v1/');
 }

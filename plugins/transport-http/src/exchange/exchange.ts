@@ -68,7 +68,7 @@ export class Exchange implements ReplyObserver {
   readonly #head: Buffer | undefined;
   readonly #leases: MemoryLease[] = [];
   #draining: AbortController | undefined;
-  #logFields: LogFields = {};
+  readonly #logFields: Record<string, LogFields[string]> = {};
   #status = 0;
   #errorCode: string | undefined;
 
@@ -128,7 +128,7 @@ export class Exchange implements ReplyObserver {
 
   /** Adds fields to the access log line. */
   note(fields: LogFields): void {
-    this.#logFields = { ...this.#logFields, ...fields };
+    Object.assign(this.#logFields, fields);
   }
 
   get logFields(): LogFields {
@@ -259,8 +259,11 @@ export class Exchange implements ReplyObserver {
     this.#writer.send(status, this.#merged(headers), body);
   }
 
-  #merged(headers: HttpReply['headers']): Readonly<Record<string, string>> {
-    return { ...this.headers, ...headers, ...(this.#dependencies.draining && { connection: 'close' }) };
+  /** A new object, to which the writer adds. */
+  #merged(headers: HttpReply['headers']): Record<string, string> {
+    const merged = { ...this.headers, ...headers };
+    if (this.#dependencies.draining) merged.connection = 'close';
+    return merged;
   }
 
   /** Errors after a disconnect are expected, and logged at debug only. */

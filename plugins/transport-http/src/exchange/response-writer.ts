@@ -59,12 +59,13 @@ export class ResponseWriter {
     return this.#headAt;
   }
 
-  /** Sends a complete reply. @throws Error, with nothing sent, if a header is invalid. */
-  send(status: number, headers: Readonly<Record<string, string>>, body: string | Uint8Array): void {
+  /** Sends a complete reply and adds the headers that belong to it. @throws Error, with nothing sent, if a header is invalid. */
+  send(status: number, headers: Record<string, string>, body: string | Uint8Array): void {
     if (!this.pending) return;
-    const length = status === 204 || status === 304 ? undefined : { 'content-length': String(Buffer.byteLength(body)) };
+    if (status !== 204 && status !== 304) headers['content-length'] = String(Buffer.byteLength(body));
     const unread = isUnread(this.#req);
-    this.#writeHead(status, { ...headers, ...length, ...(unread && CLOSE) });
+    if (unread) headers.connection = 'close';
+    this.#writeHead(status, headers);
     this.#phase = 'complete';
     if (unread) this.#sendAndLinger(body);
     else this.#end(body);
@@ -73,14 +74,15 @@ export class ResponseWriter {
   /** Sends a streamed reply; resolves at its end or when the caller disconnects. @throws what the body throws, and as `send` does. */
   async stream(
     status: number,
-    headers: Readonly<Record<string, string>>,
+    headers: Record<string, string>,
     body: AsyncIterable<string>,
     keepAlive: HttpReply['keepAlive'],
   ): Promise<void> {
     const iterator = body[Symbol.asyncIterator]();
     try {
       if (!this.pending) return;
-      this.#writeHead(status, isUnread(this.#req) ? { ...headers, ...CLOSE } : headers);
+      if (isUnread(this.#req)) headers.connection = 'close';
+      this.#writeHead(status, headers);
       if (this.#req.method !== 'HEAD') {
         await new StreamedBody(this.#res, iterator, this.#clock, () => this.destroy('timeout')).send(keepAlive);
       }
@@ -149,8 +151,6 @@ export class ResponseWriter {
     this.#observer.onEnd();
   }
 }
-
-const CLOSE = { connection: 'close' };
 
 /** Whether part of the request body has not arrived yet. */
 function isUnread({ complete, headers }: IncomingMessage): boolean {

@@ -19,6 +19,8 @@ export class RouteTable {
   readonly #router = new Router({ sensitive: true });
   readonly #routes = new Map<unknown, HttpRoute>();
   readonly #upgrades = new Map<string, HttpUpgrade>();
+  /** Matches of paths without parameters, by method and path. */
+  readonly #fixed = new Map<string, RouteMatch>();
 
   /** @throws Error if two entries contribute the same route. */
   constructor(routes: readonly Contribution<HttpRoute>[], upgrades: readonly Contribution<HttpUpgrade>[] = []) {
@@ -34,6 +36,16 @@ export class RouteTable {
   }
 
   find(method: string, path: string): RouteMatch | undefined {
+    const name = `${method} ${path}`;
+    const known = this.#fixed.get(name);
+    if (known) return known;
+    const match = this.#match(method, path);
+    // Only paths of routes: what callers make up must not fill the map.
+    if (match?.route.path === path) this.#fixed.set(name, match);
+    return match;
+  }
+
+  #match(method: string, path: string): RouteMatch | undefined {
     const [layer] = this.#router.match(path, method).pathAndMethod;
     const route = this.#routes.get(layer);
     if (!layer || !route) return undefined;
