@@ -138,7 +138,7 @@ async function measured(work) {
 async function prefill() {
   const noTimer = { cancel() {}, refresh() {} };
   const clock = { now: Date.now, monotonic: () => performance.now(), after: () => noTimer };
-  const store = new SqliteStore({ path, ttl: 1e12, clock, log: console });
+  const store = new SqliteStore({ path, ttl: 1e12, quotas: { maxSessions: 1e9, maxBytes: 1e12 }, clock, log: console });
   store.start();
   const answer = ' token'.repeat(100);
   for (const length of LENGTHS) {

@@ -71,7 +71,7 @@ async function interruptedSessions(t: Test): Promise<string> {
   const log = { warn() {}, error() {}, info() {} } as never;
   const timer = { cancel() {}, refresh() {} };
   const clock = { now: Date.now, monotonic: () => performance.now(), after: () => timer } as never;
-  const store = new SqliteStore({ path, ttl: 1e9, clock, log });
+  const store = new SqliteStore({ path, ttl: 1e9, quotas: { maxSessions: 10, maxBytes: 1e6 }, clock, log });
   store.start();
   const id = (key: string) => ({ project: 'default', agent: 'assistant', key });
   await store.commit(id('bad'), {

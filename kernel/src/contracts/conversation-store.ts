@@ -27,6 +27,9 @@ export interface SessionId {
  * 5. A session exists from `create` or its first commit until `delete`, or until it expires or is evicted. No store evicts a session
  *    between `begin` and the end of the turn. A session that is gone leaves its version behind for 30 days. A new session with the same id
  *    continues from that version, so a turn that loaded the old one cannot commit, and a cached conversation is not taken for the new one.
+ * 6. A store may limit what one project stores. At the limit, `begin`, `create`, `fork`, and a `commit` of a turn that did not begin, throw
+ *    `ProjectQuotaExceeded` and change nothing. Sessions can still be read and deleted, a turn that has begun can still be committed, and
+ *    other projects are not affected. A store that evicts sessions at its limits evicts those of the same project.
  *
  * @public
  */
@@ -178,6 +181,21 @@ export class VersionConflict extends Error {
 
   constructor(expected: number, found: number) {
     super(`the session is at version ${found}, not ${expected}: another writer has committed a turn in the meantime`);
+  }
+}
+
+/** A project has reached a limit of the store. The message is for callers. @public */
+export class ProjectQuotaExceeded extends Error {
+  override readonly name = 'ProjectQuotaExceeded';
+  /** The option of the store that sets the limit. */
+  readonly setting: string;
+
+  /** @param limit the value of the option, in sessions or bytes. */
+  constructor(setting: string, limit: number) {
+    super(
+      `The project has reached \`${setting}\` (${limit}) of the session store: delete conversations, or raise the limit under \`sessions\`.`,
+    );
+    this.setting = setting;
   }
 }
 

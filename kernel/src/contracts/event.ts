@@ -170,6 +170,8 @@ export type FailureCode =
   | 'session_busy'
   /** The conversation exceeds the context window, and the agent's history policy is `error`. */
   | 'context_length_exceeded'
+  /** The project has reached a limit of the session store. */
+  | 'quota_exceeded'
   /** The session has reached the size limit. */
   | 'session_full'
   /** A newer request to the session interrupted the turn. */

@@ -1,5 +1,5 @@
 import type { Failure } from '@plugboard/kernel/contracts';
-import { invalidRequest, type ProtocolError, rateLimited, serviceError, unavailable } from './errors.js';
+import { invalidRequest, ProtocolError, rateLimited, serviceError, unavailable } from './errors.js';
 
 const NO_RETRY = { 'x-should-retry': 'false' };
 
@@ -28,6 +28,8 @@ export function turnFailureError(failure: Failure, stateful: boolean): ProtocolE
     case 'conversation_exists':
       // Clients retry a 409 automatically, and would get the same answer.
       return invalidRequest(message, { status: 409, code, headers: NO_RETRY });
+    case 'quota_exceeded':
+      return new ProtocolError(507, { error: { message, type: 'server_error', param: null, code } }, NO_RETRY);
     case 'turn_interrupted':
     case 'turn_cancelled':
     case 'session_deleted':

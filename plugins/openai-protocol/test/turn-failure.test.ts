@@ -73,6 +73,13 @@ t.test('a full session and an existing key get a 409 without retry', async (t) =
   }
 });
 
+t.test('S-39 a project at a quota of the store gets a 507 without retry', async (t) => {
+  const error = turnFailureError(failure('quota_exceeded'), true);
+  t.equal(error.status, 507);
+  t.same(error.body, { error: { message: 'Why.', type: 'server_error', param: null, code: 'quota_exceeded' } });
+  t.same(error.headers, { 'x-should-retry': 'false' });
+});
+
 t.test('a missing session gets 404', async (t) => {
   const error = turnFailureError(failure('conversation_not_found'), true);
   t.equal(error.status, 404);

@@ -15,6 +15,19 @@ export const configSchema = {
       description: 'How long a session is kept after its last turn.',
       default: '30d',
     },
+    maxSessionsPerProject: {
+      type: 'integer',
+      minimum: 1,
+      description: 'Maximum number of sessions of one project. Beyond it, no new ones are made until some are deleted or expire.',
+      default: 100_000,
+    },
+    maxBytesPerProject: {
+      type: 'string',
+      format: 'size',
+      description:
+        'Maximum size of the sessions of one project: messages, stored responses and metadata as JSON. Beyond it, no turn begins until sessions are deleted or expire.',
+      default: '10gb',
+    },
   },
   additionalProperties: false,
 } as const satisfies JsonSchema;

@@ -1,4 +1,4 @@
-import { definePlugin, parseDuration, SessionStores } from '@plugboard/kernel';
+import { definePlugin, parseDuration, parseSize, SessionStores } from '@plugboard/kernel';
 import { configSchema } from './config.js';
 import { SqliteStore } from './sqlite-store.js';
 
@@ -8,7 +8,8 @@ export default definePlugin({
   summary: 'Keeps sessions in a SQLite file',
   configSchema,
   register({ config, resolvePath, clock, log, contribute }) {
-    const store = new SqliteStore({ path: resolvePath(config.path), ttl: parseDuration(config.ttl), clock, log });
+    const quotas = { maxSessions: config.maxSessionsPerProject, maxBytes: parseSize(config.maxBytesPerProject) };
+    const store = new SqliteStore({ path: resolvePath(config.path), ttl: parseDuration(config.ttl), quotas, clock, log });
     contribute(SessionStores, store);
     return store;
   },

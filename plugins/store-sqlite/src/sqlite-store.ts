@@ -18,19 +18,26 @@ import type {
 } from '@plugboard/kernel/contracts';
 import { GroupCommit } from './database/group-commit.js';
 import { Health } from './database/health.js';
+import { LogSync } from './database/log-sync.js';
 import { type OpenedDatabase, openDatabase } from './database/open-database.js';
 import { Sweeper } from './database/sweeper.js';
 import { explainError } from './errors/sqlite-error.js';
 import { notOpen, StoreError } from './errors/store-error.js';
-import { encodeMessageList, encodeMessages } from './json/message-json.js';
+import { encodeMessageList, encodeMessages, sizeOf } from './json/message-json.js';
 import { encodeMetadata } from './json/metadata-json.js';
+import type { Fork } from './tables/fork-table.js';
+import { type ProjectQuotas, ProjectUsage, type Usage } from './tables/project-usage.js';
 import { StoreTables } from './tables/store-tables.js';
+
+/** Bytes that a turn needs at least. How many it will really need is unknown when it begins. */
+const SMALLEST_TURN = 1;
 
 export interface SqliteStoreOptions {
   /** Of the database file, absolute. */
   readonly path: string;
   /** Milliseconds from a session's last turn to its expiry. */
   readonly ttl: number;
+  readonly quotas: ProjectQuotas;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -38,6 +45,8 @@ export interface SqliteStoreOptions {
 /** What exists while the file is open. */
 interface OpenStore extends OpenedDatabase {
   readonly tables: StoreTables;
+  readonly usage: ProjectUsage;
+  readonly logSync: LogSync;
   readonly writes: GroupCommit;
   readonly health: Health;
   readonly sweeper: Sweeper;
@@ -47,8 +56,8 @@ interface OpenStore extends OpenedDatabase {
  * Keeps sessions in a SQLite file that belongs to this process alone.
  *
  * 1. `start` opens the file and takes its lock.
- * 2. Reads are answered at once. Writes wait for the end of the tick and are committed together (group-commit.ts). What a caller was told
- *    is on disk; turns that only began or were abandoned survive the process, which is enough for them.
+ * 2. Reads are answered at once. Writes wait for the end of the tick and are committed together (group-commit.ts). A write is acknowledged
+ *    when it is on disk; `begin` and `abandon` when they survive the process, which is enough for them.
  * 3. From time to time some expired rows are deleted.
  * 4. `stop` commits what is queued, moves the write-ahead log into the file, and closes it.
  */
@@ -61,9 +70,9 @@ export class SqliteStore implements SessionStore, Lifecycle {
     load: async (owner, key) => this.#read(({ pendingCalls }) => pendingCalls.load(owner, key)),
   };
   readonly documents: DocumentStore = {
-    put: (id, name, text) => this.#write(true, ({ documents }) => documents.put(id, name, text)),
+    put: (id, name, text) => this.#putDocument(id, name, text),
     get: async (project, name) => this.#read(({ documents }) => documents.get(project, name)),
-    delete: (project, name) => this.#write(true, ({ documents }) => documents.delete(project, name)),
+    delete: (project, name) => this.#deleteDocument(project, name),
   };
   readonly idempotency: IdempotencyStore = {
     get: async (key) => this.#read(({ idempotency }) => idempotency.get(key)),
@@ -81,13 +90,16 @@ export class SqliteStore implements SessionStore, Lifecycle {
 
   /** @throws StoreError if the file cannot be used; its message says what to do. */
   start(): void {
-    const { path, clock, log } = this.#options;
+    const { path, ttl, quotas, clock, log } = this.#options;
     const opened = this.#openDatabase(path);
     try {
+      const logSync = new LogSync(opened.database.location() ?? path);
       this.#opened = {
         ...opened,
-        tables: new StoreTables(path, opened, clock),
-        writes: new GroupCommit(opened.database),
+        tables: new StoreTables(path, opened, clock, ttl),
+        usage: new ProjectUsage(opened.database, quotas),
+        logSync,
+        writes: new GroupCommit(opened.database, () => logSync.sync()),
         health: new Health(opened.database, path, clock, log),
         sweeper: this.#newSweeper(),
       };
@@ -107,20 +119,26 @@ export class SqliteStore implements SessionStore, Lifecycle {
 
   async begin(id: SessionId, { turnId, input }: TurnBegin): Promise<void> {
     const text = encodeMessageList(input);
+    this.#assertFits(id, SMALLEST_TURN);
     await this.#write(false, ({ turns }) => turns.begin(id, turnId, text));
   }
 
   async commit(id: SessionId, { turnId, expected, messages, user, idempotency: record }: TurnCommit): Promise<void> {
     const bodies = encodeMessages(messages);
-    await this.#write(true, ({ sessions, turns, idempotency }) => {
-      sessions.commit(id, expected, bodies, user ?? null);
-      if (turnId !== undefined) turns.end(id, turnId);
+    if (turnId === undefined) this.#assertFits(id, sizeOf(bodies));
+    const used = await this.#write(true, ({ sessions, turns, idempotency }) => {
+      const added = sessions.commit(id, expected, bodies, user ?? null);
+      if (turnId !== undefined) turns.end(turnId);
       if (record) idempotency.put(record);
+      return added;
     });
+    this.#opened?.usage.add(id.project, used);
+    if (turnId !== undefined) this.#opened?.tables.turns.forget(turnId);
   }
 
-  async abandon(id: SessionId, turnId: string): Promise<void> {
-    await this.#write(false, ({ turns }) => turns.end(id, turnId));
+  async abandon(_: SessionId, turnId: string): Promise<void> {
+    await this.#write(false, ({ turns }) => turns.end(turnId));
+    this.#opened?.tables.turns.forget(turnId);
   }
 
   async recover(): Promise<readonly InterruptedTurn[]> {
@@ -131,7 +149,10 @@ export class SqliteStore implements SessionStore, Lifecycle {
   async create(id: SessionId, { metadata, messages }: NewSession): Promise<void> {
     const text = encodeMetadata(metadata);
     const bodies = encodeMessages(messages);
+    const bytes = Buffer.byteLength(text) + sizeOf(bodies);
+    this.#assertFits(id, bytes);
     await this.#write(true, ({ sessions }) => sessions.create(id, text, bodies));
+    this.#opened?.usage.add(id.project, { sessions: 1, bytes });
   }
 
   async info(id: SessionId): Promise<SessionInfo | undefined> {
@@ -151,7 +172,8 @@ export class SqliteStore implements SessionStore, Lifecycle {
 
   async setMetadata(id: SessionId, metadata: Metadata): Promise<void> {
     const text = encodeMetadata(metadata);
-    await this.#write(true, ({ sessions }) => sessions.setMetadata(id, text));
+    const used = await this.#write(true, ({ sessions }) => sessions.setMetadata(id, text));
+    this.#opened?.usage.add(id.project, used);
   }
 
   async turns(id: SessionId, page: TurnPage): Promise<readonly StoredTurn[]> {
@@ -163,17 +185,20 @@ export class SqliteStore implements SessionStore, Lifecycle {
   }
 
   async fork(id: SessionId, key: string, turns: number): Promise<void> {
-    await this.#write(true, ({ sessions }) => sessions.fork(id, key, turns));
+    const fork = await this.#write(false, ({ forks }) => forks.begin(id, key, turns));
+    if (fork) await this.#copy(fork);
   }
 
   async delete(id: SessionId): Promise<boolean> {
-    const existed = await this.#write(true, ({ sessions, turns }) => {
-      if (!sessions.delete(id)) return false;
-      turns.deleteAll(id);
-      return true;
+    const freed = await this.#write(true, ({ sessions, turns }) => {
+      const used = sessions.delete(id);
+      if (used) turns.deleteAll(id);
+      return used;
     });
-    if (existed) this.#opened?.sweeper.wake();
-    return existed;
+    if (!freed) return false;
+    this.#opened?.usage.add(id.project, { sessions: -freed.sessions, bytes: -freed.bytes });
+    this.#opened?.sweeper.wake();
+    return true;
   }
 
   async health(): Promise<{ readonly ok: boolean; readonly reason?: string }> {
@@ -196,6 +221,63 @@ export class SqliteStore implements SessionStore, Lifecycle {
       );
     }
     opened.database.close();
+    void opened.logSync.close();
+  }
+
+  async #putDocument(id: SessionId, name: string, text: string): Promise<void> {
+    const resized = await this.#write(true, ({ documents, sessions }) => {
+      const changes = documents.put(id, name, text);
+      for (const change of changes) sessions.resize(change.id, change.bytes);
+      return changes;
+    });
+    for (const { bytes } of resized) this.#opened?.usage.add(id.project, { sessions: 0, bytes });
+  }
+
+  async #deleteDocument(project: string, name: string): Promise<boolean> {
+    const resized = await this.#write(true, ({ documents, sessions }) => {
+      const change = documents.delete(project, name);
+      if (change) sessions.resize(change.id, change.bytes);
+      return change;
+    });
+    if (resized) this.#opened?.usage.add(project, { sessions: 0, bytes: resized.bytes });
+    return resized !== undefined;
+  }
+
+  /**
+   * Copies a fork slice by slice. What it takes is counted as it grows, so that forks that run at the same time cannot exceed a quota together.
+   * Nothing is left of a fork that fails, or whose source was deleted meanwhile.
+   * @throws ProjectQuotaExceeded, SessionExists
+   */
+  async #copy(begun: Fork): Promise<void> {
+    const { id, source } = begun;
+    let fork = begun;
+    let counted: Usage = { sessions: 1, bytes: Buffer.byteLength(source.metadata) };
+    const { usage, sweeper } = this.#require();
+    let isFinished = false;
+    try {
+      this.#assertFits(id, begun.turns === source.version - source.base ? source.bytes : counted.bytes);
+      usage.add(id.project, counted);
+      while (!fork.isComplete) {
+        const from = fork;
+        fork = await this.#write(false, ({ forks }) => forks.copy(from));
+        const bytes = fork.bytes - from.bytes;
+        this.#assertFits(id, bytes);
+        usage.add(id.project, { sessions: 0, bytes });
+        counted = { sessions: 1, bytes: counted.bytes + bytes };
+      }
+      isFinished = await this.#write(true, ({ forks }) => forks.finish(fork));
+    } finally {
+      if (!isFinished) {
+        usage.add(id.project, { sessions: -counted.sessions, bytes: -counted.bytes });
+        await this.#write(false, ({ forks }) => forks.cancel(fork)).catch(() => {}); // the sweeper finds it when the file is opened again
+        sweeper.wake();
+      }
+    }
+  }
+
+  /** @throws ProjectQuotaExceeded if the project cannot store so many bytes more in the session. */
+  #assertFits(id: SessionId, bytes: number): void {
+    this.#require().usage.assertFits(id.project, bytes, () => !this.#read(({ sessions }) => sessions.exists(id)));
   }
 
   #read<T>(work: (tables: StoreTables) => T): T {
@@ -229,11 +311,18 @@ export class SqliteStore implements SessionStore, Lifecycle {
     });
   }
 
+  /** @returns whether there may be more to delete. */
+  async #sweep(): Promise<boolean> {
+    const { hasMore, deleted } = await this.#write(false, (tables) => tables.sweep());
+    for (const { project, bytes } of deleted) this.#opened?.usage.add(project, { sessions: -1, bytes: -bytes });
+    return hasMore;
+  }
+
   #newSweeper(): Sweeper {
-    const { clock, ttl, log } = this.#options;
+    const { clock, log } = this.#options;
     return new Sweeper(
       clock,
-      () => this.#write(false, (tables) => tables.sweep(ttl)),
+      () => this.#sweep(),
       (err) => log.warn({ err }, 'could not delete expired rows; will retry'),
     );
   }

@@ -1,8 +1,9 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { VersionConflict } from '@plugboard/kernel/contracts';
-import t from 'tap';
+import t, { type Test } from 'tap';
 import { GroupCommit } from '../src/database/group-commit.js';
+import { LogSync } from '../src/database/log-sync.js';
 import { openDatabase } from '../src/database/open-database.js';
 import { ANNA, loaded, openStore, session, turn } from './open-store.js';
 
@@ -25,23 +26,69 @@ t.test('commits concurrent turns in one transaction; each can fail on its own', 
   t.same(await loaded(store, ANNA), { version: 1, messages: turn(1) });
 });
 
-t.test('syncs to disk only what must survive a power failure', async (t) => {
+/** A file with a group commit whose syncs the test ends. */
+function manualSyncs(t: Test) {
   const { database } = openDatabase(join(t.testdir(), 'sessions.db'));
   t.teardown(() => database.close());
-  const writes = new GroupCommit(database);
-  const level = () => database.prepare('PRAGMA synchronous').get()?.synchronous;
-  const [NORMAL, FULL] = [1, 2];
-  t.equal(await writes.write(false, level), NORMAL);
-  t.equal(await writes.write(true, level), FULL);
-  t.same(await Promise.all([writes.write(false, level), writes.write(true, level)]), [FULL, FULL]);
-  t.equal(await writes.write(false, level), NORMAL);
+  const syncs: PromiseWithResolvers<void>[] = [];
+  const writes = new GroupCommit(database, () => {
+    const sync = Promise.withResolvers<void>();
+    syncs.push(sync);
+    return sync.promise;
+  });
+  return { database, writes, syncs };
+}
+
+/** Lets the tick end, and what follows it. */
+async function nextTick(): Promise<void> {
+  await new Promise(setImmediate);
+  await new Promise(setImmediate);
+}
+
+t.test('acknowledges a durable write when the log is synced after its commit, and other writes before', async (t) => {
+  const { database, writes, syncs } = manualSyncs(t);
+  t.equal(database.prepare('PRAGMA synchronous').get()?.synchronous, 1, 'NORMAL');
+  const settled: string[] = [];
+  const write = (name: string, isDurable: boolean) =>
+    writes.write(isDurable, () => database.isTransaction).then((inside) => settled.push(`${name} ${inside}`));
+  const first = [write('begin', false), write('commit', true)];
+  await nextTick();
+  t.same(settled, ['begin true']);
+  t.equal(syncs.length, 1);
+  t.notOk(database.isTransaction, 'the commit comes before the sync');
+  const second = [write('abandon', false)];
+  await nextTick();
+  t.same(settled, ['begin true', 'abandon true']);
+  t.equal(syncs.length, 1, 'nothing to sync');
+  syncs[0]?.resolve();
+  await Promise.all([...first, ...second]);
+  t.same(settled, ['begin true', 'abandon true', 'commit true']);
+});
+
+t.test('rejects durable writes whose sync fails', async (t) => {
+  const { writes, syncs } = manualSyncs(t);
+  const results = Promise.allSettled([writes.write(true, () => 1), writes.write(false, () => 2), writes.write(true, () => 3)]);
+  await nextTick();
+  syncs[0]?.reject(new Error('EIO'));
+  t.match(await results, [{ reason: { message: 'EIO' } }, { value: 2 }, { reason: { message: 'EIO' } }]);
+});
+
+t.test('syncs the log again for a commit that came during a sync', async (t) => {
+  const { database } = openDatabase(join(t.testdir(), 'sessions.db'));
+  t.teardown(() => database.close());
+  const log = new LogSync(database.location() ?? '');
+  const [first, second, third] = [log.sync(), log.sync(), log.sync()];
+  t.not(first, second, 'the running sync may have begun before the commit');
+  t.equal(second, third);
+  await Promise.all([first, second, third, log.sync()]);
+  await log.close();
 });
 
 t.test('rolls back a job that fails half-way', async (t) => {
   const { database } = openDatabase(join(t.testdir(), 'sessions.db'));
   t.teardown(() => database.close());
   database.exec('CREATE TABLE list (n INTEGER)');
-  const writes = new GroupCommit(database);
+  const writes = new GroupCommit(database, async () => {});
   const add = (n: number) => database.prepare('INSERT INTO list VALUES (?)').run(n);
   const results = await Promise.allSettled([
     writes.write(true, () => add(1)),
@@ -67,7 +114,7 @@ t.test('rolls back a job that fails half-way', async (t) => {
 t.test('rejects every write if no transaction can begin', async (t) => {
   const { database } = openDatabase(join(t.testdir(), 'sessions.db'));
   t.teardown(() => database.close());
-  const writes = new GroupCommit(database);
+  const writes = new GroupCommit(database, async () => {});
   database.exec('BEGIN');
   const results = await Promise.allSettled([1, 2].map((n) => writes.write(true, () => n)));
   t.match(results, [{ reason: /within a transaction/ }, { reason: /within a transaction/ }]);

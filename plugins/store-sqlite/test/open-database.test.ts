@@ -117,9 +117,9 @@ t.test('refuses a file that is not SQLite and one with a damaged schema', async 
 t.test('refuses a file with a missing table and releases it', async (t) => {
   const folder = t.testdir();
   const path = await fileWithOneTurn(folder);
-  change(path, 'DROP TABLE parked_key');
+  change(path, 'DROP TABLE pending_tool_call_key');
   const started = () => openStore(folder);
-  t.throws(started, { code: 'sqlite', message: /does not have the expected content.+no such table: parked_key/ });
+  t.throws(started, { code: 'sqlite', message: /does not have the expected content.+no such table: pending_tool_call_key/ });
   t.throws(started, { code: 'sqlite' }, 'not locked');
 });
 

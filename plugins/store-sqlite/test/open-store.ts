@@ -5,6 +5,7 @@ import type { SessionId } from '@plugboard/kernel/contracts';
 import { CapturedLog, ManualClock } from '@plugboard/kernel/testing';
 import { openDatabase } from '../src/database/open-database.js';
 import { SqliteStore } from '../src/sqlite-store.js';
+import type { ProjectQuotas } from '../src/tables/project-usage.js';
 
 export const HOUR = 60 * 60_000;
 export const DAY = 24 * HOUR;
@@ -27,12 +28,16 @@ export async function loaded(store: SessionStore, id: SessionId) {
 }
 
 /** Starts a store over a file in a folder. */
-export function openStore<C extends Clock = ManualClock>(folder: string, options: { clock?: C; ttl?: number } = {}) {
+export function openStore<C extends Clock = ManualClock>(
+  folder: string,
+  options: { clock?: C; ttl?: number; quotas?: ProjectQuotas } = {},
+) {
   const clock = options.clock ?? (new ManualClock() as Clock as C);
   const log = new CapturedLog();
   const path = join(folder, 'sessions.db');
   const opened: DatabaseSync[] = [];
-  const store = new SqliteStore({ path, ttl: options.ttl ?? 30 * DAY, clock, log: log.logger(clock) }, (file) => {
+  const { ttl = 30 * DAY, quotas = { maxSessions: 1_000, maxBytes: 1e9 } } = options;
+  const store = new SqliteStore({ path, ttl, quotas, clock, log: log.logger(clock) }, (file) => {
     const found = openDatabase(file);
     opened.push(found.database);
     return found;

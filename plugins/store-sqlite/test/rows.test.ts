@@ -97,10 +97,10 @@ t.test('fails to load pending tool calls that cannot be read', async (t) => {
   const first = openStore(folder);
   await first.store.pendingToolCalls.save(OWNER, ['call_1'], turn(1));
   first.store.stop();
-  change(first.path, 'UPDATE parked SET messages = ?', '[');
+  change(first.path, 'UPDATE pending_tool_call SET messages = ?', '[');
   const { store, close } = openStore(folder);
   t.teardown(close);
-  await t.rejects(store.pendingToolCalls.load(OWNER, 'call_1'), { code: 'bad_row', message: /parked row 1 is not JSON/ });
+  await t.rejects(store.pendingToolCalls.load(OWNER, 'call_1'), { code: 'bad_row', message: /pending tool call 1 is not JSON/ });
   await store.pendingToolCalls.save(OWNER, ['call_1'], turn(2));
   t.same(await store.pendingToolCalls.load(OWNER, 'call_1'), turn(2));
 });

@@ -53,12 +53,12 @@ t.test('deletes pending tool calls after one hour and interrupted turns after `t
   await store.recover();
   await store.pendingToolCalls.save(OWNER, ['call_1', 'call_2'], turn(1));
   t.same(
-    ['parked', 'parked_key', 'turn'].map((table) => count(database, table)),
+    ['pending_tool_call', 'pending_tool_call_key', 'turn'].map((table) => count(database, table)),
     [1, 2, 1],
   );
   await pass(clock, 2 * HOUR);
   t.same(
-    ['parked', 'parked_key', 'turn'].map((table) => count(database, table)),
+    ['pending_tool_call', 'pending_tool_call_key', 'turn'].map((table) => count(database, table)),
     [0, 0, 1],
   );
   await pass(clock, DAY);

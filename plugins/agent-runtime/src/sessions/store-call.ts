@@ -1,6 +1,6 @@
 import type { Clock } from '@plugboard/kernel';
 import type { SessionId } from '@plugboard/kernel/contracts';
-import { TurnError } from '@plugboard/kernel/contracts';
+import { ProjectQuotaExceeded, TurnError } from '@plugboard/kernel/contracts';
 import { startSpan } from '../diagnostics/channels.js';
 
 /** Time limit of one store operation, in milliseconds. */
@@ -10,7 +10,7 @@ const STORE_TIMEOUT = 30_000;
  * Runs one operation of the session store under a time limit, and publishes it on
  * `plugboard.store`.
  *
- * @throws TurnError `store_failed` if the store throws or does not answer in time. After a timeout
+ * @throws TurnError `quota_exceeded` if the project has reached a limit of the store. `store_failed` if the store throws or does not answer in time. After a timeout
  *   it is unknown whether the operation took effect.
  */
 export type StoreCall = <T>(work: () => Promise<T>, operation: string, session?: SessionId) => Promise<T>;
@@ -27,6 +27,7 @@ export function storeCalls(clock: Clock, timeout = STORE_TIMEOUT): StoreCall {
       return result;
     } catch (error) {
       span.fail(error);
+      if (error instanceof ProjectQuotaExceeded) throw new TurnError('quota_exceeded', error.message, { cause: error });
       throw new TurnError('store_failed', 'The session store failed; nothing of the request was kept.', { cause: error });
     } finally {
       timer.cancel();

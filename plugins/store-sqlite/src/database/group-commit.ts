@@ -7,15 +7,16 @@ interface Write {
   readonly reject: (error: unknown) => void;
 }
 
-type Outcome = { readonly value: unknown } | { readonly error: unknown };
-
 /**
- * Group commit: writes of one tick share one transaction, and so one `fsync`. Each has a savepoint and can fail on its own.
+ * Group commit: writes of one tick share one transaction and one sync of the write-ahead log.
  *
- * If the transaction fails as a whole (a full disk), each write is retried alone, so that one large write does not fail the small ones.
+ * A group is first run without savepoints, which is cheapest. If a job fails, the group runs again with a savepoint for each job, so that
+ * only that job fails. If the transaction fails as a whole (a full disk), each write runs again in a transaction of its own, so that one
+ * large write does not fail the small ones.
  */
 export class GroupCommit {
   readonly #database: DatabaseSync;
+  readonly #sync: () => Promise<void>;
   readonly #begin: StatementSync;
   readonly #commit: StatementSync;
   readonly #rollback: StatementSync;
@@ -24,11 +25,14 @@ export class GroupCommit {
   readonly #release: StatementSync;
   #queue: Write[] = [];
   #scheduled: NodeJS.Immediate | undefined;
-  /** The current setting of `synchronous`: FULL when the file is opened. */
-  #isDurable = true;
 
-  constructor(database: DatabaseSync) {
+  /**
+   * @param database with `synchronous = NORMAL`: a commit survives a killed process.
+   * @param sync makes all earlier commits survive a power failure.
+   */
+  constructor(database: DatabaseSync, sync: () => Promise<void>) {
     this.#database = database;
+    this.#sync = sync;
     this.#begin = database.prepare('BEGIN IMMEDIATE');
     this.#commit = database.prepare('COMMIT');
     this.#rollback = database.prepare('ROLLBACK');
@@ -40,8 +44,8 @@ export class GroupCommit {
   /**
    * Runs a job inside a transaction. Resolves when it is committed.
    *
-   * @param isDurable whether it must survive a power failure. Otherwise it survives a killed process only and waits for no `fsync`.
-   * @param job synchronous. Runs a second time if the transaction failed as a whole; the first run is then rolled back.
+   * @param isDurable whether it must survive a power failure. Otherwise it survives a killed process only, and waits for no sync.
+   * @param job synchronous. May run up to three times; the earlier runs are rolled back.
    */
   write<T>(isDurable: boolean, job: () => T): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>();
@@ -55,56 +59,74 @@ export class GroupCommit {
     clearImmediate(this.#scheduled);
     this.#scheduled = undefined;
     const group = this.#queue;
+    if (group.length === 0) return;
     this.#queue = [];
-    if (group.length > 0 && !this.#settle(group) && group.length > 1) for (const write of group) this.#settle([write]);
+    const committed = this.#commitAll(group);
+    const durable = committed.filter(({ write }) => write.isDurable);
+    for (const { write, value } of committed) if (!write.isDurable) write.resolve(value);
+    if (durable.length > 0) void this.#settleWhenSynced(durable);
   }
 
-  /** @returns false if the transaction of several writes failed as a whole; they are still unsettled then. */
-  #settle(group: readonly Write[]): boolean {
+  /** Returns the writes that were committed; the others are rejected. */
+  #commitAll(group: readonly Write[]): readonly Committed[] {
     try {
-      const outcomes = this.#transaction(group);
-      for (const [i, outcome] of outcomes.entries()) {
-        if ('error' in outcome) group[i]?.reject(outcome.error);
-        else group[i]?.resolve(outcome.value as never);
-      }
-      return true;
+      return this.#transaction(() => group.map(run));
     } catch (error) {
-      if (group.length === 1) group[0]?.reject(error);
-      return false;
+      if (group.length === 1) {
+        group[0]?.reject(error);
+        return [];
+      }
+    }
+    try {
+      return this.#transaction(() => group.flatMap((write) => this.#attempt(write)));
+    } catch {
+      return group.flatMap((write) => this.#commitAll([write]));
     }
   }
 
-  #transaction(group: readonly Write[]): readonly Outcome[] {
-    this.#setDurability(group.some(({ isDurable }) => isDurable));
+  #transaction(work: () => readonly Committed[]): readonly Committed[] {
     this.#begin.run();
     try {
-      const outcomes = group.map(({ job }) => this.#attempt(job));
+      const committed = work();
       this.#commit.run();
-      return outcomes;
+      return committed;
     } catch (error) {
       if (this.#database.isTransaction) this.#rollback.run();
       throw error;
     }
   }
 
-  #attempt(job: () => unknown): Outcome {
+  /** Runs a job in a savepoint. Rejects its write if it fails. */
+  #attempt(write: Write): readonly Committed[] {
     this.#save.run();
     try {
-      const value = job();
+      const committed = run(write);
       this.#release.run();
-      return { value };
+      return [committed];
     } catch (error) {
       if (!this.#database.isTransaction) throw error; // SQLite has rolled back the whole transaction
       this.#rollbackToSave.run();
       this.#release.run();
-      return { error };
+      write.reject(error);
+      return [];
     }
   }
 
-  /** Sets the pragma before the transaction, and only when it changes, because it is parsed each time. */
-  #setDurability(isDurable: boolean): void {
-    if (this.#isDurable === isDurable) return;
-    this.#database.exec(`PRAGMA synchronous = ${isDurable ? 'FULL' : 'NORMAL'}`);
-    this.#isDurable = isDurable;
+  async #settleWhenSynced(committed: readonly Committed[]): Promise<void> {
+    try {
+      await this.#sync();
+      for (const { write, value } of committed) write.resolve(value);
+    } catch (error) {
+      for (const { write } of committed) write.reject(error);
+    }
   }
+}
+
+interface Committed {
+  readonly write: Write;
+  readonly value: never;
+}
+
+function run(write: Write): Committed {
+  return { write, value: write.job() as never };
 }

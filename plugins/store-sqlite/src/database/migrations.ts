@@ -102,6 +102,29 @@ export const MIGRATIONS: readonly Migration[] = [
   -- Messages and tool calls may have an extra. Earlier versions cannot read such messages, so this step
   -- prevents them from opening the file.
   `,
+  `
+  ALTER TABLE parked RENAME TO pending_tool_call;
+  ALTER TABLE parked_key RENAME TO pending_tool_call_key;
+  ALTER TABLE pending_tool_call_key RENAME COLUMN parked TO call;
+  DROP INDEX parked_by_expiry;
+  DROP INDEX parked_key_by_parked;
+  CREATE INDEX pending_tool_call_by_expiry ON pending_tool_call (expires_at);
+  CREATE INDEX pending_tool_call_key_by_call ON pending_tool_call_key (call);
+
+  -- The size of the session's messages, documents and metadata, for the quotas of projects.
+  ALTER TABLE session ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0;
+  UPDATE session SET bytes = octet_length(metadata)
+    + (SELECT coalesce(sum(octet_length(body)), 0) FROM message WHERE message.session = session.id)
+    + (SELECT coalesce(sum(octet_length(body)), 0) FROM document WHERE document.session = session.id);
+
+  -- The opening that is still copying a fork to this id; NULL if its messages are to be deleted.
+  ALTER TABLE leftover ADD COLUMN opening INTEGER;
+
+  -- There are few turns, and the process that runs one knows its row: each of these indexes cost a page per begin and end of a turn.
+  DROP INDEX turn_by_id;
+  DROP INDEX turn_open;
+  DROP INDEX turn_by_session;
+  `,
 ];
 
 /** The third migration. Of an older session only its last use is known, which becomes the time of its creation and change. */

@@ -33,7 +33,9 @@ export function openDatabase(path: string): OpenedDatabase {
     const mode = database.prepare('PRAGMA journal_mode = WAL').get()?.journal_mode;
     if (mode !== 'wal') throw walUnavailable(path, mode);
     database.exec(`PRAGMA synchronous = FULL; PRAGMA journal_size_limit = ${WAL_LIMIT}`);
-    return { database, opening: migrateAndCount(database) };
+    const opening = migrateAndCount(database);
+    database.exec('PRAGMA synchronous = NORMAL'); // GroupCommit syncs what must survive a power failure
+    return { database, opening };
   } catch (error) {
     database?.close();
     throw explainError(error, path);

@@ -1,4 +1,4 @@
-import { StoreError, type StoreErrorCode } from './store-error.js';
+import { cannotSync, StoreError, type StoreErrorCode } from './store-error.js';
 
 /** By SQLite's result codes (https://sqlite.org/rescode.html): an extended code where it has a meaning of its own, otherwise the primary code, which is its lowest byte. */
 const MEANINGS: Readonly<Record<number, readonly [StoreErrorCode, string]>> = {
@@ -21,10 +21,16 @@ const MEANINGS: Readonly<Record<number, readonly [StoreErrorCode, string]>> = {
 
 /** Turns an error of SQLite into a `StoreError`. Returns any other error unchanged. */
 export function explainError(error: unknown, path: string): unknown {
+  if (isSystemError(error)) return cannotSync(path, error);
   if (!isSqliteError(error)) return error;
   const [code, meaning] = MEANINGS[error.errcode] ??
     MEANINGS[error.errcode & 0xff] ?? ['sqlite', 'does not have the expected content, or could not be used'];
   return new StoreError(code, `${path} ${meaning} (SQLite ${error.errcode}: ${error.message})`, { cause: error });
+}
+
+/** An error of the operating system, from the sync of the write-ahead log. */
+function isSystemError(error: unknown): error is NodeJS.ErrnoException {
+  return error instanceof Error && 'syscall' in error && 'errno' in error;
 }
 
 interface SqliteError extends Error {

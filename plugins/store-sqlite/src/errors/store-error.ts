@@ -60,6 +60,14 @@ export const walUnavailable = (path: string, mode: unknown) =>
     `${path} does not support a write-ahead log (SQLite chose journal mode "${mode}"): set \`path\` to a file on a local disk`,
   );
 
+/** The system could not bring the write-ahead log to disk. */
+export const cannotSync = (path: string, cause: NodeJS.ErrnoException) =>
+  new StoreError(
+    cause.code === 'ENOSPC' || cause.code === 'EDQUOT' ? 'disk_full' : 'io',
+    `${path}-wal could not be synced to disk (${cause.message}): check the disk and the system log. Whether the write is stored is unknown`,
+    { cause },
+  );
+
 /** A row that this plugin did not write. `place` names the row for an operator. */
 export const badRow = (path: string, place: string, problem: string) =>
   new StoreError(

@@ -23,6 +23,11 @@ export function encodeMessageList(messages: readonly Message[]): string {
   return `[${encodeMessages(messages).join(',')}]`;
 }
 
+/** The size of messages that were encoded, in bytes. */
+export function sizeOf(bodies: readonly string[]): number {
+  return bodies.reduce((sum, body) => sum + Buffer.byteLength(body), 0);
+}
+
 /** Decodes a message. Anyone can have changed the file, so its content is validated like a request. */
 export function decodeMessage(text: unknown, rowError: RowError): Message {
   const message = parseRow(text, rowError);

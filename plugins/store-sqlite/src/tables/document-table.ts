@@ -10,9 +10,15 @@ export class DocumentTable {
     this.#sql = prepareAll(database, SQL);
   }
 
-  /** Does nothing if there is no such session. */
-  put(id: SessionId, name: string, text: string): void {
-    this.#sql.put.run(name, text, ...columns(id));
+  /**
+   * Does nothing if there is no such session.
+   * @returns by how much the documents of sessions became larger, or smaller: this session, and another that had the name before.
+   */
+  put(id: SessionId, name: string, text: string): readonly Resized[] {
+    const before = this.#sizeOf(id.project, name);
+    const { changes } = this.#sql.put.run(name, text, ...columns(id));
+    if (changes === 0) return [];
+    return [...(before ? [before] : []), { id, bytes: Buffer.byteLength(text) }];
   }
 
   get(project: string, name: string): StoredDocument | undefined {
@@ -20,9 +26,29 @@ export class DocumentTable {
     return row && { id: { project, agent: row.agent, key: row.key }, text: row.body };
   }
 
-  delete(project: string, name: string): boolean {
-    return this.#sql.delete.run(project, name).changes > 0;
+  /** @returns by how much the documents of its session became smaller; undefined if there was none. */
+  delete(project: string, name: string): Resized | undefined {
+    const before = this.#sizeOf(project, name);
+    this.#sql.delete.run(project, name);
+    return before;
   }
+
+  #sizeOf(project: string, name: string): Resized | undefined {
+    const row = this.#sql.size.get(project, name) as SizeRow | undefined;
+    return row && { id: { project, agent: row.agent, key: row.key }, bytes: -row.size };
+  }
+}
+
+/** A change in the size of a session's documents. */
+export interface Resized {
+  readonly id: SessionId;
+  readonly bytes: number;
+}
+
+interface SizeRow {
+  readonly agent: string;
+  readonly key: string;
+  readonly size: number;
 }
 
 interface DocumentRow {
@@ -36,5 +62,7 @@ const SQL = {
     SELECT id, project, ?, ? FROM session WHERE project = ? AND agent = ? AND key = ?
     ON CONFLICT (project, name) DO UPDATE SET session = excluded.session, body = excluded.body`,
   get: 'SELECT agent, key, body FROM document JOIN session ON session.id = document.session WHERE document.project = ? AND name = ?',
+  size: `SELECT agent, key, octet_length(body) AS size FROM document JOIN session ON session.id = document.session
+    WHERE document.project = ? AND name = ?`,
   delete: 'DELETE FROM document WHERE project = ? AND name = ?',
 } as const;

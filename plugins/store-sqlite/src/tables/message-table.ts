@@ -28,11 +28,6 @@ export class MessageTable {
     return this.#decodeAll(session, this.#sql.loadTurn.all(session, version));
   }
 
-  /** Copies the messages up to a version. `shift` is added to their versions. */
-  copy(from: number, to: number, upTo: number, shift: number): void {
-    this.#sql.copy.run(to, shift, from, upTo);
-  }
-
   #decodeAll(session: number, rows: readonly Record<string, SQLOutputValue>[]) {
     return {
       messages: rows.map((row) => this.#decode(session, row)),
@@ -51,6 +46,4 @@ const SQL = {
   add: 'INSERT INTO message (session, turn, place, body) VALUES (?, ?, ?, ?)',
   load: 'SELECT turn, place, body FROM message WHERE session = ? ORDER BY turn, place',
   loadTurn: 'SELECT turn, place, body FROM message WHERE session = ? AND turn = ? ORDER BY place',
-  copy: `INSERT INTO message (session, turn, place, body)
-    SELECT ?, turn + ?, place, body FROM message WHERE session = ? AND turn <= ?`,
 } as const;

@@ -7,7 +7,7 @@ import { prepareAll, type Statements, timestamp } from './statements.js';
 
 const HOUR = 60 * 60_000;
 
-/** The tables of turns that wait for the results of the caller's tools (`parked`, `parked_key`). */
+/** The tables of turns that wait for the results of the caller's tools. */
 export class PendingToolCallTable {
   readonly #path: string;
   readonly #clock: Clock;
@@ -27,13 +27,13 @@ export class PendingToolCallTable {
 
   load({ project, agent }: PendingToolCallsOwner, key: string): readonly Message[] | undefined {
     const row = this.#sql.load.get(project, agent, key, timestamp(this.#clock));
-    return row && decodeMessageList(row.messages, (problem) => badRow(this.#path, `parked row ${row.id}`, problem));
+    return row && decodeMessageList(row.messages, (problem) => badRow(this.#path, `pending tool call ${row.id}`, problem));
   }
 }
 
 const SQL = {
-  save: 'INSERT INTO parked (messages, expires_at) VALUES (?, ?)',
-  saveKey: 'INSERT OR REPLACE INTO parked_key (project, agent, key, parked) VALUES (?, ?, ?, ?)',
-  load: `SELECT id, messages FROM parked_key JOIN parked ON id = parked
+  save: 'INSERT INTO pending_tool_call (messages, expires_at) VALUES (?, ?)',
+  saveKey: 'INSERT OR REPLACE INTO pending_tool_call_key (project, agent, key, call) VALUES (?, ?, ?, ?)',
+  load: `SELECT id, messages FROM pending_tool_call_key JOIN pending_tool_call ON id = call
     WHERE project = ? AND agent = ? AND key = ? AND expires_at > ?`,
 } as const;

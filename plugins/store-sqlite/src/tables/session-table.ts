@@ -10,13 +10,21 @@ import {
   type TurnPage,
   VersionConflict,
 } from '@plugboard/kernel/contracts';
+import { sizeOf } from '../json/message-json.js';
 import { MessageTable } from './message-table.js';
+import type { Usage } from './project-usage.js';
 import { columns, prepareAll, type Statements, TOMBSTONE_TTL, timestamp } from './statements.js';
 
-/** What a new row is filled with. Metadata is JSON. */
+/** What a new row is filled with. */
 interface NewRow {
+  /** The version before the first turn. */
+  readonly base: number;
+  readonly version: number;
+  /** As JSON. */
   readonly metadata: string;
   readonly user: string | null;
+  /** Size of the messages and the metadata. */
+  readonly bytes: number;
 }
 
 /**
@@ -29,23 +37,30 @@ interface NewRow {
 export class SessionTable {
   readonly #messages: MessageTable;
   readonly #clock: Clock;
+  readonly #usePrecision: number;
   readonly #sql: Statements<keyof typeof SQL>;
 
-  constructor(path: string, database: DatabaseSync, clock: Clock) {
+  /** @param usePrecision milliseconds by which the time of a session's last use may be too early. */
+  constructor(path: string, database: DatabaseSync, clock: Clock, usePrecision: number) {
     this.#messages = new MessageTable(path, database);
     this.#clock = clock;
+    this.#usePrecision = usePrecision;
     this.#sql = prepareAll(database, SQL);
   }
 
   load(id: SessionId): StoredSession {
     const session = this.#sql.load.get(...columns(id)) as LoadedRow | undefined;
-    if (!session) return { version: this.#initialVersion(id), messages: [], bytes: 0 };
+    if (!session) return { version: this.initialVersion(id), messages: [], bytes: 0 };
     const summary = session.text === null ? undefined : { messages: session.covered, text: session.text };
     return { version: session.version, ...this.#messages.load(session.id), ...(summary && { summary }) };
   }
 
   version(id: SessionId): number {
-    return this.#find(id)?.version ?? this.#initialVersion(id);
+    return this.#find(id)?.version ?? this.initialVersion(id);
+  }
+
+  exists(id: SessionId): boolean {
+    return this.#find(id) !== undefined;
   }
 
   turns(id: SessionId, { limit, order, after, maxBytes = Number.POSITIVE_INFINITY }: TurnPage): readonly StoredTurn[] {
@@ -65,79 +80,95 @@ export class SessionTable {
 
   /** @param bodies the messages of the first turn, each as JSON. @throws SessionExists */
   create(id: SessionId, metadata: string, bodies: readonly string[]): void {
-    const base = this.#initialVersion(id);
+    const base = this.initialVersion(id);
     const version = bodies.length > 0 ? base + 1 : base;
-    const session = this.#insert(id, base, version, { metadata, user: null });
+    const bytes = Buffer.byteLength(metadata) + sizeOf(bodies);
+    const session = this.#insert(id, { base, version, metadata, user: null, bytes });
     if (session === undefined) throw new SessionExists();
     this.#messages.add(session, version, bodies);
   }
 
-  /** @param bodies the messages, each as JSON. @throws VersionConflict */
-  commit(id: SessionId, expected: number, bodies: readonly string[], user: string | null): void {
-    const session = this.#increment(id, expected, user) ?? this.#insertFirst(id, expected, user);
-    if (session === undefined) throw new VersionConflict(expected, this.version(id));
-    this.#messages.add(session, expected + 1, bodies);
+  /** @param bodies the messages, each as JSON. @returns what the session takes more than before. @throws VersionConflict */
+  commit(id: SessionId, expected: number, bodies: readonly string[], user: string | null): Usage {
+    const bytes = sizeOf(bodies);
+    const session = this.#increment(id, expected, bytes, user);
+    const isNew = session === undefined;
+    const row = session ?? this.#insertFirst(id, expected, bytes, user);
+    if (row === undefined) throw new VersionConflict(expected, this.version(id));
+    this.#messages.add(row, expected + 1, bodies);
+    return isNew ? { sessions: 1, bytes: bytes + NO_METADATA.length } : { sessions: 0, bytes };
   }
 
-  /** @param metadata as JSON. */
-  setMetadata(id: SessionId, metadata: string): void {
-    this.#sql.setMetadata.run(metadata, timestamp(this.#clock), ...columns(id));
+  /** @param metadata as JSON. @returns what the session takes more than before. */
+  setMetadata(id: SessionId, metadata: string): Usage {
+    const before = this.#sql.metadataSize.get(...columns(id))?.size;
+    const bytes = before === undefined ? 0 : Buffer.byteLength(metadata) - Number(before);
+    this.#sql.setMetadata.run(metadata, bytes, timestamp(this.#clock), ...columns(id));
+    return { sessions: 0, bytes };
+  }
+
+  /** Counts a change in the size of the documents of a session. */
+  resize(id: SessionId, bytes: number): void {
+    this.#sql.resize.run(bytes, ...columns(id));
   }
 
   putSummary(id: SessionId, version: number, { messages, text }: Summary): void {
     this.#sql.putSummary.run(messages, text, ...columns(id), version);
   }
 
-  /** Does nothing if there is no such session. @throws SessionExists */
-  fork(id: SessionId, key: string, turns: number): void {
-    const copyId = { ...id, key };
-    if (this.#find(copyId)) throw new SessionExists();
-    const source = this.#sql.findToFork.get(...columns(id)) as (SessionRow & NewRow) | undefined;
-    if (!source) return;
-    const base = this.#initialVersion(copyId);
-    const count = Math.min(turns, source.version - source.base);
-    const copy = this.#insert(copyId, base, base + count, source);
-    if (copy === undefined) throw new SessionExists();
-    this.#messages.copy(source.id, copy, source.base + count, base - source.base);
-    this.#sql.copySummary.run(copy, source.id, copy);
+  /** Inserts a session over messages that were copied to the row id before. */
+  insertCopy(id: SessionId, row: number, copy: NewRow): void {
+    this.#insert(id, copy, row);
   }
 
-  /** @returns whether it existed. Its messages are out of reach at once and deleted in steps (`ExpiredRows`). */
-  delete(id: SessionId): boolean {
-    const session = this.#sql.delete.get(...columns(id)) as { id: number; version: number } | undefined;
-    if (!session) return false;
+  /**
+   * Deletes a session. Its messages are out of reach at once and deleted in steps (`ExpiredRows`).
+   * @returns what it took; undefined if there was none.
+   */
+  delete(id: SessionId): Usage | undefined {
+    const session = this.#sql.delete.get(...columns(id)) as { id: number; version: number; bytes: number } | undefined;
+    if (!session) return undefined;
     this.#sql.addLeftover.run(session.id);
     this.#sql.addTombstone.run(...columns(id), session.version + 1, timestamp(this.#clock) + TOMBSTONE_TTL);
-    return true;
+    return { sessions: 1, bytes: session.bytes };
+  }
+
+  /** The version of a session that does not exist: the one its predecessor left behind, or 0. */
+  initialVersion(id: SessionId): number {
+    return Number(this.#sql.tombstone.get(...columns(id), timestamp(this.#clock))?.version ?? 0);
   }
 
   #find(id: SessionId): SessionRow | undefined {
     return this.#sql.find.get(...columns(id)) as SessionRow | undefined;
   }
 
-  /** The version of a session that does not exist: the one its predecessor left behind, or 0. */
-  #initialVersion(id: SessionId): number {
-    return Number(this.#sql.tombstone.get(...columns(id), timestamp(this.#clock))?.version ?? 0);
-  }
-
   /** @returns the row id, or undefined if there is no session at that version. */
-  #increment(id: SessionId, expected: number, user: string | null): number | undefined {
+  #increment(id: SessionId, expected: number, bytes: number, user: string | null): number | undefined {
     const now = timestamp(this.#clock);
-    return idOf(this.#sql.increment.get(now, now, user, ...columns(id), expected));
+    const row = this.#sql.increment.get(now, bytes, ...columns(id), expected);
+    if (!row) return undefined;
+    // Only where they change: both columns are indexed.
+    if (now - Number(row.used_at) > this.#usePrecision) this.#sql.setUsed.run(now, row.id ?? null);
+    if (user !== null && user !== row.user) this.#sql.setUser.run(user, row.id ?? null);
+    return Number(row.id);
   }
 
   /** @returns the row id, or undefined if a new session would not start at that version. */
-  #insertFirst(id: SessionId, expected: number, user: string | null): number | undefined {
-    if (this.#initialVersion(id) !== expected) return undefined;
-    return this.#insert(id, expected, expected + 1, { metadata: '{}', user });
+  #insertFirst(id: SessionId, expected: number, bytes: number, user: string | null): number | undefined {
+    if (this.initialVersion(id) !== expected) return undefined;
+    const size = bytes + NO_METADATA.length;
+    return this.#insert(id, { base: expected, version: expected + 1, metadata: NO_METADATA, user, bytes: size });
   }
 
   /** @returns the row id, or undefined if the session exists. */
-  #insert(id: SessionId, base: number, version: number, { metadata, user }: NewRow): number | undefined {
+  #insert(id: SessionId, { base, version, user, metadata, bytes }: NewRow, row: number | null = null): number | undefined {
     const now = timestamp(this.#clock);
-    return idOf(this.#sql.insert.get(...columns(id), conversationId(id), base, version, now, now, now, user, metadata));
+    const values = [row, ...columns(id), conversationId(id), base, version, now, now, now, user, metadata, bytes];
+    return idOf(this.#sql.insert.get(...values));
   }
 }
+
+const NO_METADATA = '{}';
 
 interface SessionRow {
   readonly id: number;
@@ -162,19 +193,21 @@ const SQL = {
   find: 'SELECT id, base, version FROM session WHERE project = ? AND agent = ? AND key = ?',
   tombstone: 'SELECT version FROM tombstone WHERE project = ? AND agent = ? AND key = ? AND expires_at > ?',
 
-  insert: `INSERT INTO session (project, agent, key, conversation, base, version, created_at, updated_at, used_at, user, metadata)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING RETURNING id`,
-  increment: `UPDATE session SET version = version + 1, updated_at = ?, used_at = ?, user = coalesce(?, user)
-    WHERE project = ? AND agent = ? AND key = ? AND version = ? RETURNING id`,
-  setMetadata: 'UPDATE session SET metadata = ?, updated_at = ? WHERE project = ? AND agent = ? AND key = ?',
+  insert: `INSERT INTO session
+      (id, project, agent, key, conversation, base, version, created_at, updated_at, used_at, user, metadata, bytes)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING RETURNING id`,
+  increment: `UPDATE session SET version = version + 1, updated_at = ?, bytes = bytes + ?
+    WHERE project = ? AND agent = ? AND key = ? AND version = ? RETURNING id, used_at, user`,
+  setUsed: 'UPDATE session SET used_at = ? WHERE id = ?',
+  setUser: 'UPDATE session SET user = ? WHERE id = ?',
+  metadataSize: 'SELECT octet_length(metadata) AS size FROM session WHERE project = ? AND agent = ? AND key = ?',
+  setMetadata: `UPDATE session SET metadata = ?, bytes = bytes + ?, updated_at = ?
+    WHERE project = ? AND agent = ? AND key = ?`,
+  resize: 'UPDATE session SET bytes = bytes + ? WHERE project = ? AND agent = ? AND key = ?',
   putSummary: `INSERT OR REPLACE INTO summary (session, messages, text)
     SELECT id, ?, ? FROM session WHERE project = ? AND agent = ? AND key = ? AND version = ?`,
 
-  findToFork: 'SELECT id, base, version, user, metadata FROM session WHERE project = ? AND agent = ? AND key = ?',
-  copySummary: `INSERT INTO summary (session, messages, text)
-    SELECT ?, messages, text FROM summary WHERE session = ? AND messages <= (SELECT count(*) FROM message WHERE session = ?)`,
-
-  delete: 'DELETE FROM session WHERE project = ? AND agent = ? AND key = ? RETURNING id, version',
+  delete: 'DELETE FROM session WHERE project = ? AND agent = ? AND key = ? RETURNING id, version, bytes',
   addLeftover: 'INSERT INTO leftover (session) VALUES (?)',
   addTombstone: 'INSERT OR REPLACE INTO tombstone (project, agent, key, version, expires_at) VALUES (?, ?, ?, ?, ?)',
 } as const;

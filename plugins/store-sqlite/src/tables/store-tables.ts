@@ -1,36 +1,46 @@
 import type { Clock } from '@plugboard/kernel';
 import type { OpenedDatabase } from '../database/open-database.js';
 import { DocumentTable } from './document-table.js';
-import { ExpiredRows } from './expired-rows.js';
+import { ExpiredRows, type Swept } from './expired-rows.js';
+import { ForkTable } from './fork-table.js';
 import { IdempotencyTable } from './idempotency-table.js';
 import { PendingToolCallTable } from './pending-tool-call-table.js';
 import { SessionInfoTable } from './session-info-table.js';
 import { SessionTable } from './session-table.js';
 import { TurnTable } from './turn-table.js';
 
+/** Sessions may be kept this share of `ttl` longer, so that not every turn has to move its session in the index of last uses. */
+const USE_PRECISION = 0.01;
+
 /** All tables of the file, with their prepared statements. */
 export class StoreTables {
   readonly sessions: SessionTable;
   readonly sessionInfo: SessionInfoTable;
+  readonly forks: ForkTable;
   readonly turns: TurnTable;
   readonly pendingCalls: PendingToolCallTable;
   readonly documents: DocumentTable;
   readonly idempotency: IdempotencyTable;
   readonly #expired: ExpiredRows;
+  readonly #ttl: number;
 
-  constructor(path: string, opened: OpenedDatabase, clock: Clock) {
-    this.sessions = new SessionTable(path, opened.database, clock);
+  /** @param ttl milliseconds from a session's last turn to its expiry. */
+  constructor(path: string, opened: OpenedDatabase, clock: Clock, ttl: number) {
+    this.sessions = new SessionTable(path, opened.database, clock, ttl * USE_PRECISION);
     this.sessionInfo = new SessionInfoTable(path, opened.database);
+    this.forks = new ForkTable(opened, this.sessions);
     this.turns = new TurnTable(path, opened, clock);
     this.pendingCalls = new PendingToolCallTable(path, opened.database, clock);
     this.documents = new DocumentTable(opened.database);
     this.idempotency = new IdempotencyTable(opened.database, clock);
-    this.#expired = new ExpiredRows(opened.database, clock);
+    this.#expired = new ExpiredRows(opened, clock);
+    this.#ttl = ttl;
   }
 
-  /** Deletes some expired rows. @param ttl milliseconds that sessions are kept. @returns whether there may be more. */
-  sweep(ttl: number): boolean {
+  /** Deletes some expired rows. */
+  sweep(): Swept {
     const hasMoreRecords = this.idempotency.sweep();
-    return this.#expired.sweep(ttl) || hasMoreRecords;
+    const { hasMore, deleted } = this.#expired.sweep(this.#ttl, this.#ttl * USE_PRECISION);
+    return { hasMore: hasMore || hasMoreRecords, deleted };
   }
 }

@@ -5,11 +5,13 @@ import { badRow, StoreError } from '../errors/store-error.js';
 import { decodeMessageList } from '../json/message-json.js';
 import { columns, prepareAll, type Statements, timestamp } from './statements.js';
 
-/** The table of running and interrupted turns. */
+/** The table of running and interrupted turns. It has few rows and no index that running turns are in. */
 export class TurnTable {
   readonly #path: string;
   readonly #opening: number;
   readonly #clock: Clock;
+  /** The row ids of turns that this process began, by their ids. */
+  readonly #rows = new Map<string, number | bigint>();
   readonly #sql: Statements<keyof typeof SQL>;
 
   constructor(path: string, { database, opening }: OpenedDatabase, clock: Clock) {
@@ -21,13 +23,18 @@ export class TurnTable {
 
   /** @param input a list of messages as JSON. */
   begin(id: SessionId, turnId: string, input: string): void {
-    const now = timestamp(this.#clock);
-    this.#sql.begin.run(...columns(id), turnId, this.#opening, now, input);
-    this.#sql.useSession.run(now, ...columns(id)); // so that it does not expire while the turn runs
+    const { lastInsertRowid } = this.#sql.begin.run(...columns(id), turnId, this.#opening, timestamp(this.#clock), input);
+    this.#rows.set(turnId, lastInsertRowid);
   }
 
-  end(id: SessionId, turnId: string): void {
-    this.#sql.end.run(turnId, ...columns(id));
+  end(turnId: string): void {
+    const row = this.#rows.get(turnId);
+    if (row !== undefined) this.#sql.end.run(row, turnId);
+  }
+
+  /** Forgets the row of a turn whose end is committed. */
+  forget(turnId: string): void {
+    this.#rows.delete(turnId);
   }
 
   /**
@@ -62,8 +69,7 @@ interface InterruptedRow {
 
 const SQL = {
   begin: 'INSERT INTO turn (project, agent, key, turn_id, opening, began_at, input) VALUES (?, ?, ?, ?, ?, ?, ?)',
-  useSession: 'UPDATE session SET used_at = ? WHERE project = ? AND agent = ? AND key = ?',
-  end: 'DELETE FROM turn WHERE turn_id = ? AND project = ? AND agent = ? AND key = ? AND interrupted_at IS NULL',
+  end: 'DELETE FROM turn WHERE rowid = ? AND turn_id = ?', // the row is another turn's if the session was deleted meanwhile
   interrupt: `UPDATE turn SET interrupted_at = ? WHERE interrupted_at IS NULL AND opening < ?
     RETURNING rowid, project, agent, key, turn_id, input`,
   deleteAll: 'DELETE FROM turn WHERE project = ? AND agent = ? AND key = ?',
