@@ -22,6 +22,18 @@ export const configSchema = {
         'Maximum size of everything stored, measured as JSON. Beyond it, the project that stores the most loses its oldest entries.',
       default: '64mb',
     },
+    maxSessionsPerProject: {
+      type: 'integer',
+      minimum: 1,
+      description: 'Maximum number of sessions of one project. Beyond it, the project loses its least recently used one.',
+      default: 1000,
+    },
+    maxBytesPerProject: {
+      type: 'string',
+      format: 'size',
+      description: 'Maximum size of everything that one project stores. Beyond it, the project loses its oldest entries.',
+      default: '64mb',
+    },
   },
   additionalProperties: false,
 } as const satisfies JsonSchema;

@@ -8,8 +8,14 @@ export default definePlugin({
   summary: 'Keeps sessions in memory until the server stops',
   configSchema,
   register({ config, clock, log, contribute }) {
-    const { ttl, maxSessions, maxBytes } = config;
-    const limits = { ttl: parseDuration(ttl), maxSessions, maxBytes: parseSize(maxBytes) };
+    const { ttl, maxSessions, maxBytes, maxSessionsPerProject, maxBytesPerProject } = config;
+    const limits = {
+      ttl: parseDuration(ttl),
+      maxSessions,
+      maxBytes: parseSize(maxBytes),
+      maxSessionsPerProject,
+      maxBytesPerProject: parseSize(maxBytesPerProject),
+    };
     const store = new MemoryStore(limits, clock, log);
     contribute(SessionStores, store);
     return { stop: () => store.clear() };

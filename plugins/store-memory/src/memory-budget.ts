@@ -8,7 +8,12 @@ import type { MemorySession } from './memory-session.js';
 export interface MemoryLimits {
   readonly maxSessions: number;
   readonly maxBytes: number;
+  readonly maxSessionsPerProject: number;
+  readonly maxBytesPerProject: number;
 }
+
+/** The limit that an eviction is due to, by its option. */
+type Limit = keyof MemoryLimits;
 
 /** Everything the store holds. All of it shares the byte limit; the number is limited per kind. */
 export interface StoreContents {
@@ -33,19 +38,22 @@ export class MemoryBudget {
 
   /** Throws if something can never fit. Called before a change, so that nothing is evicted in vain. */
   assertFits(bytes: number, what: string): void {
-    const { maxBytes } = this.#limits;
-    if (bytes <= maxBytes) return;
+    const { maxBytes, maxBytesPerProject } = this.#limits;
+    const limit = Math.min(maxBytes, maxBytesPerProject);
+    if (bytes <= limit) return;
+    const setting = limit === maxBytes ? 'maxBytes' : 'maxBytesPerProject';
     throw new Error(
-      `${what} needs ${bytes} bytes, but the memory store may hold only ${maxBytes}: raise maxBytes or use a store on disk`,
+      `${what} needs ${bytes} bytes, but the memory store may hold only ${limit}: raise ${setting} or use a store on disk`,
     );
   }
 
   /**
-   * Evicts until the limits hold. The project that holds the most loses its least recently used entry, so that no project can push out
+   * Evicts until the limits hold, first those of each project (S-39). Beyond those of the store, the project that holds the most loses its least recently used entry, so that no project can push out
    * another's (S-42). Sessions with a running turn stay, even beyond the limits.
    */
   evict(): void {
     const { maxSessions, maxBytes } = this.#limits;
+    this.#evictFromProjects();
     const { sessions, pendingCalls, records, tombstones } = this.#contents;
     this.#shrink(sessions, maxSessions, (project) => this.#evictSession(project, 'maxSessions'));
     this.#shrink(pendingCalls, maxSessions, (project) => this.#evictPendingCall(project, 'maxSessions'));
@@ -53,9 +61,22 @@ export class MemoryBudget {
     while (sessions.bytes + pendingCalls.bytes + records.bytes > maxBytes) {
       const project = this.#largestProject();
       if (project === undefined) break;
-      this.#evictOldest(project);
+      this.#evictOldest(project, 'maxBytes');
     }
     this.#shrink(tombstones, maxSessions, (project) => tombstones.shift(project));
+  }
+
+  #evictFromProjects(): void {
+    const { maxSessionsPerProject, maxBytesPerProject } = this.#limits;
+    const { sessions } = this.#contents;
+    for (const [project, count] of [...sessions.owners()]) {
+      for (let left = count; left > maxSessionsPerProject && sessions.oldest(project); left--)
+        this.#evictSession(project, 'maxSessionsPerProject');
+    }
+    for (const [project] of [...this.#bytesByProject()].filter(([, bytes]) => bytes > maxBytesPerProject)) {
+      while ((this.#bytesByProject().get(project) ?? 0) > maxBytesPerProject && this.#hasEvictable(project))
+        this.#evictOldest(project, 'maxBytesPerProject');
+    }
   }
 
   /** Evicts entries of the project with the most until there are at most `max`. */
@@ -69,32 +90,38 @@ export class MemoryBudget {
 
   /** The project with the most bytes among those that have something to evict. */
   #largestProject(): string | undefined {
+    return largest([...this.#bytesByProject()].filter(([owner]) => this.#hasEvictable(owner)))[0];
+  }
+
+  #bytesByProject(): ReadonlyMap<string, number> {
     const { sessions, pendingCalls, records } = this.#contents;
     const bytes = new Map<string, number>();
     for (const map of [sessions, pendingCalls, records]) {
       for (const [owner, , owned] of map.owners()) bytes.set(owner, (bytes.get(owner) ?? 0) + owned);
     }
-    const evictable = [...bytes].filter(([owner]) =>
-      [sessions, pendingCalls, records].some((map) => map.oldest(owner) !== undefined),
-    );
-    return largest(evictable)[0];
+    return bytes;
   }
 
-  #evictOldest(project: string): void {
+  #hasEvictable(project: string): boolean {
+    const { sessions, pendingCalls, records } = this.#contents;
+    return [sessions, pendingCalls, records].some((map) => map.oldest(project) !== undefined);
+  }
+
+  #evictOldest(project: string, limit: Limit): void {
     const { sessions, pendingCalls, records } = this.#contents;
     const session = sessions.oldest(project)?.usedAt ?? Number.POSITIVE_INFINITY;
     const call = pendingCalls.oldest(project)?.usedAt ?? Number.POSITIVE_INFINITY;
     const record = records.oldest(project)?.usedAt ?? Number.POSITIVE_INFINITY;
-    if (record <= Math.min(session, call)) this.#evictRecord(project, 'maxBytes');
-    else if (session < call) this.#evictSession(project, 'maxBytes');
-    else this.#evictPendingCall(project, 'maxBytes');
+    if (record <= Math.min(session, call)) this.#evictRecord(project, limit);
+    else if (session < call) this.#evictSession(project, limit);
+    else this.#evictPendingCall(project, limit);
   }
 
   /**
    * Leaves the version of a lost session behind, so that a new session with its id is not taken for it, and logs the loss. The log contains
    * a hash of the key, which may identify a person.
    */
-  loseSession({ value: session, bytes }: Entry<MemorySession>, limit: 'ttl' | 'maxSessions' | 'maxBytes'): void {
+  loseSession({ value: session, bytes }: Entry<MemorySession>, limit: 'ttl' | Limit): void {
     const { id, turnCount } = session;
     this.#contents.tombstones.set(session.conversation, session.version + 1, 0, id.project);
     const session_hash = createHash('sha256').update(id.key).digest('hex').slice(0, 12);
@@ -104,12 +131,12 @@ export class MemoryBudget {
     else this.#log.warn(fields, message);
   }
 
-  #evictSession(project: string, limit: 'maxSessions' | 'maxBytes'): void {
+  #evictSession(project: string, limit: Limit): void {
     const entry = this.#contents.sessions.shift(project);
     if (entry) this.loseSession(entry, limit);
   }
 
-  #evictPendingCall(project: string, limit: 'maxSessions' | 'maxBytes'): void {
+  #evictPendingCall(project: string, limit: Limit): void {
     const entry = this.#contents.pendingCalls.shift(project);
     if (entry)
       this.#log.warn(
@@ -118,7 +145,7 @@ export class MemoryBudget {
       );
   }
 
-  #evictRecord(project: string, limit: '100,000 keys' | 'maxBytes'): void {
+  #evictRecord(project: string, limit: '100,000 keys' | Limit): void {
     const entry = this.#contents.records.shift(project);
     if (entry)
       this.#log.warn({ bytes: entry.bytes, limit }, 'evicted an idempotency record: a retry of its request will run again');

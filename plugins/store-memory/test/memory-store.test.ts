@@ -1,6 +1,6 @@
 import { type Message, type SessionStore, SessionStores } from '@plugboard/kernel';
 import { type IdempotencyRecord, type SessionId, VersionConflict } from '@plugboard/kernel/contracts';
-import { ManualClock, pluginContract, sessionStoreContract, testContext } from '@plugboard/kernel/testing';
+import { ManualClock, pluginContract, type StoreQuotas, sessionStoreContract, testContext } from '@plugboard/kernel/testing';
 import t from 'tap';
 import plugin from '../src/index.js';
 
@@ -36,7 +36,10 @@ t.test('fulfils the plugin contract', async (t) => {
 
 t.test('fulfils the session store contract', async (t) => {
   const clock = new ManualClock();
-  sessionStoreContract(t.test, { open: () => open({}, clock), clock });
+  const openLimited = ({ maxSessions, maxBytes }: StoreQuotas) =>
+    open({ maxSessionsPerProject: maxSessions, maxBytesPerProject: `${maxBytes}b` }, clock);
+  const register = (folder: string) => testContext(plugin, { folder, clock });
+  sessionStoreContract(t.test, { openLimited, register, open: () => open({}, clock), clock });
 });
 
 t.test('expires a session `ttl` after its last turn and logs the loss', async (t) => {

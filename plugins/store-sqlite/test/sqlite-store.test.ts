@@ -1,7 +1,9 @@
-import { statSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { mkdirSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { SessionStores } from '@plugboard/kernel';
-import { ManualClock, pluginContract, sessionStoreContract, testContext } from '@plugboard/kernel/testing';
+import { ManualClock, pluginContract, type StoreQuotas, sessionStoreContract, testContext } from '@plugboard/kernel/testing';
 import t from 'tap';
 import plugin from '../src/index.js';
 import { ANNA, OWNER, openStore, turn } from './open-store.js';
@@ -20,7 +22,16 @@ t.test('fulfils the session store contract', async (t) => {
     await opened.close?.();
     return openStore(join(root, String(count - 1)), { clock });
   };
-  sessionStoreContract(t.test, { open, clock, reopen });
+  const openLimited = (quotas: StoreQuotas) => openStore(join(root, String(count++)), { clock, quotas });
+  const kill = () => {
+    const folder = join(root, String(count++));
+    mkdirSync(folder);
+    const args = [fileURLToPath(new URL('fixtures/killed.mjs', import.meta.url)), join(folder, 'sessions.db')];
+    const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+    return { process: child, open: () => openStore(folder, { clock }) };
+  };
+  const register = (folder: string) => testContext(plugin, { folder, clock });
+  sessionStoreContract(t.test, { open, clock, reopen, kill, openLimited, register });
 });
 
 t.test('creates the file relative to the configuration, with its folders, for the server alone', async (t) => {

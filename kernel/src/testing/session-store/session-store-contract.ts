@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import type { SessionStore } from '../../contracts/session-store.js';
 import type { ManualClock } from '../base/clock.js';
 import { Contract, type ContractCase, type DeclareTest, declareTests } from '../contract/contract.js';
 import { waitFor } from '../contract/wait.js';
@@ -9,19 +8,15 @@ import { documentCases } from './document-cases.js';
 import { forkCases } from './fork-cases.js';
 import { idempotencyCases } from './idempotency-cases.js';
 import { isolationCases } from './isolation-cases.js';
+import { type KilledStore, killCases } from './kill-cases.js';
 import { listCases } from './list-cases.js';
 import { assertMembers } from './members.js';
 import { pendingToolCallCases } from './pending-tool-call-cases.js';
-import type { Suite } from './suite.js';
+import { quotaCases, type StoreQuotas } from './quota-cases.js';
+import { registrationCase } from './registration-case.js';
+import type { OpenedStore, Suite } from './suite.js';
 import { turnCases } from './turn-cases.js';
 import { turnPageCases } from './turn-page-cases.js';
-
-/** A store that was opened for one test, and how to close it. @experimental */
-export interface OpenedStore {
-  readonly store: SessionStore;
-  /** Releases what was opened. */
-  close?(): Promise<void> | void;
-}
 
 /** How to open the store that is tested. @experimental */
 export interface SessionStoreContractOptions {
@@ -34,6 +29,25 @@ export interface SessionStoreContractOptions {
    * store that keeps nothing.
    */
   readonly reopen?: (opened: OpenedStore) => Promise<OpenedStore> | OpenedStore;
+  /**
+   * Starts a process that writes to a store until the suite kills it. Adds the cases about durability. Omit it for a store that keeps
+   * nothing. The process is a few lines:
+   *
+   * ```js
+   * import { writeUntilKilled } from '@plugboard/kernel/testing';
+   * const store = new MyStore(process.argv[2]);
+   * await store.start();
+   * await writeUntilKilled(store);
+   * ```
+   */
+  readonly kill?: () => Promise<KilledStore> | KilledStore;
+  /** Opens an empty store that limits what one project stores. Adds the cases about quotas. */
+  readonly openLimited?: (quotas: StoreQuotas) => Promise<OpenedStore> | OpenedStore;
+  /**
+   * Registers the plugin of the store, for example with `testContext`, with options that keep everything in this folder. Adds the case
+   * about registration.
+   */
+  readonly register?: (folder: string) => unknown;
 }
 
 /**
@@ -46,7 +60,8 @@ export function sessionStoreContract(test: DeclareTest, options: SessionStoreCon
 }
 
 /** The cases of `sessionStoreContract`. */
-export function sessionStoreCases({ open, clock, reopen }: SessionStoreContractOptions): readonly ContractCase[] {
+export function sessionStoreCases(options: SessionStoreContractOptions): readonly ContractCase[] {
+  const { open, clock, reopen, kill, openLimited, register } = options;
   const contract = new Contract('A session store');
   const add: Suite['add'] = (name, check, source = 'SessionStore') => {
     contract.add(name, source, async () => {
@@ -64,11 +79,22 @@ export function sessionStoreCases({ open, clock, reopen }: SessionStoreContractO
     });
   };
 
+  const addAlone: Suite['addAlone'] = (name, source, check) => contract.add(name, source, () => waitFor(name, check()));
+  const addOwn: Suite['addOwn'] = (name, source, openOwn, check) =>
+    addAlone(name, source, async () => {
+      const opened = await openOwn();
+      try {
+        await check(opened.store);
+      } finally {
+        await opened.close?.();
+      }
+    });
+
   add('has every method of its four interfaces', async () => {}); // asserted before each case
   add('reports that it works', async (store) => {
     assert.deepEqual(await store.health(), { ok: true });
   });
-  const suite = { add, clock, canReopen: reopen !== undefined };
+  const suite = { add, addOwn, addAlone, clock, canReopen: reopen !== undefined };
   turnCases(suite);
   isolationCases(suite);
   conversationCases(suite);
@@ -79,5 +105,8 @@ export function sessionStoreCases({ open, clock, reopen }: SessionStoreContractO
   documentCases(suite);
   pendingToolCallCases(suite);
   idempotencyCases(suite);
+  if (kill) killCases(suite, kill);
+  if (openLimited) quotaCases(suite, (quotas) => () => openLimited(quotas));
+  if (register) registrationCase(suite, register);
   return contract.cases;
 }

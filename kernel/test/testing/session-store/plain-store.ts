@@ -119,12 +119,13 @@ export class PlainStore implements SessionStore {
   async commit(id: SessionId, { turnId, expected, messages, user, idempotency }: TurnCommit): Promise<void> {
     const version = this.versionOf(id);
     if (version !== expected) throw new VersionConflict(expected, version);
+    const copies = structuredClone({ messages, idempotency }); // before anything changes
     const session = this.sessions.get(this.keyOf(id)) ?? this.add(id, {});
-    session.turns.push(structuredClone(messages));
+    session.turns.push(copies.messages);
     session.user = user ?? session.user;
     session.updatedAt = this.clock.now();
     if (turnId !== undefined) this.begun.delete(turnId);
-    if (idempotency) this.putAnswer(idempotency);
+    if (copies.idempotency) this.putAnswer(copies.idempotency);
   }
 
   add(id: SessionId, more: Partial<PlainSession>): PlainSession {
@@ -204,11 +205,13 @@ export class PlainStore implements SessionStore {
     if (session) Object.assign(session, { metadata: structuredClone(metadata), updatedAt: this.clock.now() });
   }
 
-  async turns(id: SessionId, { limit, order, after }: TurnPage): Promise<readonly StoredTurn[]> {
+  async turns(id: SessionId, { limit, order, after, maxBytes = Number.POSITIVE_INFINITY }: TurnPage): Promise<readonly StoredTurn[]> {
     const turns = (this.sessions.get(this.keyOf(id))?.turns ?? []).map((messages, i) => ({ turn: i + 1, messages }));
     if (order === 'desc') turns.reverse();
     const later = turns.filter(({ turn }) => after === undefined || (order === 'asc' ? turn > after : turn < after));
-    return structuredClone(later.slice(0, limit));
+    const sizes = later.map(({ messages }) => messages.reduce((sum, one) => sum + Buffer.byteLength(JSON.stringify(one)), 0));
+    const before = (index: number) => sizes.slice(0, index).reduce((sum, size) => sum + size, 0);
+    return structuredClone(later.slice(0, limit).filter((_, index) => before(index) < maxBytes));
   }
 
   async putSummary(id: SessionId, version: number, summary: Summary): Promise<void> {
