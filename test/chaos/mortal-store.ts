@@ -27,8 +27,10 @@ export class MortalStore {
   #held: Held[] = [];
 
   constructor(clock: ManualClock) {
+    const limits = { maxSessions: 1000, maxBytes: 64 * 1024 * 1024 };
+    const quotas = { maxSessionsPerProject: limits.maxSessions, maxBytesPerProject: limits.maxBytes };
     this.kept = new MemoryStore(
-      { ttl: 24 * 60 * 60_000, maxSessions: 1000, maxBytes: 64 * 1024 * 1024 },
+      { ttl: 24 * 60 * 60_000, ...limits, ...quotas },
       clock,
       new CapturedLog().logger(clock),
     );

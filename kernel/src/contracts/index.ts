@@ -34,6 +34,7 @@ export {
   type InterruptedTurn,
   type Metadata,
   type NewSession,
+  ProjectQuotaExceeded,
   SessionExists,
   type SessionId,
   type SessionInfo,

@@ -81,6 +81,7 @@ export class SqliteStore implements SessionStore, Lifecycle {
   readonly #options: SqliteStoreOptions;
   readonly #openDatabase: typeof openDatabase;
   #opened: OpenStore | undefined;
+  #lastSlice: Promise<unknown> = Promise.resolve();
 
   /** @param open replaces `openDatabase` in tests that need the connection. */
   constructor(options: SqliteStoreOptions, open = openDatabase) {
@@ -251,19 +252,21 @@ export class SqliteStore implements SessionStore, Lifecycle {
   async #copy(begun: Fork): Promise<void> {
     const { id, source } = begun;
     let fork = begun;
-    let counted: Usage = { sessions: 1, bytes: Buffer.byteLength(source.metadata) };
+    let counted: Usage = { sessions: 0, bytes: 0 };
     const { usage, sweeper } = this.#require();
+    const count = ({ sessions, bytes }: Usage) => {
+      usage.assertFits(id.project, bytes, () => sessions > 0);
+      usage.add(id.project, { sessions, bytes });
+      counted = { sessions: counted.sessions + sessions, bytes: counted.bytes + bytes };
+    };
     let isFinished = false;
     try {
-      this.#assertFits(id, begun.turns === source.version - source.base ? source.bytes : counted.bytes);
-      usage.add(id.project, counted);
+      if (begun.turns === source.version - source.base) this.#assertFits(id, source.bytes);
+      count({ sessions: 1, bytes: Buffer.byteLength(source.metadata) });
       while (!fork.isComplete) {
-        const from = fork;
-        fork = await this.#write(false, ({ forks }) => forks.copy(from));
-        const bytes = fork.bytes - from.bytes;
-        this.#assertFits(id, bytes);
-        usage.add(id.project, { sessions: 0, bytes });
-        counted = { sessions: 1, bytes: counted.bytes + bytes };
+        const before = fork;
+        fork = await this.#copySlice(before);
+        count({ sessions: 0, bytes: fork.bytes - before.bytes });
       }
       isFinished = await this.#write(true, ({ forks }) => forks.finish(fork));
     } finally {
@@ -273,6 +276,13 @@ export class SqliteStore implements SessionStore, Lifecycle {
         sweeper.wake();
       }
     }
+  }
+
+  /** Copies one slice of one fork at a time: slices of several forks in one transaction would add up. */
+  #copySlice(fork: Fork): Promise<Fork> {
+    const copied = this.#lastSlice.then(() => this.#write(false, ({ forks }) => forks.copy(fork)));
+    this.#lastSlice = copied.catch(() => {}); // thrown to the fork that it belongs to
+    return copied;
   }
 
   /** @throws ProjectQuotaExceeded if the project cannot store so many bytes more in the session. */

@@ -64,7 +64,7 @@ t.test('S-39 a fork that fails, or whose process dies, leaves nothing behind', a
   await store.commit(session('long'), { expected: 0, messages });
   const many = ['a', 'b', 'c', 'd', 'e'].map((key) => store.fork(session('long'), key, 1));
   const failures = (await Promise.allSettled(many)).filter(({ status }) => status === 'rejected');
-  t.match(failures, [{ reason: { name: "ProjectQuotaExceeded" } }, { reason: { name: "ProjectQuotaExceeded" } }]);
+  t.match(failures, [{ reason: { name: 'ProjectQuotaExceeded' } }, { reason: { name: 'ProjectQuotaExceeded' } }]);
   const copies = (await store.list(OWNER.project, { limit: 10, order: 'asc' })).map(({ id }) => id);
   t.equal(copies.length, 4);
   await pass(clock, 1_000, 50);

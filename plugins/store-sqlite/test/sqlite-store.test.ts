@@ -28,7 +28,7 @@ t.test('fulfils the session store contract', async (t) => {
     mkdirSync(folder);
     const args = [fileURLToPath(new URL('fixtures/killed.mjs', import.meta.url)), join(folder, 'sessions.db')];
     const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
-    return { process: child, open: () => openStore(folder, { clock }) };
+    return { process: child, open: () => openStore(folder, { clock: new ManualClock(Date.now()) }) };
   };
   const register = (folder: string) => testContext(plugin, { folder, clock });
   sessionStoreContract(t.test, { open, clock, reopen, kill, openLimited, register });

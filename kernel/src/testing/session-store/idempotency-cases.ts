@@ -46,40 +46,57 @@ export function idempotencyCases({ add, clock, canReopen }: Suite): void {
     await assertLoaded(store, SESSION, { version: 1, messages: turn(1) });
   });
 
-  add('stores neither a turn nor its idempotency record if one of them cannot be stored', async (store) => {
-    const unreadable = {
-      key: KEY,
-      fingerprint: 'f1',
-      get result(): IdempotencyRecord['result'] {
-        throw new Error('this record cannot be read');
-      },
-    };
-    await assert.rejects(store.commit(SESSION, { expected: 0, messages: turn(1), idempotency: unreadable }));
-    await assertLoaded(store, SESSION, { version: 0, messages: [] }, 'the record could not be stored');
-    const message = { role: 'user', content: 'hi', toJSON: unwritable, get name() { return unwritable(); } } as never;
-    await assert.rejects(store.commit(SESSION, { expected: 0, messages: [message], idempotency: record({}) }));
-    assert.equal(await store.idempotency.get(KEY), undefined, 'the messages could not be stored');
-    await store.commit(SESSION, { expected: 0, messages: turn(1), idempotency: record({ result: { text: 'answer' } }) });
-    await assertLoaded(store, SESSION, { version: 1, messages: turn(1) });
-  }, 'TurnCommit.idempotency');
+  add(
+    'stores neither a turn nor its idempotency record if one of them cannot be stored',
+    async (store) => {
+      const unreadable = {
+        key: KEY,
+        fingerprint: 'f1',
+        get result(): IdempotencyRecord['result'] {
+          throw new Error('this record cannot be read');
+        },
+      };
+      await assert.rejects(store.commit(SESSION, { expected: 0, messages: turn(1), idempotency: unreadable }));
+      await assertLoaded(store, SESSION, { version: 0, messages: [] }, 'the record could not be stored');
+      const message = {
+        role: 'user',
+        content: 'hi',
+        toJSON: unwritable,
+        get name() {
+          return unwritable();
+        },
+      } as never;
+      await assert.rejects(store.commit(SESSION, { expected: 0, messages: [message], idempotency: record({}) }));
+      assert.equal(await store.idempotency.get(KEY), undefined, 'the messages could not be stored');
+      await store.commit(SESSION, { expected: 0, messages: turn(1), idempotency: record({ result: { text: 'answer' } }) });
+      await assertLoaded(store, SESSION, { version: 1, messages: turn(1) });
+    },
+    'TurnCommit.idempotency',
+  );
 
-  add('shows a turn and its idempotency record at the same moment', async (store) => {
-    for (let n = 0; n < 10; n++) {
-      const key = { ...KEY, key: `turn ${n}` };
-      const idempotency = record({ key, result: { text: 'answer' } });
-      let isCommitted = false;
-      const commit = store.commit(SESSION, { expected: n, messages: turn(n), idempotency }).finally(() => {
-        isCommitted = true;
-      });
-      while (!isCommitted) {
-        // Whichever is read first: if it is there, the other one must be, too.
-        if ((await store.version(SESSION)) > n) assert.ok(await store.idempotency.get(key), 'a turn was there before its record');
-        if (await store.idempotency.get(key)) assert.equal(await store.version(SESSION), n + 1, 'a record was there before its turn');
-        await new Promise(setImmediate);
+  add(
+    'shows a turn and its idempotency record at the same moment',
+    async (store) => {
+      for (let n = 0; n < 10; n++) {
+        const key = { ...KEY, key: `turn ${n}` };
+        const idempotency = record({ key, result: { text: 'answer' } });
+        let isCommitted = false;
+        const commit = store.commit(SESSION, { expected: n, messages: turn(n), idempotency }).finally(() => {
+          isCommitted = true;
+        });
+        while (!isCommitted) {
+          // Whichever is read first: if it is there, the other one must be, too.
+          if ((await store.version(SESSION)) > n)
+            assert.ok(await store.idempotency.get(key), 'a turn was there before its record');
+          if (await store.idempotency.get(key))
+            assert.equal(await store.version(SESSION), n + 1, 'a record was there before its turn');
+          await new Promise(setImmediate);
+        }
+        await commit;
       }
-      await commit;
-    }
-  }, 'TurnCommit.idempotency');
+    },
+    'TurnCommit.idempotency',
+  );
 
   add('shares no idempotency record with its callers', async ({ idempotency }) => {
     const result = { text: 'before' };

@@ -20,14 +20,18 @@ const LAST = 3;
 
 /** Durability: what a store acknowledged before its process was killed with SIGKILL. */
 export function killCases({ addAlone }: Suite, start: () => Promise<KilledStore> | KilledStore): void {
-  addAlone('keeps acknowledged turns, with their idempotency records, when its process is killed', 'ConversationStore 2', async () => {
-    const { acknowledged, opened } = await killAfter(await start(), `commit ${LAST}`);
-    try {
-      await assertTurns(opened.store, acknowledged);
-    } finally {
-      await opened.close?.();
-    }
-  });
+  addAlone(
+    'keeps acknowledged turns, with their idempotency records, when its process is killed',
+    'ConversationStore 2',
+    async () => {
+      const { acknowledged, opened } = await killAfter(await start(), `commit ${LAST}`);
+      try {
+        await assertTurns(opened.store, acknowledged);
+      } finally {
+        await opened.close?.();
+      }
+    },
+  );
 
   addAlone('recovers a turn whose process was killed after `begin`', 'ConversationStore 1', async () => {
     const { acknowledged, opened } = await killAfter(await start(), `begin ${LAST}`);

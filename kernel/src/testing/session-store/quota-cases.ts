@@ -25,7 +25,7 @@ export function quotaCases({ addOwn }: Suite, open: OpenStore<StoreQuotas>): voi
     const attempts = [
       () => store.create(session('d'), { metadata: {}, messages: [] }),
       () => store.fork(session('c'), 'd', 1),
-      () => store.commit(session('d'), { expected: 0, messages: turn(1) }),
+      async () => store.commit(session('d'), { expected: await store.version(session('d')), messages: turn(1) }),
       () => beginAndCommit(store, session('d')),
     ];
     for (const attempt of attempts) {
@@ -62,13 +62,18 @@ export function quotaCases({ addOwn }: Suite, open: OpenStore<StoreQuotas>): voi
     assert.ok(await store.info(session('g')), 'deletions made room');
   });
 
-  addOwn('S-39 commits a turn that began before its project reached a limit', SOURCE, open({ ...UNLIMITED, maxBytes: LARGE }), async (store) => {
-    await store.begin(session('a'), { turnId: 'turn_1', input: turn(1) });
-    const half = turn(2).map((message) => ({ ...message, content: 'x'.repeat(LARGE / 3) }));
-    await store.create(session('b'), { metadata: {}, messages: half });
-    await store.commit(session('a'), { turnId: 'turn_1', expected: 0, messages: half });
-    assert.equal((await store.load(session('a'))).version, 1);
-  });
+  addOwn(
+    'S-39 commits a turn that began before its project reached a limit',
+    SOURCE,
+    open({ ...UNLIMITED, maxBytes: LARGE }),
+    async (store) => {
+      await store.begin(session('a'), { turnId: 'turn_1', input: turn(1) });
+      const half = turn(2).map((message) => ({ ...message, content: 'x'.repeat(LARGE / 3) }));
+      await store.create(session('b'), { metadata: {}, messages: half });
+      await store.commit(session('a'), { turnId: 'turn_1', expected: 0, messages: half });
+      assert.equal((await store.load(session('a'))).version, 1);
+    },
+  );
 }
 
 function session(key: string): SessionId {

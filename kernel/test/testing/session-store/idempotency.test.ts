@@ -5,6 +5,8 @@ import { failingCases, PlainStore } from './plain-store.js';
 t.test('finds faulty idempotency records', async (t) => {
   const apart = 'treats idempotency keys as data and separates them by project, route and key';
   const together = 'stores an idempotency record together with its turn, or not at all';
+  const neither = 'stores neither a turn nor its idempotency record if one of them cannot be stored';
+  const atOnce = 'shows a turn and its idempotency record at the same moment';
   class NoTenants extends PlainStore {
     override answerKeyOf({ route, key }: IdempotencyKey) {
       return JSON.stringify([route, key]);
@@ -25,7 +27,17 @@ t.test('finds faulty idempotency records', async (t) => {
       await super.commit(id, turn);
     }
   }
-  t.same(await failingCases(Alone), [together]);
+  t.same(await failingCases(Alone), [together, neither]);
+
+  class TwoSteps extends PlainStore {
+    override async commit(id: SessionId, turn: TurnCommit) {
+      const idempotency = structuredClone(turn.idempotency);
+      await super.commit(id, { ...turn, idempotency: undefined });
+      await new Promise(setImmediate);
+      if (idempotency) this.putAnswer(idempotency);
+    }
+  }
+  t.same(await failingCases(TwoSteps), [atOnce]);
 
   class Forgets extends PlainStore {
     override async commit(id: SessionId, turn: TurnCommit) {

@@ -205,7 +205,10 @@ export class PlainStore implements SessionStore {
     if (session) Object.assign(session, { metadata: structuredClone(metadata), updatedAt: this.clock.now() });
   }
 
-  async turns(id: SessionId, { limit, order, after, maxBytes = Number.POSITIVE_INFINITY }: TurnPage): Promise<readonly StoredTurn[]> {
+  async turns(
+    id: SessionId,
+    { limit, order, after, maxBytes = Number.POSITIVE_INFINITY }: TurnPage,
+  ): Promise<readonly StoredTurn[]> {
     const turns = (this.sessions.get(this.keyOf(id))?.turns ?? []).map((messages, i) => ({ turn: i + 1, messages }));
     if (order === 'desc') turns.reverse();
     const later = turns.filter(({ turn }) => after === undefined || (order === 'asc' ? turn > after : turn < after));
