@@ -29,11 +29,7 @@ export class MortalStore {
   constructor(clock: ManualClock) {
     const limits = { maxSessions: 1000, maxBytes: 64 * 1024 * 1024 };
     const quotas = { maxSessionsPerProject: limits.maxSessions, maxBytesPerProject: limits.maxBytes };
-    this.kept = new MemoryStore(
-      { ttl: 24 * 60 * 60_000, ...limits, ...quotas },
-      clock,
-      new CapturedLog().logger(clock),
-    );
+    this.kept = new MemoryStore({ ttl: 24 * 60 * 60_000, ...limits, ...quotas }, clock, new CapturedLog().logger(clock));
   }
 
   /** What users said in turns that have begun, and of whose end the store was told nothing. */
