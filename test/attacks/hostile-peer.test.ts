@@ -1,48 +1,84 @@
 /**
- * Connections in every state of the protocol, misused in every way, while another caller works. Short in `npm test`; with
- * `PLUGBOARD_CHAOS` each pair is played a thousand times. The seed is printed, and `PLUGBOARD_SEED` repeats a run.
+ * Connections in every state of the protocol, misused in every way, with and without a token, while another caller works.
+ * Short in `npm test`; with `PLUGBOARD_CHAOS` each pair is played a thousand times, and some peers send one byte a second.
+ * The seed is printed, and `PLUGBOARD_SEED` repeats a run; `PLUGBOARD_ROUNDS` sets how often each pair is played.
  */
 import t from 'tap';
 import { seeded } from '../chaos/seeded.js';
-import { ASSISTANT, TRANSPORTS } from '../support/test-server.js';
+import { LIVE_TRANSPORTS } from '../support/live.js';
+import { ASSISTANT } from '../support/test-server.js';
 import { ACTIONS, HostilePeer, STATES } from './support/hostile-peer.js';
 import { Neighbour } from './support/neighbour.js';
-import { ServerProcess } from './support/server-process.js';
+import { poll, ServerProcess } from './support/server-process.js';
 
-const ROUNDS = process.env.PLUGBOARD_CHAOS ? 1_000 : 5;
+const CHAOS = Boolean(process.env.PLUGBOARD_CHAOS);
+const ROUNDS = Number(process.env.PLUGBOARD_ROUNDS ?? (CHAOS ? 1_000 : 5));
 const SEED = Number(process.env.PLUGBOARD_SEED ?? 23);
 /** Hostile connections at the same time. */
 const PARALLEL = 20;
+/** Growth of resident memory in MiB that is left for what the allocator keeps. */
+const GROWTH = 500;
 
-t.test('S-33 resets, half-closes, unread replies and garbage in any state leave the server alive', async (t) => {
-  const server = await ServerProcess.start(t, { yaml: TRANSPORTS + ASSISTANT });
-  const forever = new Promise<void>(() => {});
-  server.models.respond(async ({ body }) => {
-    const [{ content = '' } = {}] = body.messages.slice(-1);
-    if (content === 'wait') await forever;
-    return content === 'stream' ? { text: ['a', forever.then(() => 'b')] } : { text: ['Hello'] };
-  });
-  const neighbour = new Neighbour(server);
-  const fraction = seeded(SEED);
-  const plays = STATES.flatMap((state) =>
-    ACTIONS.flatMap((action) => Array.from({ length: ROUNDS }, () => [state, action] as const)),
-  );
-  plays.sort(() => fraction() - 0.5);
-  const played = async () => {
-    for (let play = plays.pop(); play !== undefined && server.running; play = plays.pop()) {
-      await new HostilePeer({ port: server.port, fraction }).play(...play);
-    }
-  };
-  await Promise.all(Array.from({ length: PARALLEL }, played));
+const [HOSTILE, INNOCENT] = ['token-of-a-hostile-peer', 'token-of-the-neighbour'];
+const TOKENS = `auth: { bearer: { tokens: [
+  { name: hostile, project: default, token: ${HOSTILE} }, { name: neighbour, project: default, token: ${INNOCENT} } ] } }\n`;
 
-  t.ok(server.running, `the process lives (seed ${SEED})`);
-  t.ok(await server.isHealthy());
-  const measured = await neighbour.stop();
-  t.comment(`${ROUNDS} rounds, neighbour: ${JSON.stringify(measured)}, peak ${Math.round(server.peakMemory())} MiB`);
-  t.same(measured.failures, {}, 'the other caller noticed nothing');
-  t.ok(measured.turns > 0);
-  t.same(
-    server.log.filter(({ level }) => level === 'error' || level === 'fatal'),
-    [],
-  );
-});
+/** A fragment of the large answer. It does not fit into the buffers of a connection many times. */
+const MUCH = Array<string>(300).fill('much '.repeat(2_000));
+
+interface Limit {
+  readonly name: string;
+  readonly used: number;
+}
+
+/** What the server says it holds, apart from its open connections. */
+async function held(server: ServerProcess): Promise<readonly Limit[]> {
+  const before = server.log.length;
+  server.kill('SIGUSR2');
+  const status = await poll(() => server.log.slice(before).find(({ msg }) => msg === 'status'));
+  return (status.limits as Limit[]).filter(({ name, used }) => name !== 'connections' && !name.startsWith('log') && used > 0);
+}
+
+t.test(
+  'S-33 resets, half-closes, unread replies and garbage in any state harm no other request',
+  { timeout: CHAOS ? 1_800_000 : 120_000 },
+  async (t) => {
+    const server = await ServerProcess.start(t, { yaml: LIVE_TRANSPORTS + ASSISTANT + TOKENS });
+    const forever = new Promise<void>(() => {});
+    server.models.respond(async ({ body }) => {
+      const said = JSON.stringify(body.messages.at(-1)?.content);
+      if (said.includes('wait')) await forever;
+      if (said.includes('much')) return { text: MUCH };
+      return said.includes('stream') ? { text: ['a', forever.then(() => 'b')] } : { text: ['Hello'] };
+    });
+    const neighbour = new Neighbour(server, { token: INNOCENT });
+    const fraction = seeded(SEED);
+    const plays = STATES.flatMap((state) =>
+      ACTIONS.flatMap((action) => Array.from({ length: ROUNDS }, () => [state, action] as const)),
+    );
+    plays.sort(() => fraction() - 0.5);
+    await poll(() => neighbour.turns > 0);
+    const before = server.memory();
+    const played = async () => {
+      for (let play = plays.pop(); play !== undefined && server.running; play = plays.pop()) {
+        const token = fraction() < 0.75 ? { token: HOSTILE } : {};
+        await new HostilePeer({ port: server.port, fraction, slow: CHAOS ? 0.01 : 0, ...token }).play(...play);
+      }
+    };
+    await Promise.all(Array.from({ length: PARALLEL }, played));
+
+    t.ok(server.running, `the process lives (seed ${SEED})`);
+    t.ok(await server.isHealthy());
+    const measured = await neighbour.stop();
+    const growth = Math.round(server.peakMemory() - before);
+    t.comment(`${ROUNDS} rounds, neighbour: ${JSON.stringify(measured)}, peak +${growth} MiB`);
+    t.same(measured.failures, {}, 'the other caller noticed nothing');
+    t.ok(measured.turns > 0);
+    t.ok(growth < GROWTH, `memory grew by ${growth} MiB`);
+    t.ok(await poll(async () => (await held(server)).length === 0), 'nothing of the hostile connections is left');
+    t.same(
+      server.log.filter(({ level }) => level === 'error' || level === 'fatal'),
+      [],
+    );
+  },
+);

@@ -8,9 +8,11 @@ export const STATES = [
   'half a body',
   'waiting',
   'mid-stream',
+  'large answer',
   'after the reply',
   'CONNECT',
   'upgrade',
+  'upgraded',
 ] as const;
 export type State = (typeof STATES)[number];
 
@@ -24,7 +26,12 @@ export interface PeerOptions {
   readonly token?: string;
   /** From 0 to 1, 1 excluded: where things are cut, and how long the peer waits. */
   fraction(): number;
+  /** How many of the peers that send byte by byte send one byte a second, from 0 to 1. The others are faster. */
+  readonly slow?: number;
 }
+
+/** Bytes that a peer sends one by one; of one that sends one a second, the first few. */
+const [BYTES, SLOW_BYTES] = [20, 4];
 
 /** A peer that misuses one connection. Never throws: whatever the server does to it is fine. */
 export class HostilePeer {
@@ -77,6 +84,10 @@ export class HostilePeer {
         socket.write(this.#request({ model: 'assistant', messages: [{ role: 'user', content: 'stream' }], stream: true }));
         await this.#until('data: ');
         break;
+      case 'large answer':
+        socket.write(this.#request({ model: 'assistant', messages: [{ role: 'user', content: 'much' }], stream: true }));
+        await this.#until('data: ');
+        break;
       case 'after the reply':
         socket.write(this.#head('GET', '/health', 0));
         await this.#until('"ready"');
@@ -85,9 +96,13 @@ export class HostilePeer {
         socket.write('CONNECT example.org:443 HTTP/1.1\r\nHost: example.org\r\n\r\n');
         break;
       case 'upgrade':
+        socket.write(this.#upgrade());
+        break;
+      case 'upgraded':
+        socket.write(this.#upgrade());
+        await this.#until('\r\n\r\n');
         socket.write(
-          `GET /v1/responses HTTP/1.1\r\nHost: localhost\r\n${this.#authorization()}Connection: Upgrade\r\nUpgrade: websocket\r\n` +
-            'Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n',
+          frame({ type: 'response.create', model: 'assistant', input: this.#options.fraction() < 0.5 ? 'wait' : 'much' }),
         );
     }
     await this.#pause();
@@ -106,16 +121,28 @@ export class HostilePeer {
         socket.write(this.#head('GET', '/health', 0).repeat(50));
         break;
       case 'one byte at a time':
-        for (const byte of this.#head('GET', '/health', 0).slice(0, 20)) {
-          socket.write(byte);
-          await this.#pause();
-        }
+        await this.#trickle(socket);
         break;
       case 'garbage':
         socket.write(Buffer.from(Array.from({ length: 2_000 }, () => Math.floor(this.#options.fraction() * 256))));
     }
     await this.#pause();
     if (this.#options.fraction() < 0.5) socket.resetAndDestroy();
+  }
+
+  async #trickle(socket: Socket): Promise<void> {
+    const isSlow = this.#options.fraction() < (this.#options.slow ?? 0);
+    for (const byte of this.#head('GET', '/health', 0).slice(0, isSlow ? SLOW_BYTES : BYTES)) {
+      socket.write(byte);
+      await (isSlow ? new Promise((resolve) => setTimeout(resolve, 1_000)) : this.#pause());
+    }
+  }
+
+  #upgrade(): string {
+    return (
+      `GET /v1/responses HTTP/1.1\r\nHost: localhost\r\n${this.#authorization()}Connection: Upgrade\r\nUpgrade: websocket\r\n` +
+      'Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n'
+    );
   }
 
   #head(method: string, path: string, length: number): string {
@@ -143,9 +170,10 @@ export class HostilePeer {
     return text.slice(0, 1 + Math.floor(this.#options.fraction() * (text.length - 2)));
   }
 
+  /** Waits until the server has sent this, has refused the request, or has closed the connection. */
   async #until(text: string): Promise<void> {
     const socket = this.#socket;
-    while (socket && !this.#received.includes(text)) {
+    while (socket && !this.#received.includes(text) && !this.#received.includes('HTTP/1.1 4')) {
       if (socket.readableEnded || socket.destroyed) return;
       await Promise.race([once(socket, 'data'), once(socket, 'end'), once(socket, 'close')]);
     }
@@ -155,4 +183,10 @@ export class HostilePeer {
     const ms = Math.floor(this.#options.fraction() * 6);
     return new Promise((resolve) => (ms === 0 ? setImmediate(resolve) : setTimeout(resolve, ms)));
   }
+}
+
+/** A text frame of a WebSocket client, masked with zeros (RFC 6455, 5.2). */
+function frame(message: object): Buffer {
+  const text = Buffer.from(JSON.stringify(message));
+  return Buffer.concat([Buffer.from([0x81, 0x80 | text.length, 0, 0, 0, 0]), text]);
 }
