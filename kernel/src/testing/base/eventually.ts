@@ -5,7 +5,9 @@ const TIMEOUT = 20_000;
  * this process continues between the checks.
  *
  * @param check returns the value, or undefined or false until the condition holds.
+ * @returns the value.
  * @throws Error after 20 seconds of real time.
+ * @experimental
  */
 export async function eventually<T>(check: () => T | undefined | false | Promise<T | undefined | false>): Promise<T> {
   const start = performance.now();
