@@ -65,6 +65,7 @@ function formatterOf(timeZone: string): Intl.DateTimeFormat {
 }
 
 export function isTimeZone(name: string): boolean {
+  if (name === 'UTC') return true; // the default needs none of ICU's data, which takes a while to load
   try {
     new Intl.DateTimeFormat('en', { timeZone: name });
     return true;
