@@ -112,9 +112,13 @@ function shareAt(level: number): number {
   return level === 0 ? SHARES[0] : SHARES[1];
 }
 
-/** One key for each level of an owner. */
+/** One key for each level of an owner. With their lengths, names stay apart whatever they contain. */
 function keysOf(owner: readonly string[]): readonly string[] {
-  return owner.map((_, level) => JSON.stringify(owner.slice(0, level + 1)));
+  let key = '';
+  return owner.map((name) => {
+    key += `${name.length}:${name}`;
+    return key;
+  });
 }
 
 /** Bytes that the heap of this process may grow to. Limits of memory are fractions of it. @public */
