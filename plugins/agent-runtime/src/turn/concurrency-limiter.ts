@@ -85,7 +85,7 @@ export class ConcurrencyLimiter {
     caller.project.held--;
     this.#options.running.release([], 1);
     this.#forget(caller);
-    this.#grantNext();
+    if (this.#options.queue.used > 0) this.#grantNext();
   }
 
   #callerOf({ project: name, caller: key }: PlaceOwner): Caller {
