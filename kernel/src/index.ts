@@ -21,7 +21,7 @@ export {
 } from './contracts/model-connector.js';
 export type { Principal } from './contracts/principal.js';
 export { type SessionStore, SessionStores } from './contracts/session-store.js';
-export { type Tool, type ToolCall, type ToolOutput, type ToolSource, ToolSources } from './contracts/tool-source.js';
+export { defineTool, type Tool, type ToolCall, type ToolOutput, type ToolSource, ToolSources } from './contracts/tool-source.js';
 export { type Transport, Transports } from './contracts/transport.js';
 export type { Turn } from './contracts/turn.js';
 export type { Clock, IdSource } from './host/base/ambient.js';

@@ -66,7 +66,8 @@ t.test('mistakes in an object are named by their path', async (t) => {
 t.test('a plugin object that this kernel cannot use is refused', async (t) => {
   const newer = { ...hello, apiVersion: 2 };
   await t.rejects(composed({ config: config({ tools: { newer: { use: newer } } }) }), {
-    message: /^configuration tools\.newer\.use: the plugin hello at \(object\) needs plugin API 2, but this kernel has 1/,
+    message:
+      /^configuration tools\.newer\.use: the plugin hello at \(object\) needs plugin API 2, which @plugboard\/kernel .* does not have; update @plugboard\/kernel$/,
   });
 });
 

@@ -1,3 +1,4 @@
+import { recognizeAcrossCopies } from '../host/base/across-copies.js';
 import { defineExtensionPoint } from '../host/plugin/extension-point.js';
 
 /**
@@ -16,7 +17,10 @@ import { defineExtensionPoint } from '../host/plugin/extension-point.js';
 export type Command = CommandAction | CommandFamily;
 
 /** The extension point of commands: `cli.command`, in file order. @public */
-export const Commands = defineExtensionPoint<Command>('cli.command', { discipline: 'in-order' });
+export const Commands = defineExtensionPoint<Command>('cli.command', {
+  discipline: 'in-order',
+  shape: { summary: 'string' },
+});
 
 /** Several actions under one name: `plugboard token create`, `plugboard token list`. @public */
 export interface CommandFamily {
@@ -76,12 +80,20 @@ export interface CommandTerminal {
 /** The command line is invalid. The program's exit code is 2. @public */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
+
+  static {
+    recognizeAcrossCopies(UsageError, 'UsageError');
+  }
   readonly code = 'USAGE';
 }
 
 /** The command failed. The message says why and what to do; the program's exit code is 1. @public */
 export class CommandError extends Error {
   override readonly name = 'CommandError';
+
+  static {
+    recognizeAcrossCopies(CommandError, 'CommandError');
+  }
   readonly code = 'COMMAND';
 }
 

@@ -45,7 +45,17 @@ export interface AgentRuntime {
 }
 
 /** The extension point of the agent runtime: `agent.runtime`, exactly one. @experimental */
-export const AgentRuntimes = defineExtensionPoint<AgentRuntime>('agent.runtime', { discipline: 'one' });
+export const AgentRuntimes = defineExtensionPoint<AgentRuntime>('agent.runtime', {
+  discipline: 'one',
+  shape: {
+    resolve: 'function',
+    list: 'function',
+    claim: 'function',
+    run: 'function',
+    conversations: 'object',
+    ready: 'function',
+  },
+});
 
 /** What a requested name means for a caller. @experimental */
 export type TargetResolution =

@@ -41,4 +41,7 @@ export type AuthResult =
   | { readonly refused: string };
 
 /** The extension point of auth providers: `agent.auth-provider`, in file order. @public */
-export const AuthProviders = defineExtensionPoint<AuthProvider>('agent.auth-provider', { discipline: 'in-order' });
+export const AuthProviders = defineExtensionPoint<AuthProvider>('agent.auth-provider', {
+  discipline: 'in-order',
+  shape: { authenticate: 'function' },
+});

@@ -1,3 +1,4 @@
+import { recognizeAcrossCopies } from '../host/base/across-copies.js';
 import type { IdempotencyRecord } from './idempotency-store.js';
 import type { Message } from './message.js';
 
@@ -179,6 +180,10 @@ export interface InterruptedTurn {
 export class VersionConflict extends Error {
   override readonly name = 'VersionConflict';
 
+  static {
+    recognizeAcrossCopies(VersionConflict, 'VersionConflict');
+  }
+
   constructor(expected: number, found: number) {
     super(`the session is at version ${found}, not ${expected}: another writer has committed a turn in the meantime`);
   }
@@ -202,6 +207,10 @@ export class ProjectQuotaExceeded extends Error {
 /** There already is a session under that id. @public */
 export class SessionExists extends Error {
   override readonly name = 'SessionExists';
+
+  static {
+    recognizeAcrossCopies(SessionExists, 'SessionExists');
+  }
 
   constructor() {
     super('a session with this key already exists');

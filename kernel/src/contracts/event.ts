@@ -1,3 +1,4 @@
+import { recognizeAcrossCopies } from '../host/base/across-copies.js';
 import type { Extra } from './message.js';
 import type { Usage } from './usage.js';
 
@@ -197,6 +198,10 @@ export type FailureCode =
  */
 export class TurnError extends Error {
   override readonly name = 'TurnError';
+
+  static {
+    recognizeAcrossCopies(TurnError, 'TurnError');
+  }
 
   constructor(
     readonly code: FailureCode,

@@ -14,7 +14,7 @@ export type { RedactorOptions } from '../host/log/redactor.js';
 export type { SchemaType } from '../host/options/schema-types.js';
 export type { Environment } from '../host/options/variables.js';
 export { Budgets } from '../host/plugin/budgets.js';
-export type { Discipline } from '../host/plugin/extension-point.js';
+export type { Discipline, MemberType, ShapeOf } from '../host/plugin/extension-point.js';
 export { API_VERSION, PLUGIN_BRAND } from '../host/plugin/plugin.js';
 export type { ContributionDescription, PluginInfo } from '../host/server.js';
 export type {
@@ -104,6 +104,6 @@ export { DEFAULT_PROJECT, DEFAULT_SCOPES, missingScope, OPEN, type PrincipalLimi
 export { isBlankKey, type SessionKeyProblem, sessionKeyProblem } from './session-key.js';
 export type { BusyMode, Target } from './target.js';
 export { isToolImagesMessage, toolImagesMessage } from './tool-images.js';
-export type { ToolPart, ToolResultParts } from './tool-source.js';
+export type { ToolDefinition, ToolPart, ToolResultParts } from './tool-source.js';
 export { Transcript } from './transcript.js';
 export { addUsage, NO_USAGE, type Usage } from './usage.js';

@@ -22,4 +22,7 @@ export type Interceptor = (turn: Turn, next: (turn: Turn) => AgentEvents) => Age
  *
  * @public
  */
-export const Interceptors = defineExtensionPoint<Interceptor>('agent.interceptor', { discipline: 'in-order' });
+export const Interceptors = defineExtensionPoint<Interceptor>('agent.interceptor', {
+  discipline: 'in-order',
+  shape: 'function',
+});

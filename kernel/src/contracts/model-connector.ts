@@ -1,3 +1,4 @@
+import { recognizeAcrossCopies } from '../host/base/across-copies.js';
 import { type Description, defineExtensionPoint } from '../host/plugin/extension-point.js';
 import type { Message } from './message.js';
 import type { Usage } from './usage.js';
@@ -45,6 +46,14 @@ export interface ModelConnector {
 export const ModelConnectors = defineExtensionPoint<ModelConnector>('agent.model-connector', {
   discipline: 'by-name',
   describe: (connector) => connector.describe?.() ?? [],
+  shape: {
+    model: 'string',
+    contextWindow: 'number',
+    input: 'array',
+    supportsParam: 'function',
+    'describe?': 'function',
+    stream: 'function',
+  },
 });
 
 /** One request to a model: one step of a turn. @public */
@@ -134,6 +143,10 @@ export interface ModelEnd {
  */
 export class ModelError extends Error {
   override readonly name = 'ModelError';
+
+  static {
+    recognizeAcrossCopies(ModelError, 'ModelError');
+  }
   /** Whether the same request may succeed if it is repeated shortly after. */
   readonly retryable: boolean;
   /** The wait that the model server asked for, in milliseconds. */

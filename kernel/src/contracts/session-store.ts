@@ -28,4 +28,27 @@ export interface SessionStore extends ConversationStore {
 }
 
 /** The extension point of the session store: `agent.session-store`, exactly one. @public */
-export const SessionStores = defineExtensionPoint<SessionStore>('agent.session-store', { discipline: 'one' });
+export const SessionStores = defineExtensionPoint<SessionStore>('agent.session-store', {
+  discipline: 'one',
+  shape: {
+    load: 'function',
+    version: 'function',
+    begin: 'function',
+    commit: 'function',
+    abandon: 'function',
+    recover: 'function',
+    create: 'function',
+    info: 'function',
+    find: 'function',
+    list: 'function',
+    setMetadata: 'function',
+    turns: 'function',
+    putSummary: 'function',
+    fork: 'function',
+    delete: 'function',
+    pendingToolCalls: 'object',
+    documents: 'object',
+    idempotency: 'object',
+    health: 'function',
+  },
+});

@@ -1,3 +1,4 @@
+import type { Infer } from '../host/options/schema-types.js';
 import { defineExtensionPoint } from '../host/plugin/extension-point.js';
 import type { Principal } from './principal.js';
 
@@ -19,13 +20,17 @@ export interface ToolSource {
   /**
    * Whether the source always offers exactly one tool, which the model then knows by the entry's
    * name. Otherwise every tool is named `<entry>__<tool>`, even if there happens to be only one.
+   * By default false.
    */
-  readonly single: boolean;
+  readonly single?: boolean;
   tools(signal: AbortSignal): Promise<readonly Tool[]> | readonly Tool[];
 }
 
 /** The extension point of tools: `agent.tool-source`, by the name of the entry. @public */
-export const ToolSources = defineExtensionPoint<ToolSource>('agent.tool-source', { discipline: 'by-name' });
+export const ToolSources = defineExtensionPoint<ToolSource>('agent.tool-source', {
+  discipline: 'by-name',
+  shape: { 'single?': 'boolean', tools: 'function' },
+});
 
 /**
  * A tool that a model may call.
@@ -49,10 +54,36 @@ export interface Tool {
   readonly inputSchema: Readonly<Record<string, unknown>>;
   /**
    * The effect of a second call: none (`read`), the same as one call (`idempotent`), or a second
-   * effect (`write`).
+   * effect (`write`). By default `write`.
    */
-  readonly effect: 'read' | 'idempotent' | 'write';
+  readonly effect?: 'read' | 'idempotent' | 'write';
   run(input: Readonly<Record<string, unknown>>, call: ToolCall): Promise<ToolOutput> | ToolOutput;
+}
+
+/** A tool whose `run` is typed by its `inputSchema`. @public */
+export interface ToolDefinition<S extends Readonly<Record<string, unknown>>> extends Omit<Tool, 'inputSchema' | 'run'> {
+  /** JSON Schema of the arguments, of type `object`. */
+  readonly inputSchema: S;
+  /** @param input the arguments, which match `inputSchema`. Its defaults are filled in. */
+  run(input: Infer<S>, call: ToolCall): Promise<ToolOutput> | ToolOutput;
+}
+
+/**
+ * Defines a tool. The type of its arguments follows from `inputSchema`:
+ *
+ * ```ts
+ * const roll = defineTool({
+ *   name: 'roll',
+ *   description: 'Rolls a die.',
+ *   inputSchema: { type: 'object', properties: { sides: { type: 'integer', default: 6 } } },
+ *   run: ({ sides }) => String(1 + Math.floor(Math.random() * sides)),
+ * });
+ * ```
+ *
+ * @public
+ */
+export function defineTool<const S extends Readonly<Record<string, unknown>>>(tool: ToolDefinition<S>): Tool {
+  return tool as ToolDefinition<S> & Tool; // `run` is called with validated arguments only
 }
 
 /** Text for the model, or parts of several types. @public */

@@ -16,4 +16,7 @@ export interface Transport {
  *
  * @public
  */
-export const Transports = defineExtensionPoint<Transport>('agent.transport', { discipline: 'in-order' });
+export const Transports = defineExtensionPoint<Transport>('agent.transport', {
+  discipline: 'in-order',
+  shape: { address: 'function' },
+});

@@ -1,7 +1,8 @@
-import { existsSync } from 'node:fs';
+import { existsSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t from 'tap';
-import { distribution, distributionWith, run } from './plugboard.js';
+import { distribution, distributionWith, plugin, run } from './plugboard.js';
 
 t.test('a valid configuration is summarized, and nothing is started', async (t) => {
   const cwd = t.testdir(
@@ -44,4 +45,15 @@ t.test('the required credential is printed', async (t) => {
   });
   const { stdout } = await run(t, ['check'], { cwd });
   t.match(stdout, /\n {2}access +with a credential \(extra\)\n/);
+});
+
+t.test('a plugin outside of the folder of the server uses the kernel of the server', async (t) => {
+  const outside = realpathSync(mkdtempSync(join(tmpdir(), 'plugboard-outside-')));
+  t.teardown(() => rmSync(outside, { recursive: true }));
+  writeFileSync(join(outside, 'far.mjs'), plugin('far', 'ctx.contribute(routes, {});'));
+  writeFileSync(join(outside, 'lost.mjs'), `import 'not-installed-there'; ${plugin('lost')}`);
+  const yaml = (file: string) => `${distribution['plugboard.yaml']}\nplugins: { far: { use: ${join(outside, file)} } }\n`;
+  const cwd = t.testdir({ ...distribution, 'lost.yaml': yaml('lost.mjs'), 'far.yaml': yaml('far.mjs') });
+  t.match(await run(t, ['check', '-c', 'far.yaml'], { cwd }), { code: 0, stdout: /far 0\.0\.0/, stderr: '' });
+  t.match(await run(t, ['check', '-c', 'lost.yaml'], { cwd }), { code: 78, stderr: /Cannot find package 'not-installed-there'/ });
 });

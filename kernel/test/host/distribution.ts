@@ -70,7 +70,7 @@ export function plugin(
       summary: 'A plugin of a test',
       configSchema: ${schema},
       ${more}
-      register(ctx) { ${register} },
+      register(ctx) { ${register} ${/\b(contribute|return)\b/.test(register) ? '' : '; return { stop() {} };'} },
     });
   `;
 }

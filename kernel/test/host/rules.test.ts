@@ -1,6 +1,7 @@
 /** The rules of the configuration file, by their numbers. */
 import { join } from 'node:path';
 import t from 'tap';
+import { KERNEL } from '../../src/host/base/kernel-package.js';
 import { layout } from '../../src/layout.js';
 import { bare, composed, installed, plugin, problemsOf, withRuntime } from './distribution.js';
 
@@ -133,12 +134,12 @@ t.test('rule 1: a plugin that cannot be used is reported with what is missing', 
     'plugboard.yaml:8:20 tools.absolute.use: there is no plugin at /no/such/plugin',
     'plugboard.yaml:9:15 tools.url.use: "https://example.com/p.js" is not a valid plugin reference',
     `plugboard.yaml:10:18 tools.broken.use: the plugin at ${join(at, 'broken.js')} cannot be loaded: Cannot find package 'not-installed-either'`,
-    `plugboard.yaml:11:17 tools.other.use: ${join(at, 'other.js')} is not a plugin: its default export was not made by definePlugin() of @plugboard/kernel`,
-    `plugboard.yaml:12:17 tools.newer.use: the plugin newer at ${join(at, 'newer.js')} needs plugin API 2, but this kernel has 1; update @plugboard/kernel`,
-    `plugboard.yaml:13:17 tools.older.use: the plugin older at ${join(at, 'older.js')} was written for plugin API 0, but this kernel has 1; update the plugin`,
+    `plugboard.yaml:11:17 tools.other.use: ${join(at, 'other.js')} is not a plugin: its default export was not made by definePlugin(); export the result of definePlugin()`,
+    `plugboard.yaml:12:17 tools.newer.use: the plugin newer at ${join(at, 'newer.js')} needs plugin API 2, which @plugboard/kernel ${KERNEL.version} (plugin API 1) does not have; update @plugboard/kernel (the package.json of `,
+    `plugboard.yaml:13:17 tools.older.use: the plugin older at ${join(at, 'older.js')} was written for plugin API 0, which @plugboard/kernel ${KERNEL.version} (plugin API 1) no longer has; update the plugin`,
     `plugboard.yaml:14:20 tools.nameless.use: the plugin without a name at ${join(at, 'nameless.js')} does not define name`,
     `plugboard.yaml:15:22 tools.schemaless.use: the plugin test-plugin at ${join(at, 'schemaless.js')} does not define configSchema`,
-    `plugboard.yaml:16:19 tools.strange.use: the plugin strange at ${join(at, 'strange.js')} has an invalid option schema: type must be`,
+    `plugboard.yaml:16:19 tools.strange.use: the plugin strange at ${join(at, 'strange.js')} has an invalid option schema: properties.a: type must be`,
     'plugboard.yaml:17:1 sessions: the option "use" is missing',
   ]);
   t.equal(problems.length, 15);
@@ -320,10 +321,10 @@ t.test('rule 4: all errors of all entries are reported together', async (t) => {
     'plugboard.yaml:7:24 models.a.n: must be a whole number, not "x" (plugin test-plugin 0.1.0)',
     'plugboard.yaml:8:24 models.b.n: is not lucky (plugin test-plugin 0.1.0)',
     'plugboard.yaml:9:13 models.c.use: the plugin @plugboard/model-nothing-of-that-name is not installed',
-    'plugboard.yaml:10:3 models.d: cannot be registered: no wish to (plugin throws 0.1.0)',
+    `plugboard.yaml:10:3 models.d: cannot be registered: no wish to, at ${join(t.testdirName, 'throws.js')}:13:29 (plugin throws 0.1.0)`,
     'plugboard.yaml:11:6 models.e: must be a map of options; write {} for none',
     'plugboard.yaml:12:13 models.f.use: the variable F is not set',
-    "plugboard.yaml:13:3 models.g: the plugin's check failed: oops (plugin check-throws 0.1.0)",
+    `plugboard.yaml:13:3 models.g: the plugin's check failed: oops, at ${join(t.testdirName, 'check-throws.js')}:12:23 (plugin check-throws 0.1.0)`,
     'plugboard.yaml:14:31 models.h.optional: must be true or false, not "perhaps"',
     'plugboard.yaml:14:49 models.h.unless[0]: models has no other entry "z"; known: "a"',
     'plugboard.yaml:15:8 tools: must be a map',
@@ -409,7 +410,7 @@ plugins: { a: { use: ./p.js } }
 
 t.test('rule 6: unknown references are errors, and every section except transports may be absent', async (t) => {
   const full = { layout: withRuntime };
-  const store = plugin({ register: 'ctx.contribute(ctx.config && StoreOf, {});' }).replace(
+  const store = plugin({ register: 'ctx.contribute(StoreOf, new Proxy({}, { get: () => () => undefined }));' }).replace(
     'import { ConfigFault',
     'import { SessionStores as StoreOf, ConfigFault',
   );
@@ -512,7 +513,7 @@ t.test('rule 7: an optional entry that fails to start, or to register, is disabl
   t.same(
     log.lines.map(({ msg }) => msg),
     [
-      'tools.b is disabled: it cannot be registered: no wish',
+      `tools.b is disabled: it cannot be registered: no wish, at ${join(t.testdirName, 'registers-not.js')}:13:55`,
       `disabled: tools.a did not start: no server (plugin starts-not 0.1.0, ${join(t.testdirName, 'starts-not.js')})`,
     ],
   );

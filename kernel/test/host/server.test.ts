@@ -110,7 +110,7 @@ t.test('readers start after contributors and stop before them', async (t) => {
 });
 
 t.test('R-053 two values of a single-value point, and a cycle, are errors that name both sides', async (t) => {
-  t.same(
+  t.match(
     await problemsOf(
       t,
       entries({
@@ -121,8 +121,8 @@ t.test('R-053 two values of a single-value point, and a cycle, are errors that n
       }),
     ),
     [
-      'plugboard.yaml:4:3 plugins.b: cannot be registered: plugins.b and plugins.a both provide "x" at test.point; rename one of them (plugin plugin-b 0.1.0)',
-      'plugboard.yaml:6:3 plugins.d: cannot be registered: plugins.d and plugins.c both provide test.only, which allows only one; remove one of them (plugin plugin-d 0.1.0)',
+      'plugboard.yaml:4:3 plugins.b: cannot be registered: plugins.b and plugins.a both provide "x" at test.point; rename one of them, at ',
+      'plugboard.yaml:6:3 plugins.d: cannot be registered: plugins.d and plugins.c both provide test.only, which allows only one; remove one of them, at ',
     ],
   );
   t.same(

@@ -1,3 +1,5 @@
+import { recognizeAcrossCopies } from './across-copies.js';
+import { placeOf } from './place.js';
 import { formatProblem, type PluginIdentity, type Problem } from './problem.js';
 
 /**
@@ -33,6 +35,8 @@ const MESSAGES = {
   OPTION_MISSING: (name: string) => `the option "${name}" is missing`,
   OPTION_INVALID: (message: string) => message,
   OPTION_AT_TOP_LEVEL: (entry: string) => `unknown option; the options of ${entry} are keys of the file's top level`,
+  DEFAULT_INVALID: (message: string) =>
+    `the plugin's own default for this option is invalid (${message}); set the option, and report this to the plugin's author`,
   CHECK_FAILED: (reason: string) => `the plugin's check failed: ${reason}`,
 
   // Loading a plugin
@@ -43,12 +47,18 @@ const MESSAGES = {
   PLUGIN_NOT_BUILT: (path: string) => `the plugin's module ${path} does not exist; build the plugin first`,
   PLUGIN_UNRESOLVED: (name: string, reason: string) => `the package ${name} cannot be loaded: ${reason}`,
   PLUGIN_IMPORT_FAILED: (path: string, reason: string) => `the plugin at ${path} cannot be loaded: ${reason}`,
-  NOT_A_PLUGIN: (path: string) =>
-    `${path} is not a plugin: its default export was not made by definePlugin() of @plugboard/kernel`,
-  API_TOO_NEW: (plugin: string, version: unknown, own: number) =>
-    `${plugin} needs plugin API ${version}, but this kernel has ${own}; update @plugboard/kernel`,
-  API_TOO_OLD: (plugin: string, version: number, own: number) =>
-    `${plugin} was written for plugin API ${version}, but this kernel has ${own}; update the plugin`,
+  NOT_A_PLUGIN: (path: string, found: string) =>
+    `${path} is not a plugin: ${found}; export the result of definePlugin() of @plugboard/kernel as the default`,
+  PLUGIN_COMMONJS: (path: string) =>
+    `Node.js loads ${path} as a CommonJS module; add "type": "module" to the package.json beside it and build it as an ES module`,
+  PLUGIN_IMPORT_TIMED_OUT: (path: string, seconds: number) =>
+    `the plugin at ${path} was not loaded within ${seconds} s: its module awaits something at the top level; await it in start()`,
+  EXPORT_MISSING: (path: string, name: string, specifier: string, cure: string) =>
+    `the plugin at ${path} imports "${name}", which ${specifier} does not export; ${cure}`,
+  API_TOO_NEW: (plugin: string, version: unknown, own: string, cure: string) =>
+    `${plugin} needs plugin API ${version}, which ${own} does not have; ${cure}`,
+  API_TOO_OLD: (plugin: string, version: number, own: string) =>
+    `${plugin} was written for plugin API ${version}, which ${own} no longer has; update the plugin`,
   DEFINITION_INCOMPLETE: (plugin: string, member: string) => `${plugin} does not define ${member}`,
   OPTION_SCHEMA_INVALID: (plugin: string, reason: string) => `${plugin} has an invalid option schema: ${reason}`,
 
@@ -59,8 +69,16 @@ const MESSAGES = {
   LATE_TOO_EARLY: (entry: string) => `${entry} may use a point that it reads with late() only once the server runs`,
   CONTRIBUTED_TWICE: (entry: string, other: string, name: string, point: string) =>
     `${entry} and ${other} both provide "${name}" at ${point}; rename one of them`,
+  CONTRIBUTED_TWICE_BY_ONE: (entry: string, name: string, point: string) =>
+    `${entry} contributes "${name}" to ${point} twice; pass a name of its own as the third argument of ctx.contribute`,
+  CONTRIBUTION_INVALID: (entry: string, name: string, point: string, mistake: string) =>
+    `${entry} contributes "${name}" to ${point}, but ${mistake}`,
+  CONTRIBUTES_NOTHING: (entry: string) =>
+    `${entry} contributes nothing and has no start(); call ctx.contribute() in register(), or remove the entry from the configuration`,
   ONLY_ONE_ALLOWED: (entry: string, other: string, point: string) =>
-    `${entry} and ${other} both provide ${point}, which allows only one; remove one of them`,
+    entry === other
+      ? `${entry} contributes twice to ${point}, which allows only one`
+      : `${entry} and ${other} both provide ${point}, which allows only one; remove one of them`,
   POINT_EMPTY: (point: string) => `nothing provides ${point}; add the plugin that does to the configuration`,
   POINT_NEEDED: (point: string) => `needs ${point}, which no entry of this file provides; add one that does`,
   START_CYCLE: (steps: readonly string[]) => `circular dependency: ${steps.join('; ')}`,
@@ -107,6 +125,10 @@ export function fault<C extends keyof Messages>(code: C, ...args: Parameters<Mes
 export class HostError extends Error {
   override readonly name: string = 'HostError';
 
+  static {
+    recognizeAcrossCopies(HostError, 'HostError');
+  }
+
   constructor(
     readonly code: HostErrorCode,
     message: string,
@@ -133,6 +155,10 @@ function messageOf<C extends keyof Messages>(code: C, args: Parameters<Messages[
  */
 export class ConfigError extends HostError {
   override readonly name = 'ConfigError';
+
+  static {
+    recognizeAcrossCopies(ConfigError, 'ConfigError');
+  }
   readonly problems: readonly Problem[];
 
   constructor(problems: readonly Problem[]) {
@@ -148,6 +174,10 @@ export class ConfigError extends HostError {
 export class PluginError extends HostError {
   override readonly name = 'PluginError';
 
+  static {
+    recognizeAcrossCopies(PluginError, 'PluginError');
+  }
+
   constructor(
     readonly entry: string,
     readonly plugin: PluginIdentity,
@@ -162,6 +192,10 @@ export class PluginError extends HostError {
 export class StartError extends HostError {
   override readonly name = 'StartError';
 
+  static {
+    recognizeAcrossCopies(StartError, 'StartError');
+  }
+
   /** @param failures why the server did not start, then what failed while the rest was stopped. */
   constructor(readonly failures: readonly PluginError[]) {
     super('NOT_STARTED', failures.map(({ message }) => message).join('\n') || MESSAGES.STOPPED_BEFORE_START());
@@ -171,10 +205,26 @@ export class StartError extends HostError {
 /** Describes a thrown value as half a sentence. */
 export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return `threw ${typeof error === 'string' ? JSON.stringify(error) : String(error)}`;
-  if (error.message !== '') return error.message;
+  if (error.message !== '') return isDefect(error) ? withPlace(error.message, error) : error.message;
   // A refused connection to a name with several addresses is an AggregateError without a message.
   if (error instanceof AggregateError && error.errors.length > 0) return error.errors.map(reasonOf).join('; ');
   return error.name;
+}
+
+/** Describes a thrown value as half a sentence that ends with the file and line it comes from, if they are known. */
+export function reasonWithPlace(error: unknown): string {
+  const reason = reasonOf(error);
+  return isDefect(error) ? reason : withPlace(reason, error);
+}
+
+/** Whether an error says that the code is wrong, so that its place helps more than its message. */
+function isDefect(error: unknown): boolean {
+  return [TypeError, ReferenceError, RangeError, SyntaxError].some((type) => error instanceof type);
+}
+
+function withPlace(reason: string, error: unknown): string {
+  const place = placeOf(error);
+  return place === undefined ? reason : `${reason}, at ${place}`;
 }
 
 /** `@you/greeter` of `@you/greeter/sub`. */

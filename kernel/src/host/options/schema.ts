@@ -1,6 +1,8 @@
 import { Ajv, type ValidateFunction } from 'ajv';
+import { fault, reasonOf } from '../base/errors.js';
 import type { ConfigPath } from '../base/problem.js';
 import { DURATION_PATTERN } from './duration.js';
+import { faultyPart } from './schema-faults.js';
 import { type OptionFault, sentences } from './schema-sentences.js';
 import type { JsonSchema } from './schema-types.js';
 import { SIZE_PATTERN } from './size.js';
@@ -39,10 +41,15 @@ export class OptionSchema {
   readonly schema: JsonSchema;
   readonly #validate: ValidateFunction;
 
-  /** @throws Error of ajv in strict mode if the schema is invalid. */
+  /** @throws Error if the schema is invalid, with the place of the fault in the schema. */
   constructor(schema: JsonSchema) {
-    this.schema = closed(schema);
-    this.#validate = compiled(this.schema);
+    try {
+      this.schema = closed(schema);
+      this.#validate = compiled(this.schema);
+    } catch (error) {
+      const place = faultyPart(schema, (part) => compiled(closed(part))).join('.');
+      throw new Error(`${place === '' ? '' : `${place}: `}${reasonOf(error)}`, { cause: error });
+    }
   }
 
   /**
@@ -66,10 +73,25 @@ export class OptionSchema {
       : (this.#validate.errors ?? []).filter(({ instancePath }) => !unset.has(instancePath));
     return {
       value: frozen(value) as Readonly<Record<string, unknown>>,
-      faults: sentences(errors, value, hidden, known),
+      faults: sentences(errors, value, hidden, known).map((found) => (has(options, found.path) ? found : ofDefault(found))),
       secrets: secrets.flatMap(({ texts }) => texts),
     };
   }
+}
+
+/** Whether the options have a value at a path, or a key that the schema does not know. */
+function has(options: unknown, path: ConfigPath): boolean {
+  let value = options;
+  for (const step of path) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, step)) return false;
+    value = (value as Record<string | number, unknown>)[step];
+  }
+  return true;
+}
+
+/** A mistake in what a default filled in: the plugin is at fault, not the file. */
+function ofDefault({ path, message }: OptionFault): OptionFault {
+  return { path, at: 'key', ...fault('DEFAULT_INVALID', message) };
 }
 
 const validators = new Map<string, ValidateFunction>();

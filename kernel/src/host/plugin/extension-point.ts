@@ -8,6 +8,14 @@
  */
 export type Discipline = 'by-name' | 'one' | 'in-order';
 
+/** What a member of a contribution must be. @public */
+export type MemberType = 'function' | 'object' | 'array' | 'string' | 'number' | 'boolean';
+
+/** The names of the members of a type, with `?` behind the optional ones. @public */
+export type ShapeOf<T> = T extends (...args: never[]) => unknown
+  ? 'function'
+  : { readonly [K in keyof T & string as undefined extends T[K] ? `${K}?` : K]?: MemberType };
+
 /** One fact about a contribution, for listings and the start banner. @public */
 export interface Description {
   /** What the fact is. A reader uses the kinds it knows and prints or ignores the others. */
@@ -27,6 +35,8 @@ export interface ExtensionPoint<T> {
   readonly discipline: Discipline;
   /** Describes a contribution. Called whenever a listing is printed, perhaps before the server starts. */
   readonly describe?: ((value: T) => readonly Description[]) | undefined;
+  /** What contributions must look like: `function`, or the types of their members. A name that ends with `?` is optional. */
+  readonly shape?: 'function' | Readonly<Record<string, MemberType>> | undefined;
   toString(): string;
 }
 
@@ -42,13 +52,19 @@ export interface ExtensionPoint<T> {
  */
 export function defineExtensionPoint<T>(
   id: string,
-  options: { readonly discipline: Discipline; readonly describe?: (value: T) => readonly Description[] },
+  options: {
+    readonly discipline: Discipline;
+    readonly describe?: (value: T) => readonly Description[];
+    /** Checked when a value is contributed, so that the error names the plugin at fault and not a later reader. */
+    readonly shape?: ShapeOf<T>;
+  },
 ): ExtensionPoint<T> {
   return Object.freeze({
     id,
     key: Symbol.for(`plugboard.extension-point.${id}`),
     discipline: options.discipline,
     describe: options.describe,
+    shape: options.shape as ExtensionPoint<T>['shape'],
     toString: () => id,
   });
 }

@@ -1,11 +1,14 @@
-import { readFileSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { findPackageJSON, registerHooks } from 'node:module';
-import { dirname, isAbsolute, join, resolve } from 'node:path';
+import { isAbsolute, join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { hostError, reasonOf } from '../base/errors.js';
+import { KERNEL } from '../base/kernel-package.js';
 import type { PluginIdentity } from '../base/problem.js';
 import { OptionSchema } from '../options/schema.js';
-import { API_VERSION, type DefinedPlugin, PLUGIN_BRAND } from './plugin.js';
+import { importPlugin, updateOfKernel } from './import-plugin.js';
+import { packageOf, readManifest } from './manifest.js';
+import { API_VERSION, type DefinedPlugin, isPlugin } from './plugin.js';
 
 /** A plugin that was found on this machine and imported. */
 export interface LoadedPlugin extends PluginIdentity {
@@ -20,23 +23,31 @@ const PACKAGE_NAME = /^(@[\w.~-]+\/)?[\w~-][\w.~-]*(\/[\w.~-]+)*$/;
 const OBJECT_PATH = '(object)';
 const OBJECT_VERSION = '0.0.0';
 
+/** Milliseconds. */
+const IMPORT_LIMIT = 10_000;
+
 /** Finds and imports plugins by the `use` of their entries. Each module is imported once, however many entries use it. */
 export class Loader {
   readonly #fileFolder: string;
   readonly #folders: readonly string[];
+  readonly #importLimit: number;
   readonly #loaded = new Map<string, Promise<LoadedPlugin>>();
   readonly #adopted = new Map<DefinedPlugin, LoadedPlugin>();
 
-  /** @param cwd where packages are searched after the file's folder and before the kernel's own. */
-  constructor(fileFolder: string, cwd: string) {
+  /**
+   * @param cwd where packages are searched after the file's folder and before the kernel's own.
+   * @param importLimit milliseconds that a module may take to load.
+   */
+  constructor(fileFolder: string, cwd: string, importLimit = IMPORT_LIMIT) {
     this.#fileFolder = fileFolder;
+    this.#importLimit = importLimit;
     this.#folders = [...new Set([fileFolder, cwd, import.meta.dirname])];
   }
 
   /** @throws HostError if there is no such plugin, or if it cannot be used. */
   async load(use: string, prefix: string): Promise<LoadedPlugin> {
     const url = this.#resolve(use, prefix);
-    const loading = this.#loaded.get(url) ?? importPlugin(url);
+    const loading = this.#loaded.get(url) ?? this.#import(url);
     this.#loaded.set(url, loading);
     return loading;
   }
@@ -46,6 +57,12 @@ export class Loader {
     const loaded = this.#adopted.get(definition) ?? loadedPlugin(definition, OBJECT_PATH, OBJECT_VERSION);
     this.#adopted.set(definition, loaded);
     return loaded;
+  }
+
+  async #import(url: string): Promise<LoadedPlugin> {
+    const path = fileURLToPath(url);
+    const value = await importPlugin(url, path, this.#importLimit);
+    return loadedPlugin(value, path, packageOf(path)?.version ?? '0.0.0');
   }
 
   #resolve(use: string, prefix: string): string {
@@ -110,15 +127,6 @@ function resolvePath(path: string): string {
   return pathToFileURL(join(path, main ?? 'index.js')).href;
 }
 
-async function importPlugin(url: string): Promise<LoadedPlugin> {
-  const path = fileURLToPath(url);
-  const module = await import(url).catch((error: unknown) => {
-    const missing = (error as { url?: string }).url === url;
-    throw missing ? hostError('PLUGIN_NOT_BUILT', path) : hostError('PLUGIN_IMPORT_FAILED', path, reasonOf(error));
-  });
-  return loadedPlugin(module.default, path, versionOf(path));
-}
-
 /** @throws HostError if the value is not a plugin, or not one that this kernel can use. */
 function loadedPlugin(value: unknown, path: string, version: string): LoadedPlugin {
   const definition = checkDefinition(value, path);
@@ -129,43 +137,19 @@ function loadedPlugin(value: unknown, path: string, version: string): LoadedPlug
   }
 }
 
-/** Whether a value was made by `definePlugin`, of this copy of the kernel or of another. */
-export function isPlugin(value: unknown): value is DefinedPlugin {
-  return typeof value === 'object' && value !== null && PLUGIN_BRAND in value;
-}
-
 function checkDefinition(value: unknown, path: string): DefinedPlugin {
-  if (!isPlugin(value)) throw hostError('NOT_A_PLUGIN', path);
+  if (!isPlugin(value)) throw hostError('NOT_A_PLUGIN', path, 'it has no default export that definePlugin() made');
   const { name, apiVersion, configSchema, register }: Partial<DefinedPlugin> = value;
   const about = `the plugin ${name ?? 'without a name'} at ${path}`;
-  if (typeof apiVersion !== 'number' || apiVersion > API_VERSION) throw hostError('API_TOO_NEW', about, apiVersion, API_VERSION);
-  if (apiVersion < API_VERSION) throw hostError('API_TOO_OLD', about, apiVersion, API_VERSION);
   if (typeof name !== 'string') throw hostError('DEFINITION_INCOMPLETE', about, 'name');
+  if (typeof apiVersion !== 'number') throw hostError('DEFINITION_INCOMPLETE', about, `apiVersion, for example ${API_VERSION}`);
+  if (apiVersion > API_VERSION) throw hostError('API_TOO_NEW', about, apiVersion, ownVersion(), updateOfKernel(path));
+  if (apiVersion < API_VERSION) throw hostError('API_TOO_OLD', about, apiVersion, ownVersion());
   if (typeof register !== 'function') throw hostError('DEFINITION_INCOMPLETE', about, 'register');
   if (configSchema?.type !== 'object') throw hostError('DEFINITION_INCOMPLETE', about, "configSchema with type: 'object'");
   return value;
 }
 
-/** Returns the version of a module's package. Nested package.json files without a version are skipped. */
-function versionOf(path: string): string {
-  for (let folder = dirname(path); ; folder = dirname(folder)) {
-    const version = readManifest(folder)?.version;
-    if (version !== undefined) return version;
-    if (folder === dirname(folder)) return '0.0.0';
-  }
-}
-
-interface Manifest {
-  readonly name?: string;
-  readonly version?: string;
-  readonly exports?: unknown;
-  readonly main?: string;
-}
-
-function readManifest(folder: string): Manifest | undefined {
-  try {
-    return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as Manifest;
-  } catch {
-    return undefined; // missing or unreadable: Node.js continues in the parent folder, too
-  }
+function ownVersion(): string {
+  return `${KERNEL.name} ${KERNEL.version} (plugin API ${API_VERSION})`;
 }

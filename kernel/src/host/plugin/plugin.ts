@@ -1,4 +1,5 @@
 import type { DependencyContainer } from 'tsyringe';
+import { recognizeAcrossCopies } from '../base/across-copies.js';
 import type { Clock, IdSource } from '../base/ambient.js';
 import type { Logger } from '../log/log.js';
 import type { CredentialShapes } from '../log/redactor.js';
@@ -54,6 +55,11 @@ export function definePlugin<const S extends JsonSchema>(definition: PluginDefin
   return Object.freeze({ ...definition, [PLUGIN_BRAND]: true as const });
 }
 
+/** Whether a value was made by `definePlugin`, of this copy of the kernel or of another. */
+export function isPlugin(value: unknown): value is DefinedPlugin {
+  return typeof value === 'object' && value !== null && PLUGIN_BRAND in value;
+}
+
 /** A mistake in the options. @public */
 export interface ConfigProblem {
   /** Where, below the entry: `['words', 0]` is `greeters.hello.words[0]` for the entry `greeters.hello`. */
@@ -70,6 +76,10 @@ export interface ConfigProblem {
  */
 export class ConfigFault extends Error {
   override readonly name = 'ConfigFault';
+
+  static {
+    recognizeAcrossCopies(ConfigFault, 'ConfigFault');
+  }
 
   constructor(readonly problems: readonly ConfigProblem[]) {
     super(problems.map(({ message }) => message).join('; '));

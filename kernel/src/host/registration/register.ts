@@ -1,7 +1,7 @@
 import 'reflect-metadata';
 import { container, type DependencyContainer } from 'tsyringe';
 import type { Clock, IdSource } from '../base/ambient.js';
-import { hostError } from '../base/errors.js';
+import { HostError, hostError, reasonWithPlace } from '../base/errors.js';
 import type { Entry } from '../configuration/entries.js';
 import type { HostView } from '../lifecycle/status.js';
 import type { Logger } from '../log/log.js';
@@ -9,6 +9,7 @@ import type { Budgets } from '../plugin/budgets.js';
 import type { ExtensionPoint, Extensions } from '../plugin/extension-point.js';
 import type { LoadedPlugin } from '../plugin/loader.js';
 import type { Lifecycle, PluginContext } from '../plugin/plugin.js';
+import { shapeMistake } from '../plugin/shape.js';
 import { BUDGETS, CLOCK, CONFIG, ENTRY, HOST, IDS, LOGGER } from './injection.js';
 import type { Registry } from './registry.js';
 
@@ -89,6 +90,8 @@ export function registerEntry(entry: Entry, plugin: LoadedPlugin, dependencies: 
       .register<Logger>(LOGGER, { useValue: log }),
     contribute<T>(point: ExtensionPoint<T>, value: T, as: string = name): void {
       assertOpen(`contribute to ${point}`);
+      const mistake = shapeMistake(value, point as ExtensionPoint<unknown>);
+      if (mistake !== undefined) throw hostError('CONTRIBUTION_INVALID', id, as, point.id, mistake);
       registry.contribute(point, { name: as, value, entry: id, shared });
       contributes.add(point.key);
     },
@@ -107,9 +110,22 @@ export function registerEntry(entry: Entry, plugin: LoadedPlugin, dependencies: 
     resolvePath: dependencies.resolvePath,
   });
 
-  const returned: unknown = plugin.definition.register(ctx);
+  const returned = callRegister(plugin, ctx);
   open = false;
-  return { entry, id, optional: entry.optional, plugin, lifecycle: asLifecycle(returned), contributes, reads, allReads };
+  const lifecycle = asLifecycle(returned);
+  if (contributes.size === 0 && !Object.values(lifecycle).some((member) => typeof member === 'function')) {
+    throw hostError('CONTRIBUTES_NOTHING', id);
+  }
+  return { entry, id, optional: entry.optional, plugin, lifecycle, contributes, reads, allReads };
+}
+
+/** @throws what `register` throws, with the file and line that it comes from. */
+function callRegister(plugin: LoadedPlugin, ctx: PluginContext<Readonly<Record<string, unknown>>>): unknown {
+  try {
+    return plugin.definition.register(ctx);
+  } catch (error) {
+    throw new HostError('REGISTER_FAILED', reasonWithPlace(error), { cause: error });
+  }
 }
 
 function asLifecycle(returned: unknown): Lifecycle {

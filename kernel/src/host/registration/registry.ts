@@ -71,5 +71,7 @@ function refuseDuplicate(point: AnyPoint, existing: readonly AnyContribution[], 
   const [first] = existing;
   const namesake = existing.find((contribution) => contribution.name === name);
   if (point.discipline === 'one' && first) throw hostError('ONLY_ONE_ALLOWED', entry, first.entry, point.id);
+  if (point.discipline === 'by-name' && namesake?.entry === entry)
+    throw hostError('CONTRIBUTED_TWICE_BY_ONE', entry, name, point.id);
   if (point.discipline === 'by-name' && namesake) throw hostError('CONTRIBUTED_TWICE', entry, namesake.entry, name, point.id);
 }

@@ -83,7 +83,7 @@ t.test('it keeps what the plugin contributed, and gives it back by its point and
     message: 'test-greeter did not contribute one value at test.greeting, but "test" at test.greeting, "more" at test.greeting',
   });
   t.throws(() => ctx.contributed(Greetings, 'x'), { message: /one value "x" at/ });
-  const silent = definePlugin({ ...plugin, register: () => undefined });
+  const silent = definePlugin({ ...plugin, register: () => ({ stop: () => undefined }) });
   t.throws(() => testContext(silent).contributed(Greetings), { message: /but nothing at all$/ });
 });
 

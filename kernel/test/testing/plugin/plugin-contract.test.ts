@@ -83,7 +83,7 @@ t.test('finds mistakes in the definition', async (t) => {
   t.same(await faultsOf(plugin({ name: '@plugboard/tool-other' })), [NAME]);
   t.same(await faultsOf(plugin({ summary: '' })), [SUMMARY]);
   t.same(await faultsOf(plugin({ summary: 'Does\na thing' })), [SUMMARY]);
-  t.same(await faultsOf(plugin({ register: () => undefined })), [REGISTERS]);
+  t.same(await faultsOf(plugin({ register: () => undefined })), [REGISTERS, STOPS]);
   const async = { register: (async () => ({})) as unknown as DefinedPlugin['register'] };
   t.ok((await faultsOf(plugin(async))).includes(REGISTERS));
   let stopped = 0;

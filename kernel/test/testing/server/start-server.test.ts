@@ -34,7 +34,10 @@ const files = {
     import { definePlugin, SessionStores } from '@plugboard/kernel';
     export default definePlugin({
       name: 'store', apiVersion: 1, summary: 'Keeps nothing', configSchema: { type: 'object', properties: {} },
-      register(ctx) { ctx.contribute(SessionStores, { health: async () => ({ ok: true }), recover: async () => [] }); },
+      register(ctx) {
+        const own = { health: async () => ({ ok: true }), recover: async () => [] };
+        ctx.contribute(SessionStores, new Proxy(own, { get: (_, name) => own[name] ?? (() => undefined) }));
+      },
     });`,
 };
 const WEB = `

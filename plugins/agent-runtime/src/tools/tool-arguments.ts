@@ -47,7 +47,8 @@ export function argumentsValidator(tool: Tool): ArgumentsValidator {
 function compile(schema: object, { Instance, rules }: Dialect): ValidateFunction {
   if (!rules.validateSchema(schema)) throw new Error(`schema is invalid: ${rules.errorsText()}`);
   const refersToRules = JSON.stringify(schema).includes('json-schema.org/');
-  return new Instance(refersToRules ? OPTIONS : { ...OPTIONS, meta: false, validateSchema: false }).compile(schema);
+  const options = { ...OPTIONS, useDefaults: true };
+  return new Instance(refersToRules ? options : { ...options, meta: false, validateSchema: false }).compile(schema);
 }
 
 function check(text: string, validate: ValidateFunction): ArgumentsResult {

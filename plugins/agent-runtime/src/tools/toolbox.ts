@@ -107,7 +107,7 @@ export class Toolboxes {
     sources.forEach((source, index) => {
       for (const tool of listed[index] ?? []) {
         if (!patterns.some((pattern) => matches(pattern, source.name, tool.name))) continue;
-        const name = nameAtModel(source.name, tool.name, source.value.single);
+        const name = nameAtModel(source.name, tool.name, source.value.single ?? false);
         const owner = owners.get(name);
         if (tools.has(name) || (owner !== undefined && owner !== label(source.name, tool))) {
           onClash(`two tools have the name "${name}" at the model: ${owner} and ${label(source.name, tool)}`);

@@ -1,0 +1,22 @@
+/**
+ * Makes `instanceof` recognise errors of a class that another copy of this package made: a plugin may bring its own copy.
+ *
+ * ```ts
+ * class GreetingError extends Error {
+ *   static {
+ *     recognizeAcrossCopies(this, 'GreetingError');
+ *   }
+ * }
+ * ```
+ */
+export function recognizeAcrossCopies(type: abstract new (...args: never[]) => Error, name: string): void {
+  const brand = Symbol.for(`plugboard.error.${name}`);
+  Object.defineProperty(type.prototype, brand, { value: true });
+  Object.defineProperty(type, Symbol.hasInstance, {
+    value(this: unknown, value: unknown): boolean {
+      // Subclasses inherit this method, but have no brand of their own.
+      if (this !== type) return Function.prototype[Symbol.hasInstance].call(this, value);
+      return typeof value === 'object' && value !== null && brand in value;
+    },
+  });
+}

@@ -1,0 +1,21 @@
+import { fileURLToPath } from 'node:url';
+import { KERNEL } from './kernel-package.js';
+
+/** A frame of a stack trace, or the first line of a SyntaxError: a file with its line. */
+const FRAME = /(?:^|[\s(])(file:\/\/[^\s()]+?|(?:\/|[A-Za-z]:\\)[^()\n]*?):(\d+)(?::(\d+))?\)?$/;
+
+/**
+ * Finds where a thrown error comes from: the innermost file of its stack trace that is neither part of Node.js nor of this package, as
+ * `/path/to/greeter.js:12:5`. Undefined if there is none.
+ */
+export function placeOf(error: unknown): string | undefined {
+  if (!(error instanceof Error) || typeof error.stack !== 'string') return undefined;
+  for (const line of error.stack.split('\n')) {
+    const [, file, row, column] = FRAME.exec(line.trim()) ?? [];
+    if (file === undefined) continue;
+    const path = file.startsWith('file:') ? fileURLToPath(file) : file;
+    if (path.startsWith(`${KERNEL.path}/dist/`) || path.startsWith(`${KERNEL.path}/src/`)) continue;
+    return [path, row, column].filter((part) => part !== undefined).join(':');
+  }
+  return undefined;
+}

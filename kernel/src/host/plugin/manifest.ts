@@ -1,0 +1,30 @@
+import { readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+
+/** The fields of a `package.json` that the loader reads. */
+export interface Manifest {
+  readonly name?: string;
+  readonly version?: string;
+  readonly exports?: unknown;
+  readonly main?: string;
+  readonly dependencies?: Readonly<Record<string, string>>;
+  readonly peerDependencies?: Readonly<Record<string, string>>;
+}
+
+/** Reads the `package.json` of a folder. Undefined if it is missing or unreadable: Node.js continues in the parent folder, too. */
+export function readManifest(folder: string): Manifest | undefined {
+  try {
+    return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as Manifest;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Reads the `package.json` of the package that a module belongs to. Nested files without a version are skipped. */
+export function packageOf(path: string): Manifest | undefined {
+  for (let folder = dirname(path); ; folder = dirname(folder)) {
+    const manifest = readManifest(folder);
+    if (manifest?.version !== undefined) return manifest;
+    if (folder === dirname(folder)) return undefined;
+  }
+}
