@@ -79,7 +79,7 @@ async function importError(error: unknown, url: string, path: string): Promise<H
   const { code, message = '', url: missing } = error as { code?: string; message?: string; url?: string };
   if (code === 'PLUGIN_IMPORT_TIMED_OUT') return error;
   if (missing === url) return hostError('PLUGIN_NOT_BUILT', path);
-  if (/^Cannot use import statement outside a module|^Unexpected token 'export'/.test(message)) {
+  if (/^Cannot use import statement outside a module|^Unexpected \w+ 'export'/.test(message)) {
     return hostError('PLUGIN_COMMONJS', path);
   }
   const [, specifier = '', name = ''] =
