@@ -12,6 +12,7 @@ interface Manifest {
   readonly name: string;
   readonly dependencies?: Readonly<Record<string, string>>;
   readonly peerDependencies?: Readonly<Record<string, string>>;
+  readonly files?: readonly string[];
   readonly engines?: { readonly node?: string };
 }
 
@@ -31,4 +32,8 @@ t.test('the version ranges between packages of this repository survive a version
 
 t.test('every package names the Node.js version that it needs', async (t) => {
   for (const path of workspaces) t.equal(read(path).engines?.node, '>=24', path);
+});
+
+t.test('every package ships the sources that its source maps, and so its stack traces, name', async (t) => {
+  for (const path of workspaces) t.ok(read(path).files?.includes('src'), path);
 });

@@ -9,7 +9,7 @@ import { serverInfo } from './server-info.js';
 export const check: CommandAction = {
   summary: 'Checks the configuration and reports all mistakes',
   options: { config: CONFIG_OPTION },
-  async run(args) {
+  async run(args, terminal) {
     const server = await compose({ file: configFile(args), layout });
     const { agents, models, sessions, auth, disabled } = serverInfo(server);
     const rows: [string, string][] = [
@@ -21,6 +21,7 @@ export const check: CommandAction = {
       ...disabled.map(({ entry, reason }): [string, string] => ['disabled', `${entry}: ${reason}`]),
     ];
     process.stdout.write(`${relative(process.cwd(), server.file ?? '')} is valid\n${table(rows)}\n`);
+    for (const warning of server.warnings) terminal.note(`warning: ${warning}`);
     return 0;
   },
 };

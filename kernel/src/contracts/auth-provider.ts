@@ -22,8 +22,10 @@ export interface AuthProvider {
 
 /** What a request presents to identify its caller. @public */
 export interface Credentials {
-  /** The bearer token. */
-  readonly bearer: string;
+  /** The token of `Authorization: Bearer`, or of a WebSocket's sub-protocol. Undefined if there is none. */
+  readonly bearer: string | undefined;
+  /** All headers of the request, by their names in lower case: for keys in other headers, cookies and signatures. */
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
 }
 
 /**

@@ -11,6 +11,11 @@ export interface Turn {
   /** `api:<key>` if the turn belongs to a session. */
   readonly session: string | undefined;
   /**
+   * The agent's prompt. Undefined if it has none, or if the caller sent a system message instead.
+   * An interceptor may change it. A system message that it adds to `messages` never replaces it.
+   */
+  readonly system: string | undefined;
+  /**
    * The conversation for the model, including history, oldest first. A system message only if the
    * caller sent one.
    */

@@ -5,6 +5,7 @@ import type { FileContents } from './configuration/entries.js';
 import type { FileLayout } from './configuration/file-layout.js';
 import { type DescribedEntry, fileSchema } from './configuration/file-schema.js';
 import { Problems } from './configuration/problems.js';
+import { warningsOf } from './configuration/warnings.js';
 import { LifecycleRunner, type ReloadResult, type StopOptions } from './lifecycle/lifecycle.js';
 import type { HostView } from './lifecycle/status.js';
 import type { StatusBoard } from './lifecycle/status-board.js';
@@ -97,6 +98,12 @@ export class Server {
     return this.#dependencies.mistakes;
   }
 
+  /** What works but should be changed: deprecated plugins and options, second copies of the kernel. One sentence each. */
+  get warnings(): readonly string[] {
+    const { contents, source } = this.#dependencies;
+    return warningsOf(contents.entries, source);
+  }
+
   /** The absolute path of the configuration file; undefined if the configuration is an object. */
   get file(): string | undefined {
     return this.#dependencies.source.path;
@@ -151,6 +158,7 @@ export class Server {
    */
   async start(): Promise<void> {
     if (this.mistakes) throw this.mistakes;
+    for (const warning of this.warnings) this.log.warn(warning);
     for (const { entry, status, reason } of this.host.entries()) {
       if (status === 'disabled') this.log.info(`${entry} is disabled: ${reason}`);
     }

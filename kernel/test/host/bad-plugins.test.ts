@@ -1,7 +1,8 @@
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
+import { KERNEL } from '../../src/host/base/kernel-package.js';
 import { Loader } from '../../src/host/plugin/loader.js';
-import { plugin, problemsOf } from './distribution.js';
+import { composed, plugin, problemsOf } from './distribution.js';
 
 /** A plugin in plain JavaScript, with the kernel's own extension points. */
 function domainPlugin(name: string, register: string): string {
@@ -161,4 +162,49 @@ t.test('errors are recognised across two copies of the kernel', async (t) => {
   class Special extends ModelError {}
   t.ok(new Special('x', { retryable: false }) instanceof Special, 'a subclass of a plugin');
   t.notOk(new ModelError('x', { retryable: false }) instanceof Special);
+});
+
+t.test('a second copy of the kernel is a warning with its version and path', async (t) => {
+  const { server } = await composed(t, {
+    'plugboard.yaml': 'transports: {}\nplugins:\n  odd: { use: ./odd.js }\n',
+    'odd.js': `
+      import { define } from '@plugboard/kernel';
+      export default define({ name: 'odd', apiVersion: 1, configSchema: { type: 'object' }, register: () => ({ stop() {} }) });`,
+    node_modules: {
+      '@plugboard': {
+        kernel: {
+          'package.json': '{ "name": "@plugboard/kernel", "version": "0.0.7", "type": "module", "exports": "./index.js" }',
+          'index.js': 'export const define = (plugin) => ({ ...plugin, [Symbol.for("plugboard.plugin")]: true });',
+        },
+      },
+    },
+  });
+  const copy = join(t.testdirName, 'node_modules/@plugboard/kernel');
+  t.same(server.warnings, [
+    `plugboard.yaml:3:3 plugins.odd: loads a second copy of the kernel, @plugboard/kernel 0.0.7 at ${copy}, beside ${KERNEL.version} at ${KERNEL.path}; make it a peerDependency of the plugin and run npm dedupe (plugin odd 0.1.0)`,
+  ]);
+});
+
+t.test('deprecated plugins and options are warnings with what to use instead, also in the log', async (t) => {
+  const properties = `{
+    old: { type: 'string', deprecated: true, description: 'Set words instead.' },
+    words: { type: 'array', items: { type: 'object', properties: { n: { type: 'integer', deprecated: true } } } },
+  }`;
+  const { server, log } = await composed(t, {
+    'plugboard.yaml':
+      'transports: {}\nplugins:\n  odd: { use: ./odd.js, old: x, words: [{ n: 1 }] }\n  fine: { use: ./odd.js, optional: true }\n',
+    'odd.js': plugin({ properties, more: "deprecated: 'use @you/even'," }),
+  });
+  const expected = [
+    'plugboard.yaml:3:3 plugins.odd: the plugin is deprecated: use @you/even (plugin test-plugin 0.1.0)',
+    'plugboard.yaml:3:25 plugins.odd.old: this option is deprecated: Set words instead. (plugin test-plugin 0.1.0)',
+    'plugboard.yaml:3:43 plugins.odd.words[0].n: this option is deprecated (plugin test-plugin 0.1.0)',
+    'plugboard.yaml:4:3 plugins.fine: the plugin is deprecated: use @you/even (plugin test-plugin 0.1.0)',
+  ];
+  t.same(server.warnings, expected);
+  await server.start();
+  t.same(
+    log.lines.flatMap(({ level, msg }) => (level === 'warn' ? [msg] : [])),
+    expected,
+  );
 });

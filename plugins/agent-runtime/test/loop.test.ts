@@ -1,3 +1,4 @@
+import type { Interceptor } from '@plugboard/kernel';
 import type { ToolDeclaration } from '@plugboard/kernel/contracts';
 import { ManualClock } from '@plugboard/kernel/testing';
 import t from 'tap';
@@ -488,4 +489,26 @@ t.test('tools of a multi-tool entry are named by entry and tool, and patterns se
   t.strictSame(await names(['files']), ['files__read', 'files__write']);
   t.strictSame(await names(['files/*']), ['files__read', 'files__write']);
   t.strictSame(await names(['files/write']), ['files__write']);
+});
+
+t.test('an interceptor gets the prompt as `system`, and system messages that it adds never replace it', async (t) => {
+  const seen: unknown[] = [];
+  const adds: Interceptor = (turn, next) => {
+    seen.push(turn.system);
+    return next({ ...turn, messages: [{ role: 'system', content: 'Be brief.' }, ...turn.messages] });
+  };
+  const changes: Interceptor = (turn, next) => next({ ...turn, system: turn.system && `${turn.system} Today is Friday.` });
+  const model = new ScriptedModel([answerWith('Hi'), answerWith('Hi'), answerWith('Hi')]);
+  const settings = { assistant: { model: 'fast', system: 'You are kind.' }, plain: { model: 'fast' } };
+  const { runtime, target } = await startRuntime({ models: { fast: model }, interceptors: [adds, changes], agents: settings });
+  await collect(runtime.run(request(target('assistant'), { messages: [user('Hello')] })));
+  await collect(runtime.run(request(target('plain'), { messages: [user('Hello')] })));
+  await collect(
+    runtime.run(request(target('assistant'), { messages: [{ role: 'system', content: 'From the caller.' }, user('Hello')] })),
+  );
+  t.strictSame(seen, ['You are kind.', undefined, undefined]);
+  t.strictSame(
+    model.asked.map(({ messages }) => messages.filter(({ role }) => role === 'system').map(({ content }) => content)),
+    [['You are kind. Today is Friday.\n\nBe brief.'], ['Be brief.'], ['Be brief.', 'From the caller.']],
+  );
 });

@@ -21,7 +21,7 @@ function provider(...tokens: readonly KnownToken[]) {
     return tokens.find(({ sha256 }) => sha256 === digest);
   };
   const bearer = new BearerProvider({ find }, new EphemeralTokens(clock, new SequentialIds()), clock, ({ id }) => used.push(id));
-  return { ask: (text: string) => bearer.authenticate({ bearer: text }), asked, used };
+  return { ask: (text: string) => bearer.authenticate({ bearer: text, headers: {} }), asked, used };
 }
 
 const issued = (fields = {}, projects = ['default', 'acme']) => issuedToken(record(fields), new Set(projects));
@@ -118,8 +118,8 @@ t.test('S-31 compares the whole digests after the look-up, in constant time', as
     clock,
     () => t.fail('accepted a token'),
   );
-  t.same(unchecked.authenticate({ bearer: TOKEN }), { refused: 'an unknown token' }, 'whatever the look-up finds');
-  t.equal(unchecked.authenticate({ bearer: PLAIN }), undefined);
+  t.same(unchecked.authenticate({ bearer: TOKEN, headers: {} }), { refused: 'an unknown token' }, 'whatever the look-up finds');
+  t.equal(unchecked.authenticate({ bearer: PLAIN, headers: {} }), undefined);
   t.equal(digestsEqual(nearly, nearly), true);
   t.equal(digestsEqual(nearly, nearly.slice(1)), false);
 });

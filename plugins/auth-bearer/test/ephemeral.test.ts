@@ -15,7 +15,7 @@ function issuer() {
   const find = (digest: string) => known.find(({ sha256 }) => sha256 === digest);
   const provider = new BearerProvider({ find }, ephemeral, clock, () => {});
   const ask = (bearer: string) => {
-    const result = provider.authenticate({ bearer });
+    const result = provider.authenticate({ bearer, headers: {} });
     if (!result) throw new Error('not recognised');
     return result;
   };

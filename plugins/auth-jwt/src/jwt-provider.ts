@@ -55,6 +55,7 @@ export class JwtProvider implements AuthProvider, Lifecycle {
 
   /** @throws KeysUnavailable */
   async authenticate({ bearer }: Credentials): Promise<AuthResult | undefined> {
+    if (bearer === undefined) return undefined;
     if (!isToken(bearer)) return undefined;
     const issuer = namedIssuer(bearer);
     if (issuer !== undefined && issuer !== this.#config.issuer) return undefined;

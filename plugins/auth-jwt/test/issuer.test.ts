@@ -27,7 +27,7 @@ async function entry(t: Test, answers: (url: string) => Readonly<Record<string, 
     logs,
     lifecycle,
     start: async () => lifecycle.start?.(signal),
-    ask: async () => contributed(AuthProviders).authenticate({ bearer: await signed(key, claims) }, signal),
+    ask: async () => contributed(AuthProviders).authenticate({ bearer: await signed(key, claims), headers: {} }, signal),
   };
 }
 
@@ -126,7 +126,9 @@ t.test('with jwksUri nothing but that is asked, whatever the issuer is called', 
   });
   await lifecycle.start?.(signal);
   const token = await signed(key, { iss: 'us', aud: 'them', org: 'a', exp: clock.now() / 1000 + 60 });
-  t.match(await contributed(AuthProviders).authenticate({ bearer: token }, signal), { principal: { project: 'default' } });
+  t.match(await contributed(AuthProviders).authenticate({ bearer: token, headers: {} }, signal), {
+    principal: { project: 'default' },
+  });
   t.same(issuer.asked, ['/jwks']);
 });
 

@@ -18,7 +18,7 @@ async function teller(t: Test, project: object, projects: readonly string[] = ['
   const { signal } = new AbortController();
   const always = { iss: issuer.url, aud: AUDIENCE, exp: clock.now() / 1000 + 60 };
   const tell = async (claims: object) =>
-    contributed(AuthProviders).authenticate({ bearer: await signed(key, { ...always, ...claims }) }, signal);
+    contributed(AuthProviders).authenticate({ bearer: await signed(key, { ...always, ...claims }), headers: {} }, signal);
   /** The same, where the claims are good. */
   const principal = async (claims: object) => {
     const answer = await tell(claims);

@@ -18,7 +18,7 @@ const ACME = { principal: { project: 'acme', token: 'ci', tokenId: 'tok_1', scop
 
 /** Knows one token, and keeps what it was asked. */
 class OneToken implements AuthProvider {
-  readonly asked: Credentials[] = [];
+  readonly asked: Pick<Credentials, 'bearer'>[] = [];
   readonly #token: string;
 
   constructor(token: string) {
@@ -26,7 +26,7 @@ class OneToken implements AuthProvider {
   }
 
   authenticate(credentials: Credentials) {
-    this.asked.push(credentials);
+    this.asked.push({ bearer: credentials.bearer });
     return credentials.bearer === this.#token ? ACME : undefined;
   }
 }
@@ -42,7 +42,7 @@ t.test('C-140 an open server ignores credentials', async (t) => {
 
 t.test('C-141 a missing, malformed, unknown or refused credential gets the same 401', async (t) => {
   const refusing: AuthProvider = {
-    authenticate: ({ bearer }) => (bearer.startsWith('svc') ? { refused: 'expired' } : undefined),
+    authenticate: ({ bearer }) => (bearer?.startsWith('svc') ? { refused: 'expired' } : undefined),
   };
   const clock = new ManualClock();
   const served = await serve(t, { routes: [whoami], providers: [refusing, new OneToken('good')], clock });
@@ -205,4 +205,17 @@ t.test('C-146 a credential appears in no log line and no response', async (t) =>
   await served.stop();
   t.notMatch(JSON.stringify([answers, served.logs]), /canary/);
   t.match(served.requests()[0], { project: 'acme', token_id: 'tok_1', token_name: 'ci', status: 200 });
+});
+
+t.test('an auth provider can identify callers by other headers', async (t) => {
+  const byKey: AuthProvider = {
+    authenticate: ({ bearer, headers }) => (bearer === undefined && headers['x-api-key'] === 'good' ? ACME : undefined),
+  };
+  const { url } = await serve(t, { routes: [whoami], providers: [byKey, new OneToken('token')] });
+  const statusOf = async (headers: Record<string, string>) => (await fetch(`${url}/v1/whoami`, { headers })).status;
+  t.equal(await statusOf({ 'X-Api-Key': 'good' }), 200);
+  t.equal(await statusOf({ 'X-Api-Key': 'good', authorization: 'Basic eDp5' }), 200, 'another scheme is not a bearer token');
+  t.equal(await statusOf({ 'X-Api-Key': 'bad' }), 401);
+  t.equal(await statusOf({ authorization: 'Bearer token' }), 200);
+  t.equal(await statusOf({ 'X-Api-Key': 'good', authorization: `Bearer ${'x'.repeat(8192)}` }), 401, 'too long');
 });

@@ -9,7 +9,7 @@ import { serve } from './serve.js';
 /** Knows tokens that are called by their scopes: `chat+admin`. */
 const byName: AuthProvider = {
   authenticate: ({ bearer }) => {
-    const scopes = bearer.split('+').filter((name): name is Scope => name !== 'none') as Scope[];
+    const scopes = (bearer ?? '').split('+').filter((name): name is Scope => name !== 'none') as Scope[];
     const principal: Principal = { project: 'acme', token: `ci ${bearer}`, tokenId: `tok_${bearer}`, scopes };
     return { principal };
   },

@@ -28,7 +28,7 @@ const PRINCIPALS: Readonly<Record<string, Principal>> = {
 
 const tokens: AuthProvider = {
   authenticate: ({ bearer }) => {
-    const principal = PRINCIPALS[bearer];
+    const principal = PRINCIPALS[bearer ?? ''];
     return principal && { principal };
   },
 };

@@ -62,6 +62,12 @@ const MESSAGES = {
   DEFINITION_INCOMPLETE: (plugin: string, member: string) => `${plugin} does not define ${member}`,
   OPTION_SCHEMA_INVALID: (plugin: string, reason: string) => `${plugin} has an invalid option schema: ${reason}`,
 
+  // Warnings
+  KERNEL_COPY: (name: string, version: string, path: string, own: string) =>
+    `loads a second copy of the kernel, ${name} ${version} at ${path}, beside ${own}; make it a peerDependency of the plugin and run npm dedupe`,
+  PLUGIN_DEPRECATED: (instead: string) => `the plugin is deprecated: ${instead}`,
+  OPTION_DEPRECATED: (description: string) => `this option is deprecated${description === '' ? '' : `: ${description}`}`,
+
   // Registration
   REGISTER_FAILED: (reason: string) => `cannot be registered: ${reason}`,
   REGISTER_ASYNC: () => 'register() must be synchronous and return nothing or an object with start and stop',

@@ -52,6 +52,15 @@ export class OptionSchema {
     }
   }
 
+  /** The deprecated options that are set. */
+  deprecated(options: unknown): { readonly path: ConfigPath; readonly description: string }[] {
+    const found: { path: ConfigPath; description: string }[] = [];
+    visit(this.schema, options, [], ({ deprecated, description = '' }, _, path) => {
+      if (deprecated === true) found.push({ path, description });
+    });
+    return found;
+  }
+
   /**
    * Checks a copy of the options.
    * @param references values that come from variables: they can become a number or a boolean, and are never printed.

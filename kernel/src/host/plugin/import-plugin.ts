@@ -1,8 +1,10 @@
+import { realpathSync } from 'node:fs';
 import { findPackageJSON, registerHooks } from 'node:module';
-import { isAbsolute, join } from 'node:path';
+import { dirname, isAbsolute, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { type HostError, hostError, reasonOf } from '../base/errors.js';
 import { KERNEL } from '../base/kernel-package.js';
+import type { PluginIdentity } from '../base/problem.js';
 import { packageOf, readManifest } from './manifest.js';
 import { isPlugin } from './plugin.js';
 
@@ -40,6 +42,14 @@ function findsKernel(url: string): boolean {
   } catch {
     return false;
   }
+}
+
+/** Finds another copy of this package that a module imports instead of this one. */
+export function kernelCopy(url: string): PluginIdentity | undefined {
+  if (!findsKernel(url)) return undefined;
+  const path = dirname(realpathSync(findPackageJSON(KERNEL.name, url) ?? KERNEL.path));
+  if (path === realpathSync(KERNEL.path)) return undefined;
+  return { name: KERNEL.name, version: readManifest(path)?.version ?? '0.0.0', path };
 }
 
 let isProvided = false;

@@ -6,7 +6,7 @@ import { hostError, reasonOf } from '../base/errors.js';
 import { KERNEL } from '../base/kernel-package.js';
 import type { PluginIdentity } from '../base/problem.js';
 import { OptionSchema } from '../options/schema.js';
-import { importPlugin, updateOfKernel } from './import-plugin.js';
+import { importPlugin, kernelCopy, updateOfKernel } from './import-plugin.js';
 import { packageOf, readManifest } from './manifest.js';
 import { API_VERSION, type DefinedPlugin, isPlugin } from './plugin.js';
 
@@ -14,6 +14,8 @@ import { API_VERSION, type DefinedPlugin, isPlugin } from './plugin.js';
 export interface LoadedPlugin extends PluginIdentity {
   readonly definition: DefinedPlugin;
   readonly options: OptionSchema;
+  /** Another copy of this package that the plugin imports. */
+  readonly kernelCopy?: PluginIdentity | undefined;
 }
 
 /** The name of an npm package, with or without a scope, and optionally a subpath. */
@@ -62,7 +64,7 @@ export class Loader {
   async #import(url: string): Promise<LoadedPlugin> {
     const path = fileURLToPath(url);
     const value = await importPlugin(url, path, this.#importLimit);
-    return loadedPlugin(value, path, packageOf(path)?.version ?? '0.0.0');
+    return { ...loadedPlugin(value, path, packageOf(path)?.version ?? '0.0.0'), kernelCopy: kernelCopy(url) };
   }
 
   #resolve(use: string, prefix: string): string {

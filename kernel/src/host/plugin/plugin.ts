@@ -38,6 +38,8 @@ export interface PluginDefinition<S extends JsonSchema = JsonSchema> {
   readonly summary: string;
   /** The schema of the options, of type `object`. Without options: `{ type: 'object', properties: {} }`. */
   readonly configSchema: S;
+  /** Says what to use instead of this plugin. A configuration that uses it gets a warning. */
+  readonly deprecated?: string;
   /** What the plugin's credentials look like. No log line of the server shows them. */
   readonly credentials?: CredentialShapes;
   /** Returns the mistakes in the options that the schema cannot express. No side effects except reading files. */

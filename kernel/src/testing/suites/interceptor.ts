@@ -110,6 +110,7 @@ const DEFAULT_TURN: Omit<Turn, 'signal'> = {
   agent: 'assistant',
   principal: OPEN,
   session: undefined,
+  system: 'You are a helpful assistant.',
   messages: [{ role: 'user', content: 'Hello' }],
   clientTools: [],
   params: {},

@@ -9,7 +9,7 @@ const ACME: AuthResult = { principal: { project: 'acme', scopes: DEFAULT_SCOPES 
 /** Accepts `key-good`, refuses other keys, and does not claim other tokens; changed for some tokens. */
 function provider(changes: Readonly<Record<string, () => AuthResult | undefined | Promise<AuthResult>>> = {}): AuthProvider {
   return {
-    async authenticate({ bearer }) {
+    async authenticate({ bearer = '' }) {
       if (Object.hasOwn(changes, bearer)) return changes[bearer]?.();
       if (bearer === 'key-good') return ACME;
       return bearer.startsWith('key-') ? { refused: 'unknown key' } : undefined;
@@ -62,7 +62,9 @@ t.test('finds each broken promise', async (t) => {
     'it throws for the token "a.b.c": Error: invalid token',
   );
   t.same(
-    await failing(cases({ authenticate: ({ bearer }, signal) => slow(provider().authenticate({ bearer }, signal), signal) })),
+    await failing(
+      cases({ authenticate: ({ bearer }, signal) => slow(provider().authenticate({ bearer, headers: {} }, signal), signal) }),
+    ),
     [ABORTED],
   );
 });

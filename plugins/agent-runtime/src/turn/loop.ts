@@ -9,6 +9,7 @@ import {
   TurnError,
   type TurnFinished,
   type TurnToolCall,
+  textOf,
   withOwnExtras,
 } from '@plugboard/kernel/contracts';
 import { startSpan } from '../diagnostics/channels.js';
@@ -48,7 +49,7 @@ export async function* runLoop(
   yield [{ type: 'started', turnId: turn.id, agent: agent.name }];
 
   const declarations = [...toolbox.declarations, ...turn.clientTools];
-  const conversation = withPrompt(agent.system, turn.messages);
+  const conversation = withPrompt(turn.system, turn.messages);
   const transcript = new Transcript();
   const guard = new RepeatGuard();
   let usage = NO_USAGE;
@@ -162,10 +163,15 @@ function fittingMessages(
   return trimConversation(messages, contextWindow - answerTokens(params, contextWindow) - tokensOf(tools));
 }
 
-/** Adds the agent's prompt. A system message of the caller replaces it. */
+/**
+ * Adds the prompt. A system message that an interceptor put first becomes part of it: some model
+ * servers take only one.
+ */
 function withPrompt(system: string | undefined, messages: readonly Message[]): readonly Message[] {
-  if (system === undefined || messages.some(({ role }) => role === 'system')) return messages;
-  return [{ role: 'system', content: system }, ...messages];
+  if (system === undefined) return messages;
+  const [first, ...rest] = messages;
+  if (first?.role !== 'system') return [{ role: 'system', content: system }, ...messages];
+  return [{ ...first, content: `${system}\n\n${textOf(first.content)}` }, ...rest];
 }
 
 function assertDistinctTools(clientTools: readonly ToolDeclaration[], toolbox: Toolbox): void {

@@ -230,6 +230,7 @@ function makeTurn(
     agent: agent.name,
     principal: request.principal,
     session: request.session && `api:${request.session.key}`,
+    system: messages.some(({ role }) => role === 'system') ? undefined : agent.system,
     messages,
     clientTools: takesTools ? request.clientTools : [],
     params: mergeParams(agent.params, request.params, takesTools),

@@ -40,6 +40,7 @@ export class BearerProvider implements AuthProvider {
   }
 
   authenticate({ bearer }: Credentials): AuthResult | undefined {
+    if (bearer === undefined) return undefined;
     const isOurs = isTokenLike(bearer);
     if (Buffer.byteLength(bearer) > MAX_SECRET_BYTES) return isOurs ? { refused: 'a malformed token' } : undefined;
     const problem = isOurs ? tokenProblem(bearer) : undefined;

@@ -72,7 +72,10 @@ export async function world(t: Test, options: Options = {}) {
       ask('/v1/chat/completions', token, { model, messages: [{ role: 'user', content: 'Hi' }] }),
     /** Why a token is refused; undefined where it is not, and `not mine` where the provider leaves it to others. */
     reason: async (token: string, provider = 'jwt') => {
-      const answer = await server.server.extensions(AuthProviders).get(provider)?.authenticate({ bearer: token }, NEVER);
+      const answer = await server.server
+        .extensions(AuthProviders)
+        .get(provider)
+        ?.authenticate({ bearer: token, headers: {} }, NEVER);
       if (answer === undefined) return 'not mine';
       return 'refused' in answer ? answer.refused : undefined;
     },

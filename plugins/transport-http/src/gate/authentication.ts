@@ -1,4 +1,4 @@
-import type { AuthProvider, AuthResult, Clock, Extensions, Logger, Principal } from '@plugboard/kernel';
+import type { AuthProvider, AuthResult, Clock, Credentials, Extensions, Logger, Principal } from '@plugboard/kernel';
 import { OPEN } from '@plugboard/kernel/contracts';
 import { CLOCK, inject, injectable, LOGGER } from '@plugboard/kernel/injection';
 import { authUnavailable, unauthorized } from '../errors/refusals.js';
@@ -13,7 +13,7 @@ const CREDENTIAL_LIMIT = 8192;
 /** Milliseconds between two log lines about a provider that keeps failing. */
 const REMINDER = 60_000;
 
-/** Identifies callers by the `Authorization: Bearer` header, the only way to send a credential. */
+/** Identifies callers by their bearer token, or by other headers that an auth provider understands. */
 @injectable()
 export class Authentication {
   readonly #providers: Extensions<AuthProvider>;
@@ -62,19 +62,24 @@ export class Authentication {
   }
 
   async #answer(exchange: Exchange): Promise<AuthResult> {
-    const bearer = bearerOf(exchange);
-    if (typeof bearer !== 'string') return bearer;
+    const { bearer, refused, isFinal } = bearerOf(exchange);
+    if (refused !== undefined && isFinal) return { refused };
     for (const { value: provider, entry } of this.#providers) {
-      const answer = await this.#ask(provider, entry, bearer, exchange);
+      const answer = await this.#ask(provider, entry, { bearer, headers: exchange.req.headers }, exchange);
       if (answer) return answer;
     }
-    return { refused: 'no auth provider recognises the credential' };
+    return { refused: refused ?? 'no auth provider recognises the credential' };
   }
 
   /** Fails closed: if a provider throws, the request is refused. Anyone can cause such requests, so the log reports changes only (S-40). */
-  async #ask(provider: AuthProvider, entry: string, bearer: string, exchange: Exchange): Promise<AuthResult | undefined> {
+  async #ask(
+    provider: AuthProvider,
+    entry: string,
+    credentials: Credentials,
+    exchange: Exchange,
+  ): Promise<AuthResult | undefined> {
     try {
-      const answer = await provider.authenticate({ bearer }, exchange.signal);
+      const answer = await provider.authenticate(credentials, exchange.signal);
       this.#onAnswer(entry);
       return answer;
     } catch (error) {
@@ -100,22 +105,32 @@ export class Authentication {
   }
 }
 
-/** Returns the bearer token, or why it cannot be used. Node hides a second Authorization header; the raw headers show it. */
-function bearerOf({ req: { rawHeaders, headers }, isUpgrade }: Exchange): string | { readonly refused: string } {
+/** A bearer token, or why there is none. `isFinal`: the request is refused whatever its other headers say. */
+interface Bearer {
+  readonly bearer?: string | undefined;
+  readonly refused?: string;
+  readonly isFinal?: boolean;
+}
+
+/** Returns the bearer token. Node hides a second Authorization header; the raw headers show it. */
+function bearerOf({ req: { rawHeaders, headers }, isUpgrade }: Exchange): Bearer {
   const fromProtocol = isUpgrade ? credentialOf(headers['sec-websocket-protocol']) : undefined;
   let header: string | undefined;
   for (let at = 0; at < rawHeaders.length; at += 2) {
     if (rawHeaders[at]?.toLowerCase() !== 'authorization') continue;
-    if (header !== undefined) return { refused: 'two Authorization headers' };
+    if (header !== undefined) return { refused: 'two Authorization headers', isFinal: true };
     header = rawHeaders[at + 1];
   }
-  if (fromProtocol !== undefined) return header === undefined ? fromProtocol : { refused: 'two credentials' };
+  if (fromProtocol !== undefined) {
+    return header === undefined ? { bearer: fromProtocol } : { refused: 'two credentials', isFinal: true };
+  }
   if (header === undefined) return { refused: 'no Authorization header' };
-  if (header.length > CREDENTIAL_LIMIT) return { refused: 'the credential is too long' };
+  if (header.length > CREDENTIAL_LIMIT) return { refused: 'the credential is too long', isFinal: true };
   const [scheme = '', ...values] = header.split(' ').filter((word) => word !== '');
-  const [value] = values;
-  if (scheme.toLowerCase() !== 'bearer' || value === undefined || values.length > 1) return { refused: 'a malformed credential' };
-  return value;
+  const [bearer] = values;
+  if (scheme.toLowerCase() !== 'bearer') return { refused: 'a malformed credential' };
+  if (bearer === undefined || values.length > 1) return { refused: 'a malformed credential', isFinal: true };
+  return { bearer };
 }
 
 /** Browsers cannot set headers of a WebSocket: they send the token as a sub-protocol (the OpenAI Realtime API's convention). */
