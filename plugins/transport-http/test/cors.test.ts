@@ -37,7 +37,7 @@ t.test('C-147 a preflight of a listed origin needs no token', async (t) => {
     t.equal(text, '');
     t.match(headers, {
       'access-control-allow-origin': ORIGIN,
-      'access-control-allow-methods': 'GET, HEAD, POST, DELETE',
+      'access-control-allow-methods': 'GET, HEAD, POST, PUT, PATCH, DELETE',
       'access-control-allow-headers': 'authorization, content-type, x-stainless-lang, x-session-id',
       'access-control-max-age': '600',
       vary: 'Origin',

@@ -144,7 +144,9 @@ export class HttpApplication {
     if (exchange.isUpgrade && match.upgrade) {
       return match.upgrade.handle(new AcceptableUpgrade(exchange, principal, this.#authentication, this.#rates));
     }
-    const body = match.route.body === 'json' ? await this.#bodies.read(ctx, exchange) : undefined;
+    const { body: kind } = match.route;
+    const body = kind === 'none' ? undefined : await this.#bodies.read(ctx, exchange, kind);
+    match.schema?.(body?.value);
     return exchange.reply(await match.route.handle(new RouteRequest(exchange, match.params, principal, body)));
   }
 

@@ -1,5 +1,5 @@
 import type { Principal } from '@plugboard/kernel';
-import type { JsonBody } from '../body/json-body.js';
+import type { RequestBody } from '../body/json-body.js';
 import type { Exchange, LogFields } from '../exchange/exchange.js';
 import type { HttpRequest } from '../routing/routes.js';
 
@@ -19,7 +19,7 @@ export class RouteRequest implements HttpRequest {
   readonly #bytes: Buffer | undefined;
   #query: URLSearchParams | undefined;
 
-  constructor(exchange: Exchange, params: Readonly<Record<string, string>>, principal: Principal, body: JsonBody | undefined) {
+  constructor(exchange: Exchange, params: Readonly<Record<string, string>>, principal: Principal, body: RequestBody | undefined) {
     this.method = exchange.method;
     this.path = exchange.path;
     this.params = params;

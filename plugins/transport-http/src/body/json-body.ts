@@ -7,6 +7,7 @@ import type { HttpConfig } from '../config.js';
 import {
   bodyExceedsMemory,
   bodyTooLarge,
+  missingContentType,
   nestedTooDeep,
   notJson,
   requestTimeout,
@@ -29,12 +30,14 @@ const JSON_LIMITS: JsonLimits = { depth: 64, values: 200_000, keys: 10_000 };
 /** Bytes of memory that a byte of a body costs: itself, the values parsed from it, and the request to the model. */
 const COST = 3;
 
-export interface JsonBody {
+/** The body of a request. */
+export interface RequestBody {
   readonly bytes: Buffer;
-  readonly value: Readonly<Record<string, unknown>>;
+  /** The parsed object, or the bytes themselves. */
+  readonly value: Readonly<Record<string, unknown>> | Buffer;
 }
 
-/** Reads JSON bodies. Checks, in this order: headers, length, memory, bytes, nesting and number of values, JSON. */
+/** Reads bodies. Checks, in this order: headers, length, memory, bytes, nesting and number of values, JSON. */
 @injectable()
 export class JsonBodies {
   readonly #limit: number;
@@ -51,17 +54,18 @@ export class JsonBodies {
     this.#memory = memory;
     const options = {
       enableTypes: ['text'],
-      extendTypes: { text: ['application/json'] },
+      extendTypes: { text: ['*/*'] },
       textLimit: String(this.#limit),
       encoding: '', // keeps the bytes
     };
     this.#collect = bodyParser(options);
   }
 
-  /** @throws HttpError if the body is not a JSON object in UTF-8, or exceeds a limit of size, time, memory, nesting or values. */
-  async read(ctx: Context, exchange: Exchange): Promise<JsonBody> {
+  /** @throws HttpError if the body is not of the kind (`json`: an object in UTF-8), or exceeds a limit of size, time, memory, nesting or values. */
+  async read(ctx: Context, exchange: Exchange, kind: 'json' | 'bytes'): Promise<RequestBody> {
     const { headers } = ctx.req;
-    checkType(headers['content-type']);
+    if (kind === 'json') checkType(headers['content-type']);
+    else if (!ctx.is('*/*')) throw missingContentType();
     if ((headers['content-encoding'] ?? 'identity') !== 'identity') throw unsupportedEncoding();
     const length = Number(headers['content-length'] ?? 0);
     if (length > this.#limit) throw bodyTooLarge(this.#limit);
@@ -69,7 +73,7 @@ export class JsonBodies {
     if (length * COST > bodies.share(OWNER_LEVELS)) throw bodyExceedsMemory(bodies.setting);
     if (/100-continue/i.test(headers.expect ?? '')) ctx.res.writeContinue();
     const bytes = await this.#bytes(ctx, exchange);
-    return { bytes, value: parseJsonObject(bytes.toString()) };
+    return { bytes, value: kind === 'json' ? parseJsonObject(bytes.toString()) : bytes };
   }
 
   #bytes(ctx: Context, exchange: Exchange): Promise<Buffer> {

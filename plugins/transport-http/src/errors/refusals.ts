@@ -103,6 +103,10 @@ export function unsupportedContentType(): HttpError {
   return new HttpError(400, 'The request must have the header "Content-Type: application/json".');
 }
 
+export function missingContentType(): HttpError {
+  return new HttpError(400, 'The request must have a body and the header "Content-Type".');
+}
+
 export function unsupportedCharset(): HttpError {
   return new HttpError(400, 'The request body must be UTF-8: omit "charset" from the Content-Type header, or set it to "utf-8".');
 }

@@ -19,7 +19,7 @@ const EXPOSED = [
 ].join(', ');
 
 /** The same for every path, so that a preflight does not reveal which routes exist. */
-const METHODS = 'GET, HEAD, POST, DELETE';
+const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE';
 
 /** Seconds for which browsers cache a preflight. */
 const MAX_AGE = '600';

@@ -1,11 +1,13 @@
 import { Router } from '@koa/router';
 import type { Contribution } from '@plugboard/kernel';
 import { upgradeRequired } from '../errors/refusals.js';
+import { type BodySchema, bodySchema } from './body-schema.js';
 import type { HttpRoute } from './routes.js';
 import type { HttpUpgrade } from './upgrades.js';
 
 export interface RouteMatch {
   readonly route: HttpRoute;
+  readonly schema: BodySchema | undefined;
   /** If the path is one for WebSockets. */
   readonly upgrade?: HttpUpgrade | undefined;
   /** Path parameters, percent-decoded. */
@@ -18,11 +20,12 @@ const NO_PARAMS = Object.freeze({});
 export class RouteTable {
   readonly #router = new Router({ sensitive: true });
   readonly #routes = new Map<unknown, HttpRoute>();
+  readonly #schemas = new Map<HttpRoute, BodySchema>();
   readonly #upgrades = new Map<string, HttpUpgrade>();
   /** Matches of paths without parameters, by method and path. */
   readonly #fixed = new Map<string, RouteMatch>();
 
-  /** @throws Error if two entries contribute the same route. */
+  /** @throws Error if two entries contribute the same route, or if the schema of a route is invalid. */
   constructor(routes: readonly Contribution<HttpRoute>[], upgrades: readonly Contribution<HttpUpgrade>[] = []) {
     for (const { value } of upgrades) this.#upgrades.set(value.path, value);
     const owners = new Map<string, string>();
@@ -31,6 +34,7 @@ export class RouteTable {
       const owner = owners.get(name);
       if (owner) throw new Error(`${owner} and ${entry} both serve ${name}: remove one of them from the configuration`);
       owners.set(name, entry);
+      if (route.schema) this.#schemas.set(route, bodySchema(route.schema, `${entry}: the schema of ${name}`));
       this.#routes.set(this.#router.register(route.path, [route.method], noHandler), route);
     }
   }
@@ -52,6 +56,7 @@ export class RouteTable {
     const upgrade = this.#upgrades.get(route.path);
     return {
       route,
+      schema: this.#schemas.get(route),
       ...(method === 'GET' && upgrade && { upgrade }),
       params: layer.paramNames.length === 0 ? NO_PARAMS : layer.params(path, layer.captures(path)),
     };
@@ -65,7 +70,7 @@ export class RouteTable {
   /** The methods of a path, for the `Allow` header; empty if no route has the path. */
   allowed(path: string): readonly string[] {
     const own = this.#router.match(path, '').path.flatMap((layer) => layer.methods);
-    const methods = ['GET', 'HEAD', 'POST', 'DELETE'].filter((method) => own.includes(method));
+    const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'].filter((method) => own.includes(method));
     return methods.length === 0 ? [] : [...methods, 'OPTIONS'];
   }
 }

@@ -12,7 +12,7 @@ import type { Scope } from '@plugboard/kernel/contracts';
  * 4. Many requests are handled at the same time.
  */
 export interface HttpRoute {
-  readonly method: 'GET' | 'POST' | 'DELETE';
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** A path of @koa/router 15, for example `/v1/models{/*id}`. HEAD is served with GET, OPTIONS with every route. */
   readonly path: string;
   /** If the route is a page for people: the label under which the start banner shows its address. */
@@ -24,8 +24,16 @@ export interface HttpRoute {
    * browser loads. Under `/v1` all routes require a credential.
    */
   readonly access: Access;
-  /** `json`: requires `application/json`, and `request.body` is the parsed value. `none`: the body is not read. */
-  readonly body: 'json' | 'none';
+  /**
+   * `json`: requires `application/json`, and `request.body` is the parsed object. `bytes`: requires
+   * a Content-Type, and `request.body` is a `Uint8Array`. `none`: the body is not read.
+   */
+  readonly body: 'json' | 'bytes' | 'none';
+  /**
+   * JSON Schema (2020-12 keywords) of a body of kind `json`. Bodies that do not match get 400 with
+   * the first mistake, before `handle`. An invalid schema prevents the start.
+   */
+  readonly schema?: Readonly<Record<string, unknown>>;
   /** Whether the route starts work. Such routes answer 503 while the server shuts down. */
   readonly startsWork: boolean;
   handle(request: HttpRequest): Promise<HttpReply> | HttpReply;
@@ -36,6 +44,7 @@ export type Access = 'public' | 'page' | readonly Scope[];
 
 export const HttpRoutes = defineExtensionPoint<HttpRoute>('transport-http.routes', {
   discipline: 'in-order',
+  shape: { method: 'string', path: 'string', 'schema?': 'object', handle: 'function' },
   describe: ({ method, path, link }) => [
     { kind: 'route', label: method, text: path },
     ...(link === undefined ? [] : [{ kind: 'link', label: link, text: path }]),
@@ -55,7 +64,7 @@ export interface HttpRequest {
   readonly rawHeaders: readonly string[];
   /** The text of the body for a route with `body: 'json'`; else empty. Decoded on each access. */
   readonly rawBody: string;
-  /** The parsed body, for a route with `body: 'json'`. */
+  /** The parsed body, for a route with `body: 'json'`. A `Uint8Array`, for a route with `body: 'bytes'`. */
   readonly body: unknown;
   readonly principal: Principal;
   /** `req_` and 32 hexadecimal digits; returned as `x-request-id`. */
