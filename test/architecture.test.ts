@@ -111,6 +111,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   'plugins/auth-bearer': ['', 'commands', 'registry', 'provider', 'files', 'tokens'],
   'plugins/model-openai': ['', 'http', 'answer', 'failure', 'request', 'provider', 'extra', 'json'],
   'plugins/store-sqlite': ['', 'tables', 'json', 'database', 'errors'],
+  'plugins/tool-mcp': ['', 'process', 'protocol', 'tools', 'errors'],
   'plugins/transport-http': ['', 'testing', 'server', 'application', 'gate', 'body', 'exchange', 'limits', 'routing', 'errors'],
   'plugins/transport-chat-completions': ['', 'answer', 'request'],
   'plugins/transport-websocket': ['', 'upgrade', 'connection', 'messages'],

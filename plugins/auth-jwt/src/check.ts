@@ -3,7 +3,7 @@ import { DEFAULT_PROJECT, suggestion } from '@plugboard/kernel/contracts';
 import { addressFault } from './address.js';
 import type { JwtConfig } from './config.js';
 
-/** What is wrong with the options that their schema cannot say. */
+/** Finds faults in the options beyond those of the schema. */
 export function checkConfig({ issuer, jwksUri, project }: JwtConfig, { entries }: CheckContext): ConfigProblem[] {
   return [...addressProblems(issuer, jwksUri), ...projectProblems(project, entries('projects'))];
 }
@@ -15,7 +15,7 @@ function addressProblems(issuer: string, jwksUri: string | undefined): ConfigPro
   }
   const fault = /[?#]/.test(issuer) ? 'must have no query and no fragment' : addressFault(issuer);
   if (fault === undefined) return [];
-  return [{ path: ['issuer'], message: `${fault}; for an issuer with another name, say with jwksUri where its keys are` }];
+  return [{ path: ['issuer'], message: `${fault}; for an issuer with another name, set jwksUri to the address of its keys` }];
 }
 
 function projectProblems({ map, prefix }: JwtConfig['project'], projects: readonly string[]): ConfigProblem[] {
@@ -23,12 +23,15 @@ function projectProblems({ map, prefix }: JwtConfig['project'], projects: readon
   if (map !== undefined && prefix !== undefined) return [{ path, message: 'takes either map or prefix, not both' }];
   if (map === undefined && prefix === undefined) {
     return [
-      { path, message: 'needs map, to say which value means which project, or prefix, to make the project of the value itself' },
+      {
+        path,
+        message: 'needs map, from values to projects, or prefix, which is put before the value to make the name of the project',
+      },
     ];
   }
   if (prefix !== undefined && !projects.some((name) => name.startsWith(prefix) && name !== DEFAULT_PROJECT)) {
-    const what = prefix === '' ? 'nothing stands under projects' : `nothing under projects begins with "${prefix}"`;
-    return [{ path: [...path, 'prefix'], message: `${what}, so that every token would be refused` }];
+    const what = prefix === '' ? 'there are no projects' : `no project begins with "${prefix}"`;
+    return [{ path: [...path, 'prefix'], message: `${what}, so every token would be refused` }];
   }
   const known = [DEFAULT_PROJECT, ...projects];
   return Object.entries(map ?? {})

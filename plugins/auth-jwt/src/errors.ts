@@ -1,11 +1,11 @@
 import { errors } from 'jose';
 
-/** Why a token cannot be checked now: the caller gets 503, never in. The message is for the log, and names no more than the configuration does. */
+/** A token cannot be checked at the moment: the caller gets a 503. The message is for the log and contains nothing of the token. */
 export class KeysUnavailable extends Error {
   override readonly name: string = 'KeysUnavailable';
 }
 
-/** The issuer calls itself otherwise than the configuration does: no waiting helps. */
+/** The issuer has another name than the configuration says. Retrying does not help. */
 export class OtherIssuer extends KeysUnavailable {
   override readonly name = 'OtherIssuer';
 }
@@ -31,7 +31,7 @@ export function tooLarge(address: URL, limit: number): KeysUnavailable {
 }
 
 export function wrongContent(address: URL, what: string): KeysUnavailable {
-  return new KeysUnavailable(`${shown(address)} answered with what is no ${what}`);
+  return new KeysUnavailable(`${shown(address)} answered with something other than ${what}`);
 }
 
 export function wrongKeyAddress(address: URL, fault: string): KeysUnavailable {
@@ -40,27 +40,27 @@ export function wrongKeyAddress(address: URL, fault: string): KeysUnavailable {
 
 export function otherIssuer(address: URL, named: unknown): OtherIssuer {
   const name = typeof named === 'string' ? JSON.stringify(named.slice(0, 200)) : 'none';
-  return new OtherIssuer(`is not what ${shown(address)} calls itself, which is ${name}; write it exactly so`);
+  return new OtherIssuer(`does not match the issuer of ${shown(address)}, which is ${name}: use exactly this name`);
 }
 
-/** Why a token is refused, for the log. Constants: nothing of a token is in them. */
+/** Reasons for refusing a token, for the log. Constants, so that nothing of a token reaches the log. */
 export const MALFORMED = 'a malformed JWT';
-export const NO_PROJECT_CLAIM = 'the claim that tells the project is missing, or no text';
-export const UNMAPPED = 'no project stands for the claim';
-export const UNKNOWN_PROJECT = 'the project does not stand under projects';
+export const NO_PROJECT_CLAIM = 'the claim of the project is missing or not a string';
+export const UNMAPPED = 'no project is mapped to the claim';
+export const UNKNOWN_PROJECT = 'the project is not under projects';
 export const TOO_DEEP = 'its claims are nested too deeply';
-export const BAD_SUBJECT = 'the claim sub is no text';
+export const BAD_SUBJECT = 'the claim sub is not a string';
 
 const REASONS: Readonly<Record<string, string>> = {
   [errors.JOSEAlgNotAllowed.code]: 'signed in a way that is not allowed',
   [errors.JWKSNoMatchingKey.code]: 'signed with a key that the issuer does not publish',
-  [errors.JWKSMultipleMatchingKeys.code]: 'names none of the issuer’s keys, several of which would do',
+  [errors.JWKSMultipleMatchingKeys.code]: 'names no key, and several keys of the issuer match',
   [errors.JWSSignatureVerificationFailed.code]: 'a wrong signature',
   [errors.JWSInvalid.code]: MALFORMED,
   [errors.JWTInvalid.code]: MALFORMED,
 };
 
-/** What is wrong with the claims that are always checked. */
+/** Reasons by the claims that are always checked. */
 const CLAIMS: Readonly<Record<string, string>> = {
   iss: 'another issuer, or none',
   aud: 'for another audience, or none',
@@ -69,10 +69,10 @@ const CLAIMS: Readonly<Record<string, string>> = {
   iat: 'the claim iat is missing, or in the future',
 };
 
-/** The reason for which `jose` does not take a token. */
+/** Converts an error of `jose` to a reason. */
 export function refusalOf(error: unknown): string {
   if (error instanceof errors.JWTExpired) return error.claim === 'iat' ? 'older than maxTokenAge' : 'expired';
   if (error instanceof errors.JWTClaimValidationFailed) return CLAIMS[error.claim] ?? MALFORMED;
   const reason = error instanceof errors.JOSEError ? REASONS[error.code] : undefined;
-  return reason ?? 'its header, or the key that it names, is of a kind that cannot be used';
+  return reason ?? 'its header, or the key it names, is not supported';
 }

@@ -1,10 +1,10 @@
 import { KeysUnavailable, noAnswer, tooLarge, wrongContent, wrongStatus } from './errors.js';
 
-/** Bytes of an answer, unpacked. Real ones have some thousand. */
-const LARGEST = 1024 * 1024;
+/** Maximum size of an answer in bytes, decompressed. Real ones have a few thousand. */
+const MAX_BYTES = 1024 * 1024;
 
 /**
- * What an address of the issuer's answers. Redirects are not followed: the address is the configuration's to name.
+ * Fetches JSON from an address of the issuer. Redirects are not followed, because the configuration names the address.
  * @throws KeysUnavailable
  */
 export async function fetchJson(address: URL, signal: AbortSignal): Promise<unknown> {
@@ -25,7 +25,7 @@ async function limited({ body }: Response, address: URL): Promise<Buffer> {
   let size = 0;
   for await (const chunk of body ?? []) {
     size += chunk.byteLength;
-    if (size > LARGEST) throw tooLarge(address, LARGEST);
+    if (size > MAX_BYTES) throw tooLarge(address, MAX_BYTES);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);

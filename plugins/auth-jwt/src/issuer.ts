@@ -6,7 +6,7 @@ import { fetchJson } from './fetch-json.js';
 /** Finds the issuer's key for a token. */
 export type Keys = ReturnType<typeof createLocalJWKSet>;
 
-/** Where the keys of an issuer are. Nothing of a token says so: neither its `jku` nor its `x5u` nor its `jwk` is ever looked at. */
+/** Fetches the keys of an issuer. Their address never comes from a token: `jku`, `x5u` and `jwk` are ignored. */
 export class Issuer {
   readonly #name: string;
   readonly #configured: URL | undefined;
@@ -17,7 +17,7 @@ export class Issuer {
     this.#configured = jwksUri === undefined ? undefined : new URL(jwksUri);
   }
 
-  /** Asks the issuer for its keys. @throws KeysUnavailable */
+  /** Fetches the keys. @throws KeysUnavailable */
   async keys(signal: AbortSignal): Promise<Keys> {
     this.#discovered = this.#configured ?? this.#discovered ?? (await this.#discover(signal));
     const address = this.#discovered;

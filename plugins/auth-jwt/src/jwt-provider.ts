@@ -17,10 +17,10 @@ import { PROJECTS } from './project.js';
 import { checkedClaims, type Expected, isToken, namedIssuer } from './token.js';
 
 /**
- * Tells callers by the tokens of an OpenID Connect issuer.
+ * Identifies callers by the tokens of an OpenID Connect issuer.
  *
- * A credential that has not the form of a JWT is not ours, and neither is a token that names another issuer: that may be the next provider's.
- * Everything else is decided here.
+ * Returns undefined for a credential that is not a JWT, or a token of another issuer, which may belong to another provider. Any other
+ * decision is final.
  */
 @injectable()
 export class JwtProvider implements AuthProvider, Lifecycle {
@@ -43,7 +43,7 @@ export class JwtProvider implements AuthProvider, Lifecycle {
     this.#expected = { ...config, maxTokenAge: config.maxTokenAge === undefined ? undefined : parseDuration(config.maxTokenAge) };
   }
 
-  /** @throws ConfigFault where the issuer is another one. An issuer that does not answer is waited for while the server runs. */
+  /** @throws ConfigFault if the issuer has another name. If it does not answer, the server starts, and the keys are fetched later. */
   async start(signal: AbortSignal): Promise<void> {
     const other = await this.#keys.start(signal);
     if (other) throw new ConfigFault([{ path: ['issuer'], message: other.message }]);

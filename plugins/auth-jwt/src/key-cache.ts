@@ -4,34 +4,34 @@ import { errors, type FlattenedJWSInput, type JWSHeaderParameters } from 'jose';
 import { KeysUnavailable, OtherIssuer } from './errors.js';
 import type { Issuer, Keys } from './issuer.js';
 
-/** Where the plugin's `register` leaves the issuer for the class below. */
+/** The token for the issuer of the entry. */
 export const ISSUER = Symbol('auth-jwt.issuer');
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
-/** Milliseconds for which keys are used without asking again. A key that the issuer withdraws works no longer than that. */
+/** Milliseconds for which keys are used before they are fetched again. A key that the issuer withdraws works no longer than that. */
 const FRESH = 10 * MINUTE;
-/** Milliseconds for which they are used when the issuer cannot be asked. */
+/** Milliseconds for which they are used while the issuer does not answer. */
 const USABLE = 24 * 60 * MINUTE;
-/** Milliseconds between two questions, so that tokens with invented keys do not become questions to the issuer. */
+/** Minimum milliseconds between two requests, so that tokens with invented keys do not cause requests to the issuer. */
 const PAUSE = 30 * SECOND;
-/** The same while there are no keys at all: callers wait for the issuer then. */
+/** The same while there are no keys: callers then wait for the issuer. */
 const PAUSE_WITHOUT_KEYS = 5 * SECOND;
-/** Milliseconds for an answer. */
+/** Time limit of a request in milliseconds. */
 const LIMIT = 5 * SECOND;
 
 interface Held {
   readonly keys: Keys;
-  /** When they came, on the monotonic clock. */
+  /** When they were fetched, on the monotonic clock. */
   readonly since: number;
 }
 
 /**
  * The keys of the issuer.
  *
- * 1. They are fetched at the start, again when they are ten minutes old and needed, and when a token names one that is not among them.
- * 2. Whoever needs them meanwhile waits for the same answer. However many need them, the issuer is asked at most once in 30 seconds.
- * 3. When it does not answer, the last keys are used, for up to 24 hours. Then, or where there are none, nobody can be let in.
+ * 1. They are fetched at the start, again if they are ten minutes old when they are needed, and if a token names an unknown key.
+ * 2. Concurrent requests for keys share one answer. The issuer is asked at most once in 30 seconds.
+ * 3. If it does not answer, the last keys are used for up to 24 hours. After that, or without any keys, every token is refused.
  */
 @injectable()
 export class KeyCache {
@@ -40,10 +40,10 @@ export class KeyCache {
   readonly #log: Logger;
   readonly #stopping = new AbortController();
   #held: Held | undefined;
-  /** When the issuer was asked last, on the monotonic clock. */
+  /** Time of the last request to the issuer, on the monotonic clock. */
   #askedAt = Number.NEGATIVE_INFINITY;
   #asking: Promise<void> | undefined;
-  /** Why it did not answer, when it was asked last. */
+  /** The error of the last request, if it failed. */
   #failure: KeysUnavailable | undefined;
 
   constructor(@inject(ISSUER) issuer: Issuer, @inject(CLOCK) clock: Clock, @inject(LOGGER) log: Logger) {
@@ -52,7 +52,7 @@ export class KeyCache {
     this.#log = log;
   }
 
-  /** Asks for the keys. An issuer that does not answer is told in the log; one that is not the one that was meant is the answer. */
+  /** Fetches the keys for the first time. Logs an issuer that does not answer, and returns an error of one with another name. */
   async start(signal: AbortSignal): Promise<OtherIssuer | undefined> {
     signal.addEventListener('abort', () => this.stop(), { once: true });
     await this.#ask();
@@ -64,8 +64,8 @@ export class KeyCache {
   }
 
   /**
-   * The key that a token was signed with, as its header names it.
-   * @throws KeysUnavailable, or what `jose` throws where no key fits.
+   * Returns the key that the header of a token names.
+   * @throws KeysUnavailable, or an error of `jose` if no key matches.
    */
   async keyOf(header?: JWSHeaderParameters, token?: FlattenedJWSInput): ReturnType<Keys> {
     if (this.#age >= FRESH) await this.#ask();
@@ -76,11 +76,11 @@ export class KeyCache {
       if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
     }
     await this.#ask();
-    if (this.#failure) throw this.#failure; // the key may be a new one, and nobody can tell
+    if (this.#failure) throw this.#failure; // the key may be a new one
     return this.#usable()(header, token);
   }
 
-  /** Milliseconds since the keys came. */
+  /** Milliseconds since the keys were fetched. */
   get #age(): number {
     return this.#clock.monotonic() - (this.#held?.since ?? Number.NEGATIVE_INFINITY);
   }
@@ -90,7 +90,7 @@ export class KeyCache {
     throw this.#failure ?? new KeysUnavailable('the issuer has not been asked for its keys yet');
   }
 
-  /** Asks the issuer, unless it was asked just now. Never rejects. */
+  /** Fetches the keys, unless the last request is too recent. Never rejects. */
   #ask(): Promise<void> {
     const pause = this.#held ? PAUSE : PAUSE_WITHOUT_KEYS;
     if (!this.#asking && this.#clock.monotonic() - this.#askedAt >= pause) {
@@ -119,7 +119,7 @@ export class KeyCache {
     }
   }
 
-  /** Told once, until it answers again. */
+  /** Logs a failure once, until the issuer answers again. */
   #failed(failure: KeysUnavailable): void {
     if (!this.#failure && !this.#stopping.signal.aborted) {
       const until = this.#held ? 'tokens are checked with its last keys, for up to 24 hours' : 'callers get 503 until they can';

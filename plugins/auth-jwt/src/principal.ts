@@ -7,13 +7,13 @@ import { BAD_SUBJECT, TOO_DEEP } from './errors.js';
 import { projectOf } from './project.js';
 import { scopesOf } from './scopes.js';
 
-/** The longest name that people are shown, in UTF-16 units. */
+/** Maximum length of a displayed name, in UTF-16 units. */
 const LONGEST_NAME = 64;
 
-/** Levels of lists and maps in claims: they are handed on to tools, none of which should have to expect thousands. */
+/** Maximum nesting of claims. They are passed to tools, which need not handle thousands of levels. */
 const DEEPEST = 16;
 
-/** Who a checked token stands for, or why for nobody here. */
+/** Returns the principal of a checked token, or the reason to refuse it. */
 export function principalOf(payload: JWTPayload, config: JwtConfig, projects: readonly string[]): AuthResult {
   const { issuer, project: rule } = config;
   if (!isShallow(payload, DEEPEST)) return { refused: TOO_DEEP };
@@ -34,7 +34,7 @@ export function principalOf(payload: JWTPayload, config: JwtConfig, projects: re
   return { principal: Object.freeze(principal) };
 }
 
-/** The limits of every caller of the entry. They are counted for each id. */
+/** The limits of each caller of the entry, counted by id. */
 function limitsOf({ requestsPerMinute, runningTurns }: JwtConfig): { readonly limits?: PrincipalLimits } {
   if (requestsPerMinute === undefined && runningTurns === undefined) return {};
   const limits = {
@@ -60,14 +60,14 @@ function deepFreeze<T>(value: T): T {
   return Object.freeze(value);
 }
 
-/** For people: a subject may be long, and hold characters that garble a terminal. */
+/** The displayed name: a subject may be long, and may contain control characters. */
 function nameOf(subject: string | undefined): string {
   if (subject === undefined) return 'jwt';
   const name = `jwt:${subject.replaceAll(/\p{C}/gu, '�')}`;
   return name.length > LONGEST_NAME ? `${name.slice(0, LONGEST_NAME - 1).toWellFormed()}…` : name;
 }
 
-/** The same for every token of a subject, so that a new one every hour is no way around what is counted. An address holds no NUL. */
+/** Equal for all tokens of a subject, so that a new token does not reset the limits. The issuer contains no NUL. */
 function idOf(issuer: string, subject = ''): string {
   return `jwt_${createHash('sha256').update(`${issuer}\0${subject}`).digest('base64url').slice(0, 22)}`;
 }

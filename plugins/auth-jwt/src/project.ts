@@ -2,16 +2,16 @@ import { DEFAULT_PROJECT } from '@plugboard/kernel/contracts';
 import type { JwtConfig } from './config.js';
 import { NO_PROJECT_CLAIM, UNKNOWN_PROJECT, UNMAPPED } from './errors.js';
 
-/** Where the plugin's `register` leaves the projects of the file. */
+/** The token for the projects of the configuration. */
 export const PROJECTS = Symbol('auth-jwt.projects');
 
 /**
- * The project that checked claims stand for, or why there is none.
+ * Returns the project of checked claims, or the reason why there is none.
  *
- * With a prefix the issuer makes names of projects, and where tenants choose their own names in it, so do they. So `default`, whose tokens reach every
- * agent and raw model, is given by a map alone, which the operator wrote.
+ * With a prefix, the issuer chooses names of projects, and so do tenants that choose their own names at the issuer. Therefore only a map,
+ * which the operator writes, can give `default`, whose tokens reach every agent and raw model.
  *
- * @param projects what stands under `projects` in the file.
+ * @param projects the names under `projects` in the file.
  */
 export function projectOf(
   claims: Readonly<Record<string, unknown>>,

@@ -5,14 +5,14 @@ import type { KeyCache } from './key-cache.js';
 /** Seconds by which the clocks of the issuer and this machine may differ. */
 const CLOCK_TOLERANCE = 60;
 
-/** Three base64url parts. The last may be empty: an unsigned token is one too, to be refused. */
+/** Three base64url parts. The last one may be empty: an unsigned token is recognised, and refused. */
 const FORM = /^[\w-]+\.[\w-]+\.[\w-]*$/;
 
 export function isToken(credential: string): boolean {
   return !credential.startsWith('svc') && FORM.test(credential);
 }
 
-/** The issuer that a token names, before anything of it is checked; undefined where that is nothing to rely on even so. */
+/** The issuer that an unchecked token names; undefined if it is not a string. */
 export function namedIssuer(token: string): string | undefined {
   try {
     const claims: unknown = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString());
@@ -31,8 +31,8 @@ export interface Expected extends Pick<JwtConfig, 'issuer' | 'audience' | 'algor
 }
 
 /**
- * What a token claims, once its signature and what must be in every token are checked.
- * @throws KeysUnavailable, or what `jose` throws where something is wrong with the token.
+ * Checks the signature and the required claims of a token, and returns its claims.
+ * @throws KeysUnavailable, or an error of `jose` if the token is not valid.
  */
 export async function checkedClaims(token: string, keys: KeyCache, expected: Expected): Promise<JWTPayload> {
   const { issuer, audience, algorithms, maxTokenAge, now } = expected;

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { addressFault } from '../src/address.js';
 
-t.test('what a page that came over https names as the place of the keys must be https too', async (t) => {
+t.test('a page that came over https must name an https address of the keys', async (t) => {
   const secure = new URL('https://login.example.com/.well-known/openid-configuration');
   const own = new URL('http://127.0.0.1:9000/.well-known/openid-configuration');
   t.equal(addressFault('https://keys.example.com/', secure), undefined);

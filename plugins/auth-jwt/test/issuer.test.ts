@@ -41,7 +41,7 @@ const json =
 
 const DISCOVERY = '/.well-known/openid-configuration';
 
-t.test('what is wrong with an answer of the issuer is told, and nobody is let in', async (t) => {
+t.test('an invalid answer of the issuer is logged, and no token is accepted', async (t) => {
   const cases: readonly (readonly [string, (url: string) => Readonly<Record<string, Answer>>, RegExp])[] = [
     ['a status', () => ({}), /\/openid-configuration answered with status 404$/],
     [
@@ -52,8 +52,8 @@ t.test('what is wrong with an answer of the issuer is told, and nobody is let in
       }),
       /answered with status 302; redirects are not followed$/,
     ],
-    ['no JSON', () => ({ [DISCOVERY]: (response) => response.end('<html>') }), /answered with what is no JSON$/],
-    ['no object', () => ({ [DISCOVERY]: json(null) }), /answered with what is no OpenID configuration$/],
+    ['no JSON', () => ({ [DISCOVERY]: (response) => response.end('<html>') }), /answered with something other than JSON$/],
+    ['no object', () => ({ [DISCOVERY]: json(null) }), /answered with something other than OpenID configuration$/],
     ['no keys', (url) => ({ [DISCOVERY]: json({ issuer: url }) }), /the jwks_uri of \S+ is missing$/],
     [
       'keys elsewhere, over http',
@@ -66,7 +66,7 @@ t.test('what is wrong with an answer of the issuer is told, and nobody is let in
         [DISCOVERY]: json({ issuer: url, jwks_uri: `${url}/keys?key=secret` }),
         '/keys?key=secret': json({ keys: 'x' }),
       }),
-      /\/keys answered with what is no set of keys \(JWKS\)$/,
+      /\/keys answered with something other than set of keys \(JWKS\)$/,
     ],
     [
       'more than a mebibyte',
@@ -87,7 +87,7 @@ t.test('what is wrong with an answer of the issuer is told, and nobody is let in
   }
 });
 
-t.test('an answer that never ends is cut off at its limit', async (t) => {
+t.test('an endless answer is cut at the limit', async (t) => {
   let sent = 0;
   const { start, ask } = await entry(t, (url) => ({
     [DISCOVERY]: json({ issuer: url, jwks_uri: `${url}/keys` }),
@@ -105,7 +105,7 @@ t.test('an answer that never ends is cut off at its limit', async (t) => {
   t.ok(sent < 2 ** 25, 'it is not read to its end');
 });
 
-t.test('an issuer that calls itself otherwise is a mistake in the file', async (t) => {
+t.test('an issuer with another name is a configuration error', async (t) => {
   for (const named of ['https://other.example.com', undefined]) {
     const { start } = await entry(t, () => ({ [DISCOVERY]: json({ issuer: named, jwks_uri: 'https://x.example.com' }) }));
     const error = await start().catch((error: unknown) => error);
@@ -116,7 +116,7 @@ t.test('an issuer that calls itself otherwise is a mistake in the file', async (
   }
 });
 
-t.test('with jwksUri nothing but that is asked, whatever the issuer is called', async (t) => {
+t.test('with jwksUri only that address is requested', async (t) => {
   const key = await newKey('one');
   const issuer = await TestIssuer.start(t, key);
   const clock = new ManualClock();
@@ -132,7 +132,7 @@ t.test('with jwksUri nothing but that is asked, whatever the issuer is called', 
   t.same(issuer.asked, ['/jwks']);
 });
 
-t.test('keys that have moved are found again', async (t) => {
+t.test('finds keys that have moved', async (t) => {
   let place = '/keys';
   const { start, ask, clock, key, issuer } = await entry(t, () => ({}));
   const { d: _, ...jwk } = key.jwk;
@@ -151,7 +151,7 @@ t.test('keys that have moved are found again', async (t) => {
   t.same(issuer.asked, [DISCOVERY, '/keys', '/keys', DISCOVERY, '/keys/2']);
 });
 
-t.test('a key that the issuer publishes whole, or that is none, lets nobody in', async (t) => {
+t.test('a published private key, or an invalid key, is not used', async (t) => {
   const { start, ask, key, issuer } = await entry(t, () => ({}));
   for (const jwk of [key.jwk, { ...key.jwk, d: undefined, x: 'AAAA' }]) {
     issuer.answer((request, response) => {
@@ -159,11 +159,11 @@ t.test('a key that the issuer publishes whole, or that is none, lets nobody in',
       else json({ keys: [jwk] })(response, request);
     });
     await start();
-    t.same(await ask(), { refused: 'its header, or the key that it names, is of a kind that cannot be used' });
+    t.same(await ask(), { refused: 'its header, or the key it names, is not supported' });
   }
 });
 
-t.test('a question that is under way is dropped when the server stops', async (t) => {
+t.test('a running request is aborted when the server stops', async (t) => {
   const { start, ask, lifecycle, issuer, logs } = await entry(t, () => ({ [DISCOVERY]: () => {} }));
   const started = start();
   while (issuer.asked.length === 0) await new Promise(setImmediate);
@@ -173,7 +173,7 @@ t.test('a question that is under way is dropped when the server stops', async (t
   await t.rejects(ask(), { name: 'KeysUnavailable' });
 });
 
-t.test('so is one when the start is given up', async (t) => {
+t.test('a running request is aborted when the start is aborted', async (t) => {
   const { ask, lifecycle, issuer } = await entry(t, () => ({ [DISCOVERY]: () => {} }));
   const limit = new AbortController();
   const started = lifecycle.start?.(limit.signal);
@@ -183,7 +183,7 @@ t.test('so is one when the start is given up', async (t) => {
   await t.rejects(ask(), { name: 'KeysUnavailable' }, 'and nobody is let in');
 });
 
-t.test('a token before the start is nobody’s to check', async (t) => {
+t.test('no token is recognised before the start', async (t) => {
   const { ask, issuer } = await entry(t, () => ({}));
   await t.rejects(ask(), { name: 'KeysUnavailable' });
   t.same(issuer.asked, [DISCOVERY], 'but the issuer is asked');

@@ -28,7 +28,7 @@ t.test('the keys are fetched once, at the start, and used for ten minutes', asyn
   t.equal(issuer.keyCalls, 2, 'whoever comes meanwhile waits for the same answer');
 });
 
-t.test('a flood of tokens with unknown keys is one question to the issuer in 30 seconds', async (t) => {
+t.test('a flood of tokens with unknown keys causes one request to the issuer in 30 seconds', async (t) => {
   const { issuer, signed, clock, models } = await world(t);
   const flood = async () => {
     const tokens = await Promise.all(Array.from({ length: 50 }, (_, n) => signed({}, { kid: `invented-${n}` })));
@@ -64,7 +64,7 @@ t.test('a new key of the issuer works as soon as a token names it, and an old on
   t.equal((await models(second)).status, 401);
 });
 
-t.test('a token that names no key is checked with the one that fits, and refused where several do', async (t) => {
+t.test('a token without a key id is checked with the only matching key, and refused if several match', async (t) => {
   const one = await newKey('one');
   const { issuer, signed, clock, models, reason } = await world(t, { key: one });
   t.equal((await models(await signed({}, { kid: undefined }))).status, 200);
@@ -72,12 +72,12 @@ t.test('a token that names no key is checked with the one that fits, and refused
   const keys = [publicOf(one), publicOf(await newKey('two'))];
   issuer.answer((_, response) => response.end(JSON.stringify({ keys })));
   clock.advance(10 * MINUTE);
-  t.equal(await reason(await signed({}, { kid: undefined })), 'names none of the issuer’s keys, several of which would do');
+  t.equal(await reason(await signed({}, { kid: undefined })), 'names no key, and several keys of the issuer match');
   t.equal((await models(await signed({}, { kid: undefined }))).status, 401);
   t.equal((await models(await signed())).status, 200);
 });
 
-t.test('an issuer that is down is done without for 24 hours, and then nobody is let in', async (t) => {
+t.test('keys of an issuer that is down are used for 24 hours, and then no token is accepted', async (t) => {
   const { key, issuer, signed, clock, models, server } = await world(t);
   const token = await signed(FOREVER);
   issuer.down();
@@ -106,7 +106,7 @@ t.test('an issuer that is down is done without for 24 hours, and then nobody is 
   t.equal(lines.length, 2, 'each is told once');
 });
 
-t.test('a server starts without its issuer, and lets nobody in until that is there', async (t) => {
+t.test('the server starts without its issuer and accepts no token until it answers', async (t) => {
   const key = await newKey('one');
   const issuer = await TestIssuer.start(t, key);
   issuer.down();
@@ -129,7 +129,7 @@ t.test('a server starts without its issuer, and lets nobody in until that is the
   t.equal((await models(await issuer.token())).status, 200);
 });
 
-t.test('an issuer that does not answer is waited for five seconds', async (t) => {
+t.test('waits five seconds for an answer of the issuer', async (t) => {
   const { issuer, signed, clock, models } = await world(t);
   const token = await signed(FOREVER);
   issuer.answer(() => {}); // and never does

@@ -14,7 +14,7 @@ t.test('fulfils the plugin contract', async (t) => {
   pluginContract(t.test, plugin, { packageDir: new URL('..', import.meta.url), config: options, check: around });
 });
 
-t.test('issuer, audience and project must be given, and not be empty (S-13)', async (t) => {
+t.test('S-13 issuer, audience and project are required and must not be empty', async (t) => {
   t.same(checkOptions(plugin, {}).faults, [
     'the option "issuer" is missing',
     'the option "audience" is missing',
@@ -27,7 +27,7 @@ t.test('issuer, audience and project must be given, and not be empty (S-13)', as
   t.match(faults({ project: {} }), [/^project: the option "claim" is missing/]);
 });
 
-t.test('no algorithm is taken but those that need a public key', async (t) => {
+t.test('accepts only algorithms with public keys', async (t) => {
   for (const algorithm of ['none', 'HS256', 'HS512', 'RS1', 'rs256']) {
     t.match(faults({ algorithms: [algorithm] }), [/^algorithms\[0\]: must be .*"RS256"/], algorithm);
   }
@@ -35,7 +35,7 @@ t.test('no algorithm is taken but those that need a public key', async (t) => {
   t.same(faults({ algorithms: ['EdDSA', 'ES256'] }), []);
 });
 
-t.test('keys come over https, or from this machine', async (t) => {
+t.test('keys must come over https, or from this machine', async (t) => {
   for (const issuer of [
     'http://localhost:9000',
     'http://127.0.0.1:9000/realms/a',
@@ -45,18 +45,18 @@ t.test('keys come over https, or from this machine', async (t) => {
     t.same(faults({ issuer }), [], issuer);
     t.same(faults({ issuer: 'x', jwksUri: `${issuer}?p=1` }), [], issuer);
   }
-  const insecure = 'must be https, except on this machine (localhost): what comes over http can be changed on the way';
-  const otherwise = '; for an issuer with another name, say with jwksUri where its keys are';
+  const insecure = 'must be https, except on this machine (localhost): anyone on the way can change what comes over http';
+  const otherwise = '; for an issuer with another name, set jwksUri to the address of its keys';
   for (const address of ['http://login.example.com', 'http://127.0.0.1.example.com', 'http://10.0.0.1', 'file:///etc/keys']) {
     t.same(faults({ issuer: address }), [`issuer: ${insecure}${otherwise}`]);
     t.same(faults({ jwksUri: address }), [`jwksUri: ${insecure}`]);
   }
-  t.same(faults({ issuer: 'accounts.example.com' }), [`issuer: is no URL${otherwise}`]);
+  t.same(faults({ issuer: 'accounts.example.com' }), [`issuer: is not a valid URL${otherwise}`]);
   t.same(faults({ issuer: 'https://x.example.com?a=b' }), [`issuer: must have no query and no fragment${otherwise}`]);
   t.same(faults({ jwksUri: 'https://me:secret@x.example.com' }), ['jwksUri: must not hold a user name or password']);
 });
 
-t.test('a project is told by a map or by a prefix, and must stand in the file', async (t) => {
+t.test('a map or prefix gives the project, which must be in the file', async (t) => {
   const tell = (changes: object) => faults({ project: { claim: 'org', ...changes } });
   t.same(tell({ map: { a: 'acme', b: 'default' } }), []);
   t.same(tell({ prefix: 'tenant-' }), []);
@@ -64,10 +64,8 @@ t.test('a project is told by a map or by a prefix, and must stand in the file', 
   t.match(tell({}), [/^project: needs map, .+ or prefix, /]);
   t.same(tell({ map: { a: 'acme' }, prefix: '' }), ['project: takes either map or prefix, not both']);
   t.same(tell({ map: { a: 'acme', b: 'acne' } }), ['project.map.b: unknown project "acne", did you mean "acme"?']);
-  t.same(tell({ prefix: 'tenat-' }), [
-    'project.prefix: nothing under projects begins with "tenat-", so that every token would be refused',
-  ]);
+  t.same(tell({ prefix: 'tenat-' }), ['project.prefix: no project begins with "tenat-", so every token would be refused']);
   t.same(checkOptions(plugin, { ...options, project: { claim: 'org', prefix: '' } }).faults, [
-    'project.prefix: nothing stands under projects, so that every token would be refused',
+    'project.prefix: there are no projects, so every token would be refused',
   ]);
 });

@@ -30,7 +30,7 @@ async function teller(t: Test, project: object, projects: readonly string[] = ['
 
 const BY_MAP = { claim: 'org', map: { o1: 'acme', o2: 'default' } };
 
-t.test('a principal tells whose token it is, what it may, and all that it claims', async (t) => {
+t.test('the principal has the subject, scopes and all claims of the token', async (t) => {
   const { principal, always } = await teller(t, BY_MAP);
   const claims = { sub: 'anna', org: 'o1', scope: 'chat admin openid', groups: [{ name: 'staff' }] };
   const anna = await principal(claims);
@@ -47,7 +47,7 @@ t.test('a principal tells whose token it is, what it may, and all that it claims
   t.ok(Object.isFrozen((anna.claims as typeof claims).groups[0]));
 });
 
-t.test('its id is that of the subject: it stays the same from token to token, and differs from anyone else’s', async (t) => {
+t.test('the id of a principal is equal for all tokens of a subject and differs between subjects', async (t) => {
   const { principal } = await teller(t, BY_MAP);
   const other = await teller(t, BY_MAP);
   const id = async (claims: object) => (await principal({ org: 'o1', ...claims })).tokenId;
@@ -57,7 +57,7 @@ t.test('its id is that of the subject: it stays the same from token to token, an
   t.not((await other.principal({ org: 'o1', sub: 'anna' })).tokenId, anna, 'the same name at another issuer is somebody else');
 });
 
-t.test('the name of a token is short and fit to be shown, whatever its subject is (S-32)', async (t) => {
+t.test('S-32 the displayed name of a token is short and has no control characters, whatever its subject is', async (t) => {
   const { principal } = await teller(t, BY_MAP);
   const name = async (sub: string | undefined) => (await principal({ org: 'o1', sub })).token;
   t.equal(await name('auth0|5f7c8ec7c33c6c004bbafe82'), 'jwt:auth0|5f7c8ec7c33c6c004bbafe82');
@@ -70,7 +70,7 @@ t.test('the name of a token is short and fit to be shown, whatever its subject i
   t.notOk('subject' in nameless);
 });
 
-t.test('claims that would set a prototype are left out (S-29)', async (t) => {
+t.test('S-29 claims with a key __proto__ are left out', async (t) => {
   const { principal } = await teller(t, BY_MAP);
   const { claims } = await principal({
     org: 'o1',
@@ -82,7 +82,7 @@ t.test('claims that would set a prototype are left out (S-29)', async (t) => {
   t.equal(Object.assign({}, claims).admin, undefined);
 });
 
-t.test('claims that are nested deeper than any real ones are refused (R-041)', async (t) => {
+t.test('R-041 deeply nested claims are refused', async (t) => {
   const { tell } = await teller(t, BY_MAP);
   const nested = (levels: number) => JSON.parse('['.repeat(levels) + ']'.repeat(levels));
   t.match(await tell({ org: 'o1', a: nested(15) }), { principal: { project: 'acme' } });
@@ -91,34 +91,34 @@ t.test('claims that are nested deeper than any real ones are refused (R-041)', a
   }
 });
 
-t.test('a map gives the projects that it names, the project default among them', async (t) => {
+t.test('a map gives the projects that it names, `default` included', async (t) => {
   const { tell } = await teller(t, BY_MAP);
   t.match(await tell({ org: 'o1' }), { principal: { project: 'acme' } });
   t.match(await tell({ org: 'o2' }), { principal: { project: 'default' } });
   for (const org of ['acme', 'default', 'o3', 'toString', '__proto__']) {
-    t.same(await tell({ org }), { refused: 'no project stands for the claim' }, org);
+    t.same(await tell({ org }), { refused: 'no project is mapped to the claim' }, org);
   }
 });
 
-t.test('a prefix is put before the claim, and what comes out must stand under projects and is never default', async (t) => {
+t.test('a prefix is put before the claim; the result must be under projects and is never `default`', async (t) => {
   const projects = ['tenant-acme', 'acme', 'tenant-', 'default'];
   const { tell } = await teller(t, { claim: 'https://example.com/org', prefix: 'tenant-' }, projects);
   const org = (value: unknown) => tell({ 'https://example.com/org': value });
   t.match(await org('acme'), { principal: { project: 'tenant-acme' } });
   for (const value of ['tenant-acme', 'umbrella', 'default', '../acme']) {
-    t.same(await org(value), { refused: 'the project does not stand under projects' }, value);
+    t.same(await org(value), { refused: 'the project is not under projects' }, value);
   }
-  t.same(await org(''), { refused: 'the claim that tells the project is missing, or no text' });
-  t.same(await org(['acme']), { refused: 'the claim that tells the project is missing, or no text' });
+  t.same(await org(''), { refused: 'the claim of the project is missing or not a string' });
+  t.same(await org(['acme']), { refused: 'the claim of the project is missing or not a string' });
 
   const plain = await teller(t, { claim: 'org', prefix: '' }, projects);
   t.match(await plain.tell({ org: 'acme' }), { principal: { project: 'acme' } });
-  t.same(await plain.tell({ org: 'default' }), { refused: 'the project does not stand under projects' });
+  t.same(await plain.tell({ org: 'default' }), { refused: 'the project is not under projects' });
   const split = await teller(t, { claim: 'org', prefix: 'def' }, [...projects, 'definitely']);
-  t.same(await split.tell({ org: 'ault' }), { refused: 'the project does not stand under projects' });
+  t.same(await split.tell({ org: 'ault' }), { refused: 'the project is not under projects' });
 });
 
-t.test('the scopes are those of ours that the token names, in scope or scp; the usual ones where it has neither', async (t) => {
+t.test('the scopes are the known ones of `scope` and `scp`, or the default ones without both', async (t) => {
   const { principal } = await teller(t, BY_MAP);
   const scopes = async (claims: object) => (await principal({ org: 'o1', ...claims })).scopes;
   t.same(await scopes({}), DEFAULT_SCOPES);

@@ -47,7 +47,8 @@ function describe(now: number, timeZone: string): string {
 function formatterOf(timeZone: string): Intl.DateTimeFormat {
   const known = formatters.get(timeZone);
   if (known) return known;
-  if (!isTimeZone(timeZone)) throw new Error(`"${timeZone}" is no IANA time zone; use a name such as "Europe/Paris" or "UTC"`);
+  if (!isTimeZone(timeZone))
+    throw new Error(`"${timeZone}" is not an IANA time zone: use a name such as "Europe/Paris" or "UTC"`);
   const formatter = new Intl.DateTimeFormat('en-GB', {
     weekday: 'long',
     day: 'numeric',

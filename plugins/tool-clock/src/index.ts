@@ -10,7 +10,7 @@ export default definePlugin({
   check: (config) =>
     isTimeZone(config.timeZone)
       ? []
-      : [{ path: ['timeZone'], message: `"${config.timeZone}" is no IANA time zone; a name such as "Europe/Paris" is` }],
+      : [{ path: ['timeZone'], message: `"${config.timeZone}" is not an IANA time zone: use a name such as "Europe/Paris"` }],
   register(ctx) {
     ctx.contribute(ToolSources, ctx.container.resolve(ClockTool));
   },

@@ -13,7 +13,8 @@ export const configSchema = {
     args: {
       type: 'array',
       items: { type: 'string' },
-      description: 'Its arguments, as a list. No shell interprets them.',
+      description:
+        'Its arguments, as a list. No shell interprets them. Other users of the machine can see them: pass secrets in `env`.',
       default: [],
       examples: [['-y', '@modelcontextprotocol/server-filesystem', './data']],
     },
@@ -34,6 +35,61 @@ export const configSchema = {
       enum: ['principal'],
       description:
         '`principal` sends the caller’s project, token name, subject and claims in the `_meta` of each call. Default: not sent.',
+    },
+    user: {
+      type: 'string',
+      description:
+        'The user to run it as: a name of `/etc/passwd`, or `uid:gid`. Plugboard must run as root, or be allowed to change users. Default: the same user as Plugboard.',
+      pattern: '^([a-z_][a-z0-9_-]*|[0-9]+:[0-9]+)$',
+      examples: ['mcp-files', '1500:1500'],
+    },
+    limits: {
+      type: 'object',
+      properties: {
+        addressSpace: {
+          type: 'string',
+          format: 'size',
+          description:
+            'Maximum address space of each of its processes. Node.js reserves several gigabytes more than it uses; for Node.js set `node.memory`.',
+        },
+        cpuTime: {
+          type: 'string',
+          format: 'duration',
+          description: 'Maximum CPU time of each of its processes, in whole seconds. The system then ends the process.',
+        },
+        openFiles: { type: 'integer', minimum: 16, description: 'Maximum number of open files of each of its processes.' },
+        processes: {
+          type: 'integer',
+          minimum: 1,
+          description: 'Maximum number of processes and threads of its user. Useful together with `user`.',
+        },
+      },
+      additionalProperties: false,
+      description: 'Resource limits, set by the operating system (`ulimit`). Not on Windows. Default: those of Plugboard.',
+      default: {},
+    },
+    node: {
+      type: 'object',
+      properties: {
+        read: {
+          type: 'array',
+          items: { type: 'string', minLength: 1 },
+          description:
+            'Files and folders that it may read, relative to the configuration file: its program and packages, and its data.',
+          default: [],
+        },
+        write: {
+          type: 'array',
+          items: { type: 'string', minLength: 1 },
+          description: 'Files and folders that it may write, relative to the configuration file.',
+          default: [],
+        },
+        childProcesses: { type: 'boolean', description: 'Whether it may start processes.', default: false },
+        memory: { type: 'string', format: 'size', description: 'Maximum size of its JavaScript heap.' },
+      },
+      additionalProperties: false,
+      description:
+        'For a server that runs on Node.js: starts it under the permission model of Node.js, which refuses all other files, processes, workers and native addons.',
     },
   },
   required: ['command'],

@@ -1,17 +1,20 @@
 import { definePlugin, ToolSources } from '@plugboard/kernel';
 import { configSchema } from './config.js';
 import { McpTools } from './mcp-tools.js';
-import { MCP_TRANSPORTS, mcpTransports } from './mcp-transports.js';
+import { ChildProcessTransport } from './process/child-process-transport.js';
+import { checkLaunch, launchOf } from './process/launch.js';
 
 export default definePlugin({
   name: '@plugboard/tool-mcp',
   apiVersion: 1,
   summary: 'Offers the tools of an MCP server',
   configSchema,
-  register(ctx) {
-    ctx.container.register(MCP_TRANSPORTS, { useValue: mcpTransports(ctx) });
-    const tools = ctx.container.resolve(McpTools);
-    ctx.contribute(ToolSources, tools);
+  check: checkLaunch,
+  register({ config, entry, resolvePath, clock, log, contribute }) {
+    const launch = launchOf(config, resolvePath);
+    const newTransport = () => new ChildProcessTransport(launch, clock, log);
+    const tools = new McpTools({ newTransport, forward: config.forward, entry, clock, log });
+    contribute(ToolSources, tools);
     return tools;
   },
 });

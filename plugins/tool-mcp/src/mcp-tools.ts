@@ -1,110 +1,109 @@
 import type { Clock, Lifecycle, Logger, Tool, ToolCall, ToolSource } from '@plugboard/kernel';
 import type { Timer, ToolResultParts } from '@plugboard/kernel/contracts';
-import { CLOCK, CONFIG, ENTRY, inject, injectable, LOGGER } from '@plugboard/kernel/injection';
-import { metaOf } from './call-meta.js';
 import type { McpConfig } from './config.js';
-import { Connection } from './connection.js';
 import {
   callLost,
   callRefused,
+  messageOf,
   noAnswerInTime,
   notRunning,
   notSendable,
   notStarted,
   otherProtocol,
   stopped,
-  wordsOf,
-} from './errors.js';
-import { listedTools } from './listed-tools.js';
-import { MCP_TRANSPORTS, type McpTransports } from './mcp-transports.js';
-import { toolResultOf } from './tool-result.js';
+} from './errors/errors.js';
+import { metaOf } from './protocol/call-meta.js';
+import { Connection } from './protocol/connection.js';
+import type { McpTransport } from './protocol/mcp-transport.js';
+import { listedTools } from './tools/listed-tools.js';
+import { toolResultOf } from './tools/tool-result.js';
 
-/** Milliseconds before the first attempt to bring a server back; each one that fails doubles it, up to the last. */
-const FIRST_PAUSE = 1000;
-const LONGEST_PAUSE = 30_000;
-/** Milliseconds that a server must have lived for its end to count as a first one again. */
-const STEADY = 30_000;
-/** Milliseconds for a start and for each later one, and for reading a changed list. */
+/** Milliseconds before the first restart of a server. Each failed restart doubles it, up to the maximum. */
+const FIRST_RESTART_DELAY = 1000;
+const MAX_RESTART_DELAY = 30_000;
+/** Milliseconds that a server must have run for the delay to start from the first one again. */
+const STABLE_AFTER = 30_000;
+/** Milliseconds for a start or restart, and for reading a changed list. */
 const ATTEMPT_LIMIT = 10_000;
-/** Milliseconds from the first word of a change to reading the list: servers report every single change of many. */
+/** Milliseconds from a change of the list to reading it: servers report every single change of many. */
 const CHANGES_SETTLE = 100;
+
+export interface McpToolsOptions {
+  /** Creates a transport to the server, for the start and for each restart. */
+  readonly newTransport: () => McpTransport;
+  /** Whether calls name the caller. */
+  readonly forward: McpConfig['forward'];
+  /** The name of the entry, for messages. */
+  readonly entry: string;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
 
 /**
  * The tools of one MCP server.
  *
- * 1. `start` opens the connection and reads the list of tools; it throws where either fails.
- * 2. When the server says that its list has changed, it is read again.
- * 3. When the connection ends, calls fail in words that say so, and it is opened anew after a pause; the tools stay declared meanwhile.
- * 4. `stop` ends the connection, or the attempt to open one, and waits until nothing is left of it.
+ * 1. `start` opens the connection and reads the list of tools. It throws if either fails.
+ * 2. When the server reports a change of its list, the list is read again.
+ * 3. When the connection ends, calls fail with an error that says so, and the server is restarted after a delay. Its tools stay declared.
+ * 4. `stop` closes the connection, or ends the attempt to open one, and waits until the server has ended.
  */
-@injectable()
 export class McpTools implements ToolSource, Lifecycle {
   readonly single = false;
-  /** The kernel's limit comes after ours, because ours can say what the server has printed. */
+  /** Longer than the limit of this class, whose error contains the output of the server. */
   readonly startLimit = ATTEMPT_LIMIT + 1000;
-  readonly #newTransport: McpTransports;
-  readonly #config: McpConfig;
-  readonly #entry: string;
+  readonly #options: McpToolsOptions;
   readonly #clock: Clock;
   readonly #log: Logger;
   readonly #stopping = new AbortController();
   #tools: readonly Tool[] = [];
-  /** The connection that serves. */
+  /** The connection in use. */
   #connection: Connection | undefined;
-  /** When it began to, on the monotonic clock. */
+  /** Since when it is in use, on the monotonic clock. */
   #since = 0;
-  /** The attempt to open one that is under way, or was the last. */
+  /** The current attempt to open a connection, or the last one. */
   #attempt: Promise<void> | undefined;
-  /** The end of the one that could not be opened last. */
-  #leaving: Promise<void> | undefined;
-  #pause = FIRST_PAUSE;
+  /** The end of the connection that could not be opened last. */
+  #closing: Promise<void> | undefined;
+  #restartDelay = FIRST_RESTART_DELAY;
   #restart: Timer | undefined;
   #change: Timer | undefined;
-  /** The readings of a changed list, one after the other. */
+  /** Reads changed lists one after the other. */
   #readings: Promise<void> = Promise.resolve();
 
-  constructor(
-    @inject(MCP_TRANSPORTS) newTransport: McpTransports,
-    @inject(CONFIG) config: McpConfig,
-    @inject(ENTRY) entry: string,
-    @inject(CLOCK) clock: Clock,
-    @inject(LOGGER) log: Logger,
-  ) {
-    this.#newTransport = newTransport;
-    this.#config = config;
-    this.#entry = entry;
-    this.#clock = clock;
-    this.#log = log;
+  constructor(options: McpToolsOptions) {
+    this.#options = options;
+    this.#clock = options.clock;
+    this.#log = options.log;
   }
 
   tools(): readonly Tool[] {
     return this.#tools;
   }
 
-  /** @throws McpServerError that names the program, how it ended and what it printed last. */
+  /** @throws McpServerError that names the program, the reason and its last output. */
   start(signal: AbortSignal): Promise<void> {
     this.#attempt = this.#open(signal);
     return this.#attempt;
   }
 
   async stop(): Promise<void> {
-    this.#stopping.abort(stopped(this.#entry));
+    this.#stopping.abort(stopped(this.#options.entry));
     this.#restart?.cancel();
     this.#change?.cancel();
-    await this.#attempt?.catch(() => {}); // whoever made the attempt was told how it failed
-    await this.#leaving;
+    await this.#attempt?.catch(() => {}); // reported where the attempt was made
+    await this.#closing;
     await this.#connection?.close();
   }
 
   async #open(outer?: AbortSignal): Promise<void> {
-    let changedMeanwhile = false;
-    const connection = new Connection(this.#newTransport(), {
-      ended: () => this.#lost(connection),
+    let hasChanged = false;
+    const connection = new Connection(this.#options.newTransport(), {
+      ended: () => this.#onEnd(connection),
       toolsChanged: () => {
-        changedMeanwhile = true;
+        hasChanged = true;
         if (this.#connection === connection) this.#readSoon();
       },
-      oddity: (error) => this.#log.debug(`the MCP server behaves oddly: ${error.message.slice(0, 500)}`),
+      violation: (error) => this.#log.debug(`the MCP server violated the protocol: ${error.message.slice(0, 500)}`),
     });
     const limit = this.#limit(outer);
     try {
@@ -112,44 +111,44 @@ export class McpTools implements ToolSource, Lifecycle {
       this.#tools = this.#offered(await connection.list(limit.signal));
     } catch (error) {
       const { transport } = connection;
-      const ending = transport.ending(); // asked before we end it ourselves
-      this.#leaving = connection.close();
-      if (this.#stopping.signal.aborted) throw stopped(this.#entry);
-      const why = ending ?? (limit.signal.aborted ? noAnswerInTime(transport.peer) : otherProtocol(transport.peer, error));
-      throw notStarted(transport.redact(why), transport.lastLines());
+      const ending = transport.ending(); // before it is closed here
+      this.#closing = connection.close();
+      if (this.#stopping.signal.aborted) throw stopped(this.#options.entry);
+      const reason = ending ?? (limit.signal.aborted ? noAnswerInTime(transport.peer) : otherProtocol(transport.peer, error));
+      throw notStarted(transport.redact(reason), transport.lastLines());
     } finally {
-      limit.lift();
+      limit.cancel();
     }
     this.#connection = connection;
-    if (changedMeanwhile) this.#readSoon(); // the list may have been read before the change
+    if (hasChanged) this.#readSoon(); // the list may have been read before the change
     this.#since = this.#clock.monotonic();
     this.#log.info({ server: connection.server, tools: this.#tools.length }, 'the MCP server is ready');
   }
 
-  #lost(connection: Connection): void {
-    if (this.#connection !== connection) return; // it never served: who tries to open it is told
+  #onEnd(connection: Connection): void {
+    if (this.#connection !== connection) return; // it could not be opened, which `#open` reports
     this.#connection = undefined;
     if (this.#stopping.signal.aborted) return;
-    this.#log.warn({ lastLines: connection.transport.lastLines() }, `the MCP server is gone: ${connection.transport.ending()}`);
-    if (this.#clock.monotonic() - this.#since >= STEADY) this.#pause = FIRST_PAUSE;
-    this.#openLater();
+    this.#log.warn({ lastLines: connection.transport.lastLines() }, `the MCP server has ended: ${connection.transport.ending()}`);
+    if (this.#clock.monotonic() - this.#since >= STABLE_AFTER) this.#restartDelay = FIRST_RESTART_DELAY;
+    this.#scheduleRestart();
   }
 
-  #openLater(): void {
-    this.#restart = this.#clock.after(this.#pause, () => {
-      this.#attempt = this.#openAgain();
+  #scheduleRestart(): void {
+    this.#restart = this.#clock.after(this.#restartDelay, () => {
+      this.#attempt = this.#reopen();
     });
-    this.#pause = Math.min(2 * this.#pause, LONGEST_PAUSE);
+    this.#restartDelay = Math.min(2 * this.#restartDelay, MAX_RESTART_DELAY);
   }
 
-  async #openAgain(): Promise<void> {
+  async #reopen(): Promise<void> {
     try {
       await this.#open();
     } catch (error) {
-      await this.#leaving;
+      await this.#closing;
       if (this.#stopping.signal.aborted) return;
-      this.#log.warn(`the MCP server could not be restarted and will be again: ${wordsOf(error)}`);
-      this.#openLater();
+      this.#log.warn(`the MCP server could not be restarted; will retry: ${messageOf(error)}`);
+      this.#scheduleRestart();
     }
   }
 
@@ -162,43 +161,46 @@ export class McpTools implements ToolSource, Lifecycle {
 
   async #readAgain(): Promise<void> {
     const connection = this.#connection;
-    if (!connection) return; // whoever opens the next one reads the list
+    if (!connection) return; // the next one reads the list when it is opened
     const limit = this.#limit();
     try {
       this.#tools = this.#offered(await connection.list(limit.signal));
       this.#log.info({ tools: this.#tools.length }, 'the MCP server has changed its tools');
     } catch (error) {
       if (this.#connection !== connection) return;
-      this.#log.warn(`the changed list of tools could not be read, and the former one stays: ${wordsOf(error)}`);
+      this.#log.warn(`the changed list of tools could not be read; keeping the old one: ${messageOf(error)}`);
     } finally {
-      limit.lift();
+      limit.cancel();
     }
   }
 
   #offered(listed: readonly unknown[]): readonly Tool[] {
-    const tools = listedTools(listed, (tool, why) => this.#log.warn({ tool }, `a tool of the MCP server is left out: ${why}`));
+    const tools = listedTools(listed, (tool, reason) =>
+      this.#log.warn({ tool }, `a tool of the MCP server was skipped: ${reason}`),
+    );
     if (tools.length === 0) this.#log.warn('the MCP server offers no tools');
     return tools.map((tool) => ({ ...tool, run: (input, call) => this.#run(tool.name, input, call) }));
   }
 
   async #run(name: string, input: Readonly<Record<string, unknown>>, call: ToolCall): Promise<ToolResultParts> {
     const connection = this.#connection;
-    if (!connection) throw this.#stopping.signal.aborted ? stopped(this.#entry) : notRunning(this.#entry);
+    const { entry, forward } = this.#options;
+    if (!connection) throw this.#stopping.signal.aborted ? stopped(entry) : notRunning(entry);
     try {
-      return toolResultOf(await connection.call(name, input, metaOf(call, this.#config.forward), call));
+      return toolResultOf(await connection.call(name, input, metaOf(call, forward), call));
     } catch (error) {
       if (call.signal.aborted) throw call.signal.reason;
-      if (this.#stopping.signal.aborted) throw stopped(this.#entry);
-      if (connection.transport.ending() !== undefined) throw callLost(this.#entry, error);
+      if (this.#stopping.signal.aborted) throw stopped(entry);
+      if (connection.transport.ending() !== undefined) throw callLost(entry, error);
       if (error instanceof RangeError) throw notSendable(error);
-      throw callRefused(this.#entry, connection.transport.redact(wordsOf(error)), error);
+      throw callRefused(entry, connection.transport.redact(messageOf(error)), error);
     }
   }
 
-  /** A signal that is aborted when the time for an attempt is over, until it is lifted, and when the entry stops. */
-  #limit(outer: AbortSignal = this.#stopping.signal): { readonly signal: AbortSignal; lift(): void } {
+  /** A signal that is aborted at the time limit of an attempt, unless that is cancelled, and when the entry stops. */
+  #limit(outer: AbortSignal = this.#stopping.signal): { readonly signal: AbortSignal; cancel(): void } {
     const late = new AbortController();
     const timer = this.#clock.after(ATTEMPT_LIMIT, () => late.abort(new Error(`no answer for ${ATTEMPT_LIMIT / 1000} s`)));
-    return { signal: AbortSignal.any([late.signal, this.#stopping.signal, outer]), lift: () => timer.cancel() };
+    return { signal: AbortSignal.any([late.signal, this.#stopping.signal, outer]), cancel: () => timer.cancel() };
   }
 }

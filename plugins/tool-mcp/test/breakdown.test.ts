@@ -7,11 +7,11 @@ import { witness } from './witness.js';
 
 const SOON = {
   code: 'mcp_not_running',
-  message: 'the MCP server of tools.files has ended and is being restarted; try again in a few seconds',
+  message: 'the MCP server of tools.files has ended and is being restarted: try again in a few seconds',
 };
 const LOST = {
   code: 'mcp_call_lost',
-  message: /^the MCP server of tools\.files ended during this call and is being restarted; /,
+  message: /^the MCP server of tools\.files ended during this call and is being restarted: /,
 };
 
 async function started(t: Test, ...args: string[]) {
@@ -31,11 +31,11 @@ function flag(t: Test) {
 
 async function crash(t: Test, files: Entry, how: Record<string, unknown> = { code: 7 }) {
   await t.rejects(files.call('crash', how), LOST);
-  return files.logged(/is gone/);
+  return files.logged(/has ended/);
 }
 
 t.test(
-  'when the server dies, calls fail in words that name the entry, its tools stay declared, and it is restarted after a second',
+  'after the server ends, calls fail naming the entry, its tools stay declared, and it is restarted after one second',
   async (t) => {
     const files = await started(t);
     const names = files.names();
@@ -43,7 +43,7 @@ t.test(
     const line = await crash(t, files);
     t.match(line, {
       level: 'warn',
-      msg: /^the MCP server is gone: ".*" exited with code 7$/,
+      msg: /^the MCP server has ended: ".*" exited with code 7$/,
       lastLines: ['a call hangs', 'about to crash'],
     });
     await t.rejects(hanging, LOST, 'every call that was under way is lost');
@@ -67,7 +67,7 @@ t.test('a server that is killed is restarted too', async (t) => {
   t.equal(await files.text('echo', { text: 'back' }), 'back');
 });
 
-t.test('restarts that fail come at growing distances, one at a time, up to half a minute', async (t) => {
+t.test('failed restarts are retried one at a time, after growing delays of up to 30 seconds', async (t) => {
   const absent = flag(t);
   const files = await started(t, '--absent', absent.path);
   absent.put();
@@ -80,7 +80,7 @@ t.test('restarts that fail come at growing distances, one at a time, up to half 
     const line = await files.logged(/could not be restarted/);
     t.match(line, {
       level: 'warn',
-      msg: /: ".*" exited with code 3; it printed last:\n .* is in the way$/,
+      msg: /: ".*" exited with code 3; its last output:\n .* is in the way$/,
     });
   }
   absent.remove();
@@ -89,25 +89,22 @@ t.test('restarts that fail come at growing distances, one at a time, up to half 
   t.equal(await files.text('echo', { text: 'back' }), 'back');
 });
 
-t.test(
-  'a server that dies soon after each restart is restarted at growing distances; one that was steady, after a second again',
-  async (t) => {
-    const files = await started(t);
-    for (const pause of [1000, 2000, 4000]) {
-      await crash(t, files);
-      files.clock.advance(pause - 1);
-      t.equal(files.clock.pending, 1);
-      files.clock.advance(1);
-      await files.logged(/is ready/);
-    }
-    files.clock.advance(30_000);
+t.test('the restart delay grows if the server ends soon after each restart, and starts again after a stable run', async (t) => {
+  const files = await started(t);
+  for (const pause of [1000, 2000, 4000]) {
     await crash(t, files);
-    files.clock.advance(1000);
+    files.clock.advance(pause - 1);
+    t.equal(files.clock.pending, 1);
+    files.clock.advance(1);
     await files.logged(/is ready/);
-  },
-);
+  }
+  files.clock.advance(30_000);
+  await crash(t, files);
+  files.clock.advance(1000);
+  await files.logged(/is ready/);
+});
 
-t.test('a restart that gets no answer is given up after ten seconds, and tried again', async (t) => {
+t.test('a restart without an answer is abandoned after ten seconds and retried', async (t) => {
   const mute = flag(t);
   const watch = await witness(t);
   const files = await started(t, '--mute', mute.path, '--witness', String(watch.port));
@@ -118,14 +115,14 @@ t.test('a restart that gets no answer is given up after ten seconds, and tried a
   const { gone } = await watch.next();
   await files.logged(/I say nothing/);
   files.clock.advance(10_000);
-  t.match(await files.logged(/could not be restarted/), { msg: /has not answered as an MCP server in time/ });
+  t.match(await files.logged(/could not be restarted/), { msg: /did not answer in time/ });
   await gone;
   mute.remove();
   files.clock.advance(2000);
   await files.logged(/is ready/);
 });
 
-t.test('a server that reads no more, or writes no more, has ended', async (t) => {
+t.test('a server that closes its standard input or output counts as ended', async (t) => {
   for (const tool of ['closeInput', 'closeOutput']) {
     await t.test(tool, async (t) => {
       const files = await started(t);
@@ -135,32 +132,29 @@ t.test('a server that reads no more, or writes no more, has ended', async (t) =>
       );
       await files.advance(1000);
       await lost;
-      t.match(files.lines.at(-1), { msg: /closed its standard input or output and went on running$/ });
+      t.match(files.lines.at(-1), { msg: /closed its standard input or output and kept running$/ });
     });
   }
 });
 
-t.test('a message of more than 128 MiB breaks the connection, which costs bounded memory', async (t) => {
+t.test('a message of more than 128 MiB ends the connection; memory stays bounded', async (t) => {
   const files = await started(t);
   await t.rejects(files.call('large', { mib: 129 }), LOST);
-  t.match(await files.logged(/is gone/), { msg: /sent a message of more than 128 MiB$/ });
+  t.match(await files.logged(/has ended/), { msg: /sent a message of more than 128 MiB$/ });
 });
 
-t.test(
-  'when the server says that its list has changed it is read again, once for many changes, and the order is the server’s',
-  async (t) => {
-    const files = await started(t);
-    const names = files.names();
-    const lists = Number(await files.text('lists'));
-    await files.call('change', { add: ['newest', 'newer'], remove: ['large'], times: 50 });
-    t.strictSame(files.names(), names);
-    files.clock.advance(100);
-    t.match(await files.logged(/has changed its tools/), { level: 'info', tools: names.length + 1 });
-    t.strictSame(files.names(), [...names.filter((name) => name !== 'large'), 'newest', 'newer']);
-    t.equal(await files.text('newest'), 'newest');
-    t.equal(Number(await files.text('lists')), lists + 1);
-  },
-);
+t.test('a changed list of tools is read again, once for many changes, in the order of the server', async (t) => {
+  const files = await started(t);
+  const names = files.names();
+  const lists = Number(await files.text('lists'));
+  await files.call('change', { add: ['newest', 'newer'], remove: ['large'], times: 50 });
+  t.strictSame(files.names(), names);
+  files.clock.advance(100);
+  t.match(await files.logged(/has changed its tools/), { level: 'info', tools: names.length + 1 });
+  t.strictSame(files.names(), [...names.filter((name) => name !== 'large'), 'newest', 'newer']);
+  t.equal(await files.text('newest'), 'newest');
+  t.equal(Number(await files.text('lists')), lists + 1);
+});
 
 t.test('a change during the start is not missed', async (t) => {
   const files = await started(t, '--hasty');
@@ -180,12 +174,12 @@ t.test('a change while the first list is read is not missed', async (t) => {
   t.ok(files.names().includes('newest'));
 });
 
-t.test('a changed list that cannot be read leaves the former one, with a warning', async (t) => {
+t.test('keeps the old list and warns if a changed list cannot be read', async (t) => {
   const files = await started(t);
   const names = files.names();
   await files.call('change', { add: ['newest'], broken: 1 });
   files.clock.advance(100);
-  t.match(await files.logged(/could not be read/), { level: 'warn', msg: /: its list of tools is no list$/ });
+  t.match(await files.logged(/could not be read/), { level: 'warn', msg: /: its list of tools is not an array$/ });
   t.strictSame(files.names(), names);
   await files.call('change');
   files.clock.advance(100);
@@ -193,7 +187,7 @@ t.test('a changed list that cannot be read leaves the former one, with a warning
   t.equal(files.names().at(-1), 'newest');
 });
 
-t.test('a change just before the server dies is read by the restart', async (t) => {
+t.test('a change just before the server ends is read by the restart', async (t) => {
   const files = await started(t);
   await files.call('change');
   await crash(t, files);

@@ -14,7 +14,7 @@ t.test('a call runs the tool with its arguments, and several run at the same tim
   t.strictSame(said, ['one', 'two', 'three']);
 });
 
-t.test('content of every kind comes through: texts and images as they are, the rest by kind and size', async (t) => {
+t.test('texts and images of a result are unchanged; other content is described by kind and size', async (t) => {
   const files = await started(t);
   const content = [
     { type: 'text', text: '  as it stands\n' },
@@ -39,20 +39,20 @@ t.test('content of every kind comes through: texts and images as they are, the r
   });
 });
 
-t.test('structured content is told as JSON where there is no other', async (t) => {
+t.test('structured content becomes JSON if a result has no other content', async (t) => {
   const files = await started(t);
   const structuredContent = { celsius: 21.5 };
   t.equal(await files.text('answer', { result: { content: [], structuredContent } }), '{"celsius":21.5}');
   t.equal(await files.text('answer', { result: { content: [{ type: 'text', text: 'mild' }], structuredContent } }), 'mild');
 });
 
-t.test('a result that says that it is an error stays one', async (t) => {
+t.test('an error result stays an error', async (t) => {
   const files = await started(t);
   const content = [{ type: 'text', text: 'no such city' }];
   t.strictSame(await files.call('answer', { result: { content, isError: true } }), { content, isError: true });
 });
 
-t.test('a refusal is thrown in the words of the server', async (t) => {
+t.test('an error answer is thrown with the message of the server', async (t) => {
   const files = await started(t);
   const code = 'mcp_call_refused';
   await t.rejects(files.call('refuse', { code: -32602, message: 'the city is missing' }), {
@@ -61,11 +61,11 @@ t.test('a refusal is thrown in the words of the server', async (t) => {
   });
   await t.rejects(files.call('answerError', { error: { code: -32000, message: '' } }), {
     code,
-    message: 'the MCP server of tools.files refused the call and did not say why',
+    message: 'the MCP server of tools.files refused the call without a reason',
   });
 });
 
-t.test('a refusal that repeats a secret of the environment is told without it', async (t) => {
+t.test('secrets of the environment are redacted from error answers', async (t) => {
   const files = entry(t, { ...fixture(), env: { KEY: 'open sesame' } });
   await files.start();
   await t.rejects(files.call('refuse', { code: -32000, message: 'the key open sesame is not valid' }), {
@@ -73,17 +73,17 @@ t.test('a refusal that repeats a secret of the environment is told without it', 
   });
 });
 
-t.test('an answer of no known form fails the call at once', async (t) => {
+t.test('an answer in an unknown form fails the call at once', async (t) => {
   const files = await started(t);
-  const message = 'the MCP server answered with what is no JSON-RPC answer';
+  const message = 'the MCP server sent an invalid JSON-RPC answer';
   await t.rejects(files.call('answer', { result: 'just text' }), { message });
   await t.rejects(files.call('answerError', { error: 'just text' }), { message });
   await t.rejects(files.call('answer', { result: { _meta: 'no object' } }), {
-    message: /form that MCP prescribes|no JSON-RPC answer/,
+    message: /does not match the schema of MCP|invalid JSON-RPC answer/,
   });
 });
 
-t.test('other things on standard output are passed over', async (t) => {
+t.test('text on standard output that is not a message is ignored', async (t) => {
   const files = await started(t);
   const lines = [
     'Listening on stdio',
@@ -95,10 +95,10 @@ t.test('other things on standard output are passed over', async (t) => {
   ];
   t.equal(await files.text('print', { lines, times: 500 }), 'printed');
   t.ok(files.lines.some((line) => line.line === 'Listening on stdio' && line.from === 'stdout' && line.level === 'debug'));
-  t.ok(files.lines.some((line) => line.msg.startsWith('the MCP server behaves oddly') && line.level === 'debug'));
+  t.ok(files.lines.some((line) => line.msg.startsWith('the MCP server violated the protocol') && line.level === 'debug'));
 });
 
-t.test('progress is passed on, with a fraction where an end is in sight', async (t) => {
+t.test('progress is passed on, with a fraction if the total is known', async (t) => {
   const files = await started(t);
   const told: unknown[] = [];
   const steps = [
@@ -112,7 +112,7 @@ t.test('progress is passed on, with a fraction where an end is in sight', async 
   t.strictSame(told, [['reading', 0.25], ['2 of 4', 0.5], ['9 of 4', 1], ['10'], ['1 of 0']]);
 });
 
-t.test('when the signal of a call is aborted the call ends with its reason and the server is told', async (t) => {
+t.test('aborting the signal of a call rejects it with the reason and cancels it at the server', async (t) => {
   const files = await started(t);
   const turn = new AbortController();
   const reason = new Error('the turn has ended');
@@ -129,7 +129,7 @@ t.test('when the signal of a call is aborted the call ends with its reason and t
   );
 });
 
-t.test('a signal that is aborted after the call has ended tells the server nothing', async (t) => {
+t.test('aborting a signal after the call has ended sends nothing to the server', async (t) => {
   const files = await started(t);
   const turn = new AbortController();
   await files.call('echo', { text: 'x' }, { signal: turn.signal });
@@ -138,14 +138,14 @@ t.test('a signal that is aborted after the call has ended tells the server nothi
   t.notMatch(JSON.stringify(files.lines), /oddly/);
 });
 
-t.test('the trace of a call travels in _meta, and no other header does', async (t) => {
+t.test('_meta carries the trace headers of a call and no others', async (t) => {
   const files = await started(t);
   const headers = { traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01', tracestate: 'a=b', 'x-other': 'c' };
   const { progressToken: _, ...meta } = JSON.parse(await files.text('meta', {}, { headers }));
   t.strictSame(meta, { traceparent: headers.traceparent, tracestate: headers.tracestate });
 });
 
-t.test('arguments that cannot be written are a refusal (R-041), and calls go on', async (t) => {
+t.test('R-041 arguments that cannot be written as JSON fail the call, and later calls work', async (t) => {
   const files = await started(t);
   let deep: Record<string, unknown> = {};
   for (let i = 0; i < 100_000; i++) deep = { deep };
@@ -157,12 +157,12 @@ t.test('arguments that cannot be written are a refusal (R-041), and calls go on'
   t.equal(await files.text('echo', { text: 'still here' }), 'still here');
 });
 
-t.test('a result of 100 MB comes through (R-044: shortening it is the runtime’s)', async (t) => {
+t.test('R-044 a result of 100 MB is passed on; the runtime cuts it', async (t) => {
   const files = await started(t);
   t.equal((await files.text('large', { mib: 100 })).length, 100 * 1024 * 1024);
 });
 
-t.test('a tool that the server does not know any more is a refusal', async (t) => {
+t.test('calling a tool that the server has removed fails', async (t) => {
   const files = await started(t);
   const gone = files.tool('lists');
   await files.call('change', { remove: ['lists'] });

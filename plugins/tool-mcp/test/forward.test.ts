@@ -23,26 +23,26 @@ async function metaOf(t: Test, options: object, principal?: Principal): Promise<
   return meta;
 }
 
-t.test('with forward: principal a server is told who calls, and what a JWT claims', async (t) => {
+t.test('forward: principal sends the caller and the claims of a JWT', async (t) => {
   t.strictSame(await metaOf(t, { forward: 'principal' }, ANNA), {
     'plugboard/principal': { project: 'acme', token: 'jwt:anna', subject: 'anna', claims: ANNA.claims },
   });
 });
 
-t.test('it is told nothing that the credential does not say', async (t) => {
+t.test('fields that the credential does not have are left out', async (t) => {
   const token: Principal = { project: 'acme', token: 'ci', tokenId: 'tok_1', scopes: ['chat'] };
   t.strictSame(await metaOf(t, { forward: 'principal' }, token), { 'plugboard/principal': { project: 'acme', token: 'ci' } });
 });
 
-t.test('where nobody is asked for a credential, it is told the project alone', async (t) => {
+t.test('on an open server only the project is sent', async (t) => {
   t.strictSame(await metaOf(t, { forward: 'principal' }), { 'plugboard/principal': { project: 'default' } });
 });
 
-t.test('without the option it is told nothing', async (t) => {
+t.test('without the option the caller is not sent', async (t) => {
   t.strictSame(await metaOf(t, {}, ANNA), {});
 });
 
-t.test('there is nothing else that can be forwarded', async (t) => {
+t.test('forward accepts no other value', async (t) => {
   t.match(checkOptions(plugin, { command: 'x', forward: 'credential' }).faults, [/^forward: must be "principal"/]);
 });
 
@@ -58,7 +58,7 @@ export default definePlugin({
 });
 `;
 
-t.test('what a caller, or the model, says of who calls has no effect, and the model is told nothing of it (S-11)', async (t) => {
+t.test('S-11 neither the caller nor the model can set the principal, and the model does not see it', async (t) => {
   const model = await ModelServer.start();
   t.teardown(() => model.close());
   const server = await startServer(

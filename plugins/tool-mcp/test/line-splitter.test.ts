@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import t from 'tap';
-import { LineSplitter } from '../src/line-splitter.js';
+import { LineSplitter } from '../src/process/line-splitter.js';
 
 /** The lines that come of these chunks, with a `…` behind those that were cut. */
 function linesOf(chunks: readonly Buffer[], limit = 1000): string[] {
@@ -11,7 +11,7 @@ function linesOf(chunks: readonly Buffer[], limit = 1000): string[] {
   return lines;
 }
 
-t.test('the lines are the same however the stream is chopped up, in the middle of a character too', async () => {
+t.test('splits a stream into the same lines wherever its chunks end, even within a character', async () => {
   const line = fc.string({ unit: 'grapheme', maxLength: 20 }).map((text) => text.replaceAll(/[\r\n]/g, ' '));
   fc.assert(
     fc.property(fc.array(line), fc.array(fc.nat({ max: 400 })), (lines, cuts) => {
@@ -23,10 +23,10 @@ t.test('the lines are the same however the stream is chopped up, in the middle o
   );
 });
 
-t.test('a line may end with CRLF, and the last one with nothing', async (t) => {
+t.test('accepts CRLF, and a last line without a newline', async (t) => {
   t.strictSame(linesOf([Buffer.from('one\r\ntwo\r'), Buffer.from('\n\nthree')]), ['one', 'two', '', 'three']);
 });
 
-t.test('of a line over the limit only the beginning is kept, and the next one is whole', async (t) => {
+t.test('keeps only the beginning of a line over the limit, and the next line whole', async (t) => {
   t.strictSame(linesOf([Buffer.from('123'), Buffer.from('4567'), Buffer.from('8\n1234\n12345')], 4), ['1234…', '1234', '1234…']);
 });

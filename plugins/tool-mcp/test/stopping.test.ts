@@ -17,7 +17,7 @@ async function started(t: Test, ...args: string[]) {
   return { files, child, watch };
 }
 
-t.test('a stop closes the standard input, which ends a server; calls fail from then on, and nothing is restarted', async (t) => {
+t.test('stop closes the standard input, which ends the server; calls then fail and nothing is restarted', async (t) => {
   const { files, child } = await started(t);
   const hanging = t.rejects(files.call('hang', { label: 'a call' }), STOPPED);
   await files.logged(/a call hangs/);
@@ -26,23 +26,20 @@ t.test('a stop closes the standard input, which ends a server; calls fail from t
   await hanging;
   await t.rejects(files.call('echo', { text: 'x' }), STOPPED);
   t.equal(files.clock.pending, 0, 'nothing is planned');
-  t.notMatch(JSON.stringify(files.lines), /is gone/);
+  t.notMatch(JSON.stringify(files.lines), /has ended/);
 });
 
-t.test(
-  'a server that does not heed the end of its input gets SIGTERM after a second, and is killed after two more',
-  async (t) => {
-    const { files, child } = await started(t, '--stubborn');
-    const stopping = files.stop();
-    await files.advance(1000);
-    await files.logged(/SIGTERM is ignored/);
-    await files.advance(2000);
-    await stopping;
-    await child.gone;
-  },
-);
+t.test('a server that ignores the end of its input gets SIGTERM after one second and SIGKILL after two more', async (t) => {
+  const { files, child } = await started(t, '--stubborn');
+  const stopping = files.stop();
+  await files.advance(1000);
+  await files.logged(/SIGTERM is ignored/);
+  await files.advance(2000);
+  await stopping;
+  await child.gone;
+});
 
-t.test('a stop without a start, and a second one, do nothing', async (t) => {
+t.test('stop without start, and a second stop, do nothing', async (t) => {
   const idle = entry(t, fixture());
   await idle.stop();
   await idle.stop();
@@ -51,7 +48,7 @@ t.test('a stop without a start, and a second one, do nothing', async (t) => {
   await files.stop();
 });
 
-t.test('a stop ends a start that is under way', async (t) => {
+t.test('stop ends a running start', async (t) => {
   const watch = await witness(t);
   const files = entry(t, fixture('--witness', String(watch.port), '--mute', FOLDER));
   const starting = t.rejects(files.start(), STOPPED);
@@ -61,7 +58,7 @@ t.test('a stop ends a start that is under way', async (t) => {
   await starting;
 });
 
-t.test('a stop ends the wait for a restart, and a restart that is under way', async (t) => {
+t.test('stop cancels a scheduled restart and ends a running one', async (t) => {
   const waiting = await started(t);
   await t.rejects(waiting.files.call('crash', { code: 1 }));
   await waiting.files.stop();
@@ -77,14 +74,14 @@ t.test('a stop ends the wait for a restart, and a restart that is under way', as
   t.notMatch(JSON.stringify(files.lines), /could not be restarted/);
 });
 
-t.test('what the server has started goes with it:', async (t) => {
+t.test('processes that the server has started end with it:', async (t) => {
   await t.test('when it is stopped', async (t) => {
     const { files, child, watch } = await started(t, '--grandchild', 'near');
     const grandchild = await watch.next();
     await files.stop();
     await Promise.all([child.gone, grandchild.gone]);
   });
-  await t.test('when it dies', async (t) => {
+  await t.test('when it is killed', async (t) => {
     const { files, watch } = await started(t, '--grandchild', 'near');
     const grandchild = await watch.next();
     await t.rejects(files.call('crash', { signal: 'SIGKILL' }));
@@ -92,7 +89,7 @@ t.test('what the server has started goes with it:', async (t) => {
   });
 });
 
-t.test('a process that the server left behind with its pipes does not hide its end', async (t) => {
+t.test('a process that the server left behind, holding its pipes, does not hide its end', async (t) => {
   const { files, child, watch } = await started(t, '--grandchild', 'away');
   const grandchild = await watch.next();
   t.teardown(() => process.kill(grandchild.pid));
@@ -100,10 +97,10 @@ t.test('a process that the server left behind with its pipes does not hide its e
   await child.gone;
   await files.advance(1000);
   await lost;
-  t.match(await files.logged(/is gone/), { msg: /exited with code 5$/ });
+  t.match(await files.logged(/has ended/), { msg: /exited with code 5$/ });
 });
 
-t.test('when this process ends without a stop, the server does too:', async (t) => {
+t.test('the server ends when this process ends without a stop:', async (t) => {
   const host = async (t: Test, ...args: string[]) => {
     const watch = await witness(t);
     const script = join(FOLDER, 'fixtures/host.ts');
@@ -114,7 +111,7 @@ t.test('when this process ends without a stop, the server does too:', async (t) 
     await once(process_.stdout, 'data');
     return { process: process_, child: await watch.next() };
   };
-  await t.test('after process.exit, however stubborn', async (t) => {
+  await t.test('after process.exit, even if it ignores signals', async (t) => {
     const { process, child } = await host(t, '--stubborn');
     process.stdin.write('exit\n');
     t.strictSame(await once(process, 'exit'), [1, null]);

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import t from 'tap';
-import { toolResultOf } from '../src/tool-result.js';
+import { toolResultOf } from '../src/tools/tool-result.js';
 
 const KINDS = ['text', 'image', 'audio', 'resource', 'resource_link', 'other'];
 
@@ -26,7 +26,7 @@ const result = fc.record(
   { requiredKeys: [] },
 );
 
-t.test('whatever a server answers becomes parts that the runtime knows', async () => {
+t.test('any answer becomes parts that the runtime knows', async () => {
   fc.assert(
     fc.property(result, (result) => {
       const { content, isError } = toolResultOf(result as Record<string, unknown>);
@@ -46,7 +46,7 @@ function checkEqual(found: unknown, wanted: unknown): void {
   if (found !== wanted) throw new Error(`${JSON.stringify(found)} is not ${JSON.stringify(wanted)}`);
 }
 
-t.test('the size of base64 is that of the bytes it stands for', async () => {
+t.test('the size of base64 text is that of the encoded bytes', async () => {
   fc.assert(
     fc.property(fc.uint8Array(), (bytes) => {
       const data = Buffer.from(bytes).toString('base64');
@@ -56,13 +56,13 @@ t.test('the size of base64 is that of the bytes it stands for', async () => {
   );
 });
 
-t.test('content that is nested too deeply to be written is an error in words (R-041)', async (t) => {
+t.test('R-041 content that is nested too deeply becomes an error with a message', async (t) => {
   const deep = JSON.parse(`${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}`);
   t.match(toolResultOf({ structuredContent: deep }), { isError: true, content: [{ type: 'text', text: /nested too deeply/ }] });
   t.strictSame(toolResultOf({ content: [{ type: 'odd', deep }] }).content, [{ type: 'other', kind: 'odd', bytes: 0 }]);
 });
 
-t.test('what is named at length is named in short', async (t) => {
+t.test('long names are cut', async (t) => {
   const uri = `data:,${'x'.repeat(10_000)}`;
   const [part] = toolResultOf({ content: [{ type: 'resource_link', uri }] }).content;
   t.equal(part?.type === 'other' && part.kind.length, 'resource_link '.length + 500);

@@ -10,21 +10,21 @@ import {
 import type { ToolCall } from '@plugboard/kernel';
 import type { McpTransport } from './mcp-transport.js';
 
-const { version } = createRequire(import.meta.url)('../package.json') as { version: string };
+const { version } = createRequire(import.meta.url)('../../package.json') as { version: string };
 
-/** The SDK ends every request after a time. Here that is the caller's business: this is the longest that a timer takes, 24 days. */
+/** The SDK limits the time of every request. Callers set the limits here, so this is the longest delay of a timer: 24 days. */
 const NO_LIMIT = 2 ** 31 - 1;
 
 export interface ConnectionEvents {
-  /** The transport has ended, whoever ended it. Called before what was under way is told. */
+  /** The transport has ended, for whatever reason. Called before running requests are rejected. */
   ended(): void;
-  /** The server says that its list of tools is another one now. */
+  /** The server reports that its list of tools has changed. */
   toolsChanged(): void;
-  /** Something that is wrong but harmless, such as an answer to what nobody asked. */
-  oddity(error: Error): void;
+  /** The server violated the protocol without consequences, for example answered a request that was not sent. */
+  violation(error: Error): void;
 }
 
-/** One conversation with an MCP server, over one transport, from the greeting to the end. */
+/** One MCP session over one transport, from `initialize` to its end. */
 export class Connection {
   readonly transport: McpTransport;
   readonly #client = new Client({ name: 'plugboard', version });
@@ -32,36 +32,36 @@ export class Connection {
   constructor(transport: McpTransport, events: ConnectionEvents) {
     this.transport = transport;
     this.#client.onclose = events.ended;
-    this.#client.onerror = events.oddity;
+    this.#client.onerror = events.violation;
     this.#client.setNotificationHandler(ToolListChangedNotificationSchema, events.toolsChanged);
   }
 
-  /** Opens the transport and greets the server. */
+  /** Opens the transport and initializes the session. */
   open(signal: AbortSignal): Promise<void> {
-    return lent(signal, (signal) => this.#client.connect(this.transport, { signal, timeout: NO_LIMIT }));
+    return withOwnSignal(signal, (signal) => this.#client.connect(this.transport, { signal, timeout: NO_LIMIT }));
   }
 
-  /** What the server calls itself, for people. */
+  /** The name and version of the server, for logs. */
   get server(): string {
     const { name, version } = this.#client.getServerVersion() ?? { name: 'unknown', version: '' };
     return `${name} ${version}`.trim();
   }
 
-  /** Everything on all pages of the server's list of tools, as it stands there. */
+  /** Returns the entries of all pages of the server's list of tools, unchecked. */
   async list(signal: AbortSignal): Promise<readonly unknown[]> {
     if (!this.#client.getServerCapabilities()?.tools) return [];
     let listed: readonly unknown[] = [];
     let cursor: string | undefined;
     do {
       const page = await this.#request({ method: 'tools/list', params: cursor === undefined ? {} : { cursor } }, signal);
-      if (!Array.isArray(page.tools)) throw new Error('its list of tools is no list');
+      if (!Array.isArray(page.tools)) throw new Error('its list of tools is not an array');
       listed = listed.concat(page.tools);
       cursor = typeof page.nextCursor === 'string' && page.nextCursor !== '' ? page.nextCursor : undefined;
     } while (cursor !== undefined);
     return listed;
   }
 
-  /** Has a tool run. When the call's signal is aborted the server is told so. */
+  /** Calls a tool. If the call's signal is aborted, sends the server a cancellation. */
   call(
     name: string,
     input: Readonly<Record<string, unknown>>,
@@ -69,25 +69,25 @@ export class Connection {
     call: ToolCall,
   ): Promise<Readonly<Record<string, unknown>>> {
     return this.#request({ method: 'tools/call', params: { name, arguments: input, _meta: meta } }, call.signal, (progress) =>
-      call.progress(...told(progress)),
+      call.progress(...progressOf(progress)),
     );
   }
 
-  /** Resolves when nothing is left of the other side. */
+  /** Resolves when the server and everything it started have ended. */
   close(): Promise<void> {
     return this.transport.close();
   }
 
-  /** The answer is checked for no more than that it is an object: what is in it is for the caller to check, gently. */
+  /** Checks only that the answer is an object; the caller checks its content. */
   #request(request: ClientRequest, signal: AbortSignal, onprogress?: RequestOptions['onprogress']) {
-    return lent(signal, (signal) =>
+    return withOwnSignal(signal, (signal) =>
       this.#client.request(request, ResultSchema, { signal, timeout: NO_LIMIT, ...(onprogress && { onprogress }) }),
     );
   }
 }
 
-/** The SDK never lets go of a signal that it was given, so it is lent one that ends with the work. */
-async function lent<T>(signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+/** The SDK never removes its listener from a signal, so it gets a signal of its own for each request. */
+async function withOwnSignal<T>(signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   signal.throwIfAborted();
   const own = new AbortController();
   const abort = () => own.abort(signal.reason);
@@ -99,8 +99,8 @@ async function lent<T>(signal: AbortSignal, work: (signal: AbortSignal) => Promi
   }
 }
 
-/** Servers may count in whatever they like, without an end in sight, and without words. */
-function told({ progress, total, message }: Progress): [message: string, fraction?: number] {
+/** The unit of progress is the server's choice; the total and the message are optional. */
+function progressOf({ progress, total, message }: Progress): [message: string, fraction?: number] {
   const counted = total === undefined ? `${progress}` : `${progress} of ${total}`;
   if (total === undefined || !(total > 0)) return [message ?? counted];
   return [message ?? counted, Math.min(1, Math.max(0, progress / total))];

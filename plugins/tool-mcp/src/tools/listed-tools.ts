@@ -4,31 +4,31 @@ import type { Tool } from '@plugboard/kernel';
 export type ListedTool = Omit<Tool, 'run'>;
 
 /**
- * The tools of a list that can be offered, in the server's order.
+ * Returns the valid tools of a list, in the server's order.
  *
- * @param listed what the server wrote.
- * @param leaveOut is told of each that cannot be offered, and why.
+ * @param listed the entries as the server sent them.
+ * @param onSkip called for each tool that is not valid, with the reason.
  */
-export function listedTools(listed: readonly unknown[], leaveOut: (name: string, why: string) => void): readonly ListedTool[] {
+export function listedTools(listed: readonly unknown[], onSkip: (name: string, reason: string) => void): readonly ListedTool[] {
   const tools: ListedTool[] = [];
   for (const item of listed) {
     const tool = record(item);
     const { name, description } = tool;
     if (typeof name !== 'string' || name === '') {
-      leaveOut('', 'it has no name');
+      onSkip('', 'it has no name');
       continue;
     }
     if (tools.some((other) => other.name === name)) {
-      leaveOut(name, 'the list has an earlier tool of this name');
+      onSkip(name, 'the list has an earlier tool of this name');
       continue;
     }
     const inputSchema = record(tool.inputSchema);
     if (inputSchema.type !== 'object') {
-      leaveOut(name, 'its inputSchema is no schema of an object');
+      onSkip(name, 'its inputSchema is not the schema of an object');
       continue;
     }
     if (record(tool.execution).taskSupport === 'required') {
-      leaveOut(name, 'it can only be run as a task of MCP, which Plugboard does not do');
+      onSkip(name, 'it can only run as an MCP task, which is not supported');
       continue;
     }
     tools.push({
@@ -41,13 +41,13 @@ export function listedTools(listed: readonly unknown[], leaveOut: (name: string,
   return tools;
 }
 
-/** MCP's hints, each of which is false where it is absent. */
+/** The hints of MCP are false by default. */
 function effectOf(annotations: Readonly<Record<string, unknown>>): Tool['effect'] {
   if (annotations.readOnlyHint === true) return 'read';
   return annotations.idempotentHint === true ? 'idempotent' : 'write';
 }
 
-/** The value if it is an object; else one with nothing in it, which every check that follows refuses. */
+/** Returns the value if it is an object, otherwise an empty object, which all further checks refuse. */
 function record(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Readonly<Record<string, unknown>>) : {};
 }

@@ -1,15 +1,15 @@
 const NEWLINE = 0x0a;
 
-/** Cuts a stream of bytes into lines, and keeps no more than `limit` bytes of any of them. */
+/** Splits a stream of bytes into lines. Keeps at most `limit` bytes of a line. */
 export class LineSplitter {
   readonly #limit: number;
-  readonly #onLine: (line: string, cut: boolean) => void;
+  readonly #onLine: (line: string, isCut: boolean) => void;
   #parts: Buffer[] = [];
   #size = 0;
-  #cut = false;
+  #isCut = false;
 
-  /** @param onLine is given each line without its end; `cut` where it was longer than the limit, and only its beginning is there. */
-  constructor(limit: number, onLine: (line: string, cut: boolean) => void) {
+  /** @param onLine receives each line without its end. `isCut`: it was longer than the limit, and only its beginning is there. */
+  constructor(limit: number, onLine: (line: string, isCut: boolean) => void) {
     this.#limit = limit;
     this.#onLine = onLine;
   }
@@ -24,25 +24,25 @@ export class LineSplitter {
     if (start < chunk.length) this.#keep(chunk.subarray(start));
   }
 
-  /** The stream has ended: what stands after the last newline is a line too. */
+  /** To call at the end of the stream: text after the last newline is a line, too. */
   end(): void {
     if (this.#parts.length > 0) this.#flush();
   }
 
   #keep(part: Buffer): void {
-    const room = this.#limit - this.#size;
-    if (part.length > room) this.#cut = true;
-    const kept = part.subarray(0, room);
+    const left = this.#limit - this.#size;
+    if (part.length > left) this.#isCut = true;
+    const kept = part.subarray(0, left);
     this.#size += kept.length;
     if (kept.length > 0) this.#parts.push(kept);
   }
 
   #flush(): void {
     const line = Buffer.concat(this.#parts, this.#size).toString('utf8');
-    const cut = this.#cut;
+    const isCut = this.#isCut;
     this.#parts = [];
     this.#size = 0;
-    this.#cut = false;
-    this.#onLine(line.endsWith('\r') ? line.slice(0, -1) : line, cut);
+    this.#isCut = false;
+    this.#onLine(line.endsWith('\r') ? line.slice(0, -1) : line, isCut);
   }
 }

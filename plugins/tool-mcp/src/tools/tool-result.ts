@@ -1,8 +1,8 @@
 import type { ToolPart, ToolResultParts } from '@plugboard/kernel/contracts';
 
 /**
- * What an MCP server answers to `tools/call`, as the runtime takes it. The answer is whatever the server wrote: nothing in it is relied on,
- * and nothing makes this throw.
+ * Converts the answer to `tools/call` to a tool result. The answer is unchecked: nothing in it is relied on, and nothing in it makes this
+ * throw.
  */
 export function toolResultOf(result: Readonly<Record<string, unknown>>): ToolResultParts {
   const content = Array.isArray(result.content) ? result.content.map(partOf) : [];
@@ -15,16 +15,16 @@ function isError(result: Readonly<Record<string, unknown>>): boolean {
   return result.isError === true;
 }
 
-/** Content blocks of MCP: text, image, audio, resource (a file's text or bytes), resource_link (where one is). */
+/** Content blocks of MCP: text, image, audio, resource (the text or bytes of a file), resource_link (its address). */
 function partOf(block: unknown): ToolPart {
-  if (!isRecord(block)) return other('content of no kind', block);
+  if (!isRecord(block)) return other('unknown content', block);
   const { type, text, data, mimeType } = block;
   if (type === 'text' && typeof text === 'string') return { type: 'text', text };
   if (type === 'image' && typeof data === 'string' && typeof mimeType === 'string') return { type: 'image', mimeType, data };
   if (type === 'audio') return { type: 'other', kind: word(mimeType) ?? 'audio', bytes: base64Size(data) };
   if (type === 'resource' && isRecord(block.resource)) return embedded(block.resource);
   if (type === 'resource_link') return link(block);
-  return other(word(type) ?? 'content of no kind', block);
+  return other(word(type) ?? 'unknown content', block);
 }
 
 function embedded(resource: Readonly<Record<string, unknown>>): ToolPart {
@@ -32,7 +32,7 @@ function embedded(resource: Readonly<Record<string, unknown>>): ToolPart {
   return { type: 'other', kind: word(resource.mimeType) ?? 'resource', bytes: base64Size(resource.blob) };
 }
 
-/** The address is part of the kind: it is all that there is, and another tool may take it. */
+/** The kind contains the address, which another tool may be able to read. */
 function link({ uri, mimeType, size }: Readonly<Record<string, unknown>>): ToolPart {
   const kind = ['resource_link', word(mimeType), word(uri)].filter((part) => part !== undefined).join(' ');
   return { type: 'other', kind, bytes: typeof size === 'number' && size > 0 ? size : 0 };
@@ -42,17 +42,17 @@ function other(kind: string, block: unknown): ToolPart {
   return { type: 'other', kind, bytes: Buffer.byteLength(json(block) ?? '') };
 }
 
-/** Servers that have nothing to say but data say it as JSON. */
+/** A result that has only structured content reaches the model as JSON. */
 function structured(value: unknown, isError: boolean): ToolResultParts {
   const text = json(value);
   if (text !== undefined) return { content: [{ type: 'text', text }], isError };
   return {
-    content: [{ type: 'text', text: 'The structured content of the result is nested too deeply to be written out.' }],
+    content: [{ type: 'text', text: 'The structured content of the result is nested too deeply to be written as JSON.' }],
     isError: true,
   };
 }
 
-/** Undefined where the value cannot be written: of what comes from JSON, only what is nested some thousand levels deep. */
+/** Undefined if the value cannot be written. A value that was parsed from JSON can be, unless it is nested some thousand levels deep. */
 function json(value: unknown): string | undefined {
   try {
     return JSON.stringify(value);
@@ -61,16 +61,16 @@ function json(value: unknown): string | undefined {
   }
 }
 
-/** The number of bytes that base64 text stands for; 0 for what is none. */
+/** The number of bytes that a base64 text encodes; 0 for any other value. */
 function base64Size(data: unknown): number {
   return typeof data === 'string' ? Buffer.byteLength(data, 'base64') : 0;
 }
 
-/** The longest type or address that is worth a model's attention. */
-const LONGEST_WORD = 500;
+/** Characters kept of a type or address. */
+const MAX_WORD_LENGTH = 500;
 
 function word(value: unknown): string | undefined {
-  return typeof value === 'string' && value !== '' ? value.slice(0, LONGEST_WORD).toWellFormed() : undefined;
+  return typeof value === 'string' && value !== '' ? value.slice(0, MAX_WORD_LENGTH).toWellFormed() : undefined;
 }
 
 function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {

@@ -2,33 +2,38 @@ import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import type { Readable, Writable } from 'node:stream';
 import { stripVTControlCharacters } from 'node:util';
 import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
-import { type Clock, createRedactor, type Logger } from '@plugboard/kernel';
-import { cannotRun } from './errors.js';
-import { environmentOf, type Launch } from './launch.js';
+import type { Clock, Logger } from '@plugboard/kernel';
+import type { McpTransport } from '../protocol/mcp-transport.js';
+import { messageIn } from '../protocol/message-in.js';
+import { cannotRun } from './cannot-run.js';
+import { environmentOf } from './environment.js';
+import type { Launch } from './launch.js';
+import { limitedCommand } from './limited-command.js';
 import { LineSplitter } from './line-splitter.js';
-import type { McpTransport } from './mcp-transport.js';
-import { messageIn } from './message-in.js';
 import { endAtExit, forget, OWN_GROUP, signalGroup } from './process-group.js';
+import { readSlowly } from './rate-limit.js';
+import { redactorOf } from './secrets.js';
 
-/** Bytes of one message. A tool may answer with a large file; the runtime shortens what the model is told. */
-const LONGEST_MESSAGE = 128 * 1024 * 1024;
-/** Bytes of one line that is only for people. */
-const LONGEST_LINE = 2048;
-/** How many lines are kept for the error that tells of the end. */
-const LINES_KEPT = 10;
-/** Lines on standard output before the first message: with more the program is given up. It is no MCP server, and would keep us busy. */
-const MOST_NOISE = 1000;
-/** Milliseconds that a child has to end after the end of its input, and after SIGTERM; and that its pipes may stay open after its end. */
+/** Maximum size of one message, in bytes. A tool may return a large file; the runtime cuts what the model receives. */
+const MAX_MESSAGE_BYTES = 128 * 1024 * 1024;
+/** Bytes kept of one line of output that is not a message. */
+const MAX_LINE_BYTES = 2048;
+/** Number of last lines kept for the error that reports the end. */
+const LAST_LINES = 10;
+/** Bytes read from standard error per second. */
+const MAX_STDERR_RATE = 256 * 1024;
+/** Lines of output logged per second. */
+const MAX_LOGGED_RATE = 100;
+/** Lines on standard output before the first message beyond which the program is ended: it is not an MCP server. */
+const MAX_NOISE_LINES = 1000;
+/** Milliseconds that a server has to end after the end of its input, and after SIGTERM; and that its pipes may stay open after its end. */
 const GRACE = { endOfInput: 1000, terminate: 2000, pipes: 1000 };
-
-/** Shorter values of `env`, such as `1` or `true`, are not secrets. */
-const MIN_SECRET = 6;
 
 type Child = ChildProcessByStdio<Writable, Readable, Readable>;
 
 /**
- * An MCP server that runs as a child and speaks over its standard input and output, one JSON message on each line ("stdio" in MCP's
- * specification). The SDK's own transport for this keeps the exit code to itself and leaves grandchildren behind.
+ * An MCP server that runs as a child process and communicates over its standard input and output, one JSON message per line (the "stdio"
+ * transport of the MCP specification). The SDK's own stdio transport does not report the exit code, and leaves grandchildren behind.
  */
 export class ChildProcessTransport implements McpTransport {
   onmessage?: (message: JSONRPCMessage) => void;
@@ -44,26 +49,29 @@ export class ChildProcessTransport implements McpTransport {
   #child: Child | undefined;
   #closing: Promise<void> | undefined;
   #ending: string | undefined;
-  /** What the child did that made us give it up. */
+  /** Why this transport ended the server. */
   #fault: string | undefined;
-  /** The child did not end by itself. */
+  /** The server did not end by itself. */
   #forced = false;
-  /** Whether a message has come, and how many lines that were none. */
-  #spoken = false;
+  /** Whether a message has arrived, and the number of lines that were not messages. */
+  #hasSpoken = false;
   #noise = 0;
   #delivered: Promise<void> = Promise.resolve();
+  /** Lines logged in the current second, and lines left out since the last logged one. */
+  #logged = { since: Number.NEGATIVE_INFINITY, count: 0, leftOut: 0 };
 
   constructor(launch: Launch, clock: Clock, log: Logger) {
     this.peer = `"${launch.command}"`;
-    this.redact = createRedactor({ values: Object.values(launch.env), minLength: MIN_SECRET });
+    this.redact = redactorOf(launch);
     this.#launch = launch;
     this.#clock = clock;
     this.#log = log;
   }
 
-  /** @throws where the program cannot be run; `ending` then says why. */
+  /** @throws Error if the program cannot be started; `ending` then returns the reason. */
   async start(): Promise<void> {
-    const { command, args, cwd } = this.#launch;
+    const { cwd, user } = this.#launch;
+    const { command, args } = limitedCommand(this.#launch);
     try {
       const child = spawn(command, args, {
         cwd,
@@ -71,6 +79,7 @@ export class ChildProcessTransport implements McpTransport {
         stdio: ['pipe', 'pipe', 'pipe'],
         detached: OWN_GROUP,
         windowsHide: true,
+        ...(user && { uid: user.uid, gid: user.gid }),
       });
       this.#child = child;
       this.#listen(child);
@@ -85,7 +94,7 @@ export class ChildProcessTransport implements McpTransport {
     }
   }
 
-  /** @throws where the message cannot be written: as JSON at once, to the child only after it has ended, so that `ending` can be asked. */
+  /** @throws Error if the message cannot be written as JSON, or if the server has ended; `ending` then returns the reason. */
   async send(message: JSONRPCMessage): Promise<void> {
     const line = `${JSON.stringify(message)}\n`;
     const input = this.#child?.stdin;
@@ -100,7 +109,7 @@ export class ChildProcessTransport implements McpTransport {
     }
   }
 
-  /** The end of its input tells the child to go; then SIGTERM does; then it is ended. */
+  /** Ends the server: closes its input, then sends SIGTERM, then SIGKILL. */
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
@@ -115,23 +124,23 @@ export class ChildProcessTransport implements McpTransport {
   }
 
   #listen(child: Child): void {
-    const messages = new LineSplitter(LONGEST_MESSAGE, (line, cut) => this.#receive(line, cut));
+    const messages = new LineSplitter(MAX_MESSAGE_BYTES, (line, isCut) => this.#receive(line, isCut));
     child.stdout.on('data', (chunk: Buffer) => messages.push(chunk));
     child.stdout.once('end', () => {
       messages.end();
-      void this.close(); // it will never answer again, so it is over, whether or not the child has ended
+      void this.close(); // it can never answer again, whether or not the process has ended
     });
-    const complaints = new LineSplitter(LONGEST_LINE, (line) => this.#print(line, 'stderr'));
-    child.stderr.on('data', (chunk: Buffer) => complaints.push(chunk));
-    child.stderr.once('end', () => complaints.end());
-    child.stdin.on('error', () => void this.close()); // nobody reads it any more
+    const printed = new LineSplitter(MAX_LINE_BYTES, (line) => this.#print(line, 'stderr'));
+    readSlowly(child.stderr, MAX_STDERR_RATE, this.#clock, (chunk) => printed.push(chunk));
+    child.stderr.once('end', () => printed.end());
+    child.stdin.on('error', () => void this.close()); // the server closed it
     child.on('error', (error) => this.onerror?.(error));
 
     child.once('spawn', () => endAtExit(child));
     child.once('exit', () => {
       forget(child);
-      this.#signal(child, 'SIGKILL'); // what it started and left behind
-      // A grandchild that has moved to another group may hold the pipes open, and would hide the end.
+      this.#signal(child, 'SIGKILL'); // processes that it left behind
+      // A grandchild in another process group may hold the pipes open, and would hide the end.
       const timer = this.#clock.after(GRACE.pipes, () => {
         child.stdout.destroy();
         child.stderr.destroy();
@@ -141,23 +150,24 @@ export class ChildProcessTransport implements McpTransport {
     child.once('close', (code, signal) => this.#end(this.#describe(code, signal)));
   }
 
-  #receive(line: string, cut: boolean): void {
-    const message = cut ? undefined : messageIn(line);
+  #receive(line: string, isCut: boolean): void {
+    const message = isCut ? undefined : messageIn(line);
     if (message) {
-      this.#spoken = true;
+      this.#hasSpoken = true;
       this.#deliver(message);
-    } else if (cut) {
-      this.#giveUp(`sent a message of more than ${LONGEST_MESSAGE / 1024 / 1024} MiB`);
+    } else if (isCut) {
+      this.#giveUp(`sent a message of more than ${MAX_MESSAGE_BYTES / 1024 / 1024} MiB`);
     } else {
-      this.#print(line.slice(0, LONGEST_LINE), 'stdout');
+      this.#print(line.slice(0, MAX_LINE_BYTES), 'stdout');
       this.#noise += 1;
-      if (this.#noise > MOST_NOISE && !this.#spoken) this.#giveUp('prints other things than MCP messages on its standard output');
+      if (this.#noise > MAX_NOISE_LINES && !this.#hasSpoken)
+        this.#giveUp('prints text that is not an MCP message on its standard output');
     }
   }
 
   /**
-   * One after the other, each in its own turn: the SDK sees to a notification a moment later, and if it were given the call's answer in that
-   * moment, it would have forgotten whose progress the notification tells of.
+   * Delivers messages one at a time, each in a tick of its own. The SDK handles a notification one tick later. If it received the answer to
+   * the call before that, it could no longer tell which call the notification belongs to.
    */
   #deliver(message: JSONRPCMessage): void {
     this.#delivered = this.#delivered.then(() => this.onmessage?.(message)).catch((error) => this.onerror?.(error));
@@ -165,17 +175,25 @@ export class ChildProcessTransport implements McpTransport {
 
   #giveUp(fault: string): void {
     this.#fault ??= fault;
-    this.#child?.stdout.destroy(); // no more of it
+    this.#child?.stdout.destroy();
     void this.close();
   }
 
-  /** A line for people, whichever way it came. */
+  /** Keeps and logs a line that is not a message. */
   #print(printed: string, from: 'stdout' | 'stderr'): void {
     const line = this.redact(stripVTControlCharacters(printed).trimEnd());
     if (line === '') return;
     this.#lastLines.push(line);
-    if (this.#lastLines.length > LINES_KEPT) this.#lastLines.shift();
-    this.#log.debug({ line, from }, 'the MCP server prints');
+    if (this.#lastLines.length > LAST_LINES) this.#lastLines.shift();
+    const now = this.#clock.monotonic();
+    if (now - this.#logged.since >= 1_000) this.#logged = { ...this.#logged, since: now, count: 0 };
+    if (this.#logged.count++ >= MAX_LOGGED_RATE) {
+      this.#logged.leftOut++;
+      return;
+    }
+    const { leftOut } = this.#logged;
+    this.#logged.leftOut = 0;
+    this.#log.debug({ line, from, left_out: leftOut === 0 ? undefined : leftOut }, 'the MCP server printed a line');
   }
 
   async #close(): Promise<void> {
@@ -191,7 +209,7 @@ export class ChildProcessTransport implements McpTransport {
   }
 
   #signal(child: Child, signal: NodeJS.Signals): void {
-    if (!signalGroup(child, signal)) this.#log.warn(`${this.peer} may not be sent ${signal}: it runs as another user`);
+    if (!signalGroup(child, signal)) this.#log.warn(`${this.peer} cannot be sent ${signal}: it runs as another user`);
   }
 
   async #endsWithin(ms: number): Promise<boolean> {
@@ -204,13 +222,13 @@ export class ChildProcessTransport implements McpTransport {
 
   #describe(code: number | null, signal: NodeJS.Signals | null): string {
     if (this.#fault) return `${this.peer} ${this.#fault}`;
-    if (this.#forced) return `${this.peer} closed its standard input or output and went on running`;
+    if (this.#forced) return `${this.peer} closed its standard input or output and kept running`;
     return signal ? `${this.peer} was ended by ${signal}` : `${this.peer} exited with code ${code}`;
   }
 
-  #end(how: string): void {
+  #end(reason: string): void {
     if (this.#ending !== undefined) return;
-    this.#ending = how;
+    this.#ending = reason;
     this.#ended.resolve();
     this.onclose?.();
   }

@@ -1,0 +1,65 @@
+/** A failure between Plugboard and an MCP server. An error that a tool reports itself is a result, and not one of these. */
+export class McpServerError extends Error {
+  override readonly name = 'McpServerError';
+  readonly code: 'mcp_not_started' | 'mcp_not_running' | 'mcp_call_lost' | 'mcp_call_refused';
+
+  constructor(code: McpServerError['code'], message: string, cause?: unknown) {
+    super(message, { cause });
+    this.code = code;
+  }
+}
+
+/** For operators. The kernel adds the name of the entry. */
+export function notStarted(reason: string, lastLines: readonly string[]): McpServerError {
+  const printed = lastLines.length === 0 ? '' : `; its last output:\n  ${lastLines.join('\n  ')}`;
+  return new McpServerError('mcp_not_started', `${reason}${printed}`);
+}
+
+export function noAnswerInTime(peer: string): string {
+  const cure =
+    'if it had to be downloaded first, install it beforehand; otherwise check that it is an MCP server with the stdio transport';
+  return `${peer} runs, but did not answer in time: ${cure}`;
+}
+
+export function otherProtocol(peer: string, error: unknown): string {
+  return `${peer} violated the MCP protocol: ${messageOf(error)}`;
+}
+
+/** For the model. */
+export function notRunning(entry: string): McpServerError {
+  return new McpServerError(
+    'mcp_not_running',
+    `the MCP server of ${entry} has ended and is being restarted: try again in a few seconds`,
+  );
+}
+
+export function stopped(entry: string): McpServerError {
+  return new McpServerError('mcp_not_running', `the MCP server of ${entry} has been stopped`);
+}
+
+export function callLost(entry: string, cause: unknown): McpServerError {
+  const what = `the MCP server of ${entry} ended during this call and is being restarted`;
+  return new McpServerError('mcp_call_lost', `${what}: whether the call took effect is unknown`, cause);
+}
+
+/** The server answered with an error. @param text its message. */
+export function callRefused(entry: string, text: string, cause: unknown): McpServerError {
+  const message = text === '' ? `the MCP server of ${entry} refused the call without a reason` : text;
+  return new McpServerError('mcp_call_refused', message, cause);
+}
+
+/** The arguments cannot be written as JSON. */
+export function notSendable(cause: unknown): McpServerError {
+  return new McpServerError('mcp_call_refused', 'the arguments are nested too deeply to be sent', cause);
+}
+
+/** The message of an error without the code that MCP SDKs, the server's included, put before it. */
+export function messageOf(error: unknown): string {
+  if (isSchemaError(error)) return 'its answer does not match the schema of MCP';
+  return error instanceof Error ? error.message.replace(/^(MCP error -?\d+: ?)+/, '') : String(error);
+}
+
+/** What the SDK throws for an answer that does not match its schema: a list of issues, which is not always an `Error`. */
+function isSchemaError(error: unknown): boolean {
+  return typeof error === 'object' && error !== null && 'issues' in error;
+}
