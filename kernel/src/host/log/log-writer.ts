@@ -50,6 +50,8 @@ export class LogWriter implements LogSink {
   #waiting: string[] = [];
   #waitingBytes = 0;
   #writing = false;
+  /** Whether what waits is written at once, however little it is. */
+  #urgent = false;
   #timer: NodeJS.Timeout | undefined;
   #dropped = 0;
   /** Whether the last write ended within a line. */
@@ -82,7 +84,8 @@ export class LogWriter implements LogSink {
     }
     this.#waiting.push(text);
     this.#waitingBytes += text.length;
-    if (this.#waitingBytes >= BATCH || URGENT.test(line)) this.#flush();
+    this.#urgent ||= URGENT.test(line);
+    if (this.#isDue()) this.#flush();
     else this.#schedule(DELAY);
   }
 
@@ -98,14 +101,22 @@ export class LogWriter implements LogSink {
     if (!this.#writing && this.#waiting.length === 0) return;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#onIdle = resolve;
+    this.#urgent = true;
     const timer = setTimeout(resolve, CLOSE_LIMIT);
     this.#flush();
     await promise;
     clearTimeout(timer);
   }
 
+  #isDue(): boolean {
+    return this.#urgent || this.#waitingBytes >= BATCH;
+  }
+
   #schedule(delay: number): void {
-    this.#timer ??= setTimeout(() => this.#flush(), delay).unref();
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined;
+      this.#flush();
+    }, delay).unref();
   }
 
   #flush(): void {
@@ -120,6 +131,7 @@ export class LogWriter implements LogSink {
     this.#waiting = [];
     this.#waitingBytes = 0;
     this.#writing = true;
+    this.#urgent = false;
     const bytes = lines.reduce((sum, { length }) => sum + length, 0);
     this.#send(`${this.#torn ? '\n' : ''}${lines.join('')}`, (error) => {
       this.#writing = false;
@@ -127,7 +139,8 @@ export class LogWriter implements LogSink {
       if (error) this.#dropped += lines.length;
       else this.#reportDropped();
       if (error && this.#waiting.length > 0) this.#schedule(RETRY);
-      else this.#flush();
+      else if (this.#waiting.length === 0 || this.#isDue()) this.#flush();
+      else this.#schedule(DELAY);
     });
   }
 
