@@ -173,7 +173,7 @@ export class HostilePeer {
   /** Waits until the server has sent this, has refused the request, or has closed the connection. */
   async #until(text: string): Promise<void> {
     const socket = this.#socket;
-    while (socket && !this.#received.includes(text) && !this.#received.includes('HTTP/1.1 4')) {
+    while (socket && !this.#received.includes(text) && !/^HTTP\/1\.1 [45]/m.test(this.#received)) {
       if (socket.readableEnded || socket.destroyed) return;
       await Promise.race([once(socket, 'data'), once(socket, 'end'), once(socket, 'close')]);
     }
