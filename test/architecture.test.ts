@@ -105,7 +105,7 @@ t.test('a package reaches another one through its entry point only', async (t) =
 
 /** The folders of a package, or of a folder, from the top down: each imports only those after it, and `config.ts`. */
 const LAYERS: Readonly<Record<string, readonly string[]>> = {
-  'kernel/src/host': ['', 'registration', 'lifecycle', 'configuration', 'plugin', 'options', 'log', 'base'],
+  'kernel/src/host': ['', 'reload', 'registration', 'lifecycle', 'configuration', 'plugin', 'options', 'log', 'base'],
   'kernel/src/testing': ['', 'server', 'session-store', 'suites', 'plugin', 'contract', 'context', 'model-server', 'base'],
   'plugins/agent-runtime': ['', 'turn', 'sessions', 'tools', 'directory', 'history/summary', 'history', 'streams', 'diagnostics'],
   'plugins/auth-bearer': ['', 'commands', 'registry', 'provider', 'files', 'tokens'],

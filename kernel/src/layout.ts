@@ -5,7 +5,8 @@ export const layout: FileLayout = {
   sections: {
     transports: { prefix: 'transport', shape: 'map', required: true },
     auth: { prefix: 'auth', shape: 'map', strict: true, literals: ['open'] },
-    sessions: { prefix: 'store', shape: 'single', fallback: { use: 'memory' } },
+    // Two stores at once would split the sessions.
+    sessions: { prefix: 'store', shape: 'single', fallback: { use: 'memory' }, fixed: 'entry' },
     models: { prefix: 'model', shape: 'map' },
     tools: {
       prefix: 'tool',
@@ -22,7 +23,8 @@ export const layout: FileLayout = {
     },
     plugins: { prefix: 'plugin', shape: 'map' },
     // Its options are the top-level keys `agents`, `projects`, `defaultAgent` and `limits`.
-    runtime: { prefix: '', shape: 'single', fallback: { use: 'agent-runtime' }, topLevelOptions: true },
+    // Two runtimes at once would run turns of one session side by side.
+    runtime: { prefix: '', shape: 'single', fallback: { use: 'agent-runtime' }, topLevelOptions: true, fixed: 'plugin' },
   },
   plainOptions: ['host', 'port', 'system'],
   secretFields: ['apiKey', 'api_key', 'password', 'token'],

@@ -2,13 +2,17 @@ import { relative } from 'node:path';
 import { compose } from '../host/compose.js';
 import { layout } from '../layout.js';
 import { table } from './arguments.js';
-import { CONFIG_OPTION, type CommandAction, configFile } from './command.js';
+import { previewReload } from './check-diff.js';
+import { CONFIG_OPTION, type CommandAction, configFile, EXIT_CONFIG } from './command.js';
 import { serverInfo } from './server-info.js';
 
 /** Runs all phases but the start: loads plugins, validates the file, registers, derives the order. Opens nothing. */
 export const check: CommandAction = {
   summary: 'Checks the configuration and reports all mistakes',
-  options: { config: CONFIG_OPTION },
+  options: {
+    config: CONFIG_OPTION,
+    diff: { description: 'print what a reload of the running server would change' },
+  },
   async run(args, terminal) {
     const server = await compose({ file: configFile(args), layout });
     const { agents, models, sessions, auth, disabled } = serverInfo(server);
@@ -20,7 +24,13 @@ export const check: CommandAction = {
       ['access', auth.length > 0 ? `with a credential (${auth.join(', ')})` : 'open'],
       ...disabled.map(({ entry, reason }): [string, string] => ['disabled', `${entry}: ${reason}`]),
     ];
-    process.stdout.write(`${relative(process.cwd(), server.file ?? '')} is valid\n${table(rows)}\n`);
+    const valid = `${relative(process.cwd(), server.file ?? '')} is valid`;
+    if (args.has('diff')) {
+      const { lines, isRefused } = previewReload(server);
+      process.stdout.write(`${[valid, ...lines].join('\n')}\n`);
+      return isRefused ? EXIT_CONFIG : 0;
+    }
+    process.stdout.write(`${valid}\n${table(rows)}\n`);
     for (const warning of server.warnings) terminal.note(`warning: ${warning}`);
     return 0;
   },

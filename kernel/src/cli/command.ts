@@ -97,6 +97,9 @@ export class CommandError extends Error {
   readonly code = 'COMMAND';
 }
 
+/** The exit code for an invalid configuration: EX_CONFIG of sysexits.h. */
+export const EXIT_CONFIG = 78;
+
 /** The option of every command that reads a configuration. */
 export const CONFIG_OPTION: CommandOption = {
   value: 'FILE',

@@ -33,13 +33,12 @@ import {
   CommandError,
   type CommandTerminal,
   configFile,
+  EXIT_CONFIG,
   UsageError,
 } from './command.js';
 
 const EXIT_FAILURE = 1;
 const EXIT_USAGE = 2;
-/** EX_CONFIG of sysexits.h. */
-const EXIT_CONFIG = 78;
 
 const commands: Readonly<Record<string, () => Promise<Command>>> = {
   start: async () => (await import('./start.js')).start,

@@ -1,5 +1,4 @@
 import { heapLimit } from '../host/base/budget.js';
-import { audit } from '../host/log/audit.js';
 import type { Server } from '../host/server.js';
 import { originOf } from './error-origin.js';
 
@@ -23,8 +22,7 @@ export type ExitReason =
  * 2. A second signal ends the process at once.
  * 3. An uncaught error stops the server within ten seconds. It is logged with the entry it comes from; further ones are only
  *    counted, because they are often its consequences. The exit code is 1, also if the server was stopping already.
- * 4. SIGHUP lets plugins read their own files again.
- * 5. SIGUSR2 logs what the server uses of its limits.
+ * 4. SIGUSR2 logs what the server uses of its limits.
  */
 export class Shutdown {
   readonly #server: Server;
@@ -36,7 +34,6 @@ export class Shutdown {
   constructor(server: Server) {
     this.#server = server;
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => this.#onSignal(signal));
-    process.on('SIGHUP', () => void this.#reload());
     process.on('SIGUSR2', () => this.#logStatus());
     process.on('uncaughtException', (error) => this.#onCrash(error));
     process.on('unhandledRejection', (reason) => this.#onCrash(reason));
@@ -59,14 +56,6 @@ export class Shutdown {
     if (first !== undefined) process.exit(1);
     this.#server.log.info(`${signal}: stopping; a second signal ends the process at once`);
     void this.#stop({ kind: 'signal', signal, at }).then((clean) => this.#end(clean ? 0 : 1));
-  }
-
-  async #reload(): Promise<void> {
-    const { log } = this.#server;
-    const { entries, failures } = await this.#server.reload();
-    for (const failure of failures) log.error({ err: failure.cause }, failure.message);
-    if (entries.length > 0) audit(log, 'configuration_reloaded', { entries }, 'entries read their own files again');
-    log.warn('SIGHUP: a changed configuration file needs a restart');
   }
 
   #logStatus(): void {

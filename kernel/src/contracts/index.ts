@@ -7,7 +7,7 @@ export { Budget, type BudgetOptions, type BudgetReport, heapLimit } from '../hos
 export type { Fault, HostErrorCode } from '../host/base/errors.js';
 export { nearest, suggestion } from '../host/base/nearest.js';
 export type { ConfigPath, PluginIdentity, Position, Problem } from '../host/base/problem.js';
-export type { ReloadResult, StopOptions } from '../host/lifecycle/lifecycle.js';
+export type { StopOptions } from '../host/lifecycle/lifecycle.js';
 export type { EntryReport, EntryStatus, HostPhase } from '../host/lifecycle/status.js';
 export type { LogSink } from '../host/log/log.js';
 export type { RedactorOptions } from '../host/log/redactor.js';
@@ -15,8 +15,9 @@ export type { SchemaType } from '../host/options/schema-types.js';
 export type { Environment } from '../host/options/variables.js';
 export { Budgets } from '../host/plugin/budgets.js';
 export type { Discipline, MemberType, ShapeOf } from '../host/plugin/extension-point.js';
-export { API_VERSION, PLUGIN_BRAND } from '../host/plugin/plugin.js';
-export type { ContributionDescription, PluginInfo } from '../host/server.js';
+export { API_VERSION, PLUGIN_BRAND, type Reconfiguration } from '../host/plugin/plugin.js';
+export type { ConfigChange, ConfigImage, EntryImage } from '../host/reload/changes.js';
+export type { ContributionDescription, PluginInfo, ReloadResult } from '../host/server.js';
 export type {
   AgentRuntime,
   AnswerRecorder,

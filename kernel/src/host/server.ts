@@ -1,22 +1,25 @@
-import type { Clock } from './base/ambient.js';
-import { type ConfigError, fault, type PluginError, StartError } from './base/errors.js';
-import type { ConfigSource } from './configuration/config-source.js';
+import { join } from 'node:path';
+import { type ConfigError, HostError, type PluginError, reasonOf, StartError } from './base/errors.js';
 import type { FileContents } from './configuration/entries.js';
-import type { FileLayout } from './configuration/file-layout.js';
 import { type DescribedEntry, fileSchema } from './configuration/file-schema.js';
 import { Problems } from './configuration/problems.js';
+import { type Configuration, type ReadOptions, readConfiguration } from './configuration/read-configuration.js';
+import { reportFaults } from './configuration/report-faults.js';
 import { warningsOf } from './configuration/warnings.js';
-import { LifecycleRunner, type ReloadResult, type StopOptions } from './lifecycle/lifecycle.js';
+import { LifecycleRunner, type StopOptions } from './lifecycle/lifecycle.js';
+import { Retirement } from './lifecycle/retirement.js';
 import type { HostView } from './lifecycle/status.js';
 import type { StatusBoard } from './lifecycle/status-board.js';
 import type { Logger } from './log/log.js';
 import type { ServerLog } from './log/server-log.js';
 import type { Budgets } from './plugin/budgets.js';
 import type { Description, ExtensionPoint, Extensions } from './plugin/extension-point.js';
-import type { Loader } from './plugin/loader.js';
-import { ConfigFault } from './plugin/plugin.js';
-import type { Registered } from './registration/register.js';
-import type { Registry } from './registration/registry.js';
+import type { EntryScope, Registered, RegistrationDependencies } from './registration/register.js';
+import { viewOf } from './registration/registry.js';
+import { Revision } from './registration/revision.js';
+import { type ConfigChange, type ConfigImage, changesBetween, imageOf } from './reload/changes.js';
+import { refuseRestart } from './reload/refuse-restart.js';
+import { Staging } from './reload/staging.js';
 
 /** The plugin of one entry. @public */
 export interface PluginInfo {
@@ -43,17 +46,26 @@ export interface ContributionDescription extends Description {
 }
 
 interface ServerDependencies {
-  readonly source: ConfigSource;
-  readonly layout: FileLayout;
-  readonly contents: FileContents;
-  readonly loader: Loader;
-  readonly registry: Registry;
+  readonly readOptions: ReadOptions;
+  readonly revision: Revision;
+  readonly registration: Omit<RegistrationDependencies, 'revision'>;
   readonly status: StatusBoard;
-  readonly budgets: Budgets;
   readonly serverLog: ServerLog;
-  readonly clock: Clock;
-  readonly order: readonly Registered[];
   readonly mistakes: ConfigError | undefined;
+}
+
+/** The result of a reload. @public */
+export interface ReloadResult {
+  /** The entries that read their own files again. */
+  readonly entries: readonly string[];
+  /** The entries that failed to. */
+  readonly failures: readonly PluginError[];
+  /** What changed in the configuration. Empty if it is the same, and if the change was refused. */
+  readonly changes: readonly ConfigChange[];
+  /** Why the change was refused: nothing has changed then. ConfigError for mistakes in the file, ReloadError if an entry did not start. */
+  readonly refused?: HostError | undefined;
+  /** From the request to the new configuration in force. */
+  readonly milliseconds: number;
 }
 
 /**
@@ -62,56 +74,91 @@ interface ServerDependencies {
  * @public
  */
 export class Server {
-  readonly #dependencies: ServerDependencies;
+  /** The mistakes in the file, if it was composed with `partial`. */
+  readonly mistakes: ConfigError | undefined;
+  readonly #readOptions: ReadOptions;
+  readonly #registration: Omit<RegistrationDependencies, 'revision'>;
+  readonly #serverLog: ServerLog;
+  readonly #status: StatusBoard;
   readonly #lifecycle: LifecycleRunner;
+  readonly #retirement: Retirement;
+  #revision: Revision;
+  /** The last configuration that was read; it may have been refused. */
+  #lastRead: Configuration;
+  /** Earlier revisions that may still be held. */
+  #earlier: readonly Revision[] = [];
+  /** The first revision of each running entry. */
+  readonly #since = new WeakMap<EntryScope, number>();
+  /** The last reload requested. */
+  #reloading: Promise<unknown> = Promise.resolve();
 
-  constructor(parts: ServerDependencies) {
-    const { contents, order, registry, status, clock, serverLog } = parts;
-    this.#dependencies = parts;
-    for (const { id, disabled } of contents.entries) {
+  constructor({ readOptions, revision, registration, serverLog, status, mistakes }: ServerDependencies) {
+    const { clock, log } = registration;
+    this.mistakes = mistakes;
+    this.#readOptions = readOptions;
+    this.#revision = revision;
+    this.#lastRead = revision.configuration;
+    this.#registration = registration;
+    this.#serverLog = serverLog;
+    this.#status = status;
+    for (const { id, disabled } of this.#contents.entries) {
       status.add(id, disabled === undefined ? 'registered' : 'disabled', disabled);
     }
-    this.#lifecycle = new LifecycleRunner({
-      order,
-      status,
-      clock,
-      log: serverLog.log,
-      disable: ({ id }) => registry.disable(id),
-    });
+    const disable = ({ id }: { readonly id: string }) => revision.registry.disable(id);
+    this.#lifecycle = new LifecycleRunner({ order: revision.order, status, clock, log, disable });
+    this.#retirement = new Retirement({ clock, log });
+    for (const { scope } of revision.order) this.#since.set(scope, revision.number);
   }
 
   get host(): HostView {
-    return this.#dependencies.status;
+    return this.#status;
   }
 
   /** What the entries bound, such as memory, and how much of it is in use. */
   get budgets(): Budgets {
-    return this.#dependencies.budgets;
+    return this.#registration.budgets;
   }
 
   get log(): Logger {
-    return this.#dependencies.serverLog.log;
-  }
-
-  /** The mistakes in the file, if it was composed with `partial`. */
-  get mistakes(): ConfigError | undefined {
-    return this.#dependencies.mistakes;
+    return this.#registration.log;
   }
 
   /** What works but should be changed: deprecated plugins and options, second copies of the kernel. One sentence each. */
   get warnings(): readonly string[] {
-    const { contents, source } = this.#dependencies;
-    return warningsOf(contents.entries, source);
+    return warningsOf(this.#contents.entries, this.#revision.configuration.source);
   }
 
   /** The absolute path of the configuration file; undefined if the configuration is an object. */
   get file(): string | undefined {
-    return this.#dependencies.source.path;
+    return this.#revision.configuration.source.path;
+  }
+
+  /**
+   * The files that the configuration consists of: the file itself, its `.env`, and files that options name. Files that only a refused
+   * change names are included. Absolute; some may not exist.
+   */
+  get files(): readonly string[] {
+    const { path, folder } = this.#revision.configuration.source;
+    const own = path === undefined ? [] : [path, join(folder, '.env')];
+    const named = [this.#revision.configuration, this.#lastRead].flatMap(({ contents }) =>
+      contents.entries.flatMap(({ files }) => [...files.keys()]),
+    );
+    return [...new Set([...own, ...named])];
+  }
+
+  /** Describes the configuration in force, to compare another one with it. */
+  get image(): ConfigImage {
+    return imageOf(this.#revision.configuration);
+  }
+
+  /** The entries that have left with a reload and are not stopped yet. */
+  get leaving(): readonly string[] {
+    return this.#retirement.entries;
   }
 
   /** The plugins of all entries that are not disabled, in the order of the file. */
   get plugins(): readonly PluginInfo[] {
-    const points = this.#dependencies.registry.points();
+    const points = this.#revision.registry.points();
     return this.#enabled().map(({ id, plugin }) => ({
       name: plugin.name,
       version: plugin.version,
@@ -126,7 +173,7 @@ export class Server {
   /** What the extension points currently say about their contributions. */
   descriptions(): readonly ContributionDescription[] {
     const packages = new Map(this.#enabled().map(({ id, plugin }) => [id, plugin.name]));
-    return this.#dependencies.registry.points().flatMap(({ point, contributions }) =>
+    return this.#revision.registry.points().flatMap(({ point, contributions }) =>
       contributions.flatMap(({ value, entry, name }) =>
         (point.describe?.(value) ?? []).map(({ kind, label, text }) => ({
           kind,
@@ -143,12 +190,12 @@ export class Server {
 
   /** The keys of a section, or of another map of the file's top level. Disabled entries are included. */
   keys(section: string): readonly string[] {
-    return this.#dependencies.contents.keys.get(section) ?? [];
+    return this.#revision.entries(section);
   }
 
   /** The current contributions to an extension point. */
   extensions<T>(point: ExtensionPoint<T>): Extensions<T> {
-    return this.#dependencies.registry.view(point);
+    return viewOf(point, () => this.#revision.registry);
   }
 
   /**
@@ -172,27 +219,102 @@ export class Server {
 
   /** @throws ConfigError if mistakes in the file prevented the start. */
   #throwMistakes(failures: readonly PluginError[]): void {
-    const { source, contents } = this.#dependencies;
-    const problems = new Problems(source);
-    for (const { cause, entry, plugin } of failures) {
-      if (!(cause instanceof ConfigFault)) continue;
-      const place = contents.entries.find(({ id }) => id === entry)?.optionsPath ?? [];
-      for (const { path, message } of cause.problems) {
-        problems.add([...place, ...path], fault('OPTION_INVALID', message), 'value', plugin);
-      }
-    }
+    const problems = new Problems(this.#revision.configuration.source);
+    reportFaults(failures, this.#contents, problems);
     problems.throwIfAny();
   }
 
-  /** Lets every running entry read its own files again. Never rejects: the result has the failures. */
-  reload(): Promise<ReloadResult> {
-    this.#dependencies.serverLog.reopen();
-    return this.#lifecycle.reload();
+  /**
+   * Lets every running entry read its own files again, then reads the configuration again and puts its changes into force.
+   *
+   * 1. The next revision is built and started beside the running one. If anything about it is wrong, nothing changes.
+   * 2. It comes into force at once. Work that runs keeps what it began with.
+   * 3. Entries that left are stopped when the last work that holds them has ended.
+   *
+   * Reloads run one after the other. Never rejects: the result says what was refused and what failed.
+   * @param config the new configuration, if the server was composed from an object.
+   */
+  reload(config?: object): Promise<ReloadResult> {
+    const reloading = this.#reloading.then(() => this.#reload(config));
+    this.#reloading = reloading;
+    return reloading;
+  }
+
+  async #reload(config: object | undefined): Promise<ReloadResult> {
+    const { clock } = this.#registration;
+    const begun = clock.monotonic();
+    this.#serverLog.reopen();
+    await this.#lifecycle.settled();
+    const files = await this.#lifecycle.reload();
+    const result = (changes: readonly ConfigChange[], refused?: HostError): ReloadResult => ({
+      ...files,
+      changes,
+      refused,
+      milliseconds: clock.monotonic() - begun,
+    });
+    if (this.host.phase !== 'running') return result([]);
+    try {
+      return result(await this.#reconfigure(config));
+    } catch (error) {
+      return result([], error instanceof HostError ? error : new HostError('NOT_RELOADED', reasonOf(error), { cause: error }));
+    }
+  }
+
+  /** @throws HostError if the change is refused. */
+  async #reconfigure(config: object | undefined): Promise<readonly ConfigChange[]> {
+    const current = this.#revision;
+    const options = config === undefined ? this.#readOptions : { ...this.#readOptions, config };
+    const configuration = await readConfiguration(options, current.configuration.loader);
+    this.#lastRead = configuration;
+    configuration.problems.throwIfAny();
+    const changes = changesBetween(this.image, imageOf(configuration));
+    refuseRestart(changes, configuration);
+    configuration.problems.throwIfAny();
+
+    const next = new Revision(current.number + 1, configuration);
+    const isRunning = (id: string) => this.#status.get(id) === 'running';
+    const { clock, log } = this.#registration;
+    const { stopRequested } = this.#lifecycle;
+    const staging = new Staging(current, next, isRunning, { registration: this.#registration, clock, log, stopRequested });
+    if (changes.length === 0 && staging.isSame) return changes;
+    staging.register();
+    await staging.start();
+    this.#commit(staging, current, next);
+    return changes;
+  }
+
+  #commit(staging: Staging, current: Revision, next: Revision): void {
+    this.#revision = next;
+    this.#status.adopt(staging.status);
+    const { left, failures } = staging.commit();
+    this.#lifecycle.replace(next.order);
+    this.#adjustLog(next, current);
+    for (const { scope } of next.order) if (!this.#since.has(scope)) this.#since.set(scope, next.number);
+    for (const failure of failures) this.log.error({ err: failure.cause }, failure.message);
+    this.#earlier = [...this.#earlier.filter(({ isHeld }) => isHeld), current];
+    const bySince = Map.groupBy(left, ({ scope }) => this.#since.get(scope) ?? 1);
+    for (const [since, entries] of bySince) {
+      const revisions = this.#earlier.filter(({ number }) => number >= since);
+      this.#retirement.add(entries, Promise.all(revisions.map((revision) => revision.idle())));
+    }
+  }
+
+  /** What was secret stays so while work of an earlier revision may still log it. */
+  #adjustLog({ configuration }: Revision, before: Revision): void {
+    const revisions = [...this.#earlier.filter(({ isHeld }) => isHeld), before];
+    const secrets = new Set(
+      [configuration.secrets, ...revisions.map((one) => one.configuration.secrets)].flatMap((texts) => [...texts]),
+    );
+    const credentials = [...configuration.credentials, ...before.configuration.credentials];
+    this.#serverLog.adjust({ level: configuration.contents.log.level, secrets, credentials });
   }
 
   /** Stops everything that has started. Safe without a start, and twice. Never rejects: returns the failures. */
-  stop(options?: StopOptions): Promise<readonly PluginError[]> {
-    return this.#lifecycle.stop(options);
+  async stop(options?: StopOptions): Promise<readonly PluginError[]> {
+    this.#lifecycle.requestStop(options);
+    await this.#reloading;
+    const failures = await this.#lifecycle.stop(options);
+    return [...failures, ...(await this.#retirement.stopAll(() => this.#lifecycle.timeToStop))];
   }
 
   /**
@@ -200,7 +322,7 @@ export class Server {
    * disabled entry is not installed, its options are not described.
    */
   async schema(): Promise<Readonly<Record<string, unknown>>> {
-    const { layout, contents, loader } = this.#dependencies;
+    const { layout, contents, loader } = this.#revision.configuration;
     const described = contents.entries.map(async (entry): Promise<DescribedEntry> => {
       const { name, section, use, plugin } = entry;
       const prefix = layout.sections[section]?.prefix ?? '';
@@ -211,9 +333,13 @@ export class Server {
 
   #enabled(): readonly Registered[] {
     const disabled = new Set(this.host.entries().flatMap(({ entry, status }) => (status === 'disabled' ? [entry] : [])));
-    const place = new Map(this.#dependencies.contents.entries.map(({ id }, index) => [id, index]));
-    return this.#dependencies.order
+    const place = new Map(this.#contents.entries.map(({ id }, index) => [id, index]));
+    return this.#revision.order
       .filter(({ id }) => !disabled.has(id))
       .toSorted((a, b) => (place.get(a.id) ?? 0) - (place.get(b.id) ?? 0));
+  }
+
+  get #contents(): FileContents {
+    return this.#revision.configuration.contents;
   }
 }

@@ -16,8 +16,8 @@ t.test('help is printed for every spelling of the request', async (t) => {
     );
   }
   for (const [command, usage] of [
-    ['start', '[-c FILE]'],
-    ['check', '[-c FILE]'],
+    ['start', '[-c FILE] [--watch]'],
+    ['check', '[-c FILE] [--diff]'],
     ['plugins', '[-c FILE] [--json]'],
     ['schema', '[-c FILE]'],
   ] as const) {

@@ -11,7 +11,7 @@ const { runtime, ...otherSections } = layout.sections;
 /** The sections of the real file without an agent runtime, and without a default store. */
 export const bare: FileLayout = {
   ...layout,
-  sections: { ...otherSections, sessions: { prefix: 'store', shape: 'single' } },
+  sections: { ...otherSections, sessions: { prefix: 'store', shape: 'single', fixed: 'entry' } },
 };
 
 /** The same with the default agent runtime. */

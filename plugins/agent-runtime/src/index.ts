@@ -23,6 +23,7 @@ export default definePlugin({
       stores: ctx.extensions(SessionStores),
       interceptors: ctx.extensions(Interceptors),
       resolvePath: ctx.resolvePath,
+      hold: ctx.hold,
     });
     ctx.contribute(AgentRuntimes, runtime);
     return runtime;

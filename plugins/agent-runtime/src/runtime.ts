@@ -11,13 +11,22 @@ import type {
   SessionStore,
   ToolSource,
 } from '@plugboard/kernel';
-import { type AgentEvent, ConfigFault, type ConfigProblem, parseSize } from '@plugboard/kernel';
+import {
+  type AgentEvent,
+  ConfigFault,
+  type ConfigProblem,
+  Interceptors,
+  ModelConnectors,
+  parseSize,
+  ToolSources,
+} from '@plugboard/kernel';
 import type {
   AgentRuntime,
   Budgets,
   ClaimResult,
   Conversations,
   IdempotencyKey,
+  Reconfiguration,
   SessionRequest,
   TargetInfo,
   TargetResolution,
@@ -37,7 +46,6 @@ import type { RuntimeSettings } from './config.js';
 import { startSpan } from './diagnostics/channels.js';
 import { agentForRequest } from './directory/agent.js';
 import { checkParams } from './directory/check-params.js';
-import { Directory } from './directory/directory.js';
 import { SessionConversations } from './sessions/conversations.js';
 import { recoverTurns } from './sessions/recovery.js';
 import type { SessionTurn } from './sessions/session-actor.js';
@@ -49,12 +57,13 @@ import { Channel } from './streams/channel.js';
 import { SETTLE_TIMEOUT } from './streams/settle-timeout.js';
 import type { TurnSink } from './streams/turn-sink.js';
 import { ToolRunner } from './tools/tool-runner.js';
-import { Toolboxes } from './tools/toolbox.js';
+import { AgentRevision, type AgentRevisionOptions } from './turn/agent-revision.js';
+import type { ConcurrencyLimiter } from './turn/concurrency-limiter.js';
 import { IdempotencyClaims, type IdempotentTurn } from './turn/idempotency.js';
-import { ModelCalls } from './turn/model-calls.js';
+import type { ConnectionFailures } from './turn/model-calls.js';
 import { runTurn, type TurnDependencies } from './turn/run-turn.js';
 import { TokenTurnLimiter } from './turn/token-turn-limiter.js';
-import { turnLimiter } from './turn/turn-limiter.js';
+import { turnLimiter, turnLimits } from './turn/turn-limiter.js';
 import { TurnOutput } from './turn/turn-output.js';
 
 /** Batches buffered for a slow reader. Beyond them the turn waits, and with it the model's socket. */
@@ -77,43 +86,30 @@ export interface RuntimeDependencies {
   readonly stores: Extensions<SessionStore>;
   readonly interceptors: Extensions<Interceptor>;
   resolvePath(path: string): string;
+  /** Keeps what the configuration uses from being stopped until the returned function is called. */
+  hold(): () => void;
 }
 
 /** Resolves names to agents and drives turns. */
 export class Runtime implements AgentRuntime {
   readonly conversations: Conversations;
   readonly #deps: RuntimeDependencies;
-  readonly #turnDeps: TurnDependencies;
-  readonly #toolboxes: Toolboxes;
+  readonly #turnDeps: Omit<TurnDependencies, 'models' | 'toolboxes' | 'interceptors'>;
+  readonly #limiter: ConcurrencyLimiter;
+  readonly #failures: ConnectionFailures = new WeakMap();
   readonly #sessions: SessionSupervisor;
   readonly #idempotency: IdempotencyClaims;
   readonly #tokens = new TokenTurnLimiter();
   readonly #running = new Map<AbortController, Promise<unknown>>();
-  #directory: Directory | undefined;
+  #revision: AgentRevision | undefined;
 
   constructor(deps: RuntimeDependencies) {
-    const { settings, log, clock, ids, models, tools, stores, interceptors } = deps;
+    const { settings, log, clock, ids, stores } = deps;
     this.#deps = deps;
-    this.#toolboxes = new Toolboxes(tools, log);
-    const { queuedPerSession, sessionCache } = settings.limits;
     const storeCall = storeCalls(clock);
-    this.#turnDeps = {
-      storeCall,
-      clock,
-      ids,
-      stores,
-      interceptors,
-      models: new ModelCalls(models, clock, ids, log),
-      toolboxes: this.#toolboxes,
-      tools: new ToolRunner(clock),
-      limiter: turnLimiter(settings, deps.budgets),
-    };
-    this.#sessions = new SessionSupervisor(
-      queuedPerSession,
-      sessionCache === undefined ? getHeapStatistics().heap_size_limit / 8 : parseSize(sessionCache),
-      clock,
-      log,
-    );
+    this.#limiter = turnLimiter(settings, deps.budgets);
+    this.#turnDeps = { storeCall, clock, ids, stores, tools: new ToolRunner(clock), limiter: this.#limiter };
+    this.#sessions = new SessionSupervisor(settings.limits.queuedPerSession, cacheSize(settings), clock, log);
     this.#idempotency = new IdempotencyClaims(stores, storeCall, log);
     this.conversations = new SessionConversations({
       stores,
@@ -121,8 +117,7 @@ export class Runtime implements AgentRuntime {
       log,
       storeCall,
       sessions: this.#sessions,
-      toolboxes: this.#toolboxes,
-      directory: () => this.#readyDirectory(),
+      agents: () => this.#current(),
     });
   }
 
@@ -136,17 +131,42 @@ export class Runtime implements AgentRuntime {
    * @throws ConfigFault with all problems of the tools.
    */
   async start(signal: AbortSignal): Promise<void> {
-    const directory = new Directory(this.#deps.settings, this.#deps.models, this.#deps.resolvePath);
-    const problems: ConfigProblem[] = [];
-    for (const { name, tools } of directory.agents()) {
-      for (const { path, message } of await this.#toolboxes.problems(tools, signal)) {
-        problems.push({ path: ['agents', name, 'tools', ...path], message });
-      }
-    }
+    const { settings, models, tools, interceptors, stores, log } = this.#deps;
+    const revision = await this.#prepare({ settings, models, tools, interceptors }, signal);
+    const agents = new Map([...revision.directory.agents()].map((agent) => [agent.name, agent]));
+    await recoverTurns(stores.one(), (name) => agents.get(name)?.onRestart ?? 'rollback', log);
+    this.#revision = revision;
+  }
+
+  /**
+   * Prepares changed agents, models, tools and limits. Turns that run keep what they began with.
+   * @throws ConfigFault for everything that is wrong with them.
+   */
+  async reconfigure({ config, extensions }: Reconfiguration<RuntimeSettings>, signal: AbortSignal): Promise<() => void> {
+    const parts = {
+      settings: config,
+      models: extensions(ModelConnectors),
+      tools: extensions(ToolSources),
+      interceptors: extensions(Interceptors),
+    };
+    const revision = await this.#prepare(parts, signal);
+    return () => {
+      this.#limiter.resize(turnLimits(config));
+      this.#sessions.resize(config.limits.queuedPerSession, cacheSize(config));
+      this.#revision = revision;
+    };
+  }
+
+  /** @throws ConfigFault */
+  async #prepare(
+    parts: Pick<AgentRevisionOptions, 'settings' | 'models' | 'tools' | 'interceptors'>,
+    signal: AbortSignal,
+  ): Promise<AgentRevision> {
+    const { clock, ids, log, resolvePath } = this.#deps;
+    const revision = new AgentRevision({ ...parts, clock, ids, log, resolvePath, failures: this.#failures });
+    const problems = await revision.problems(signal);
     if (problems.length > 0) throw new ConfigFault(problems);
-    const agents = new Map([...directory.agents()].map((agent) => [agent.name, agent]));
-    await recoverTurns(this.#deps.stores.one(), (name) => agents.get(name)?.onRestart ?? 'rollback', this.#deps.log);
-    this.#directory = directory;
+    return revision;
   }
 
   /** Ends the running turns and waits for them. */
@@ -158,15 +178,15 @@ export class Runtime implements AgentRuntime {
   }
 
   resolve(name: string, principal: Principal): TargetResolution {
-    return this.#readyDirectory().resolve(name, principal);
+    return this.#current().directory.resolve(name, principal);
   }
 
   list(principal: Principal): readonly TargetInfo[] {
-    return this.#readyDirectory().list(principal);
+    return this.#current().directory.list(principal);
   }
 
   async ready(): Promise<boolean> {
-    if (this.#deps.host.phase !== 'running' || !this.#readyDirectory().canAnswer || this.#sessions.isUnstable) return false;
+    if (this.#deps.host.phase !== 'running' || !this.#current().directory.canAnswer || this.#sessions.isUnstable) return false;
     const probe = storeCalls(this.#deps.clock, HEALTH_TIMEOUT);
     return probe(() => this.#deps.stores.one().health(), 'health').then(
       ({ ok }) => ok,
@@ -263,6 +283,8 @@ export class Runtime implements AgentRuntime {
     abort: AbortController,
     sink: TurnSink,
   ): Promise<AgentEvent | undefined> {
+    const revision = this.#current();
+    const releaseEntries = this.#deps.hold();
     const span = startSpan('turn', () => ({ request }));
     const output = new TurnOutput(sink, span, idempotent);
     try {
@@ -270,7 +292,10 @@ export class Runtime implements AgentRuntime {
       abort.signal.throwIfAborted();
       const release = this.#tokens.acquire(request.principal);
       try {
-        await runTurn(agentForRequest(request), request, history, idempotent, abort, this.#turnDeps, output);
+        const { models, toolboxes, interceptors } = revision;
+        const deps = { ...this.#turnDeps, models, toolboxes, interceptors };
+        const current = { ...request, target: revision.targetOf(request) };
+        await runTurn(agentForRequest(current), current, history, idempotent, abort, deps, output);
       } finally {
         release();
       }
@@ -280,14 +305,15 @@ export class Runtime implements AgentRuntime {
       if (!output.end && !output.closed) await output.write([failed(failureOf(error, output.toolsRan))]);
     } finally {
       idempotent?.end();
+      releaseEntries();
     }
     span.end();
     return output.end;
   }
 
-  #readyDirectory(): Directory {
-    if (!this.#directory) throw new Error('the agent runtime has not started yet');
-    return this.#directory;
+  #current(): AgentRevision {
+    if (!this.#revision) throw new Error('the agent runtime has not started yet');
+    return this.#revision;
   }
 
   #logFailure(error: unknown, request: TurnRequest): void {
@@ -296,4 +322,9 @@ export class Runtime implements AgentRuntime {
     else if (WARNED_FAILURES.has(error.code)) this.#deps.log.warn(fields, 'a turn failed');
     else this.#deps.log.debug(fields, 'a turn ended early');
   }
+}
+
+/** Bytes of conversations in memory. */
+function cacheSize({ limits: { sessionCache } }: RuntimeSettings): number {
+  return sessionCache === undefined ? getHeapStatistics().heap_size_limit / 8 : parseSize(sessionCache);
 }

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type CheckContext, ConfigFault } from '@plugboard/kernel';
 import { checkOptions } from '@plugboard/kernel/testing';
@@ -18,6 +19,7 @@ function problems(
     entries: (section: string) => sections[section] ?? [],
     disabled: () => withdrawn,
     resolvePath: (path: string) => join(folder, path),
+    readFile: (path: string) => readFileSync(join(folder, path), 'utf8'),
     literal: () => undefined,
   } satisfies CheckContext;
   return checkConfig(config, context).map(({ path, message }) => `${path.join('.')}: ${message}`);

@@ -147,6 +147,7 @@ export async function startRuntime(options: TestRuntimeOptions) {
     stores: extensions({ store }),
     interceptors: extensions(Object.fromEntries((options.interceptors ?? []).map((value, index) => [`i${index}`, value]))),
     resolvePath: options.resolvePath ?? ((path) => path),
+    hold: () => () => {},
   });
   await runtime.start(new AbortController().signal);
   return {

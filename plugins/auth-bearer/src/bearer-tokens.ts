@@ -1,5 +1,5 @@
 import { audit, type Clock, type IdSource, type Lifecycle, type Logger } from '@plugboard/kernel';
-import { DEFAULT_PROJECT } from '@plugboard/kernel/contracts';
+import { DEFAULT_PROJECT, type Reconfiguration } from '@plugboard/kernel/contracts';
 import type { BearerConfig } from './config.js';
 import { LastUseRecorder, lastUseFile } from './files/last-use.js';
 import { BearerProvider, type TokenLookup } from './provider/bearer-provider.js';
@@ -11,7 +11,7 @@ import { configuredToken, type KnownToken } from './tokens/known-token.js';
 export class BearerTokens implements TokenLookup, Lifecycle {
   readonly provider: BearerProvider;
   readonly ephemeral: EphemeralTokens;
-  readonly #configured: ReadonlyMap<string, KnownToken>;
+  #configured: ReadonlyMap<string, KnownToken>;
   readonly #issued: IssuedTokens;
   readonly #lastUse: LastUseRecorder;
   readonly #log: Logger;
@@ -27,9 +27,8 @@ export class BearerTokens implements TokenLookup, Lifecycle {
     readonly log: Logger;
   }) {
     const { config, path, projects, clock, ids, log } = options;
-    const configured = config.tokens.map(configuredToken);
-    this.#configured = new Map(configured.map((token) => [token.sha256, token]));
-    this.#issued = new IssuedTokens({ path, projects: new Set([DEFAULT_PROJECT, ...projects]), clock, log });
+    this.#configured = configuredTokens(config);
+    this.#issued = new IssuedTokens({ path, projects: knownProjects(projects), clock, log });
     this.#lastUse = new LastUseRecorder(lastUseFile(path), clock, log);
     this.#log = log;
     this.ephemeral = new EphemeralTokens(clock, ids);
@@ -50,6 +49,16 @@ export class BearerTokens implements TokenLookup, Lifecycle {
     return this.#issued.reload();
   }
 
+  /** Tokens that were removed are refused from now on; ephemeral tokens stay. */
+  reconfigure({ config, entries }: Reconfiguration<BearerConfig>): () => void {
+    const configured = configuredTokens(config);
+    const projects = knownProjects(entries('projects'));
+    return () => {
+      this.#configured = configured;
+      this.#issued.setProjects(projects);
+    };
+  }
+
   async stop(): Promise<void> {
     await this.#issued.stop();
     await this.#lastUse.stop();
@@ -60,4 +69,14 @@ export class BearerTokens implements TokenLookup, Lifecycle {
     const { token, project } = result.principal;
     audit(this.#log, 'token_first_used', { token_id: id, token_name: token, project }, 'a token was used for the first time');
   }
+}
+
+/** By their digests. */
+function configuredTokens({ tokens }: BearerConfig): ReadonlyMap<string, KnownToken> {
+  return new Map(tokens.map(configuredToken).map((token) => [token.sha256, token]));
+}
+
+/** @param projects the keys under `projects`. */
+function knownProjects(projects: readonly string[]): ReadonlySet<string> {
+  return new Set([DEFAULT_PROJECT, ...projects]);
 }

@@ -13,6 +13,7 @@ export default definePlugin({
   apiVersion: 1,
   summary: 'Identifies callers by API token',
   configSchema,
+  fixedOptions: ['tokensFile'],
   credentials: { patterns: [/svc[pae]_[0-9A-Za-z]{38}/] },
   check: checkConfig,
   register({ config, clock, ids, log, contribute, resolvePath, entries }) {

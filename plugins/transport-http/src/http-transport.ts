@@ -1,17 +1,29 @@
 import { once } from 'node:events';
 import type { Server } from 'node:http';
-import { audit, type HostView, type Lifecycle, type Logger, parseDuration, type Transport } from '@plugboard/kernel';
-import { TurnError } from '@plugboard/kernel/contracts';
+import {
+  AuthProviders,
+  audit,
+  type HostView,
+  type Lifecycle,
+  type Logger,
+  parseDuration,
+  type Transport,
+} from '@plugboard/kernel';
+import { type Reconfiguration, TurnError } from '@plugboard/kernel/contracts';
 import { CONFIG, ENTRY, HOST, inject, injectable, LOGGER } from '@plugboard/kernel/injection';
-import { HttpApplication } from './application/application.js';
+import { HttpApplication, type Listeners } from './application/application.js';
 import type { HttpConfig } from './config.js';
 import { Exchanges } from './exchange/exchanges.js';
 import { Authentication } from './gate/authentication.js';
 import { HeapGuard } from './limits/heap-guard.js';
+import { MemoryLimits } from './limits/memory-limits.js';
 import { ClientErrorHandler } from './server/client-error-handler.js';
 import { Connections } from './server/connections.js';
 import { listenError } from './server/listen-error.js';
-import { createNodeServer } from './server/node-server.js';
+import { createNodeServer, setTimeouts } from './server/node-server.js';
+
+/** Token of the function that makes the application of a changed configuration. */
+export const APPLICATION_OF = Symbol('transport-http.application-of');
 
 /** Milliseconds that aborted replies have to send an error, once the drain time is over. */
 const ABORT_GRACE = 4_000;
@@ -21,13 +33,13 @@ const ABORT_GRACE = 4_000;
  *
  * 1. It starts after the plugins that contribute routes and auth providers, and stops before them.
  * 2. While it stops, it refuses new work with 503 but keeps listening until the last reply has ended.
- * 3. After `drain`, or less if the host gives it less time, it aborts the requests that still run. Four seconds later it closes
+ * 3. `reconfigure` replaces everything behind the listening socket. Connections stay open.
+ * 4. After `drain`, or less if the host gives it less time, it aborts the requests that still run. Four seconds later it closes
  *    their connections.
  */
 @injectable()
 export class HttpTransport implements Transport, Lifecycle {
-  readonly stopLimit: number;
-  readonly #config: HttpConfig;
+  #config: HttpConfig;
   readonly #entry: string;
   readonly #log: Logger;
   readonly #host: HostView;
@@ -37,7 +49,10 @@ export class HttpTransport implements Transport, Lifecycle {
   readonly #connections: Connections;
   readonly #clientErrors: ClientErrorHandler;
   readonly #heapGuard: HeapGuard;
-  readonly #drain: number;
+  readonly #memory: MemoryLimits;
+  readonly #applicationOf: (next: Reconfiguration<HttpConfig>) => HttpApplication;
+  #listeners: Listeners | undefined;
+  #open = false;
   #server: Server | undefined;
   #stopped: Promise<void> | undefined;
 
@@ -52,6 +67,8 @@ export class HttpTransport implements Transport, Lifecycle {
     @inject(Connections) connections: Connections,
     @inject(ClientErrorHandler) clientErrors: ClientErrorHandler,
     @inject(HeapGuard) heapGuard: HeapGuard,
+    @inject(MemoryLimits) memory: MemoryLimits,
+    @inject(APPLICATION_OF) applicationOf: (next: Reconfiguration<HttpConfig>) => HttpApplication,
   ) {
     this.#config = config;
     this.#entry = entry;
@@ -63,8 +80,16 @@ export class HttpTransport implements Transport, Lifecycle {
     this.#connections = connections;
     this.#clientErrors = clientErrors;
     this.#heapGuard = heapGuard;
-    this.#drain = parseDuration(config.drain);
-    this.stopLimit = this.#drain + ABORT_GRACE + 1_000;
+    this.#memory = memory;
+    this.#applicationOf = applicationOf;
+  }
+
+  get stopLimit(): number {
+    return this.#drain + ABORT_GRACE + 1_000;
+  }
+
+  get #drain(): number {
+    return parseDuration(this.#config.drain);
   }
 
   /**
@@ -73,8 +98,10 @@ export class HttpTransport implements Transport, Lifecycle {
    */
   async start(signal: AbortSignal): Promise<void> {
     const { host, port } = this.#config;
-    if (this.#authentication.open) this.#checkOpen();
-    const server = createNodeServer(this.#config, this.#application.listeners(), this.#connections, this.#clientErrors);
+    this.#open = this.#authentication.open;
+    if (this.#open) assertMeantToBeOpen(authEntries(this.#host));
+    const first = this.#application.listeners();
+    const server = createNodeServer(this.#config, () => this.#listeners ?? first, this.#connections, this.#clientErrors);
     try {
       await once(server.listen({ host, port }), 'listening');
     } catch (error) {
@@ -88,8 +115,23 @@ export class HttpTransport implements Transport, Lifecycle {
     this.#server = server;
     this.#heapGuard.start();
     this.#log.info({ address: this.address() }, 'listening');
-    if (this.#authentication.open)
-      audit(this.#log, 'open_start', { address: this.address() }, 'the server requires no credentials');
+    if (this.#open) this.#reportOpen();
+  }
+
+  /** @throws Error if two entries serve the same route, or no entry under `auth` provides authentication. */
+  reconfigure(next: Reconfiguration<HttpConfig>): () => void {
+    const open = next.extensions(AuthProviders).all().length === 0;
+    if (open) assertMeantToBeOpen(next.entries('auth').map((name) => `auth.${name}`));
+    const listeners = this.#applicationOf(next).listeners();
+    return () => {
+      this.#config = next.config;
+      this.#listeners = listeners;
+      if (this.#server) setTimeouts(this.#server, next.config);
+      this.#connections.resize(next.config);
+      this.#memory.resize(next.config);
+      if (open && !this.#open) this.#reportOpen();
+      this.#open = open;
+    };
   }
 
   address(): string | undefined {
@@ -132,19 +174,24 @@ export class HttpTransport implements Transport, Lifecycle {
     }
   }
 
-  /** Refuses to start an open server when `auth` has entries but none of them provides authentication. */
-  #checkOpen(): void {
-    const entries = this.#host.entries().filter(({ entry }) => entry.startsWith('auth.'));
-    if (entries.length > 0) {
-      const names = entries.map(({ entry }) => entry).join(', ');
-      throw new Error(
-        `${names}: no entry under \`auth\` provides authentication, so the server would be open; use an auth plugin there, such as bearer`,
-      );
-    }
+  #reportOpen(): void {
     this.#log.warn(
       'the server is open: every caller can use every agent and model; configure a provider under `auth` to require credentials',
     );
+    audit(this.#log, 'open_start', { address: this.address() }, 'the server requires no credentials');
   }
+}
+
+function authEntries(host: HostView): readonly string[] {
+  return host.entries().flatMap(({ entry }) => (entry.startsWith('auth.') ? [entry] : []));
+}
+
+/** Refuses an open server when `auth` has entries but none of them provides authentication. */
+function assertMeantToBeOpen(entries: readonly string[]): void {
+  if (entries.length === 0) return;
+  throw new Error(
+    `${entries.join(', ')}: no entry under \`auth\` provides authentication, so the server would be open; use an auth plugin there, such as bearer`,
+  );
 }
 
 /** The host to put into a URL for a server that listens on `host`. */

@@ -1,13 +1,8 @@
-import { AuthProviders, definePlugin, Transports } from '@plugboard/kernel';
-import { ROUTES, UPGRADES } from './application/application.js';
+import { definePlugin, Transports } from '@plugboard/kernel';
 import { checkConfig } from './check-config.js';
 import { registerClasses } from './classes.js';
 import { configSchema } from './config.js';
-import { ERROR_FORMATTERS, ErrorFormatters } from './errors/error-format.js';
-import { AUTH_PROVIDERS } from './gate/authentication.js';
 import { HttpTransport } from './http-transport.js';
-import { HttpRoutes } from './routing/routes.js';
-import { HttpUpgrades } from './routing/upgrades.js';
 
 export { parseJsonObject } from './body/json-body.js';
 export { type ErrorFormatter, ErrorFormatters } from './errors/error-format.js';
@@ -20,6 +15,7 @@ export default definePlugin({
   apiVersion: 1,
   summary: 'Serves HTTP: the server on which other transports register their routes',
   configSchema,
+  fixedOptions: ['host', 'port'],
   credentials: {
     // Not the name of the entry `auth.bearer`.
     patterns: [/(?<!auth\.)[Bb]earer\s+[^\s"\\]+/],
@@ -27,11 +23,7 @@ export default definePlugin({
   },
   check: checkConfig,
   register(ctx) {
-    ctx.container.register(ROUTES, { useValue: ctx.extensions(HttpRoutes) });
-    ctx.container.register(UPGRADES, { useValue: ctx.extensions(HttpUpgrades) });
-    ctx.container.register(AUTH_PROVIDERS, { useValue: ctx.extensions(AuthProviders) });
-    ctx.container.register(ERROR_FORMATTERS, { useValue: ctx.extensions(ErrorFormatters) });
-    registerClasses(ctx.container);
+    registerClasses(ctx);
     const transport = ctx.container.resolve(HttpTransport);
     ctx.contribute(Transports, transport);
     return transport;

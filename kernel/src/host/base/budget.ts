@@ -39,7 +39,7 @@ export interface BudgetReport extends BudgetOptions {
  * @public
  */
 export class Budget {
-  readonly #options: BudgetOptions;
+  #options: BudgetOptions;
   readonly #held = new Map<string, number>();
   readonly #onRefused: (budget: Budget) => void;
   #used = 0;
@@ -58,6 +58,11 @@ export class Budget {
 
   get limit(): number {
     return this.#options.limit;
+  }
+
+  /** Changes the limit. What is in use beyond it is not taken back. */
+  resize(limit: number): void {
+    this.#options = { ...this.#options, limit };
   }
 
   /** The most that one owner can get when nothing else is in use, for an owner of so many levels. */

@@ -93,6 +93,10 @@ const MESSAGES = {
   START_FAILED: (reason: string) => `did not start: ${reason}`,
   START_TIMED_OUT: (seconds: number) => `did not start within ${seconds} s; check that the services it connects to are reachable`,
   RELOAD_FAILED: (reason: string) => `did not reload: ${reason}`,
+  RECONFIGURE_FAILED: (reason: string) => `does not accept the changed configuration: ${reason}`,
+  RECONFIGURE_TIMED_OUT: (seconds: number) => `did not prepare the changed configuration within ${seconds} s`,
+  RECONFIGURE_BROKEN: (reason: string) => `failed to put the changed configuration into force; restart the server: ${reason}`,
+  RESTART_NEEDED: () => 'cannot change while the server runs; undo the change, or restart the server',
   STOP_FAILED: (reason: string) => `did not stop cleanly: ${reason}`,
   STOP_TIMED_OUT: (seconds: number) => `did not stop within ${seconds} s and was abandoned`,
   TIME_LIMIT: (seconds: number) => `it took longer than ${seconds} s`,
@@ -110,7 +114,7 @@ const MESSAGES = {
 type Messages = typeof MESSAGES;
 
 /** The code of an error of the host, for programs. @public */
-export type HostErrorCode = keyof Messages | 'CONFIG_INVALID' | 'NOT_STARTED';
+export type HostErrorCode = keyof Messages | 'CONFIG_INVALID' | 'NOT_STARTED' | 'NOT_RELOADED';
 
 /** What is wrong, for programs and for people. @public */
 export interface Fault {
@@ -205,6 +209,16 @@ export class StartError extends HostError {
   /** @param failures why the server did not start, then what failed while the rest was stopped. */
   constructor(readonly failures: readonly PluginError[]) {
     super('NOT_STARTED', failures.map(({ message }) => message).join('\n') || MESSAGES.STOPPED_BEFORE_START());
+  }
+}
+
+/** A changed configuration could not be put into force. The server goes on with the one before. */
+export class ReloadError extends HostError {
+  override readonly name = 'ReloadError';
+
+  /** @param failures the entries that did not start, and those that failed to stop afterwards. */
+  constructor(readonly failures: readonly PluginError[]) {
+    super('NOT_RELOADED', failures.map(({ message }) => message).join('\n') || MESSAGES.STOP_REQUESTED());
   }
 }
 

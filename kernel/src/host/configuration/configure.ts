@@ -1,3 +1,5 @@
+import { hash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { fault, reasonOf } from '../base/errors.js';
 import type { ConfigPath } from '../base/problem.js';
 import type { OptionSchema } from '../options/schema.js';
@@ -20,7 +22,7 @@ const MIN_SECRET_VARIABLE = 12;
  */
 export function configure(
   entry: Entry,
-  context: CheckContext,
+  context: Omit<CheckContext, 'readFile'>,
   layout: FileLayout,
   secrets: Set<string>,
   problems: Problems,
@@ -49,7 +51,7 @@ function secretVariables({ references }: Entry, { plainOptions }: FileLayout): s
     .map(({ text }) => text);
 }
 
-function runCheck(entry: Entry, plugin: LoadedPlugin, context: CheckContext, problems: Problems): void {
+function runCheck(entry: Entry, plugin: LoadedPlugin, context: Omit<CheckContext, 'readFile'>, problems: Problems): void {
   if (plugin.definition.check === undefined) return;
   const rest =
     entry.config === undefined
@@ -57,7 +59,7 @@ function runCheck(entry: Entry, plugin: LoadedPlugin, context: CheckContext, pro
       : { config: entry.config, removed: [] };
   if (rest === undefined) return;
   try {
-    for (const problem of plugin.definition.check(rest.config, context)) {
+    for (const problem of plugin.definition.check(rest.config, { ...context, readFile: fileReader(entry, context) })) {
       if (!isOwnProblem(problem.path, rest.removed)) continue;
       problems.add([...entry.optionsPath, ...problem.path], fault('OPTION_INVALID', problem.message), 'value', plugin);
       entry.faulty = true;
@@ -66,6 +68,17 @@ function runCheck(entry: Entry, plugin: LoadedPlugin, context: CheckContext, pro
     problems.add(entry.path, fault('CHECK_FAILED', reasonOf(error)), 'key', plugin);
     entry.faulty = true;
   }
+}
+
+/** Reads files for `check`, and records them as part of the entry. */
+function fileReader({ files }: Entry, { resolvePath }: Pick<CheckContext, 'resolvePath'>): CheckContext['readFile'] {
+  return (name) => {
+    const path = resolvePath(name);
+    files.set(path, undefined);
+    const text = readFileSync(path, 'utf8');
+    files.set(path, hash('sha256', text));
+    return text;
+  };
 }
 
 /** Returns the options without the invalid ones, or undefined if they are invalid as a whole. */

@@ -42,6 +42,8 @@ export interface Entry {
   disabled?: string;
   /** It has a mistake that was reported: it is checked further, but not registered. */
   faulty: boolean;
+  /** The files that the plugin's `check` read, by their absolute paths: a digest of the content, or undefined for an unreadable one. */
+  readonly files: Map<string, string | undefined>;
   /** Set by the load phase. */
   plugin?: LoadedPlugin;
   /** Set by the configure phase if the options are valid: with defaults filled in, frozen. */
@@ -218,6 +220,7 @@ export class FileReader {
       shared: Object.freeze(shared),
       references,
       commonKeys,
+      files: new Map(),
       faulty: !sound || common.faults.length > 0,
     };
     const missing = references.find(({ from }) => from === 'unset' || from === 'empty');

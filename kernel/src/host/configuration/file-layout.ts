@@ -32,6 +32,8 @@ export interface SectionLayout {
    * the properties of its plugin's schema become sections of the file.
    */
   readonly topLevelOptions?: boolean;
+  /** What cannot change while the server runs: the whole entry, or the plugin that serves it. */
+  readonly fixed?: 'entry' | 'plugin';
 }
 
 export type SharedOptions = Readonly<Record<string, JsonSchema>>;

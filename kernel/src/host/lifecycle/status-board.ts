@@ -15,8 +15,8 @@ const NEXT: Readonly<Record<EntryStatus, readonly EntryStatus[]>> = {
 /** The states of the server and of its entries. The host writes, everything else reads. */
 export class StatusBoard implements HostView {
   #phase: HostPhase = 'starting';
-  readonly #reports = new Map<string, EntryReport>();
-  readonly #literals: ReadonlyMap<string, string>;
+  #reports = new Map<string, EntryReport>();
+  #literals: ReadonlyMap<string, string>;
 
   constructor(literals: ReadonlyMap<string, string>) {
     this.#literals = literals;
@@ -45,6 +45,17 @@ export class StatusBoard implements HostView {
   /** Adds an entry. */
   add(entry: string, status: 'registered' | 'disabled', reason?: string): void {
     this.#reports.set(entry, { entry, status, reason });
+  }
+
+  /** Adds an entry that runs already. */
+  addRunning(entry: string): void {
+    this.#reports.set(entry, { entry, status: 'running' });
+  }
+
+  /** Replaces all entries by those of another board. */
+  adopt(other: StatusBoard): void {
+    this.#reports = new Map(other.#reports);
+    this.#literals = other.#literals;
   }
 
   /** @throws HostError if the entry cannot change to that state: a defect of the host. */

@@ -3,6 +3,7 @@ import type { Clock } from '../base/ambient.js';
 import { KERNEL } from '../base/kernel-package.js';
 import { escapeC1 } from './control-characters.js';
 import { type CredentialShapes, createRedactor } from './redactor.js';
+import { WeakRefs } from './weak-refs.js';
 
 /** pino's interface: `log.info({ file }, 'file written')`. @public */
 export type Logger = Pick<PinoLogger, 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'child' | 'isLevelEnabled'>;
@@ -34,12 +35,19 @@ export interface CreateLoggerOptions {
  * (`audit`) are written whatever the level is.
  */
 export function createLogger(options: CreateLoggerOptions): Logger {
-  const credentials = [...(options.credentials ?? [])];
-  const redact = createRedactor({
-    values: options.secrets,
-    patterns: credentials.flatMap(({ patterns = [] }) => patterns),
-    fields: credentials.flatMap(({ fields = [] }) => fields),
-  });
+  return createAdjustableLogger(options).log;
+}
+
+/** A logger whose level and secrets can change, for itself and for its children. */
+export interface AdjustableLogger {
+  readonly log: Logger;
+  adjust(settings: Pick<CreateLoggerOptions, 'level' | 'secrets' | 'credentials'>): void;
+}
+
+/** @see createLogger */
+export function createAdjustableLogger(options: CreateLoggerOptions): AdjustableLogger {
+  let redact = redactorOf(options);
+  const children = new WeakRefs<PinoLogger>();
   const destination = (to: LogSink) => ({ write: (line: string) => to.write(escapeC1(redact(line))) });
   const settings: LoggerOptions = {
     timestamp: stamps(options.clock),
@@ -48,10 +56,27 @@ export function createLogger(options: CreateLoggerOptions): Logger {
   };
   const base = { service: 'plugboard', version: KERNEL.version, pid: process.pid };
   const { sink, auditSink = sink } = options;
-  const log = pino({ ...settings, level: options.level, base }, destination(sink));
+  const onChild = (child: PinoLogger) => children.add(child);
+  const log = pino({ ...settings, level: options.level, base, onChild }, destination(sink));
   // `audit` adds the bindings of its logger. pino leaves the process id out of them.
   const audits = pino({ ...settings, level: 'info', base: { pid: process.pid } }, destination(auditSink));
-  return Object.assign(log, { [AUDIT]: audits }); // children inherit it
+  return {
+    log: Object.assign(log, { [AUDIT]: audits }), // children inherit it
+    adjust(settings) {
+      redact = redactorOf(settings);
+      if (settings.level === log.level) return;
+      for (const one of [log, ...children.all()]) one.level = settings.level;
+    },
+  };
+}
+
+function redactorOf({ secrets, credentials = [] }: Pick<CreateLoggerOptions, 'secrets' | 'credentials'>) {
+  const shapes = [...credentials];
+  return createRedactor({
+    values: secrets,
+    patterns: shapes.flatMap(({ patterns = [] }) => patterns),
+    fields: shapes.flatMap(({ fields = [] }) => fields),
+  });
 }
 
 /** Formats `,"time":"2026-11-21T10:00:00.000Z"`. Everything but the milliseconds is formatted once a second. */

@@ -1,6 +1,6 @@
 import type { Clock } from '../base/ambient.js';
 import type { Budget } from '../base/budget.js';
-import { createLogger, type Logger, type LogSink } from './log.js';
+import { type AdjustableLogger, createAdjustableLogger, type Logger, type LogSink } from './log.js';
 import { defaultLogBuffer, LogWriter } from './log-writer.js';
 import type { CredentialShapes } from './redactor.js';
 import { standardError, whenRecovered } from './standard-error.js';
@@ -25,6 +25,8 @@ export interface ServerLog {
   readonly budgets: readonly Budget[];
   /** Opens its files again, after they were rotated. */
   reopen(): void;
+  /** Changes the level, and what is secret. */
+  readonly adjust: AdjustableLogger['adjust'];
 }
 
 /** Creates the log of a server. Opens no file before the first line. */
@@ -40,9 +42,10 @@ export function createServerLog({
   };
   if (stderr) whenRecovered(onRecovered);
   const audits = auditFile === undefined ? undefined : new LogWriter({ to: auditFile, limit, onRecovered });
-  const log = createLogger({ ...options, sink: sink ?? standardError(limit), auditSink: audits });
+  const { log, adjust } = createAdjustableLogger({ ...options, sink: sink ?? standardError(limit), auditSink: audits });
   return {
     log,
+    adjust,
     budgets: stderr ? [stderr.budget] : [],
     reopen: () => audits?.reopen(),
   };

@@ -13,7 +13,8 @@ const REMINDER = 60_000;
 export class Budgets {
   readonly #clock: Clock;
   readonly #log: Logger;
-  readonly #budgets: Budget[] = [];
+  /** By setting and name: a reload creates the budgets of an entry that it replaces again. */
+  readonly #budgets = new Map<string, Budget>();
   readonly #reported = new Map<Budget, number>();
 
   constructor(clock: Clock, log: Logger) {
@@ -24,18 +25,19 @@ export class Budgets {
   /** Adds a budget. Plugins call it while they are registered. */
   create(options: BudgetOptions): Budget {
     const budget = new Budget(options, (refusing) => this.#onRefused(refusing));
-    this.#budgets.push(budget);
+    this.add(budget);
     return budget;
   }
 
   /** Adds a budget that the host owns. */
   add(budget: Budget): void {
-    this.#budgets.push(budget);
+    const { setting, name } = budget.report;
+    this.#budgets.set(`${setting} ${name}`, budget);
   }
 
   /** The state of every budget. */
   reports(): readonly BudgetReport[] {
-    return this.#budgets.map(({ report }) => report);
+    return [...this.#budgets.values()].map(({ report }) => report);
   }
 
   #onRefused(budget: Budget): void {

@@ -42,9 +42,14 @@ export interface PluginDefinition<S extends JsonSchema = JsonSchema> {
   readonly deprecated?: string;
   /** What the plugin's credentials look like. No log line of the server shows them. */
   readonly credentials?: CredentialShapes;
+  /**
+   * The top-level options that cannot change while the server runs, for example the address to listen on. A reload that changes one is
+   * refused with its name.
+   */
+  readonly fixedOptions?: readonly string[];
   /** Returns the mistakes in the options that the schema cannot express. No side effects except reading files. */
   check?(config: Infer<S>, check: CheckContext): readonly ConfigProblem[];
-  register(ctx: PluginContext<Infer<S>>): Lifecycle | undefined | void;
+  register(ctx: PluginContext<Infer<S>>): Lifecycle<Infer<S>> | undefined | void;
 }
 
 /** A plugin as `definePlugin` returns it: the default export of a plugin's module. @public */
@@ -98,6 +103,12 @@ export interface CheckContext {
   literal(section: string): string | undefined;
   /** Makes a path from the options absolute: relative paths are relative to the configuration file. */
   resolvePath(path: string): string;
+  /**
+   * Reads a text file that the options name. Its content counts as part of the options: a reload notices when it has changed, and
+   * `plugboard start --watch` watches it.
+   * @throws the error of `node:fs` if the file cannot be read.
+   */
+  readFile(path: string): string;
 }
 
 /** The argument of a plugin's `register`. @public */
@@ -125,6 +136,22 @@ export interface PluginContext<C = unknown> {
   entries(section: string): readonly string[];
   /** Makes a path from the options absolute: relative paths are relative to the configuration file. */
   resolvePath(path: string): string;
+  /**
+   * Keeps the entries that now contribute to extension points from being stopped by a reload, until the returned function is called.
+   * Work that must not see a change of the configuration takes the contributions it needs (`all()`) and a hold when it begins. Holds end
+   * after an hour at the latest.
+   */
+  hold(): () => void;
+}
+
+/** A changed configuration, for an entry that stays. @public */
+export interface Reconfiguration<C = unknown> {
+  /** The validated options, with defaults filled in, frozen. They may be unchanged. */
+  readonly config: C;
+  /** Reads a point as it will be when the change is in force. What others contribute has been started. */
+  extensions<T>(point: ExtensionPoint<T>): Extensions<T>;
+  /** The keys of a section of the changed file. */
+  entries(section: string): readonly string[];
 }
 
 /**
@@ -136,13 +163,16 @@ export interface PluginContext<C = unknown> {
  *    reverse.
  * 4. `reload` is called, possibly often, while the entry runs, when files may have changed (SIGHUP). A failure is logged, and the
  *    server goes on.
- * 5. `stop` is called once at the end, before what the entry reads from is stopped; also after a failed start. It must be safe to
+ * 5. `reconfigure` is called while the entry runs, when its options, or the contributions to a point that it reads, are about to
+ *    change. Without it, the entry is replaced if its options change: a new one is registered and started, and the old one is stopped
+ *    when the last work that holds it has ended.
+ * 6. `stop` is called once at the end, before what the entry reads from is stopped; also after a failed start. It must be safe to
  *    call without a start and twice.
- * 6. A `stop` that has to cut work short throws and says what it cut: the other entries still stop, and the exit code is 1.
+ * 7. A `stop` that has to cut work short throws and says what it cut: the other entries still stop, and the exit code is 1.
  *
  * @public
  */
-export interface Lifecycle {
+export interface Lifecycle<C = unknown> {
   /** Finds mistakes in the options that only show beside what other entries contribute. */
   verify?(): readonly ConfigProblem[];
   /** @param signal aborted when the time limit is over or the server is asked to stop. */
@@ -153,12 +183,19 @@ export interface Lifecycle {
    */
   reload?(signal: AbortSignal): Promise<void> | void;
   /**
+   * Prepares a changed configuration beside the one in force, without an effect on running work.
+   * @param signal aborted when the time limit, that of `start`, is over, and when the change is refused.
+   * @returns a function that puts the change into force. It is called for all entries at once, and must not throw.
+   * @throws ConfigFault for mistakes that only a running server shows. The whole change is refused then.
+   */
+  reconfigure?(next: Reconfiguration<C>, signal: AbortSignal): Promise<() => void> | (() => void);
+  /**
    * @param signal aborted when the time limit is over: what is still open is abandoned.
    * @param within milliseconds until then. Less than `stopLimit` when the whole server must stop in a hurry, for
    *   example after an uncaught error.
    */
   stop?(signal: AbortSignal, within?: number): Promise<void> | void;
-  /** Milliseconds for `start` and `reload`. 10,000 by default. */
+  /** Milliseconds for `start`, `reload` and `reconfigure`. 10,000 by default. */
   readonly startLimit?: number;
   /** Milliseconds for `stop`. 10,000 by default. */
   readonly stopLimit?: number;

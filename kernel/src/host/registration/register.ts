@@ -11,11 +11,25 @@ import type { LoadedPlugin } from '../plugin/loader.js';
 import type { Lifecycle, PluginContext } from '../plugin/plugin.js';
 import { shapeMistake } from '../plugin/shape.js';
 import { BUDGETS, CLOCK, CONFIG, ENTRY, HOST, IDS, LOGGER } from './injection.js';
-import type { Registry } from './registry.js';
+import { type Registry, viewOf } from './registry.js';
+
+/** What an entry sees of the configuration. */
+export interface RevisionView {
+  readonly registry: Registry;
+  /** The keys of a section of the file, or of another map of its top level. */
+  entries(section: string): readonly string[];
+  /** Keeps the entries of this revision from being stopped until the returned function is called. */
+  hold(): () => void;
+}
+
+/** The revision that an entry sees. A reload replaces it for the entries that stay. */
+export interface EntryScope {
+  revision: RevisionView;
+}
 
 /** What the registrations of all entries share. */
 export interface RegistrationDependencies {
-  readonly registry: Registry;
+  readonly revision: RevisionView;
   readonly host: HostView;
   readonly log: Logger;
   readonly clock: Clock;
@@ -23,7 +37,6 @@ export interface RegistrationDependencies {
   readonly budgets: Budgets;
   /** From `rootContainer`. */
   readonly container: DependencyContainer;
-  entries(section: string): readonly string[];
   resolvePath(path: string): string;
 }
 
@@ -39,6 +52,9 @@ export interface Registered {
   readonly reads: ReadonlySet<symbol>;
   /** Every point that it reads, including late reads. */
   readonly allReads: ReadonlySet<ExtensionPoint<unknown>>;
+  /** The sections whose keys it read, with the keys. */
+  readonly keysRead: ReadonlyMap<string, readonly string[]>;
+  readonly scope: EntryScope;
 }
 
 /** Creates the container of one server: two servers in one process share nothing. */
@@ -61,12 +77,16 @@ export function rootContainer({
  * @throws what the plugin throws. The caller then removes the entry's contributions.
  */
 export function registerEntry(entry: Entry, plugin: LoadedPlugin, dependencies: RegistrationDependencies): Registered {
-  const { registry, host, clock, ids, budgets } = dependencies;
+  const { host, clock, ids, budgets } = dependencies;
+  const scope: EntryScope = { revision: dependencies.revision };
+  const { registry } = scope.revision;
+  const current = () => scope.revision.registry;
   const { id, name, config = {}, shared } = entry;
   const log = dependencies.log.child({ plugin: plugin.name, entry: id }) as Logger;
   const contributes = new Set<symbol>();
   const reads = new Set<symbol>();
   const allReads = new Set<ExtensionPoint<unknown>>();
+  const keysRead = new Map<string, readonly string[]>();
   let open = true;
   const assertOpen = (action: string) => {
     if (!open) throw hostError('REGISTER_OVER', id, action);
@@ -99,15 +119,20 @@ export function registerEntry(entry: Entry, plugin: LoadedPlugin, dependencies: 
       assertOpen(`read ${point}`);
       reads.add(point.key);
       allReads.add(point as ExtensionPoint<unknown>);
-      return registry.view(point);
+      return viewOf(point, current);
     },
     late<T>(point: ExtensionPoint<T>): Extensions<T> {
       assertOpen(`read ${point}`);
       allReads.add(point as ExtensionPoint<unknown>);
-      return registry.view(point, assertRunning);
+      return viewOf(point, current, assertRunning);
     },
-    entries: dependencies.entries,
+    entries(section: string): readonly string[] {
+      const keys = scope.revision.entries(section);
+      keysRead.set(section, keys);
+      return keys;
+    },
     resolvePath: dependencies.resolvePath,
+    hold: () => scope.revision.hold(),
   });
 
   const returned = callRegister(plugin, ctx);
@@ -116,7 +141,7 @@ export function registerEntry(entry: Entry, plugin: LoadedPlugin, dependencies: 
   if (contributes.size === 0 && !Object.values(lifecycle).some((member) => typeof member === 'function')) {
     throw hostError('CONTRIBUTES_NOTHING', id);
   }
-  return { entry, id, optional: entry.optional, plugin, lifecycle, contributes, reads, allReads };
+  return { entry, id, optional: entry.optional, plugin, lifecycle, contributes, reads, allReads, keysRead, scope };
 }
 
 /** @throws what `register` throws, with the file and line that it comes from. */

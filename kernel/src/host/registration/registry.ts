@@ -5,7 +5,7 @@ type AnyPoint = ExtensionPoint<unknown>;
 type AnyContribution = Contribution<unknown>;
 
 /**
- * The contributions to all extension points.
+ * The contributions to all extension points under one configuration.
  *
  * 1. While plugins register, contributions are collected. A name that is taken, and a second contribution to a point that allows
  *    one, are refused.
@@ -46,23 +46,47 @@ export class Registry {
     return [...this.#points.values()];
   }
 
-  /** @param guard called before each access; throws while access is not allowed. */
-  view<T>(point: ExtensionPoint<T>, guard: () => void = () => undefined): Extensions<T> {
-    const all = (): readonly Contribution<T>[] => {
-      guard();
-      return this.#sealed ? this.at(point) : (NOTHING as readonly Contribution<T>[]);
-    };
-    return Object.freeze({
-      all,
-      get: (name: string) => all().find((contribution) => contribution.name === name)?.value,
-      one: () => {
-        const [only] = all();
-        if (only === undefined) throw hostError('POINT_EMPTY', point.id);
-        return only.value;
-      },
-      [Symbol.iterator]: () => all()[Symbol.iterator](),
-    });
+  /** The contributions to a point, or none until the registry is sealed. */
+  visible<T>(point: ExtensionPoint<T>): readonly Contribution<T>[] {
+    return this.#sealed ? this.at(point) : (NOTHING as readonly Contribution<T>[]);
   }
+
+  /** The contributions of one entry. */
+  of(entry: string): readonly { readonly point: AnyPoint; readonly contribution: AnyContribution }[] {
+    return this.points().flatMap(({ point, contributions }) =>
+      contributions.filter((contribution) => contribution.entry === entry).map((contribution) => ({ point, contribution })),
+    );
+  }
+
+  view<T>(point: ExtensionPoint<T>): Extensions<T> {
+    return viewOf(point, () => this);
+  }
+}
+
+/**
+ * A live view of a point.
+ * @param registry the registry to read. A reload replaces it.
+ * @param guard called before each access; throws while access is not allowed.
+ */
+export function viewOf<T>(
+  point: ExtensionPoint<T>,
+  registry: () => Registry,
+  guard: () => void = () => undefined,
+): Extensions<T> {
+  const all = (): readonly Contribution<T>[] => {
+    guard();
+    return registry().visible(point);
+  };
+  return Object.freeze({
+    all,
+    get: (name: string) => all().find((contribution) => contribution.name === name)?.value,
+    one: () => {
+      const [only] = all();
+      if (only === undefined) throw hostError('POINT_EMPTY', point.id);
+      return only.value;
+    },
+    [Symbol.iterator]: () => all()[Symbol.iterator](),
+  });
 }
 
 const NOTHING: readonly AnyContribution[] = Object.freeze([]);

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { formatPath } from '../../host/base/problem.js';
 import { OptionSchema } from '../../host/options/schema.js';
@@ -27,14 +28,15 @@ export function checkOptions<S extends JsonSchema>(
 ): CheckedConfig<Infer<S>> {
   const { value, faults } = new OptionSchema(definition.configSchema).check(options ?? {});
   const config = value as Infer<S>; // validated by the schema if there are no faults
-  const dependencies: CheckContext = { ...NOTHING_AROUND, ...around };
+  const { resolvePath = resolve } = around;
+  const readFile = (path: string) => readFileSync(resolvePath(path), 'utf8');
+  const dependencies: CheckContext = { ...NOTHING_AROUND, resolvePath, readFile, ...around };
   const found = faults.length > 0 ? faults : (definition.check?.(config, dependencies) ?? []);
   return { config, faults: found.map(({ path, message }) => (path.length > 0 ? `${formatPath(path)}: ${message}` : message)) };
 }
 
-const NOTHING_AROUND: CheckContext = {
+const NOTHING_AROUND = {
   entries: () => [],
   disabled: () => [],
   literal: () => undefined,
-  resolvePath: (path) => resolve(path),
-};
+} satisfies Partial<CheckContext>;

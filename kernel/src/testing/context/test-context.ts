@@ -99,14 +99,13 @@ export function testContext<S extends JsonSchema>(
       path: folder,
     },
     {
-      registry,
+      revision: { registry, entries, hold: () => () => undefined },
       host,
       log: logger,
       clock,
       ids,
       budgets,
       container: rootContainer({ clock, ids, host, budgets }),
-      entries,
       resolvePath,
     },
   );
@@ -152,6 +151,7 @@ function entryOf(id: string, config: Readonly<Record<string, unknown>>): Entry {
     references: [],
     commonKeys: [],
     faulty: false,
+    files: new Map(),
     config,
   };
 }

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import type { CheckContext, ConfigProblem } from '@plugboard/kernel';
 import { DEFAULT_PROJECT, nearest } from '@plugboard/kernel/contracts';
 import type { AgentSettings, RuntimeSettings } from '../config.js';
@@ -98,15 +97,14 @@ function checkModels(agent: AgentSettings, models: readonly string[], withdrawn:
 function checkPrompt(agent: AgentSettings, context: CheckContext, at: At): ConfigProblem[] {
   const file = promptFile(agent);
   if (file === undefined) return [];
-  const path = context.resolvePath(file);
   try {
-    readFileSync(path, 'utf8');
+    context.readFile(file);
     return [];
   } catch (error) {
     return [
       {
         path: at('system', 'file'),
-        message: `cannot read the prompt ${path}: ${(error as NodeJS.ErrnoException).code ?? error}`,
+        message: `cannot read the prompt ${context.resolvePath(file)}: ${(error as NodeJS.ErrnoException).code ?? error}`,
       },
     ];
   }

@@ -31,11 +31,11 @@ import type { StoreCall } from './store-call.js';
 export interface ConversationDependencies {
   readonly stores: Extensions<SessionStore>;
   readonly sessions: SessionSupervisor;
-  readonly toolboxes: Toolboxes;
   readonly ids: IdSource;
   readonly log: Logger;
   readonly storeCall: StoreCall;
-  directory(): Directory;
+  /** The agents and their tools, as they are now. */
+  agents(): { readonly directory: Directory; readonly toolboxes: Toolboxes };
 }
 
 /** Length of a generated key: unguessable and unique. */
@@ -186,8 +186,9 @@ export class SessionConversations implements Conversations {
 
   /** Sessions stay readable when their agent has changed or its tools are unavailable. */
   async #withTools({ agent: name }: SessionId, turns: readonly StoredTurn[]): Promise<ConversationTurns> {
-    const agent = this.#deps.directory().named(name);
-    const toolbox = agent && (await this.#deps.toolboxes.of(agent.tools, new AbortController().signal).catch(() => undefined));
+    const { directory, toolboxes } = this.#deps.agents();
+    const agent = directory.named(name);
+    const toolbox = agent && (await toolboxes.of(agent.tools, new AbortController().signal).catch(() => undefined));
     return {
       turns,
       toolVisibility: agent?.toolVisibility ?? 'none',

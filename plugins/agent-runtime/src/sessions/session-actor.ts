@@ -45,7 +45,7 @@ interface Job {
  */
 export class SessionActor {
   readonly #history: SessionHistory;
-  readonly #limit: number;
+  readonly #limit: () => number;
   readonly #clock: Clock;
   readonly #onCrash: () => void;
   readonly #waiting = new Set<Job>();
@@ -65,7 +65,7 @@ export class SessionActor {
    * @param onCrash called when a turn failed with an unexpected error. The actor then starts no
    *   further turn.
    */
-  constructor(history: SessionHistory, limit: number, clock: Clock, onCrash: () => void) {
+  constructor(history: SessionHistory, limit: () => number, clock: Clock, onCrash: () => void) {
     this.#history = history;
     this.#limit = limit;
     this.#clock = clock;
@@ -100,7 +100,7 @@ export class SessionActor {
     if (turn.busy === 'interrupt')
       this.#endAll(new TurnError('turn_interrupted', 'The turn was interrupted by a newer request to its session.'));
     // An interrupting turn always fits: it has just ended all others.
-    if (turn.busy !== 'interrupt' && this.#occupied && this.#waiting.size >= this.#limit)
+    if (turn.busy !== 'interrupt' && this.#occupied && this.#waiting.size >= this.#limit())
       return refusedTurn(turn, busy('The session is busy, and its queue is full'));
 
     const job: Job = {

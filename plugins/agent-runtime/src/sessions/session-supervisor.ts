@@ -32,8 +32,8 @@ interface Active {
  * its actor is discarded with its cache, and the next turn starts from the store.
  */
 export class SessionSupervisor {
-  readonly #limit: number;
-  readonly #maxCachedBytes: number;
+  #limit: number;
+  #maxCachedBytes: number;
   /** Size of all cached conversations as JSON. */
   #cachedBytes = 0;
   readonly #clock: Clock;
@@ -54,6 +54,12 @@ export class SessionSupervisor {
     this.#maxCachedBytes = maxCachedBytes;
     this.#clock = clock;
     this.#log = log;
+  }
+
+  /** Changes the limits; see the constructor. */
+  resize(limit: number, maxCachedBytes: number): void {
+    this.#limit = limit;
+    this.#maxCachedBytes = maxCachedBytes;
   }
 
   /** Number of sessions in memory. */
@@ -112,7 +118,12 @@ export class SessionSupervisor {
   #activate(name: string, id: SessionId, store: SessionStore): Active {
     this.#evict();
     const history = new SessionHistory(id, store, (bytes) => this.#onResize(bytes));
-    const actor = new SessionActor(history, this.#limit, this.#clock, () => this.#onCrash(name, id, store));
+    const actor = new SessionActor(
+      history,
+      () => this.#limit,
+      this.#clock,
+      () => this.#onCrash(name, id, store),
+    );
     const active = { actor, history, usedAt: this.#clock.monotonic() };
     this.#active.set(name, active);
     if (!this.#sweeping) this.#sweepLater();

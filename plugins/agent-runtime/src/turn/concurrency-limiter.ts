@@ -7,15 +7,25 @@ export interface PlaceOwner {
   readonly caller: string | undefined;
 }
 
-export interface ConcurrencyLimiterOptions {
-  /** The places. */
-  readonly running: Budget;
-  /** The waiting places. Further waiters are rejected. */
-  readonly queue: Budget;
+/** How the places are shared. */
+export interface PlaceShares {
   /** How many places a project may hold at once. Further ones of it wait. */
   projectShare(project: string): number;
   /** How many places one identified caller may hold at once. Further ones of it wait. */
   readonly callerShare: number;
+}
+
+/** How many places there are. */
+export interface PlaceLimits extends PlaceShares {
+  readonly places: number;
+  readonly waitingPlaces: number;
+}
+
+export interface ConcurrencyLimiterOptions extends PlaceShares {
+  /** The places. */
+  readonly running: Budget;
+  /** The waiting places. Further waiters are rejected. */
+  readonly queue: Budget;
   /** Makes the error for a waiter that is rejected. */
   rejection(): TurnError;
 }
@@ -28,14 +38,14 @@ interface Waiter {
 interface Caller {
   readonly key: string;
   readonly project: Project;
-  readonly share: number;
+  share: number;
   held: number;
   readonly waiting: Set<Waiter>;
 }
 
 interface Project {
   readonly name: string;
-  readonly share: number;
+  share: number;
   held: number;
   waiting: number;
   readonly callers: Map<string, Caller>;
@@ -53,7 +63,7 @@ interface Project {
  *    newcomer's. Otherwise the newcomer is rejected.
  */
 export class ConcurrencyLimiter {
-  readonly #options: ConcurrencyLimiterOptions;
+  #options: ConcurrencyLimiterOptions;
   /** Those that hold or wait for a place, in the order in which they got their last one. */
   readonly #projects = new Map<string, Project>();
 
@@ -86,6 +96,21 @@ export class ConcurrencyLimiter {
     this.#options.running.release([], 1);
     this.#forget(caller);
     if (this.#options.queue.used > 0) this.#grantNext();
+  }
+
+  /** Changes the limits. Holders beyond them keep their places; waiters get the places that this adds. */
+  resize({ places, waitingPlaces, ...shares }: PlaceLimits): void {
+    const { running, queue } = this.#options;
+    this.#options = { ...this.#options, ...shares };
+    running.resize(places);
+    queue.resize(waitingPlaces);
+    for (const project of this.#projects.values()) {
+      project.share = shares.projectShare(project.name);
+      for (const caller of project.callers.values()) {
+        if (caller.key !== '') caller.share = shares.callerShare;
+      }
+    }
+    while (this.#grantNext());
   }
 
   #callerOf({ project: name, caller: key }: PlaceOwner): Caller {
@@ -170,17 +195,19 @@ export class ConcurrencyLimiter {
     return other && other.waiting.size > caller.waiting.size + 1 ? other : undefined;
   }
 
-  #grantNext(): void {
+  /** Returns whether a waiter got a place. */
+  #grantNext(): boolean {
     const project = smallest(this.#projects.values(), (one) => (nextCaller(one) ? one.held : undefined));
     const next = project && nextCaller(project);
     const [waiter] = next?.waiting ?? [];
-    if (!next || !waiter || !this.#take(next)) return;
+    if (!next || !waiter || !this.#take(next)) return false;
     // To the end: among equals, each gets a place in turn.
     this.#projects.delete(project.name);
     this.#projects.set(project.name, project);
     project.callers.delete(next.key);
     project.callers.set(next.key, next);
     waiter.grant();
+    return true;
   }
 }
 

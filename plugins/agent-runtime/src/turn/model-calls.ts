@@ -24,6 +24,9 @@ export interface Answer extends StartedAnswer {
   readonly connection: string;
 }
 
+/** The failures of model connections. A connection that a reload replaces starts without any. */
+export type ConnectionFailures = WeakMap<ModelConnector, { readonly consecutive: number; readonly until: number }>;
+
 /**
  * Calls models, with retries and fallback to the next connection of the agent. Only before the
  * first event: streamed text cannot be taken back (R-030 to R-032, R-038).
@@ -34,13 +37,20 @@ export class ModelCalls {
   readonly #ids: IdSource;
   /** The log for failures of models. */
   readonly log: Logger;
-  readonly #failures = new Map<string, { consecutive: number; until: number }>();
+  readonly #failures: ConnectionFailures;
 
-  constructor(models: Extensions<ModelConnector>, clock: Clock, ids: IdSource, log: Logger) {
+  constructor(
+    models: Extensions<ModelConnector>,
+    clock: Clock,
+    ids: IdSource,
+    log: Logger,
+    failures: ConnectionFailures = new WeakMap(),
+  ) {
     this.#models = models;
     this.#clock = clock;
     this.#ids = ids;
     this.log = log;
+    this.#failures = failures;
   }
 
   /**
@@ -59,11 +69,11 @@ export class ModelCalls {
       if (!connector) continue;
       try {
         const { first, rest } = await this.#askWithRetries(name, connector, requestFor(connector, name), signal);
-        this.#failures.delete(name);
+        this.#failures.delete(connector);
         return { connection: name, first, rest };
       } catch (error) {
         if (signal.aborted || !(error instanceof ModelError)) throw error;
-        if (!error.isRequestFault) this.#recordFailure(name);
+        if (!error.isRequestFault) this.#recordFailure(connector);
         this.log.warn({ connection: name, err: error }, 'a model connection failed');
         last = error;
       }
@@ -96,14 +106,17 @@ export class ModelCalls {
   #healthy(connections: readonly string[]): readonly string[] {
     if (connections.length < 2) return connections;
     const now = this.#clock.monotonic();
-    const well = connections.filter((name) => (this.#failures.get(name)?.until ?? 0) <= now);
+    const well = connections.filter((name) => {
+      const connector = this.#models.get(name);
+      return connector === undefined || (this.#failures.get(connector)?.until ?? 0) <= now;
+    });
     return well.length > 0 ? well : connections;
   }
 
-  #recordFailure(name: string): void {
-    const consecutive = (this.#failures.get(name)?.consecutive ?? 0) + 1;
+  #recordFailure(connector: ModelConnector): void {
+    const consecutive = (this.#failures.get(connector)?.consecutive ?? 0) + 1;
     const until = consecutive >= MAX_FAILURES ? this.#clock.monotonic() + COOLDOWN : 0;
-    this.#failures.set(name, { consecutive, until });
+    this.#failures.set(connector, { consecutive, until });
   }
 }
 

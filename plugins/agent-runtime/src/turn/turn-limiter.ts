@@ -1,33 +1,25 @@
 import type { Budgets } from '@plugboard/kernel/contracts';
 import { DEFAULT_PROJECT, TurnError } from '@plugboard/kernel/contracts';
 import type { RuntimeSettings } from '../config.js';
-import { ConcurrencyLimiter } from './concurrency-limiter.js';
+import { ConcurrencyLimiter, type PlaceLimits } from './concurrency-limiter.js';
 
-/**
- * Creates what bounds the turns of the process and shares them between callers. By default no project and no
- * caller can take every place: turns are long, and a place that is taken is not taken back. Where `default` is
- * the only project, the share of a project is everything.
- */
-export function turnLimiter({ limits, projects }: RuntimeSettings, budgets: Budgets): ConcurrencyLimiter {
-  const { runningTurns, queuedTurns } = limits;
-  const single = Object.keys(projects).every((name) => name === DEFAULT_PROJECT);
-  const quarters = (count: number) => Math.ceil((runningTurns * count) / 4);
-  const perProject = limits.runningTurnsPerProject ?? quarters(single ? 4 : 3);
+/** Creates what bounds the turns of the process and shares them between callers. */
+export function turnLimiter(settings: RuntimeSettings, budgets: Budgets): ConcurrencyLimiter {
+  const { places, waitingPlaces, ...shares } = turnLimits(settings);
   return new ConcurrencyLimiter({
+    ...shares,
     running: budgets.create({
       name: 'running turns',
       unit: 'turns',
-      limit: runningTurns,
+      limit: places,
       setting: 'limits.runningTurns',
     }),
     queue: budgets.create({
       name: 'turns that wait for a place',
       unit: 'turns',
-      limit: queuedTurns,
+      limit: waitingPlaces,
       setting: 'limits.runningTurns or limits.queuedTurns',
     }),
-    projectShare: (project) => (Object.hasOwn(projects, project) ? projects[project]?.runningTurns : undefined) ?? perProject,
-    callerShare: limits.runningTurnsPerCaller ?? quarters(single ? 3 : 2),
     rejection: () =>
       new TurnError(
         'overloaded',
@@ -35,4 +27,21 @@ export function turnLimiter({ limits, projects }: RuntimeSettings, budgets: Budg
         { retryAfter: 1 },
       ),
   });
+}
+
+/**
+ * The limits of the settings. By default no project and no caller can take every place: turns are long, and a place
+ * that is taken is not taken back. Where `default` is the only project, the share of a project is everything.
+ */
+export function turnLimits({ limits, projects }: RuntimeSettings): PlaceLimits {
+  const { runningTurns, queuedTurns } = limits;
+  const single = Object.keys(projects).every((name) => name === DEFAULT_PROJECT);
+  const quarters = (count: number) => Math.ceil((runningTurns * count) / 4);
+  const perProject = limits.runningTurnsPerProject ?? quarters(single ? 4 : 3);
+  return {
+    places: runningTurns,
+    waitingPlaces: queuedTurns,
+    projectShare: (project) => (Object.hasOwn(projects, project) ? projects[project]?.runningTurns : undefined) ?? perProject,
+    callerShare: limits.runningTurnsPerCaller ?? quarters(single ? 3 : 2),
+  };
 }

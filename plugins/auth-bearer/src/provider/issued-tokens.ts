@@ -18,7 +18,7 @@ const INTERVAL = 2_000;
  */
 export class IssuedTokens implements TokenLookup {
   readonly #path: string;
-  readonly #projects: ReadonlySet<string>;
+  #projects: ReadonlySet<string>;
   readonly #clock: Clock;
   readonly #log: Logger;
   #records: ReadonlyMap<string, TokenRecord> = new Map();
@@ -55,6 +55,12 @@ export class IssuedTokens implements TokenLookup {
       void this.#serialize(() => this.#check()).finally(() => this.#timer?.refresh());
     });
     this.#timer = timer;
+  }
+
+  /** Changes the projects of the configuration. Tokens of other projects are refused. */
+  setProjects(projects: ReadonlySet<string>): void {
+    this.#projects = projects;
+    this.#replace([...this.#records.values()]);
   }
 
   /** Reads the file again. If that fails, keeps the last good list and throws. @throws TokenFileError */

@@ -1,7 +1,7 @@
 import { type IncomingMessage, type RequestListener, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import type { Extensions, Principal } from '@plugboard/kernel';
+import type { Extensions, PluginContext, Principal } from '@plugboard/kernel';
 import { missingScope } from '@plugboard/kernel/contracts';
 import { inject, injectable } from '@plugboard/kernel/injection';
 import Koa, { type Context } from 'koa';
@@ -37,6 +37,9 @@ export const UPGRADES = Symbol('transport-http.upgrades');
 
 const HEADER_COUNT_LIMIT = 100;
 
+/** Token of `hold` of the plugin's context. */
+export const HOLD = Symbol('transport-http.hold');
+
 /** What Node's server calls. */
 export interface Listeners {
   readonly request: RequestListener;
@@ -58,6 +61,7 @@ export class HttpApplication {
   readonly #bodies: JsonBodies;
   readonly #exchanges: Exchanges;
   readonly #heapGuard: HeapGuard;
+  readonly #hold: PluginContext['hold'];
 
   constructor(
     @inject(ROUTES) routes: Extensions<HttpRoute>,
@@ -68,6 +72,7 @@ export class HttpApplication {
     @inject(JsonBodies) bodies: JsonBodies,
     @inject(Exchanges) exchanges: Exchanges,
     @inject(HeapGuard) heapGuard: HeapGuard,
+    @inject(HOLD) hold: PluginContext['hold'],
   ) {
     this.#routes = routes;
     this.#upgrades = upgrades;
@@ -77,6 +82,7 @@ export class HttpApplication {
     this.#bodies = bodies;
     this.#exchanges = exchanges;
     this.#heapGuard = heapGuard;
+    this.#hold = hold;
   }
 
   /** Creates the listeners for Node's server. Call it after all routes are contributed. @throws Error if two entries serve the same route. */
@@ -144,10 +150,15 @@ export class HttpApplication {
     if (exchange.isUpgrade && match.upgrade) {
       return match.upgrade.handle(new AcceptableUpgrade(exchange, principal, this.#authentication, this.#rates));
     }
-    const { body: kind } = match.route;
-    const body = kind === 'none' ? undefined : await this.#bodies.read(ctx, exchange, kind);
-    match.schema?.(body?.value);
-    return exchange.reply(await match.route.handle(new RouteRequest(exchange, match.params, principal, body)));
+    const release = this.#hold(); // a reload lets a request end in the plugin that it began in
+    try {
+      const { body: kind } = match.route;
+      const body = kind === 'none' ? undefined : await this.#bodies.read(ctx, exchange, kind);
+      match.schema?.(body?.value);
+      await exchange.reply(await match.route.handle(new RouteRequest(exchange, match.params, principal, body)));
+    } finally {
+      release();
+    }
   }
 
   #refuseWork({ match }: Exchange): void {

@@ -55,4 +55,10 @@ export class MemoryLimits {
       setting: `${entry}.replyMemory`,
     });
   }
+
+  /** Changes the limits. What is held stays. */
+  resize(config: HttpConfig): void {
+    this.bodies.resize(bodyMemoryOf(config));
+    this.replies.resize(replyMemoryOf(config));
+  }
 }

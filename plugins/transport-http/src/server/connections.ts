@@ -18,7 +18,7 @@ export class Connections {
   readonly #exchanges: Exchanges;
   readonly #clock: Clock;
   readonly #budget: Budget;
-  readonly #perAddress: number;
+  #perAddress: number;
   readonly #open = new Map<string, number>();
   readonly #refused = new WeakSet<Socket>();
 
@@ -31,13 +31,19 @@ export class Connections {
   ) {
     this.#exchanges = exchanges;
     this.#clock = clock;
-    this.#perAddress = config.maxConnectionsPerAddress ?? Number.POSITIVE_INFINITY;
+    this.#perAddress = perAddressOf(config);
     this.#budget = budgets.create({
       name: 'connections',
       unit: 'connections',
       limit: maxConnectionsOf(config),
       setting: `${entry}.maxConnections`,
     });
+  }
+
+  /** Changes the limits. Open connections stay. */
+  resize(config: HttpConfig): void {
+    this.#perAddress = perAddressOf(config);
+    this.#budget.resize(maxConnectionsOf(config));
   }
 
   /** Whether a connection was refused. Requests on it are ignored. */
@@ -73,4 +79,8 @@ export class Connections {
     const timer = this.#clock.after(REFUSAL_LIMIT, () => socket.destroy());
     socket.once('close', () => timer.cancel());
   }
+}
+
+function perAddressOf({ maxConnectionsPerAddress }: HttpConfig): number {
+  return maxConnectionsPerAddress ?? Number.POSITIVE_INFINITY;
 }

@@ -9,31 +9,39 @@ import { serializePipelining } from './serialize-pipelining.js';
 /** Bytes of a request head. Equal to Node's default; explicit because it is documented. */
 const HEAD_LIMIT = 16 * 1024;
 
-/** Creates Node's HTTP server with our limits. Every answer of Node's own is replaced by one of ours. */
+/**
+ * Creates Node's HTTP server with our limits. Every answer of Node's own is replaced by one of ours.
+ * @param listeners called for each request: a reload replaces them.
+ */
 export function createNodeServer(
   config: HttpConfig,
-  listeners: Listeners,
+  listeners: () => Listeners,
   connections: Connections,
   clientErrors: ClientErrorHandler,
 ): Server {
   const server = createServer({
     maxHeaderSize: HEAD_LIMIT,
-    headersTimeout: parseDuration(config.headersTimeout),
     requestTimeout: 0, // would include the time of the head; json-body.ts limits the time of the body
-    keepAliveTimeout: parseDuration(config.keepAlive),
     connectionsCheckingInterval: 1_000, // the precision of the time limits above
     requireHostHeader: false, // Node would answer without a body; application.ts checks it
-    shouldUpgradeCallback: (request) => listeners.isUpgrade(request),
+    shouldUpgradeCallback: (request) => listeners().isUpgrade(request),
   });
+  setTimeouts(server, config);
   const serve = serializePipelining((req, res) => {
-    if (!connections.isRefused(req.socket)) listeners.request(req, res);
+    if (!connections.isRefused(req.socket)) listeners().request(req, res);
   });
   server.on('connection', (socket) => connections.add(socket));
   server.on('request', serve);
   server.on('checkContinue', serve); // json-body.ts sends 100 when it reads the body
   server.on('checkExpectation', serve); // unknown expectations are ignored
   server.on('clientError', (error, socket) => clientErrors.onClientError(error, socket));
-  server.on('upgrade', (req, socket, head) => listeners.upgrade(req, socket, head));
+  server.on('upgrade', (req, socket, head) => listeners().upgrade(req, socket, head));
   server.on('connect', (req, socket) => clientErrors.onConnect(req.url ?? '', socket));
   return server;
+}
+
+/** Sets the time limits of connections. New ones, and those that become idle, have them. */
+export function setTimeouts(server: Server, { headersTimeout, keepAlive }: HttpConfig): void {
+  server.headersTimeout = parseDuration(headersTimeout);
+  server.keepAliveTimeout = parseDuration(keepAlive);
 }

@@ -48,6 +48,8 @@ export class Connection {
   #onClose: () => void = () => {};
   #invalid: number[] = [];
   #checking = false;
+  /** The entry was removed: the connection closes when its responses have ended. */
+  #leaving = false;
 
   constructor(
     ws: WebSocket,
@@ -92,6 +94,16 @@ export class Connection {
     if (pulse === 'ping') this.#ws.ping();
     else if (pulse === 'terminate') this.#ws.terminate();
     else this.#close(pulse);
+  }
+
+  /** Closes the connection with 1012 as soon as no response runs. */
+  leave(): void {
+    this.#leaving = true;
+    this.#closeWhenIdle();
+  }
+
+  terminate(): void {
+    this.#ws.terminate();
   }
 
   /** Closes the connection if its credential is no longer valid. A failing auth provider closes nothing. */
@@ -175,7 +187,7 @@ export class Connection {
 
   #onIdle(): void {
     this.#heartbeat.used(this.#dependencies.clock.monotonic());
-    if (this.#upgrade.draining.aborted) this.#close(CLOSE.restart);
+    if (this.#leaving || this.#upgrade.draining.aborted) this.#close(CLOSE.restart);
   }
 
   #closeWhenIdle(): void {

@@ -1,5 +1,5 @@
 import { type Clock, type Lifecycle, type PluginContext, type Principal, parseDuration, parseSize } from '@plugboard/kernel';
-import type { Timer } from '@plugboard/kernel/contracts';
+import type { Reconfiguration, Timer } from '@plugboard/kernel/contracts';
 import type { HttpError, UpgradeRequest } from '@plugboard/transport-http';
 import type { WebSocketConfig } from '../config.js';
 import type { Connection } from '../connection/connection.js';
@@ -11,26 +11,39 @@ const TICK = 1_000;
 /** How often credentials are checked again (ms): a revoked token must be of no use after 10 s. */
 const RECHECK = 5_000;
 
-/** The open connections: how many there may be, and one timer for all of them. */
+/**
+ * The open connections: how many there may be, and one timer for all of them.
+ *
+ * 1. `reconfigure` changes the limits of later connections. Open ones stay as they are.
+ * 2. `stop` closes the connections when their responses have ended, and what is left when its time is over. When the whole server
+ *    stops, the HTTP transport has closed them before.
+ */
 export class Connections implements Lifecycle {
-  readonly limits: ConnectionLimits;
-  readonly #config: WebSocketConfig;
+  #config: WebSocketConfig;
   readonly #clock: Clock;
   readonly #open = new Set<Connection>();
   /** Connections by token, and by address on an open server. */
   readonly #owners = new Map<string, number>();
+  /** Resolves when the last connection has closed. */
+  readonly #empty = Promise.withResolvers<void>();
   #timer: Timer | undefined;
+  #stopping = false;
   #lastRecheck = 0;
 
   constructor({ config, clock }: Pick<PluginContext<WebSocketConfig>, 'config' | 'clock'>) {
     this.#config = config;
     this.#clock = clock;
-    this.limits = {
-      maxFrameSize: parseSize(config.maxFrameSize),
-      maxBuffered: parseSize(config.maxBuffered),
-      pingInterval: parseDuration(config.pingInterval),
-      stallTimeout: parseDuration(config.stallTimeout),
-      maxAge: parseDuration(config.maxAge),
+  }
+
+  /** The limits of new connections. */
+  get limits(): ConnectionLimits {
+    const { maxFrameSize, maxBuffered, pingInterval, stallTimeout, maxAge } = this.#config;
+    return {
+      maxFrameSize: parseSize(maxFrameSize),
+      maxBuffered: parseSize(maxBuffered),
+      pingInterval: parseDuration(pingInterval),
+      stallTimeout: parseDuration(stallTimeout),
+      maxAge: parseDuration(maxAge),
     };
   }
 
@@ -42,7 +55,21 @@ export class Connections implements Lifecycle {
     });
   }
 
-  stop(): void {
+  reconfigure({ config }: Reconfiguration<WebSocketConfig>): () => void {
+    return () => {
+      this.#config = config;
+    };
+  }
+
+  async stop(signal: AbortSignal): Promise<void> {
+    const late = () => {
+      for (const connection of this.#open) connection.terminate();
+    };
+    signal.addEventListener('abort', late, { once: true });
+    this.#stopping = true;
+    for (const connection of this.#open) connection.leave();
+    if (this.#open.size > 0) await this.#empty.promise;
+    signal.removeEventListener('abort', late);
     this.#timer?.cancel();
     this.#timer = undefined;
   }
@@ -72,6 +99,7 @@ export class Connections implements Lifecycle {
     this.#owners.set(owner, (this.#owners.get(owner) ?? 0) + 1);
     connection.onClose(() => {
       this.#open.delete(connection);
+      if (this.#stopping && this.#open.size === 0) this.#empty.resolve();
       const left = (this.#owners.get(owner) ?? 1) - 1;
       if (left > 0) this.#owners.set(owner, left);
       else this.#owners.delete(owner);

@@ -51,6 +51,7 @@ export class LiveUpgrade implements HttpUpgrade {
     checkHandshake(request);
     this.#connections.assertPlace(request);
     const { request: req, socket, head } = request.accept();
+    this.#server.options.maxPayload = this.#connections.limits.maxFrameSize; // a reload may have changed it
     this.#headers.set(req, [`x-request-id: ${request.requestId}`]);
     this.#server.handleUpgrade(req, socket, head, (ws: WebSocket) => {
       const connection = new Connection(ws, socket, request, options, {

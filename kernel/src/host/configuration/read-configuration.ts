@@ -1,0 +1,107 @@
+import { resolve } from 'node:path';
+import { HostError } from '../base/errors.js';
+import type { CredentialShapes } from '../log/redactor.js';
+import { type Environment, readEnvironment } from '../options/variables.js';
+import { Loader } from '../plugin/loader.js';
+import type { CheckContext } from '../plugin/plugin.js';
+import { ConfigFile } from './config-file.js';
+import { ConfigObject, type ConfigSource } from './config-source.js';
+import { configure } from './configure.js';
+import { disableEntries } from './disable.js';
+import { type Entry, type FileChanges, type FileContents, FileReader } from './entries.js';
+import type { FileLayout } from './file-layout.js';
+import { Problems } from './problems.js';
+
+/** The configuration file that is read by default. */
+const DEFAULT_FILE = 'plugboard.yaml';
+
+export interface ReadOptions extends FileChanges {
+  /** The configuration file. */
+  readonly file?: string;
+  /** The configuration as an object, instead of a file. `use` can be a plugin object, and `${NAME}` is plain text. */
+  readonly config?: object;
+  readonly layout: FileLayout;
+  /** The values of `${NAME}` in the file. By default the process's environment. */
+  readonly env?: Environment;
+  /** The working folder: `file` and the paths in `config` are relative to it, and packages are searched in it. */
+  readonly cwd?: string;
+}
+
+/** A configuration whose plugins are loaded and whose options are checked. */
+export interface Configuration {
+  readonly source: ConfigSource;
+  readonly layout: FileLayout;
+  readonly contents: FileContents;
+  readonly loader: Loader;
+  /** Texts that no log line may show. */
+  readonly secrets: ReadonlySet<string>;
+  /** What the credentials of the loaded plugins look like. */
+  readonly credentials: readonly CredentialShapes[];
+  /** The mistakes. Later phases add theirs. */
+  readonly problems: Problems;
+  resolvePath(path: string): string;
+}
+
+/**
+ * Reads the configuration, loads its plugins and checks their options: the first three phases of `compose`.
+ * @param known the loader of an earlier revision: plugins that it has loaded are not loaded again.
+ * @throws ConfigError if the file cannot be read.
+ */
+export async function readConfiguration(options: ReadOptions, known?: Loader): Promise<Configuration> {
+  const { layout, cwd = process.cwd() } = options;
+  const source = options.config
+    ? new ConfigObject(options.config, resolve(cwd))
+    : ConfigFile.read(options.file ?? DEFAULT_FILE, cwd);
+  const problems = new Problems(source);
+  if (source.broken) problems.throwIfAny();
+  const env = source.hasVariables ? readEnvironment(source.folder, options.env ?? process.env) : {};
+  const reader = new FileReader(source, layout, options, env, problems);
+  const contents = reader.read();
+  disableEntries(contents.entries, problems);
+
+  const loader = known ?? new Loader(source.folder, cwd);
+  await Promise.all(enabledEntries(contents).map((entry) => load(entry, layout, loader, problems)));
+  reader.readTopLevelOptions();
+
+  const secrets = new Set<string>();
+  const resolvePath = (path: string) => resolve(source.folder, path);
+  const check = checkContext(contents, resolvePath);
+  for (const entry of enabledEntries(contents)) configure(entry, check, layout, secrets, problems);
+  const credentials = [{ fields: layout.secretFields }, ...credentialsOf(contents)];
+  return { source, layout, contents, loader, secrets, credentials, problems, resolvePath };
+}
+
+/** The entries that are not disabled. */
+export function enabledEntries({ entries }: FileContents): Entry[] {
+  return entries.filter((entry) => entry.disabled === undefined);
+}
+
+function credentialsOf({ entries }: FileContents): Set<CredentialShapes> {
+  return new Set(entries.flatMap(({ plugin }) => plugin?.definition.credentials ?? []));
+}
+
+async function load(entry: Entry, { sections }: FileLayout, loader: Loader, problems: Problems): Promise<void> {
+  if (entry.use === '' && entry.definition === undefined) return; // reported before
+  try {
+    const prefix = sections[entry.section]?.prefix ?? entry.section;
+    entry.plugin = entry.definition ? loader.adopt(entry.definition) : await loader.load(entry.use, prefix);
+  } catch (error) {
+    if (!(error instanceof HostError)) throw error;
+    entry.faulty = true;
+    if (entry.use === entry.name) problems.add(entry.path, error);
+    else problems.add([...entry.path, 'use'], error, 'value');
+  }
+}
+
+function checkContext(
+  { entries, literals, keys }: FileContents,
+  resolvePath: (path: string) => string,
+): Omit<CheckContext, 'readFile'> {
+  const named = (section: string) => entries.filter((entry) => entry.section === section);
+  return {
+    entries: (section) => keys.get(section) ?? [],
+    disabled: (section) => named(section).flatMap(({ disabled, name }) => (disabled === undefined ? [] : [name])),
+    literal: (section) => literals.get(section),
+    resolvePath,
+  };
+}

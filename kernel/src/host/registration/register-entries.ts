@@ -1,0 +1,89 @@
+import { fault, reasonOf } from '../base/errors.js';
+import type { Entry } from '../configuration/entries.js';
+import { enabledEntries } from '../configuration/read-configuration.js';
+import { startOrder } from '../lifecycle/order.js';
+import { type Registered, type RegistrationDependencies, registerEntry } from './register.js';
+import type { Revision } from './revision.js';
+
+/**
+ * Registers the entries of a revision and derives their start order: the last two phases of `compose`. Mistakes are added to the
+ * configuration's problems.
+ * @param kept the entries that stay from the revision before, by their ids. They are not registered again, and keep what they contribute.
+ */
+export function registerEntries(
+  revision: Revision,
+  dependencies: Omit<RegistrationDependencies, 'revision'>,
+  kept: ReadonlyMap<string, Registered> = new Map(),
+): void {
+  const { registry, configuration } = revision;
+  const registered = enabledEntries(configuration.contents).flatMap((entry) => {
+    const stays = kept.get(entry.id);
+    return stays ? [keep(entry, stays, revision)] : register(entry, revision, { ...dependencies, revision });
+  });
+  registry.seal();
+  if (!configuration.problems.any) {
+    reportMissingPoints(registered, revision);
+    for (const one of registered) if (!kept.has(one.id)) verify(one, revision);
+  }
+  revision.order = inOrder(registered, revision);
+}
+
+/** Moves the contributions of an entry to the revision. The options that its section shares may have changed. */
+function keep(entry: Entry, stays: Registered, { registry, configuration }: Revision): Registered {
+  try {
+    for (const { point, contribution } of stays.scope.revision.registry.of(entry.id)) {
+      const { shared } = isSame(contribution.shared, entry.shared) ? contribution : entry;
+      registry.contribute(point, shared === contribution.shared ? contribution : { ...contribution, shared });
+    }
+  } catch (error) {
+    configuration.problems.add(entry.path, fault('REGISTER_FAILED', reasonOf(error)), 'key', entry.plugin);
+  }
+  return { ...stays, entry, optional: entry.optional };
+}
+
+function isSame(a: Readonly<Record<string, unknown>>, b: Readonly<Record<string, unknown>>): boolean {
+  const keys = new Set([...Object.keys(a), ...Object.keys(b)]);
+  return [...keys].every((key) => Object.is(a[key], b[key]));
+}
+
+function register(entry: Entry, { configuration }: Revision, dependencies: RegistrationDependencies): Registered[] {
+  const { plugin } = entry;
+  if (plugin === undefined || entry.faulty) return [];
+  try {
+    return [registerEntry(entry, plugin, dependencies)];
+  } catch (error) {
+    dependencies.revision.registry.disable(entry.id);
+    const failed = fault('REGISTER_FAILED', reasonOf(error));
+    if (entry.optional) entry.disabled = `it ${failed.message}`;
+    else configuration.problems.add(entry.path, failed, 'key', plugin);
+    return [];
+  }
+}
+
+function reportMissingPoints(registered: readonly Registered[], { registry, configuration }: Revision): void {
+  for (const { entry, plugin, allReads } of registered) {
+    for (const point of allReads) {
+      if (point.discipline !== 'one' || registry.at(point).length > 0) continue;
+      configuration.problems.add(entry.path, fault('POINT_NEEDED', point.id), 'key', plugin);
+    }
+  }
+}
+
+function verify({ entry, plugin, lifecycle }: Registered, { configuration: { problems } }: Revision): void {
+  try {
+    for (const { path, message } of lifecycle.verify?.() ?? [])
+      problems.add([...entry.optionsPath, ...path], fault('OPTION_INVALID', message), 'value', plugin);
+  } catch (error) {
+    problems.add(entry.path, fault('CHECK_FAILED', reasonOf(error)), 'key', plugin);
+  }
+}
+
+function inOrder(registered: readonly Registered[], { registry, configuration }: Revision): readonly Registered[] {
+  const result = startOrder(registered);
+  if ('order' in result) return result.order;
+  const [first] = result.cycle;
+  const name = (key: symbol) => registry.points().find(({ point }) => point.key === key)?.point.id;
+  const steps = result.cycle.map(({ reader, point, contributor }) => `${reader.id} reads ${name(point)} of ${contributor.id}`);
+  configuration.problems.add(first?.reader.entry.path ?? [], fault('START_CYCLE', steps));
+  return [];
+}

@@ -1,0 +1,184 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Clock } from '../base/ambient.js';
+import { ConfigError, fault, type HostError, PluginError, ReloadError, reasonOf } from '../base/errors.js';
+import type { Entry } from '../configuration/entries.js';
+import { enabledEntries } from '../configuration/read-configuration.js';
+import { reportFaults } from '../configuration/report-faults.js';
+import { DEFAULT_LIMIT, EntryRunner } from '../lifecycle/entry-runner.js';
+import { StatusBoard } from '../lifecycle/status-board.js';
+import { TimeLimitError, withinLimit } from '../lifecycle/time-limit.js';
+import type { Logger } from '../log/log.js';
+import type { Reconfiguration } from '../plugin/plugin.js';
+import type { Registered, RegistrationDependencies } from '../registration/register.js';
+import { registerEntries } from '../registration/register-entries.js';
+import type { Revision } from '../registration/revision.js';
+
+export interface StagingDependencies {
+  readonly registration: Omit<RegistrationDependencies, 'revision'>;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Aborted when the server is asked to stop. */
+  readonly stopRequested: AbortSignal;
+}
+
+/**
+ * The next revision, built beside the current one.
+ *
+ * 1. Entries that are new, or changed and cannot be reconfigured, are registered. The others stay.
+ * 2. `start` starts the new ones and lets those that stay prepare the change, in start order. Nothing in force changes.
+ * 3. If that fails, what has started is stopped again, and the revision is dropped.
+ * 4. `commit` puts it into force, for all entries at once.
+ */
+export class Staging {
+  readonly status: StatusBoard;
+  readonly #current: Revision;
+  readonly #next: Revision;
+  readonly #deps: StagingDependencies;
+  readonly #runner: EntryRunner;
+  /** The entries that stay, by their ids. */
+  readonly #kept = new Map<string, Registered>();
+  /** Those of them whose own configuration has changed. */
+  readonly #changed = new Set<string>();
+  readonly #started: Registered[] = [];
+  readonly #commits: { readonly entry: Registered; run(): void }[] = [];
+
+  /** @param running whether an entry of the current revision runs. */
+  constructor(current: Revision, next: Revision, running: (id: string) => boolean, deps: StagingDependencies) {
+    this.#current = current;
+    this.#next = next;
+    this.#deps = deps;
+    const { contents } = next.configuration;
+    const before = new Map(current.order.map((registered) => [registered.id, registered]));
+    for (const entry of enabledEntries(contents)) {
+      const registered = before.get(entry.id);
+      if (registered === undefined || !running(entry.id) || registered.plugin.definition !== entry.plugin?.definition) continue;
+      const changed = hasChanged(registered, entry, next);
+      if (changed && registered.lifecycle.reconfigure === undefined) continue;
+      this.#kept.set(entry.id, registered);
+      if (changed) this.#changed.add(entry.id);
+    }
+    this.status = new StatusBoard(contents.literals);
+    this.#runner = new EntryRunner({ ...deps, status: this.status });
+  }
+
+  /** Whether all entries stay as they are. */
+  get isSame(): boolean {
+    return this.#kept.size === this.#current.order.length && this.#changed.size === 0 && this.#isComplete;
+  }
+
+  get #isComplete(): boolean {
+    return enabledEntries(this.#next.configuration.contents).every(({ id }) => this.#kept.has(id));
+  }
+
+  /** Registers the new entries. @throws ConfigError with all mistakes. */
+  register(): void {
+    registerEntries(this.#next, this.#deps.registration, this.#kept);
+    this.#next.configuration.problems.throwIfAny();
+    for (const { id, disabled } of this.#next.configuration.contents.entries) {
+      if (this.#kept.has(id)) this.status.addRunning(id);
+      else this.status.add(id, disabled === undefined ? 'registered' : 'disabled', disabled);
+    }
+  }
+
+  /** @throws ConfigError or ReloadError. Nothing is left running then. */
+  async start(): Promise<void> {
+    const refused = new AbortController();
+    const signal = AbortSignal.any([this.#deps.stopRequested, refused.signal]);
+    for (const registered of this.#next.order) {
+      if (signal.aborted) break;
+      const failure = this.#kept.has(registered.id)
+        ? await this.#prepare(registered, signal)
+        : await this.#startNew(registered, signal);
+      if (failure === undefined) continue;
+      refused.abort(failure);
+      throw this.#errorOf([failure, ...(await this.#stopStarted())]);
+    }
+    if (signal.aborted) throw new ReloadError(await this.#stopStarted());
+  }
+
+  /**
+   * Puts the revision into force. Synchronous, so that no work sees half of it.
+   * @returns the entries that have left, in start order, and what failed.
+   */
+  commit(): { readonly left: readonly Registered[]; readonly failures: readonly PluginError[] } {
+    for (const { scope } of this.#kept.values()) scope.revision = this.#next;
+    const failures: PluginError[] = [];
+    for (const { entry, run } of this.#commits) {
+      try {
+        run();
+      } catch (cause) {
+        failures.push(new PluginError(entry.id, entry.plugin, fault('RECONFIGURE_BROKEN', reasonOf(cause)), { cause }));
+      }
+    }
+    return { left: this.#current.order.filter(({ id }) => !this.#kept.has(id)), failures };
+  }
+
+  async #startNew(registered: Registered, signal: AbortSignal): Promise<PluginError | undefined> {
+    this.#started.push(registered);
+    const failure = await this.#runner.start(registered, signal);
+    if (failure === undefined || !registered.optional || signal.aborted) return failure;
+    this.#started.pop();
+    await this.#runner.disable(registered, failure, () => this.#next.registry.disable(registered.id));
+    return undefined;
+  }
+
+  async #prepare(registered: Registered, signal: AbortSignal): Promise<PluginError | undefined> {
+    const { id, plugin, lifecycle, entry } = registered;
+    if (lifecycle.reconfigure === undefined) return undefined;
+    if (!this.#changed.has(id) && !this.#readsChange(registered)) return undefined;
+    const next: Reconfiguration = {
+      config: entry.config,
+      extensions: (point) => this.#next.registry.view(point),
+      entries: (section) => this.#next.entries(section),
+    };
+    const { startLimit = DEFAULT_LIMIT } = lifecycle;
+    try {
+      const prepare = async (limited: AbortSignal) => {
+        const run = await lifecycle.reconfigure?.(next, AbortSignal.any([limited, signal]));
+        if (run !== undefined) this.#commits.push({ entry: registered, run });
+      };
+      await withinLimit(prepare, startLimit, this.#deps.clock, signal);
+      return undefined;
+    } catch (cause) {
+      const what =
+        cause instanceof TimeLimitError
+          ? fault('RECONFIGURE_TIMED_OUT', cause.seconds)
+          : fault('RECONFIGURE_FAILED', reasonOf(cause));
+      return new PluginError(id, plugin, what, { cause });
+    }
+  }
+
+  /** Whether a point that the entry reads has other contributions than before. */
+  #readsChange({ allReads }: Registered): boolean {
+    return [...allReads].some((point) => {
+      const before = this.#current.registry.at(point);
+      const after = this.#next.registry.at(point);
+      return before.length !== after.length || before.some((contribution, index) => contribution !== after[index]);
+    });
+  }
+
+  async #stopStarted(): Promise<PluginError[]> {
+    const failures: PluginError[] = [];
+    for (const registered of this.#started.toReversed()) {
+      const failure = await this.#runner.stop(registered);
+      if (failure !== undefined) failures.push(failure);
+    }
+    return failures;
+  }
+
+  /** Mistakes in the file are reported with their positions. */
+  #errorOf(failures: readonly PluginError[]): HostError {
+    const { problems } = this.#next.configuration;
+    reportFaults(failures, this.#next.configuration.contents, problems);
+    return problems.error instanceof ConfigError ? problems.error : new ReloadError(failures);
+  }
+}
+
+/** Whether the entry's options, its files, or the keys of the sections that it reads have changed. */
+function hasChanged({ entry: before, keysRead }: Registered, after: Entry, next: Revision): boolean {
+  return (
+    !isDeepStrictEqual(before.config, after.config) ||
+    !isDeepStrictEqual(before.files, after.files) ||
+    [...keysRead].some(([section, keys]) => !isDeepStrictEqual(keys, next.entries(section)))
+  );
+}

@@ -1,0 +1,48 @@
+/** WebSockets stay open over a reload (configuration.md, rule 8). */
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import t from 'tap';
+import { LiveSocket, textOf } from '../live/support/live-socket.js';
+import { liveConfig } from '../support/live.js';
+import { ASSISTANT, TestServer, TRANSPORTS } from '../support/test-server.js';
+
+const CHANGED = ASSISTANT.replace('You are the assistant.', 'You are the second.');
+
+async function reload(app: TestServer, yaml: string): Promise<void> {
+  await writeFile(join(app.started.folder, 'plugboard.yaml'), yaml);
+  const { refused } = await app.started.server.reload();
+  if (refused) throw refused;
+}
+
+t.test('rule 8: an open WebSocket stays; its running response keeps the prompt, its next one has the new one', async (t) => {
+  const app = await TestServer.start(t, liveConfig());
+  const socket = await LiveSocket.open(t, app);
+  const gate = Promise.withResolvers<void>();
+  app.models.enqueue({ text: ['one', gate.promise, ' two'] });
+  socket.create({ model: 'assistant', input: 'go' });
+  await socket.until('response.output_text.delta');
+  await reload(app, liveConfig('{ maxConnectionsPerAddress: 1 }', CHANGED));
+  gate.resolve();
+  const last = (await socket.turn()).at(-1);
+  t.equal(last?.response && textOf(last.response), 'one two');
+  t.match(app.asked.messages[0], { content: 'You are the assistant.' });
+
+  await socket.ask({ model: 'assistant', input: 'again' });
+  t.match(app.asked.messages[0], { content: 'You are the second.' });
+  t.match(await LiveSocket.refused(t, app), { status: 429 }, 'the changed limit counts the open connection');
+  await socket.roundTrip();
+});
+
+t.test('rule 8: WebSockets of a removed transport end their response, and close with 1012', async (t) => {
+  const app = await TestServer.start(t, liveConfig());
+  const [busy, idle] = [await LiveSocket.open(t, app), await LiveSocket.open(t, app)];
+  const gate = Promise.withResolvers<void>();
+  app.models.enqueue({ text: ['one', gate.promise, ' two'] });
+  busy.create({ model: 'assistant', input: 'go' });
+  await busy.until('response.output_text.delta');
+  await reload(app, TRANSPORTS + ASSISTANT);
+  gate.resolve();
+  const last = (await busy.turn()).at(-1);
+  t.equal(last?.response && textOf(last.response), 'one two');
+  t.strictSame(await Promise.all([idle.closed, busy.closed]), Array(2).fill({ code: 1012, reason: 'restart' }));
+});
