@@ -1,4 +1,4 @@
-// The scripted model server. The last message decides the answer: `json`, `burst`, `paced`, `slow`, or
+// The scripted model server. The last message decides the answer: `json`, `burst`, `paced`, `slow`, `flood`, or
 // `tool`, which calls the clock before it answers.
 import { createServer } from 'node:http';
 
@@ -47,6 +47,17 @@ function crawl(response) {
   response.on('close', () => clearInterval(timer));
 }
 
+/** Tokens without an end, as fast as they are read. */
+function flood(response) {
+  response.writeHead(200, sse);
+  const tokens = burst.slice(0, -last.length);
+  const fill = () => {
+    while (!response.destroyed && response.write(tokens));
+  };
+  response.on('drain', fill);
+  fill();
+}
+
 const server = createServer((request, response) => {
   let body = '';
   request.setEncoding('utf8');
@@ -60,6 +71,7 @@ const server = createServer((request, response) => {
       response.end(burst);
     } else if (kind === 'paced') pace(response);
     else if (kind === 'slow') crawl(response);
+    else if (kind === 'flood') flood(response);
     else answer(response, kind === 'tool' && !body.includes('"role":"tool"') ? toolCall : json);
   });
 });

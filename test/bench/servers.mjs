@@ -33,10 +33,11 @@ export async function startPlain(name, modelPort) {
  * @param checkout the folder of a built checkout.
  * @param sessions the path of its session file.
  * @param nodeOptions options of its Node process, instead of the ones that report its usage.
+ * @param config a file of this folder.
  */
-export async function startPlugboard(name, { checkout, modelPort, sessions, nodeOptions = execArgv }) {
+export async function startPlugboard(name, { checkout, modelPort, sessions, nodeOptions = execArgv, config = 'bench.yaml' }) {
   const port = await freePort();
-  const child = fork(join(checkout, 'kernel/bin/plugboard.js'), ['start', '-c', join(checkout, 'test/bench/bench.yaml')], {
+  const child = fork(join(checkout, 'kernel/bin/plugboard.js'), ['start', '-c', join(checkout, 'test/bench', config)], {
     execArgv: nodeOptions,
     cwd: checkout,
     env: { ...process.env, MODEL_PORT: String(modelPort), BENCH_PORT: String(port), BENCH_SESSIONS: sessions },

@@ -10,6 +10,7 @@ export * from './repeated-request.js';
 export * from './request-errors.js';
 export * from './request-fields.js';
 export * from './request-metadata.js';
+export * from './request-validator.js';
 export * from './resolve-agent.js';
 export * from './schema-error.js';
 export * as schema from './schema-parts.js';

@@ -3,13 +3,12 @@ import { addUsage, type Target, type TurnText, type TurnToolCall, type Usage } f
 import type { TurnLogFields } from '@plugboard/openai-protocol';
 import { EventNumbers } from './event-numbers.js';
 import { FunctionCallItem } from './function-call-item.js';
-import { escapedText } from './json-text.js';
+import { escaped, escapedText } from './json-text.js';
 import { McpCallItem } from './mcp-call-item.js';
-import { MessageItem } from './message-item.js';
 import type { Outcome } from './outcome.js';
 import type { OutputItem } from './output-item.js';
-import { ReasoningItem } from './reasoning-item.js';
 import { type ResponseHead, ResponseObject, type ResponseStatus } from './response-object.js';
+import { MESSAGE, REASONING, type TextForm, TextItem } from './text-item.js';
 
 export interface EncoderOptions {
   /** What callers may see of the agent's own tool calls. */
@@ -44,7 +43,7 @@ export class ResponseEncoder {
   readonly #items: OutputItem[] = [];
   /** Server-run calls without a result, by the ids that the model gave them. */
   readonly #calls = new Map<string, McpCallItem>();
-  #open: MessageItem | ReasoningItem | undefined;
+  #open: TextItem | undefined;
   #usage: Usage | undefined;
   #connection: string | undefined;
 
@@ -98,7 +97,7 @@ export class ResponseEncoder {
     const out: string[] = [];
     let text = '';
     const flush = () => {
-      if (text !== '') this.#message(out).add(text, out);
+      if (text !== '') this.#text(MESSAGE, 'msg', out).add(text, out);
       text = '';
     };
     for (const event of batch) {
@@ -155,8 +154,7 @@ export class ResponseEncoder {
         this.#closeText(out);
         break;
       case 'reasoning':
-        if (this.#options.showsReasoning && event.text !== '')
-          this.#reasoning(out).add(JSON.stringify(event.text).slice(1, -1), out);
+        if (this.#options.showsReasoning && event.text !== '') this.#text(REASONING, 'rs', out).add(escaped(event.text), out);
         break;
       case 'tool-call':
         this.#options.facts?.toolCall();
@@ -178,7 +176,7 @@ export class ResponseEncoder {
 
   #say(event: TurnText, out: string[]): void {
     const text = escapedText(event);
-    if (text !== '') this.#message(out).add(text, out);
+    if (text !== '') this.#text(MESSAGE, 'msg', out).add(text, out);
   }
 
   #call(call: TurnToolCall, out: string[]): void {
@@ -198,23 +196,12 @@ export class ResponseEncoder {
     item.open(out);
   }
 
-  #message(out: string[]): MessageItem {
-    if (this.#open instanceof MessageItem) return this.#open;
+  /** The open item of this form, or a new one. */
+  #text(form: TextForm, prefix: string, out: string[]): TextItem {
+    if (this.#open?.form === form) return this.#open;
     this.#closeText(out);
     const index = this.#items.length;
-    const item = new MessageItem(this.#itemId('msg', index), index, this.#numbers);
-    return this.#opened(item, out);
-  }
-
-  #reasoning(out: string[]): ReasoningItem {
-    if (this.#open instanceof ReasoningItem) return this.#open;
-    this.#closeText(out);
-    const index = this.#items.length;
-    const item = new ReasoningItem(this.#itemId('rs', index), index, this.#numbers);
-    return this.#opened(item, out);
-  }
-
-  #opened<T extends MessageItem | ReasoningItem>(item: T, out: string[]): T {
+    const item = new TextItem(form, this.#itemId(prefix, index), index, this.#numbers);
     this.#items.push(item);
     this.#open = item;
     item.open(out);

@@ -5,24 +5,16 @@ import {
   missingParameter,
   type ProtocolError,
   presentFields,
+  RequestValidator,
   schemaErrorToProtocol,
   wrongType,
 } from '@plugboard/openai-protocol';
-import { Ajv, type DefinedError } from 'ajv';
 import type { ResponseRequest } from './request.js';
 import { requestSchema } from './request-schema.js';
 
-/** Compiled once, when the library is loaded. A test checks the schema itself. */
-const matches = new Ajv({
-  discriminator: true,
-  allowUnionTypes: true,
-  verbose: true,
-  meta: false,
-  validateSchema: false,
-  code: { optimize: false },
-}).compile<ResponseRequest>(requestSchema);
+const validator = new RequestValidator<ResponseRequest>(requestSchema);
 
-const KNOWN_FIELDS: ReadonlySet<string> = new Set(['model', ...Object.keys(requestSchema.properties)]);
+const KNOWN_FIELDS: ReadonlySet<string> = new Set(['model', 'prompt', ...Object.keys(requestSchema.properties)]);
 
 /**
  * Checks everything in a request that can be checked without knowing which agent answers.
@@ -42,7 +34,7 @@ function checked(body: unknown): ResponseRequest {
   const { model } = present;
   if (model !== undefined && typeof model !== 'string') throw wrongType('model', 'a string', model);
   if (model !== undefined) checkAgentName(model, 'model');
-  if (!matches(present)) throw schemaErrorToProtocol(matches.errors?.[0] as DefinedError, present);
+  if (!validator.matches(present)) throw schemaErrorToProtocol(validator.error, present);
   return present;
 }
 

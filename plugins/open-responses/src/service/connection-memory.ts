@@ -34,9 +34,10 @@ export class ConnectionMemory {
     if (this.#closed) return;
     this.#forget(lane);
     const bytes = response.messages ? Buffer.byteLength(JSON.stringify(response.messages)) : 0;
-    if (bytes > MOST_BYTES) return;
-    this.#lanes.set(lane, { response, bytes });
-    this.#bytes += bytes;
+    if (bytes <= MOST_BYTES) {
+      this.#lanes.set(lane, { response, bytes });
+      this.#bytes += bytes;
+    }
     for (const oldest of this.#lanes.keys()) {
       if (this.#bytes <= MOST_BYTES && this.#lanes.size <= MOST_LANES) break;
       this.#forget(oldest);

@@ -4,22 +4,15 @@ import {
   logitBiasOutOfRange,
   type ProtocolError,
   presentFields,
+  RequestValidator,
   schemaErrorToProtocol,
   unsupportedValue,
 } from '@plugboard/openai-protocol';
-import { Ajv, type DefinedError } from 'ajv';
+import type { DefinedError } from 'ajv';
 import type { CompletionRequest } from './request.js';
 import { requestSchema } from './request-schema.js';
 
-/** Compiled when the plugin is loaded. Schema validation and code optimisation are off to save start-up time; a test checks the schema. */
-const matches = new Ajv({
-  discriminator: true,
-  allowUnionTypes: true,
-  verbose: true,
-  meta: false,
-  validateSchema: false,
-  code: { optimize: false },
-}).compile<CompletionRequest>(requestSchema);
+const validator = new RequestValidator<CompletionRequest>(requestSchema);
 
 const KNOWN_FIELDS: ReadonlySet<string> = new Set(['model', ...Object.keys(requestSchema.properties)]);
 
@@ -33,7 +26,7 @@ export function parseRequest(body: unknown): CompletionRequest {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) throw malformedBody();
   const present = presentFields(body, KNOWN_FIELDS);
   checkModel(present.model);
-  if (!matches(present)) throw schemaError(matches.errors?.[0] as DefinedError, present);
+  if (!validator.matches(present)) throw schemaError(validator.error, present);
   checkCapabilities(present);
   return present;
 }

@@ -1,0 +1,169 @@
+import { HttpError } from '@plugboard/transport-http';
+import t from 'tap';
+import { messagesOf, parseCompaction, parseRequest } from '../src/index.js';
+
+/** What a request is refused with. */
+function refusal(work: () => unknown): { param: unknown; code: unknown; message: string } {
+  try {
+    work();
+  } catch (error) {
+    if (error instanceof HttpError) return (error.body as { error: { param: unknown; code: unknown; message: string } }).error;
+    throw error;
+  }
+  throw new Error('accepted');
+}
+
+t.test('a body is checked field by field, and the first fault is named', async (t) => {
+  for (const [body, param, message] of [
+    [[], null, /must be one JSON object/],
+    [null, null, /must be one JSON object/],
+    [{ model: 7, input: 'x' }, 'model', /string/],
+    [{ model: 'x'.repeat(300), input: 'x' }, 'model', /./],
+    [{ input: 7 }, 'input', /string or array/],
+    [{}, 'input', /Missing required parameter/],
+    [{ input: [] }, 'input', /empty/],
+    [{ input: 'x', prompt: { id: 'p' } }, 'prompt', /no prompt templates/],
+    [{ input: 'x', background: true }, 'background', /in the background/],
+    [{ input: 'x', previous_response_id: 'a', conversation: 'b' }, 'previous_response_id', /either/],
+    [{ input: 'x', conversation: {} }, 'conversation.id', /./],
+    [{ input: 'x', tools: [{ type: 'web_search' }] }, 'tools[0].type', /function/],
+    [{ input: 'x', tools: [{ type: 'function', name: 'a b' }] }, 'tools[0].name', /pattern/],
+    [{ input: 'x', tool_choice: 'always' }, 'tool_choice', /./],
+    [{ input: 'x', text: { format: { type: 'xml' } } }, 'text.format.type', /./],
+    [{ input: 'x', max_output_tokens: 0 }, 'max_output_tokens', /./],
+    [{ input: 'x', truncation: 'some' }, 'truncation', /./],
+    [{ input: 'x', metadata: { a: 7 } }, 'metadata.a', /./],
+    [{ input: 'x', top_logprobs: 21 }, 'top_logprobs', /./],
+  ] as const) {
+    t.match(
+      refusal(() => parseRequest(body)),
+      { param, message },
+      JSON.stringify(body),
+    );
+  }
+  t.same(parseRequest({ input: '', model: null, store: null, unknown: 1 }), { input: '', unknown: 1 });
+  const unknown = Object.fromEntries(Array.from({ length: 129 }, (_, at) => [`x${at}`, 1]));
+  t.match(
+    refusal(() => parseRequest({ input: 'x', ...unknown })),
+    { code: 'too_many_fields' },
+  );
+  t.same(parseRequest({ generate: false }), { generate: false }, 'a warm-up needs no input');
+});
+
+t.test('a compaction needs a model, and something to compact', async (t) => {
+  t.match(
+    refusal(() => parseCompaction({ input: 'x' })),
+    { param: 'model' },
+  );
+  t.match(
+    refusal(() => parseCompaction({ model: 'a' })),
+    { param: 'input' },
+  );
+  t.same(parseCompaction({ model: 'a', previous_response_id: 'resp_x' }), { model: 'a', previous_response_id: 'resp_x' });
+});
+
+const rules = { param: 'input', maxItems: 4, textOnly: undefined, purpose: 'turn' } as const;
+
+t.test('items become messages', async (t) => {
+  const { messages, origins } = messagesOf(
+    [
+      {
+        role: 'user',
+        content: [
+          { type: 'input_text', text: 'a' },
+          { type: 'input_text', text: 'b' },
+        ],
+      },
+      { type: 'reasoning', summary: [] },
+      { type: 'mcp_call', id: 'mcp_1', server_label: 'files', name: 'read', arguments: '', output: 'text' },
+      {
+        role: 'assistant',
+        content: [
+          { type: 'output_text', text: 'so' },
+          { type: 'refusal', refusal: 'no' },
+        ],
+      },
+    ],
+    rules,
+  );
+  t.same(messages, [
+    { role: 'user', content: 'ab' },
+    {
+      role: 'assistant',
+      content: null,
+      tool_calls: [{ id: 'mcp_1', type: 'function', function: { name: 'files__read', arguments: '{}' } }],
+    },
+    { role: 'tool', tool_call_id: 'mcp_1', content: 'text' },
+    { role: 'assistant', content: 'so', refusal: 'no' },
+  ]);
+  t.same(origins, [0, 2, 2, 3]);
+  t.same(messagesOf([{ type: 'mcp_call', name: 'hidden', id: 'x', output: null }], rules).messages, []);
+  const call = { type: 'function_call', call_id: 'c', name: 'f', arguments: '{}' };
+  t.match(messagesOf([{ role: 'assistant', content: 'I look.' }, call], rules).messages, [
+    { role: 'assistant', content: 'I look.', tool_calls: [{ id: 'c' }] },
+  ]);
+});
+
+t.test('content parts become those of chat completions; what would have to be fetched is refused', async (t) => {
+  const user = (part: object) => messagesOf([{ role: 'user', content: [part] }], rules).messages[0]?.content;
+  const url = 'data:image/png;base64,AA==';
+  t.same(user({ type: 'input_image', image_url: url, detail: 'low' }), [
+    { type: 'image_url', image_url: { url, detail: 'low' } },
+  ]);
+  t.same(user({ type: 'input_file', filename: 'a.pdf', file_data: url }), [
+    { type: 'file', file: { filename: 'a.pdf', file_data: url } },
+  ]);
+  t.same(user({ type: 'input_audio', input_audio: { data: 'AA==', format: 'wav' } }), [
+    { type: 'input_audio', input_audio: { data: 'AA==', format: 'wav' } },
+  ]);
+  for (const [part, param] of [
+    [{ type: 'input_file', file_url: 'http://x' }, 'file_url'],
+    [{ type: 'input_file', file_id: 'x' }, 'file_id'],
+    [{ type: 'input_image', file_id: 'x' }, 'file_id'],
+    [{ type: 'output_text', text: 'x' }, 'type'],
+    [{ type: 'constructor' }, 'type'],
+    [{}, 'type'],
+  ] as const) {
+    t.match(
+      refusal(() => user(part)),
+      { param: `input[0].content[0].${param}` },
+    );
+  }
+});
+
+t.test('items that a model provider would refuse are named', async (t) => {
+  const call = { type: 'function_call', call_id: 'c', name: 'f', arguments: '{}' };
+  for (const [items, param] of [
+    ['x', 'input'],
+    [[1], 'input[0]'],
+    [Array(5).fill({ role: 'user', content: 'x' }), 'input'],
+    [[{ type: 'computer_call' }], 'input[0].type'],
+    [[{}], 'input[0].type'],
+    [[{ role: 'owner', content: 'x' }], 'input[0].role'],
+    [[{ role: 'user' }], 'input[0].content'],
+    [[{ role: 'user', content: 7 }], 'input[0].content'],
+    [[{ role: 'assistant', content: [{ type: 'input_text', text: 'x' }] }], 'input[0].content[0].type'],
+    [[{ role: 'system', content: [{ type: 'output_text', text: 'x' }] }], 'input[0].content[0].type'],
+    [[{ ...call, name: 'a b' }], 'input[0].name'],
+    [[{ ...call, call_id: '' }], 'input[0].call_id'],
+    [[call, call], 'input[1].call_id'],
+    [[{ type: 'compaction', encrypted_content: 'x' }], 'input[0].encrypted_content'],
+    [[{ type: 'compaction', encrypted_content: Buffer.from('{"v":2}').toString('base64url') }], 'input[0].encrypted_content'],
+  ] as const) {
+    t.match(
+      refusal(() => messagesOf(items, rules)),
+      { param },
+      JSON.stringify(items).slice(0, 80),
+    );
+  }
+  const session = { ...rules, purpose: 'session' } as const;
+  for (const item of [
+    { role: 'system', content: 'x' },
+    { role: 'owner', content: 'x' },
+  ]) {
+    t.match(
+      refusal(() => messagesOf([item], session)),
+      { param: 'input[0].role' },
+    );
+  }
+});
