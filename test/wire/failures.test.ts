@@ -13,9 +13,10 @@ const SABOTEUR = `
       const text = turn.messages.at(-1).content;
       if (text === 'a plugin throws') throw new Error('secret of the plugin');
       for await (const batch of next(turn)) {
-        yield batch;
-        if (text === 'a plugin that throws later' && batch.some(({ type }) => type === 'text')) throw new Error('secret of the plugin');
-        if (text === 'a plugin stops early' && batch.some(({ type }) => type === 'text')) return;
+        const breaks = /throws later|stops early/.test(text) && batch.some(({ type }) => type === 'text');
+        yield breaks ? batch.filter(({ type }) => type !== 'finished') : batch;
+        if (breaks && text === 'a plugin that throws later') throw new Error('secret of the plugin');
+        if (breaks) return;
       }
     }),
   });
