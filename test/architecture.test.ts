@@ -5,11 +5,10 @@ import t from 'tap';
 import ts from 'typescript';
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '..');
-const sources = globSync('{kernel,plugins/*,plugin-template}/src/**/*.ts', { cwd: root }).sort();
+const sources = globSync('{kernel,plugins/*,plugin-template/*}/src/**/*.ts', { cwd: root }).sort();
 const packages = [
   'kernel',
-  'plugin-template',
-  ...globSync('plugins/*', { cwd: root }).filter((dir) => existsSync(join(root, dir, 'package.json'))),
+  ...globSync('{plugins,plugin-template}/*', { cwd: root }).filter((dir) => existsSync(join(root, dir, 'package.json'))),
 ];
 
 interface Import {

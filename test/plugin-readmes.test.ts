@@ -14,7 +14,7 @@ import { entriesServedBy, README_SECTIONS, Readme } from './support/readme.js';
  */
 
 const root = join(import.meta.dirname, '..');
-const folders = globSync('{plugins/*,plugin-template}', { cwd: root }).filter((folder) =>
+const folders = globSync('{plugins,plugin-template}/*', { cwd: root }).filter((folder) =>
   existsSync(join(root, folder, 'src/config.ts')),
 );
 

@@ -60,6 +60,8 @@ export class Readme {
 export function entriesServedBy(plugin: string, yaml: string): readonly Entry[] {
   const file = new ConfigFile('plugboard.yaml', 'plugboard.yaml', yaml);
   const { entries } = new FileReader(file, layout, {}, {}, new Problems(file)).read();
-  const named = entries.filter(({ use, section }) => plugin === packageName(use, layout.sections[section]?.prefix ?? section));
+  const named = entries.filter(
+    ({ use, section }) => plugin === use || plugin === packageName(use, layout.sections[section]?.prefix ?? section),
+  );
   return named.length > 0 ? named : entries.filter(({ use }) => use.startsWith('.'));
 }

@@ -9,6 +9,8 @@
  *     plugboard check      checks the configuration and reports all mistakes
  *     plugboard plugins    lists the loaded plugins, their paths, and what they provide
  *     plugboard schema     prints the JSON Schema of the configuration file, for editors
+ *     plugboard init       creates a distribution
+ *     plugboard create-plugin   creates a plugin
  *
  * Each command is one file in this folder, imported only when it is used. Plugins can add commands. If the file uses auth-bearer:
  *
@@ -46,6 +48,8 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
   check: async () => (await import('./check.js')).check,
   plugins: async () => (await import('./plugins.js')).plugins,
   schema: async () => (await import('./schema.js')).schema,
+  init: async () => (await import('./init.js')).init,
+  'create-plugin': async () => (await import('./create-plugin.js')).createPlugin,
 };
 
 const terminal: CommandTerminal = {

@@ -1,0 +1,76 @@
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { pascalCase, pluginName } from '../../src/cli/scaffold/plugin-name.js';
+import { run } from './plugboard.js';
+
+t.test('derives the names of a plugin', async (t) => {
+  t.same(pluginName('weather', 'tool'), { packageName: 'plugboard-tool-weather', short: 'weather' });
+  t.same(pluginName('plugboard-tool-weather', 'tool'), { packageName: 'plugboard-tool-weather', short: 'weather' });
+  t.same(pluginName('@you/plugboard-tool-my.weather', 'tool'), {
+    packageName: '@you/plugboard-tool-my.weather',
+    short: 'my-weather',
+  });
+  t.same(pluginName('@you/weather', 'tool'), { packageName: '@you/weather', short: 'weather' });
+  t.equal(pascalCase('my-weather'), 'MyWeather');
+});
+
+t.test('refuses names that npm does not accept, and those of others', async (t) => {
+  for (const name of [
+    '',
+    'Weather',
+    '../weather',
+    '/etc',
+    'a b',
+    '@you',
+    '@you/',
+    '.weather',
+    '-w',
+    'x'.repeat(215),
+    '7up',
+    '@plugboard/x',
+  ]) {
+    t.throws(() => pluginName(name, 'tool'), { name: 'UsageError' }, name);
+  }
+});
+
+t.test('creates a plugin with the given name everywhere', async (t) => {
+  const cwd = t.testdir({});
+  const { code, stdout } = await run(t, ['create-plugin', 'my-weather', '--kind', 'interceptor'], { cwd });
+  t.equal(code, 0);
+  t.match(stdout, /created plugboard-plugin-my-weather in .*\n\nNext:\n\n {2}cd plugboard-plugin-my-weather\n {2}npm install/);
+  const folder = join(cwd, 'plugboard-plugin-my-weather');
+  const files = globSync('**/*', { cwd: folder }).filter((path) => path.includes('.'));
+  t.same(files.toSorted(), [
+    'README.md',
+    'package.json',
+    'src/config.ts',
+    'src/index.ts',
+    'src/my-weather-interceptor.ts',
+    'test/my-weather-interceptor.test.ts',
+    'test/tsconfig.json',
+    'tsconfig.json',
+  ]);
+  for (const path of [...files, 'LICENSE', '.gitignore']) {
+    t.notMatch(readFileSync(join(folder, path), 'utf8'), /starter/i, path);
+  }
+  t.match(readFileSync(join(folder, 'src/index.ts'), 'utf8'), 'myWeatherInterceptor(ctx.config');
+});
+
+t.test('overwrites nothing', async (t) => {
+  const cwd = t.testdir({ mine: { 'notes.txt': 'mine' }, 'plugboard.yaml': 'mine' });
+  const plugin = await run(t, ['create-plugin', 'weather', 'mine', '--kind', 'tool'], { cwd });
+  t.match(plugin, { code: 1, stderr: /the folder .*mine is not empty: choose another one/ });
+  const distribution = await run(t, ['init'], { cwd });
+  t.match(distribution, { code: 1, stderr: /already has plugboard\.yaml: choose another folder, or remove them/ });
+  t.same(globSync('**/*.*', { cwd }).toSorted(), ['mine/notes.txt', 'plugboard.yaml']);
+});
+
+t.test('says what is wrong with the command line', async (t) => {
+  const cwd = t.testdir({});
+  const of = async (...args: string[]) => run(t, ['create-plugin', ...args], { cwd });
+  t.match(await of('weather'), { code: 2, stderr: 'plugboard create-plugin needs --kind KIND' });
+  t.match(await of('weather', '--kind', 'tol'), { code: 2, stderr: 'there is no kind "tol", did you mean "tool"?' });
+  t.match(await of('--kind', 'tool'), { code: 2, stderr: 'needs NAME' });
+  t.match(await of('../weather', '--kind', 'tool'), { code: 2, stderr: '"../weather" is not a valid package name' });
+});

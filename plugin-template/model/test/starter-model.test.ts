@@ -1,0 +1,43 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { after, test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
+import { ModelConnectors } from '@plugboard/kernel';
+import { modelConnectorContract, modelRequest, pluginContract, testContext } from '@plugboard/kernel/testing';
+import plugin from '../src/index.ts';
+
+/** A model server over real HTTP that answers with three lines. It knows the model `small` only. */
+const server = createServer(async (request, response) => {
+  let body = '';
+  for await (const piece of request) body += piece;
+  if (JSON.parse(body).model !== 'small') return void response.writeHead(404).end();
+  for (const text of ['Hello', ' there', '.']) {
+    response.write(`${JSON.stringify({ text })}\n`);
+    await setTimeout(5);
+  }
+  response.end(`${JSON.stringify({ end: { read: 1, written: 3 } })}\n`);
+});
+await once(server.listen(0, '127.0.0.1'), 'listening');
+after(() => {
+  server.close();
+  server.closeAllConnections();
+});
+const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/generate`;
+
+const connector = (config: object = {}) =>
+  testContext(plugin, { config: { url, model: 'small', ...config } }).contributed(ModelConnectors);
+const begin = (config: object) =>
+  connector(config).stream(modelRequest('Hello'), new AbortController().signal)[Symbol.asyncIterator]().next();
+
+pluginContract(test, plugin, { packageDir: new URL('..', import.meta.url), config: { url, model: 'small' } });
+modelConnectorContract(test, { open: () => connector(), text: modelRequest('Hello') });
+
+test('reports an unknown model as an error that no retry cures', async () => {
+  await assert.rejects(begin({ model: 'huge' }), { message: 'it answered with status 404.', retryable: false });
+});
+
+test('reports an unreachable server as an error that a retry may cure', async () => {
+  await assert.rejects(begin({ url: 'http://127.0.0.1:1/' }), { name: 'ModelError', retryable: true });
+});

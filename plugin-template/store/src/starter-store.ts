@@ -1,0 +1,289 @@
+import type { Clock, Message, SessionStore } from '@plugboard/kernel';
+import {
+  conversationId,
+  type DocumentStore,
+  type IdempotencyKey,
+  type IdempotencyRecord,
+  type IdempotencyStore,
+  type InterruptedTurn,
+  type Metadata,
+  type NewSession,
+  type PendingToolCalls,
+  SessionExists,
+  type SessionId,
+  type SessionInfo,
+  type SessionPage,
+  type StoredSession,
+  type StoredTurn,
+  type Summary,
+  type TurnBegin,
+  type TurnCommit,
+  type TurnPage,
+  VersionConflict,
+} from '@plugboard/kernel/contracts';
+import { type Session, State, StateFile } from './state.ts';
+
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+
+/**
+ * Stores sessions in one JSON file.
+ *
+ * Every change is made on a copy of the state, one change after the other. The copy is written to the disk, and then
+ * replaces the state: a caller gets an answer only when the change is durable. This is simple and slow. For a real store,
+ * replace `#change` by a transaction of your database.
+ */
+export class StarterStore implements SessionStore {
+  readonly #file: StateFile;
+  readonly #clock: Clock;
+  #state = new State();
+  /** Turns that another process had begun. */
+  #interrupted: readonly InterruptedTurn[] = [];
+  #lastChange: Promise<unknown> = Promise.resolve();
+
+  constructor(path: string, clock: Clock) {
+    this.#file = new StateFile(path);
+    this.#clock = clock;
+  }
+
+  /** Reads the file. Call it once, before anything else. */
+  async open(): Promise<void> {
+    this.#state = await this.#file.read();
+    this.#interrupted = [...this.#state.begun.values()];
+  }
+
+  async load(id: SessionId): Promise<StoredSession> {
+    const session = this.#state.sessions.get(keyOf(id));
+    const messages = session?.turns.flat() ?? [];
+    return structuredClone({
+      version: this.#version(this.#state, id),
+      messages,
+      bytes: bytesOf(messages),
+      summary: session?.summary,
+    });
+  }
+
+  async version(id: SessionId): Promise<number> {
+    return this.#version(this.#state, id);
+  }
+
+  begin(id: SessionId, { turnId, input }: TurnBegin): Promise<void> {
+    return this.#change(({ begun }) => void begun.set(turnId, { id, turnId, input }));
+  }
+
+  commit(id: SessionId, { turnId, expected, messages, user, idempotency }: TurnCommit): Promise<void> {
+    return this.#change((state) => {
+      const version = this.#version(state, id);
+      if (version !== expected) throw new VersionConflict(expected, version);
+      const session = state.sessions.get(keyOf(id)) ?? this.#add(state, id, {});
+      session.turns.push(structuredClone(messages));
+      session.user = user ?? session.user;
+      session.updatedAt = this.#clock.now();
+      if (turnId !== undefined) state.begun.delete(turnId);
+      if (idempotency) this.#putAnswer(state, idempotency);
+    });
+  }
+
+  abandon(_: SessionId, turnId: string): Promise<void> {
+    return this.#change(({ begun }) => void begun.delete(turnId));
+  }
+
+  recover(): Promise<readonly InterruptedTurn[]> {
+    return this.#change(({ begun }) => {
+      const turns = this.#interrupted.filter(({ turnId }) => begun.delete(turnId));
+      this.#interrupted = [];
+      return turns;
+    });
+  }
+
+  create(id: SessionId, { metadata, messages }: NewSession): Promise<void> {
+    return this.#change((state) => {
+      if (state.sessions.has(keyOf(id))) throw new SessionExists();
+      this.#add(state, id, { metadata, turns: messages.length > 0 ? [messages] : [] });
+    });
+  }
+
+  async info(id: SessionId): Promise<SessionInfo | undefined> {
+    const session = this.#state.sessions.get(keyOf(id));
+    return session && infoOf(session);
+  }
+
+  async find(project: string, conversation: string): Promise<SessionInfo | undefined> {
+    const all = await this.list(project, { limit: Number.POSITIVE_INFINITY, order: 'asc' });
+    return all.find((info) => info.conversation === conversation);
+  }
+
+  async list(project: string, { limit, order, after, user, agents }: SessionPage): Promise<readonly SessionInfo[]> {
+    const all = [...this.#state.sessions.values()].map(infoOf);
+    if (order === 'desc') all.reverse();
+    const visible = all.filter(({ id }) => id.project === project && (agents?.includes(id.agent) ?? true));
+    const last = visible.findIndex(({ conversation }) => conversation === after);
+    if (after !== undefined && last < 0) return [];
+    return visible
+      .slice(last + 1)
+      .filter((info) => user === undefined || info.user === user)
+      .slice(0, limit);
+  }
+
+  setMetadata(id: SessionId, metadata: Metadata): Promise<void> {
+    return this.#change(({ sessions }) => {
+      const session = sessions.get(keyOf(id));
+      if (session) Object.assign(session, { metadata: structuredClone(metadata), updatedAt: this.#clock.now() });
+    });
+  }
+
+  async turns(
+    id: SessionId,
+    { limit, order, after, maxBytes = Number.POSITIVE_INFINITY }: TurnPage,
+  ): Promise<readonly StoredTurn[]> {
+    const stored = this.#state.sessions.get(keyOf(id))?.turns ?? [];
+    const turns = stored.map((messages, i) => ({ turn: i + 1, messages }));
+    if (order === 'desc') turns.reverse();
+    const later = turns.filter(({ turn }) => after === undefined || (order === 'asc' ? turn > after : turn < after));
+    let bytes = 0;
+    const fitting = later.filter(({ messages }, i) => {
+      const isFull = i > 0 && bytes >= maxBytes;
+      bytes += bytesOf(messages);
+      return !isFull;
+    });
+    return structuredClone(fitting.slice(0, limit));
+  }
+
+  putSummary(id: SessionId, version: number, summary: Summary): Promise<void> {
+    return this.#change((state) => {
+      const session = state.sessions.get(keyOf(id));
+      if (session && this.#version(state, id) === version) session.summary = { ...summary };
+    });
+  }
+
+  fork(id: SessionId, key: string, turns: number): Promise<void> {
+    return this.#change((state) => {
+      const copy = { ...id, key };
+      if (state.sessions.has(keyOf(copy))) throw new SessionExists();
+      const session = state.sessions.get(keyOf(id));
+      if (!session) return;
+      const { metadata, user, summary } = session;
+      const copied = session.turns.slice(0, turns);
+      const isCovered = (summary?.messages ?? 0) <= copied.flat().length;
+      this.#add(state, copy, { metadata, user, turns: copied, summary: isCovered ? summary : undefined });
+    });
+  }
+
+  delete(id: SessionId): Promise<boolean> {
+    return this.#change((state) => {
+      const key = keyOf(id);
+      if (!state.sessions.has(key)) return false;
+      // Commits that loaded the session before must fail.
+      state.tombstones.set(key, { version: this.#version(state, id) + 1, until: this.#clock.now() + 30 * DAY });
+      state.sessions.delete(key);
+      for (const [name, document] of state.documents) if (keyOf(document.id) === key) state.documents.delete(name);
+      for (const [turnId, turn] of state.begun) if (keyOf(turn.id) === key) state.begun.delete(turnId);
+      return true;
+    });
+  }
+
+  readonly pendingToolCalls: PendingToolCalls = {
+    save: (owner, callIds, messages) =>
+      this.#change(({ calls }) => {
+        const saved = { messages: structuredClone(messages), until: this.#clock.now() + HOUR };
+        for (const key of callIds) calls.set(keyOf({ ...owner, key }), saved);
+      }),
+    load: async (owner, key): Promise<readonly Message[] | undefined> => {
+      const found = this.#state.calls.get(keyOf({ ...owner, key }));
+      return found && found.until > this.#clock.now() ? structuredClone(found.messages) : undefined;
+    },
+  };
+
+  readonly documents: DocumentStore = {
+    put: (id, name, text) =>
+      this.#change(({ sessions, documents }) => {
+        if (sessions.has(keyOf(id))) documents.set(nameOf(id.project, name), { id: { ...id }, text });
+      }),
+    get: async (project, name) => {
+      const found = this.#state.documents.get(nameOf(project, name));
+      return found && this.#state.sessions.has(keyOf(found.id)) ? structuredClone(found) : undefined;
+    },
+    delete: (project, name) => this.#change(({ documents }) => documents.delete(nameOf(project, name))),
+  };
+
+  readonly idempotency: IdempotencyStore = {
+    get: async (key) => {
+      const found = this.#state.answers.get(answerKeyOf(key));
+      return found && found.until > this.#clock.now() ? structuredClone(found.record) : undefined;
+    },
+    put: (record) => this.#change((state) => this.#putAnswer(state, record)),
+  };
+
+  async health(): Promise<{ readonly ok: boolean; readonly reason?: string }> {
+    try {
+      await this.#change(() => undefined);
+      return { ok: true };
+    } catch (error) {
+      return { ok: false, reason: `the session file cannot be written: ${(error as Error).message}` };
+    }
+  }
+
+  /** Makes one change after the other. If it throws or cannot be written, the state stays as it was. */
+  #change<T>(change: (state: State) => T): Promise<T> {
+    const next = this.#lastChange.then(async () => {
+      const state = this.#state.copy();
+      const result = change(state);
+      this.#dropExpired(state);
+      await this.#file.write(state);
+      this.#state = state;
+      return result;
+    });
+    this.#lastChange = next.catch(() => undefined);
+    return next;
+  }
+
+  #dropExpired(state: State): void {
+    for (const map of [state.tombstones, state.calls, state.answers]) {
+      for (const [key, { until }] of map) if (until <= this.#clock.now()) map.delete(key);
+    }
+  }
+
+  #version(state: State, id: SessionId): number {
+    const session = state.sessions.get(keyOf(id));
+    return session ? session.base + session.turns.length : this.#deletedVersion(state, id);
+  }
+
+  #deletedVersion(state: State, id: SessionId): number {
+    const tombstone = state.tombstones.get(keyOf(id));
+    return tombstone && tombstone.until > this.#clock.now() ? tombstone.version : 0;
+  }
+
+  #add(state: State, id: SessionId, more: Partial<Session>): Session {
+    const now = this.#clock.now();
+    const base = this.#deletedVersion(state, id);
+    const empty = { user: undefined, metadata: {}, turns: [], summary: undefined };
+    const session = { id: { ...id }, base, createdAt: now, updatedAt: now, ...empty, ...structuredClone(more) };
+    state.sessions.set(keyOf(id), session);
+    return session;
+  }
+
+  #putAnswer({ answers }: State, record: IdempotencyRecord): void {
+    answers.set(answerKeyOf(record.key), { record: structuredClone(record), until: this.#clock.now() + DAY });
+  }
+}
+
+/** Parts of a key come from requests: JSON keeps them apart, whatever they contain. */
+function keyOf({ project, agent, key }: SessionId): string {
+  return JSON.stringify([project, agent, key]);
+}
+
+function nameOf(project: string, name: string): string {
+  return JSON.stringify([project, name]);
+}
+
+function answerKeyOf({ project, route, key }: IdempotencyKey): string {
+  return JSON.stringify([project, route, key]);
+}
+
+function bytesOf(messages: readonly Message[]): number {
+  return messages.reduce((sum, message) => sum + Buffer.byteLength(JSON.stringify(message)), 0);
+}
+
+function infoOf({ id, createdAt, updatedAt, user, metadata, turns }: Session): SessionInfo {
+  return structuredClone({ id, conversation: conversationId(id), createdAt, updatedAt, turns: turns.length, user, metadata });
+}

@@ -1,0 +1,72 @@
+import { mkdir, open, readFile, rename } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import type { Message } from '@plugboard/kernel';
+import type {
+  IdempotencyRecord,
+  InterruptedTurn,
+  Metadata,
+  SessionId,
+  StoredDocument,
+  Summary,
+} from '@plugboard/kernel/contracts';
+
+/** A stored session. Times are milliseconds since 1970. */
+export interface Session {
+  readonly id: SessionId;
+  /** The version before its first turn: above that of a deleted session with the same key. */
+  readonly base: number;
+  readonly createdAt: number;
+  updatedAt: number;
+  user: string | undefined;
+  metadata: Metadata;
+  turns: (readonly Message[])[];
+  summary: Summary | undefined;
+}
+
+/** Everything that the store keeps, by key. `until` is when a value expires. */
+export class State {
+  sessions = new Map<string, Session>();
+  tombstones = new Map<string, { readonly version: number; readonly until: number }>();
+  begun = new Map<string, InterruptedTurn>();
+  calls = new Map<string, { readonly messages: readonly Message[]; readonly until: number }>();
+  documents = new Map<string, StoredDocument>();
+  answers = new Map<string, { readonly record: IdempotencyRecord; readonly until: number }>();
+
+  copy(): State {
+    return Object.assign(new State(), structuredClone({ ...this }));
+  }
+}
+
+/** Reads and writes the state as one JSON file. */
+export class StateFile {
+  readonly #path: string;
+
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  async read(): Promise<State> {
+    const state = new State();
+    try {
+      const stored = JSON.parse(await readFile(this.#path, 'utf8'));
+      for (const key of Object.keys(state)) Reflect.set(state, key, new Map(stored[key]));
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    }
+    return state;
+  }
+
+  /** Replaces the file at once: after a crash it has the old or the new content, never a part. */
+  async write(state: State): Promise<void> {
+    await mkdir(dirname(this.#path), { recursive: true });
+    const maps = Object.fromEntries(Object.entries(state).map(([key, map]) => [key, [...map]]));
+    const file = await open(`${this.#path}.new`, 'w', 0o600);
+    try {
+      await file.writeFile(JSON.stringify(maps));
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await rename(`${this.#path}.new`, this.#path);
+  }
+}

@@ -1,0 +1,158 @@
+import { execFile } from 'node:child_process';
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import { appendFile, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import t from 'tap';
+import { Shell } from '../support/shell.js';
+
+/**
+ * Installs the packed workspaces outside the repository, all tarballs in one installation, and uses them there as a new user
+ * would: a distribution of `plugboard init`, and a plugin of each kind of `plugboard create-plugin`.
+ */
+
+const root = join(import.meta.dirname, '../..');
+const exec = promisify(execFile);
+const tsc = join(root, 'node_modules/typescript/bin/tsc');
+const KINDS = ['tool', 'model', 'store', 'auth', 'transport', 'interceptor'];
+
+const folder = await mkdtemp(join(tmpdir(), 'plugboard-'));
+t.teardown(() => rm(folder, { recursive: true, force: true }));
+t.setTimeout(480_000);
+
+const tarballs = join(folder, 'tarballs');
+const site = join(folder, 'My Agents');
+/** Without the settings of the test runner, and without accounts. */
+const env = {
+  HOME: process.env.HOME ?? '',
+  PATH: `${join(site, 'node_modules/.bin')}:${process.env.PATH}`,
+  npm_config_audit: 'false',
+};
+const inSite = async (program: string, ...args: string[]) => exec(program, args, { cwd: site, env, maxBuffer: 1e8 });
+
+await t.test('npm packs every workspace, with what it needs and without sources', async (t) => {
+  await mkdir(tarballs);
+  await exec('npm', ['pack', '--workspaces', '--pack-destination', tarballs], { cwd: root, env, maxBuffer: 1e8 });
+  const packed = globSync('*.tgz', { cwd: tarballs });
+  const workspaces = globSync('{kernel,plugins/*}/package.json', { cwd: root });
+  t.equal(packed.length, workspaces.length);
+  const kernel = packed.find((name) => name.startsWith('plugboard-kernel-')) ?? '';
+  const { stdout } = await exec('tar', ['-tzf', join(tarballs, kernel)]);
+  for (const path of [
+    'dist/index.js',
+    'bin/plugboard.js',
+    'plugin-template/tool/package.json',
+    'templates/distribution/Dockerfile',
+  ]) {
+    t.ok(stdout.includes(`package/${path}\n`), path);
+  }
+  t.notMatch(stdout, /package\/src\/|node_modules|\.env\n/);
+  t.notOk(existsSync(join(root, 'kernel/plugin-template')), 'the copy of the templates is removed');
+});
+
+await t.test('plugboard init writes a distribution, which npm installs from the tarballs', async (t) => {
+  const { stdout } = await exec(process.execPath, [join(root, 'kernel/bin/plugboard.js'), 'init', site], { env });
+  t.match(stdout, 'created my-agents in');
+  const files = ['.dockerignore', '.env.example', '.gitignore', 'Dockerfile', 'README.md', 'compose.yaml', 'my-agents.service'];
+  for (const file of files) t.ok(existsSync(join(site, file)), file);
+  const manifest = JSON.parse(await readFile(join(site, 'package.json'), 'utf8'));
+  for (const name of Object.keys(manifest.dependencies)) {
+    const [tarball] = globSync(`${name.replace('@', '').replace('/', '-')}-[0-9]*.tgz`, { cwd: tarballs });
+    t.ok(tarball, `${name} is packed`);
+    manifest.dependencies[name] = `file:${join(tarballs, tarball ?? '')}`;
+  }
+  await writeFile(join(site, 'package.json'), JSON.stringify(manifest));
+  const patience = ['--fetch-timeout=20000', '--fetch-retries=2'];
+  await inSite('npm', 'install', '--prefer-offline', '--no-fund', '--no-audit', ...patience);
+  // What a plugin needs for its build, without asking the registry.
+  await mkdir(join(site, 'node_modules/@types'), { recursive: true });
+  for (const name of ['typescript', '@types/node', 'undici-types']) {
+    await symlink(join(root, 'node_modules', name), join(site, 'node_modules', name));
+  }
+  t.match((await inSite('plugboard', 'check')).stdout, 'plugboard.yaml is valid');
+});
+
+await t.test('the Dockerfile runs the server as another user, on the slim image of Node.js 24', async (t) => {
+  const lines = (await readFile(join(site, 'Dockerfile'), 'utf8')).split('\n');
+  t.equal(lines[0], 'FROM node:24-slim');
+  t.ok(lines.includes('USER node'));
+  t.match(lines.filter((line) => line !== '').at(-1), /^CMD \["node_modules\/\.bin\/plugboard", "start"\]$/);
+});
+
+await t.test('the distribution runs, asks for a token, and keeps its sessions', async (t) => {
+  const { stdout } = await inSite('plugboard', 'token', 'create', '--project', 'default', '--name', 'me');
+  const [token = ''] = /svcp_\w+/.exec(stdout) ?? [];
+  const server = new Shell(t, site, { ...env, PORT: '0' }).start(join(site, 'node_modules/.bin/plugboard start'));
+  const url = await server.prints(/address +(http:\S+)/);
+  const ask = (authorization: string) =>
+    fetch(`${url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization, 'content-type': 'application/json' },
+      body: JSON.stringify({
+        model: 'assistant',
+        session_id: 'a',
+        messages: [{ role: 'user', content: 'What time is it in Tokyo?' }],
+      }),
+    });
+  t.equal((await ask('Bearer wrong')).status, 401);
+  t.match(await (await ask(`Bearer ${token}`)).text(), 'Asia/Tokyo');
+  t.equal((await fetch(`${url}/readyz`)).status, 200);
+  t.equal(await server.stop(), 0);
+  t.ok(existsSync(join(site, 'data/sessions.db')));
+});
+
+await t.test('imports only the plugins that the file uses', async (t) => {
+  await writeFile(
+    join(site, 'small.yaml'),
+    'transports: { http: { port: 0 }, chat-completions: {} }\nmodels: { demo: {} }\nagents: { assistant: { model: demo } }\n',
+  );
+  const loaded = join(site, 'loaded.txt');
+  const hook = `
+    import { appendFileSync } from 'node:fs';
+    import { registerHooks } from 'node:module';
+    registerHooks({ load(url, context, next) { appendFileSync(${JSON.stringify(loaded)}, url + '\\n'); return next(url, context); } });
+  `;
+  await writeFile(join(site, 'hook.mjs'), hook);
+  await exec(
+    process.execPath,
+    ['--import', './hook.mjs', 'node_modules/@plugboard/kernel/bin/plugboard.js', 'check', '-c', 'small.yaml'],
+    {
+      cwd: site,
+      env,
+    },
+  );
+  const urls = await readFile(loaded, 'utf8');
+  const packages = new Set([...urls.matchAll(/node_modules\/(@plugboard\/[\w-]+)\//g)].map(([, name]) => name));
+  t.same([...packages].toSorted(), [
+    '@plugboard/agent-runtime',
+    '@plugboard/kernel',
+    '@plugboard/model-demo',
+    '@plugboard/openai-protocol',
+    '@plugboard/store-memory',
+    '@plugboard/transport-chat-completions',
+    '@plugboard/transport-http',
+  ]);
+  t.notMatch(urls, /@modelcontextprotocol|\/ws\/|\/jose\//, 'nor the libraries of the others');
+});
+
+for (const kind of KINDS) {
+  await t.test(`a new ${kind} plugin builds, passes its tests, and is accepted by the server`, async (t) => {
+    await inSite('plugboard', 'create-plugin', `my-${kind}`, `my-${kind}`, '--kind', kind);
+    const plugin = join(site, `my-${kind}`);
+    const inPlugin = { cwd: plugin, env };
+    await exec(process.execPath, [tsc], inPlugin);
+    await exec(process.execPath, [tsc, '-p', 'test'], inPlugin);
+    const { stdout } = await exec(process.execPath, ['--test', '--test-reporter=tap'], inPlugin);
+    t.match(stdout, /^# fail 0$/m);
+    t.ok(Number(/^# pass (\d+)$/m.exec(stdout)?.[1]) > 15, 'the contract suites ran');
+    const [example = ''] = /(?<=```yaml\n).*?(?=```)/s.exec(await readFile(join(plugin, 'README.md'), 'utf8')) ?? [];
+    const used = example.replace(/use: plugboard-\w+-my-\w+/, `use: ./my-${kind}`);
+    const rest = ['transports: { http: {}, chat-completions: {} }', 'models: { fast: { use: demo } }'].filter(
+      (line) => !used.includes(`${line.split(':')[0]}:`),
+    );
+    await writeFile(join(site, `${kind}.yaml`), `${used}\n${rest.join('\n')}\n`);
+    await appendFile(join(site, '.env'), 'CI_KEY=key-of-the-test\n');
+    t.match((await inSite('plugboard', 'check', '-c', `${kind}.yaml`)).stdout, `${kind}.yaml is valid`);
+  });
+}
