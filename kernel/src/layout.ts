@@ -3,12 +3,34 @@ import type { FileLayout } from './host/configuration/file-layout.js';
 /** The sections of `plugboard.yaml`, and the package that a short name means in each. */
 export const layout: FileLayout = {
   sections: {
-    transports: { prefix: 'transport', shape: 'map', required: true },
-    auth: { prefix: 'auth', shape: 'map', strict: true, literals: ['open'] },
-    // Two stores at once would split the sessions.
-    sessions: { prefix: 'store', shape: 'single', fallback: { use: 'memory' }, fixed: 'entry' },
-    models: { prefix: 'model', shape: 'map' },
+    transports: {
+      description: 'How callers reach the agents. The order does not matter.',
+      prefix: 'transport',
+      shape: 'map',
+      required: true,
+    },
+    auth: {
+      description:
+        'How callers are identified: providers, asked in this order, or the word `open`. Without it, the server is open on this machine only.',
+      prefix: 'auth',
+      shape: 'map',
+      strict: true,
+      literals: ['open'],
+    },
+    sessions: {
+      description: 'The store of conversations: one entry. Without it, they are kept in memory.',
+      prefix: 'store',
+      shape: 'single',
+      fallback: { use: 'memory' },
+      fixed: 'entry', // two stores at once would split the sessions
+    },
+    models: {
+      description: 'Connections to models, by name. Agents refer to them; callers may use them as `model`.',
+      prefix: 'model',
+      shape: 'map',
+    },
     tools: {
+      description: 'Tools for the agents, by name. An entry offers one tool or several.',
       prefix: 'tool',
       shape: 'map',
       shared: {
@@ -21,10 +43,21 @@ export const layout: FileLayout = {
         },
       },
     },
-    plugins: { prefix: 'plugin', shape: 'map' },
+    plugins: {
+      description: 'Plugins that belong to no other section, such as interceptors, metrics and tracing.',
+      prefix: 'plugin',
+      shape: 'map',
+    },
     // Its options are the top-level keys `agents`, `projects`, `defaultAgent` and `limits`.
-    // Two runtimes at once would run turns of one session side by side.
-    runtime: { prefix: '', shape: 'single', fallback: { use: 'agent-runtime' }, topLevelOptions: true, fixed: 'plugin' },
+    runtime: {
+      description:
+        'The plugin that runs agents: one entry. Its options are the keys `agents`, `projects`, `defaultAgent` and `limits`.',
+      prefix: '',
+      shape: 'single',
+      fallback: { use: 'agent-runtime' },
+      topLevelOptions: true,
+      fixed: 'plugin', // two runtimes at once would run turns of one session side by side
+    },
   },
   plainOptions: ['host', 'port', 'system'],
   secretFields: ['apiKey', 'api_key', 'password', 'token'],

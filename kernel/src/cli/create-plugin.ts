@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { meant } from './arguments.js';
+import { didYouMean } from './arguments.js';
 import { type CommandAction, CommandError, UsageError } from './command.js';
 import { type Files, readFiles, templateFolder, writeFiles } from './scaffold/files.js';
 import { camelCase, type PluginName, pascalCase, pluginName } from './scaffold/plugin-name.js';
@@ -41,7 +41,7 @@ export const createPlugin: CommandAction = {
 function kindOf(word: string): keyof typeof KINDS {
   if (Object.hasOwn(KINDS, word)) return word as keyof typeof KINDS;
   const kinds = Object.keys(KINDS);
-  throw new UsageError(`there is no kind "${word}"${meant(word, kinds) || `; known: ${kinds.join(', ')}`}`);
+  throw new UsageError(`there is no kind "${word}"${didYouMean(word, kinds) || `; known: ${kinds.join(', ')}`}`);
 }
 
 /** The files of a template with the plugin's names in place of `starter`. */

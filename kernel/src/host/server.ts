@@ -328,7 +328,10 @@ export class Server {
       const prefix = layout.sections[section]?.prefix ?? '';
       return { name, section, use, plugin: plugin ?? (await loader.load(use, prefix).catch(() => undefined)) };
     });
-    return fileSchema(layout, await Promise.all(described));
+    return fileSchema(layout, await Promise.all(described), {
+      keys: (section) => this.keys(section),
+      installed: (section) => loader.installed(layout.sections[section]?.prefix ?? ''),
+    });
   }
 
   #enabled(): readonly Registered[] {

@@ -104,3 +104,36 @@ t.test('the schema of the whole file accepts and refuses the same files as the s
   refuses({ transports: undefined });
   refuses({ auth: 'shut' });
 });
+
+t.test('the schema completes names, hides secrets and explains formats', async (t) => {
+  const { server } = await composed(t, {
+    'package.json': JSON.stringify({
+      type: 'module',
+      dependencies: { '@plugboard/model-openai': '1', 'plugboard-model-own': '1' },
+    }),
+    'plugboard.yaml': 'transports: { ./p.js: {} }\nmodels: { fast: { use: ./p.js }, slow: { use: ./p.js } }\n',
+    'p.js': plugin({
+      name: '@acme/plugin-p',
+      properties: `{
+        model: { type: 'string', nameOf: 'models', examples: ['any'], description: 'A model.' },
+        key: { type: 'string', secret: true, description: 'The key.' },
+        wait: { type: 'string', format: 'duration', description: 'Time to wait.' },
+      }`,
+    }),
+  });
+  const { properties, definitions } = (await server.schema()) as unknown as {
+    readonly properties: Readonly<Record<string, { readonly description?: string; readonly additionalProperties?: object }>>;
+    readonly definitions: Readonly<Record<string, { readonly properties: Readonly<Record<string, object>> }>>;
+  };
+  for (const key of ['$schema', 'log']) t.match(properties[key]?.description, /\S.*\.$/, key);
+  const options = definitions['models.@acme.plugin-p']?.properties ?? {};
+  t.same(options.model, {
+    description: 'A model.',
+    anyOf: [{ enum: ['fast', 'slow', 'any'] }, { type: 'string', examples: ['any'] }],
+  });
+  t.same(options.key, { description: 'The key.', writeOnly: true, type: 'string' });
+  t.match(options.wait, {
+    description: 'Time to wait. A duration: a whole number with the unit ms, s, m, h or d, such as `30s`.',
+  });
+  t.match(properties.models?.additionalProperties, { properties: { use: { anyOf: [{ enum: ['./p.js', 'openai', 'own'] }] } } });
+});

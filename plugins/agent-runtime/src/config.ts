@@ -9,8 +9,8 @@ const agentSchema = {
     model: {
       description: 'A name under `models`, or a list of names: the first connection that works answers.',
       anyOf: [
-        { type: 'string', minLength: 1 },
-        { type: 'array', items: { type: 'string', minLength: 1 }, minItems: 1, uniqueItems: true },
+        { type: 'string', minLength: 1, nameOf: 'models' },
+        { type: 'array', items: { type: 'string', minLength: 1, nameOf: 'models' }, minItems: 1, uniqueItems: true },
       ],
     },
     system: {
@@ -29,7 +29,7 @@ const agentSchema = {
     },
     tools: {
       type: 'array',
-      items: { type: 'string', minLength: 1 },
+      items: { type: 'string', minLength: 1, nameOf: 'tools' },
       description:
         'Tools the agent may call, by their entry under `tools`: `name` and `name/*` allow all tools of the entry, `name/tool` one.',
       default: [],
@@ -64,7 +64,14 @@ const agentSchema = {
       description: 'Tokens of all model calls per turn. At the limit the turn ends with the answer so far.',
     },
     timeout: { ...duration, description: 'Time limit of one turn. At the limit the turn fails.', default: '10m' },
-    project: { type: 'string', minLength: 1, description: 'The project (tenant) the agent belongs to.', default: 'default' },
+    project: {
+      type: 'string',
+      minLength: 1,
+      nameOf: 'projects',
+      examples: ['default'],
+      description: 'The project (tenant) the agent belongs to.',
+      default: 'default',
+    },
     description: { type: 'string', description: 'A description for people, shown in lists of agents.' },
     toolVisibility: {
       type: 'string',
@@ -126,7 +133,12 @@ export const configSchema = {
       additionalProperties: {
         type: 'object',
         properties: {
-          defaultAgent: { type: 'string', minLength: 1, description: 'The agent used when `model` matches nothing.' },
+          defaultAgent: {
+            type: 'string',
+            minLength: 1,
+            nameOf: 'agents',
+            description: 'The agent used when `model` matches nothing.',
+          },
           runningTurns: {
             type: 'integer',
             minimum: 1,
@@ -141,6 +153,7 @@ export const configSchema = {
     defaultAgent: {
       type: 'string',
       minLength: 1,
+      nameOf: 'agents',
       description: 'The agent used when `model` matches nothing, for the project `default`.',
     },
     limits: {

@@ -27,6 +27,8 @@ export const configSchema = {
           project: {
             type: 'string',
             minLength: 1,
+            nameOf: 'projects',
+            examples: ['default'],
             description: 'The project of the token: `default`, or one listed under `projects`.',
           },
           sha256: {
@@ -49,7 +51,7 @@ export const configSchema = {
           },
           agents: {
             type: 'array',
-            items: { type: 'string' },
+            items: { type: 'string', nameOf: 'agents' },
             minItems: 1,
             uniqueItems: true,
             description: 'The only agents the token may use. Default: all agents of its project.',

@@ -13,6 +13,8 @@ export interface FileLayout {
 }
 
 export interface SectionLayout {
+  /** What the section contains, for editors. */
+  readonly description?: string;
   /** `use: x` means the package `@plugboard/<prefix>-x`, or `@plugboard/x` if the prefix is empty. */
   readonly prefix: string;
   /** `map`: named entries. `single`: the section is one entry. */

@@ -36,6 +36,11 @@ export interface JsonSchema {
   readonly oneOf?: readonly JsonSchema[];
   /** The value is never shown: not in a log, an error or a listing. */
   readonly secret?: boolean;
+  /**
+   * The text is the name of an entry of this section of the file, or a key of this map of its top
+   * level: `greeters`. Editors complete it, `examples` included. `check` finds unknown names.
+   */
+  readonly nameOf?: string;
 }
 
 /** A `type` of JSON Schema. @public */

@@ -30,6 +30,7 @@ const ajv = new Ajv({
   code: { optimize: false }, // each schema is used a few times: optimising its code takes longer than it saves
 });
 ajv.addKeyword({ keyword: 'secret', schemaType: 'boolean' });
+ajv.addKeyword({ keyword: 'nameOf', schemaType: 'string' });
 ajv.addFormat('duration', DURATION_PATTERN);
 ajv.addFormat('size', SIZE_PATTERN);
 ajv.addFormat('url', (text) => URL.canParse(text));

@@ -76,6 +76,12 @@ export class Loader {
     return found;
   }
 
+  /** The short names of the plugins that the configuration's package depends on, for editors. */
+  installed(prefix: string): readonly string[] {
+    const [folder] = this.#folders;
+    return folder === undefined || prefix === '' ? [] : shortNames(folder, prefix);
+  }
+
   /** Returns undefined if the package is not installed. */
   #resolvePackage(name: string): string | undefined {
     for (const folder of this.#folders) {
@@ -95,6 +101,15 @@ export class Loader {
 function packageNames(use: string, prefix: string): string[] {
   if (use.includes('/')) return [use];
   return [packageName(use, prefix), prefix === '' ? `plugboard-${use}` : `plugboard-${prefix}-${use}`, use];
+}
+
+/** The short names of a folder's dependencies that are plugins with this prefix: `x` for `@plugboard/<prefix>-x`. */
+function shortNames(folder: string, prefix: string): string[] {
+  const manifest = findPackageJSON(from(folder));
+  if (manifest === undefined) return [];
+  const { dependencies = {} } = JSON.parse(readFileSync(manifest, 'utf8')) as { readonly dependencies?: object };
+  const pattern = new RegExp(`^(?:@plugboard/|plugboard-)${prefix === '' ? '' : `${prefix}-`}(.+)$`);
+  return Object.keys(dependencies).flatMap((name) => pattern.exec(name)?.[1] ?? []);
 }
 
 /** Returns the package of a `use`: a short name `x` means `@plugboard/<prefix>-x`, or `@plugboard/x` if the prefix is empty. */

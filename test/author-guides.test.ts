@@ -1,0 +1,81 @@
+import { readFileSync } from 'node:fs';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import { Page } from './support/page.js';
+import { Shell } from './support/shell.js';
+
+/** Runs the snippets of the short guides for authors. Those of the long guides run in guides.test.ts. */
+
+const root = join(import.meta.dirname, '..');
+const guide = (name: string) => new Page(join(root, 'docs/guides', name));
+
+/** A folder with the files of a page. Packages are found as in the repository. */
+async function folderOf(t: Test, page: Page): Promise<string> {
+  const cache = join(root, 'node_modules/.cache');
+  await mkdir(cache, { recursive: true });
+  const folder = await mkdtemp(join(cache, 'guide-'));
+  t.teardown(() => rm(folder, { recursive: true, force: true }));
+  await writeFile(join(folder, 'package.json'), '{ "type": "module" }');
+  for (const { file, text } of page.blocks)
+    if (file?.startsWith('plugin-template') === false) await writeFile(join(folder, file), text);
+  return folder;
+}
+
+/** Runs the commands of a block and compares what they print. `…` is any text. */
+async function runs(t: Test, shell: Shell, { text, line }: Page['blocks'][number]): Promise<void> {
+  for (const [, command = '', shown = ''] of text.matchAll(/^\$ (.*)\n((?:(?!\$ ).*\n)*)/gm)) {
+    const { code, output } = await shell.run(command);
+    t.equal(code, 0, `line ${line}: ${command}\n${output}`);
+    const pattern = shown
+      .trimEnd()
+      .split('…')
+      .map((part) => part.replaceAll(/[$()*+.?[\\\]^{|}]/g, '\\$&'))
+      .join('[\\s\\S]*');
+    t.match(output.trimEnd(), new RegExp(`^${pattern}$`), `line ${line}: ${command}`);
+  }
+}
+
+for (const name of ['embedding.md', 'distributions.md', 'writing-a-store.md', 'writing-an-auth-provider.md']) {
+  t.test(`${name}: every command prints what the page shows`, async (t) => {
+    const page = guide(name);
+    const shell = new Shell(t, await folderOf(t, page));
+    const blocks = page.in('console');
+    t.ok(blocks.length > 0);
+    for (const block of blocks) await runs(t, shell, block);
+  });
+}
+
+for (const name of ['writing-a-store.md', 'writing-an-auth-provider.md']) {
+  t.test(`${name}: the code is that of the tested templates`, async (t) => {
+    const blocks = guide(name).in('ts');
+    t.ok(blocks.length > 1);
+    for (const { text, line } of blocks) {
+      const [, file = '', code = ''] = /^\/\/ (\S+)\n([\s\S]*)$/.exec(text) ?? [];
+      t.ok(readFileSync(join(root, file), 'utf8').includes(code), `line ${line}: ${file} contains the code`);
+    }
+  });
+}
+
+t.test('diagnostics.md: the plugin traces a turn', async (t) => {
+  const folder = await folderOf(t, guide('diagnostics.md'));
+  const { code, output } = await new Shell(t, folder).run("echo 'What time is it in Rome?' | npx plugboard chat assistant");
+  t.equal(code, 0, output);
+  const traced = output.split('\n').filter((line) => line.startsWith('{') && line.includes('"msg":"traced"'));
+  t.match(
+    traced.map((line) => JSON.parse(line)),
+    [{ operation: 'step', step: 1 }, { operation: 'tool', tool: 'clock' }, { operation: 'step', step: 2 }, { operation: 'turn' }],
+  );
+});
+
+t.test('diagnostics.md: lists all channels', async (t) => {
+  const source = readFileSync(join(root, 'plugins/agent-runtime/src/diagnostics/channels.ts'), 'utf8');
+  const channels = [...source.matchAll(/hannel\('(plugboard\.[\w.]+)'\)/g)].map(([, channel]) => channel);
+  t.same(
+    guide('diagnostics.md')
+      .table('channel')
+      .map(([channel]) => channel)
+      .toSorted(),
+    channels.toSorted(),
+  );
+});
