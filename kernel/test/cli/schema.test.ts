@@ -11,6 +11,9 @@ t.test('the printed schema accepts the file it was made for', async (t) => {
   t.equal(code, 0);
   t.equal(stderr, '');
   const validate = new Ajv({ allowUnionTypes: true }).compile(JSON.parse(stdout));
+  for (const [key, { description }] of Object.entries<{ description?: string }>(JSON.parse(stdout).properties)) {
+    t.match(description, /\S.*\.$/, `${key} has a description`);
+  }
   const file = parse(readFileSync(join(cwd, 'plugboard.yaml'), 'utf8'));
   t.ok(validate(file), JSON.stringify(validate.errors));
   t.notOk(
