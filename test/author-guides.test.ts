@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { Page } from './support/page.js';
@@ -12,10 +12,7 @@ const guide = (name: string) => new Page(join(root, 'docs/guides', name));
 
 /** A folder with the files of a page. Packages are found as in the repository. */
 async function folderOf(t: Test, page: Page): Promise<string> {
-  const cache = join(root, 'node_modules/.cache');
-  await mkdir(cache, { recursive: true });
-  const folder = await mkdtemp(join(cache, 'guide-'));
-  t.teardown(() => rm(folder, { recursive: true, force: true }));
+  const folder = t.testdir({});
   await writeFile(join(folder, 'package.json'), '{ "type": "module" }');
   for (const { file, text } of page.blocks)
     if (file?.startsWith('plugin-template') === false) await writeFile(join(folder, file), text);

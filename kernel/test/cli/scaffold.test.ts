@@ -70,7 +70,7 @@ t.test('says what is wrong with the command line', async (t) => {
   const cwd = t.testdir({});
   const of = async (...args: string[]) => run(t, ['create-plugin', ...args], { cwd });
   t.match(await of('weather'), { code: 2, stderr: 'plugboard create-plugin needs --kind KIND' });
-  t.match(await of('weather', '--kind', 'tol'), { code: 2, stderr: 'there is no kind "tol", did you mean "tool"?' });
+  t.match(await of('weather', '--kind', 'tol'), { code: 2, stderr: 'there is no kind "tol", did you mean tool?' });
   t.match(await of('--kind', 'tool'), { code: 2, stderr: 'needs NAME' });
   t.match(await of('../weather', '--kind', 'tool'), { code: 2, stderr: '"../weather" is not a valid package name' });
 });

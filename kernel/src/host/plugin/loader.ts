@@ -1,4 +1,4 @@
-import { statSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { findPackageJSON, registerHooks } from 'node:module';
 import { isAbsolute, join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -105,8 +105,8 @@ function packageNames(use: string, prefix: string): string[] {
 
 /** The short names of a folder's dependencies that are plugins with this prefix: `x` for `@plugboard/<prefix>-x`. */
 function shortNames(folder: string, prefix: string): string[] {
-  const manifest = findPackageJSON(from(folder));
-  if (manifest === undefined) return [];
+  const manifest = join(folder, 'package.json');
+  if (!existsSync(manifest)) return [];
   const { dependencies = {} } = JSON.parse(readFileSync(manifest, 'utf8')) as { readonly dependencies?: object };
   const pattern = new RegExp(`^(?:@plugboard/|plugboard-)${prefix === '' ? '' : `${prefix}-`}(.+)$`);
   return Object.keys(dependencies).flatMap((name) => pattern.exec(name)?.[1] ?? []);
