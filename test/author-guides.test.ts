@@ -56,9 +56,15 @@ for (const name of ['writing-a-store.md', 'writing-an-auth-provider.md']) {
 
 t.test('diagnostics.md: the plugin traces a turn', async (t) => {
   const folder = await folderOf(t, guide('diagnostics.md'));
-  const { code, output } = await new Shell(t, folder).run("echo 'What time is it in Rome?' | npx plugboard chat assistant");
-  t.equal(code, 0, output);
-  const traced = output.split('\n').filter((line) => line.startsWith('{') && line.includes('"msg":"traced"'));
+  const yaml = readFileSync(join(folder, 'plugboard.yaml'), 'utf8');
+  await writeFile(join(folder, 'plugboard.yaml'), yaml.replace('http: {}', 'http: { port: 0 }'));
+  const server = new Shell(t, folder).start('npx plugboard start');
+  const url = await server.prints(/address +(http:\S+)/);
+  const body = JSON.stringify({ model: 'assistant', messages: [{ role: 'user', content: 'What time is it in Rome?' }] });
+  const headers = { 'content-type': 'application/json' };
+  t.equal((await fetch(`${url}/v1/chat/completions`, { method: 'POST', headers, body })).status, 200);
+  t.equal(await server.stop(), 0);
+  const traced = server.stderr.split('\n').filter((line) => line.includes('"msg":"traced"'));
   t.match(
     traced.map((line) => JSON.parse(line)),
     [{ operation: 'step', step: 1 }, { operation: 'tool', tool: 'clock' }, { operation: 'step', step: 2 }, { operation: 'turn' }],
