@@ -18,7 +18,7 @@ export class StarterAuth implements AuthProvider {
   }
 
   authenticate({ bearer }: Credentials): AuthResult | undefined {
-    if (!bearer.startsWith(PREFIX)) return undefined;
+    if (!bearer?.startsWith(PREFIX)) return undefined;
     const digest = digestOf(bearer);
     const found = this.#keys.find((key) => timingSafeEqual(key.digest, digest));
     return found ? { principal: found.principal } : { refused: 'an unknown API key' };

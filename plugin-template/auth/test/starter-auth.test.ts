@@ -6,7 +6,7 @@ import plugin from '../src/index.ts';
 
 const config = { keys: [{ name: 'ci', key: 'key-of-the-tests' }] };
 const provider = () => testContext(plugin, { config }).contributed(AuthProviders);
-const credentials = (bearer: string) => ({ bearer, headers: { authorization: `Bearer ${bearer}` } }) as Credentials;
+const credentials = (bearer: string): Credentials => ({ bearer, headers: { authorization: `Bearer ${bearer}` } });
 
 pluginContract(test, plugin, { packageDir: new URL('..', import.meta.url), config });
 authProviderContract(test, {
