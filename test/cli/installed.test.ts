@@ -83,7 +83,7 @@ await t.test('the Dockerfile runs the server as another user, on the slim image 
 await t.test('the distribution runs, asks for a token, and keeps its sessions', async (t) => {
   const { stdout } = await inSite('plugboard', 'token', 'create', '--project', 'default', '--name', 'me');
   const [token = ''] = /svcp_\w+/.exec(stdout) ?? [];
-  const server = new Shell(t, site, { ...env, PORT: '0' }).start(join(site, 'node_modules/.bin/plugboard start'));
+  const server = new Shell(t, site, { ...env, PORT: '0' }).start('plugboard start');
   const url = await server.prints(/address +(http:\S+)/);
   const ask = (authorization: string) =>
     fetch(`${url}/v1/chat/completions`, {
