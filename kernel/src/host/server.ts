@@ -212,9 +212,18 @@ export class Server {
     try {
       await this.#lifecycle.start();
     } catch (error) {
-      if (error instanceof StartError) this.#throwMistakes(error.failures);
-      throw error;
+      if (!(error instanceof StartError)) throw error;
+      this.#throwMistakes(error.failures);
+      throw new StartError(error.failures.map((failure) => failure.at(this.#placeOf(failure.entry))));
     }
+  }
+
+  /** The place of an entry in the file, `plugboard.yaml:12:3`. Undefined if the configuration is an object. */
+  #placeOf(id: string): string | undefined {
+    const { source } = this.#revision.configuration;
+    const entry = this.#contents.entries.find((one) => one.id === id);
+    const position = entry && source.position(entry.path, 'key');
+    return position && `${source.shown}:${position.line}:${position.column}`;
   }
 
   /** @throws ConfigError if mistakes in the file prevented the start. */

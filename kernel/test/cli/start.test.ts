@@ -68,12 +68,12 @@ t.test('a slow start names the entry that it waits for', async (t) => {
   t.equal(await program.exit(), 0);
 });
 
-t.test('R-050 a plugin that throws in start ends the process with 1 and is named with version and path', async (t) => {
+t.test('R-050 a plugin that throws in start ends the process with 1 and is named with version, path and line', async (t) => {
   const program = start(t, distributionWith('return { start() { throw new Error("no luck"); } };'));
   t.equal(await program.exit(), 1);
   t.match(program.log.at(-1), {
     level: 'fatal',
-    msg: `plugins.extra did not start: no luck (plugin extra 0.1.0, ${join(t.testdirName, 'extra.js')})`,
+    msg: `plugboard.yaml:4:12 plugins.extra did not start: no luck (plugin extra 0.1.0, ${join(t.testdirName, 'extra.js')})`,
     err: { message: 'no luck' },
   });
   t.equal(program.stdout, '', 'nothing is said to listen');
@@ -90,7 +90,7 @@ t.test('R-050 an optional plugin that throws in start does not', async (t) => {
 t.test('R-051 a start that never settles ends at its time limit', async (t) => {
   const program = start(t, distributionWith('return { start: () => new Promise(() => {}), startLimit: 1200 };'));
   t.equal(await program.exit(), 1);
-  t.match(program.log.at(-1), { msg: /^plugins.extra did not start within 1.2 s/ });
+  t.match(program.log.at(-1), { msg: /^plugboard.yaml:\d+:\d+ plugins.extra did not start within 1.2 s/ });
 });
 
 t.test('R-061 an unclean stop exits with 1', async (t) => {

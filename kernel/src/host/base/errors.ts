@@ -188,13 +188,24 @@ export class PluginError extends HostError {
     recognizeAcrossCopies(PluginError, 'PluginError');
   }
 
+  readonly #fault: Fault;
+
   constructor(
     readonly entry: string,
     readonly plugin: PluginIdentity,
-    { code, message }: Fault,
-    options: { readonly cause?: unknown } = {},
+    fault: Fault,
+    { cause, place }: { readonly cause?: unknown; readonly place?: string | undefined } = {},
   ) {
-    super(code, `${entry} ${message} (plugin ${plugin.name} ${plugin.version}, ${plugin.path})`, options);
+    const { name, version, path } = plugin;
+    super(fault.code, `${place === undefined ? '' : `${place} `}${entry} ${fault.message} (plugin ${name} ${version}, ${path})`, {
+      cause,
+    });
+    this.#fault = fault;
+  }
+
+  /** The same error with the place of the entry in the configuration file: `plugboard.yaml:12:3`. */
+  at(place: string | undefined): PluginError {
+    return new PluginError(this.entry, this.plugin, this.#fault, { cause: this.cause, place });
   }
 }
 

@@ -81,6 +81,6 @@ t.test('a configuration that cannot be run is refused, and nothing of the proces
 t.test('a server that does not start says why', async (t) => {
   await t.rejects(startServer(`${WEB}plugins: { odd: { use: ./lib/odd.mjs, refuses: start } }`, { files, env: { PORT: '0' } }), {
     name: 'StartError',
-    message: /^plugins\.odd did not start: no start/,
+    message: /plugboard\.yaml:\d+:\d+ plugins\.odd did not start: no start/,
   });
 });
