@@ -78,6 +78,7 @@ export {
 export { withOwnExtras, withoutExtras } from './extra.js';
 export { failed, failureOf } from './failure.js';
 export type { IdempotencyKey, IdempotencyRecord, IdempotencyStore } from './idempotency-store.js';
+export { LongText } from './long-text.js';
 export {
   type AssistantMessage,
   type AudioPart,

@@ -1,4 +1,5 @@
 import type { AgentEvent, TurnText, TurnToolCall, TurnToolResult } from './event.js';
+import { LongText } from './long-text.js';
 import type { AssistantMessage, Extra, Message } from './message.js';
 import { toolImagesMessage } from './tool-images.js';
 
@@ -13,7 +14,7 @@ export class Transcript {
   #stepOpen = false;
   #text = '';
   /** Text after `#text`, escaped as in a JSON string. */
-  #json = '';
+  #json: LongText | undefined;
   #calls: TurnToolCall[] = [];
   #results: TurnToolResult[] = [];
   #extra: Extra | undefined;
@@ -38,14 +39,17 @@ export class Transcript {
   }
 
   #say(event: TurnText): void {
-    if (event.json !== undefined) this.#json += event.json;
-    else this.#text = this.#said() + event.text;
+    if (event.json === undefined) this.#text = this.#said() + event.text;
+    else {
+      this.#json ??= new LongText();
+      this.#json.add(event.json);
+    }
   }
 
   /** Returns all text of the step so far. */
   #said(): string {
-    if (this.#json !== '') this.#text += JSON.parse(`"${this.#json}"`);
-    this.#json = '';
+    if (this.#json) this.#text += JSON.parse(`"${this.#json}"`);
+    this.#json = undefined;
     return this.#text;
   }
 
@@ -63,7 +67,7 @@ export class Transcript {
     }
     this.#stepOpen = false;
     this.#text = '';
-    this.#json = '';
+    this.#json = undefined;
     this.#calls = [];
     this.#results = [];
     this.#extra = undefined;

@@ -33,7 +33,7 @@ t.test('a command of a plugin is available if the file uses the plugin', async (
     stdout: 'waved\n',
   });
   const { stdout } = await run(t, ['--help'], { cwd });
-  t.match(stdout, /\n {2}schema {3}Prints .*\n {2}greet {4}Greets somebody\n {2}gesture {2}Speaks with hands\n/);
+  t.match(stdout, /\n {2}create-plugin {2}Creates .*\n {2}greet {10}Greets somebody\n {2}gesture {8}Speaks with hands\n/);
 });
 
 t.test('a command of a plugin has its own help', async (t) => {

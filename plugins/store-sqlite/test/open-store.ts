@@ -36,7 +36,7 @@ export function openStore<C extends Clock = ManualClock>(
   const log = new CapturedLog();
   const path = join(folder, 'sessions.db');
   const opened: DatabaseSync[] = [];
-  const { ttl = 30 * DAY, quotas = { maxSessions: 1_000, maxBytes: 1e9 } } = options;
+  const { ttl = 30 * DAY, quotas = { maxSessions: 100_000, maxBytes: 1e9 } } = options;
   const store = new SqliteStore({ path, ttl, quotas, clock, log: log.logger(clock) }, (file) => {
     const found = openDatabase(file);
     opened.push(found.database);

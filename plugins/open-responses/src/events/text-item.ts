@@ -1,3 +1,4 @@
+import { LongText } from '@plugboard/kernel/contracts';
 import type { EventNumbers } from './event-numbers.js';
 import type { ItemStatus, OutputItem } from './output-item.js';
 
@@ -26,7 +27,7 @@ export class TextItem implements OutputItem {
   readonly #numbers: EventNumbers;
   readonly #place: string;
   readonly #delta: (text: string) => string;
-  #text = '';
+  readonly #text = new LongText();
   #status: ItemStatus = 'in_progress';
 
   constructor(form: TextForm, id: string, index: number, numbers: EventNumbers) {
@@ -47,22 +48,23 @@ export class TextItem implements OutputItem {
 
   /** @param text escaped for JSON. */
   add(text: string, out: string[]): void {
-    this.#text += text;
+    this.#text.add(text);
     out.push(this.#delta(text));
   }
 
   close(status: 'completed' | 'incomplete', out: string[]): void {
     this.#status = status;
     const { textEvents, partEvents, after, part } = this.form;
+    const text = this.#text.toString();
     out.push(
-      this.#numbers.event(`${textEvents}.done`, `${this.#place},"text":"${this.#text}"${after}`),
-      this.#numbers.event(`${partEvents}.done`, `${this.#place},"part":${part(this.#text)}`),
+      this.#numbers.event(`${textEvents}.done`, `${this.#place},"text":"${text}"${after}`),
+      this.#numbers.event(`${partEvents}.done`, `${this.#place},"part":${part(text)}`),
       this.#numbers.event('response.output_item.done', `"output_index":${this.index},"item":${this.json()}`),
     );
   }
 
   json(): string {
-    return this.#item(this.form.part(this.#text));
+    return this.#item(this.form.part(this.#text.toString()));
   }
 
   #item(part: string): string {
