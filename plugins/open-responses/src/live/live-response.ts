@@ -113,9 +113,9 @@ export class LiveResponse {
     return this.#buffer.end;
   }
 
-  /** Characters of the events that are kept. */
+  /** Characters that it holds: its events, and once it has ended the response, as JSON and in the items. */
   get size(): number {
-    return this.#buffer.size;
+    return this.#buffer.size + 2 * (this.#end?.response.length ?? 0);
   }
 
   /** The response as it stands, as JSON. */

@@ -1,10 +1,11 @@
 import type { Clock, Principal } from '@plugboard/kernel';
+import { heapLimit } from '@plugboard/kernel/contracts';
 import type { LiveResponse } from './live-response.js';
 
 /** How long the events of a stored response are kept after its end (ms). */
 const KEPT_AFTER_END = 120_000;
-/** Characters of all events that are kept after the end of their responses. Beyond it, the oldest responses are forgotten first. */
-const MOST_KEPT = 64 * 1024 * 1024;
+/** Characters that all responses may hold after their end. Beyond it, the oldest are forgotten first. */
+const MOST_KEPT = Math.min(64 * 1024 * 1024, heapLimit() / 16);
 
 interface Entry {
   readonly response: LiveResponse;
@@ -14,7 +15,7 @@ interface Entry {
 
 interface EndedEntry extends Entry {
   readonly until: number;
-  /** Characters of its events when it ended. */
+  /** Characters that it held when it ended. */
   readonly size: number;
 }
 

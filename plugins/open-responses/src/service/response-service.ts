@@ -1,5 +1,12 @@
 import type { AgentEvent, Clock, IdSource, Logger } from '@plugboard/kernel';
-import { type AgentRuntime, NO_USAGE, Transcript, type TurnIdempotency, type TurnRequest } from '@plugboard/kernel/contracts';
+import {
+  type AgentRuntime,
+  heapLimit,
+  NO_USAGE,
+  Transcript,
+  type TurnIdempotency,
+  type TurnRequest,
+} from '@plugboard/kernel/contracts';
 import { resolveAgent, TurnLogFields } from '@plugboard/openai-protocol';
 import { ResponseEncoder } from '../events/response-encoder.js';
 import { usageJson } from '../events/response-object.js';
@@ -16,7 +23,7 @@ import { type SessionPlace, SessionPlaces } from './session-places.js';
 import { StoredResponses } from './stored-response.js';
 
 /** Bytes of conversations that all connections together remember. */
-const MOST_REMEMBERED = 128 * 1024 * 1024;
+const MOST_REMEMBERED = Math.min(128 * 1024 * 1024, heapLimit() / 16);
 
 export interface ResponseServiceOptions {
   runtime(): AgentRuntime;
