@@ -30,7 +30,7 @@ export function requestFingerprint(body: unknown, session: string | undefined, p
  * Hashes a request that its client may repeat while the first one runs: equal bytes of the same caller join. A caller is known by the
  * id of its credential, never by a name, which is for people (S-44).
  *
- * @returns undefined for a caller that cannot be told from others. Its requests must not join.
+ * @returns undefined for a caller without an identity. Its requests must not join.
  */
 export function joinFingerprint({ principal, rawBody }: Pick<HttpRequest, 'principal' | 'rawBody'>): string | undefined {
   const caller = callerId(principal);

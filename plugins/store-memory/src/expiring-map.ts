@@ -15,7 +15,7 @@ export interface Entry<V> {
 
 /**
  * A map whose entries expire after a time without use, and know their size. Entries are ordered by their last use. A timer waits for
- * the oldest one, so expired entries are released even if nobody calls.
+ * the oldest one, so expired entries are released even without calls.
  */
 export class ExpiringMap<V> {
   /** In the order of use: `set` moves an entry to the end. */

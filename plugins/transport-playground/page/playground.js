@@ -106,7 +106,7 @@ export class Playground extends EventTarget {
     });
   }
 
-  /** Reads what the token, or nobody's, may see. */
+  /** Reads what the token may see, or without one what is public. */
   async enter() {
     if (this.settings.token && this.api.token === '') {
       this.access = 'missing';
@@ -483,7 +483,7 @@ function spoken(turn) {
   return `Answer: ${text.slice(0, 1000)}`;
 }
 
-/** A key that nobody else will have by chance, and that a person can read out. */
+/** A random key, short enough to be read out. */
 function newKey() {
   const digits = crypto.getRandomValues(new Uint8Array(10));
   return `play-${Array.from(digits, (digit) => '23456789abcdefghjkmnpqrstuvwxyz'[digit % 31]).join('')}`;

@@ -13,7 +13,7 @@ export interface Dialect {
   /** The content of a message that has tool calls and no text. */
   readonly emptyContent: null | '';
   readonly roles: Roles;
-  /** Whether to request a stream even if nobody reads it. */
+  /** Whether to request a stream even if the caller wants a whole answer. */
   readonly alwaysStream: boolean;
   readonly thinkTags: ThinkTags;
   /** The header that carries the key. */

@@ -105,7 +105,7 @@ class InputBuilder implements InputMessages {
     const type = typeOf(item, place);
     const known: readonly string[] = TYPES[this.#rules.purpose];
     if (!known.includes(type)) throw wrongValue(`${place}.type`, type, known);
-    // What a model thought (`reasoning`) is no part of a conversation here.
+    // The conversation does not include reasoning.
     if (type === 'message') this.#push(this.#message(item, place), index);
     else if (type === 'function_call') this.#call(callOf(item, place), index, `${place}.call_id`);
     else if (type === 'function_call_output') this.#push(resultOf(item, place), index);

@@ -194,7 +194,7 @@ export class LiveResponse {
       const failure = failureOf(error, true);
       this.#finish(this.#ending(outcomeOfFailure(failure, this.#encoder.usage), failure));
     } finally {
-      // An aborted turn may take a while to settle. Nobody waits for it here.
+      // An aborted turn may take a while to settle. It is not awaited.
       iterator.return?.().catch(() => {});
     }
   }
@@ -234,7 +234,7 @@ export class LiveResponse {
     return this.#ending(outcomeOfFailure(failure, this.#encoder.usage), failure);
   }
 
-  /** Keeps what is to be kept before the response is reported as finished. */
+  /** Stores the response before it is reported as finished. */
   async #kept(outcome: Outcome, turn: number | undefined): Promise<ResponseEnd> {
     const ending = this.#ending(outcome, undefined);
     try {
@@ -278,7 +278,7 @@ export class LiveResponse {
     this.#options.onEnd(end);
   }
 
-  /** The number of the turn in its session, where somebody needs it. */
+  /** The number of the turn in its session, if it is stored or sent. */
   async #turn(): Promise<number | undefined> {
     const { session, stored } = this.#options;
     return session && (stored || this.#encoder.extensions) ? session.turn() : undefined;

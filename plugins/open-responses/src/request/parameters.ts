@@ -70,7 +70,7 @@ export function parametersOf(request: ResponseRequest, target: Target, passesToo
   return { params, ignored };
 }
 
-/** What a field is to a model; `served` if the server honours it otherwise; undefined if nobody does. */
+/** What a field is to a model; `served` if the server honours it otherwise; undefined if it has no effect. */
 function parameterOf(
   name: string,
   request: ResponseRequest,
