@@ -50,6 +50,30 @@ export async function access(t: Test, browser: Browser): Promise<void> {
     t.same(page.problems, []);
   });
 
+  t.test('each socket is opened with an ephemeral token of its own, never with the token', async (t) => {
+    const app = await startPlayground(t, { yaml: BEARER });
+    const page = await Playground.open(t, browser, app);
+    const cdp = await page.context.newCDPSession(page.page);
+    const handshakes: string[] = [];
+    await cdp.send('Network.enable');
+    cdp.on('Network.webSocketWillSendHandshakeRequest', ({ request }) => handshakes.push(JSON.stringify(request)));
+    await page.page.getByLabel('Token', { exact: true }).fill(TOKEN);
+    await page.page.keyboard.press('Enter');
+    await page.page.getByText('Talk to billing').waitFor();
+    t.equal(await page.answer(await page.ask('First')), 'First');
+    await page.page.reload();
+    await page.settled();
+    await page.turns.first().waitFor();
+    t.equal(await page.answer(await page.ask('Second')), 'Second');
+    const sent = handshakes.map((text) => /openai-insecure-api-key\.(svce_\w{38})/.exec(text)?.[1]);
+    t.equal(sent.length, 2);
+    t.equal(new Set(sent).size, 2, 'each is used once');
+    t.notMatch(handshakes.join(), TOKEN);
+    const issued = app.accessLog.filter(({ route }) => route === '/v1/ephemeral_tokens');
+    t.match(issued, [{ status: 200 }, { status: 200 }]);
+    t.same(page.problems, []);
+  });
+
   t.test('a token sees the agents of its project, and runs turns with live tool calls', async (t) => {
     const app = await startPlayground(t, { yaml: BEARER });
     const page = await Playground.open(t, browser, app);
