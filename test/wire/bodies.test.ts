@@ -1,4 +1,5 @@
 import t from 'tap';
+import { RawClient } from '../../plugins/transport-http/test/raw-client.js';
 import { answerOf, errorOf, saying, TestServer } from '../support/test-server.js';
 
 const server = await TestServer.start(t);
@@ -215,6 +216,14 @@ t.test('C-045 none of these requests called a model or created a session', async
   t.equal(server.models.requests.length, 0);
   t.equal(answerOf(await server.chat(saying('First', { session_id: 'untouched' }))), 'First');
   t.equal(server.asked.messages.filter(({ role }) => role !== 'system').length, 1);
+});
+
+t.test('C-021 a request that announces no body is refused like one with an empty body', async (t) => {
+  const raw = await RawClient.open(server.port);
+  raw.send(
+    'POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\n\r\n',
+  );
+  t.match(await raw.ended(), /^HTTP\/1\.1 400 [\s\S]*We could not parse the JSON body of your request/);
 });
 
 t.test('C-023 the charset UTF-8 and a byte order mark are accepted', async (t) => {

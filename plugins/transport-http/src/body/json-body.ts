@@ -30,6 +30,9 @@ const JSON_LIMITS: JsonLimits = { depth: 64, values: 200_000, keys: 10_000 };
 /** Bytes of memory that a byte of a body costs: itself, the values parsed from it, and the request to the model. */
 const COST = 3;
 
+/** For requests that announce no body: the collector returns nothing then. */
+const NO_BYTES = Buffer.alloc(0);
+
 /** The body of a request. */
 export interface RequestBody {
   readonly bytes: Buffer;
@@ -91,7 +94,7 @@ export class JsonBodies {
     const timer = this.#clock.after(this.#timeout, () => stop(requestTimeout()));
     this.#collect(ctx, done)
       .then(
-        () => resolve(ctx.request.rawBody as unknown as Buffer),
+        () => resolve((ctx.request.rawBody as Buffer | undefined) ?? NO_BYTES),
         (error: Error & { readonly status?: number }) => reject(error.status === 413 ? bodyTooLarge(this.#limit) : error),
       )
       .finally(() => {
