@@ -104,15 +104,32 @@ t.test('a package reaches another one through its entry point only', async (t) =
 
 /** The folders of a package, or of a folder, from the top down: each imports only those after it, and `config.ts`. */
 const LAYERS: Readonly<Record<string, readonly string[]>> = {
+  'kernel/src/contracts': ['', 'runtime', 'store', 'events', 'model', 'tools', 'callers', 'messages'],
+  'kernel/src/cli': ['', 'commands', 'chat', 'running', 'scaffold', 'server', 'command'],
   'kernel/src/host': ['', 'reload', 'registration', 'lifecycle', 'configuration', 'plugin', 'options', 'log', 'base'],
-  'kernel/src/testing': ['', 'server', 'session-store', 'suites', 'plugin', 'contract', 'context', 'model-server', 'base'],
+  'kernel/src/testing': [
+    '',
+    'server',
+    'session-store',
+    'session-store/cases',
+    'session-store/support',
+    'suites',
+    'plugin',
+    'contract',
+    'context',
+    'model-server',
+    'base',
+  ],
   'plugins/agent-runtime': ['', 'turn', 'sessions', 'tools', 'directory', 'history/summary', 'history', 'streams', 'diagnostics'],
   'plugins/auth-bearer': ['', 'commands', 'registry', 'provider', 'files', 'tokens'],
   'plugins/model-openai': ['', 'http', 'answer', 'failure', 'request', 'provider', 'extra', 'json'],
+  'plugins/open-responses': ['', 'service', 'live', 'request', 'items', 'events'],
+  'plugins/openai-protocol': ['', 'testing', 'answer', 'turn', 'body', 'errors'],
   'plugins/store-sqlite': ['', 'tables', 'json', 'database', 'errors'],
   'plugins/tool-mcp': ['', 'process', 'protocol', 'tools', 'errors'],
   'plugins/transport-http': ['', 'testing', 'server', 'application', 'gate', 'body', 'exchange', 'limits', 'routing', 'errors'],
   'plugins/transport-chat-completions': ['', 'answer', 'request'],
+  'plugins/transport-conversations': ['', 'routes', 'items', 'pages'],
   'plugins/transport-websocket': ['', 'upgrade', 'connection', 'messages'],
 };
 

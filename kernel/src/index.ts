@@ -7,23 +7,30 @@
 import 'reflect-metadata';
 
 export { type ComposeOptions, compose, type EntryConfig, type ServerConfig } from './compose.js';
-export { AgentRuntimes } from './contracts/agent-runtime.js';
-export { type AuthProvider, AuthProviders, type AuthResult, type Credentials } from './contracts/auth-provider.js';
-export type { AgentEvent } from './contracts/event.js';
-export { type Interceptor, Interceptors } from './contracts/interceptor.js';
-export type { Message } from './contracts/message.js';
+export { type AuthProvider, AuthProviders, type AuthResult, type Credentials } from './contracts/callers/auth-provider.js';
+export type { Principal } from './contracts/callers/principal.js';
+export { type Transport, Transports } from './contracts/callers/transport.js';
+export type { AgentEvent } from './contracts/events/event.js';
+export type { Message } from './contracts/messages/message.js';
 export {
   type ModelConnector,
   ModelConnectors,
   ModelError,
   type ModelEvent,
   type ModelRequest,
-} from './contracts/model-connector.js';
-export type { Principal } from './contracts/principal.js';
-export { type SessionStore, SessionStores } from './contracts/session-store.js';
-export { defineTool, type Tool, type ToolCall, type ToolOutput, type ToolSource, ToolSources } from './contracts/tool-source.js';
-export { type Transport, Transports } from './contracts/transport.js';
-export type { Turn } from './contracts/turn.js';
+} from './contracts/model/model-connector.js';
+export { AgentRuntimes } from './contracts/runtime/agent-runtime.js';
+export { type Interceptor, Interceptors } from './contracts/runtime/interceptor.js';
+export type { Turn } from './contracts/runtime/turn.js';
+export { type SessionStore, SessionStores } from './contracts/store/session-store.js';
+export {
+  defineTool,
+  type Tool,
+  type ToolCall,
+  type ToolOutput,
+  type ToolSource,
+  ToolSources,
+} from './contracts/tools/tool-source.js';
 export type { Clock, IdSource } from './host/base/ambient.js';
 export { ConfigError, HostError, PluginError, StartError } from './host/base/errors.js';
 export type { HostView } from './host/lifecycle/status.js';

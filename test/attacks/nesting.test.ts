@@ -2,7 +2,7 @@ import { createHook } from 'node:async_hooks';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { RawClient, replyOf } from '../../plugins/transport-http/test/raw-client.js';
+import { RawClient, replyOf } from '../../plugins/transport-http/test/support/raw-client.js';
 import { answerOf, saying, type TestServer } from '../support/test-server.js';
 import { bearer } from '../support/tokens.js';
 import { startWithAllRoutes, TOKEN } from './support/all-routes.js';

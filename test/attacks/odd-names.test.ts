@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import t, { type Test } from 'tap';
-import { RawClient, replyOf } from '../../plugins/transport-http/test/raw-client.js';
+import { RawClient, replyOf } from '../../plugins/transport-http/test/support/raw-client.js';
 import { Caller, type ConversationBody, type PageBody } from '../support/conversations.js';
 import { type Reply, saying, type TestServer } from '../support/test-server.js';
 import { bearer } from '../support/tokens.js';

@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { RawClient } from '../../plugins/transport-http/test/raw-client.js';
+import { RawClient } from '../../plugins/transport-http/test/support/raw-client.js';
 import { rawExchange, wholeReply } from '../support/raw-exchange.js';
 import { startWithAllRoutes, TOKEN, tokenFor } from './support/all-routes.js';
 import { everyRoute, NO_BODY } from './support/every-route.js';

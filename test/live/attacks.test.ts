@@ -1,6 +1,6 @@
 import { eventually, ManualClock } from '@plugboard/kernel/testing';
 import t from 'tap';
-import { RawClient } from '../../plugins/transport-http/test/raw-client.js';
+import { RawClient } from '../../plugins/transport-http/test/support/raw-client.js';
 import { startWithAllRoutes, TOKEN, tokenFor } from '../attacks/support/all-routes.js';
 import { tokenCommand } from '../attacks/support/token-command.js';
 import { liveConfig } from '../support/live.js';

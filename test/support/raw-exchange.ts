@@ -1,4 +1,4 @@
-import { RawClient, type RawReply, replyOf } from '../../plugins/transport-http/test/raw-client.js';
+import { RawClient, type RawReply, replyOf } from '../../plugins/transport-http/test/support/raw-client.js';
 
 /** Sends these lines on a connection of their own, and gives the first reply as soon as it is whole. */
 export async function rawExchange(port: number, ...lines: readonly string[]): Promise<RawReply> {

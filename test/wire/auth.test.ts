@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import fc from 'fast-check';
 import t from 'tap';
-import { RawClient, replyOf } from '../../plugins/transport-http/test/raw-client.js';
+import { RawClient, replyOf } from '../../plugins/transport-http/test/support/raw-client.js';
 import { rawChat, rawExchange, wholeReply } from '../support/raw-exchange.js';
 import { answerOf, errorOf, saying, TestServer, TRANSPORTS } from '../support/test-server.js';
 import { bearer } from '../support/tokens.js';

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { RawClient } from '../../plugins/transport-http/test/raw-client.js';
+import { RawClient } from '../../plugins/transport-http/test/support/raw-client.js';
 import { answerOf, errorOf, saying, TestServer } from '../support/test-server.js';
 
 const server = await TestServer.start(t);

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import t from 'tap';
-import { RawClient, replyOf } from '../../plugins/transport-http/test/raw-client.js';
+import { RawClient, replyOf } from '../../plugins/transport-http/test/support/raw-client.js';
 import { readEventStream } from '../support/server-sent-events.js';
 import { answerOf, type Reply, saying, TestServer, TRANSPORTS } from '../support/test-server.js';
 

@@ -1,7 +1,7 @@
 import { eventually, ManualClock } from '@plugboard/kernel/testing';
 import t from 'tap';
 import { isChunk } from '../../plugins/transport-chat-completions/test/support/reference-schema.js';
-import { RawClient } from '../../plugins/transport-http/test/raw-client.js';
+import { RawClient } from '../../plugins/transport-http/test/support/raw-client.js';
 import { rawChat } from '../support/raw-exchange.js';
 import { answerOf, saying, TestServer } from '../support/test-server.js';
 import { readTreasure, toolFixtures, WITH_TOOLS } from '../support/with-tools.js';

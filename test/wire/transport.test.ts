@@ -1,6 +1,6 @@
 import { eventually, ManualClock } from '@plugboard/kernel/testing';
 import t from 'tap';
-import { RawClient } from '../../plugins/transport-http/test/raw-client.js';
+import { RawClient } from '../../plugins/transport-http/test/support/raw-client.js';
 import { rawChat, rawExchange, wholeReply } from '../support/raw-exchange.js';
 import { ASSISTANT, answerOf, errorOf, type Reply, saying, TestServer, TRANSPORTS } from '../support/test-server.js';
 import { TOKENS, tokens } from '../support/tokens.js';

@@ -9,4 +9,4 @@ export {
   Commands,
   type CommandTerminal,
   UsageError,
-} from './command.js';
+} from './command/command.js';

@@ -12,7 +12,7 @@
  *     plugboard init       creates a distribution
  *     plugboard create-plugin   creates a plugin
  *
- * Each command is one file in this folder, imported only when it is used. Plugins can add commands. If the file uses auth-bearer:
+ * Each command is one file in `commands`, imported only when it is used. Plugins can add commands. If the file uses auth-bearer:
  *
  *     plugboard token      creates, lists, revokes and rotates API tokens
  *
@@ -26,7 +26,7 @@
 
 import { ConfigError } from '../host/base/errors.js';
 import { KERNEL } from '../host/base/kernel-package.js';
-import { didYouMean, helpOf, helpOfFamily, peekArguments, readArguments, table } from './arguments.js';
+import { didYouMean, helpOf, helpOfFamily, peekArguments, readArguments, table } from './command/arguments.js';
 import {
   CONFIG_OPTION,
   type Command,
@@ -37,19 +37,19 @@ import {
   configFile,
   EXIT_CONFIG,
   UsageError,
-} from './command.js';
+} from './command/command.js';
 
 const EXIT_FAILURE = 1;
 const EXIT_USAGE = 2;
 
 const commands: Readonly<Record<string, () => Promise<Command>>> = {
-  start: async () => (await import('./start.js')).start,
-  chat: async () => (await import('./chat.js')).chat,
-  check: async () => (await import('./check.js')).check,
-  plugins: async () => (await import('./plugins.js')).plugins,
-  schema: async () => (await import('./schema.js')).schema,
-  init: async () => (await import('./init.js')).init,
-  'create-plugin': async () => (await import('./create-plugin.js')).createPlugin,
+  start: async () => (await import('./commands/start.js')).start,
+  chat: async () => (await import('./commands/chat.js')).chat,
+  check: async () => (await import('./commands/check.js')).check,
+  plugins: async () => (await import('./commands/plugins.js')).plugins,
+  schema: async () => (await import('./commands/schema.js')).schema,
+  init: async () => (await import('./commands/init.js')).init,
+  'create-plugin': async () => (await import('./commands/create-plugin.js')).createPlugin,
 };
 
 const terminal: CommandTerminal = {
@@ -89,7 +89,7 @@ async function run([name = '--help', ...rest]: readonly string[]): Promise<numbe
 async function find(name: string, argv: readonly string[]): Promise<Command> {
   const own = Object.hasOwn(commands, name) ? commands[name] : undefined;
   if (own !== undefined) return own();
-  return (await import('./plugin-commands.js')).pluginCommand(name, argv, Object.keys(commands));
+  return (await import('./command/plugin-commands.js')).pluginCommand(name, argv, Object.keys(commands));
 }
 
 async function runAction(name: string, action: CommandAction, argv: readonly string[]): Promise<number> {
@@ -127,7 +127,7 @@ async function help(argv: readonly string[]): Promise<string> {
 /** The commands of plugins, if the configuration file can be read. */
 async function commandsOfPlugins(argv: readonly string[]): Promise<[string, string][]> {
   try {
-    const found = await (await import('./plugin-commands.js')).pluginCommands(
+    const found = await (await import('./command/plugin-commands.js')).pluginCommands(
       configFile(peekArguments(argv, { config: CONFIG_OPTION })),
     );
     return [...found].filter(([name]) => !Object.hasOwn(commands, name));

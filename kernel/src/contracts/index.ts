@@ -18,45 +18,15 @@ export type { Discipline, MemberType, ShapeOf } from '../host/plugin/extension-p
 export { API_VERSION, PLUGIN_BRAND, type Reconfiguration } from '../host/plugin/plugin.js';
 export type { ConfigChange, ConfigImage, EntryImage } from '../host/reload/changes.js';
 export type { ContributionDescription, PluginInfo, ReloadResult } from '../host/server.js';
-export type {
-  AgentRuntime,
-  AnswerRecorder,
-  ClaimResult,
-  IdempotencyClaim,
-  SessionRequest,
-  TargetInfo,
-  TargetResolution,
-  TurnIdempotency,
-  TurnRequest,
-} from './agent-runtime.js';
-export { CONVERSATION_PREFIX, conversationId, isConversationId } from './conversation-id.js';
 export {
-  type ConversationStore,
-  type InterruptedTurn,
-  type Metadata,
-  type NewSession,
-  ProjectQuotaExceeded,
-  SessionExists,
-  type SessionId,
-  type SessionInfo,
-  type SessionPage,
-  type StoredSession,
-  type StoredTurn,
-  type Summary,
-  type TurnBegin,
-  type TurnCommit,
-  type TurnPage,
-  VersionConflict,
-} from './conversation-store.js';
-export type {
-  Conversation,
-  ConversationDocument,
-  Conversations,
-  ConversationTurns,
-  ForkRequest,
-  NewConversation,
-} from './conversations.js';
-export type { DocumentStore, StoredDocument } from './document-store.js';
+  DEFAULT_PROJECT,
+  DEFAULT_SCOPES,
+  missingScope,
+  OPEN,
+  type PrincipalLimits,
+  SCOPES,
+  type Scope,
+} from './callers/principal.js';
 export {
   type AgentEvents,
   type Failure,
@@ -74,11 +44,12 @@ export {
   type TurnToolProgress,
   type TurnToolResult,
   type TurnUsage,
-} from './event.js';
-export { withOwnExtras, withoutExtras } from './extra.js';
-export { failed, failureOf } from './failure.js';
-export type { IdempotencyKey, IdempotencyRecord, IdempotencyStore } from './idempotency-store.js';
-export { LongText } from './long-text.js';
+} from './events/event.js';
+export { failed, failureOf } from './events/failure.js';
+export { type PeekResult, peek } from './events/peek.js';
+export { Transcript } from './events/transcript.js';
+export { withOwnExtras, withoutExtras } from './messages/extra.js';
+export { LongText } from './messages/long-text.js';
 export {
   type AssistantMessage,
   type AudioPart,
@@ -97,15 +68,52 @@ export {
   textOf,
   type UserMessage,
   type VideoPart,
-} from './message.js';
-export type { ModelEnd, ModelReasoning, ModelText, ModelToolCall, ModelUsage, ToolDeclaration } from './model-connector.js';
-export { parseJson } from './parse-json.js';
-export { type PeekResult, peek } from './peek.js';
-export type { PendingToolCalls, PendingToolCallsOwner } from './pending-tool-calls.js';
-export { DEFAULT_PROJECT, DEFAULT_SCOPES, missingScope, OPEN, type PrincipalLimits, SCOPES, type Scope } from './principal.js';
-export { isBlankKey, type SessionKeyProblem, sessionKeyProblem } from './session-key.js';
-export type { BusyMode, Target } from './target.js';
-export { isToolImagesMessage, toolImagesMessage } from './tool-images.js';
-export type { ToolDefinition, ToolPart, ToolResultParts } from './tool-source.js';
-export { Transcript } from './transcript.js';
-export { addUsage, NO_USAGE, type Usage } from './usage.js';
+} from './messages/message.js';
+export { parseJson } from './messages/parse-json.js';
+export type { ModelEnd, ModelReasoning, ModelText, ModelToolCall, ModelUsage, ToolDeclaration } from './model/model-connector.js';
+export { addUsage, NO_USAGE, type Usage } from './model/usage.js';
+export type {
+  AgentRuntime,
+  AnswerRecorder,
+  ClaimResult,
+  IdempotencyClaim,
+  SessionRequest,
+  TargetInfo,
+  TargetResolution,
+  TurnIdempotency,
+  TurnRequest,
+} from './runtime/agent-runtime.js';
+export type {
+  Conversation,
+  ConversationDocument,
+  Conversations,
+  ConversationTurns,
+  ForkRequest,
+  NewConversation,
+} from './runtime/conversations.js';
+export type { BusyMode, Target } from './runtime/target.js';
+export { CONVERSATION_PREFIX, conversationId, isConversationId } from './store/conversation-id.js';
+export {
+  type ConversationStore,
+  type InterruptedTurn,
+  type Metadata,
+  type NewSession,
+  ProjectQuotaExceeded,
+  SessionExists,
+  type SessionId,
+  type SessionInfo,
+  type SessionPage,
+  type StoredSession,
+  type StoredTurn,
+  type Summary,
+  type TurnBegin,
+  type TurnCommit,
+  type TurnPage,
+  VersionConflict,
+} from './store/conversation-store.js';
+export type { DocumentStore, StoredDocument } from './store/document-store.js';
+export type { IdempotencyKey, IdempotencyRecord, IdempotencyStore } from './store/idempotency-store.js';
+export type { PendingToolCalls, PendingToolCallsOwner } from './store/pending-tool-calls.js';
+export { isBlankKey, type SessionKeyProblem, sessionKeyProblem } from './store/session-key.js';
+export { isToolImagesMessage, toolImagesMessage } from './tools/tool-images.js';
+export type { ToolDefinition, ToolPart, ToolResultParts } from './tools/tool-source.js';

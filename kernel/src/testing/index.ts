@@ -32,10 +32,10 @@ export {
 export { type PluginContractOptions, pluginContract } from './plugin/plugin-contract.js';
 export { settingsTable } from './plugin/settings-table.js';
 export { type StartedServer, type StartServerOptions, startServer } from './server/start-server.js';
-export { type KilledStore, writeUntilKilled } from './session-store/kill-cases.js';
-export type { StoreQuotas } from './session-store/quota-cases.js';
+export { type KilledStore, writeUntilKilled } from './session-store/cases/kill-cases.js';
+export type { StoreQuotas } from './session-store/cases/quota-cases.js';
 export { type SessionStoreContractOptions, sessionStoreContract } from './session-store/session-store-contract.js';
-export type { OpenedStore } from './session-store/suite.js';
+export type { OpenedStore } from './session-store/support/suite.js';
 export { type AgentRuntimeContractOptions, agentRuntimeContract } from './suites/agent-runtime.js';
 export { type AuthProviderContractOptions, authProviderContract } from './suites/auth-provider.js';
 export { type CommandContractOptions, commandContract } from './suites/command.js';

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { originOf } from '../../src/cli/error-origin.js';
+import { originOf } from '../../src/cli/running/error-origin.js';
 import { PluginError } from '../../src/host/base/errors.js';
 import type { PluginInfo } from '../../src/host/server.js';
 

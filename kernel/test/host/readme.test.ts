@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { ToolSources } from '../../src/contracts/tool-source.js';
+import { ToolSources } from '../../src/contracts/tools/tool-source.js';
 import { SequentialIds } from '../../src/testing/base/ids.js';
 import { composed } from './distribution.js';
 

@@ -1,6 +1,6 @@
 import type { Failure, FailureCode } from '@plugboard/kernel/contracts';
 import t from 'tap';
-import { turnFailureError } from '../src/turn-failure.js';
+import { turnFailureError } from '../src/errors/turn-failure.js';
 
 const failure = (code: FailureCode, more: Partial<Failure> = {}): Failure => ({
   code,

@@ -2,8 +2,8 @@ import { AgentRuntimes, definePlugin, parseSize } from '@plugboard/kernel';
 import { formatError } from '@plugboard/openai-protocol';
 import { ErrorFormatters, HttpRoutes } from '@plugboard/transport-http';
 import { configSchema } from './config.js';
-import { ConversationRoutes } from './conversation-routes.js';
-import { ItemRoutes } from './item-routes.js';
+import { ConversationRoutes } from './routes/conversation-routes.js';
+import { ItemRoutes } from './routes/item-routes.js';
 
 export default definePlugin({
   name: '@plugboard/transport-conversations',

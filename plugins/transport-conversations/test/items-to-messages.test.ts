@@ -1,6 +1,6 @@
 import { TurnError } from '@plugboard/kernel/contracts';
 import t from 'tap';
-import { mapItemErrors, messagesOf, someMessagesOf } from '../src/items-to-messages.js';
+import { mapItemErrors, messagesOf, someMessagesOf } from '../src/items/items-to-messages.js';
 import { errorOf } from './support/error-of.js';
 
 const messages = (...items: unknown[]) => messagesOf(items, undefined).messages;

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { ProtocolError } from '@plugboard/openai-protocol';
 import fc from 'fast-check';
 import t from 'tap';
-import { messagesOf } from '../src/items-to-messages.js';
-import { itemsOf } from '../src/turn-to-items.js';
+import { messagesOf } from '../src/items/items-to-messages.js';
+import { itemsOf } from '../src/items/turn-to-items.js';
 import { VIEW } from './support/conversation.js';
 
 const text = fc.string({ unit: 'grapheme', maxLength: 20 });

@@ -1,7 +1,7 @@
 import type { Message } from '@plugboard/kernel';
 import type { ToolCallPart } from '@plugboard/kernel/contracts';
 import t from 'tap';
-import { itemsOf } from '../src/turn-to-items.js';
+import { itemsOf } from '../src/items/turn-to-items.js';
 import { DIGEST, VIEW } from './support/conversation.js';
 
 const call = (id: string, name: string): ToolCallPart => ({

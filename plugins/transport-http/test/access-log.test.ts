@@ -3,9 +3,9 @@ import { ManualClock } from '@plugboard/kernel/testing';
 import t from 'tap';
 import { LogThrottle } from '../src/exchange/log-throttle.js';
 import plugin from '../src/index.js';
-import { ask } from './ask.js';
-import { get } from './routes.js';
-import { serve } from './serve.js';
+import { ask } from './support/ask.js';
+import { get } from './support/routes.js';
+import { serve } from './support/serve.js';
 
 const knows: AuthProvider = {
   authenticate: ({ bearer }) => (bearer === 'good' ? { principal: { project: 'acme', scopes: [] } } : undefined),

@@ -1,9 +1,9 @@
 import type { AuthProvider, Credentials } from '@plugboard/kernel';
 import { ManualClock } from '@plugboard/kernel/testing';
 import t from 'tap';
-import { RawClient, replyOf } from './raw-client.js';
-import { echo, errorOf, get } from './routes.js';
-import { serve } from './serve.js';
+import { RawClient, replyOf } from './support/raw-client.js';
+import { echo, errorOf, get } from './support/routes.js';
+import { serve } from './support/serve.js';
 
 const REFUSAL = {
   error: {

@@ -1,9 +1,9 @@
 import { ManualClock } from '@plugboard/kernel/testing';
 import fc from 'fast-check';
 import t from 'tap';
-import { RawClient, replyOf } from './raw-client.js';
-import { echo, get, mute } from './routes.js';
-import { serve } from './serve.js';
+import { RawClient, replyOf } from './support/raw-client.js';
+import { echo, get, mute } from './support/routes.js';
+import { serve } from './support/serve.js';
 
 async function send(port: number, ...lines: string[]) {
   const client = await RawClient.open(port);

@@ -1,8 +1,8 @@
 import type { AuthProvider } from '@plugboard/kernel';
 import t from 'tap';
-import { type Asked, ask } from './ask.js';
-import { echo, get } from './routes.js';
-import { serve } from './serve.js';
+import { type Asked, ask } from './support/ask.js';
+import { echo, get } from './support/routes.js';
+import { serve } from './support/serve.js';
 
 const ORIGIN = 'https://app.example.org';
 const PAGE = { origin: ORIGIN, authorization: 'Bearer good' };

@@ -1,10 +1,10 @@
 import type { AuthProvider } from '@plugboard/kernel';
 import t from 'tap';
 import { parseHost } from '../src/gate/host-name.js';
-import { ask } from './ask.js';
-import { RawClient, replyOf } from './raw-client.js';
-import { get } from './routes.js';
-import { serve } from './serve.js';
+import { ask } from './support/ask.js';
+import { RawClient, replyOf } from './support/raw-client.js';
+import { get } from './support/routes.js';
+import { serve } from './support/serve.js';
 
 const routes = [get('/v1/thing', () => ({ status: 200, body: {} })), get('/probe', () => ({ status: 200, body: {} }), 'public')];
 const nobody: AuthProvider = { authenticate: () => undefined };

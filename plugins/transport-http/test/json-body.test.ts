@@ -2,10 +2,10 @@ import { ManualClock } from '@plugboard/kernel/testing';
 import fc from 'fast-check';
 import t from 'tap';
 import { exceededLimit } from '../src/body/json-limits.js';
-import { RawClient, replyOf } from './raw-client.js';
-import { echo, errorOf, postJson } from './routes.js';
-import { serve } from './serve.js';
-import { until } from './until.js';
+import { RawClient, replyOf } from './support/raw-client.js';
+import { echo, errorOf, postJson } from './support/routes.js';
+import { serve } from './support/serve.js';
+import { until } from './support/until.js';
 
 const NOT_JSON = /^We could not parse the JSON body of your request\./;
 

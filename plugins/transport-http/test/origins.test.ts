@@ -1,9 +1,9 @@
 import type { AuthProvider } from '@plugboard/kernel';
 import t from 'tap';
 import { isSameOrigin, normalOrigin } from '../src/gate/origin.js';
-import { ask } from './ask.js';
-import { echo, get } from './routes.js';
-import { serve } from './serve.js';
+import { ask } from './support/ask.js';
+import { echo, get } from './support/routes.js';
+import { serve } from './support/serve.js';
 
 const routes = [
   get('/v1/thing', () => ({ status: 200, body: {} })),

@@ -3,9 +3,9 @@ import { ManualClock } from '@plugboard/kernel/testing';
 import t from 'tap';
 import { RateLimits } from '../src/gate/rate-limits.js';
 import { HttpError } from '../src/index.js';
-import { RawClient, replyOf } from './raw-client.js';
-import { echo, errorOf, get } from './routes.js';
-import { serve } from './serve.js';
+import { RawClient, replyOf } from './support/raw-client.js';
+import { echo, errorOf, get } from './support/routes.js';
+import { serve } from './support/serve.js';
 
 const MINUTE = 60_000;
 

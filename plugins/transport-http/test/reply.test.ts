@@ -1,9 +1,9 @@
 import { ManualClock } from '@plugboard/kernel/testing';
 import t from 'tap';
 import { HttpError } from '../src/index.js';
-import { RawClient, replyOf } from './raw-client.js';
-import { get, post, postJson } from './routes.js';
-import { serve } from './serve.js';
+import { RawClient, replyOf } from './support/raw-client.js';
+import { get, post, postJson } from './support/routes.js';
+import { serve } from './support/serve.js';
 
 async function* nothing(): AsyncGenerator<string> {}
 

@@ -1,8 +1,8 @@
 import t from 'tap';
 import type { HttpRoute } from '../src/index.js';
 import { RouteTable } from '../src/routing/route-table.js';
-import { errorOf, postJson } from './routes.js';
-import { serve } from './serve.js';
+import { errorOf, postJson } from './support/routes.js';
+import { serve } from './support/serve.js';
 
 const route = (more: Partial<HttpRoute>): HttpRoute => ({
   method: 'POST',

@@ -1,7 +1,7 @@
 import t from 'tap';
-import { RawClient, replyOf } from './raw-client.js';
-import { echo, errorOf, get, mute, post, postJson } from './routes.js';
-import { serve } from './serve.js';
+import { RawClient, replyOf } from './support/raw-client.js';
+import { echo, errorOf, get, mute, post, postJson } from './support/routes.js';
+import { serve } from './support/serve.js';
 
 const ok = () => ({ status: 200, body: { ok: true } });
 

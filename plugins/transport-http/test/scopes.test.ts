@@ -2,9 +2,9 @@ import type { AuthProvider, Principal } from '@plugboard/kernel';
 import type { Scope } from '@plugboard/kernel/contracts';
 import t from 'tap';
 import { HttpError } from '../src/index.js';
-import { RawClient, replyOf } from './raw-client.js';
-import { echo, get } from './routes.js';
-import { serve } from './serve.js';
+import { RawClient, replyOf } from './support/raw-client.js';
+import { echo, get } from './support/routes.js';
+import { serve } from './support/serve.js';
 
 /** Knows tokens that are called by their scopes: `chat+admin`. */
 const byName: AuthProvider = {

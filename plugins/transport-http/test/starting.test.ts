@@ -3,8 +3,8 @@ import { checkOptions, pluginContract, testContext } from '@plugboard/kernel/tes
 import t from 'tap';
 import plugin, { HttpRoutes } from '../src/index.js';
 import { listenError } from '../src/server/listen-error.js';
-import { get } from './routes.js';
-import { serve } from './serve.js';
+import { get } from './support/routes.js';
+import { serve } from './support/serve.js';
 
 const start = new AbortController().signal;
 

@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { ManualClock } from '@plugboard/kernel/testing';
 import t from 'tap';
-import { RawClient, replyOf } from './raw-client.js';
-import { echo, errorOf, get, mute, postJson } from './routes.js';
-import { serve } from './serve.js';
+import { RawClient, replyOf } from './support/raw-client.js';
+import { echo, errorOf, get, mute, postJson } from './support/routes.js';
+import { serve } from './support/serve.js';
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 

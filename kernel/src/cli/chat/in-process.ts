@@ -1,6 +1,6 @@
-import { AgentRuntimes } from '../../contracts/agent-runtime.js';
-import type { AgentEvent } from '../../contracts/event.js';
-import { OPEN } from '../../contracts/principal.js';
+import { OPEN } from '../../contracts/callers/principal.js';
+import type { AgentEvent } from '../../contracts/events/event.js';
+import { AgentRuntimes } from '../../contracts/runtime/agent-runtime.js';
 import { systemIds } from '../../host/base/ambient.js';
 import { compose } from '../../host/compose.js';
 import type { Server } from '../../host/server.js';

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join, relative, sep } from 'node:path';
 import { KERNEL } from '../../host/base/kernel-package.js';
-import { CommandError } from '../command.js';
+import { CommandError } from '../command/command.js';
 
 /** Files by their paths, relative to the folder that they are written to. */
 export type Files = ReadonlyMap<string, string>;

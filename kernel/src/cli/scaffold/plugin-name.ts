@@ -1,4 +1,4 @@
-import { UsageError } from '../command.js';
+import { UsageError } from '../command/command.js';
 
 /** The names of a new plugin. */
 export interface PluginName {

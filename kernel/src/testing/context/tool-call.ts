@@ -1,5 +1,5 @@
-import { OPEN } from '../../contracts/principal.js';
-import type { ToolCall } from '../../contracts/tool-source.js';
+import { OPEN } from '../../contracts/callers/principal.js';
+import type { ToolCall } from '../../contracts/tools/tool-source.js';
 
 /** The context of a tool call, with the progress that the tool reported. @experimental */
 export interface TestToolCall extends ToolCall {

@@ -1,4 +1,4 @@
-import type { Usage } from '../../contracts/usage.js';
+import type { Usage } from '../../contracts/model/usage.js';
 
 /**
  * How a scripted model server handles one request:

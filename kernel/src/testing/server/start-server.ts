@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { compose, type ServerConfig } from '../../compose.js';
-import { Transports } from '../../contracts/transport.js';
+import { Transports } from '../../contracts/callers/transport.js';
 import type { Clock, IdSource } from '../../host/base/ambient.js';
 import type { Server } from '../../host/server.js';
 import { CapturedLog, type LogLine } from '../base/captured-log.js';

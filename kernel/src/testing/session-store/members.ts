@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { SessionStore } from '../../contracts/session-store.js';
+import type { SessionStore } from '../../contracts/store/session-store.js';
 
 type Methods<T> = { readonly [K in keyof T]: true };
 

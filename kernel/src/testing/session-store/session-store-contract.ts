@@ -2,21 +2,21 @@ import assert from 'node:assert/strict';
 import type { ManualClock } from '../base/clock.js';
 import { Contract, type ContractCase, type DeclareTest, declareTests } from '../contract/contract.js';
 import { waitFor } from '../contract/wait.js';
-import { conversationCases } from './conversation-cases.js';
-import { deleteCases } from './delete-cases.js';
-import { documentCases } from './document-cases.js';
-import { forkCases } from './fork-cases.js';
-import { idempotencyCases } from './idempotency-cases.js';
-import { isolationCases } from './isolation-cases.js';
-import { type KilledStore, killCases } from './kill-cases.js';
-import { listCases } from './list-cases.js';
+import { conversationCases } from './cases/conversation-cases.js';
+import { deleteCases } from './cases/delete-cases.js';
+import { documentCases } from './cases/document-cases.js';
+import { forkCases } from './cases/fork-cases.js';
+import { idempotencyCases } from './cases/idempotency-cases.js';
+import { isolationCases } from './cases/isolation-cases.js';
+import { type KilledStore, killCases } from './cases/kill-cases.js';
+import { listCases } from './cases/list-cases.js';
+import { pendingToolCallCases } from './cases/pending-tool-call-cases.js';
+import { quotaCases, type StoreQuotas } from './cases/quota-cases.js';
+import { registrationCase } from './cases/registration-case.js';
+import { turnCases } from './cases/turn-cases.js';
+import { turnPageCases } from './cases/turn-page-cases.js';
 import { assertMembers } from './members.js';
-import { pendingToolCallCases } from './pending-tool-call-cases.js';
-import { quotaCases, type StoreQuotas } from './quota-cases.js';
-import { registrationCase } from './registration-case.js';
-import type { OpenedStore, Suite } from './suite.js';
-import { turnCases } from './turn-cases.js';
-import { turnPageCases } from './turn-page-cases.js';
+import type { OpenedStore, Suite } from './support/suite.js';
 
 /** How to open the store that is tested. @experimental */
 export interface SessionStoreContractOptions {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import type { AgentRuntime, TurnRequest } from '../../contracts/agent-runtime.js';
-import { OPEN } from '../../contracts/principal.js';
+import { OPEN } from '../../contracts/callers/principal.js';
+import type { AgentRuntime, TurnRequest } from '../../contracts/runtime/agent-runtime.js';
 import { Contract, type ContractCase, type DeclareTest, declareTests } from '../contract/contract.js';
 import { waitFor } from '../contract/wait.js';
 import { assertGrammar, readAll } from './event-grammar.js';

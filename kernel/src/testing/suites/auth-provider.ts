@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import type { AuthProvider, AuthResult, Credentials } from '../../contracts/auth-provider.js';
-import { SCOPES } from '../../contracts/principal.js';
+import type { AuthProvider, AuthResult, Credentials } from '../../contracts/callers/auth-provider.js';
+import { SCOPES } from '../../contracts/callers/principal.js';
 import { Contract, type ContractCase, type DeclareTest, declareTests } from '../contract/contract.js';
 import { waitFor } from '../contract/wait.js';
 

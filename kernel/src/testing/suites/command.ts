@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { Command, CommandAction } from '../../cli/command.js';
+import type { Command, CommandAction } from '../../cli/command/command.js';
 import { Contract, type ContractCase, type DeclareTest, declareTests } from '../contract/contract.js';
 
 /** The options of `commandContract`. @experimental */

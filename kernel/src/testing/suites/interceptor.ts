@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
-import type { AgentEvent, AgentEvents } from '../../contracts/event.js';
-import type { Interceptor } from '../../contracts/interceptor.js';
-import { OPEN } from '../../contracts/principal.js';
-import type { Turn } from '../../contracts/turn.js';
-import { NO_USAGE } from '../../contracts/usage.js';
+import { OPEN } from '../../contracts/callers/principal.js';
+import type { AgentEvent, AgentEvents } from '../../contracts/events/event.js';
+import { NO_USAGE } from '../../contracts/model/usage.js';
+import type { Interceptor } from '../../contracts/runtime/interceptor.js';
+import type { Turn } from '../../contracts/runtime/turn.js';
 import { Contract, type ContractCase, type DeclareTest, declareTests } from '../contract/contract.js';
 import { deepFreeze } from '../contract/deep-freeze.js';
 import { waitFor } from '../contract/wait.js';

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { ModelConnector, ModelEvent, ModelRequest } from '../../contracts/model-connector.js';
+import type { ModelConnector, ModelEvent, ModelRequest } from '../../contracts/model/model-connector.js';
 import { Contract, type ContractCase, type DeclareTest, declareTests } from '../contract/contract.js';
 import { deepFreeze } from '../contract/deep-freeze.js';
 import { waitFor } from '../contract/wait.js';

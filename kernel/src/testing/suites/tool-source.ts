@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { Ajv } from 'ajv';
-import type { Tool, ToolOutput, ToolSource } from '../../contracts/tool-source.js';
+import type { Tool, ToolOutput, ToolSource } from '../../contracts/tools/tool-source.js';
 import { testToolCall } from '../context/tool-call.js';
 import { Contract, type ContractCase, type DeclareTest, declareTests } from '../contract/contract.js';
 import { deepFreeze } from '../contract/deep-freeze.js';

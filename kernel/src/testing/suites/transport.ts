@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import type { Transport } from '../../contracts/transport.js';
+import type { Transport } from '../../contracts/callers/transport.js';
 import type { Lifecycle } from '../../host/plugin/plugin.js';
 import { Contract, type ContractCase, type DeclareTest, declareTests } from '../contract/contract.js';
 import { waitFor } from '../contract/wait.js';

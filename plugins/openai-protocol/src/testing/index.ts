@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { validateHeaderName, validateHeaderValue } from 'node:http';
 import { Contract, type ContractCase, type DeclareTest, declareTests } from '@plugboard/kernel/testing';
-import type { StreamEncoder } from '../stream-encoder.js';
+import type { StreamEncoder } from '../answer/stream-encoder.js';
 
 export interface StreamEncoderContractOptions {
   readonly encoder: StreamEncoder;

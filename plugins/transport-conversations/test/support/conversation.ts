@@ -1,5 +1,5 @@
 import { conversationId } from '@plugboard/kernel/contracts';
-import type { ItemView } from '../../src/turn-to-items.js';
+import type { ItemView } from '../../src/items/turn-to-items.js';
 
 /** An opaque id, as conversations have them. */
 export const ID = conversationId({ project: 'default', agent: 'assistant', key: 's' });

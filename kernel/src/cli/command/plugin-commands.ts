@@ -1,0 +1,92 @@
+import { ConfigError } from '../../host/base/errors.js';
+import { compose } from '../../host/compose.js';
+import { layout } from '../../layout.js';
+import { didYouMean, peekArguments } from './arguments.js';
+import {
+  CONFIG_OPTION,
+  type Command,
+  type CommandAction,
+  type CommandOption,
+  Commands,
+  configFile,
+  UsageError,
+} from './command.js';
+
+/** Well-known commands of plugins, and what a file needs to have them. */
+const EXPECTED: Readonly<Record<string, string>> = {
+  token: 'install @plugboard/auth-bearer, and add "auth: { bearer: {} }" to the file',
+};
+
+const ENTRY_OPTION: CommandOption = {
+  value: 'ENTRY',
+  description: 'an entry of the file, for example auth.bearer, if several have this command',
+};
+
+const OWN_OPTIONS = { config: CONFIG_OPTION, entry: ENTRY_OPTION };
+
+/** The names and summaries of the plugins' commands. @throws ConfigError if the file cannot be read. */
+export async function pluginCommands(file: string): Promise<ReadonlyMap<string, string>> {
+  return new Map((await contributed(file)).commands.map(({ name, value }) => [name, value.summary]));
+}
+
+/**
+ * Finds a command of the file's plugins. Mistakes in other entries do not matter: it must be possible to revoke a token even if the
+ * variables of a model are not set.
+ *
+ * @param argv the arguments after the name, with the file and the entry.
+ * @param own the names of the program's own commands, for suggestions.
+ * @throws UsageError if there is no such command, or if several entries have it; ConfigError if mistakes in the file may be the cause.
+ */
+export async function pluginCommand(name: string, argv: readonly string[], own: readonly string[]): Promise<Command> {
+  const given = peekArguments(argv, OWN_OPTIONS);
+  const file = configFile(given);
+  const isExpected = Object.hasOwn(EXPECTED, name);
+  const { commands, mistakes } = await contributed(file).catch((error: unknown) => {
+    if (!(error instanceof ConfigError) || isExpected) throw error;
+    return { commands: [], mistakes: undefined }; // a mistyped command does not report mistakes in the file
+  });
+  const named = commands.filter((command) => command.name === name);
+  if (named.length === 0) {
+    if (mistakes && isExpected) throw mistakes;
+    const expected = isExpected ? `: no plugin of ${file} provides it; ${EXPECTED[name]}` : undefined;
+    throw new UsageError(
+      `unknown command "${name}"${expected ?? didYouMean(name, [...own, ...commands.map((command) => command.name)])}`,
+    );
+  }
+  const entry = given.text('entry');
+  const [first, ...others] = entry === undefined ? named : named.filter((command) => command.entry === entry);
+  if (first === undefined || others.length > 0) {
+    const entries = named.map((command) => command.entry);
+    throw new UsageError(
+      first === undefined
+        ? `${entry} has no command "${name}"; ${entries.join(' and ')} ${entries.length === 1 ? 'does' : 'do'}`
+        : `${entries.join(' and ')} both have the command "${name}"; choose one, for example --entry ${first.entry}`,
+    );
+  }
+  return withOwnOptions(first.value, mistakes && `${file} has mistakes that do not matter here; plugboard check lists them`);
+}
+
+async function contributed(file: string) {
+  const server = await compose({ file, layout, partial: true });
+  return { commands: server.extensions(Commands).all(), mistakes: server.mistakes };
+}
+
+/** Adds the options of every plugin command. @param warning printed before the command runs. */
+function withOwnOptions(command: Command, warning: string | undefined): Command {
+  if (!('actions' in command)) return withOptions(command, warning);
+  return {
+    ...command,
+    actions: Object.fromEntries(Object.entries(command.actions).map(([name, one]) => [name, withOptions(one, warning)])),
+  };
+}
+
+function withOptions(action: CommandAction, warning: string | undefined): CommandAction {
+  return {
+    ...action,
+    options: { ...action.options, ...OWN_OPTIONS },
+    run: (args, terminal) => {
+      if (warning !== undefined) terminal.note(warning);
+      return action.run(args, terminal);
+    },
+  };
+}

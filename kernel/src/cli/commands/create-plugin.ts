@@ -1,0 +1,63 @@
+import { existsSync } from 'node:fs';
+import { readdir, readFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { didYouMean } from '../command/arguments.js';
+import { type CommandAction, CommandError, UsageError } from '../command/command.js';
+import { type Files, readFiles, templateFolder, writeFiles } from '../scaffold/files.js';
+import { camelCase, type PluginName, pascalCase, pluginName } from '../scaffold/plugin-name.js';
+
+/** The kinds of plugins that there are templates for, with their part in package names. */
+const KINDS = {
+  tool: 'tool',
+  model: 'model',
+  store: 'store',
+  auth: 'auth',
+  transport: 'transport',
+  interceptor: 'plugin',
+} as const;
+
+/** Writes a plugin package from the template of its kind. It builds and passes its tests as it is. */
+export const createPlugin: CommandAction = {
+  summary: 'Creates a plugin: a package that builds and passes its contract tests',
+  positionals: ['NAME', '[DIR]'],
+  options: { kind: { value: 'KIND', short: 'k', required: true, description: Object.keys(KINDS).join(', ') } },
+  async run(args, { print }) {
+    const kind = kindOf(args.text('kind') ?? '');
+    const name = pluginName(args.positionals[0] ?? '', KINDS[kind]);
+    const given = args.positionals[1] ?? name.packageName.replace(/^@[^/]+\//, '');
+    const folder = resolve(given);
+    if (existsSync(folder) && (await readdir(folder)).length > 0) {
+      throw new CommandError(
+        `the folder ${folder} is not empty: choose another one, as in plugboard create-plugin ${name.packageName} DIR`,
+      );
+    }
+    await writeFiles(folder, await filesOf(kind, name));
+    print(`created ${name.packageName} in ${folder}\n\nNext:\n\n  cd ${given}\n  npm install\n  npm run build\n  npm test\n`);
+    print(`Then use it in a plugboard.yaml with \`use: ${folder}\`. README.md says how to try and publish it.`);
+    return 0;
+  },
+};
+
+function kindOf(word: string): keyof typeof KINDS {
+  if (Object.hasOwn(KINDS, word)) return word as keyof typeof KINDS;
+  const kinds = Object.keys(KINDS);
+  throw new UsageError(`there is no kind "${word}"${didYouMean(word, kinds) || `; known: ${kinds.join(', ')}`}`);
+}
+
+/** The files of a template with the plugin's names in place of `starter`. */
+async function filesOf(kind: keyof typeof KINDS, name: PluginName): Promise<Files> {
+  const templates = templateFolder('plugin-template');
+  const shared = async (file: string) => readFile(join(templates, file), 'utf8');
+  const files = new Map(await readFiles(join(templates, kind)));
+  files.set('LICENSE', await shared('LICENSE'));
+  files.set('.gitignore', await shared('gitignore'));
+  return new Map([...files].map(([path, text]) => [renamed(path, name), renamed(text, name)]));
+}
+
+function renamed(text: string, { packageName, short }: PluginName): string {
+  return text
+    .replaceAll(/plugboard-(?:[a-z]+-)?starter/g, packageName)
+    .replaceAll('Starter', pascalCase(short))
+    .replaceAll(/starter(?=[A-Z])/g, camelCase(short))
+    .replaceAll('starter', short);
+}

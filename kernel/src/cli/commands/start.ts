@@ -1,0 +1,56 @@
+import { relative } from 'node:path';
+import { systemClock } from '../../host/base/ambient.js';
+import { StartError } from '../../host/base/errors.js';
+import { compose } from '../../host/compose.js';
+import { logWritten } from '../../host/log/standard-error.js';
+import type { Server } from '../../host/server.js';
+import { layout } from '../../layout.js';
+import { CONFIG_OPTION, type CommandAction, configFile } from '../command/command.js';
+import { Banner } from '../running/banner.js';
+import { FileWatch } from '../running/file-watch.js';
+import { Reloads } from '../running/reloads.js';
+import { Shutdown } from '../running/shutdown.js';
+import { recordConfig } from '../server/running-config.js';
+
+/** Milliseconds of the process's life after which the banner says what the start waits for: a little less than a second. */
+const SLOW_START = 800;
+
+/** Runs the server until it is stopped. */
+export const start: CommandAction = {
+  summary: 'Runs the server until it is stopped',
+  options: {
+    config: CONFIG_OPTION,
+    watch: { description: 'reload the configuration when one of its files changes, as on SIGHUP' },
+  },
+  async run(args) {
+    // Timers of the host and of plugins do not keep the process alive, but a waiting server must stay.
+    setInterval(() => undefined, 2 ** 30);
+    const server = await compose({ file: configFile(args), layout });
+    const shutdown = new Shutdown(server);
+    const reloads = new Reloads(server);
+    process.on('SIGHUP', () => reloads.request('SIGHUP'));
+    const banner = new Banner(server, (text) => process.stdout.write(text));
+    const slow = setTimeout(() => banner.waiting(), Math.max(0, SLOW_START - performance.now()));
+    try {
+      await server.start();
+    } catch (error) {
+      if (!(error instanceof StartError)) throw error;
+      for (const failure of error.failures) server.log.fatal({ err: failure.cause }, failure.message);
+      return shutdown.reason === undefined ? 1 : shutdown.exitCode;
+    } finally {
+      clearTimeout(slow);
+    }
+    await logWritten(); // the log of the start comes before the banner
+    banner.ready();
+    recordConfig(server);
+    if (args.has('watch')) await watch(server, reloads);
+    return shutdown.exitCode;
+  },
+};
+
+/** Reloads the server when a file of its configuration changes. */
+async function watch(server: Server, reloads: Reloads): Promise<void> {
+  const files = () => server.files;
+  await new FileWatch({ files, clock: systemClock, onChange: () => reloads.request('a file has changed') }).start();
+  server.log.info({ files: files().map((file) => relative(process.cwd(), file)) }, 'watching the files of the configuration');
+}

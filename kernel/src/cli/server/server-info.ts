@@ -1,0 +1,50 @@
+import { AuthProviders } from '../../contracts/callers/auth-provider.js';
+import { Transports } from '../../contracts/callers/transport.js';
+import { ModelConnectors } from '../../contracts/model/model-connector.js';
+import { SessionStores } from '../../contracts/store/session-store.js';
+import type { Server } from '../../host/server.js';
+import { type LinkInfo, linksOf } from './descriptions.js';
+
+/** A summary of a server, by the names in its file. */
+export interface ServerInfo {
+  /** The addresses of the transports that already listen. */
+  readonly addresses: readonly string[];
+  readonly agents: readonly string[];
+  readonly models: readonly string[];
+  /** The plugin that stores sessions, for example `memory`. */
+  readonly sessions: string;
+  /** The auth providers; empty if the server is open. */
+  readonly auth: readonly string[];
+  /** Pages and other addresses for people. */
+  readonly links: readonly LinkInfo[];
+  /** The disabled entries, and why. */
+  readonly disabled: readonly { readonly entry: string; readonly reason: string }[];
+}
+
+export function serverInfo(server: Server): ServerInfo {
+  const store = server.extensions(SessionStores).all()[0]?.entry;
+  return {
+    addresses: server
+      .extensions(Transports)
+      .all()
+      .map(({ value }) => value.address())
+      .filter((address) => address !== undefined),
+    agents: server.keys('agents'),
+    models: names(server.extensions(ModelConnectors)),
+    sessions: shortName(server.plugins.find(({ entry }) => entry === store)?.name ?? 'none'),
+    auth: names(server.extensions(AuthProviders)),
+    links: linksOf(server),
+    disabled: server.host
+      .entries()
+      .flatMap(({ entry, status, reason = '' }) => (status === 'disabled' ? [{ entry, reason }] : [])),
+  };
+}
+
+function names(contributions: Iterable<{ readonly name: string }>): string[] {
+  return [...new Set(Array.from(contributions, ({ name }) => name))];
+}
+
+/** `@plugboard/store-memory` is called `memory` in the file. */
+function shortName(plugin: string): string {
+  return plugin.replace(/^@plugboard\/store-/, '');
+}

@@ -1,0 +1,218 @@
+import { recognizeAcrossCopies } from '../../host/base/across-copies.js';
+import type { Extra } from '../messages/message.js';
+import type { Usage } from '../model/usage.js';
+
+/**
+ * The events of a turn, in order. They contain everything about a turn: a JSON answer is a fold
+ * over them, SSE a map, and a session's history is derived from them.
+ *
+ *     started (step | reasoning | text | tool-call | tool-progress | tool-result | usage | extra)* (finished | failed)
+ *
+ * A turn refused before it begins is a single `failed`. Exactly one terminal event ends every
+ * stream, and nothing follows it. Events travel in batches: those of one read from the model's
+ * socket.
+ *
+ * @public
+ */
+export type AgentEvent =
+  | TurnStarted
+  | TurnStep
+  | TurnReasoning
+  | TurnText
+  | TurnToolCall
+  | TurnToolProgress
+  | TurnToolResult
+  | TurnUsage
+  | TurnExtra
+  | TurnFinished
+  | TurnFailed;
+
+/** The events of one turn in batches. Ends with exactly one terminal event and never throws. @public */
+export type AgentEvents = AsyncIterable<readonly AgentEvent[]>;
+
+/** The turn begins: the first event, unless the turn was refused. @public */
+export interface TurnStarted {
+  readonly type: 'started';
+  readonly turnId: string;
+  readonly agent: string;
+}
+
+/** A model starts to answer. The events up to the next `step` belong to this step. @public */
+export interface TurnStep {
+  readonly type: 'step';
+  /** Number of the model call in the turn, from 1. */
+  readonly step: number;
+  /** The connection that answers. */
+  readonly connection: string;
+}
+
+/** Reasoning that precedes the answer. @public */
+export interface TurnReasoning {
+  readonly type: 'reasoning';
+  readonly text: string;
+}
+
+/** The same shape as `ModelText`: a token passes through the loop uncopied. @public */
+export interface TurnText {
+  readonly type: 'text';
+  readonly text: string;
+  /** The same text, escaped as between the quotes of a JSON string, if available. */
+  readonly json?: string | undefined;
+}
+
+/** The model calls a tool. @public */
+export interface TurnToolCall {
+  readonly type: 'tool-call';
+  readonly id: string;
+  /** The tool's name at the model. */
+  readonly name: string;
+  /** JSON text as the model wrote it. */
+  readonly arguments: string;
+  /**
+   * The entry that offers the tool and the tool's own name. Absent for a client tool, which the
+   * caller runs.
+   */
+  readonly tool?: { readonly entry: string; readonly name: string } | undefined;
+  /** Data of the model connection, kept with the call. Not for callers. */
+  readonly extra?: Extra | undefined;
+}
+
+/** A running tool reports progress. `fraction` is from 0 to 1. @public */
+export interface TurnToolProgress {
+  readonly type: 'tool-progress';
+  readonly id: string;
+  readonly message: string;
+  readonly fraction?: number | undefined;
+}
+
+/** The result of a tool that the server ran. Results come in the order of their calls. @public */
+export interface TurnToolResult {
+  readonly type: 'tool-result';
+  readonly id: string;
+  /** The text for the model. */
+  readonly content: string;
+  /** Images for a model that accepts them, as data URLs. */
+  readonly images: readonly string[];
+  readonly isError: boolean;
+  readonly milliseconds: number;
+}
+
+/** Usage of one model call. @public */
+export interface TurnUsage {
+  readonly type: 'usage';
+  readonly usage: Usage;
+}
+
+/** Data of the model connection, kept with the message of the step. Not for callers. @experimental */
+export interface TurnExtra {
+  readonly type: 'extra';
+  readonly extra: Extra;
+}
+
+/** The turn ended well. Terminal. @public */
+export interface TurnFinished {
+  readonly type: 'finished';
+  readonly reason: 'stop' | 'length' | 'tool_calls' | 'content_filter';
+  /** The budget that ended the turn, if one did. */
+  readonly limit?: 'max_steps' | 'max_tool_calls' | 'max_tokens' | undefined;
+  /** Sum over all model calls. */
+  readonly usage: Usage;
+}
+
+/** The turn failed. Terminal. @public */
+export interface TurnFailed {
+  readonly type: 'failed';
+  readonly failure: Failure;
+}
+
+/** Why a turn failed. Data, not an exception: encoders send it to callers. @public */
+export interface Failure {
+  readonly code: FailureCode;
+  /** Shown to the caller: no stack, no key, no address of a model server. */
+  readonly message: string;
+  /** Whether a tool had started: running the turn again could repeat its effects. */
+  readonly toolsRan: boolean;
+  /** The invalid field of the request, for `invalid_request`. */
+  readonly param?: string | undefined;
+  /**
+   * Seconds to wait before a retry, for `overloaded`, `draining`, `rate_limited` and
+   * `session_busy`.
+   */
+  readonly retryAfter?: number | undefined;
+}
+
+/**
+ * Why a turn failed, for programs. A transport maps each code to a status and an error type.
+ *
+ * @public
+ */
+export type FailureCode =
+  /** All model connections failed. */
+  | 'model_failed'
+  /** The turn exceeded the agent's `timeout`. */
+  | 'timed_out'
+  /** A defect in the server or a plugin. */
+  | 'crashed'
+  /** The caller disconnected. */
+  | 'abandoned'
+  /** The server stopped before the turn had ended. */
+  | 'stopped'
+  /** The session store failed. */
+  | 'store_failed'
+  /**
+   * The request is invalid: a tool result without a call, a client tool named like one of the
+   * agent's tools.
+   */
+  | 'invalid_request'
+  /** The server runs as many turns as `limits` allows. */
+  | 'overloaded'
+  | 'draining'
+  /** The queue of the session is full, or the turn waited too long. */
+  | 'session_busy'
+  /** The conversation exceeds the context window, and the agent's history policy is `error`. */
+  | 'context_length_exceeded'
+  /** The project has reached a limit of the session store. */
+  | 'quota_exceeded'
+  /** The session has reached the size limit. */
+  | 'session_full'
+  /** A newer request to the session interrupted the turn. */
+  | 'turn_interrupted'
+  /** Another request cancelled the turn. */
+  | 'turn_cancelled'
+  /** Another request deleted the session. */
+  | 'session_deleted'
+  /** The token runs as many turns as its limit allows. */
+  | 'rate_limited'
+  /** The caller has no session with that id. */
+  | 'conversation_not_found'
+  /** A session with that key exists. */
+  | 'conversation_exists'
+  /** The session crashed repeatedly and is closed for a while. */
+  | 'session_quarantined';
+
+/**
+ * An error with a message for the caller. Any other error in a turn becomes `crashed`, without
+ * details.
+ *
+ * @public
+ */
+export class TurnError extends Error {
+  override readonly name = 'TurnError';
+
+  static {
+    recognizeAcrossCopies(TurnError, 'TurnError');
+  }
+
+  constructor(
+    readonly code: FailureCode,
+    message: string,
+    readonly options: { readonly cause?: unknown; readonly retryAfter?: number; readonly param?: string } = {},
+  ) {
+    super(message, { cause: options.cause });
+  }
+}
+
+/** Whether an event ends its turn. @public */
+export function isTerminal(event: AgentEvent): event is TurnFinished | TurnFailed {
+  return event.type === 'finished' || event.type === 'failed';
+}

@@ -1,0 +1,97 @@
+import { LongText } from '../messages/long-text.js';
+import type { AssistantMessage, Extra, Message } from '../messages/message.js';
+import { toolImagesMessage } from '../tools/tool-images.js';
+import type { AgentEvent, TurnText, TurnToolCall, TurnToolResult } from './event.js';
+
+/**
+ * Folds the events of a turn into messages: for each step the model's text and calls, then the tool
+ * results. Text that arrives escaped stays escaped until the message is needed.
+ *
+ * @experimental
+ */
+export class Transcript {
+  readonly #messages: Message[] = [];
+  #stepOpen = false;
+  #text = '';
+  /** Text after `#text`, escaped as in a JSON string. */
+  #json: LongText | undefined;
+  #calls: TurnToolCall[] = [];
+  #results: TurnToolResult[] = [];
+  #extra: Extra | undefined;
+
+  add(events: readonly AgentEvent[]): void {
+    for (const event of events) {
+      if (event.type === 'text') this.#say(event);
+      else if (event.type === 'tool-call') this.#calls.push(event);
+      else if (event.type === 'tool-result') this.#results.push(event);
+      else if (event.type === 'extra') this.#extra = event.extra;
+      else if (event.type === 'step') {
+        this.#closeStep();
+        this.#stepOpen = true;
+      }
+    }
+  }
+
+  /** Returns all messages so far. */
+  messages(): readonly Message[] {
+    this.#closeStep();
+    return this.#messages;
+  }
+
+  #say(event: TurnText): void {
+    if (event.json === undefined) this.#text = this.#said() + event.text;
+    else {
+      this.#json ??= new LongText();
+      this.#json.add(event.json);
+    }
+  }
+
+  /** Returns all text of the step so far. */
+  #said(): string {
+    if (this.#json) this.#text += JSON.parse(`"${this.#json}"`);
+    this.#json = undefined;
+    return this.#text;
+  }
+
+  #closeStep(): void {
+    // A step without text becomes an empty answer: two user messages in a row are not valid
+    // everywhere.
+    if (this.#stepOpen) {
+      this.#messages.push({ ...saying(this.#said(), this.#calls), ...withExtra(this.#extra) });
+      const images = this.#results.flatMap((result) => result.images);
+      // While client calls are open, no user message may stand between a call and its result.
+      const canShow = this.#calls.length === this.#results.length;
+      for (const { id, content, images } of this.#results)
+        this.#messages.push({ role: 'tool', tool_call_id: id, content: canShow ? content : withNote(content, images.length) });
+      if (canShow && images.length > 0) this.#messages.push(toolImagesMessage(images));
+    }
+    this.#stepOpen = false;
+    this.#text = '';
+    this.#json = undefined;
+    this.#calls = [];
+    this.#results = [];
+    this.#extra = undefined;
+  }
+}
+
+function saying(text: string, calls: readonly TurnToolCall[]): AssistantMessage {
+  if (calls.length === 0) return { role: 'assistant', content: text };
+  return {
+    role: 'assistant',
+    content: text === '' ? null : text,
+    tool_calls: calls.map((call) => ({
+      id: call.id,
+      type: 'function',
+      function: { name: call.name, arguments: call.arguments },
+      ...withExtra(call.extra),
+    })),
+  };
+}
+
+function withExtra(extra: Extra | undefined): { readonly extra?: Extra } {
+  return extra === undefined ? {} : { extra };
+}
+
+function withNote(content: string, images: number): string {
+  return images === 0 ? content : `${content}\n[${images} images omitted: other tool results are still pending]`.trimStart();
+}

@@ -1,0 +1,167 @@
+import { recognizeAcrossCopies } from '../../host/base/across-copies.js';
+import { type Description, defineExtensionPoint } from '../../host/plugin/extension-point.js';
+import type { Message } from '../messages/message.js';
+import type { Usage } from './usage.js';
+
+/**
+ * A connection to one model: an entry under `models` in the configuration. Discipline: by name.
+ *
+ * 1. The agent loop calls `stream` once for each step of a turn.
+ * 2. The connector yields batches: the events of one read from the model's socket. `[event]` is a
+ *    valid batch.
+ * 3. The last event is `end`, exactly once. A stream that stops without it was cut off, and the
+ *    turn fails.
+ * 4. Failures are thrown as `ModelError`, which says whether a retry may help. The runtime retries;
+ *    a connector never does.
+ * 5. When the signal aborts, the connector closes its socket at once and throws.
+ * 6. When the reader stops pulling, the connector stops reading its socket. When the reader leaves,
+ *    the iterator's `return` closes the socket.
+ * 7. The connector does not change the request. It may add to its `headers`.
+ * 8. Several answers may be read at the same time.
+ *
+ * @public
+ */
+export interface ModelConnector {
+  /** The model's name at the model server. Shown to operators. */
+  readonly model: string;
+  /** Tokens of one request and its answer together. */
+  readonly contextWindow: number;
+  /** Content types of user messages: always `text`, and `image` if the model accepts images. */
+  readonly input: readonly ('text' | 'image')[];
+  /**
+   * Whether the connection supports a sampling parameter, by its name in the protocol (`top_p`).
+   * Unsupported parameters are left out of its requests.
+   */
+  supportsParam(param: string): boolean;
+  /** Facts for `plugboard plugins`: `{ kind: 'detail', label: 'provider', text: 'openai' }`. */
+  describe?(): readonly Description[];
+  stream(request: ModelRequest, signal: AbortSignal): AsyncIterable<readonly ModelEvent[]>;
+}
+
+/**
+ * The extension point of model connections: `agent.model-connector`, by the name of the entry.
+ *
+ * @public
+ */
+export const ModelConnectors = defineExtensionPoint<ModelConnector>('agent.model-connector', {
+  discipline: 'by-name',
+  describe: (connector) => connector.describe?.() ?? [],
+  shape: {
+    model: 'string',
+    contextWindow: 'number',
+    input: 'array',
+    supportsParam: 'function',
+    'describe?': 'function',
+    stream: 'function',
+  },
+});
+
+/** One request to a model: one step of a turn. @public */
+export interface ModelRequest {
+  /** The conversation. An `extra` in it is this connection's own. */
+  readonly messages: readonly Message[];
+  /** The tools the model may call, in a stable order. If empty, none are declared. */
+  readonly tools: readonly ToolDeclaration[];
+  /**
+   * Sampling parameters by their names in the protocol, including `tool_choice`. Only supported
+   * ones.
+   */
+  readonly params: Readonly<Record<string, unknown>>;
+  /**
+   * Whether the answer is read while it is written. If not, a connector may request it whole, which
+   * costs less.
+   */
+  readonly incremental: boolean;
+  /**
+   * Extra headers, for example of a trace. Subscribers of the `plugboard.step` channel may add some
+   * before the request is sent.
+   */
+  readonly headers: Record<string, string>;
+}
+
+/** A tool as it is declared to the model. @public */
+export interface ToolDeclaration {
+  readonly name: string;
+  readonly description: string;
+  /** JSON Schema of the arguments object. */
+  readonly inputSchema: Readonly<Record<string, unknown>>;
+  /** Set on a client tool that asks for strict arguments. */
+  readonly strict?: boolean;
+}
+
+/** One event of a model's answer. A stream ends with exactly one `end`. @public */
+export type ModelEvent = ModelText | ModelReasoning | ModelToolCall | ModelUsage | ModelEnd;
+
+/** Text of the answer: the part that arrived with one read. @public */
+export interface ModelText {
+  readonly type: 'text';
+  readonly text: string;
+  /**
+   * The same text, escaped as between the quotes of a JSON string, if the connector has it. A JSON
+   * encoder copies it instead of escaping again. `JSON.parse('"' + json + '"')` must equal `text`.
+   */
+  readonly json?: string | undefined;
+}
+
+/** Reasoning that precedes the answer. Shown apart from the answer and not part of it. @public */
+export interface ModelReasoning {
+  readonly type: 'reasoning';
+  readonly text: string;
+}
+
+/** A tool call with complete arguments. @public */
+export interface ModelToolCall {
+  readonly type: 'tool-call';
+  /** The model server's id of the call, or a generated one if it sent none. */
+  readonly id: string;
+  readonly name: string;
+  /** JSON text as the model wrote it, not validated. */
+  readonly arguments: string;
+  /** Data that later requests need with the call: any JSON value, or undefined. See `Extra`. */
+  readonly extra?: unknown;
+}
+
+/** Token counts of the request. A later one replaces an earlier one. @public */
+export interface ModelUsage {
+  readonly type: 'usage';
+  readonly usage: Usage;
+}
+
+/** The last event of a model's answer. @public */
+export interface ModelEnd {
+  readonly type: 'end';
+  /** Why the model stopped: the protocol's finish reason. */
+  readonly reason: 'stop' | 'length' | 'tool_calls' | 'content_filter';
+  /** Data that later requests need with the message: any JSON value, or undefined. See `Extra`. */
+  readonly extra?: unknown;
+}
+
+/**
+ * Thrown by a connector when the model server cannot be reached or does not answer correctly.
+ *
+ * @public
+ */
+export class ModelError extends Error {
+  override readonly name = 'ModelError';
+
+  static {
+    recognizeAcrossCopies(ModelError, 'ModelError');
+  }
+  /** Whether the same request may succeed if it is repeated shortly after. */
+  readonly retryable: boolean;
+  /** The wait that the model server asked for, in milliseconds. */
+  readonly retryAfter: number | undefined;
+  /** Whether the request is at fault and not the connection: other requests on it may well succeed. */
+  readonly isRequestFault: boolean;
+
+  /** @param message shown to callers: says what happened, without keys or addresses. */
+  constructor(
+    message: string,
+    options: { retryable: boolean; retryAfter?: number | undefined; isRequestFault?: boolean; cause?: unknown },
+  ) {
+    super(message, { cause: options.cause });
+    this.retryable = options.retryable;
+    this.retryAfter = options.retryAfter;
+    this.isRequestFault = options.isRequestFault ?? false;
+  }
+}

@@ -1,0 +1,159 @@
+import { defineExtensionPoint } from '../../host/plugin/extension-point.js';
+import type { Principal } from '../callers/principal.js';
+import type { AgentEvent, AgentEvents, Failure } from '../events/event.js';
+import type { Message } from '../messages/message.js';
+import type { ToolDeclaration } from '../model/model-connector.js';
+import type { IdempotencyKey } from '../store/idempotency-store.js';
+import type { Conversations } from './conversations.js';
+import type { BusyMode, Target } from './target.js';
+
+/**
+ * Runs agents. Called by transports, and by agents that are another agent's tool. Discipline:
+ * exactly one.
+ *
+ * 1. A transport identifies the caller and asks `resolve` what the requested name means for that
+ *    caller.
+ * 2. It starts a turn at that target with `run` and encodes the events.
+ * 3. Slow reading slows the turn down. The request's signal, or leaving the iteration early, ends
+ *    it.
+ *
+ * @experimental
+ */
+export interface AgentRuntime {
+  resolve(name: string, principal: Principal): TargetResolution;
+  /** The targets that the principal may use: agents first, each in file order. */
+  list(principal: Principal): readonly TargetInfo[];
+  /**
+   * Claims an idempotency key before a turn runs. Never rejects. If the result is a claim, `run`
+   * must follow with it: the key stays claimed until that turn has ended.
+   *
+   * @param fingerprint equal for equal requests only.
+   */
+  claim(key: IdempotencyKey, fingerprint: string): Promise<ClaimResult>;
+  /**
+   * Runs a turn. Never throws: every failure is the terminal `failed` event, including a turn
+   * refused before it began.
+   */
+  run(request: TurnRequest): AgentEvents;
+  /** Session operations other than turns. */
+  readonly conversations: Conversations;
+  /**
+   * Whether turns can run now: an agent and a model exist, the store works, and the server is not
+   * stopping.
+   */
+  ready(): Promise<boolean>;
+}
+
+/** The extension point of the agent runtime: `agent.runtime`, exactly one. @experimental */
+export const AgentRuntimes = defineExtensionPoint<AgentRuntime>('agent.runtime', {
+  discipline: 'one',
+  shape: {
+    resolve: 'function',
+    list: 'function',
+    claim: 'function',
+    run: 'function',
+    conversations: 'object',
+    ready: 'function',
+  },
+});
+
+/** What a requested name means for a caller. @experimental */
+export type TargetResolution =
+  | { readonly kind: 'target'; readonly target: Target }
+  /** An agent of that name exists, but the principal may not use it. */
+  | { readonly kind: 'forbidden' }
+  /** Nothing has that name, and there is no default agent. */
+  | { readonly kind: 'unknown' };
+
+/** An agent or raw model, as listings show it. @experimental */
+export interface TargetInfo {
+  readonly name: string;
+  readonly kind: 'agent' | 'model';
+  readonly description: string | undefined;
+}
+
+/** A turn to run, as a transport asks for it. @experimental */
+export interface TurnRequest {
+  readonly target: Target;
+  readonly principal: Principal;
+  /** The caller's messages, validated. Without a session, the whole conversation. */
+  readonly messages: readonly Message[];
+  /** The session of the turn. Absent if the caller keeps the conversation. */
+  readonly session?: SessionRequest | undefined;
+  /** Tools that the caller runs itself; passed to the model unless the agent says `clientTools: ignore`. */
+  readonly clientTools: readonly ToolDeclaration[];
+  /**
+   * The caller's sampling parameters by their names in the protocol. May include some that the
+   * target ignores.
+   */
+  readonly params: Readonly<Record<string, unknown>>;
+  /** Ends the turn after fewer tool calls than the agent allows. */
+  readonly maxToolCalls?: number | undefined;
+  /** Fail with `context_length_exceeded` if the session no longer fits the model, whatever the agent's `history` says. */
+  readonly wholeHistory?: boolean | undefined;
+  readonly incremental: boolean;
+  readonly requestId: string;
+  readonly metadata: Readonly<Record<string, string>>;
+  /** Aborts when the caller disconnects. */
+  readonly signal: AbortSignal;
+  /** Present if the request has an idempotency key. */
+  readonly idempotency?: TurnIdempotency | undefined;
+}
+
+/** The state of an idempotency key. @experimental */
+export type ClaimResult =
+  /** The key is free: run the turn. */
+  | { readonly kind: 'new'; readonly claim: IdempotencyClaim }
+  /** The turn has ended. `text` is what its transport recorded. */
+  | { readonly kind: 'replay'; readonly text: string }
+  /** The turn is running. */
+  | { readonly kind: 'running' }
+  /** The key was used for another request. */
+  | { readonly kind: 'mismatch' }
+  /** The process died after tools of the turn had started. How far they got is unknown. */
+  | { readonly kind: 'interrupted' }
+  /** The store failed. */
+  | { readonly kind: 'failed'; readonly failure: Failure };
+
+/** The right to run one turn under a key. @experimental */
+export interface IdempotencyClaim {
+  readonly key: IdempotencyKey;
+  readonly fingerprint: string;
+}
+
+/**
+ * The idempotency of a turn: the claimed key, and what records the answer for replays.
+ *
+ * @experimental
+ */
+export interface TurnIdempotency {
+  readonly claim: IdempotencyClaim;
+  readonly recorder: AnswerRecorder;
+}
+
+/**
+ * Records the answer of a turn for replay. The runtime stores the text with the turn and returns it
+ * unchanged.
+ *
+ * @experimental
+ */
+export interface AnswerRecorder {
+  /** Receives every batch before the readers of the turn do, including the terminal event. */
+  add(batch: readonly AgentEvent[]): void;
+  /** Returns the recorded answer. Called once, after the terminal event. */
+  text(): string;
+}
+
+/** The session of a turn, as its request names it. @experimental */
+export interface SessionRequest {
+  readonly key: string;
+  /** The user named in the request. */
+  readonly user?: string | undefined;
+  /** What happens if the session is busy. Defaults to the agent's `onBusy`. */
+  readonly busy?: BusyMode | undefined;
+  /**
+   * Equal for a retry of the same request by the same caller. The retry joins the running or
+   * waiting turn.
+   */
+  readonly fingerprint?: string | undefined;
+}

@@ -1,0 +1,93 @@
+import type { Principal } from '../callers/principal.js';
+import type { Message } from '../messages/message.js';
+import type { Metadata, SessionInfo, SessionPage, StoredTurn, TurnPage } from '../store/conversation-store.js';
+import type { Target } from './target.js';
+
+/**
+ * Session operations other than turns. Each method reaches only sessions of the principal's project
+ * and of agents that the principal may use; any other id is `conversation_not_found`. No method
+ * waits for a running turn: it works beside the turn, is refused, or ends the turn.
+ *
+ * Transports check scopes. All methods reject with a `TurnError`: `conversation_not_found`,
+ * `store_failed`, and what they name.
+ *
+ * @experimental
+ */
+export interface Conversations {
+  /**
+   * Creates a session of an agent.
+   * @throws TurnError `conversation_exists` if the key is taken; `invalid_request`.
+   */
+  create(target: Target, conversation: NewConversation, principal: Principal): Promise<Conversation>;
+  list(page: Omit<SessionPage, 'agents'>, principal: Principal): Promise<readonly Conversation[]>;
+  get(id: string, principal: Principal): Promise<Conversation>;
+  setMetadata(id: string, metadata: Metadata, principal: Principal): Promise<Conversation>;
+  turns(id: string, page: TurnPage, principal: Principal): Promise<ConversationTurns>;
+  /**
+   * Adds messages as a turn of their own.
+   * @throws TurnError `session_busy` while a turn runs; `session_full`; `invalid_request` if no
+   *   model would accept the result.
+   */
+  append(id: string, messages: readonly Message[], principal: Principal): Promise<ConversationTurns>;
+  /**
+   * Copies a session up to a turn, or whole.
+   * @throws TurnError `conversation_exists`; `invalid_request`.
+   */
+  fork(id: string, copy: ForkRequest, principal: Principal): Promise<Conversation>;
+  /**
+   * Keeps a text with a session for as long as the session is kept, under a name that is unique
+   * within the project. Transports store under it what they must find again by an id that they gave
+   * out, for example a response.
+   */
+  putDocument(id: string, name: string, text: string, principal: Principal): Promise<void>;
+  /** The text under a name; undefined if there is none that the principal reaches. */
+  document(name: string, principal: Principal): Promise<ConversationDocument | undefined>;
+  /** Deletes a text. @returns whether there was one. */
+  deleteDocument(name: string, principal: Principal): Promise<boolean>;
+  /** Ends the waiting and running turns of a session. Resolves when they have settled. */
+  cancel(id: string, principal: Principal): Promise<Conversation>;
+  /** Ends the waiting and running turns of a session and deletes it. */
+  delete(id: string, principal: Principal): Promise<void>;
+}
+
+/** A session as shown to its caller. @experimental */
+export interface Conversation extends SessionInfo {
+  readonly status: 'idle' | 'running' | 'quarantined';
+}
+
+/** A page of a session's turns, and what is needed to show their tool calls. @experimental */
+export interface ConversationTurns {
+  readonly turns: readonly StoredTurn[];
+  /** How much of the agent's tool calls callers may see. */
+  readonly toolVisibility: Target['toolVisibility'];
+  /**
+   * Maps a tool's name at the model to its entry and own name. Undefined for client tools and for
+   * tools that are gone.
+   */
+  toolOf(nameAtModel: string): { readonly entry: string; readonly name: string } | undefined;
+}
+
+/** A text that a transport keeps with a session. @experimental */
+export interface ConversationDocument {
+  /** The opaque id of the session that it belongs to. */
+  readonly conversation: string;
+  /** The agent of that session. */
+  readonly agent: string;
+  readonly text: string;
+}
+
+/** A session to create for a caller. @experimental */
+export interface NewConversation {
+  /** Defaults to a random key. */
+  readonly key?: string | undefined;
+  readonly metadata: Metadata;
+  readonly messages: readonly Message[];
+}
+
+/** How to copy a session. @experimental */
+export interface ForkRequest {
+  /** Key of the copy. Defaults to a random key. */
+  readonly key?: string | undefined;
+  /** The last turn to copy. Defaults to all. */
+  readonly turns?: number | undefined;
+}

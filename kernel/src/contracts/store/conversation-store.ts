@@ -1,0 +1,218 @@
+import { recognizeAcrossCopies } from '../../host/base/across-copies.js';
+import type { Message } from '../messages/message.js';
+import type { IdempotencyRecord } from './idempotency-store.js';
+
+/**
+ * Identifies a session. Three separate values, never joined into one string: `a:b` of one agent is not `b` of another.
+ *
+ * @public
+ */
+export interface SessionId {
+  /** From the credential only. */
+  readonly project: string;
+  /** The agent that answers in the session, or the raw model. */
+  readonly agent: string;
+  /** The key that the caller chose or was given. Data: never part of a path or of SQL text. */
+  readonly key: string;
+}
+
+/**
+ * Sessions and their turns.
+ *
+ * 1. A turn calls `load`, then `begin` before its first model call. A turn that has begun survives a killed process; it need not survive a
+ *    power failure.
+ * 2. A turn that succeeds calls `commit` once. It appends the turn's messages and increments the version: all or nothing, and only if the
+ *    version is still the one that was loaded. The caller sees the end of the turn after that, so an acknowledged turn is never lost.
+ * 3. A turn that fails calls `abandon`. The session is then as it was before `begin`.
+ * 4. At start the server calls `recover` once. It returns the turns that began and neither ended nor were abandoned: their process died.
+ * 5. A session exists from `create` or its first commit until `delete`, or until it expires or is evicted. No store evicts a session
+ *    between `begin` and the end of the turn. A session that is gone leaves its version behind for 30 days. A new session with the same id
+ *    continues from that version, so a turn that loaded the old one cannot commit, and a cached conversation is not taken for the new one.
+ * 6. A store may limit what one project stores. At the limit, `begin`, `create`, `fork`, and a `commit` of a turn that did not begin, throw
+ *    `ProjectQuotaExceeded` and change nothing. Sessions can still be read and deleted, a turn that has begun can still be committed, and
+ *    other projects are not affected. A store that evicts sessions at its limits evicts those of the same project.
+ *
+ * @public
+ */
+export interface ConversationStore {
+  /** Returns the conversation: version 0 and no messages for an unknown session, no messages for a deleted one. */
+  load(id: SessionId): Promise<StoredSession>;
+  /** Returns the version alone, which is enough to validate a cached conversation. */
+  version(id: SessionId): Promise<number>;
+  begin(id: SessionId, turn: TurnBegin): Promise<void>;
+  /** Appends a turn and ends it. @throws VersionConflict if the session has changed since it was loaded. */
+  commit(id: SessionId, turn: TurnCommit): Promise<void>;
+  /** Ends a turn that began, without a trace in the session. Does nothing if there is no such turn. */
+  abandon(id: SessionId, turnId: string): Promise<void>;
+  /** Returns the turns of dead processes, each once. */
+  recover(): Promise<readonly InterruptedTurn[]>;
+  /** Creates a session before its first turn. Messages, if there are any, become turn 1. @throws SessionExists */
+  create(id: SessionId, session: NewSession): Promise<void>;
+  /** Describes a session without its messages. Undefined if there is none. */
+  info(id: SessionId): Promise<SessionInfo | undefined>;
+  /** Describes a session by its opaque id (`conversationId`), if it belongs to the project. */
+  find(project: string, conversation: string): Promise<SessionInfo | undefined>;
+  /** Lists the sessions of a project in the order of their creation. */
+  list(project: string, page: SessionPage): Promise<readonly SessionInfo[]>;
+  /** Replaces the metadata. Does nothing if there is no such session. */
+  setMetadata(id: SessionId, metadata: Metadata): Promise<void>;
+  /** Returns the messages turn by turn. */
+  turns(id: SessionId, page: TurnPage): Promise<readonly StoredTurn[]>;
+  /** Stores a summary of the oldest messages and replaces an earlier one. Does nothing if the session is no longer at that version. */
+  putSummary(id: SessionId, version: number, summary: Summary): Promise<void>;
+  /**
+   * Copies a session to another key of the same project and agent: its metadata, its user and its first `turns` turns (or all, if it has
+   * fewer), numbered from 1. The summary is copied if every message it covers is. Does nothing if there is no such session.
+   * @throws SessionExists if the new key is taken.
+   */
+  fork(id: SessionId, key: string, turns: number): Promise<void>;
+  /** Deletes a session with its turns, metadata and summary. @returns whether it existed. */
+  delete(id: SessionId): Promise<boolean>;
+}
+
+/** A conversation as a store returns it. @public */
+export interface StoredSession {
+  /** Incremented by each turn and by a deletion. */
+  readonly version: number;
+  readonly messages: readonly Message[];
+  /** Total size of the messages as JSON. */
+  readonly bytes: number;
+  /** A model's summary of the oldest messages. */
+  readonly summary?: Summary | undefined;
+}
+
+/** A model's summary of the oldest messages of a session. @public */
+export interface Summary {
+  /** How many of the oldest messages it covers. */
+  readonly messages: number;
+  readonly text: string;
+}
+
+/** What a caller attached to a session: at most 16 pairs. @public */
+export type Metadata = Readonly<Record<string, string>>;
+
+/** A session to create in a store. @public */
+export interface NewSession {
+  readonly metadata: Metadata;
+  readonly messages: readonly Message[];
+}
+
+/** A session without its messages. @public */
+export interface SessionInfo {
+  readonly id: SessionId;
+  /** The opaque id, made by `conversationId`. */
+  readonly conversation: string;
+  /** Milliseconds since the epoch. */
+  readonly createdAt: number;
+  /** Time of the last turn or metadata change, in milliseconds since the epoch. */
+  readonly updatedAt: number;
+  /** Number of turns. */
+  readonly turns: number;
+  /** The end user, as named by the latest turn that named one. */
+  readonly user?: string | undefined;
+  readonly metadata: Metadata;
+}
+
+/** Which sessions of a project to list. @public */
+export interface SessionPage {
+  readonly limit: number;
+  /** By creation. */
+  readonly order: 'asc' | 'desc';
+  /** Opaque id of the last session of the previous page. If it does not exist, the page is empty. */
+  readonly after?: string | undefined;
+  /** Only sessions of this end user. */
+  readonly user?: string | undefined;
+  /** Only sessions of these agents. */
+  readonly agents?: readonly string[] | undefined;
+}
+
+/** Which turns of a session to return. @public */
+export interface TurnPage {
+  readonly limit: number;
+  readonly order: 'asc' | 'desc';
+  /** Number of the last turn of the previous page. */
+  readonly after?: number | undefined;
+  /**
+   * Ends the page early: with the first turn that brings the size of its messages, as JSON, to this
+   * number of bytes. So a page has at least one turn, if there is one. Unlimited by default.
+   */
+  readonly maxBytes?: number | undefined;
+}
+
+/** The messages of one turn of a session. @public */
+export interface StoredTurn {
+  /** Counted from 1, without gaps. */
+  readonly turn: number;
+  readonly messages: readonly Message[];
+}
+
+/** A turn that begins, for the store. @public */
+export interface TurnBegin {
+  /** Unique across processes. */
+  readonly turnId: string;
+  /** The caller's messages, for agents that keep the input of an interrupted turn. */
+  readonly input: readonly Message[];
+}
+
+/** A turn that ends well, for the store. @public */
+export interface TurnCommit {
+  /** The turn that ends with this commit, if one began. */
+  readonly turnId?: string | undefined;
+  /** The version that was loaded. */
+  readonly expected: number;
+  /** The caller's messages and everything that followed them. */
+  readonly messages: readonly Message[];
+  /** The end user, if the caller named one. */
+  readonly user?: string | undefined;
+  /** The answer to retries of the turn's request. Stored together with the messages, or not at all. */
+  readonly idempotency?: IdempotencyRecord | undefined;
+}
+
+/** A turn whose process died before it ended. @public */
+export interface InterruptedTurn {
+  readonly id: SessionId;
+  readonly turnId: string;
+  /** The caller's messages. */
+  readonly input: readonly Message[];
+}
+
+/** The session has changed since it was loaded. @public */
+export class VersionConflict extends Error {
+  override readonly name = 'VersionConflict';
+
+  static {
+    recognizeAcrossCopies(VersionConflict, 'VersionConflict');
+  }
+
+  constructor(expected: number, found: number) {
+    super(`the session is at version ${found}, not ${expected}: another writer has committed a turn in the meantime`);
+  }
+}
+
+/** A project has reached a limit of the store. The message is for callers. @public */
+export class ProjectQuotaExceeded extends Error {
+  override readonly name = 'ProjectQuotaExceeded';
+  /** The option of the store that sets the limit. */
+  readonly setting: string;
+
+  /** @param limit the value of the option, in sessions or bytes. */
+  constructor(setting: string, limit: number) {
+    super(
+      `The project has reached \`${setting}\` (${limit}) of the session store: delete conversations, or raise the limit under \`sessions\`.`,
+    );
+    this.setting = setting;
+  }
+}
+
+/** There already is a session under that id. @public */
+export class SessionExists extends Error {
+  override readonly name = 'SessionExists';
+
+  static {
+    recognizeAcrossCopies(SessionExists, 'SessionExists');
+  }
+
+  constructor() {
+    super('a session with this key already exists');
+  }
+}

@@ -1,0 +1,54 @@
+import { defineExtensionPoint } from '../../host/plugin/extension-point.js';
+import type { ConversationStore } from './conversation-store.js';
+import type { DocumentStore } from './document-store.js';
+import type { IdempotencyStore } from './idempotency-store.js';
+import type { PendingToolCalls } from './pending-tool-calls.js';
+
+/**
+ * Where the server keeps its state. Discipline: exactly one.
+ *
+ * A store plugin implements four interfaces, each documented in its own file:
+ *
+ * - the members inherited from `ConversationStore`: sessions and their turns;
+ * - `pendingToolCalls`: turns that wait for the results of the caller's own tools;
+ * - `documents`: texts that are kept with sessions, for example responses;
+ * - `idempotency`: answers to requests with an idempotency key.
+ *
+ * `sessionStoreContract` of `@plugboard/kernel/testing` tests all four. Everything that comes from a request is data to a
+ * store: it never becomes part of a path or of a statement.
+ *
+ * @public
+ */
+export interface SessionStore extends ConversationStore {
+  readonly pendingToolCalls: PendingToolCalls;
+  readonly documents: DocumentStore;
+  readonly idempotency: IdempotencyStore;
+  /** Reports whether the store works at the moment; `reason` says what is wrong and what to do. */
+  health(): Promise<{ readonly ok: boolean; readonly reason?: string }>;
+}
+
+/** The extension point of the session store: `agent.session-store`, exactly one. @public */
+export const SessionStores = defineExtensionPoint<SessionStore>('agent.session-store', {
+  discipline: 'one',
+  shape: {
+    load: 'function',
+    version: 'function',
+    begin: 'function',
+    commit: 'function',
+    abandon: 'function',
+    recover: 'function',
+    create: 'function',
+    info: 'function',
+    find: 'function',
+    list: 'function',
+    setMetadata: 'function',
+    turns: 'function',
+    putSummary: 'function',
+    fork: 'function',
+    delete: 'function',
+    pendingToolCalls: 'object',
+    documents: 'object',
+    idempotency: 'object',
+    health: 'function',
+  },
+});

@@ -1,0 +1,167 @@
+import { setImmediate } from 'node:timers/promises';
+import type { AgentEvent } from '@plugboard/kernel';
+import { type AgentEvents, NO_USAGE, peek, Transcript, TurnError, textOf } from '@plugboard/kernel/contracts';
+import { ManualClock } from '@plugboard/kernel/testing';
+import t from 'tap';
+import { Channel } from '../../src/streams/channel.js';
+import { nameAtModel } from '../../src/tools/tool-names.js';
+import { collect, request, ScriptedModel, startRuntime } from '../harness.js';
+
+const started: AgentEvent = { type: 'started', turnId: 't', agent: 'a' };
+const step: AgentEvent = { type: 'step', step: 1, connection: 'fast' };
+const text = (words: string): AgentEvent => ({ type: 'text', text: words });
+const finished: AgentEvent = { type: 'finished', reason: 'stop', usage: NO_USAGE };
+const failed: AgentEvent = { type: 'failed', failure: { code: 'model_failed', message: 'no', toolsRan: false } };
+
+async function* stream(
+  ...batches: readonly (readonly AgentEvent[] | Error)[]
+): AgentEvents & AsyncGenerator<readonly AgentEvent[]> {
+  for (const batch of batches) {
+    if (batch instanceof Error) throw batch;
+    yield batch;
+  }
+}
+
+t.test('no event follows the terminal event, and a throw or an early end becomes one failure', async (t) => {
+  const run = async (events: () => AgentEvents, session?: { key: string }) => {
+    const app = await startRuntime({ models: { fast: new ScriptedModel([]) }, interceptors: [events] });
+    const all = await collect(app.runtime.run(request(app.target(), { session })));
+    return { all, errors: app.lines.map(({ err }) => err) };
+  };
+  const call: AgentEvent = { type: 'tool-call', id: '1', name: 'f', arguments: '{}', tool: { entry: 'f', name: 'f' } };
+  for (const session of [undefined, { key: 's' }]) {
+    const cut = await run(() => stream([started], [text('a'), finished, text('b')], [finished]), session);
+    t.strictSame(cut.all, [started, text('a'), finished]);
+    t.strictSame(cut.errors, []);
+    const thrown = await run(() => stream([started, call], new TurnError('store_failed', 'late')), session);
+    t.match(thrown.all, [started, call, { failure: { code: 'store_failed', message: 'late', toolsRan: true } }]);
+    t.match(thrown.errors, [{ message: 'late' }]);
+    const ended = await run(() => stream([started]), session);
+    t.match(ended.all, [started, { failure: { code: 'crashed', toolsRan: false } }]);
+    t.match(ended.errors, [{ message: /without a terminal event/ }]);
+  }
+});
+
+t.test('peek: reads until a visible event, a failure or the timeout, and loses no event', async (t) => {
+  const isVisible = (event: AgentEvent) => event.type === 'text';
+  const clock = new ManualClock();
+  const early = await peek(stream([started], [failed]), isVisible, 5000, clock);
+  t.match(early, { failure: { code: 'model_failed' }, connection: undefined });
+  const shown = await peek(stream([started, step], [text('a')], [finished]), isVisible, 5000, clock);
+  t.match(shown, { failure: undefined, connection: 'fast' });
+  t.strictSame(await collect(shown.events), [started, step, text('a'), finished]);
+  t.equal(clock.pending, 0);
+
+  const gate = Promise.withResolvers<void>();
+  const slow = (async function* () {
+    yield [started];
+    await gate.promise;
+    yield [text('late')];
+    yield [failed];
+  })();
+  const peeking = peek(slow, isVisible, 5000, clock);
+  await setImmediate();
+  clock.advance(5000);
+  const late = await peeking;
+  t.match(late, { failure: undefined, connection: undefined });
+  gate.resolve();
+  t.strictSame(await collect(late.events), [started, text('late'), failed]);
+});
+
+t.test('peek: a reader that leaves early returns the turn’s iterator', async (t) => {
+  let released = false;
+  const endless = (async function* () {
+    try {
+      for (;;) yield [text('x')];
+    } finally {
+      released = true;
+    }
+  })();
+  const { events } = await peek(endless, () => true, 5000, new ManualClock());
+  for await (const _ of events) break;
+  t.ok(released);
+});
+
+t.test('channel: delivers in order, makes the writer wait when it is full, and ends', async (t) => {
+  const channel = new Channel<number>(2, () => t.fail('nobody left'));
+  t.equal(channel.write(1), undefined);
+  const full = channel.write(2);
+  t.type(full, Promise);
+  t.strictSame(await channel.next(), { value: 1, done: false });
+  await full;
+  t.strictSame(await channel.next(), { value: 2, done: false });
+  const waiting = channel.next();
+  t.equal(channel.write(3), undefined);
+  t.strictSame(await waiting, { value: 3, done: false });
+  const last = channel.next();
+  channel.end();
+  t.strictSame(await last, { value: undefined, done: true });
+  t.strictSame(await channel.next(), { value: undefined, done: true });
+  t.equal(channel.write(4), undefined, 'after the end nothing is kept');
+});
+
+t.test('channel: a reader that leaves resumes the writer once, and removeLimit ends the waiting', async (t) => {
+  let left = 0;
+  const channel = new Channel<number>(1, () => left++);
+  const full = channel.write(1);
+  await channel.return();
+  await channel.return();
+  await full;
+  t.equal(left, 1);
+
+  const hurried = new Channel<number>(1, () => {});
+  const stuck = hurried.write(1);
+  hurried.removeLimit();
+  await stuck;
+  t.equal(hurried.write(2), undefined);
+  hurried.end();
+  const all: number[] = [];
+  for await (const item of hurried) all.push(item);
+  t.strictSame(all, [1, 2]);
+});
+
+t.test('transcript: escaped and plain text make one message, and split surrogate pairs are joined', (t) => {
+  const transcript = new Transcript();
+  transcript.add([
+    step,
+    { type: 'text', text: '\ud83d', json: '\\ud83d' },
+    { type: 'text', text: '\ude00', json: '\\ude00' },
+    text(' "quoted"\n'),
+  ]);
+  transcript.add([finished]);
+  t.strictSame(transcript.messages(), [{ role: 'assistant', content: '😀 "quoted"\n' }]);
+  t.end();
+});
+
+t.test('transcript: a step without text is an empty answer', (t) => {
+  const transcript = new Transcript();
+  transcript.add([step, finished]);
+  t.strictSame(transcript.messages(), [{ role: 'assistant', content: '' }]);
+  t.end();
+});
+
+t.test('names of tools at the model', (t) => {
+  t.equal(nameAtModel('clock', 'clock', true), 'clock');
+  t.equal(nameAtModel('files', 'read', false), 'files__read');
+  t.equal(nameAtModel('my files', 'lesen/ä', false), 'my_files__lesen__');
+  const long = nameAtModel('entry', 'x'.repeat(80), false);
+  t.equal(long.length, 64);
+  t.match(long, /^entry__x+[0-9a-f]{8}$/);
+  t.not(long, nameAtModel('entry', 'x'.repeat(81), false), 'the hash tells them apart');
+  t.end();
+});
+
+t.test('the text of a content', (t) => {
+  t.equal(textOf(null), '');
+  t.equal(textOf('a'), 'a');
+  t.equal(
+    textOf([
+      { type: 'text', text: 'a' },
+      { type: 'image_url', image_url: { url: 'x' } },
+      { type: 'text', text: 'b' },
+    ]),
+    'ab',
+  );
+  t.equal(textOf([{ type: 'refusal', refusal: 'no' }]), 'no');
+  t.end();
+});

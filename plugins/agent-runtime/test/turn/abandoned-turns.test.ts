@@ -1,0 +1,108 @@
+import { setImmediate } from 'node:timers/promises';
+import type { Interceptor } from '@plugboard/kernel';
+import { ManualClock } from '@plugboard/kernel/testing';
+import t from 'tap';
+import { answerWith, collect, endOf, memoryStore, request, ScriptedModel, startRuntime, textOfEvents } from '../harness.js';
+
+const agents = { assistant: { model: 'fast', timeout: '1m' } };
+
+t.test('a stateless turn that ignores its time limit is abandoned after five seconds', async (t) => {
+  const clock = new ManualClock();
+  const stuck = Promise.withResolvers<void>();
+  const stubborn: Interceptor = async function* (turn, next) {
+    await stuck.promise;
+    yield* next(turn);
+  };
+  const app = await startRuntime({
+    agents,
+    models: { fast: new ScriptedModel(() => answerWith('x')) },
+    interceptors: [stubborn],
+    clock,
+  });
+  let events: unknown;
+  const turn = collect(app.runtime.run(request(app.target()))).then((all) => {
+    events = all;
+    return all;
+  });
+  await setImmediate();
+  clock.advance(64_999);
+  await setImmediate();
+  t.equal(events, undefined);
+  clock.advance(1);
+  t.match(endOf(await turn), { failure: { code: 'timed_out' } });
+  await app.runtime.stop(new AbortController().signal);
+  stuck.resolve();
+  await setImmediate();
+  t.equal(clock.pending, 0);
+});
+
+t.test('a stateless turn that ends in time after its abort leaves no timer', async (t) => {
+  const clock = new ManualClock();
+  const never = new Promise<void>(() => {});
+  const app = await startRuntime({ agents, models: { fast: new ScriptedModel([[never]]) }, clock });
+  const turn = collect(app.runtime.run(request(app.target())));
+  await setImmediate();
+  clock.advance(60_000);
+  t.match(endOf(await turn), { failure: { code: 'timed_out' } });
+  await setImmediate();
+  t.equal(clock.pending, 0);
+});
+
+t.test('the look-up of an idempotency key has a time limit of 30 seconds', async (t) => {
+  const clock = new ManualClock();
+  const store = memoryStore(clock);
+  const get = store.idempotency.get.bind(store.idempotency);
+  store.idempotency.get = () => new Promise(() => {});
+  const app = await startRuntime({ agents, models: { fast: new ScriptedModel(() => answerWith('x')) }, store, clock });
+  const key = { project: 'default', route: '/', key: 'k' };
+  const first = app.runtime.claim(key, 'a');
+  const second = app.runtime.claim(key, 'a');
+  clock.advance(30_000);
+  store.idempotency.get = get;
+  t.match(await first, { kind: 'failed', failure: { code: 'store_failed' } });
+  t.match(await second, { kind: 'new' }, 'whoever waited behind it asks again');
+  t.match(app.lines, [{ err: { cause: { message: 'no answer within 30 s' } } }]);
+  t.equal(clock.pending, 0);
+  const free = await collect(app.runtime.run(request(app.target())));
+  t.equal(textOfEvents(free), 'x');
+});
+
+t.test('a commit that never settles releases the turn’s permit and its key', async (t) => {
+  const clock = new ManualClock();
+  const store = memoryStore(clock);
+  const commit = store.commit.bind(store);
+  store.commit = () => new Promise(() => {});
+  const app = await startRuntime({
+    agents,
+    settings: { limits: { runningTurns: 1 } },
+    models: { fast: new ScriptedModel(() => answerWith('x')) },
+    store,
+    clock,
+  });
+  const key = { project: 'default', route: '/', key: 'k' };
+  const claimed = await app.runtime.claim(key, 'a');
+  if (claimed.kind !== 'new') throw new Error(claimed.kind);
+  const recorder = { add() {}, text: () => '' };
+  const turn = collect(
+    app.runtime.run(request(app.target(), { session: { key: 's' }, idempotency: { claim: claimed.claim, recorder } })),
+  );
+  await setImmediate();
+  clock.advance(30_000);
+  t.match(endOf(await turn), { failure: { code: 'store_failed' } });
+  store.commit = commit;
+  t.match(await app.runtime.claim(key, 'b'), { kind: 'new' }, 'the key is free');
+  t.match(endOf(await collect(app.runtime.run(request(app.target(), { session: { key: 's' } })))), { type: 'finished' });
+});
+
+t.test('a health check of the store that hangs or throws makes the server not ready', async (t) => {
+  const clock = new ManualClock();
+  const store = memoryStore(clock);
+  const app = await startRuntime({ agents, models: { fast: new ScriptedModel(() => answerWith('x')) }, store, clock });
+  t.equal(await app.runtime.ready(), true);
+  store.health = () => new Promise(() => {});
+  const ready = app.runtime.ready();
+  clock.advance(2_000);
+  t.equal(await ready, false);
+  store.health = () => Promise.reject(new Error('gone'));
+  t.equal(await app.runtime.ready(), false);
+});

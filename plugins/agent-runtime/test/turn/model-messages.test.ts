@@ -1,0 +1,77 @@
+import type { Message, ModelConnector } from '@plugboard/kernel';
+import t from 'tap';
+import { messagesFor } from '../../src/turn/model-messages.js';
+
+const connector = (...input: ('text' | 'image')[]) => ({ input }) as Partial<ModelConnector> as ModelConnector;
+const seeing = connector('text', 'image');
+const blind = connector('text');
+const IMAGE = { type: 'image_url', image_url: { url: 'data:image/png;base64,AA==' } } as const;
+
+function call(name: string, args: string, id = 'c'): Message {
+  return { role: 'assistant', content: null, tool_calls: [{ id, type: 'function', function: { name, arguments: args } }] };
+}
+
+t.test('messages that every server accepts are unchanged', async (t) => {
+  const messages: Message[] = [
+    { role: 'user', content: 'Hi' },
+    call('f', '{"a":1}'),
+    { role: 'tool', tool_call_id: 'c', content: 'ok' },
+  ];
+  for (const [i, message] of messagesFor(blind, messages).entries()) t.equal(message, messages[i]);
+});
+
+t.test('names and arguments of calls are corrected, once per message', async (t) => {
+  for (const [name, args, validName, validArgs] of [
+    ['a b', '{}', 'a_b', '{}'],
+    ['', '{}', '_', '{}'],
+    ['x'.repeat(65), '{}', 'x'.repeat(64), '{}'],
+    ['f', '', 'f', '{}'],
+    ['f', 'null', 'f', '{}'],
+    ['f', '{"a":', 'f', '{}'],
+    ['f', '"text"', 'f', '{}'],
+  ] as const) {
+    const messages = [call(name, args)];
+    const [first] = messagesFor(seeing, messages);
+    t.same(first, call(validName, validArgs));
+    t.equal(messagesFor(seeing, messages)[0], first);
+  }
+  const custom: Message = {
+    role: 'assistant',
+    content: null,
+    tool_calls: [{ id: 'c', type: 'custom', custom: { name: 'f', input: 'free text' } }],
+  };
+  t.equal(messagesFor(seeing, [custom])[0], custom);
+});
+
+t.test('the result of a call with invalid arguments names the fault once', async (t) => {
+  const result = (content: string): Message => ({ role: 'tool', tool_call_id: 'c', content });
+  const told = (content: string) => messagesFor(seeing, [call('f', '{"a":'), result(content)])[1]?.content;
+  t.equal(told('which?'), 'The arguments are not a valid JSON object: {"a":\nwhich?');
+  t.equal(told('The arguments are not a valid JSON object: {"a":'), 'The arguments are not a valid JSON object: {"a":');
+  t.equal(messagesFor(seeing, [call('f', '', 'c'), result('ok')])[1]?.content, 'ok', 'no arguments are no fault');
+});
+
+t.test('a text-only connection receives text', async (t) => {
+  const messages: Message[] = [
+    {
+      role: 'user',
+      content: [
+        { type: 'text', text: 'a' },
+        { type: 'text', text: 'b' },
+      ],
+    },
+    { role: 'user', content: [{ type: 'text', text: 'Look' }, IMAGE] },
+    {
+      role: 'assistant',
+      content: [
+        { type: 'text', text: 'I ' },
+        { type: 'refusal', refusal: 'will not.' },
+      ],
+    },
+  ];
+  t.same(
+    messagesFor(blind, messages).map(({ content }) => content),
+    ['ab', 'Look\n[image omitted: this model takes text only]', 'I will not.'],
+  );
+  t.equal(messagesFor(seeing, messages)[1], messages[1]);
+});

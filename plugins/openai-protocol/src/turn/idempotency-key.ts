@@ -1,0 +1,51 @@
+import { hash } from 'node:crypto';
+import type { Principal } from '@plugboard/kernel';
+import { OPEN } from '@plugboard/kernel/contracts';
+import type { HttpRequest } from '@plugboard/transport-http';
+import { invalidValue } from '../errors/request-errors.js';
+import { headerLines } from './headers.js';
+
+const HEADER = 'idempotency-key';
+
+/**
+ * Parses the header `Idempotency-Key`; undefined if absent.
+ *
+ * @throws ProtocolError 400 unless it has 1 to 255 characters of printable ASCII.
+ */
+export function parseIdempotencyKey(request: Pick<HttpRequest, 'headers' | 'rawHeaders'>): string | undefined {
+  if (request.headers[HEADER] === undefined) return undefined;
+  const [key, ...others] = headerLines(request, HEADER);
+  if (key === undefined) return undefined;
+  if (others.length === 0 && /^[ -~]{1,255}$/.test(key)) return key;
+  const why = others.length > 0 ? 'the header was sent more than once' : 'expected 1 to 255 characters of printable ASCII';
+  throw invalidValue('Idempotency-Key', why);
+}
+
+/** Hashes a request. Equal for the same caller, bodies with equal values, in any key order, and the same session (S-44). */
+export function requestFingerprint(body: unknown, session: string | undefined, principal: Principal): string {
+  return hash('sha256', JSON.stringify([callerId(principal) ?? null, session ?? null, body], sortKeys), 'base64');
+}
+
+/**
+ * Hashes a request that its client may repeat while the first one runs: equal bytes of the same caller join. A caller is known by the
+ * id of its credential, never by a name, which is for people (S-44).
+ *
+ * @returns undefined for a caller without an identity. Its requests must not join.
+ */
+export function joinFingerprint({ principal, rawBody }: Pick<HttpRequest, 'principal' | 'rawBody'>): string | undefined {
+  const caller = callerId(principal);
+  return caller === undefined ? undefined : hash('sha256', JSON.stringify([caller, rawBody]), 'base64');
+}
+
+/** Tokens of an issuer that have no subject share one id. On an open server everybody is the same caller. */
+function callerId(principal: Principal): string | undefined {
+  const { tokenId, claims, subject } = principal;
+  if (principal === OPEN) return '';
+  return claims !== undefined && !subject ? undefined : tokenId;
+}
+
+/** Sorts the keys of objects, so that equal values have equal texts (as in RFC 8785). */
+function sortKeys(_: string, value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
+}

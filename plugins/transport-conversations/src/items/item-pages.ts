@@ -1,0 +1,65 @@
+import type { ConversationTurns, TurnPage } from '@plugboard/kernel/contracts';
+import type { Page } from '../pages/page.js';
+import type { Item } from './item.js';
+import { isSameItem, parseItemId } from './item-id.js';
+import { itemsOf } from './turn-to-items.js';
+
+const TURNS_AT_ONCE = 20;
+
+/** Reads a page of turns of one conversation. */
+export type ReadTurns = (page: TurnPage) => Promise<ConversationTurns>;
+
+/** Where to read items. */
+export interface ItemRange {
+  /** Maximum number of turns to read at once; the page decides how many items it takes. */
+  readonly limit: number;
+  readonly order: 'asc' | 'desc';
+  /** The id of the item to start after. */
+  readonly after?: string | undefined;
+}
+
+/**
+ * Fills a page with items of a conversation. Reads a few turns at a time, and no more than fit on the page.
+ *
+ * @returns false if there is no item `after`.
+ */
+export async function readItems(
+  conversation: string,
+  read: ReadTurns,
+  { limit, order, after }: ItemRange,
+  page: Page,
+): Promise<boolean> {
+  const start = after === undefined ? undefined : parseItemId(after);
+  if (after !== undefined && start?.conversation !== conversation) return false;
+  let sought = after;
+  let last = start && start.turn + (order === 'asc' ? -1 : 1);
+  for (;;) {
+    const maxBytes = Math.max(1, page.bytesLeft);
+    const { turns, ...shown } = await read({ limit: Math.min(limit, TURNS_AT_ONCE), order, after: last, maxBytes });
+    if (turns.length === 0) return sought === undefined;
+    for (const turn of turns) {
+      const own = itemsOf(turn, { conversation, ...shown });
+      const inOrder = order === 'asc' ? own : own.toReversed();
+      const from = sought === undefined ? 0 : inOrder.findIndex(({ id }) => isSameItem(id, sought ?? '')) + 1;
+      if (sought !== undefined && from === 0) return false;
+      sought = undefined;
+      for (const item of inOrder.slice(from)) if (!page.add(item)) return true;
+      last = turn.turn;
+    }
+  }
+}
+
+/** Finds an item and its turn; undefined if there is no such item. */
+export async function findItem(
+  conversation: string,
+  read: ReadTurns,
+  id: string,
+): Promise<{ readonly item: Item; readonly turn: number; readonly isLast: boolean } | undefined> {
+  const place = parseItemId(id);
+  if (place?.conversation !== conversation) return undefined;
+  const { turns, ...shown } = await read({ limit: 1, order: 'asc', after: place.turn - 1 });
+  const items = turns.flatMap((turn) => itemsOf(turn, { conversation, ...shown }));
+  const index = items.findIndex((item) => isSameItem(item.id, id));
+  const item = items[index];
+  return item && { item, turn: place.turn, isLast: index === items.length - 1 };
+}

@@ -1,0 +1,136 @@
+import type { Extensions, Principal } from '@plugboard/kernel';
+import type { AgentRuntime, Conversation, Conversations } from '@plugboard/kernel/contracts';
+import { connectionForTextOnly } from '@plugboard/open-responses';
+import {
+  checkAgentName,
+  invalidValue,
+  missingParameter,
+  optionalString,
+  parseMetadata,
+  parseSessionKey,
+  resolveAgent,
+} from '@plugboard/openai-protocol';
+import type { HttpRequest, HttpRoute } from '@plugboard/transport-http';
+import { findItem } from '../items/item-pages.js';
+import { mapItemErrors, messagesOf } from '../items/items-to-messages.js';
+import { listQueryOf, singleValue } from '../pages/lists.js';
+import { Page } from '../pages/page.js';
+import { type ConversationBody, conversationBody } from './conversation.js';
+import { keyOf } from './key.js';
+import { route } from './route.js';
+
+const COLLECTION = '/v1/conversations';
+const ONE = `${COLLECTION}/:id`;
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/**
+ * `/v1/conversations` without items: the reference protocol's routes, plus list, fork and cancel.
+ * Bodies are validated first. Missing conversations and those of other projects get the same 404.
+ */
+export class ConversationRoutes {
+  readonly #runtimes: Extensions<AgentRuntime>;
+  readonly #maxPageBytes: number;
+
+  /** @param maxPageBytes maximum size of one page of a list. */
+  constructor(runtimes: Extensions<AgentRuntime>, maxPageBytes: number) {
+    this.#runtimes = runtimes;
+    this.#maxPageBytes = maxPageBytes;
+  }
+
+  get routes(): readonly HttpRoute[] {
+    const read = { method: 'GET', access: ['sessions:read'], body: 'none', startsWork: false } as const;
+    const write = { method: 'POST', access: ['sessions:write'], body: 'json', startsWork: false } as const;
+    return [
+      route({
+        ...read,
+        path: COLLECTION,
+        accepts: ['limit', 'after', 'order', 'user'],
+        answer: (request) => this.#list(request),
+      }),
+      route({
+        ...write,
+        path: COLLECTION,
+        startsWork: true,
+        accepts: ['agent', 'id', 'items', 'metadata'],
+        answer: (request) => this.#create(request),
+      }),
+      route({ ...read, path: ONE, answer: (request) => this.#retrieve(request) }),
+      route({ ...write, path: ONE, accepts: ['metadata'], answer: (request) => this.#update(request) }),
+      route({ ...write, path: ONE, method: 'DELETE', body: 'none', answer: (request) => this.#delete(request) }),
+      route({
+        ...write,
+        path: `${ONE}/fork`,
+        access: ['sessions:read', 'sessions:write'],
+        startsWork: true,
+        accepts: ['id', 'after_item'],
+        answer: (request) => this.#fork(request),
+      }),
+      route({ ...write, path: `${ONE}/cancel`, body: 'none', answer: (request) => this.#cancel(request) }),
+    ];
+  }
+
+  async #list({ query, principal }: HttpRequest): Promise<Page> {
+    const { limit, order, after } = listQueryOf(query);
+    const user = parseSessionKey(singleValue(query, 'user'), 'user');
+    const found = await this.#conversations.list({ limit: limit + 1, order, after, user }, principal);
+    const page = new Page({ limit, maxBytes: this.#maxPageBytes });
+    for (const conversation of found) if (!page.add(conversationBody(conversation))) break;
+    return page;
+  }
+
+  async #create({ body, principal }: HttpRequest): Promise<ConversationBody> {
+    const { agent, id, items, metadata } = body as Fields;
+    const checked = { key: keyOf(id, 'id'), metadata: parseMetadata(metadata) };
+    const target = resolveAgent(this.#runtimes.one(), agentOf(agent), 'agent', principal);
+    const given = messagesOf(items ?? [], connectionForTextOnly(target));
+    const made = this.#conversations.create(target, { ...checked, messages: given.messages }, principal);
+    return conversationBody(await mapItemErrors(given, made));
+  }
+
+  async #retrieve({ params: { id = '' }, principal }: HttpRequest): Promise<ConversationBody> {
+    return conversationBody(await this.#conversations.get(id, principal));
+  }
+
+  async #update({ params: { id = '' }, body, principal }: HttpRequest): Promise<ConversationBody> {
+    const { metadata } = body as Fields;
+    if (metadata === undefined) throw missingParameter('metadata');
+    return conversationBody(await this.#conversations.setMetadata(id, parseMetadata(metadata), principal));
+  }
+
+  async #delete({ params: { id = '' }, principal }: HttpRequest): Promise<object> {
+    await this.#conversations.delete(id, principal);
+    return { id, object: 'conversation.deleted', deleted: true };
+  }
+
+  async #fork({ params: { id = '' }, body, principal }: HttpRequest): Promise<ConversationBody> {
+    const { id: copy, after_item } = body as Fields;
+    const key = keyOf(copy, 'id');
+    const item = optionalString(after_item, 'after_item');
+    const original = await this.#conversations.get(id, principal);
+    const turns = item === undefined ? undefined : await this.#turnsUpTo(item, original, principal);
+    return conversationBody(await this.#conversations.fork(id, { key, turns }, principal));
+  }
+
+  async #cancel({ params: { id = '' }, principal }: HttpRequest): Promise<ConversationBody> {
+    return conversationBody(await this.#conversations.cancel(id, principal));
+  }
+
+  /** The number of complete turns up to and including an item. */
+  async #turnsUpTo(item: string, { conversation }: Conversation, principal: Principal): Promise<number> {
+    const found = await findItem(conversation, (page) => this.#conversations.turns(conversation, page, principal), item);
+    if (!found) throw invalidValue('after_item', 'the conversation has no such item');
+    return found.isLast ? found.turn : found.turn - 1;
+  }
+
+  get #conversations(): Conversations {
+    return this.#runtimes.one().conversations;
+  }
+}
+
+/** The name of the agent; empty for the default agent. */
+function agentOf(value: unknown): string {
+  const name = optionalString(value, 'agent') ?? '';
+  checkAgentName(name, 'agent');
+  return name;
+}

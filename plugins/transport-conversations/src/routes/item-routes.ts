@@ -1,0 +1,87 @@
+import type { Extensions, Principal } from '@plugboard/kernel';
+import type { AgentRuntime, Conversations } from '@plugboard/kernel/contracts';
+import { connectionForTextOnly } from '@plugboard/open-responses';
+import { invalidRequest, invalidValue, missingParameter } from '@plugboard/openai-protocol';
+import type { HttpRequest, HttpRoute } from '@plugboard/transport-http';
+import type { Item } from '../items/item.js';
+import { findItem, type ReadTurns, readItems } from '../items/item-pages.js';
+import { mapItemErrors, someMessagesOf } from '../items/items-to-messages.js';
+import { itemsOf } from '../items/turn-to-items.js';
+import { listQueryOf } from '../pages/lists.js';
+import { Page } from '../pages/page.js';
+import { route } from './route.js';
+
+const ITEMS = '/v1/conversations/:id/items';
+
+/** Lists, retrieves and appends the items of a conversation. Single items cannot be deleted: a history stays complete. */
+export class ItemRoutes {
+  readonly #runtimes: Extensions<AgentRuntime>;
+  readonly #maxPageBytes: number;
+
+  /** @param maxPageBytes maximum size of one page of a list. */
+  constructor(runtimes: Extensions<AgentRuntime>, maxPageBytes: number) {
+    this.#runtimes = runtimes;
+    this.#maxPageBytes = maxPageBytes;
+  }
+
+  get routes(): readonly HttpRoute[] {
+    const read = { method: 'GET', access: ['sessions:read'], body: 'none', startsWork: false } as const;
+    return [
+      route({ ...read, path: ITEMS, accepts: ['limit', 'after', 'order'], answer: (request) => this.#list(request) }),
+      route({
+        method: 'POST',
+        path: ITEMS,
+        access: ['sessions:write'],
+        body: 'json',
+        startsWork: true,
+        accepts: ['items'],
+        answer: (request) => this.#create(request),
+      }),
+      route({ ...read, path: `${ITEMS}/:item`, answer: (request) => this.#retrieve(request) }),
+    ];
+  }
+
+  async #list({ params: { id = '' }, query, principal }: HttpRequest): Promise<Page> {
+    const range = listQueryOf(query);
+    const page = new Page({ limit: range.limit, maxBytes: this.#maxPageBytes });
+    if (await readItems(id, this.#turnsOf(id, principal), range, page)) return page;
+    await this.#conversations.get(id, principal); // throws 404 if the conversation does not exist
+    throw invalidValue('after', 'the conversation has no such item');
+  }
+
+  async #retrieve({ params: { id = '', item = '' }, principal }: HttpRequest): Promise<Item> {
+    const found = await findItem(id, this.#turnsOf(id, principal), item);
+    if (found) return found.item;
+    await this.#conversations.get(id, principal);
+    throw invalidRequest('No item with this id was found in the conversation.', { status: 404, param: 'item_id' });
+  }
+
+  async #create({ params: { id = '' }, body, principal }: HttpRequest): Promise<Page> {
+    const { items } = body as { readonly items?: unknown };
+    if (items == null) throw missingParameter('items');
+    const { id: session } = await this.#conversations.get(id, principal);
+    const given = someMessagesOf(items, this.#textOnly(session.agent, principal));
+    const { turns, toolOf } = await mapItemErrors(given, this.#conversations.append(id, given.messages, principal));
+    // The caller sent these items, so all of them are shown.
+    const made = turns.flatMap((turn) => itemsOf(turn, { conversation: id, toolVisibility: 'full', toolOf }));
+    const page = new Page({ limit: made.length, maxBytes: Number.POSITIVE_INFINITY });
+    for (const item of made) page.add(item);
+    return page;
+  }
+
+  /** The model connection that would read the items, if it accepts text only; undefined if the agent no longer exists. */
+  #textOnly(agent: string, principal: Principal): string | undefined {
+    const resolution = this.#runtimes.one().resolve(agent, principal);
+    return resolution.kind === 'target' && resolution.target.name === agent
+      ? connectionForTextOnly(resolution.target)
+      : undefined;
+  }
+
+  #turnsOf(id: string, principal: Principal): ReadTurns {
+    return (page) => this.#conversations.turns(id, page, principal);
+  }
+
+  get #conversations(): Conversations {
+    return this.#runtimes.one().conversations;
+  }
+}

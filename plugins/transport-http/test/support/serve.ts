@@ -1,0 +1,52 @@
+import { type AuthProvider, AuthProviders, type Clock, type HostView, type Lifecycle, Transports } from '@plugboard/kernel';
+import { type LogLine, ManualClock, testContext } from '@plugboard/kernel/testing';
+import type { Test } from 'tap';
+import plugin, { type ErrorFormatter, ErrorFormatters, type HttpRoute, HttpRoutes } from '../../src/index.js';
+
+export interface ServeOptions {
+  readonly routes?: readonly HttpRoute[];
+  readonly providers?: readonly AuthProvider[];
+  readonly formatters?: readonly ErrorFormatter[];
+  readonly config?: Readonly<Record<string, unknown>>;
+  readonly clock?: Clock;
+  readonly host?: HostView;
+}
+
+export interface Served {
+  readonly url: string;
+  readonly port: number;
+  readonly logs: readonly LogLine[];
+  /** The lines of the access log. */
+  requests(): readonly LogLine[];
+  readonly lifecycle: Lifecycle;
+  stop(signal?: AbortSignal): Promise<void>;
+}
+
+/** Starts the plugin on a free port, with real sockets, until the test is over. The clock stands still unless the test gives another. */
+export async function serve(
+  t: Test,
+  { routes = [], providers = [], formatters = [], config, clock = new ManualClock(), host }: ServeOptions = {},
+): Promise<Served> {
+  const ctx = testContext(plugin, {
+    config: { port: 0, ...config },
+    entry: 'transports.http',
+    clock,
+    check: { literal: () => 'open', entries: () => providers.map((_, at) => String(at)) },
+    ...(host && { host }),
+  });
+  for (const route of routes) ctx.provide(HttpRoutes, route, 'routes');
+  for (const formatter of formatters) ctx.provide(ErrorFormatters, formatter, 'formatter');
+  for (const provider of providers) ctx.provide(AuthProviders, provider, 'provider');
+  await ctx.lifecycle.start?.(new AbortController().signal);
+  const stop = async (signal = new AbortController().signal) => ctx.lifecycle.stop?.(signal);
+  t.teardown(() => stop(AbortSignal.abort()).catch(() => {}));
+  const url = String(ctx.contributed(Transports).address());
+  return {
+    url,
+    port: Number(new URL(url).port),
+    logs: ctx.logs,
+    requests: () => ctx.logs.filter(({ msg }) => msg === 'request'),
+    lifecycle: ctx.lifecycle,
+    stop,
+  };
+}
