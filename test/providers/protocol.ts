@@ -2,7 +2,7 @@ import type { ChatRequest } from '@plugboard/kernel/testing';
 import type { Answer } from './provider-server.js';
 
 /** What a provider's form of an answer differs in. */
-export interface Form {
+interface Form {
   /** The name of the field with the reasoning; null if it sends none. */
   readonly reasoning?: string | null;
   readonly usage?: object;

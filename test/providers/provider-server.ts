@@ -3,7 +3,7 @@ import { type ChatRequest, ModelServer, type ReceivedRequest, type Script } from
 /** A message of a request, as far as a provider looks into it. */
 export type Sent = ChatRequest['messages'][number] & { readonly tool_calls?: readonly SentCall[] };
 
-export interface SentCall {
+interface SentCall {
   readonly id: string;
   readonly function: { readonly name: string; readonly arguments: string };
   readonly [field: string]: unknown;
@@ -141,7 +141,7 @@ function isToolImages({ content }: Sent): boolean {
   return plainText(content).startsWith('Images from the tool results');
 }
 
-export function plainText(content: unknown): string {
+function plainText(content: unknown): string {
   if (typeof content === 'string') return content;
   return Array.isArray(content) ? content.map((part) => part.text ?? '').join('') : '';
 }

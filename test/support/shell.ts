@@ -6,7 +6,7 @@ import type { Test } from 'tap';
 const BIN = join(import.meta.dirname, '../../node_modules/.bin');
 
 /** The result of a command. */
-export interface Ended {
+interface Ended {
   readonly code: number | null;
   /** Standard output and standard error, interleaved. */
   readonly output: string;

@@ -18,7 +18,7 @@ export const bare: FileLayout = {
 export const withRuntime: FileLayout = { ...bare, sections: { ...bare.sections, ...(runtime && { runtime }) } };
 
 /** Texts by their names, and folders. */
-export interface Files {
+interface Files {
   readonly [name: string]: string | Files;
 }
 type Options = Partial<ComposeOptions>;

@@ -208,4 +208,3 @@ export const configSchema = {
 
 export type RuntimeSettings = Infer<typeof configSchema>;
 export type AgentSettings = Infer<typeof agentSchema>;
-export type LimitSettings = RuntimeSettings['limits'];

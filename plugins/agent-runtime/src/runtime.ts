@@ -74,7 +74,7 @@ const HEALTH_TIMEOUT = 2_000;
 /** Failures that are logged as warnings. The others are caused by the caller, or are in the access log. */
 const WARNED_FAILURES: ReadonlySet<FailureCode> = new Set(['model_failed', 'timed_out', 'store_failed']);
 
-export interface RuntimeDependencies {
+interface RuntimeDependencies {
   readonly settings: RuntimeSettings;
   readonly log: Logger;
   readonly clock: Clock;

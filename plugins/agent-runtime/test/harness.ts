@@ -170,7 +170,7 @@ export function memoryStore(clock: Clock = new ManualClock()): SessionStore {
   return testContext(memoryPlugin, { clock }).contributed(SessionStores);
 }
 
-export function targetOf(runtime: Runtime, name: string, principal: Principal = OPEN): Target {
+function targetOf(runtime: Runtime, name: string, principal: Principal = OPEN): Target {
   const resolution = runtime.resolve(name, principal);
   if (resolution.kind !== 'target') throw new Error(`"${name}" is ${resolution.kind}`);
   return resolution.target;

@@ -44,7 +44,7 @@ export function otherIssuer(address: URL, named: unknown): OtherIssuer {
 }
 
 /** Reasons for refusing a token, for the log. Constants, so that nothing of a token reaches the log. */
-export const MALFORMED = 'a malformed JWT';
+const MALFORMED = 'a malformed JWT';
 export const NO_PROJECT_CLAIM = 'the claim of the project is missing or not a string';
 export const UNMAPPED = 'no project is mapped to the claim';
 export const UNKNOWN_PROJECT = 'the project is not under projects';

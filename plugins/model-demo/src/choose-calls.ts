@@ -5,7 +5,7 @@ import { readToolChoice } from './tool-choice.js';
 import { fullNameWords, meaningfulWords, nameWords } from './words.js';
 
 /** A tool call that matches a prompt. */
-export interface ChosenCall {
+interface ChosenCall {
   readonly name: string;
   readonly arguments: Readonly<Record<string, unknown>>;
 }

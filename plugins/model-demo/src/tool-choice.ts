@@ -1,7 +1,7 @@
 import type { ToolDeclaration } from '@plugboard/kernel/contracts';
 
 /** Which tools the model may call. */
-export interface ToolChoice {
+interface ToolChoice {
   readonly permitted: readonly ToolDeclaration[];
   /** Whether the answer must be a call. */
   readonly mustCall: boolean;

@@ -16,7 +16,7 @@ export interface MemoryLimits {
 type Limit = keyof MemoryLimits;
 
 /** Everything the store holds. All of it shares the byte limit; the number is limited per kind. */
-export interface StoreContents {
+interface StoreContents {
   readonly sessions: ExpiringMap<MemorySession>;
   readonly pendingCalls: ExpiringMap<readonly Message[]>;
   readonly records: ExpiringMap<IdempotencyRecord>;

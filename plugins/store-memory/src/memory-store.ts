@@ -30,7 +30,7 @@ import { sessionPage } from './session-page.js';
 const HOUR = 60 * 60_000;
 const DAY = 24 * HOUR;
 
-export interface MemoryStoreOptions extends MemoryLimits {
+interface MemoryStoreOptions extends MemoryLimits {
   /** Milliseconds from a session's last turn to its expiry. */
   readonly ttl: number;
 }

@@ -32,7 +32,7 @@ import { StoreTables } from './tables/store-tables.js';
 /** Bytes that a turn needs at least. How many it will really need is unknown when it begins. */
 const SMALLEST_TURN = 1;
 
-export interface SqliteStoreOptions {
+interface SqliteStoreOptions {
   /** Of the database file, absolute. */
   readonly path: string;
   /** Milliseconds from a session's last turn to its expiry. */

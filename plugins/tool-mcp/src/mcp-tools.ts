@@ -28,7 +28,7 @@ const ATTEMPT_LIMIT = 10_000;
 /** Milliseconds from a change of the list to reading it: servers report every single change of many. */
 const CHANGES_SETTLE = 100;
 
-export interface McpToolsOptions {
+interface McpToolsOptions {
   /** Creates a transport to the server, for the start and for each restart. */
   readonly newTransport: () => McpTransport;
   /** Whether calls name the caller. */

@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline';
 import type { Test } from 'tap';
 
 /** A process that a witness watches. */
-export interface Watched {
+interface Watched {
   readonly pid: number;
   /** Resolves when the process has ended, however it did. */
   readonly gone: Promise<unknown>;

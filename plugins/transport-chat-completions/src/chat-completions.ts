@@ -37,7 +37,7 @@ import { parseRequest } from './request/validate.js';
 /** Milliseconds from accepting a request until the head of a stream is sent, even if there is nothing to stream yet. */
 const HEAD_TIMEOUT = 5_000;
 
-export interface ChatCompletionsDependencies {
+interface ChatCompletionsDependencies {
   readonly config: ChatCompletionsConfig;
   readonly runtimes: Extensions<AgentRuntime>;
   readonly encoders: Extensions<StreamEncoder>;

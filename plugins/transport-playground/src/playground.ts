@@ -4,7 +4,7 @@ import type { PlaygroundConfig } from './config.js';
 import { type PageFile, readPageFiles } from './page-files.js';
 
 /** The page's path. Its files are below. */
-export const PAGE = '/playground';
+const PAGE = '/playground';
 
 /** Scripts, styles and connections of this server only. Text of a model or a tool cannot become a script. */
 const SECURITY_POLICY = [
@@ -28,7 +28,7 @@ const SECURITY_HEADERS = {
 };
 
 /** What the page needs before a token is entered. Public, so it contains no secrets. */
-export interface PageSettings {
+interface PageSettings {
   readonly title: string;
   readonly version: string;
   readonly docs: string | null;
@@ -44,7 +44,7 @@ const USED = ['/v1/live', '/v1/chat/completions', '/v1/conversations', '/v1/ephe
 
 type HeaderValue = HttpRequest['headers'][string];
 
-export interface PlaygroundDependencies {
+interface PlaygroundDependencies {
   readonly config: PlaygroundConfig;
   readonly version: string;
   /** The server's HTTP paths. Called when the server is running. */

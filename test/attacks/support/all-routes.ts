@@ -24,12 +24,12 @@ const TOKENS = [
 ];
 
 /** Who may call. */
-export const BEARER = `auth: { bearer: { tokens: [ ${TOKENS.join(', ')} ] } }\n`;
+const BEARER = `auth: { bearer: { tokens: [ ${TOKENS.join(', ')} ] } }\n`;
 
 /** Where sessions are kept: a file in a folder of its own. */
 export const STORE = 'sessions: { use: sqlite, path: ./data/sessions.db }\n';
 
-export const AGENTS = `
+const AGENTS = `
 models:
   fast: { use: openai, baseUrl: "\${MODEL_URL}", model: big-1, apiKey: "\${MODEL_KEY}" }
 tools:

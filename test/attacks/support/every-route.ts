@@ -17,7 +17,7 @@ export function requiresToken({ access }: Call): boolean {
 }
 
 /** An id of the right form that nobody has: a request for it gets through to the route, and changes nothing. */
-export const UNKNOWN_ID = `conv_${'0'.repeat(40)}`;
+const UNKNOWN_ID = `conv_${'0'.repeat(40)}`;
 
 /**
  * A request for every route that the server has, from its own table.

@@ -14,14 +14,14 @@ export const STATES = [
   'upgrade',
   'upgraded',
 ] as const;
-export type State = (typeof STATES)[number];
+type State = (typeof STATES)[number];
 
 /** What it does then. */
 export const ACTIONS = ['reset', 'half-close', 'zero window', 'one byte at a time', 'garbage'] as const;
-export type Action = (typeof ACTIONS)[number];
+type Action = (typeof ACTIONS)[number];
 
 /** What the hostile peer sends with its requests. */
-export interface PeerOptions {
+interface PeerOptions {
   readonly port: number;
   readonly token?: string;
   /** From 0 to 1, 1 excluded: where things are cut, and how long the peer waits. */

@@ -1,7 +1,7 @@
 import type { ServerProcess } from './server-process.js';
 
 /** What an innocent caller measured. */
-export interface Measured {
+interface Measured {
   readonly turns: number;
   /** Turns per second. */
   readonly rate: number;
@@ -11,7 +11,7 @@ export interface Measured {
   readonly failures: Readonly<Record<string, number>>;
 }
 
-export interface NeighbourOptions {
+interface NeighbourOptions {
   readonly token?: string;
   readonly model?: string;
   readonly connections?: number;

@@ -6,7 +6,7 @@ import { type Call, NO_BODY } from './every-route.js';
 export type Pair = readonly [name: string, value: string];
 
 /** What a caller is told, apart from what differs from one request to the next. */
-export interface Response {
+interface Response {
   readonly status: number;
   readonly headers: Readonly<Record<string, unknown>>;
   readonly text: string;
@@ -36,7 +36,7 @@ export function sendRaw(
   });
 }
 
-export type Decision = 'unknown' | 'forbidden' | 'let in';
+type Decision = 'unknown' | 'forbidden' | 'let in';
 
 /** What was decided about a caller: not known (401), known and not allowed (403), or allowed, whatever became of the request then. */
 export function decisionOf({ status }: Response): Decision {

@@ -9,7 +9,7 @@ import { MODEL_KEY } from '../../support/test-server.js';
 const BIN = join(import.meta.dirname, '../../../kernel/bin/plugboard.js');
 const MIB = 1024 * 1024;
 
-export interface ServerProcessOptions {
+interface ServerProcessOptions {
   /** The configuration. `${MODEL_URL}` and `${MODEL_KEY}` stand for the model server of the test. */
   readonly yaml: string;
   /** More files beside `plugboard.yaml`. */

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { type Browser, chromium } from 'playwright-core';
 
 /** The browser that the tests use: Debian's package, or what the variable names. */
-export const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium';
+const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium';
 
 /** Why these tests are skipped; false if there is a browser. */
 export const skip = existsSync(CHROMIUM) ? false : `no browser at ${CHROMIUM}: install chromium, or set CHROMIUM to its path`;

@@ -33,7 +33,7 @@ const DESK = `
   });
 `;
 
-export interface PlaygroundServerOptions {
+interface PlaygroundServerOptions {
   /** Lines below `transports`. */
   readonly surfaces?: string;
   /** More agents, and more sections behind them. */

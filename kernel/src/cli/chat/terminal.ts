@@ -4,7 +4,7 @@ import { styleText } from 'node:util';
 import { ChatError, type ChatEvent, type Conversation } from './conversation.js';
 
 /** The streams of a terminal, or of a pipe. */
-export interface Terminal {
+interface Terminal {
   readonly input: Readable & { readonly isTTY?: boolean };
   readonly output: Writable & { readonly isTTY?: boolean };
   readonly errors: Writable;

@@ -4,7 +4,7 @@ import { PluginError } from '../../host/base/errors.js';
 import type { PluginInfo } from '../../host/server.js';
 
 /** The plugin that an error comes from, as log fields. */
-export interface ErrorOrigin {
+interface ErrorOrigin {
   readonly plugin: string;
   /** The entries that use the plugin, for example `tools.files`. */
   readonly entry: string;

@@ -11,7 +11,7 @@ const CRASH_STOP_LIMIT = 9_000;
 const ECHO = 250;
 
 /** Why the process ends. */
-export type ExitReason =
+type ExitReason =
   | { readonly kind: 'signal'; readonly signal: NodeJS.Signals; readonly at: number }
   | { readonly kind: 'crash'; readonly error: unknown };
 

@@ -12,7 +12,7 @@ import type { Server } from '../../host/server.js';
 type Kind = 'route' | 'link' | 'detail';
 
 /** An HTTP route, and the package that serves it. */
-export interface RouteInfo {
+interface RouteInfo {
   readonly method: string;
   readonly path: string;
   readonly plugin: string;

@@ -5,7 +5,7 @@ import { CommandError } from '../command/command.js';
 import { digested, type RunningConfig, runningConfigs } from './running-config.js';
 
 /** What a reload of the running servers of this file would do. */
-export interface ReloadPreview {
+interface ReloadPreview {
   readonly lines: readonly string[];
   /** Whether a server would refuse the file, because something cannot change while it runs. */
   readonly isRefused: boolean;

@@ -38,4 +38,4 @@ export interface SectionLayout {
   readonly fixed?: 'entry' | 'plugin';
 }
 
-export type SharedOptions = Readonly<Record<string, JsonSchema>>;
+type SharedOptions = Readonly<Record<string, JsonSchema>>;

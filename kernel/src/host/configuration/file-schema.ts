@@ -31,7 +31,7 @@ const FORMATS = {
 } as const;
 
 /** The names that an editor can complete. A schema cannot refer to other places of a file, so they are copied into it. */
-export interface KnownNames {
+interface KnownNames {
   /** The keys of a section, or of another map of the top level. */
   keys(section: string): readonly string[];
   /** The short names of the installed plugins for a section. */

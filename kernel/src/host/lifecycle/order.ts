@@ -1,18 +1,18 @@
 /** What decides about the place of an entry: the points it contributes to, and the points it reads. */
-export interface OrderedEntry {
+interface OrderedEntry {
   readonly contributes: ReadonlySet<symbol>;
   readonly reads: ReadonlySet<symbol>;
 }
 
 /** `reader` starts after `contributor`, because of `point`. */
-export interface Dependency<E> {
+interface Dependency<E> {
   readonly reader: E;
   readonly point: symbol;
   readonly contributor: E;
 }
 
 /** The entries in start order, or a cycle of dependencies that makes an order impossible. */
-export type StartOrder<E> = { readonly order: readonly E[] } | { readonly cycle: readonly Dependency<E>[] };
+type StartOrder<E> = { readonly order: readonly E[] } | { readonly cycle: readonly Dependency<E>[] };
 
 /**
  * Derives the start order: an entry that reads a point starts after every entry that contributes to it. Beyond that, entries start by

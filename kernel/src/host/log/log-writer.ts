@@ -12,7 +12,7 @@ const CLOSE_LIMIT = 1_000;
 /** Lines that are written without delay. pino writes the level first. */
 const URGENT = /^\{"level":"(?:warn|error|fatal)"/;
 
-export interface LogWriterOptions {
+interface LogWriterOptions {
   /** A file descriptor, or the path of a file that is opened when the first line is written. */
   readonly to: number | string;
   /** Bytes of lines that may wait. */

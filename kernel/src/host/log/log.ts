@@ -18,7 +18,7 @@ export interface LogSink {
   write(line: string): void;
 }
 
-export interface CreateLoggerOptions {
+interface CreateLoggerOptions {
   readonly level: string;
   /** Values that never appear in a line. */
   readonly secrets: Iterable<string>;

@@ -5,7 +5,7 @@ import { defaultLogBuffer, LogWriter } from './log-writer.js';
 import type { CredentialShapes } from './redactor.js';
 import { standardError, whenRecovered } from './standard-error.js';
 
-export interface ServerLogOptions {
+interface ServerLogOptions {
   readonly level: string;
   /** Bytes of lines that may wait to be written. By default a 64th of the heap limit, 16 MiB at most. */
   readonly buffer?: number | undefined;

@@ -9,7 +9,7 @@ import { SIZE_PATTERN } from './size.js';
 import type { Reference } from './variables.js';
 
 /** Options that were checked with a schema. */
-export interface CheckedOptions {
+interface CheckedOptions {
   /** With defaults filled in, frozen. Use it only if there are no faults. */
   readonly value: Readonly<Record<string, unknown>>;
   readonly faults: readonly OptionFault[];

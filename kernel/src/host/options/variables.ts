@@ -8,13 +8,13 @@ import type { ConfigPath } from '../base/problem.js';
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** A part of the file with its variables replaced. Paths start at that part. */
-export interface Interpolated {
+interface Interpolated {
   readonly value: unknown;
   readonly references: readonly Reference[];
   readonly faults: readonly VariableFault[];
 }
 
-export interface VariableFault extends Fault {
+interface VariableFault extends Fault {
   readonly path: ConfigPath;
 }
 

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
 /** The fields of a `package.json` that the loader reads. */
-export interface Manifest {
+interface Manifest {
   readonly name?: string;
   readonly version?: string;
   readonly exports?: unknown;

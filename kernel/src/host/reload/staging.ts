@@ -13,7 +13,7 @@ import type { Registered, RegistrationDependencies } from '../registration/regis
 import { registerEntries } from '../registration/register-entries.js';
 import type { Revision } from '../registration/revision.js';
 
-export interface StagingDependencies {
+interface StagingDependencies {
   readonly registration: Omit<RegistrationDependencies, 'revision'>;
   readonly clock: Clock;
   readonly log: Logger;

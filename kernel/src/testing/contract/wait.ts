@@ -1,8 +1,8 @@
 /** Milliseconds a suite waits for something that must happen. Real time: no test clock moves here. */
-export const WAIT_LIMIT = 10_000;
+const WAIT_LIMIT = 10_000;
 
 /** Milliseconds a suite watches for something that must not happen. */
-export const SETTLE = 50;
+const SETTLE = 50;
 
 /**
  * Waits for a promise.

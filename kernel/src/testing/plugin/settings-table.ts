@@ -1,7 +1,7 @@
 import type { JsonSchema } from '../../host/options/schema-types.js';
 
 /** One option of a schema, at any depth. */
-export interface Option {
+interface Option {
   /** Its path: `drain`, `project.claim`, `tokens[].name`, `headers.*`. */
   readonly name: string;
   readonly schema: JsonSchema;

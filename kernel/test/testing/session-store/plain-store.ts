@@ -29,7 +29,7 @@ import { failing, verdict } from '../failing.js';
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 
-export interface PlainSession {
+interface PlainSession {
   readonly id: SessionId;
   base: number;
   readonly createdAt: number;

@@ -16,7 +16,7 @@ import { readPrompt } from './system-prompt.js';
 export type RestartPolicy = 'rollback' | 'keep-input';
 
 /** The limits of one turn. */
-export interface Budget {
+interface Budget {
   readonly steps: number;
   readonly toolCalls: number;
   readonly tokens: number;

@@ -3,7 +3,7 @@ import type { AssistantMessage, ToolMessage } from '@plugboard/kernel/contracts'
 import { TurnError, withoutExtras } from '@plugboard/kernel/contracts';
 
 /** The messages of a request to a session. */
-export interface SessionInput {
+interface SessionInput {
   /** System messages: they apply to this turn and are not stored. */
   readonly system: readonly Message[];
   /** The new messages, which are stored with the turn. */
@@ -53,7 +53,7 @@ export function messagesToAppend(history: readonly Message[], messages: readonly
 }
 
 /** Returns the ids of the last assistant message's tool calls that have no result yet. */
-export function openToolCalls(messages: readonly Message[]): readonly string[] {
+function openToolCalls(messages: readonly Message[]): readonly string[] {
   const last = messages.findLastIndex(({ role }) => role === 'assistant');
   const asking = messages[last] as AssistantMessage | undefined;
   const answered = new Set(

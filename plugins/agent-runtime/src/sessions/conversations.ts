@@ -28,7 +28,7 @@ import { assertNotFull } from './session-limits.js';
 import type { SessionSupervisor } from './session-supervisor.js';
 import type { StoreCall } from './store-call.js';
 
-export interface ConversationDependencies {
+interface ConversationDependencies {
   readonly stores: Extensions<SessionStore>;
   readonly sessions: SessionSupervisor;
   readonly ids: IdSource;

@@ -19,7 +19,7 @@ const QUARANTINE = 60_000;
 /** With more crashes of all sessions within `CRASH_WINDOW`, the process counts as unhealthy. */
 const MAX_TOTAL_CRASHES = 50;
 
-export type SessionStatus = 'idle' | 'running' | 'quarantined';
+type SessionStatus = 'idle' | 'running' | 'quarantined';
 
 interface Active {
   readonly actor: SessionActor;

@@ -28,7 +28,7 @@ function dialectOf(name: unknown): Dialect {
 /** Parses and validates the arguments of a tool call. Compiled once per tool. */
 export type ArgumentsValidator = (text: string) => ArgumentsResult;
 
-export type ArgumentsResult =
+type ArgumentsResult =
   | { readonly input: Readonly<Record<string, unknown>> }
   /** What is wrong, as a message for the model. */
   | { readonly fault: string };

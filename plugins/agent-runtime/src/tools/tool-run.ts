@@ -22,7 +22,7 @@ export interface ToolOutcome {
   readonly isError: boolean;
 }
 
-export interface ToolRunOptions {
+interface ToolRunOptions {
   readonly limits: ToolLimits;
   /** Whether the model accepts images. If not, it receives their type and size as text. */
   readonly seesImages: boolean;

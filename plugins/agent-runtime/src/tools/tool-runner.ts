@@ -8,7 +8,7 @@ import { runTool, type ToolOutcome, toolError } from './tool-run.js';
 import type { AgentTool, Toolbox } from './toolbox.js';
 
 /** A call that the server runs. */
-export interface ServerCall {
+interface ServerCall {
   readonly call: TurnToolCall;
   /** Number of the call in the turn, from 0. */
   readonly index: number;

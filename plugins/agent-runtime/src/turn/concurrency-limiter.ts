@@ -8,7 +8,7 @@ export interface PlaceOwner {
 }
 
 /** How the places are shared. */
-export interface PlaceShares {
+interface PlaceShares {
   /** How many places a project may hold at once. Further ones of it wait. */
   projectShare(project: string): number;
   /** How many places one identified caller may hold at once. Further ones of it wait. */

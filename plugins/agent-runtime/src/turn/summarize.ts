@@ -10,7 +10,7 @@ import { StepReader } from './step-reader.js';
 import { readSummary } from './summary-answer.js';
 
 /** The result of a request for a summary. */
-export interface SummaryResult {
+interface SummaryResult {
   /** The conversation with its new summary, or unchanged if it failed. */
   readonly stored: StoredSession;
   /** Usage of the model call, successful or not. */

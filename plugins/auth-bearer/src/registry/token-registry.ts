@@ -13,7 +13,7 @@ import { type ListedToken, listTokens } from './list-tokens.js';
 import { activeTokens, describeToken, selectToken } from './select-token.js';
 
 /** A token to create. */
-export interface TokenRequest {
+interface TokenRequest {
   readonly project: string;
   readonly name: string;
   readonly scopes: readonly Scope[];
@@ -26,7 +26,7 @@ export interface TokenRequest {
   readonly by: string;
 }
 
-export interface Rotation {
+interface Rotation {
   /** Milliseconds for which the old token stays valid. */
   readonly grace: number;
   /** When the new token expires. Absent: it gets the lifetime of the old one. */

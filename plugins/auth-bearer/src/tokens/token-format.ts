@@ -12,7 +12,7 @@ const RANDOM_LENGTH = 32;
 const CHECKSUM_LENGTH = 6;
 
 /** Project, admin or ephemeral. */
-export type TokenKind = 'p' | 'a' | 'e';
+type TokenKind = 'p' | 'a' | 'e';
 
 export function newToken(kind: TokenKind, ids: IdSource): string {
   const body = `svc${kind}_${ids.base62(RANDOM_LENGTH)}`;

@@ -9,7 +9,7 @@ import { ChunkTemplate } from './chunk-template.js';
 import { EventTooLarge, SseScanner } from './sse-scanner.js';
 
 /** Largest event in bytes. */
-export const EVENT_LIMIT = 16 * 2 ** 20;
+const EVENT_LIMIT = 16 * 2 ** 20;
 
 /** After this many templates in a row that matched nothing, the rest of the stream is parsed. */
 const MAX_UNUSED_TEMPLATES = 4;

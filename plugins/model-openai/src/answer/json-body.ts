@@ -6,7 +6,7 @@ import type { BodyReader } from './body-reader.js';
 import { EventStream } from './event-stream.js';
 
 /** Largest body in bytes. */
-export const BODY_LIMIT = 16 * 2 ** 20;
+const BODY_LIMIT = 16 * 2 ** 20;
 
 /** What some servers send around the JSON: a byte order mark, and the end of a stream. */
 const AROUND = /^\ufeff|\s*data:\s*\[DONE\]\s*$/gi;

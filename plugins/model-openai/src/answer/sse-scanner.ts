@@ -9,10 +9,10 @@ const A = 97;
 const T = 116;
 
 /** Receives the data of one event. The string is a slice of the whole read and keeps that in memory. */
-export type EventSink = (data: string) => void;
+type EventSink = (data: string) => void;
 
 /** Receives a line that is neither a `data` field nor blank nor a comment. */
-export type LineSink = (line: string) => void;
+type LineSink = (line: string) => void;
 
 /**
  * Finds the events in a stream of server-sent events (WHATWG HTML, section 9.2), however the reads of

@@ -11,7 +11,7 @@ export function findUsage({ usage, x_groq: groq }: Counts, choice: Counts | unde
 }
 
 /** Reads a `usage` object. Missing or invalid counts are 0. */
-export function readUsage(usage: Counts): Usage {
+function readUsage(usage: Counts): Usage {
   const prompt = nested(usage.prompt_tokens_details, usage.input_tokens_details);
   const completion = nested(usage.completion_tokens_details, usage.output_tokens_details);
   const promptTokens = count(usage.prompt_tokens, usage.input_tokens);

@@ -1,6 +1,6 @@
 import { isObject, isText } from '../json/json.js';
 
-export interface RetryAdvice {
+interface RetryAdvice {
   /** What `x-should-retry` says; undefined without that header. */
   readonly retryable: boolean | undefined;
   /** Milliseconds to wait. */

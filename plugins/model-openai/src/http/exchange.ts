@@ -19,7 +19,7 @@ const CLOSE_DELAY = 1000;
 type Headers = Readonly<Record<string, string | string[] | undefined>>;
 type Controller = Dispatcher.DispatchController;
 
-export interface ExchangeOptions {
+interface ExchangeOptions {
   /** How the answer is read. */
   readonly answer: Omit<AnswerOptions, 'failures' | 'ids'>;
   /** Milliseconds without a byte after which the answer fails. */

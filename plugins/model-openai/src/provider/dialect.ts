@@ -38,11 +38,11 @@ export type SchemaForm = (typeof SCHEMA_FORMS)[number];
 
 /** `alternate`: messages of users and of the assistant alternate, and no user message follows a tool message. */
 export const ROLES = ['any', 'alternate'] as const;
-export type Roles = (typeof ROLES)[number];
+type Roles = (typeof ROLES)[number];
 
 /** `split`: `<think>…</think>` at the beginning of the text is reasoning. */
 export const THINK_TAGS = ['keep', 'split'] as const;
-export type ThinkTags = (typeof THINK_TAGS)[number];
+type ThinkTags = (typeof THINK_TAGS)[number];
 
 /** A thought signature that switches validation off, or a `reasoning_content`. */
 export type Placeholder = { readonly signature: string } | { readonly reasoning: string };

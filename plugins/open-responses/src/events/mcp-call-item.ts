@@ -4,7 +4,7 @@ import type { OutputItem } from './output-item.js';
 import { shortened } from './shortened.js';
 
 /** A tool that the server runs, as callers know it. */
-export interface ServerTool {
+interface ServerTool {
   /** The entry of the configuration that offers it. */
   readonly entry: string;
   readonly name: string;

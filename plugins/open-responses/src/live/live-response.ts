@@ -17,7 +17,7 @@ const LAG_TO_RESUME = 16;
 const MOST_LAG_SIZE = 256 * 1024;
 
 /** What a live response is made of. */
-export interface LiveResponseOptions {
+interface LiveResponseOptions {
   readonly encoder: ResponseEncoder;
   /** Whether it can be found again by its id. */
   readonly stored: boolean;

@@ -4,7 +4,7 @@ import { chatToolChoice } from './client-tools.js';
 import type { ResponseRequest, TextFormat } from './request.js';
 
 /** What becomes of the fields of a request that are not its conversation. */
-export interface Parameters {
+interface Parameters {
   /** Sampling parameters for the model calls of the turn, in the words of chat completions. */
   readonly params: Readonly<Record<string, unknown>>;
   /** For `x-ignored-params`: fields that were accepted and have no effect, in the order of the request. */

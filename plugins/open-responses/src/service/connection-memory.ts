@@ -6,7 +6,7 @@ export const MOST_LANES = 32;
 const MOST_BYTES = 4 * 1024 * 1024;
 
 /** A finished response, as much as its continuation needs. */
-export interface RememberedResponse {
+interface RememberedResponse {
   readonly id: string;
   readonly agent: string;
   /** The whole conversation, for a response that is not stored; undefined for one that is. */

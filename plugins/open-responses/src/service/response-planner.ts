@@ -17,7 +17,7 @@ import type { StoredResponses } from './stored-response.js';
 const MOST_ITEMS = 2048;
 export const ID_LENGTH = 24;
 
-export interface ResponsePlannerOptions {
+interface ResponsePlannerOptions {
   runtime(): AgentRuntime;
   readonly stored: StoredResponses;
   readonly clock: Clock;

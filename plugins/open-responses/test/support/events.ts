@@ -12,14 +12,14 @@ export interface SentEvent {
   readonly [field: string]: unknown;
 }
 
-export interface SentItem {
+interface SentItem {
   readonly id: string;
   readonly type: string;
   readonly status: string;
   readonly [field: string]: unknown;
 }
 
-export interface SentResponse {
+interface SentResponse {
   readonly id: string;
   readonly status: string;
   readonly output: readonly SentItem[];

@@ -40,7 +40,7 @@ export class DocumentTable {
 }
 
 /** A change in the size of a session's documents. */
-export interface Resized {
+interface Resized {
   readonly id: SessionId;
   readonly bytes: number;
 }

@@ -1,5 +1,5 @@
 /** A failure between Plugboard and an MCP server. An error that a tool reports itself is a result, and not one of these. */
-export class McpServerError extends Error {
+class McpServerError extends Error {
   override readonly name = 'McpServerError';
   readonly code: 'mcp_not_started' | 'mcp_not_running' | 'mcp_call_lost' | 'mcp_call_refused';
 

@@ -1,6 +1,6 @@
 import type { Launch, ResourceLimits } from './launch.js';
 
-export interface Command {
+interface Command {
   readonly command: string;
   readonly args: readonly string[];
 }

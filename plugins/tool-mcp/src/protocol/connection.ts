@@ -15,7 +15,7 @@ const { version } = createRequire(import.meta.url)('../../package.json') as { ve
 /** The SDK limits the time of every request. Callers set the limits here, so this is the longest delay of a timer: 24 days. */
 const NO_LIMIT = 2 ** 31 - 1;
 
-export interface ConnectionEvents {
+interface ConnectionEvents {
   /** The transport has ended, for whatever reason. Called before running requests are rejected. */
   ended(): void;
   /** The server reports that its list of tools has changed. */

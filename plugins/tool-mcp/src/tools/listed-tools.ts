@@ -1,7 +1,7 @@
 import type { Tool } from '@plugboard/kernel';
 
 /** A tool as a server lists it, checked. */
-export type ListedTool = Omit<Tool, 'run'>;
+type ListedTool = Omit<Tool, 'run'>;
 
 /**
  * Returns the valid tools of a list, in the server's order.

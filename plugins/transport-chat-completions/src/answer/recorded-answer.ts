@@ -4,7 +4,7 @@ import type { ErrorBody, ProtocolError } from '@plugboard/openai-protocol';
 import { type Answer, AnswerBuilder, type AnswerHead } from './completion.js';
 
 /** The answer to a request with an idempotency key, as stored for repetitions. */
-export type RecordedAnswer =
+type RecordedAnswer =
   | { readonly head: AnswerHead; readonly answer: Answer }
   | { readonly status: number; readonly headers: Readonly<Record<string, string>>; readonly error: ErrorBody };
 

@@ -4,7 +4,7 @@ import type { CompletionRequest } from './request.js';
 import type { KeySource } from './session-key.js';
 
 /** The fields of a request that are not its conversation, by their effect. */
-export interface Parameters {
+interface Parameters {
   /** Sampling parameters for the model calls of the turn. */
   readonly params: Readonly<Record<string, unknown>>;
   /** Fields without effect, in request order, for `x-ignored-params`. */

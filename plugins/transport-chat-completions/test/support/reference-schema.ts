@@ -45,7 +45,7 @@ const callOf = (required: readonly string[], properties: Record<string, SchemaOb
     required,
   );
 
-export const completionSchema = object(
+const completionSchema = object(
   {
     ...head('chat.completion'),
     choices: {
@@ -72,7 +72,7 @@ export const completionSchema = object(
   ['id', 'object', 'created', 'model', 'choices'],
 );
 
-export const chunkSchema = object(
+const chunkSchema = object(
   {
     ...head('chat.completion.chunk'),
     choices: {

@@ -52,7 +52,7 @@ export async function* events(batches: Iterable<readonly AgentEvent[]>): AgentEv
   yield* batches;
 }
 
-export const sse: StreamEncoder = {
+const sse: StreamEncoder = {
   headers: { 'content-type': 'text/event-stream; charset=utf-8' },
   before: 'data: ',
   after: '\n\n',
@@ -179,7 +179,7 @@ export function frames(stream: readonly string[]): unknown[] {
 }
 
 /** A chunk, as far as tests look into it. */
-export interface Chunk {
+interface Chunk {
   readonly id: string;
   readonly object: string;
   readonly created: number;

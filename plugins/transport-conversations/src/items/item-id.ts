@@ -1,7 +1,7 @@
 import { CONVERSATION_PREFIX } from '@plugboard/kernel/contracts';
 
 /** Prefixes of item ids: message; agent tool call; client tool call; custom client tool call; outputs of the latter two. */
-export type ItemPrefix = 'msg' | 'mcp' | 'fc' | 'ctc' | 'fco' | 'ctco';
+type ItemPrefix = 'msg' | 'mcp' | 'fc' | 'ctc' | 'fco' | 'ctco';
 
 /** The position of an item. Its id is derived from it, and so never changes. */
 export interface ItemPlace {

@@ -1,7 +1,7 @@
 /** An item of a conversation, in the shapes of the reference protocol. */
 export type Item = MessageItem | CallItem | OutputItem | McpCallItem | CustomCallItem | CustomOutputItem;
 
-export interface MessageItem {
+interface MessageItem {
   readonly id: string;
   readonly type: 'message';
   /** `tool` is for images that tools gave, which the model was shown as a message. */
@@ -11,7 +11,7 @@ export interface MessageItem {
 }
 
 /** A call of a tool that the caller runs. */
-export interface CallItem {
+interface CallItem {
   readonly id: string;
   readonly type: 'function_call';
   readonly status: 'completed';
@@ -21,7 +21,7 @@ export interface CallItem {
   readonly arguments: string;
 }
 
-export interface OutputItem {
+interface OutputItem {
   readonly id: string;
   readonly type: 'function_call_output';
   readonly status: 'completed';
@@ -43,7 +43,7 @@ export interface McpCallItem {
   readonly status: 'completed' | 'incomplete';
 }
 
-export interface CustomCallItem {
+interface CustomCallItem {
   readonly id: string;
   readonly type: 'custom_tool_call';
   readonly call_id: string;
@@ -51,7 +51,7 @@ export interface CustomCallItem {
   readonly input: string;
 }
 
-export interface CustomOutputItem {
+interface CustomOutputItem {
   readonly id: string;
   readonly type: 'custom_tool_call_output';
   readonly call_id: string;

@@ -1,7 +1,7 @@
 import { invalidValue, outOfRange, wrongType, wrongValue } from '@plugboard/openai-protocol';
 
 /** Query parameters of every list. */
-export interface ListQuery {
+interface ListQuery {
   readonly limit: number;
   readonly order: 'asc' | 'desc';
   /** As sent. */

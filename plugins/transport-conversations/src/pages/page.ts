@@ -1,5 +1,5 @@
 /** What fits on one page of a list. */
-export interface PageLimits {
+interface PageLimits {
   /** Number of entries. */
   readonly limit: number;
   /** Size of the entries as JSON. The first entry fits whatever its size. */

@@ -3,7 +3,7 @@ import { headerSafeName, ignoredParamsHeader, turnFailureError } from '@plugboar
 import type { HttpReply, HttpRequest, HttpRoute } from '@plugboard/transport-http';
 import { Page } from '../pages/page.js';
 
-export interface JsonRoute extends Omit<HttpRoute, 'handle'> {
+interface JsonRoute extends Omit<HttpRoute, 'handle'> {
   /** Query parameters, or body fields, that have an effect. Others are named in `x-ignored-params`. */
   readonly accepts?: readonly string[];
   /** Returns the body of a 200 reply: an object to send as JSON, or a page of a list. @throws ProtocolError, TurnError */

@@ -1,4 +1,4 @@
-export interface ContentType {
+interface ContentType {
   /** Lower case, without parameters: `application/json`. */
   readonly mediaType: string;
   /** Lower case, all of them. */

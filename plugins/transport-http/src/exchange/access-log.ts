@@ -111,7 +111,7 @@ function accessLine(exchange: Exchange, now: number): Readonly<Record<string, un
   };
 }
 
-export function outcomeOf(status: number, errorCode: string | undefined): string {
+function outcomeOf(status: number, errorCode: string | undefined): string {
   if (errorCode === 'draining') return 'draining';
   if (status === 408) return 'timeout';
   if (status >= 500) return 'agent_error';

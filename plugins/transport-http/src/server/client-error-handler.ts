@@ -10,7 +10,7 @@ import { LINGER } from '../exchange/response-writer.js';
 import { errorResponse } from './error-response.js';
 
 /** The error of a `clientError` event: a parse error, an exceeded limit of Node's, or a failed connection. */
-export type ClientError = Error & { readonly code?: string; readonly reason?: string };
+type ClientError = Error & { readonly code?: string; readonly reason?: string };
 
 /**
  * Answers requests that Node cannot parse. Node would answer them without a body; clients of this

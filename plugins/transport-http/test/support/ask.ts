@@ -12,7 +12,7 @@ export interface Asked {
   readonly body?: string;
 }
 
-export interface Answered {
+interface Answered {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | undefined>>;
   readonly text: string;

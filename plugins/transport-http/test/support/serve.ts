@@ -3,7 +3,7 @@ import { type LogLine, ManualClock, testContext } from '@plugboard/kernel/testin
 import type { Test } from 'tap';
 import plugin, { type ErrorFormatter, ErrorFormatters, type HttpRoute, HttpRoutes } from '../../src/index.js';
 
-export interface ServeOptions {
+interface ServeOptions {
   readonly routes?: readonly HttpRoute[];
   readonly providers?: readonly AuthProvider[];
   readonly formatters?: readonly ErrorFormatter[];
@@ -12,7 +12,7 @@ export interface ServeOptions {
   readonly host?: HostView;
 }
 
-export interface Served {
+interface Served {
   readonly url: string;
   readonly port: number;
   readonly logs: readonly LogLine[];

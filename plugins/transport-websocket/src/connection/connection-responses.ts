@@ -10,7 +10,7 @@ import type { ConnectionOptions } from './connection-options.js';
 import { Lanes } from './lanes.js';
 import type { Outbox } from './outbox.js';
 
-export interface ConnectionResponsesOptions {
+interface ConnectionResponsesOptions {
   readonly caller: Caller;
   readonly outbox: Outbox;
   readonly options: ConnectionOptions;

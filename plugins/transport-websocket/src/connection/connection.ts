@@ -21,7 +21,7 @@ const MINUTE = 60_000;
 /** How long a client may take to answer a close frame with its own (ms). */
 const CLOSE_GRACE = 1_000;
 
-export interface ConnectionDependencies {
+interface ConnectionDependencies {
   readonly limits: ConnectionLimits;
   service(): ResponseService;
   readonly clock: Clock;

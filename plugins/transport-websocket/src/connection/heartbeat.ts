@@ -7,7 +7,7 @@ const IDLE = 30 * 60_000;
 const PONG_GRACE = 5_000;
 
 /** What is to be done with a connection now. */
-export type Pulse = 'ping' | 'terminate' | CloseReason | undefined;
+type Pulse = 'ping' | 'terminate' | CloseReason | undefined;
 
 /** Decides when a connection is pinged, and when it ends: its client stopped reading, went silent, or does nothing; or it is too old. Times are monotonic, in ms. */
 export class Heartbeat {

@@ -28,10 +28,10 @@ export interface OpenedStore {
   close?(): Promise<void> | void;
 }
 
-export type Open = () => Promise<OpenedStore> | OpenedStore;
+type Open = () => Promise<OpenedStore> | OpenedStore;
 
 /** Opens a store with settings. */
 export type OpenStore<S> = (settings: S) => Open;
 
 /** Reopens a case's store. The old one must not be used afterwards. */
-export type Reopen = () => Promise<SessionStore>;
+type Reopen = () => Promise<SessionStore>;
