@@ -52,8 +52,8 @@ import type { SessionTurn } from './sessions/session-actor.js';
 import type { SessionHistory } from './sessions/session-history.js';
 import { SessionSupervisor } from './sessions/session-supervisor.js';
 import { storeCalls } from './sessions/store-call.js';
+import { batchChannel } from './streams/batch-channel.js';
 import { callerDisconnected } from './streams/broadcast.js';
-import { Channel } from './streams/channel.js';
 import { SETTLE_TIMEOUT } from './streams/settle-timeout.js';
 import type { TurnSink } from './streams/turn-sink.js';
 import { ToolRunner } from './tools/tool-runner.js';
@@ -66,8 +66,6 @@ import { TokenTurnLimiter } from './turn/token-turn-limiter.js';
 import { turnLimiter, turnLimits } from './turn/turn-limiter.js';
 import { TurnOutput } from './turn/turn-output.js';
 
-/** Batches buffered for a slow reader. Beyond them the turn waits, and with it the model's socket. */
-const CHANNEL_BATCHES = 16;
 /** Time limit of the store's health check, in milliseconds: shorter than the timeout of a load balancer's probe. */
 const HEALTH_TIMEOUT = 2_000;
 
@@ -216,7 +214,7 @@ export class Runtime implements AgentRuntime {
     const leave = () => {
       if (!outlivesReader) abort.abort(callerDisconnected());
     };
-    const channel = new Channel<readonly AgentEvent[]>(CHANNEL_BATCHES, leave);
+    const channel = batchChannel(leave);
     const end = () => (request.signal.reason instanceof TurnError ? abort.abort(request.signal.reason) : leave());
     let settling: Timer | undefined;
     const over = () => {

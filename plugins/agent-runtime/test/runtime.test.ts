@@ -306,7 +306,7 @@ t.test('a reader that leaves ends the turn, and one that stops reading pauses th
   const model = new ScriptedModel([]);
   model.stream = async function* (_, signal) {
     signal.addEventListener('abort', () => left.resolve());
-    for (; !signal.aborted; pulled++) yield [{ type: 'text', text: 'x' }];
+    for (; !signal.aborted; pulled++) yield [{ type: 'text', text: 'x'.repeat(8_192) }];
     throw signal.reason;
   };
   const { runtime, target } = await startRuntime({ models: { fast: model } });

@@ -107,7 +107,8 @@ export class SessionActor {
       turn,
       actor: this,
       abort: new AbortController(),
-      broadcast: new Broadcast(() => {
+      // Only a retry of the same request joins a turn that runs.
+      broadcast: new Broadcast(turn.fingerprint !== undefined, () => {
         if (!turn.outlivesReaders) job.actor.#end(job, callerDisconnected());
       }),
     };

@@ -1,18 +1,12 @@
-import type { AgentEvent } from '@plugboard/kernel';
 import { failed, failureOf, isTerminal, TurnError } from '@plugboard/kernel/contracts';
-import { Channel } from './channel.js';
+import { type Batch, batchChannel, sizeOf } from './batch-channel.js';
+import type { Channel } from './channel.js';
 
-type Batch = readonly AgentEvent[];
-
-/** Batches buffered for a slow reader. Beyond them the writer waits. */
-const CHANNEL_BATCHES = 16;
 /**
- * Approximate number of characters buffered for readers that join later. When a turn exceeds it, no
+ * Approximate number of bytes buffered for readers that join later. When a turn exceeds it, no
  * further reader can join.
  */
 const REPLAY_LIMIT = 1024 * 1024;
-/** What an event counts in addition to its text. */
-const EVENT_OVERHEAD = 64;
 
 /**
  * The events of one turn, for any number of readers. A reader that joins late first receives the
@@ -21,14 +15,21 @@ const EVENT_OVERHEAD = 64;
 export class Broadcast {
   readonly #readers = new Set<Channel<Batch>>();
   readonly #onNoReaders: () => void;
+  /** The events so far, for readers that join later; undefined if there can be none. */
   #sent: Batch[] | undefined = [];
+  /** Size of `#sent`. */
   #size = 0;
+  readonly #isReplayed: boolean;
   /** Whether the terminal event was written. Readers that leave then do not abandon the turn. */
   #complete = false;
   #ended = false;
 
-  /** @param onNoReaders called when the last reader leaves before the end. */
-  constructor(onNoReaders: () => void) {
+  /**
+   * @param isReplayed whether readers may join after the first event.
+   * @param onNoReaders called when the last reader leaves before the end.
+   */
+  constructor(isReplayed: boolean, onNoReaders: () => void) {
+    this.#isReplayed = isReplayed;
     this.#onNoReaders = onNoReaders;
   }
 
@@ -39,7 +40,7 @@ export class Broadcast {
    */
   join(signal: AbortSignal): AsyncIterable<Batch> | undefined {
     if (!this.#sent) return undefined;
-    const reader: Channel<Batch> = new Channel(this.#sent.length + CHANNEL_BATCHES, () => this.#leave(reader));
+    const reader: Channel<Batch> = batchChannel(() => this.#leave(reader), this.#size);
     for (const batch of this.#sent) reader.write(batch);
     if (this.#ended) {
       reader.end();
@@ -87,12 +88,9 @@ export class Broadcast {
 
   #remember(batch: Batch): void {
     if (!this.#sent) return;
-    for (const event of batch) {
-      const text = event.type === 'text' ? (event.json ?? event.text) : event.type === 'tool-result' ? event.content : '';
-      this.#size += text.length + EVENT_OVERHEAD;
-    }
-    if (this.#size > REPLAY_LIMIT) this.#sent = undefined;
-    else this.#sent.push(batch);
+    if (this.#isReplayed) this.#size += sizeOf(batch);
+    if (this.#isReplayed && this.#size <= REPLAY_LIMIT) this.#sent.push(batch);
+    else this.#sent = undefined;
   }
 }
 

@@ -1,10 +1,15 @@
 /**
  * A bounded buffer between one writer and one reader. A slow reader makes the writer wait, and with
- * it the source that the writer reads from.
+ * it the source that the writer reads from. An item that a reader already waits for is not measured.
  */
 export class Channel<T> implements AsyncIterableIterator<T, undefined> {
-  #capacity: number;
+  #limit: number;
+  readonly #sizeOf: (item: T) => number;
   readonly #queue: T[] = [];
+  /** The size of each item in the queue. */
+  readonly #sizes: number[] = [];
+  /** Size of the whole queue. */
+  #size = 0;
   /** Resolves the read of a waiting reader. */
   #pendingRead: ((result: IteratorResult<T, undefined>) => void) | undefined;
   /** Resumes a waiting writer. */
@@ -12,9 +17,13 @@ export class Channel<T> implements AsyncIterableIterator<T, undefined> {
   #ended = false;
   readonly #onReturn: () => void;
 
-  /** @param onReturn called when the reader stops before the end. */
-  constructor(capacity: number, onReturn: () => void) {
-    this.#capacity = capacity;
+  /**
+   * @param limit the size of the queue at which the writer waits, in the unit of `sizeOf`.
+   * @param onReturn called when the reader stops before the end.
+   */
+  constructor(limit: number, sizeOf: (item: T) => number, onReturn: () => void) {
+    this.#limit = limit;
+    this.#sizeOf = sizeOf;
     this.#onReturn = onReturn;
   }
 
@@ -29,8 +38,11 @@ export class Channel<T> implements AsyncIterableIterator<T, undefined> {
       give({ value: item, done: false });
       return undefined;
     }
+    const size = this.#sizeOf(item);
     this.#queue.push(item);
-    if (this.#queue.length < this.#capacity) return undefined;
+    this.#sizes.push(size);
+    this.#size += size;
+    if (this.#size < this.#limit) return undefined;
     return new Promise((resolve) => {
       this.#resumeWriter = resolve;
     });
@@ -38,7 +50,7 @@ export class Channel<T> implements AsyncIterableIterator<T, undefined> {
 
   /** Removes the limit of the buffer: the writer no longer waits. For a writer that is about to end. */
   removeLimit(): void {
-    this.#capacity = Number.POSITIVE_INFINITY;
+    this.#limit = Number.POSITIVE_INFINITY;
     this.#release();
   }
 
@@ -52,7 +64,8 @@ export class Channel<T> implements AsyncIterableIterator<T, undefined> {
   next(): Promise<IteratorResult<T, undefined>> {
     const item = this.#queue.shift();
     if (item !== undefined) {
-      this.#release();
+      this.#size -= this.#sizes.shift() ?? 0;
+      if (this.#size < this.#limit) this.#release();
       return Promise.resolve({ value: item, done: false });
     }
     if (this.#ended) return Promise.resolve({ value: undefined, done: true });
@@ -68,6 +81,8 @@ export class Channel<T> implements AsyncIterableIterator<T, undefined> {
       this.#onReturn();
     }
     this.#queue.length = 0;
+    this.#sizes.length = 0;
+    this.#size = 0;
     this.#release();
     return Promise.resolve({ value: undefined, done: true });
   }

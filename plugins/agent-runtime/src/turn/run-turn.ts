@@ -25,6 +25,17 @@ export interface TurnDependencies extends LoopDependencies {
   readonly storeCall: StoreCall;
 }
 
+/** One turn, and what it runs with. */
+interface Run {
+  readonly agent: Agent;
+  readonly request: TurnRequest;
+  /** Present if the request has an idempotency key. */
+  readonly idempotent: IdempotentTurn | undefined;
+  readonly signal: AbortSignal;
+  readonly deps: TurnDependencies;
+  readonly output: TurnOutput;
+}
+
 /**
  * Runs one turn, from the queue to its end: within the server's limit, with the session's history,
  * through the interceptors, and stored before its readers learn that it has finished.
@@ -50,8 +61,9 @@ export async function runTurn(
   if (queued) await queued;
   const timer = deps.clock.after(agent.timeout, () => abort.abort(outOfTime(agent)));
   try {
-    if (history) await inSession(history, idempotent, agent, request, signal, deps, output);
-    else await stateless(idempotent, agent, request, signal, deps, output);
+    const run: Run = { agent, request, idempotent, signal, deps, output };
+    if (history) await inSession(run, history);
+    else await stateless(run);
   } catch (error) {
     // An error after the abort is a consequence of it.
     throw signal.aborted ? signal.reason : error;
@@ -61,39 +73,27 @@ export async function runTurn(
   }
 }
 
-async function stateless(
-  idempotent: IdempotentTurn | undefined,
-  agent: Agent,
-  request: TurnRequest,
-  signal: AbortSignal,
-  deps: TurnDependencies,
-  output: TurnOutput,
-): Promise<void> {
+async function stateless(run: Run): Promise<void> {
+  const { agent, request, idempotent } = run;
   if (mayMixCalls(agent)) {
-    await withPendingCalls(idempotent, agent, request, signal, deps, output);
+    await withPendingCalls(run);
     return;
   }
-  const turn = makeTurn(agent, request, request.messages, signal, deps);
+  const turn = makeTurn(run, request.messages);
   const onBatch = idempotent && ((batch: readonly AgentEvent[]) => idempotent.add(batch));
   const commit = idempotent && (() => idempotent.store());
-  await pump(agent, turn, idempotent, deps, output, { onBatch, commit });
+  await pump(run, turn, { onBatch, commit });
 }
 
 /** Runs a stateless turn that may end with both client tool calls and calls that ran on the server. */
-async function withPendingCalls(
-  idempotent: IdempotentTurn | undefined,
-  agent: Agent,
-  request: TurnRequest,
-  signal: AbortSignal,
-  deps: TurnDependencies,
-  output: TurnOutput,
-): Promise<void> {
+async function withPendingCalls(run: Run): Promise<void> {
+  const { agent, request, idempotent, signal, deps } = run;
   const pending = new PendingCalls(deps.stores.one(), agent.name, request.principal);
   const messages = await deps.storeCall(() => pending.expand(request.messages), 'pendingToolCalls.load');
-  const turn = makeTurn(agent, request, messages, signal, deps);
+  const turn = makeTurn(run, messages);
   const transcript = new Transcript();
   const calls: AgentEvent[] = [];
-  await pump(agent, turn, idempotent, deps, output, {
+  await pump(run, turn, {
     onBatch(batch) {
       idempotent?.add(batch);
       transcript.add(batch);
@@ -107,15 +107,8 @@ async function withPendingCalls(
   });
 }
 
-async function inSession(
-  history: SessionHistory,
-  idempotent: IdempotentTurn | undefined,
-  agent: Agent,
-  request: TurnRequest,
-  signal: AbortSignal,
-  deps: TurnDependencies,
-  output: TurnOutput,
-): Promise<void> {
+async function inSession(run: Run, history: SessionHistory): Promise<void> {
+  const { agent, request, idempotent, signal, deps } = run;
   const { id, store } = history;
   const { policy } = agent.history;
   await deps.tools.settled(id, signal);
@@ -126,7 +119,7 @@ async function inSession(
   const tools = agent.clientTools === 'passthrough' ? [...toolbox.declarations, ...request.clientTools] : toolbox.declarations;
   const budget = historyBudget(agent.history, tokensLeft(agent, request, [...system, ...added], tools));
   const view = historyView(stored, added, policy, budget);
-  const turn = makeTurn(agent, request, [...system, ...view], signal, deps);
+  const turn = makeTurn(run, [...system, ...view]);
   await deps.storeCall(() => store.begin(id, { turnId: turn.id, input: added }), 'begin', id);
   let isCommitted = false;
   try {
@@ -135,7 +128,7 @@ async function inSession(
     const basis = summarized?.stored ?? stored;
     const seen = summarized ? { ...turn, messages: [...system, ...historyView(basis, added, policy, budget)] } : turn;
     const transcript = new Transcript();
-    await pump(agent, seen, idempotent, deps, output, {
+    await pump(run, seen, {
       usageBefore: summarized?.usage,
       onBatch(batch) {
         idempotent?.add(batch);
@@ -165,15 +158,9 @@ interface PumpOptions {
 }
 
 /** Runs the agent loop and its interceptors and writes the events to the output, up to the terminal event. */
-async function pump(
-  agent: Agent,
-  turn: Turn,
-  idempotent: IdempotentTurn | undefined,
-  deps: TurnDependencies,
-  output: TurnOutput,
-  { usageBefore, onBatch, commit }: PumpOptions,
-): Promise<void> {
-  for await (const events of intercepted(agent, turn, idempotent, deps)) {
+async function pump(run: Run, turn: Turn, { usageBefore, onBatch, commit }: PumpOptions): Promise<void> {
+  const { output } = run;
+  for await (const events of intercepted(run, turn)) {
     if (output.closed) return;
     const sealed = output.seal(events);
     const batch = usageBefore ? withUsage(sealed, usageBefore) : sealed;
@@ -207,7 +194,7 @@ function withUsage(batch: readonly AgentEvent[], before: Usage): readonly AgentE
 }
 
 /** Wraps the agent loop in the interceptors. A turn keeps the interceptors that it began with. */
-function intercepted(agent: Agent, turn: Turn, idempotent: IdempotentTurn | undefined, deps: TurnDependencies): AgentEvents {
+function intercepted({ agent, idempotent, deps }: Run, turn: Turn): AgentEvents {
   const interceptors = deps.interceptors.all();
   const from = (index: number, current: Turn): AgentEvents => {
     const interceptor = interceptors[index];
@@ -217,13 +204,7 @@ function intercepted(agent: Agent, turn: Turn, idempotent: IdempotentTurn | unde
   return from(0, turn);
 }
 
-function makeTurn(
-  agent: Agent,
-  request: TurnRequest,
-  messages: readonly Message[],
-  signal: AbortSignal,
-  deps: TurnDependencies,
-): Turn {
+function makeTurn({ agent, request, signal, deps }: Run, messages: readonly Message[]): Turn {
   const takesTools = agent.clientTools === 'passthrough';
   return {
     id: `turn_${deps.ids.base62(20)}`,

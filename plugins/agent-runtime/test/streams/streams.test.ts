@@ -3,6 +3,7 @@ import type { AgentEvent } from '@plugboard/kernel';
 import { type AgentEvents, NO_USAGE, peek, Transcript, TurnError, textOf } from '@plugboard/kernel/contracts';
 import { ManualClock } from '@plugboard/kernel/testing';
 import t from 'tap';
+import { batchChannel } from '../../src/streams/batch-channel.js';
 import { Channel } from '../../src/streams/channel.js';
 import { nameAtModel } from '../../src/tools/tool-names.js';
 import { collect, request, ScriptedModel, startRuntime } from '../harness.js';
@@ -83,13 +84,17 @@ t.test('peek: a reader that leaves early returns the turn’s iterator', async (
 });
 
 t.test('channel: delivers in order, makes the writer wait when it is full, and ends', async (t) => {
-  const channel = new Channel<number>(2, () => t.fail('nobody left'));
+  const channel = new Channel<number>(
+    10,
+    (size) => size,
+    () => t.fail('no reader has left'),
+  );
   t.equal(channel.write(1), undefined);
-  const full = channel.write(2);
+  const full = channel.write(9);
   t.type(full, Promise);
   t.strictSame(await channel.next(), { value: 1, done: false });
   await full;
-  t.strictSame(await channel.next(), { value: 2, done: false });
+  t.strictSame(await channel.next(), { value: 9, done: false });
   const waiting = channel.next();
   t.equal(channel.write(3), undefined);
   t.strictSame(await waiting, { value: 3, done: false });
@@ -102,14 +107,22 @@ t.test('channel: delivers in order, makes the writer wait when it is full, and e
 
 t.test('channel: a reader that leaves resumes the writer once, and removeLimit ends the waiting', async (t) => {
   let left = 0;
-  const channel = new Channel<number>(1, () => left++);
+  const channel = new Channel<number>(
+    1,
+    (size) => size,
+    () => left++,
+  );
   const full = channel.write(1);
   await channel.return();
   await channel.return();
   await full;
   t.equal(left, 1);
 
-  const hurried = new Channel<number>(1, () => {});
+  const hurried = new Channel<number>(
+    1,
+    (size) => size,
+    () => {},
+  );
   const stuck = hurried.write(1);
   hurried.removeLimit();
   await stuck;
@@ -118,6 +131,24 @@ t.test('channel: a reader that leaves resumes the writer once, and removeLimit e
   const all: number[] = [];
   for await (const item of hurried) all.push(item);
   t.strictSame(all, [1, 2]);
+});
+
+t.test('R-010 a channel of events is limited by their size, not their number', async (t) => {
+  const many = batchChannel(() => {});
+  for (let at = 0; at < 500; at++) t.equal(many.write([text('token')]), undefined);
+  const large = batchChannel(() => {});
+  for (const event of [
+    text('x'.repeat(65_536)),
+    { type: 'text', text: '\n', json: '\\n'.repeat(32_768) },
+    { type: 'reasoning', text: 'x'.repeat(65_536) },
+    { type: 'tool-call', id: '1', name: 'f', arguments: 'x'.repeat(65_536), tool: undefined },
+    { type: 'tool-result', id: '1', content: '', images: ['x'.repeat(65_536)], isError: false, milliseconds: 1 },
+  ] satisfies AgentEvent[]) {
+    const full = large.write([event]);
+    t.type(full, Promise, event.type);
+    t.strictSame(await large.next(), { value: [event], done: false });
+    await full;
+  }
 });
 
 t.test('transcript: escaped and plain text make one message, and split surrogate pairs are joined', (t) => {

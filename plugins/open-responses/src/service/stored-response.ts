@@ -14,6 +14,10 @@ export interface StoredResponse {
   readonly response: string;
 }
 
+/** Size of the turns that are read from the store at once, as JSON (bytes), and their number. */
+const BYTES_AT_ONCE = 1024 * 1024;
+const TURNS_AT_ONCE = 100;
+
 const ID = /^resp_[0-9A-Za-z]{24}$/;
 const ITEM_ID = /^(?:msg|mcp|fc|rs)_([0-9A-Za-z]{24})_\d{1,6}$/;
 
@@ -74,7 +78,8 @@ export class StoredResponses {
   async history({ conversation, turn }: StoredResponse, principal: Principal): Promise<readonly Message[]> {
     const messages: Message[] = [];
     for (let after = 0; after < turn; ) {
-      const page = { order: 'asc', limit: Math.min(100, turn - after), after } as const;
+      const limit = Math.min(TURNS_AT_ONCE, turn - after);
+      const page = { order: 'asc', limit, after, maxBytes: BYTES_AT_ONCE } as const;
       const { turns } = await this.#conversations().turns(conversation, page, principal);
       if (turns.length === 0) break;
       for (const one of turns) messages.push(...one.messages);
