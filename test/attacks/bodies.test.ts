@@ -1,10 +1,11 @@
 /** Bodies that cost the server more than their sender, while another caller works. Each server is a process of its own. */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
+import { eventually } from '@plugboard/kernel/testing';
 import t from 'tap';
 import { ASSISTANT, TRANSPORTS } from '../support/test-server.js';
 import { Neighbour } from './support/neighbour.js';
-import { poll, ServerProcess } from './support/server-process.js';
+import { ServerProcess } from './support/server-process.js';
 
 const [ATTACKER, INNOCENT] = ['token-of-the-attacker', 'token-of-the-neighbour'];
 const TOKENS = `auth: { bearer: { tokens: [
@@ -91,7 +92,7 @@ t.test('S-36 unfinished bodies of one token use at most its share of the memory'
     socket.write(`${head.join('\r\n')}\r\nContent-Length: ${20 * MIB}\r\n\r\n`);
     for (let sent = 0; sent < 19; sent++) socket.write(piece);
   }
-  const refused = await poll(async () => {
+  const refused = await eventually(async () => {
     const reply = await chat('x'.repeat(8 * MIB), ATTACKER);
     return reply.status === 503 ? reply : undefined;
   });
@@ -107,5 +108,5 @@ t.test('S-36 unfinished bodies of one token use at most its share of the memory'
   t.ok(server.running);
 
   for (const socket of sockets) socket.destroy();
-  t.ok(await poll(async () => (await chat('x'.repeat(8 * MIB), ATTACKER)).status === 200), 'the memory is free again');
+  t.ok(await eventually(async () => (await chat('x'.repeat(8 * MIB), ATTACKER)).status === 200), 'the memory is free again');
 });

@@ -2,9 +2,10 @@
 import { once } from 'node:events';
 import { request } from 'node:http';
 import { connect, type Socket } from 'node:net';
+import { eventually } from '@plugboard/kernel/testing';
 import t, { type Test } from 'tap';
 import { ASSISTANT, saying, TRANSPORTS } from '../support/test-server.js';
-import { poll, ServerProcess } from './support/server-process.js';
+import { ServerProcess } from './support/server-process.js';
 
 /** Opens connections that send nothing. @returns them, and what the server sent on each. */
 async function idle(t: Test, port: number, count: number): Promise<{ sockets: Socket[]; received: string[] }> {
@@ -48,7 +49,7 @@ async function turnFrom(address: string, port: number): Promise<number> {
 t.test('S-47 idle connections leave descriptors for other callers and for model servers', async (t) => {
   const server = await ServerProcess.start(t, { yaml: TRANSPORTS + ASSISTANT, descriptors: 256 });
   const { sockets, received } = await idle(t, server.port, 200);
-  await poll(() => received.filter(Boolean).length === 200 - (128 * 3) / 4);
+  await eventually(() => received.filter(Boolean).length === 200 - (128 * 3) / 4);
   t.match(received.at(-1), /^HTTP\/1\.1 503 .*retry-after: \d.*`transports\.http\.maxConnections`/s);
   t.ok(sockets.at(-1)?.readableEnded || (await once(sockets.at(-1) as Socket, 'close')), 'and it is closed');
   for (let turn = 0; turn < 5; turn++) t.equal(await turnFrom('127.0.0.2', server.port), 200);
@@ -56,7 +57,7 @@ t.test('S-47 idle connections leave descriptors for other callers and for model 
 
   for (const socket of sockets) socket.destroy();
   t.ok(
-    await poll(() =>
+    await eventually(() =>
       turnFrom('127.0.0.1', server.port).then(
         (status) => status === 200,
         () => false,
@@ -70,7 +71,7 @@ t.test('S-47 the connections of one address have a limit of their own if it is s
   const yaml = TRANSPORTS.replace('port: 0', 'port: 0, maxConnectionsPerAddress: 5') + ASSISTANT;
   const server = await ServerProcess.start(t, { yaml });
   const { received } = await idle(t, server.port, 6);
-  await poll(() => received[5]);
+  await eventually(() => received[5]);
   t.match(received[5], /^HTTP\/1\.1 503 /);
   t.equal(received.filter(Boolean).length, 1);
   t.equal(await turnFrom('127.0.0.2', server.port), 200);

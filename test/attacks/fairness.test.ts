@@ -1,10 +1,11 @@
+import { eventually } from '@plugboard/kernel/testing';
 /** One caller that takes all it can get, while others work (S-41). Each server is a process of its own. */
 import t, { type Test } from 'tap';
 import { AUDIENCE, newKey, signed, TestIssuer } from '../../plugins/auth-jwt/test/support/issuer.js';
 import { ASSISTANT, TRANSPORTS } from '../support/test-server.js';
 import { bearer } from '../support/tokens.js';
 import { Neighbour } from './support/neighbour.js';
-import { poll, ServerProcess } from './support/server-process.js';
+import { ServerProcess } from './support/server-process.js';
 
 const [GREEDY, COLLEAGUE, INNOCENT] = ['token-of-greedy-caller', 'token-of-its-colleague', 'token-of-other-project'];
 /** Places, and places in the queue. */
@@ -66,7 +67,7 @@ async function startWithLimits(t: Test, auth = ''): Promise<{ server: ServerProc
 
 async function isServed(t: Test, server: ServerProcess, token: string): Promise<void> {
   const neighbour = new Neighbour(server, { token, model: 'any' });
-  await poll(() => neighbour.turns >= 20 || neighbour.hasFailed);
+  await eventually(() => neighbour.turns >= 20 || neighbour.hasFailed);
   const measured = await neighbour.stop();
   t.comment(JSON.stringify(measured));
   t.same(measured.failures, {});
@@ -75,14 +76,14 @@ async function isServed(t: Test, server: ServerProcess, token: string): Promise<
 t.test('S-41 one token cannot take every place and the whole queue', async (t) => {
   const { server, flood, asked } = await startWithLimits(t);
   flood.start(GREEDY, 40);
-  await poll(() => flood.statuses.length > 20 && asked() >= RUNNING / 2);
+  await eventually(() => flood.statuses.length > 20 && asked() >= RUNNING / 2);
   t.equal(asked(), RUNNING / 2, 'it holds its share of the places');
   t.same([...new Set(flood.statuses)], [503]);
   await isServed(t, server, INNOCENT);
   await isServed(t, server, COLLEAGUE);
 
   flood.start(COLLEAGUE, 40);
-  await poll(() => asked() > 20 + 20 + RUNNING / 2 && flood.statuses.length > 60);
+  await eventually(() => asked() > 20 + 20 + RUNNING / 2 && flood.statuses.length > 60);
   await isServed(t, server, INNOCENT);
   server.kill('SIGUSR2');
   const { limits } = await server.logs('status');
@@ -102,7 +103,7 @@ t.test('S-41 the same holds for subjects of a JWT, which can have limits of thei
   const tokenOf = (sub: string, org: string) =>
     signed(key, { iss: issuer.url, aud: AUDIENCE, exp: Date.now() / 1000 + 600, sub, org });
   flood.start(await tokenOf('greedy', 'loud'), 20);
-  await poll(() => flood.statuses.length > 20 && asked() >= 2);
+  await eventually(() => flood.statuses.length > 20 && asked() >= 2);
   t.equal(asked(), 2);
   t.same([...new Set(flood.statuses)], [429], 'its own limit refuses at once');
   await isServed(t, server, await tokenOf('ada', 'quiet'));

@@ -1,3 +1,4 @@
+import { eventually } from '@plugboard/kernel/testing';
 /**
  * Connections in every state of the protocol, misused in every way, with and without a token, while another caller works.
  * Short in `npm test`; with `PLUGBOARD_CHAOS` each pair is played a thousand times, and some peers send one byte a second.
@@ -9,7 +10,7 @@ import { LIVE_TRANSPORTS } from '../support/live.js';
 import { ASSISTANT } from '../support/test-server.js';
 import { ACTIONS, HostilePeer, STATES } from './support/hostile-peer.js';
 import { Neighbour } from './support/neighbour.js';
-import { poll, ServerProcess } from './support/server-process.js';
+import { ServerProcess } from './support/server-process.js';
 
 const CHAOS = Boolean(process.env.PLUGBOARD_CHAOS);
 const ROUNDS = Number(process.env.PLUGBOARD_ROUNDS ?? (CHAOS ? 1_000 : 5));
@@ -37,7 +38,7 @@ interface Limit {
 async function held(server: ServerProcess): Promise<readonly Limit[]> {
   const before = server.log.length;
   server.kill('SIGUSR2');
-  const status = await poll(() => server.log.slice(before).find(({ msg }) => msg === 'status'));
+  const status = await eventually(() => server.log.slice(before).find(({ msg }) => msg === 'status'));
   return (status.limits as Limit[]).filter(({ name, used }) => name !== 'connections' && !name.startsWith('log') && used > 0);
 }
 
@@ -61,7 +62,7 @@ t.test(
       ACTIONS.flatMap((action) => Array.from({ length: ROUNDS }, () => [state, action] as const)),
     );
     plays.sort(() => fraction() - 0.5);
-    await poll(() => neighbour.turns > 0);
+    await eventually(() => neighbour.turns > 0);
     const before = server.memory();
     const played = async () => {
       for (let play = plays.pop(); play !== undefined && server.running; play = plays.pop()) {
@@ -79,7 +80,7 @@ t.test(
     t.same(measured.failures, {}, 'the other caller noticed nothing');
     t.ok(measured.turns > 0);
     t.ok(growth < GROWTH, `memory grew by ${growth} MiB`);
-    t.ok(await poll(async () => (await held(server)).length === 0), 'nothing of the hostile connections is left');
+    t.ok(await eventually(async () => (await held(server)).length === 0), 'nothing of the hostile connections is left');
     t.same(
       server.log.filter(({ level }) => level === 'error' || level === 'fatal'),
       [],

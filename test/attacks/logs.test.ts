@@ -1,10 +1,11 @@
 /** Destinations of the log that are full, closed or not read, and callers that try to fill it. Each server is a process of its own. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { eventually } from '@plugboard/kernel/testing';
 import t from 'tap';
 import { rawExchange } from '../support/raw-exchange.js';
 import { ASSISTANT, TRANSPORTS } from '../support/test-server.js';
-import { poll, ServerProcess } from './support/server-process.js';
+import { ServerProcess } from './support/server-process.js';
 
 /** Requests that are logged with as much text as a request can put into a line. */
 const REQUESTS = 3_000;
@@ -68,7 +69,7 @@ t.test('S-40 callers without a token cause at most one log line a second and add
   }
   const seconds = Math.ceil((performance.now() - start) / 1000);
   t.ok(lines().length <= seconds + 1, `${lines().length} lines in ${seconds} s for 150 requests`);
-  const last = await poll(async () => {
+  const last = await eventually(async () => {
     await server.request('/health');
     return lines().find(({ left_out }) => Number(left_out) > 0);
   });
@@ -83,7 +84,7 @@ t.test('S-46 no log line contains control characters of a request', async (t) =>
     ...['GET /v1/models HTTP/1.1', 'Host: localhost', authorization, 'X-Client-Request-Id: a\x9b2Jb\x85c', '', ''],
   );
   t.equal(status, 200);
-  const line = await poll(() => server.log.find(({ client_request_id }) => client_request_id !== undefined));
+  const line = await eventually(() => server.log.find(({ client_request_id }) => client_request_id !== undefined));
   t.equal(line.client_request_id, 'a\x9b2Jb\x85c', 'JSON gives it back');
   // biome-ignore lint/suspicious/noControlCharactersInRegex: what must not be there
   t.notMatch(server.stderr.replaceAll('\n', ''), /[\x00-\x1f\x7f-\x9f]/, 'the line itself has only its escape');
@@ -97,7 +98,7 @@ t.test('S-48 audit lines are written at every level, to a file of their own if t
   };
   const quiet = await ServerProcess.start(t, { yaml: yaml('level: silent') });
   await forbidden(quiet);
-  await poll(() => quiet.stderr.includes('"event":"token_first_used"'));
+  await eventually(() => quiet.stderr.includes('"event":"token_first_used"'));
   t.same(
     quiet.log.filter(({ log }) => log !== 'audit'),
     [],
@@ -106,7 +107,7 @@ t.test('S-48 audit lines are written at every level, to a file of their own if t
   const apart = await ServerProcess.start(t, { yaml: yaml('level: info, audit: ./audit/audit.log') });
   await forbidden(apart);
   const file = join(apart.folder, 'audit', 'audit.log');
-  const lines = await poll(() => {
+  const lines = await eventually(() => {
     try {
       return readFileSync(file, 'utf8');
     } catch {

@@ -1,6 +1,7 @@
+import { eventually } from '@plugboard/kernel/testing';
 /** Errors that nobody catches (R-065). Each server is a process of its own. */
 import t, { type Test } from 'tap';
-import { poll, ServerProcess } from '../attacks/support/server-process.js';
+import { ServerProcess } from '../attacks/support/server-process.js';
 import { ASSISTANT, saying, TRANSPORTS } from '../support/test-server.js';
 
 /** A plugin whose route breaks things outside of any request. */
@@ -77,10 +78,10 @@ t.test('R-065 after an uncaught error the server is not ready, and running turns
       body: JSON.stringify(saying(content)),
     });
   const [short, long] = [chat('short'), chat('long')];
-  await poll(() => server.models.requests.length === 2);
+  await eventually(() => server.models.requests.length === 2);
   const start = performance.now();
   await server.request('/break/exception', { method: 'POST' });
-  await poll(async () => {
+  await eventually(async () => {
     const { text } = await server.request('/health');
     return JSON.parse(text).ready === false;
   });
@@ -113,7 +114,7 @@ t.test('R-065 an uncaught error while the server stops makes the exit code 1', a
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(saying('Hi')),
   });
-  await poll(() => server.models.requests.length === 1);
+  await eventually(() => server.models.requests.length === 1);
   server.kill('SIGTERM');
   await server.logs('SIGTERM: stopping');
   await server.request('/break/exception', { method: 'POST' });

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { AuthProviders, ConfigFault } from '@plugboard/kernel';
-import { ManualClock, testContext } from '@plugboard/kernel/testing';
+import { eventually, ManualClock, testContext } from '@plugboard/kernel/testing';
 import t, { type Test } from 'tap';
 import plugin from '../src/index.js';
 import { AUDIENCE, newKey, signed, TestIssuer } from './support/issuer.js';
@@ -168,7 +168,7 @@ t.test('a published private key, or an invalid key, is not used', async (t) => {
 t.test('a running request is aborted when the server stops', async (t) => {
   const { start, ask, lifecycle, issuer, logs } = await entry(t, () => ({ [DISCOVERY]: () => {} }));
   const started = start();
-  while (issuer.asked.length === 0) await new Promise(setImmediate);
+  await eventually(() => issuer.asked.length > 0);
   await lifecycle.stop?.(signal);
   await started;
   t.same(logs, [], 'which is nothing to tell of');
@@ -179,7 +179,7 @@ t.test('a running request is aborted when the start is aborted', async (t) => {
   const { ask, lifecycle, issuer } = await entry(t, () => ({ [DISCOVERY]: () => {} }));
   const limit = new AbortController();
   const started = lifecycle.start?.(limit.signal);
-  while (issuer.asked.length === 0) await new Promise(setImmediate);
+  await eventually(() => issuer.asked.length > 0);
   limit.abort();
   await started;
   await t.rejects(ask(), { name: 'KeysUnavailable' }, 'and nobody is let in');

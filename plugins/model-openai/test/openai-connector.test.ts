@@ -2,7 +2,7 @@ import { createServer } from 'node:net';
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import type { ModelEvent, ModelRequest } from '@plugboard/kernel';
 import type { ToolDeclaration } from '@plugboard/kernel/contracts';
-import { ModelServer, modelConnectorContract, modelRequest, pluginContract } from '@plugboard/kernel/testing';
+import { eventually, ModelServer, modelConnectorContract, modelRequest, pluginContract } from '@plugboard/kernel/testing';
 import t from 'tap';
 import plugin from '../src/index.js';
 import { connect, open, plain, read, readAll, readError, runEventLoop } from './connection.js';
@@ -375,7 +375,7 @@ t.test('an abort between two reads drops pending events and throws at the next r
   await iterator.next();
   gate.resolve();
   const request = await server.received(1);
-  while (request.sent < 3) await runEventLoop(1);
+  await eventually(() => request.sent >= 3);
   await runEventLoop();
   abort.abort();
   await t.rejects(iterator.next(), { name: 'AbortError' });
@@ -690,7 +690,7 @@ t.test('R-033 an answer fails after idleTimeout without a byte and is not retrie
   for (const [index, gate] of gates.entries()) {
     clock.advance(29_999);
     gate.resolve();
-    while (received.sent <= index) await runEventLoop(1);
+    await eventually(() => received.sent > index);
     await runEventLoop(); // reading a comment has no effect to wait for
   }
   clock.advance(29_999);

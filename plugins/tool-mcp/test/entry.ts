@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { type Tool, type ToolCall, ToolSources } from '@plugboard/kernel';
 import type { ToolResultParts } from '@plugboard/kernel/contracts';
 import { LOGGER } from '@plugboard/kernel/injection';
-import { type LogLine, ManualClock, testContext, testToolCall } from '@plugboard/kernel/testing';
+import { eventually, type LogLine, ManualClock, testContext, testToolCall } from '@plugboard/kernel/testing';
 import { pino } from 'pino';
 import type { Test } from 'tap';
 import plugin from '../src/index.js';
@@ -55,7 +55,7 @@ export function entry(t: Pick<Test, 'teardown'>, config: object, clock = new Man
     stop,
     /** Moves the clock once something waits for it. */
     async advance(ms: number) {
-      while (clock.pending === 0) await new Promise(setImmediate);
+      await eventually(() => clock.pending > 0);
       clock.advance(ms);
     },
     names: () => tools().map((tool) => tool.name),

@@ -1,11 +1,10 @@
-import { ManualClock } from '@plugboard/kernel/testing';
+import { eventually, ManualClock } from '@plugboard/kernel/testing';
 import fc from 'fast-check';
 import t from 'tap';
 import { exceededLimit } from '../src/body/json-limits.js';
 import { RawClient, replyOf } from './support/raw-client.js';
 import { echo, errorOf, postJson } from './support/routes.js';
 import { serve } from './support/serve.js';
-import { until } from './support/until.js';
 
 const NOT_JSON = /^We could not parse the JSON body of your request\./;
 
@@ -167,7 +166,7 @@ t.test('R-013 a body that does not arrive in time gets a JSON 408', async (t) =>
   const served = await serve(t, { routes: [echo()], clock });
   const client = await RawClient.open(served.port);
   client.send('POST /v1/echo HTTP/1.1', 'Host: 127.0.0.1', 'Content-Type: application/json', 'Content-Length: 10', '', '{');
-  while (clock.pending === 0) await new Promise((resolve) => setImmediate(resolve));
+  await eventually(() => clock.pending > 0);
   clock.advance(29_999);
   client.send('"a"');
   clock.advance(1);
@@ -185,7 +184,7 @@ t.test('a disconnect while sending the body is logged as cancelled by the client
   const served = await serve(t, { routes: [echo()], clock });
   const client = await RawClient.open(served.port);
   client.send('POST /v1/echo HTTP/1.1', 'Host: 127.0.0.1', 'Content-Type: application/json', 'Content-Length: 10', '', '{');
-  while (clock.pending === 0) await new Promise((resolve) => setImmediate(resolve));
+  await eventually(() => clock.pending > 0);
   client.socket.resetAndDestroy();
   await served.stop();
   t.match(served.requests(), [{ status: 499, outcome: 'cancelled_by_client' }]);
@@ -267,16 +266,16 @@ t.test('S-36 a body that exceeds the memory for bodies gets 413, one that exceed
   const holding = await RawClient.open(port);
   holding.send('POST /v1/echo HTTP/1.1', 'Host: localhost', 'Content-Type: application/json', 'Content-Length: 500000', '', '');
   holding.socket.write(Buffer.alloc(400_000, 0x20));
-  await until(async () => holding.socket.writableLength === 0);
+  await eventually(() => holding.socket.writableLength === 0);
   for (let n = 0; n < 5; n++) t.equal((await send(20_000)).status, 200, 'small requests pass');
-  const refused = await until(async () => {
+  const refused = await eventually(async () => {
     const reply = await send(500_000);
     return reply.status === 503 ? reply : undefined;
   });
   t.equal(refused.headers.get('retry-after'), '5');
   t.match(await errorOf(refused), { message: /`transports\.http\.bodyMemory`/, code: 'overloaded' });
   holding.socket.destroy();
-  t.ok(await until(async () => (await send(500_000)).status === 200), 'the memory is free again');
+  t.ok(await eventually(async () => (await send(500_000)).status === 200), 'the memory is free again');
 });
 
 t.test('arbitrary bytes get 200 or 400', async (t) => {

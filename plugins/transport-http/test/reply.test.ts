@@ -1,4 +1,4 @@
-import { ManualClock } from '@plugboard/kernel/testing';
+import { eventually, ManualClock } from '@plugboard/kernel/testing';
 import t from 'tap';
 import { HttpError } from '../src/index.js';
 import { RawClient, replyOf } from './support/raw-client.js';
@@ -6,8 +6,6 @@ import { get, post, postJson } from './support/routes.js';
 import { serve } from './support/serve.js';
 
 async function* nothing(): AsyncGenerator<string> {}
-
-const turn = () => new Promise((resolve) => setImmediate(resolve));
 
 t.test('an object is sent as JSON, a string or bytes as they are, undefined as an empty body', async (t) => {
   const { url } = await serve(t, {
@@ -126,7 +124,7 @@ t.test('R-012 the connection of an unread complete reply is destroyed after 30 s
   const client = await RawClient.open(served.port);
   client.socket.pause();
   client.send('GET /v1/large HTTP/1.1', 'Host: 127.0.0.1', '', '');
-  while (clock.pending === 0) await turn();
+  await eventually(() => clock.pending > 0);
   clock.advance(30_000);
   await served.stop();
   t.match(served.requests(), [{ status: 200, outcome: 'timeout' }]);

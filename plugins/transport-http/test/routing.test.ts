@@ -1,3 +1,4 @@
+import { eventually } from '@plugboard/kernel/testing';
 import t from 'tap';
 import { RawClient, replyOf } from './support/raw-client.js';
 import { echo, errorOf, get, mute, post, postJson } from './support/routes.js';
@@ -312,7 +313,7 @@ t.test('closing a connection drops its waiting pipelined requests', async (t) =>
   });
   const client = await RawClient.open(served.port);
   client.send('GET /v1/wait/1 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\nGET /v1/wait/2 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n');
-  while (seen.length === 0) await new Promise((resolve) => setImmediate(resolve));
+  await eventually(() => seen.length > 0);
   client.socket.destroy();
   await left;
   await served.stop(); // does not wait for the second

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { ManualClock } from '@plugboard/kernel/testing';
+import { eventually, ManualClock } from '@plugboard/kernel/testing';
 import t from 'tap';
 import { RawClient, replyOf } from './support/raw-client.js';
 import { echo, errorOf, get, mute, postJson } from './support/routes.js';
@@ -179,7 +179,7 @@ t.test('stop is idempotent and logs the number of disconnects', async (t) => {
   client.write('GET /v1/mute HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n');
   await asked;
   client.resetAndDestroy();
-  while (served.requests().length === 0) await turn();
+  await eventually(() => served.requests().length > 0);
   await Promise.all([served.stop(), served.stop()]);
   await served.stop();
   t.match(

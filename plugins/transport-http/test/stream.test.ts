@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { ManualClock } from '@plugboard/kernel/testing';
+import { eventually, ManualClock } from '@plugboard/kernel/testing';
 import t from 'tap';
 import { RawClient, replyOf } from './support/raw-client.js';
 import { get } from './support/routes.js';
@@ -150,7 +150,7 @@ t.test('C-010 a disconnect aborts the signal and returns the iterator', async (t
   client.socket.destroy();
   await once(signal as AbortSignal, 'abort');
   t.equal(signal?.reason.message, 'the caller disconnected');
-  while (!script.left) await turn();
+  await eventually(() => script.left);
   await served.stop();
   t.match(served.requests(), [{ status: 499, outcome: 'cancelled_by_client', route: '/v1/stream' }]);
   t.equal(served.logs.filter(({ level }) => level === 'error').length, 0);
@@ -173,7 +173,7 @@ t.test('C-010 a disconnect before the reply aborts the signal and drops the repl
     await turn();
     client.socket.destroy();
   }
-  while (!script.left) await turn();
+  await eventually(() => script.left);
   t.equal(script.pulled, 0);
   await served.stop();
   t.match(served.requests(), [{ outcome: 'cancelled_by_client' }, { outcome: 'cancelled_by_client' }]);
@@ -254,7 +254,7 @@ t.test('R-010 a stalled reader stops the source and is disconnected after 30 sec
   client.send('GET /v1/stream HTTP/1.1', 'Host: 127.0.0.1', '', '');
   await client.until(/x/);
   client.socket.pause();
-  while (clock.pending === 0) await turn();
+  await eventually(() => clock.pending > 0);
   for (let before = -1; before !== written; await turn()) before = written;
   const stalledAt = written;
   clock.advance(29_999);
@@ -262,7 +262,7 @@ t.test('R-010 a stalled reader stops the source and is disconnected after 30 sec
   t.equal(left, false);
   t.equal(written, stalledAt);
   clock.advance(1);
-  while (!left) await turn();
+  await eventually(() => left);
   await served.stop();
   t.match(served.requests(), [{ status: 200, outcome: 'timeout' }]);
   t.equal(clock.pending, 0);
@@ -279,7 +279,7 @@ t.test('R-010 a reader that resumes gets the whole stream', async (t) => {
   client.send('GET /v1/stream HTTP/1.0', '', '');
   await client.until(/0/);
   client.socket.pause();
-  while (clock.pending < 2) await turn();
+  await eventually(() => clock.pending >= 2);
   clock.advance(20_000);
   client.socket.resume();
   const { body } = replyOf(await client.ended());

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ModelServer } from '@plugboard/kernel/testing';
+import { eventually, ModelServer } from '@plugboard/kernel/testing';
 import type { Test } from 'tap';
 import { MODEL_KEY } from '../../support/test-server.js';
 
@@ -69,7 +69,7 @@ export class ServerProcess {
     });
     t.teardown(() => child.kill('SIGKILL'));
     const server = new ServerProcess(child, models, folder);
-    await poll(() => {
+    await eventually(() => {
       if (!server.running) throw new Error(`the server ended with ${child.exitCode}: ${server.stdout}${server.stderr}`);
       const [, port] = /^ {2}address +http:\/\/\S+:(\d+)$/m.exec(server.stdout) ?? [];
       server.#port = Number(port ?? 0);
@@ -109,7 +109,7 @@ export class ServerProcess {
 
   /** Waits for a log line with this message. */
   logs(msg: string): Promise<Record<string, unknown>> {
-    return poll(() => this.log.find((line) => String(line.msg).includes(msg)));
+    return eventually(() => this.log.find((line) => String(line.msg).includes(msg)));
   }
 
   /** Resident memory now, in MiB. */
@@ -153,19 +153,5 @@ export class ServerProcess {
   #status(field: string): number {
     const [, kib] = new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(readFileSync(`/proc/${this.pid}/status`, 'utf8')) ?? [];
     return (Number(kib) * 1024) / MIB;
-  }
-}
-
-/** Milliseconds between two looks, and until waiting fails. */
-const [INTERVAL, PATIENCE] = [20, 60_000];
-
-/** Waits until `look` returns something. Unlike a busy loop it leaves the processor to the server. @throws Error after a minute. */
-export async function poll<T>(look: () => T | undefined | false | Promise<T | undefined | false>): Promise<T> {
-  const end = performance.now() + PATIENCE;
-  for (;;) {
-    const seen = await look();
-    if (seen !== undefined && seen !== false) return seen;
-    if (performance.now() > end) throw new Error(`waited a minute in vain for ${look}`);
-    await new Promise((resolve) => setTimeout(resolve, INTERVAL));
   }
 }
