@@ -127,7 +127,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   'plugins/openai-protocol': ['', 'testing', 'answer', 'turn', 'body', 'errors'],
   'plugins/store-sqlite': ['', 'tables', 'json', 'database', 'errors'],
   'plugins/tool-mcp': ['', 'process', 'protocol', 'tools', 'errors'],
-  'plugins/transport-http': ['', 'testing', 'server', 'application', 'gate', 'body', 'exchange', 'limits', 'routing', 'errors'],
+  'plugins/transport-http': ['', 'testing', 'server', 'application', 'gate', 'body', 'exchange', 'limits', 'routing', 'errors', 'base'],
   'plugins/transport-chat-completions': ['', 'answer', 'request'],
   'plugins/transport-conversations': ['', 'routes', 'items', 'pages'],
   'plugins/transport-websocket': ['', 'upgrade', 'connection', 'messages'],

@@ -1,4 +1,4 @@
-import { STATUS_CODES } from 'node:http';
+import { STATUS_CODES } from '../base/node-http.js';
 import type { HttpError } from '../errors/http-error.js';
 
 /** An error response as it is written to a connection that has no request that Node could parse. The connection is closed after it. */

@@ -1,6 +1,7 @@
-import { createServer, type Server } from 'node:http';
+import type { Server } from 'node:http';
 import { parseDuration } from '@plugboard/kernel';
 import type { Listeners } from '../application/application.js';
+import { createServer } from '../base/node-http.js';
 import type { HttpConfig } from '../config.js';
 import type { ClientErrorHandler } from './client-error-handler.js';
 import type { Connections } from './connections.js';
