@@ -2,27 +2,20 @@ import type { Tool } from '@plugboard/kernel';
 import { parseJson } from '@plugboard/kernel/contracts';
 import { Ajv } from 'ajv';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import { checkParts } from './schema-parts.js';
 
 /** The beginning of a result whose call has unreadable arguments. */
 export const INVALID_JSON = 'The arguments are not a valid JSON';
 
 /** Tool schemas come from many sources: unknown keywords and formats are ignored. */
-const OPTIONS = { strict: false, allErrors: true, validateFormats: false, addUsedSchema: false, logger: false } as const;
+const OPTIONS = { strict: false, allErrors: true, validateFormats: false, logger: false } as const;
 
-/** A dialect of JSON Schema, with a shared instance that validates schemas: creating one takes long. */
-interface Dialect {
-  readonly Instance: typeof Ajv | typeof Ajv2020;
-  readonly rules: Ajv | Ajv2020;
-}
-
-const draft2020: Dialect = { Instance: Ajv2020, rules: new Ajv2020(OPTIONS) };
-let draft7: Dialect | undefined;
+/** The meta-schema is slow to compile, and is needed only by a schema that refers to it. */
+const WITHOUT_META_SCHEMA = { meta: false, validateSchema: false } as const;
 
 /** Many MCP servers write draft 7, in which `items` may be a list. Everything else is read as 2020-12, MCP's default. */
-function dialectOf(name: unknown): Dialect {
-  if (typeof name !== 'string' || !/draft-0[67]\//.test(name)) return draft2020;
-  draft7 ??= { Instance: Ajv, rules: new Ajv(OPTIONS) };
-  return draft7;
+function dialectOf(name: unknown): typeof Ajv | typeof Ajv2020 {
+  return typeof name === 'string' && /draft-0[67]\//.test(name) ? Ajv : Ajv2020;
 }
 
 /** Parses and validates the arguments of a tool call. Compiled once per tool. */
@@ -44,11 +37,18 @@ export function argumentsValidator(tool: Tool): ArgumentsValidator {
  * Compiles each schema in a new instance. An instance never frees its compiled schemas, and tool
  * servers may report changed lists for months.
  */
-function compile(schema: object, { Instance, rules }: Dialect): ValidateFunction {
-  if (!rules.validateSchema(schema)) throw new Error(`schema is invalid: ${rules.errorsText()}`);
-  const refersToRules = JSON.stringify(schema).includes('json-schema.org/');
-  const options = { ...OPTIONS, useDefaults: true };
-  return new Instance(refersToRules ? options : { ...options, meta: false, validateSchema: false }).compile(schema);
+function compile(schema: object, Dialect: typeof Ajv | typeof Ajv2020): ValidateFunction {
+  const options = { ...OPTIONS, useDefaults: true, ...(refersToMetaSchema(schema) ? {} : WITHOUT_META_SCHEMA) };
+  try {
+    checkParts(schema);
+    return new Dialect(options).compile(schema);
+  } catch (error) {
+    throw new Error(`schema is invalid: ${(error as Error).message}`, { cause: error });
+  }
+}
+
+function refersToMetaSchema(schema: object): boolean {
+  return JSON.stringify(schema).includes('json-schema.org/');
 }
 
 function check(text: string, validate: ValidateFunction): ArgumentsResult {

@@ -35,4 +35,36 @@ t.test('schemas with the same id or with references to the meta-schema do not co
   t.match(schema('{"s": {"type": "text"}}'), { fault: /arguments do not match/ });
 });
 
-t.throws(() => argumentsValidator(toolWith({ properties: { a: { type: 'text' } } })), /schema is invalid/);
+t.test('a schema may refer to itself and to its definitions', async (t) => {
+  const tree = argumentsValidator(toolWith({ properties: { children: { type: 'array', items: { $ref: '#' } } } }));
+  t.match(tree('{"children": [{"children": [5]}]}'), { fault: /children\/0\/children\/0 must be object/ });
+  const named = argumentsValidator(toolWith({ properties: { a: { $ref: '#/$defs/a' } }, $defs: { a: { type: 'string' } } }));
+  t.match(named('{"a": 5}'), { fault: /a must be string/ });
+});
+
+t.test('an invalid schema is refused', async (t) => {
+  const faulty: Readonly<Record<string, unknown>> = {
+    'an unknown type': { properties: { a: { type: 'text' } } },
+    'a type that is not text': { type: 5 },
+    'properties that are a list': { properties: ['a'] },
+    'a property that is not a schema': { properties: { a: 5 } },
+    'a property that is null': { properties: { a: null } },
+    'a part inside of a definition': { $defs: { a: { items: { anyOf: ['text'] } } } },
+    'items that are text': { properties: { a: { type: 'array', items: 'text' } } },
+    'a list of items in 2020-12': { properties: { a: { type: 'array', items: [{ type: 'string' }] } } },
+    'required names that are text': { required: 'a' },
+    'required names that are numbers': { required: [1] },
+    'an enumeration that is text': { properties: { a: { enum: 'a' } } },
+    'an empty enumeration': { properties: { a: { enum: [] } } },
+    'a pattern that does not compile': { properties: { a: { type: 'string', pattern: '(' } } },
+    'a limit that is text': { properties: { a: { type: 'string', maxLength: 'long' } } },
+    'a description that is not text': { properties: { a: { description: {} } } },
+    'a reference to nothing': { properties: { a: { $ref: '#/$defs/none' } } },
+  };
+  for (const [fault, schema] of Object.entries(faulty))
+    t.throws(() => argumentsValidator(toolWith(schema as object)), /schema is invalid/, fault);
+  const draft7 = { $schema: 'http://json-schema.org/draft-07/schema#' };
+  t.match(argumentsValidator(toolWith({ ...draft7, properties: { a: { items: [{ type: 'string' }] } } }))('{"a": [1]}'), {
+    fault: /a\/0 must be string/,
+  });
+});
