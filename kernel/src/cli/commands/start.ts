@@ -1,3 +1,4 @@
+import { flushCompileCache } from 'node:module';
 import { relative } from 'node:path';
 import { systemClock } from '../../host/base/ambient.js';
 import { StartError } from '../../host/base/errors.js';
@@ -43,6 +44,7 @@ export const start: CommandAction = {
     await logWritten(); // the log of the start comes before the banner
     banner.ready();
     recordConfig(server);
+    flushCompileCache(); // a process that is killed later writes nothing
     if (args.has('watch')) await watch(server, reloads);
     return shutdown.exitCode;
   },
