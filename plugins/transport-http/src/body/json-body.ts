@@ -1,8 +1,8 @@
+import { createRequire } from 'node:module';
 import { type Clock, parseDuration, parseSize } from '@plugboard/kernel';
 import { parseJson } from '@plugboard/kernel/contracts';
 import { CLOCK, CONFIG, inject, injectable } from '@plugboard/kernel/injection';
 import type { Context, Middleware } from 'koa';
-import bodyParser from 'koa-bodyparser';
 import type { HttpConfig } from '../config.js';
 import {
   bodyExceedsMemory,
@@ -23,6 +23,8 @@ import { OWNER_LEVELS } from '../limits/caller.js';
 import { MemoryLimits } from '../limits/memory-limits.js';
 import { parseContentType } from './content-type.js';
 import { exceededLimit, type JsonLimits } from './json-limits.js';
+
+const require = createRequire(import.meta.url);
 
 /** Many times what real clients send. */
 const JSON_LIMITS: JsonLimits = { depth: 64, values: 200_000, keys: 10_000 };
@@ -47,21 +49,13 @@ export class JsonBodies {
   readonly #timeout: number;
   readonly #clock: Clock;
   readonly #memory: MemoryLimits;
-  /** Collects bytes only. Its own JSON mode accepts arrays, inflates, and writes error responses. */
-  readonly #collect: Middleware;
+  #collector: Middleware | undefined;
 
   constructor(@inject(CONFIG) config: HttpConfig, @inject(CLOCK) clock: Clock, @inject(MemoryLimits) memory: MemoryLimits) {
     this.#limit = parseSize(config.bodyLimit);
     this.#timeout = parseDuration(config.bodyTimeout);
     this.#clock = clock;
     this.#memory = memory;
-    const options = {
-      enableTypes: ['text'],
-      extendTypes: { text: ['*/*'] },
-      textLimit: String(this.#limit),
-      encoding: '', // keeps the bytes
-    };
-    this.#collect = bodyParser(options);
   }
 
   /** @throws HttpError if the body is not of the kind (`json`: an object in UTF-8), or exceeds a limit of size, time, memory, nesting or values. */
@@ -92,7 +86,8 @@ export class JsonBodies {
       if (!lease.grow(chunk.length * COST)) stop(tooManyBodies(this.#memory.bodies.setting));
     };
     const timer = this.#clock.after(this.#timeout, () => stop(requestTimeout()));
-    this.#collect(ctx, done)
+    this.#collector ??= bodyCollector(this.#limit);
+    this.#collector(ctx, done)
       .then(
         () => resolve((ctx.request.rawBody as Buffer | undefined) ?? NO_BYTES),
         (error: Error & { readonly status?: number }) => reject(error.status === 413 ? bodyTooLarge(this.#limit) : error),
@@ -104,6 +99,21 @@ export class JsonBodies {
     ctx.req.on('data', onData);
     return promise;
   }
+}
+
+/**
+ * Creates koa-bodyparser so that it collects bytes only: its own JSON mode accepts arrays, inflates, and writes error responses. It is
+ * loaded with the first body, because its form parser and its tables of media types take longer to load than Koa.
+ */
+function bodyCollector(limit: number): Middleware {
+  const bodyParser = require('koa-bodyparser') as typeof import('koa-bodyparser');
+  const options = {
+    enableTypes: ['text'],
+    extendTypes: { text: ['*/*'] },
+    textLimit: String(limit),
+    encoding: '', // keeps the bytes
+  };
+  return bodyParser(options);
 }
 
 async function done(): Promise<void> {}
