@@ -1,4 +1,4 @@
-/** A file that cannot be put into force changes nothing (configuration.md, rule 8). */
+/** A file that cannot be applied changes nothing (configuration.md, rule 8). */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';

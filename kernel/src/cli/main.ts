@@ -60,7 +60,7 @@ const terminal: CommandTerminal = {
 
 /** Runs a command and ends the process with its exit code, even if a plugin left something open. */
 export async function main(argv: readonly string[]): Promise<never> {
-  process.stdout.on('error', () => undefined); // the reader of a pipe has gone: not an error
+  process.stdout.on('error', () => undefined); // the reader of a pipe has closed it: not an error
   process.exit(await run(argv));
 }
 

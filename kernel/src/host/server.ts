@@ -234,10 +234,10 @@ export class Server {
   }
 
   /**
-   * Lets every running entry read its own files again, then reads the configuration again and puts its changes into force.
+   * Lets every running entry read its own files again, then reads the configuration again and applies its changes.
    *
    * 1. The next revision is built and started beside the running one. If anything about it is wrong, nothing changes.
-   * 2. It comes into force at once. Work that runs keeps what it began with.
+   * 2. It takes effect at once. Running work keeps the configuration it began with.
    * 3. Entries that left are stopped when the last work that holds them has ended.
    *
    * Reloads run one after the other. Never rejects: the result says what was refused and what failed.

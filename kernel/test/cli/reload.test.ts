@@ -24,11 +24,11 @@ async function started(t: Test, args: readonly string[] = []): Promise<Program> 
   return { program, file: join(cwd, 'plugboard.yaml'), changes };
 }
 
-t.test('rule 8: SIGHUP puts a changed file into force, and the log says what changed', async (t) => {
+t.test('rule 8: SIGHUP applies a changed file, and the log says what changed', async (t) => {
   const { program, file } = await started(t);
   await writeFile(file, CHANGED);
   program.kill('SIGHUP');
-  t.match(await program.logs('SIGHUP: the changed configuration is in force'), {
+  t.match(await program.logs('SIGHUP: the changed configuration was applied'), {
     log: 'audit',
     event: 'configuration_changed',
     changes: ['added agents.third'],
@@ -46,7 +46,7 @@ t.test('rule 8: SIGHUP refuses a bad file, and the log has each mistake with its
     level: 'error',
     msg: /^plugboard\.yaml:3:\d+ agents\.third\.model: unknown model "fats", did you mean "fast"\? \(plugin @plugboard\/agent-runtime/,
   });
-  t.match(await program.logs('SIGHUP: the changed configuration was refused; the server goes on with the one before'), {
+  t.match(await program.logs('SIGHUP: the changed configuration was refused; the previous one stays in effect'), {
     level: 'error',
   });
   program.kill('SIGTERM');
@@ -59,7 +59,7 @@ t.test('rule 8: start --watch reloads when the file changes, is replaced, or com
 
   await writeFile(file, CHANGED.slice(0, 40));
   await writeFile(file, CHANGED);
-  await program.logs('a file has changed: the changed configuration is in force');
+  await program.logs('a file has changed: the changed configuration was applied');
   t.notOk(
     program.log.some(({ level }) => level === 'error'),
     'a file is not read while it is written',
@@ -102,7 +102,7 @@ t.test('rule 8: check --diff prints what a reload would change', async (t) => {
     lines: ['plugboard.yaml is valid', 'SERVER: a reload would change', '  added models.fast.key', '  added agents.third'],
   });
   program.kill('SIGHUP');
-  await program.logs('the changed configuration is in force');
+  await program.logs('the changed configuration was applied');
   t.strictSame(await check(), { code: 0, lines: ['plugboard.yaml is valid', 'SERVER: a reload would change nothing'] });
 
   await writeFile(file, `${CHANGED}\nsessions: { use: memory, ttl: 1h }\n`);

@@ -26,7 +26,7 @@ async function problemsWith(t: Test, module: string, options = ''): Promise<stri
 
 t.test('R-053 an entry that contributes one name twice is told how to name the second value', async (t) => {
   t.match(await problemsWith(t, plugin({ register: 'ctx.contribute(point, 1); ctx.contribute(point, 2);' })), [
-    /^plugboard.yaml:3:3 plugins.odd: cannot be registered: plugins.odd contributes "odd" to test.point twice; pass a name of its own as the third argument of ctx.contribute, at .*odd-\d+.js:13:\d+ \(plugin test-plugin 0.1.0\)$/,
+    /^plugboard.yaml:3:3 plugins.odd: cannot be registered: plugins.odd contributes "odd" to test.point twice; pass another name as the third argument of ctx.contribute, at .*odd-\d+.js:13:\d+ \(plugin test-plugin 0.1.0\)$/,
   ]);
   t.match(await problemsWith(t, plugin({ register: 'ctx.contribute(only, 1); ctx.contribute(only, 2);' })), [
     /plugins.odd contributes twice to test.only, which allows only one, at /,
@@ -125,7 +125,7 @@ t.test('a name that the kernel does not export is reported with the import path 
 
 t.test('a module without a plugin as its default export is told what it exports', async (t) => {
   t.match(await problemsWith(t, plugin().replace('export default', 'export const odd =')), [
-    /odd-\d+.js is not a plugin: its export "odd" is one, but its default export is not; export the result of definePlugin\(\)/,
+    /odd-\d+.js is not a plugin: definePlugin\(\) made its export "odd", not its default export; export the result of definePlugin\(\)/,
   ]);
   t.match(await problemsWith(t, 'export const x = 1;'), [
     /odd-\d+.js is not a plugin: it has no default export; export the result/,

@@ -171,7 +171,7 @@ t.test('a hold ends after an hour, and when the server stops', async (t) => {
   t.strictSame(seen, ['b - stop', 'a two stop'], 'what left is stopped last');
 });
 
-t.test('an entry with reconfigure stays, and puts its change into force together with the others', async (t) => {
+t.test('an entry with reconfigure keeps running, and applies its change together with the others', async (t) => {
   const seen: string[] = [];
   const { plain, with: using } = recorder();
   let inForce: string | undefined = 'a1';
@@ -403,7 +403,7 @@ t.test('a stop during a reload ends it, and stops what it had started', async (t
   t.match(await reload({}), { changes: [] }, 'a server that has stopped has nothing to reload');
 });
 
-t.test('a change that fails while it is put into force is logged, and the others are in force', async (t) => {
+t.test('a change that fails while it is applied is logged, and the others take effect', async (t) => {
   const { plain, with: using } = recorder();
   const broken = using(() => ({
     reconfigure: () => () => {
@@ -415,7 +415,7 @@ t.test('a change that fails while it is put into force is logged, and the others
   t.strictSame(current(server), ['a=x', 'b=two']);
   t.match(log.lines.at(-1), {
     level: 'error',
-    msg: /^plugins\.a failed to put the changed configuration into force; restart the server: too late/,
+    msg: /^plugins\.a failed to apply the changed configuration; restart the server: too late/,
   });
 });
 

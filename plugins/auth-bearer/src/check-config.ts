@@ -31,7 +31,7 @@ export function checkConfig({ tokens, tokensFile }: BearerConfig, context: Check
       add(['name'], `the name "${name}" is used twice; logs could not tell the tokens apart`);
     const digest = configuredDigest(token);
     const duplicate = digest && earlier.find((other) => configuredDigest(other) === digest);
-    if (duplicate) add([], `the same secret as "${duplicate.name}"; each name needs a secret of its own`);
+    if (duplicate) add([], `the same secret as "${duplicate.name}"; each name needs its own secret`);
   }
   const file = fileProblem(context.resolvePath(tokensFile));
   if (file) problems.push({ path: ['tokensFile'], message: file });

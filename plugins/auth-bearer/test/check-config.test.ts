@@ -58,7 +58,7 @@ t.test('refuses duplicate names and duplicate secrets', async (t) => {
     'tokens[1].name: the name "ci" is used twice; logs could not tell the tokens apart',
   ]);
   t.same(faults(t, good, { name: 'other', project: 'acme', sha256: digestOf(SECRET) }), [
-    'tokens[1]: the same secret as "ci"; each name needs a secret of its own',
+    'tokens[1]: the same secret as "ci"; each name needs its own secret',
   ]);
   t.same(faults(t, { ...good, token: '' }, { ...good, name: 'x', token: '' }).length, 2, 'two blank secrets are not duplicates');
 });

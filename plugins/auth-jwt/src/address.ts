@@ -11,7 +11,7 @@ export function addressFault(address: string, namedBy?: URL): string | undefined
   if (protocol === 'https:') return undefined;
   if (protocol === 'http:' && isLoopback(hostname) && namedBy?.protocol !== 'https:') return undefined;
   if (namedBy?.protocol === 'https:') return 'must be https';
-  return 'must be https, except on this machine (localhost): anyone on the way can change what comes over http';
+  return 'must be https, except on this machine (localhost): the keys could be changed on the way over http';
 }
 
 function isLoopback(hostname: string): boolean {

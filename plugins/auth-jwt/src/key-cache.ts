@@ -9,7 +9,7 @@ export const ISSUER = Symbol('auth-jwt.issuer');
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
-/** Milliseconds for which keys are used before they are fetched again. A key that the issuer withdraws works no longer than that. */
+/** Milliseconds for which keys are used before they are fetched again. This is also how long a withdrawn key may still work. */
 const FRESH = 10 * MINUTE;
 /** Milliseconds for which they are used while the issuer does not answer. */
 const USABLE = 24 * 60 * MINUTE;
@@ -122,8 +122,8 @@ export class KeyCache {
   /** Logs a failure once, until the issuer answers again. */
   #failed(failure: KeysUnavailable): void {
     if (!this.#failure && !this.#stopping.signal.aborted) {
-      const until = this.#held ? 'tokens are checked with its last keys, for up to 24 hours' : 'callers get 503 until they can';
-      this.#log.warn(`the keys of the issuer cannot be had, and ${until}: ${failure.message}`);
+      const until = this.#held ? 'tokens are checked with its last keys, for up to 24 hours' : 'callers get 503 until they are';
+      this.#log.warn(`the issuer's keys cannot be fetched; ${until}: ${failure.message}`);
     }
     this.#failure = failure;
   }

@@ -100,7 +100,7 @@ t.test('keys of an issuer that is down are used for 24 hours, and then no token 
   t.match(lines, [
     {
       level: 'warn',
-      msg: /^the keys of the issuer cannot be had, and tokens are checked with its last keys, for up to 24 hours: /,
+      msg: /^the issuer's keys cannot be fetched; tokens are checked with its last keys, for up to 24 hours: /,
     },
     { level: 'info', msg: 'the issuer answers again' },
   ]);
@@ -117,7 +117,7 @@ t.test('the server starts without its issuer and accepts no token until it answe
     [
       {
         level: 'warn',
-        msg: /^the keys of the issuer cannot be had, and callers get 503 until they can: \S+ does not answer \(fetch failed: .+\)$/,
+        msg: /^the issuer's keys cannot be fetched; callers get 503 until they are: \S+ does not answer \(fetch failed: .+\)$/,
       },
     ],
   );

@@ -45,7 +45,7 @@ t.test('keys must come over https, or from this machine', async (t) => {
     t.same(faults({ issuer }), [], issuer);
     t.same(faults({ issuer: 'x', jwksUri: `${issuer}?p=1` }), [], issuer);
   }
-  const insecure = 'must be https, except on this machine (localhost): anyone on the way can change what comes over http';
+  const insecure = 'must be https, except on this machine (localhost): the keys could be changed on the way over http';
   const otherwise = '; for an issuer with another name, set jwksUri to the address of its keys';
   for (const address of ['http://login.example.com', 'http://127.0.0.1.example.com', 'http://10.0.0.1', 'file:///etc/keys']) {
     t.same(faults({ issuer: address }), [`issuer: ${insecure}${otherwise}`]);

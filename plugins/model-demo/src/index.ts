@@ -5,7 +5,7 @@ import { DemoModel } from './demo-model.js';
 export default definePlugin({
   name: '@plugboard/model-demo',
   apiVersion: 1,
-  summary: 'A stand-in for a model: calls tools without an account, and says that it is a stand-in',
+  summary: 'Simulates a model without an account: calls tools, and says that it is a stand-in',
   configSchema,
   register(ctx) {
     ctx.contribute(ModelConnectors, ctx.container.resolve(DemoModel));

@@ -18,7 +18,8 @@ export const configSchema = {
     maxSessionsPerProject: {
       type: 'integer',
       minimum: 1,
-      description: 'Maximum number of sessions of one project. Beyond it, no new ones are made until some are deleted or expire.',
+      description:
+        'Maximum number of sessions of one project. Beyond it, no new ones are created until some are deleted or expire.',
       default: 100_000,
     },
     maxBytesPerProject: {

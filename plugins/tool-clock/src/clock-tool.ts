@@ -17,7 +17,7 @@ export class ClockTool implements ToolSource {
         properties: {
           timeZone: {
             type: 'string',
-            description: `An IANA time zone such as "America/New_York". Left out: ${config.timeZone}.`,
+            description: `An IANA time zone such as "America/New_York". Default: ${config.timeZone}.`,
           },
         },
         additionalProperties: false,

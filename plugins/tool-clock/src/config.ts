@@ -5,7 +5,7 @@ export const configSchema = {
   properties: {
     timeZone: {
       type: 'string',
-      description: 'The time zone of an answer where the model names none: an IANA name such as `Europe/Paris`.',
+      description: 'The time zone of an answer if the model gives none: an IANA name such as `Europe/Paris`.',
       default: 'UTC',
     },
   },

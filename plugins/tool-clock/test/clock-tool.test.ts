@@ -45,7 +45,7 @@ t.test('returns the time in the configured zone if the model names none', async 
 
 t.test('names the default zone in the description of the tool', async (t) => {
   const [tool] = await source({ timeZone: 'Asia/Tokyo' }).tools(new AbortController().signal);
-  t.match(JSON.stringify(tool?.inputSchema), 'Left out: Asia/Tokyo.');
+  t.match(JSON.stringify(tool?.inputSchema), 'Default: Asia/Tokyo.');
 });
 
 t.test('gives the model an example of a time zone if it names an unknown one', async (t) => {

@@ -125,7 +125,7 @@ t.test('system messages are refused with the reason', async (t) => {
         status: 400,
         code: 'invalid_value',
         param: 'items[1].role',
-        message: `Invalid 'items[1].role': a session keeps no '${role}' messages, because its agent has its own prompt: send them with the request that they are for.`,
+        message: `Invalid 'items[1].role': a session does not store '${role}' messages, because its agent has its own prompt: send them with each request.`,
       },
     );
   }

@@ -198,7 +198,7 @@ export class Playground extends EventTarget {
     this.announcement = `Sent to ${this.agent}.`;
     this.#changed();
     if (!this.isStateless) await this.#makeSession(input);
-    await this.#live.idle; // a turn that was stopped may not have ended yet
+    await this.#live.idle; // a stopped turn may not have ended yet
     if (!isRunning(turn)) return; // this one was stopped meanwhile
     await this.#run(turn, before);
     if (!this.isStateless) await this.#loadSessions();
@@ -346,7 +346,7 @@ export class Playground extends EventTarget {
         setAddress(this.session.id);
       } catch (error) {
         const { code, status } = /** @type {ApiError} */ (error);
-        if (code !== 'conversation_exists' && status !== 403) throw error; // else it goes on under its key
+        if (code !== 'conversation_exists' && status !== 403) throw error; // else the session continues under its key
       }
     });
   }

@@ -80,7 +80,7 @@ function body({ agent, messages, key }) {
   return { model: agent, messages, ...(key !== '' && { session_id: key }) };
 }
 
-/** A word of a shell that stands for itself. @param {string} text */
+/** A shell word without special characters. @param {string} text */
 function shell(text) {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }

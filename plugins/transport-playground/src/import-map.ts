@@ -1,6 +1,6 @@
 import { posix } from 'node:path';
 
-/** Bare module names, and the files that they stand for, as paths below the page: `marked` is `vendor/marked.js`. */
+/** Bare module names and their files, as paths below the page: `marked` is `vendor/marked.js`. */
 export type ImportMap = Readonly<Record<string, string>>;
 
 const SPECIFIER = /(\bfrom\s*|\bimport\s*\(?\s*)(["'])([\w@][\w@/.-]*)\2/g;

@@ -9,7 +9,7 @@ const { version } = createRequire(import.meta.url)('../package.json') as { versi
 export default definePlugin({
   name: '@plugboard/transport-playground',
   apiVersion: 1,
-  summary: 'A page in the browser to talk to agents and watch them work',
+  summary: 'Serves a web page for talking to agents and watching them work',
   configSchema,
   check: checkConfig,
   register(ctx) {

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { type ImportMap, resolveImports } from './import-map.js';
 
-/** A file of the page, as it is sent. */
+/** A file of the page. */
 export interface PageFile {
   readonly type: string;
   readonly bytes: Uint8Array;

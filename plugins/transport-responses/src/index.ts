@@ -8,7 +8,7 @@ import { ResponseRoutes } from './response-routes.js';
 export default definePlugin({
   name: '@plugboard/transport-responses',
   apiVersion: 1,
-  summary: 'Answers POST /v1/responses, whole or as a stream, and keeps the responses',
+  summary: 'Answers POST /v1/responses, whole or as a stream, and stores the responses',
   configSchema,
   register(ctx) {
     ctx.contribute(ErrorFormatters, formatError);

@@ -5,7 +5,7 @@ import { type ErrorBody, ProtocolError, REPLAYED_HEADER, type StreamEncoder, tur
 import type { HttpReply } from '@plugboard/transport-http';
 import { JSON_HEADERS } from './reply.js';
 
-/** What a request was answered with, as it is kept until the request is repeated. */
+/** The recorded answer to a request, for when the request is repeated. */
 type RecordedResponse =
   | { readonly response: object }
   | { readonly status: number; readonly headers: Readonly<Record<string, string>>; readonly error: ErrorBody };

@@ -45,7 +45,7 @@ export class ResponseRoutes {
     ];
   }
 
-  /** The response as it stands, or the events of one that can still be resumed. */
+  /** The response in its current state, or the events of one that can still be resumed. */
   async #get(request: HttpRequest): Promise<HttpReply> {
     const id = idOf(request);
     const live = this.#service().live.find(id, request.principal);

@@ -32,26 +32,26 @@ export const configSchema = {
       format: 'size',
       default: '256kb',
       description:
-        'How much may wait to be read by a client before its turn waits too. From a quarter of it on, text is sent in fewer events.',
+        'Maximum size of the events that a client has not read yet. At the limit its turn waits; from a quarter on, text is sent in fewer events.',
     },
     pingInterval: {
       type: 'string',
       format: 'duration',
       default: '20s',
-      description: 'The time between two pings. A client that answers two in a row with nothing is disconnected.',
+      description: 'The time between two pings. A client that does not answer two pings in a row is disconnected.',
     },
     stallTimeout: {
       type: 'string',
       format: 'duration',
       default: '30s',
-      description: 'How long a client may read nothing of what is sent. Then the connection is closed with 1013.',
+      description: 'How long a client may leave what is sent unread. Then the connection is closed with 1013.',
     },
     maxAge: {
       type: 'string',
       format: 'duration',
       default: '60m',
       description:
-        'How old a connection may get. Then it takes no new responses, and is closed with 1001 when the last one has ended.',
+        'Maximum age of a connection. Then it accepts no new responses, and closes with 1001 when the last one has ended.',
     },
   },
   additionalProperties: false,

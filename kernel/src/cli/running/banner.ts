@@ -31,7 +31,7 @@ export class Banner {
     this.#print(`still starting: ${starting.map(({ entry }) => entry).join(', ')}\n`);
   }
 
-  /** Prints what is not yet printed. Called when the server is up. */
+  /** Prints the remaining lines. Called when the server is up. */
   ready(): void {
     this.#printInfo();
     const info = serverInfo(this.#server);

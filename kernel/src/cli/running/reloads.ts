@@ -41,13 +41,13 @@ export class Reloads {
     if (refused !== undefined) {
       for (const line of refused.message.split('\n')) log.error(line);
       if (refused instanceof ReloadError) for (const { cause } of refused.failures) log.debug({ err: cause }, 'the cause');
-      log.error(`${cause}: the changed configuration was refused; the server goes on with the one before`);
+      log.error(`${cause}: the changed configuration was refused; the previous one stays in effect`);
     } else if (changes.length === 0) {
       log.info(`${cause}: the configuration has not changed`);
     } else {
       const fields = { changes: changes.map(describeChange), milliseconds: Math.round(milliseconds) };
       recordConfig(this.#server);
-      audit(log, 'configuration_changed', fields, `${cause}: the changed configuration is in force`);
+      audit(log, 'configuration_changed', fields, `${cause}: the changed configuration was applied`);
     }
   }
 }

@@ -15,8 +15,8 @@ const PACKAGE_NAME = new RegExp(`^(?:@${PART}/)?${PART}$`);
 const MAX_LENGTH = 214;
 
 /**
- * Derives the names of a plugin from the argument of the command. A bare word gets the prefix that lets it stand in `use`
- * as it is: `weather` → `plugboard-tool-weather`.
+ * Derives the names of a plugin from the argument of the command. A bare word
+ * gets the prefix that short names in `use` need: `weather` → `plugboard-tool-weather`.
  *
  * @param prefix the kind of plugin in package names: `tool`.
  * @throws UsageError if npm would not accept the name.

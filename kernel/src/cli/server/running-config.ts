@@ -8,7 +8,7 @@ import type { Server } from '../../host/server.js';
 /** A server that runs on this machine, and what it took from its configuration. */
 export interface RunningConfig {
   readonly pid: number;
-  /** When the configuration came into force, in ISO 8601. */
+  /** When the configuration took effect, in ISO 8601. */
   readonly since: string;
   /** Its values are digests with the salt, so that the record holds no secrets. */
   readonly image: ConfigImage;

@@ -1,4 +1,4 @@
-/** The caller: what a credential stands for, or `OPEN` if the server asks for none. @public */
+/** The caller: identified by its credential, or `OPEN` if the server requires none. @public */
 export interface Principal {
   /** The tenant. Taken from the credential, never from the request. */
   readonly project: string;

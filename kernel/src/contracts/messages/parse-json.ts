@@ -7,7 +7,7 @@ const MAY_NAME_PROTO = ['__proto__', '\\u'];
 /**
  * Parses JSON that comes from outside: from a caller, a model or an identity provider. Removes
  * every key `__proto__`, however it is escaped, because it would set a prototype wherever its
- * object is copied. A key `constructor` is kept: it does no such harm.
+ * object is copied. A key `constructor` is kept: it is harmless.
  *
  * As fast as `JSON.parse` unless the text has such a key; then one more pass over the value
  * follows.

@@ -24,9 +24,9 @@ export interface SessionId {
  * 2. A turn that succeeds calls `commit` once. It appends the turn's messages and increments the version: all or nothing, and only if the
  *    version is still the one that was loaded. The caller sees the end of the turn after that, so an acknowledged turn is never lost.
  * 3. A turn that fails calls `abandon`. The session is then as it was before `begin`.
- * 4. At start the server calls `recover` once. It returns the turns that began and neither ended nor were abandoned: their process died.
+ * 4. At start the server calls `recover` once. It returns the turns that began but neither ended nor were abandoned, because their process died.
  * 5. A session exists from `create` or its first commit until `delete`, or until it expires or is evicted. No store evicts a session
- *    between `begin` and the end of the turn. A session that is gone leaves its version behind for 30 days. A new session with the same id
+ *    between `begin` and the end of the turn. The version of a deleted or expired session is kept for 30 days. A new session with the same id
  *    continues from that version, so a turn that loaded the old one cannot commit, and a cached conversation is not taken for the new one.
  * 6. A store may limit what one project stores. At the limit, `begin`, `create`, `fork`, and a `commit` of a turn that did not begin, throw
  *    `ProjectQuotaExceeded` and change nothing. Sessions can still be read and deleted, a turn that has begun can still be committed, and

@@ -76,7 +76,7 @@ const MESSAGES = {
   CONTRIBUTED_TWICE: (entry: string, other: string, name: string, point: string) =>
     `${entry} and ${other} both provide "${name}" at ${point}; rename one of them`,
   CONTRIBUTED_TWICE_BY_ONE: (entry: string, name: string, point: string) =>
-    `${entry} contributes "${name}" to ${point} twice; pass a name of its own as the third argument of ctx.contribute`,
+    `${entry} contributes "${name}" to ${point} twice; pass another name as the third argument of ctx.contribute`,
   CONTRIBUTION_INVALID: (entry: string, name: string, point: string, mistake: string) =>
     `${entry} contributes "${name}" to ${point}, but ${mistake}`,
   CONTRIBUTES_NOTHING: (entry: string) =>
@@ -95,7 +95,7 @@ const MESSAGES = {
   RELOAD_FAILED: (reason: string) => `did not reload: ${reason}`,
   RECONFIGURE_FAILED: (reason: string) => `does not accept the changed configuration: ${reason}`,
   RECONFIGURE_TIMED_OUT: (seconds: number) => `did not prepare the changed configuration within ${seconds} s`,
-  RECONFIGURE_BROKEN: (reason: string) => `failed to put the changed configuration into force; restart the server: ${reason}`,
+  RECONFIGURE_BROKEN: (reason: string) => `failed to apply the changed configuration; restart the server: ${reason}`,
   RESTART_NEEDED: () => 'cannot change while the server runs; undo the change, or restart the server',
   STOP_FAILED: (reason: string) => `did not stop cleanly: ${reason}`,
   STOP_TIMED_OUT: (seconds: number) => `did not stop within ${seconds} s and was abandoned`,
@@ -223,7 +223,7 @@ export class StartError extends HostError {
   }
 }
 
-/** A changed configuration could not be put into force. The server goes on with the one before. */
+/** A changed configuration could not be applied. The previous one stays in effect. */
 export class ReloadError extends HostError {
   override readonly name = 'ReloadError';
 

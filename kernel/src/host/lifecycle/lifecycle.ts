@@ -28,7 +28,7 @@ interface FilesReloaded {
  * 2. An `optional` entry that does not start is disabled, and the start continues.
  * 3. If any other entry does not start, it and everything that started before are stopped in reverse.
  * 4. `stop` stops what has started, in reverse, to the end: failures are reported together. It also ends a start in progress.
- * 5. `replace` changes the entries while they run: some have started, some are no longer to be stopped here.
+ * 5. `replace` changes the entries while they run: some have started, and others must no longer be stopped here.
  */
 export class LifecycleRunner {
   #order: readonly LivingEntry[];

@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import { Budget, heapLimit } from '../base/budget.js';
 import type { LogSink } from './log.js';
 
-/** Lines are written together: this many bytes, or what arrived within this many milliseconds. A write of its own would cost a line more than everything else. */
+/** Lines are written in batches: this many bytes, or the lines of this many milliseconds. A write per line would cost more than everything else. */
 const [BATCH, DELAY] = [8 * 1024, 50];
 /** Milliseconds after a failed write until the next attempt. */
 const RETRY = 1_000;

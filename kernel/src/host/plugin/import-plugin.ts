@@ -21,7 +21,8 @@ export async function importPlugin(url: string, path: string, limit: number): Pr
   if (isPlugin(module.default)) return module.default;
   if (isPlugin(module.default?.default)) throw hostError('PLUGIN_COMMONJS', path);
   const [named] = Object.entries(module).find(([, value]) => isPlugin(value)) ?? [];
-  if (named !== undefined) throw hostError('NOT_A_PLUGIN', path, `its export "${named}" is one, but its default export is not`);
+  if (named !== undefined)
+    throw hostError('NOT_A_PLUGIN', path, `definePlugin() made its export "${named}", not its default export`);
   const found = 'default' in module ? 'its default export was not made by definePlugin()' : 'it has no default export';
   throw hostError('NOT_A_PLUGIN', path, found);
 }

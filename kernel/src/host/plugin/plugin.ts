@@ -148,7 +148,7 @@ export interface PluginContext<C = unknown> {
 export interface Reconfiguration<C = unknown> {
   /** The validated options, with defaults filled in, frozen. They may be unchanged. */
   readonly config: C;
-  /** Reads a point as it will be when the change is in force. What others contribute has been started. */
+  /** Reads a point as it will be after the change. What others contribute has been started. */
   extensions<T>(point: ExtensionPoint<T>): Extensions<T>;
   /** The keys of a section of the changed file. */
   entries(section: string): readonly string[];
@@ -185,7 +185,7 @@ export interface Lifecycle<C = unknown> {
   /**
    * Prepares a changed configuration beside the one in force, without an effect on running work.
    * @param signal aborted when the time limit, that of `start`, is over, and when the change is refused.
-   * @returns a function that puts the change into force. It is called for all entries at once, and must not throw.
+   * @returns a function that applies the change. It is called for all entries at once, and must not throw.
    * @throws ConfigFault for mistakes that only a running server shows. The whole change is refused then.
    */
   reconfigure?(next: Reconfiguration<C>, signal: AbortSignal): Promise<() => void> | (() => void);

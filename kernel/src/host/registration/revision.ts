@@ -40,7 +40,7 @@ export class Revision implements RevisionView {
     return this.#holders > 0;
   }
 
-  /** Resolves when the last hold has ended. Call it once the revision is no longer the current one. */
+  /** Resolves when the last hold has ended. Call it after another revision has become the current one. */
   idle(): Promise<void> {
     if (this.#holders === 0) return Promise.resolve();
     this.#idle ??= Promise.withResolvers();

@@ -27,7 +27,7 @@ interface StagingDependencies {
  * 1. Entries that are new, or changed and cannot be reconfigured, are registered. The others stay.
  * 2. `start` starts the new ones and lets those that stay prepare the change, in start order. Nothing in force changes.
  * 3. If that fails, what has started is stopped again, and the revision is dropped.
- * 4. `commit` puts it into force, for all entries at once.
+ * 4. `commit` applies it, for all entries at once.
  */
 export class Staging {
   readonly status: StatusBoard;
@@ -97,7 +97,7 @@ export class Staging {
   }
 
   /**
-   * Puts the revision into force. Synchronous, so that no work sees half of it.
+   * Applies the revision. Synchronous, so that no work sees half of it.
    * @returns the entries that have left, in start order, and what failed.
    */
   commit(): { readonly left: readonly Registered[]; readonly failures: readonly PluginError[] } {

@@ -100,7 +100,7 @@ export function configuredAgent(
   });
 }
 
-/** Wraps a raw model connection as an agent: no prompt, no tools of its own, one model call. */
+/** Wraps a raw model connection as an agent without prompt or tools: one model call. */
 export function rawModel(name: string, models: Extensions<ModelConnector>): Agent {
   return register({
     kind: 'model',

@@ -92,7 +92,7 @@ t.test('the agent’s model summarizes the oldest turns before the turn, and the
         {
           role: 'user',
           content: [
-            'The messages, one JSON object a line:',
+            'The messages, one JSON object per line:',
             '{"role":"user","content":"one"}',
             '{"role":"assistant","content":"re: one"}',
           ].join('\n'),
@@ -143,7 +143,7 @@ t.test('a summary is used while it suffices, also after a reload, and is part of
             'Your summary of what was said before that:',
             '"summary 1"',
             '',
-            'The messages, one JSON object a line:',
+            'The messages, one JSON object per line:',
             '{"role":"user","content":"3"}',
             '{"role":"assistant","content":"re: 3"}',
             '{"role":"user","content":"4"}',

@@ -54,7 +54,7 @@ export class LastUseRecorder {
     return isFirst;
   }
 
-  /** Writes what is not written yet. */
+  /** Writes the pending records. */
   async stop(): Promise<void> {
     if (this.#timer !== undefined) {
       this.#timer.cancel();

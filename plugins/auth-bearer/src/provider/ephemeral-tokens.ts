@@ -15,7 +15,7 @@ export interface EphemeralRights {
   readonly agents: readonly string[] | undefined;
 }
 
-/** An ephemeral token as it is kept. */
+/** A stored ephemeral token. */
 export interface EphemeralToken extends EphemeralRights {
   /** The digest of the token that it was issued for. */
   readonly parent: string;

@@ -45,7 +45,7 @@ export class ToolCalls {
 
   /**
    * @param value an item of `tool_calls`.
-   * @param isWhole whether it is an item of a message: every such item is a call of its own.
+   * @param isWhole whether it is an item of a message: every such item is a separate call.
    */
   add(value: unknown, isWhole = false): void {
     const fragment = readFragment(value);

@@ -22,7 +22,7 @@ export class Failures {
 
   readonly #provider: string;
 
-  /** @param provider whose preset is in force: shown in the log. */
+  /** @param provider whose preset applies: shown in the log. */
   constructor(
     redactor: Redactor,
     clock: Clock,

@@ -1,2 +1,2 @@
-/** A message as it is sent. */
+/** A message in a request to the model server. */
 export type WireMessage = Readonly<Record<string, unknown>> & { readonly role: string };

@@ -1,6 +1,6 @@
 import type { TurnText } from '@plugboard/kernel/contracts';
 
-/** A text as it is written between the quotes of a JSON string. */
+/** Escapes a text for use inside the quotes of a JSON string. */
 export function escaped(text: string): string {
   return JSON.stringify(text).slice(1, -1);
 }

@@ -35,7 +35,7 @@ export interface InputRules {
   readonly purpose: 'turn' | 'session';
 }
 
-/** The messages that a caller's items stand for. */
+/** The messages made from a caller's items. */
 export interface InputMessages {
   readonly messages: readonly Message[];
   /** For each message the index of the first item that it was made of. */
@@ -125,7 +125,7 @@ class InputBuilder implements InputMessages {
     this.#step = message.role === 'assistant' ? this.messages.length - 1 : undefined;
   }
 
-  /** A call of a tool that the caller runs: its result is still to come, or follows as an item of its own. */
+  /** A call of a tool that the caller runs: its result is still to come, or follows as a separate item. */
   #call(call: FunctionCallPart, index: number, param: string): void {
     const asking = this.#step === undefined ? undefined : this.messages[this.#step];
     if (asking?.role === 'assistant' && asking.tool_calls?.some(({ id }) => id === call.id)) {
@@ -172,7 +172,7 @@ class InputBuilder implements InputMessages {
         if (purpose === 'turn') return { role: 'system', content: onlyText(content, `${place}.content`) };
         throw invalidValue(
           `${place}.role`,
-          `a session keeps no '${role}' messages, because its agent has its own prompt: send them with the request that they are for`,
+          `a session does not store '${role}' messages, because its agent has its own prompt: send them with each request`,
         );
       default:
         throw wrongValue(

@@ -91,7 +91,7 @@ const OTHER_PARTS: Readonly<Record<string, (part: JsonObject, param: string) => 
     input_file: (part: JsonObject, param: string): ContentPart => {
       refuseFileId(part, param);
       if (part.file_url != null) {
-        throw invalidValue(`${param}.file_url`, "this server fetches no files: send the file itself as 'file_data'");
+        throw invalidValue(`${param}.file_url`, "this server does not fetch files: send the file itself as 'file_data'");
       }
       const filename = optionalString(part.filename, `${param}.filename`);
       const data = requireString(requireField(part, 'file_data', param), `${param}.file_data`);
@@ -112,7 +112,7 @@ const OTHER_PARTS: Readonly<Record<string, (part: JsonObject, param: string) => 
 );
 
 function refuseFileId(part: JsonObject, param: string): void {
-  if (part.file_id != null) throw invalidValue(`${param}.file_id`, 'this server keeps no files: send the content itself');
+  if (part.file_id != null) throw invalidValue(`${param}.file_id`, 'this server does not store files: send the content itself');
 }
 
 /** The joined text of parts that are all text. */

@@ -10,7 +10,7 @@ import { EventReader } from './reader.js';
 const QUEUED_AFTER = 100;
 /** How long a stored response runs on without a reader before it is cancelled (ms). */
 const RESUME_TIME = 30_000;
-/** Events that a reader may be behind before the response waits for it, and where it goes on again. */
+/** The number of unread events at which the response waits for a reader, and at which it continues. */
 const MOST_LAG = 64;
 const LAG_TO_RESUME = 16;
 /** The same in characters, for readers that are behind by few but large events. */
@@ -221,7 +221,7 @@ export class LiveResponse {
         this.facts.finished(last);
         return this.#kept(outcomeOfFinish(last), turn);
       }
-      if (this.#abort.signal.aborted) break; // a turn reports that its reader has gone; why is known here
+      if (this.#abort.signal.aborted) break; // a turn only reports that its reader has left; the reason is known here
       if (last?.type === 'failed') {
         const outcome = outcomeOfFailure(last.failure, this.#encoder.usage);
         this.#announce('idle', turn);

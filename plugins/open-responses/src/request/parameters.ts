@@ -41,7 +41,7 @@ const SAMPLING: Readonly<Record<string, string>> = {
   prompt_cache_key: 'prompt_cache_key',
 };
 
-/** The protocol's defaults: a field that says no more than its absence is no loss. */
+/** The protocol's defaults: a field with the default value is not reported as ignored. */
 const DEFAULTS: Readonly<Record<string, readonly unknown[]>> = {
   temperature: [1],
   top_p: [1],
@@ -70,7 +70,7 @@ export function parametersOf(request: ResponseRequest, target: Target, passesToo
   return { params, ignored };
 }
 
-/** What a field is to a model; `served` if the server honours it otherwise; undefined if it has no effect. */
+/** The model's name of a field; `served` if the server honours it otherwise; undefined if it has no effect. */
 function parameterOf(
   name: string,
   request: ResponseRequest,

@@ -55,13 +55,13 @@ function checkCapabilities(request: ResponseRequest): void {
   if (background === true) {
     throw unsupported(
       'background',
-      "this server runs no responses in the background. Leave 'background' out; a stored response goes on for 30 s without its client, and can be resumed",
+      "this server does not run responses in the background. Omit 'background'; a stored response continues for 30 s without its client and can be resumed",
     );
   }
   if (prompt !== undefined)
     throw unsupported(
       'prompt',
-      "this server has no prompt templates: an agent has its prompt in the configuration. Leave 'prompt' out",
+      "this server has no prompt templates: the prompt of an agent is in the configuration. Omit 'prompt'",
     );
   if (previous_response_id !== undefined && conversation !== undefined) {
     throw invalidRequest("Mutually exclusive parameters: send either 'previous_response_id' or 'conversation'.", {

@@ -13,7 +13,7 @@ interface RememberedResponse {
   readonly messages: readonly Message[] | undefined;
 }
 
-/** What a connection remembers of its responses: the last one of each lane. It is gone when the connection closes. */
+/** What a connection remembers of its responses: the last one of each lane. Discarded when the connection closes. */
 export class ConnectionMemory {
   readonly #pool: ConnectionMemoryPool;
   readonly #lanes = new Map<string, { readonly response: RememberedResponse; readonly bytes: number }>();

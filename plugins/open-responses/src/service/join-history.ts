@@ -20,7 +20,7 @@ export function joinHistory(history: readonly Message[], { messages, origins }: 
     throw invalidRequest(`The outputs of these function calls are missing: ${[...open].join(', ')}.`, { param: 'input' });
   }
   const closing = [...open].map(
-    (id): Message => ({ role: 'tool', tool_call_id: id, content: 'Error: the caller gave no result for this call.' }),
+    (id): Message => ({ role: 'tool', tool_call_id: id, content: 'Error: the caller returned no result for this call.' }),
   );
   return [...history, ...closing, ...messages];
 }

@@ -1,7 +1,7 @@
 import type { Message, Principal } from '@plugboard/kernel';
 import type { Conversations } from '@plugboard/kernel/contracts';
 
-/** A finished response as it is kept with its session. */
+/** A finished response, stored with its session. */
 export interface StoredResponse {
   /** The opaque id of the session. */
   readonly conversation: string;
@@ -46,7 +46,7 @@ export class StoredResponses {
     { conversation, turn, isChain, response }: Omit<StoredResponse, 'agent'>,
     principal: Principal,
   ): Promise<void> {
-    // The response is JSON already: it becomes a part of the text as it is.
+    // The response is JSON already: its text is inserted unchanged.
     const text = `{"turn":${turn},"chain":${isChain},"response":${response}}`;
     await this.#conversations().putDocument(conversation, id, text, principal);
   }

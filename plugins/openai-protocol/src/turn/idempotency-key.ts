@@ -37,7 +37,7 @@ export function joinFingerprint({ principal, rawBody }: Pick<HttpRequest, 'princ
   return caller === undefined ? undefined : hash('sha256', JSON.stringify([caller, rawBody]), 'base64');
 }
 
-/** Tokens of an issuer that have no subject share one id. On an open server everybody is the same caller. */
+/** Tokens of an issuer that have no subject share one id. On an open server all requests have the same caller. */
 function callerId(principal: Principal): string | undefined {
   const { tokenId, claims, subject } = principal;
   if (principal === OPEN) return '';

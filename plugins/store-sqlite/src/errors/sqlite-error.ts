@@ -1,11 +1,11 @@
 import { cannotSync, StoreError, type StoreErrorCode } from './store-error.js';
 
-/** By SQLite's result codes (https://sqlite.org/rescode.html): an extended code where it has a meaning of its own, otherwise the primary code, which is its lowest byte. */
+/** By SQLite's result codes (https://sqlite.org/rescode.html): an extended code if it has its own meaning, otherwise the primary code, which is its lowest byte. */
 const MEANINGS: Readonly<Record<number, readonly [StoreErrorCode, string]>> = {
   3: ['read_only', "cannot be used by the server's user: give it read and write access to the file and its folder"],
   5: [
     'locked',
-    'is in use by another process: one SQLite file serves one server at a time. Stop the other one, or give each a `path` of its own',
+    'is in use by another process: one SQLite file serves one server at a time. Stop the other one, or give each its own `path`',
   ],
   8: ['read_only', "can be read but not written: give the server's user write access to the file and its folder"],
   10: ['io', 'could not be read or written: check the disk and the system log'],

@@ -42,10 +42,7 @@ export const cannotCreateFile = (path: string, cause: unknown) =>
   );
 
 export const foreignFile = (path: string) =>
-  new StoreError(
-    'foreign_file',
-    `${path} is a SQLite file of another program and was not changed: set \`path\` to a file of its own`,
-  );
+  new StoreError('foreign_file', `${path} is a SQLite file of another program and was not changed: set \`path\` to another file`);
 
 export const newerSchema = (path: string, found: number, known: number) =>
   new StoreError(
@@ -64,7 +61,7 @@ export const walUnavailable = (path: string, mode: unknown) =>
 export const cannotSync = (path: string, cause: NodeJS.ErrnoException) =>
   new StoreError(
     cause.code === 'ENOSPC' || cause.code === 'EDQUOT' ? 'disk_full' : 'io',
-    `${path}-wal could not be synced to disk (${cause.message}): check the disk and the system log. Whether the write is stored is unknown`,
+    `${path}-wal could not be synced to disk (${cause.message}): check the disk and the system log. It is unknown whether the write was stored`,
     { cause },
   );
 

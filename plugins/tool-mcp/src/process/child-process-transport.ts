@@ -166,8 +166,8 @@ export class ChildProcessTransport implements McpTransport {
   }
 
   /**
-   * Delivers messages one at a time, each in a tick of its own. The SDK handles a notification one tick later. If it received the answer to
-   * the call before that, it could no longer tell which call the notification belongs to.
+   * Delivers messages one at a time, each in a separate tick. The SDK handles a notification one tick later. If it received the answer to
+   * the call before that, it would not find the call that the notification belongs to.
    */
   #deliver(message: JSONRPCMessage): void {
     this.#delivered = this.#delivered.then(() => this.onmessage?.(message)).catch((error) => this.onerror?.(error));

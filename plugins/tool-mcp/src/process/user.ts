@@ -25,6 +25,6 @@ function passwd(): readonly (readonly string[])[] {
       .split('\n')
       .map((line) => line.split(':'));
   } catch {
-    return []; // a system without the file has no users by name
+    return []; // systems without this file have no named users
   }
 }

@@ -86,7 +86,7 @@ export class Connection {
   }
 }
 
-/** The SDK never removes its listener from a signal, so it gets a signal of its own for each request. */
+/** The SDK never removes its listener from a signal, so each request gets its own signal. */
 async function withOwnSignal<T>(signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   signal.throwIfAborted();
   const own = new AbortController();

@@ -4,7 +4,7 @@ import type { HttpError } from './http-error.js';
 
 /**
  * Formats the body of an error response. Discipline: the first one in file order formats every
- * `HttpError` without a body of its own; without any the body is `{"error":{"message","code"}}`.
+ * `HttpError` without its own body; without a formatter the body is `{"error":{"message","code"}}`.
  */
 export type ErrorFormatter = (error: HttpError) => object;
 

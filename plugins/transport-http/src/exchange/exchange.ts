@@ -209,7 +209,7 @@ export class Exchange implements ReplyObserver {
     }
   }
 
-  /** There is no reply to send any more: whoever owns the connection failed. */
+  /** The connection was handed over and its owner failed: no reply can be sent. */
   #failUpgraded(error: unknown): void {
     this.#logError(error, 'an upgraded connection failed');
     this.destroy('agent_error');

@@ -45,7 +45,7 @@ export class Authentication {
     return this.#accepted(await this.#answer(exchange), exchange);
   }
 
-  /** The caller of an upgraded connection, once more. @throws HttpError 401 if the credential is no longer valid, 503 if a provider fails. */
+  /** Authenticates the caller of an upgraded connection again. @throws HttpError 401 if the credential is no longer valid, 503 if a provider fails. */
   async again(exchange: Exchange): Promise<Principal> {
     if (this.open) return OPEN;
     const renew = this.#renewals.get(exchange);

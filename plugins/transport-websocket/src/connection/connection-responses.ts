@@ -22,7 +22,7 @@ interface ConnectionResponsesOptions {
   readonly log: Logger;
   /** Called when the last response in flight has ended. */
   onIdle(): void;
-  /** The credential is no longer valid. The client has been told. */
+  /** The credential is no longer valid. The client was informed. */
   onRevoked(): void;
 }
 
@@ -72,13 +72,13 @@ export class ConnectionResponses {
     });
   }
 
-  /** The server has no more time to wait for them. */
+  /** The drain time is over: aborts them. */
   stop(reason: TurnError): void {
     this.#stopped = reason;
     for (const live of this.#live.values()) live.cancel(reason);
   }
 
-  /** The client has gone. Each response loses a reader: one that is not stored is cancelled. */
+  /** The client has disconnected. Each response loses a reader, and is cancelled unless it is stored. */
   leave(): void {
     this.#closed = true;
     for (const leave of this.#leaving) leave();
@@ -141,7 +141,7 @@ export class ConnectionResponses {
     if (!(await this.#pump(live, after + 1))) throw eventsExpired(id);
   }
 
-  /** Sends the events of a response until it ends or the client has gone. @returns false if the events are no longer kept. */
+  /** Sends the events of a response until it ends or the client disconnects. @returns false if the events are no longer kept. */
   async #pump(live: LiveResponse, from: number): Promise<boolean> {
     const { outbox } = this.#options;
     const reader = live.read(from);

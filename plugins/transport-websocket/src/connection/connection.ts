@@ -35,7 +35,7 @@ interface ConnectionDependencies {
  * 1. Messages are read one by one. A bad one is answered with an `error` event; ten within a minute close the connection.
  * 2. `response.create` is authenticated again, waits for the earlier responses of its lane, and runs. Its events are sent as they
  *    come; a slow client slows its responses.
- * 3. When the client has gone, its responses lose a reader: those that are not stored are cancelled.
+ * 3. When the client disconnects, its responses lose a reader; those that are not stored are cancelled.
  */
 export class Connection {
   readonly #ws: WebSocket;
@@ -194,7 +194,7 @@ export class Connection {
     if (this.#responses.inFlight === 0) this.#close(CLOSE.restart);
   }
 
-  /** The drain time of a stopping server is over. For a client that has gone, `close` follows. */
+  /** The drain time of a stopping server is over. `close` follows once the client has disconnected. */
   #stop(): void {
     const { reason } = this.#upgrade.signal;
     if (reason instanceof TurnError) this.#responses.stop(reason);

@@ -6,10 +6,13 @@ const IDLE = 30 * 60_000;
 /** What a pong may take beyond the second ping (ms). */
 const PONG_GRACE = 5_000;
 
-/** What is to be done with a connection now. */
+/** The next step for a connection. */
 type Pulse = 'ping' | 'terminate' | CloseReason | undefined;
 
-/** Decides when a connection is pinged, and when it ends: its client stopped reading, went silent, or does nothing; or it is too old. Times are monotonic, in ms. */
+/**
+ * Decides when a connection is pinged, and when it ends: its client stopped reading, went silent or does nothing, or it is too old.
+ * Times are monotonic, in ms.
+ */
 export class Heartbeat {
   readonly #limits: ConnectionLimits;
   readonly #openedAt: number;

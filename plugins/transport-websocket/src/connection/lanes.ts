@@ -28,10 +28,7 @@ export class Lanes {
    */
   run(lane: string, work: () => Promise<void>): void {
     if (!this.#names.has(lane) && this.#names.size >= MOST_LANES) {
-      throw limited(
-        'websocket_stream_limit_reached',
-        `This connection has used ${MOST_LANES} values of stream_id, which is the most it may use.`,
-      );
+      throw limited('websocket_stream_limit_reached', `This connection has used ${MOST_LANES} values of stream_id, the maximum.`);
     }
     this.#assertRoom();
     this.#names.add(lane);
@@ -54,7 +51,7 @@ export class Lanes {
 
   #assertRoom(): void {
     if (this.#inFlight < MOST_IN_FLIGHT) return;
-    const message = `This connection has ${MOST_IN_FLIGHT} responses in flight, which is the most it may have. Wait for one of them to end.`;
+    const message = `This connection has ${MOST_IN_FLIGHT} responses in flight, the maximum. Wait for one of them to end.`;
     throw limited('concurrency_limit_exceeded', message);
   }
 

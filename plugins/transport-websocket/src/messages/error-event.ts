@@ -7,7 +7,7 @@ interface ErrorFields {
   readonly param?: string | null;
 }
 
-/** Codes of errors that have none over HTTP. */
+/** Codes of errors that have no code over HTTP. */
 const CODES: Readonly<Record<number, string>> = { 400: 'model_not_found', 403: 'agent_forbidden', 502: 'svc_error' };
 
 /**

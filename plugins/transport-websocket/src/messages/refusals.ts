@@ -20,12 +20,12 @@ export function tooOld(): HttpError {
 
 /** The server is stopping. */
 export function draining(): HttpError {
-  return unavailable('draining', 'The server is about to stop and takes no new work. Connect again in a few seconds.', {
+  return unavailable('draining', 'The server is stopping and accepts no new requests. Connect again in a few seconds.', {
     'retry-after': '5',
   });
 }
 
-/** There is no response to resume. */
+/** The response to resume does not exist. */
 export function responseNotFound(id: string): ProtocolError {
   return invalidRequest(`Response with id '${shown(id)}' not found.`, {
     status: 404,

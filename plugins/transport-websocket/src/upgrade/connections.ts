@@ -8,7 +8,7 @@ import { limited } from '../messages/refusals.js';
 
 /** How often connections are looked at (ms). */
 const TICK = 1_000;
-/** How often credentials are checked again (ms): a revoked token must be of no use after 10 s. */
+/** Interval of credential checks (ms): a revoked token must stop working within 10 s. */
 const RECHECK = 5_000;
 
 /**
@@ -82,14 +82,14 @@ export class Connections implements Lifecycle {
   assertPlace(request: UpgradeRequest): void {
     const { maxConnections, maxConnectionsPerToken, maxConnectionsPerAddress } = this.#config;
     if (this.#open.size >= maxConnections) {
-      throw tooMany(`This server has ${maxConnections} open WebSockets, which is the most it takes (\`maxConnections\`).`);
+      throw tooMany(`This server has ${maxConnections} open WebSockets, the maximum (\`maxConnections\`).`);
     }
     const count = this.#owners.get(ownerOf(request)) ?? 0;
     if (request.open && count >= maxConnectionsPerAddress) {
-      throw tooMany(`This address has ${count} open WebSockets, which is the most it may have (\`maxConnectionsPerAddress\`).`);
+      throw tooMany(`This address has ${count} open WebSockets, the maximum (\`maxConnectionsPerAddress\`).`);
     }
     if (!request.open && count >= maxConnectionsPerToken) {
-      throw tooMany(`This API token has ${count} open WebSockets, which is the most it may have (\`maxConnectionsPerToken\`).`);
+      throw tooMany(`This API token has ${count} open WebSockets, the maximum (\`maxConnectionsPerToken\`).`);
     }
   }
 

@@ -66,7 +66,7 @@ export class LiveUpgrade implements HttpUpgrade {
   }
 }
 
-/** What the WebSocket library would refuse in words of its own. @throws ProtocolError 400 */
+/** Checks what the WebSocket library would refuse with its own messages. @throws ProtocolError 400 */
 function checkHandshake({ headers }: UpgradeRequest): void {
   if (headers['sec-websocket-version'] !== '13') {
     throw invalidRequest("Invalid 'Sec-WebSocket-Version': only version 13 is supported.", {
