@@ -102,7 +102,10 @@ t.test('a package reaches another one through its entry point only', async (t) =
   );
 });
 
-/** The folders of a package, or of a folder, from the top down: each imports only those after it, and `config.ts`. */
+/**
+ * The folders of a package, or of a folder, from the top down: each imports only those after it,
+ * and `config.ts`.
+ */
 const LAYERS: Readonly<Record<string, readonly string[]>> = {
   'kernel/src/contracts': ['', 'runtime', 'store', 'events', 'model', 'tools', 'callers', 'messages'],
   'kernel/src/cli': ['', 'commands', 'chat', 'running', 'scaffold', 'server', 'command'],

@@ -5,7 +5,10 @@ import t, { type Test } from 'tap';
 import { Page } from './support/page.js';
 import { Shell } from './support/shell.js';
 
-/** Runs the snippets of the short guides for authors. Those of the long guides run in guides.test.ts. */
+/**
+ * Runs the snippets of the short guides for authors. Those of the long guides run in
+ * guides.test.ts.
+ */
 
 const root = join(import.meta.dirname, '..');
 const guide = (name: string) => new Page(join(root, 'docs/guides', name));

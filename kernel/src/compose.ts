@@ -13,7 +13,11 @@ export interface EntryConfig {
   readonly [option: string]: unknown;
 }
 
-/** A whole configuration as an object: the same sections and keys as in `plugboard.yaml`. @public */
+/**
+ * A whole configuration as an object: the same sections and keys as in `plugboard.yaml`.
+ *
+ * @public
+ */
 export interface ServerConfig {
   readonly transports: Readonly<Record<string, EntryConfig>>;
   readonly auth?: Readonly<Record<string, EntryConfig>> | 'open';
@@ -36,11 +40,14 @@ export interface ComposeOptions {
   /** The configuration file. By default `plugboard.yaml`. */
   readonly file?: string;
   /**
-   * The configuration as an object, instead of a file. `use` can be a plugin object. `${NAME}` is plain text here: a program has its own
-   * environment.
+   * The configuration as an object, instead of a file. `use` can be a plugin object. `${NAME}` is
+   * plain text here: a program has its own environment.
    */
   readonly config?: ServerConfig;
-  /** The working folder: `file` and the paths in `config` are relative to it, and packages are searched in it. */
+  /**
+   * The working folder: `file` and the paths in `config` are relative to it, and packages are
+   * searched in it.
+   */
   readonly cwd?: string;
   /** The values of `${NAME}` in the file. By default the process's environment. */
   readonly env?: Environment;
@@ -51,7 +58,8 @@ export interface ComposeOptions {
 }
 
 /**
- * Composes a server to run inside a program. Plugins are loaded, options are validated, nothing is opened.
+ * Composes a server to run inside a program. Plugins are loaded, options are validated, nothing is
+ * opened.
  *
  * ```ts
  * const server = await compose({

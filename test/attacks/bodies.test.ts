@@ -1,4 +1,7 @@
-/** Bodies that cost the server more than their sender, while another caller works. Each server is a process of its own. */
+/**
+ * Bodies that cost the server more than their sender, while another caller works. Each server is a
+ * process of its own.
+ */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { eventually } from '@plugboard/kernel/testing';
@@ -12,7 +15,10 @@ const TOKENS = `auth: { bearer: { tokens: [
   { name: attacker, project: default, token: ${ATTACKER} }, { name: neighbour, project: default, token: ${INNOCENT} } ] } }\n`;
 
 const MIB = 1024 * 1024;
-/** Milliseconds that another caller may have to wait at worst. Generous: other tests run at the same time. */
+/**
+ * Milliseconds that another caller may have to wait at worst. Generous: other tests run at the same
+ * time.
+ */
 const WAIT_LIMIT = 5_000;
 
 const HEADERS = { 'content-type': 'application/json', authorization: `Bearer ${ATTACKER}` };

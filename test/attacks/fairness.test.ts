@@ -1,5 +1,8 @@
 import { eventually } from '@plugboard/kernel/testing';
-/** One caller that takes all it can get, while others work (S-41). Each server is a process of its own. */
+/**
+ * One caller that takes all it can get, while others work (S-41). Each server is a process of its
+ * own.
+ */
 import t, { type Test } from 'tap';
 import { AUDIENCE, newKey, signed, TestIssuer } from '../../plugins/auth-jwt/test/support/issuer.js';
 import { ASSISTANT, TRANSPORTS } from '../support/test-server.js';

@@ -38,7 +38,9 @@ async function listener(t: Test) {
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, calls: () => calls };
 }
 
-/** Fields that some server or other takes for the name of a file, a module, a command or an address. */
+/**
+ * Fields that some server or other takes for the name of a file, a module, a command or an address.
+ */
 function foreignFields({ started: { folder } }: TestServer, url: string): readonly object[] {
   const file = join(folder, 'secret.md');
   const evil = join(folder, 'evil.mjs');

@@ -1,8 +1,9 @@
 import { eventually } from '@plugboard/kernel/testing';
 /**
- * Connections in every state of the protocol, misused in every way, with and without a token, while another caller works.
- * Short in `npm test`; with `PLUGBOARD_CHAOS` each pair is played a thousand times, and some peers send one byte a second.
- * The seed is printed, and `PLUGBOARD_SEED` repeats a run; `PLUGBOARD_ROUNDS` sets how often each pair is played.
+ * Connections in every state of the protocol, misused in every way, with and without a token, while
+ * another caller works. Short in `npm test`; with `PLUGBOARD_CHAOS` each pair is played a thousand
+ * times, and some peers send one byte a second. The seed is printed, and `PLUGBOARD_SEED` repeats a
+ * run; `PLUGBOARD_ROUNDS` sets how often each pair is played.
  */
 import t from 'tap';
 import { seeded } from '../chaos/seeded.js';

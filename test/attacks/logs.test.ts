@@ -1,4 +1,7 @@
-/** Destinations of the log that are full, closed or not read, and callers that try to fill it. Each server is a process of its own. */
+/**
+ * Destinations of the log that are full, closed or not read, and callers that try to fill it. Each
+ * server is a process of its own.
+ */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { eventually } from '@plugboard/kernel/testing';

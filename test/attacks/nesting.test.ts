@@ -8,7 +8,8 @@ import { bearer } from '../support/tokens.js';
 import { startWithAllRoutes, TOKEN } from './support/all-routes.js';
 import { everyRoute } from './support/every-route.js';
 
-// Where a hook was set, a stack that overflowed used to end the process whatever was caught (CVE-2025-59466).
+// Where a hook was set, a stack that overflowed used to end the process whatever was caught
+// (CVE-2025-59466).
 const hook = createHook({ init() {} }).enable();
 t.teardown(() => hook.disable());
 
@@ -17,7 +18,10 @@ const arrays = '['.repeat(DEPTH) + ']'.repeat(DEPTH);
 const objects = `${'{"a":'.repeat(DEPTH)}1${'}'.repeat(DEPTH)}`;
 const unclosed = '[{"a":'.repeat(DEPTH);
 
-/** An MCP server, in one file and without a library, that answers each call with what is nested too deep to be written again. */
+/**
+ * An MCP server, in one file and without a library, that answers each call with what is nested too
+ * deep to be written again.
+ */
 const DEEP_SERVER = `
   const deep = '['.repeat(${DEPTH}) + ']'.repeat(${DEPTH});
   const answers = {

@@ -10,7 +10,8 @@ const RUNS = process.env.PLUGBOARD_CHAOS ? 10_000 : 1_000;
 
 const server = await startWithAllRoutes(t, {
   files: {
-    // Does with its arguments what must not be done with a stranger's: copies them, deeply, into an object of its own.
+    // Does with its arguments what must not be done with a stranger's: copies them, deeply, into an
+    // object of its own.
     'merge.mjs': `
       import { definePlugin, ToolSources } from '@plugboard/kernel';
       const merge = (into, from) => {
@@ -45,7 +46,10 @@ const key = fc.constantFrom(
   '"\\u005f\\u005fproto\\u005f\\u005f"',
 );
 
-/** A value as JSON text: a parser would keep only one of two equal keys, and a literal `__proto__` sets none. */
+/**
+ * A value as JSON text: a parser would keep only one of two equal keys, and a literal `__proto__`
+ * sets none.
+ */
 const { json } = fc.letrec<{ json: string }>((tie) => ({
   json: fc.oneof(
     { maxDepth: 5, withCrossShrink: true },

@@ -6,7 +6,10 @@ import { everyRoute, requiresToken } from './support/every-route.js';
 import { decisionOf, sendRaw } from './support/send-raw.js';
 import { tokenCommand } from './support/token-command.js';
 
-/** Ten seconds of the server's clock. What falls due sets its timer again when it is done, and is waited for. */
+/**
+ * Ten seconds of the server's clock. What falls due sets its timer again when it is done, and is
+ * waited for.
+ */
 async function tenSeconds(clock: ManualClock): Promise<void> {
   for (let second = 0; second < 10; second++) {
     const { pending } = clock;

@@ -7,8 +7,9 @@ import { decisionOf, sendRaw } from './support/send-raw.js';
 import { treeOf } from './support/tree.js';
 
 /**
- * Every route of the distribution, and the scopes that it asks for. Whoever adds one adds it here, after asking: does it change the configuration, take a path,
- * a module or a command, or read less than its scope says?
+ * Every route of the distribution, and the scopes that it asks for. Whoever adds one adds it here,
+ * after asking: does it change the configuration, take a path, a module or a command, or read less
+ * than its scope says?
  */
 const ROUTES: Readonly<Record<string, 'public' | 'page' | readonly string[]>> = {
   'POST /v1/chat/completions': ['chat'],

@@ -1,5 +1,6 @@
-// Prints what the live surface costs: CPU per token on a WebSocket and on an event stream of responses, beside chat completions; the
-// memory of a stalled reader; the memory of idle sockets. See README.md.
+// Prints what the live surface costs: CPU per token on a WebSocket and on an event stream of
+// responses, beside chat completions; the memory of a stalled reader; the memory of idle sockets.
+// See README.md.
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { WebSocket } from 'ws';

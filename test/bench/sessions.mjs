@@ -1,4 +1,5 @@
-// Prints what a session costs: turns over SQLite beside stateless ones, long conversations, and sessions that idle in memory. See README.md.
+// Prints what a session costs: turns over SQLite beside stateless ones, long conversations, and
+// sessions that idle in memory. See README.md.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, openSync, rmSync } from 'node:fs';

@@ -40,7 +40,10 @@ async function ask(text: string, stream: boolean, session: string, busy?: string
   return { status, headers, text: choices?.[0].message.content, code: error?.code };
 }
 
-/** Waits until all that was sent so far has arrived at its session: a later request has gone the whole way by then. */
+/**
+ * Waits until all that was sent so far has arrived at its session: a later request has gone the
+ * whole way by then.
+ */
 async function arrived(): Promise<void> {
   await server.chat(saying('And so on'));
 }

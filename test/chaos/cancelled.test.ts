@@ -24,7 +24,10 @@ sessions: { use: sqlite, path: ${JSON.stringify(join(t.testdir(), 'sessions.db')
 );
 
 const never = new Promise<void>(() => {});
-/** Where a turn stands still. The connection of an answer that ends is not kept for later, so that each that is open belongs to a turn. */
+/**
+ * Where a turn stands still. The connection of an answer that ends is not kept for later, so that
+ * each that is open belongs to a turn.
+ */
 const headers = { connection: 'close' };
 server.models.respond(({ body }) => {
   const text = String(body.messages.findLast(({ role }) => role === 'user')?.content);

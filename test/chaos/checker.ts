@@ -19,7 +19,10 @@ export interface StoredHistory {
   readonly messages: readonly Message[];
 }
 
-/** What came of comparing them: all the lists are empty where the store kept what it promised. Each fault is a sentence. */
+/**
+ * What came of comparing them: all the lists are empty where the store kept what it promised. Each
+ * fault is a sentence.
+ */
 export interface Verdict {
   acknowledged: number;
   /** Whole turns whose end no client has seen. */
@@ -37,7 +40,8 @@ export interface Verdict {
 }
 
 /**
- * Holds what a store has kept against what clients saw. It looks at the history and knows nothing of how it came about.
+ * Holds what a store has kept against what clients saw. It looks at the history and knows nothing
+ * of how it came about.
  *
  * @param keepsInput the sessions of agents that keep what they were asked when the server dies.
  */

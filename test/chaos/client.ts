@@ -20,7 +20,10 @@ export interface Send {
   readonly onMore?: (received: string) => void;
 }
 
-/** The end of an answer, as a stream tells it: from then on a client may rely on the turn being kept, whether or not `[DONE]` comes after it. */
+/**
+ * The end of an answer, as a stream tells it: from then on a client may rely on the turn being
+ * kept, whether or not `[DONE]` comes after it.
+ */
 const FINISH = /"finish_reason":"stop"/;
 
 /**

@@ -40,7 +40,10 @@ async function settled(): Promise<void> {
   for (let i = 0; i < 10; i++) await setImmediate();
 }
 
-/** The answer to a turn whose store call of that number fails; undefined where none comes although its time is over. */
+/**
+ * The answer to a turn whose store call of that number fails; undefined where none comes although
+ * its time is over.
+ */
 async function answerWith(at: number, fault: Fault, turn: Turn): Promise<ClientOutcome | undefined> {
   faults.arm(at, fault);
   const patience = new AbortController();
@@ -57,7 +60,10 @@ async function answerWith(at: number, fault: Fault, turn: Turn): Promise<ClientO
   return seen.saw === 'nothing' ? undefined : seen;
 }
 
-/** Whether nothing can be kept of a turn that was refused: where the store does what it fails at, nobody can know. */
+/**
+ * Whether nothing can be kept of a turn that was refused: where the store does what it fails at,
+ * nobody can know.
+ */
 const leavesNothing = (fault: Fault) => fault === 'refused' || fault === 'stuck';
 
 /** After so long a session is in memory no more. */

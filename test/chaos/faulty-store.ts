@@ -5,7 +5,8 @@ import sqlite from '@plugboard/store-sqlite';
  * What becomes of a store call that is to fail:
  *
  * - `refused`: it does nothing and says so;
- * - `unsaid`: it does what it was asked for, and reports a failure all the same, as a connection does that breaks before the answer;
+ * - `unsaid`: it does what it was asked for, and reports a failure all the same, as a connection
+ *   does that breaks before the answer;
  * - `stuck`: it does nothing and never answers;
  * - `mute`: it does what it was asked for, and never says so;
  * - `late`: it does and says nothing until it is let (`release`).

@@ -1,8 +1,9 @@
 import type { Message } from '@plugboard/kernel';
 
 /**
- * What keeps a conversation from being one that every provider takes, each as a sentence: a call without its result, a result without its call, roles that do not
- * take turns, an end in the middle of a turn.
+ * What keeps a conversation from being one that every provider takes, each as a sentence: a call
+ * without its result, a result without its call, roles that do not take turns, an end in the middle
+ * of a turn.
  */
 export function historyFaults(messages: readonly Message[]): readonly string[] {
   const faults: string[] = [];

@@ -10,7 +10,10 @@ import { Victim } from './victim.js';
 
 const ROUNDS = process.env.PLUGBOARD_CHAOS ? 200 : 6;
 const SEED = Number(process.env.PLUGBOARD_SEED ?? 63);
-/** So many lives of the server use the same sessions: long enough for them to have a past, short enough to be read in each. */
+/**
+ * So many lives of the server use the same sessions: long enough for them to have a past, short
+ * enough to be read in each.
+ */
 const AGE = 10;
 
 /** Milliseconds for all rounds, for this file and for its one test. */
@@ -33,10 +36,16 @@ sessions: { use: sqlite, path: ./sessions.db }
 log: { level: warn }
 `;
 
-/** What the killer waits for: some time, or so many sights of one kind, which it then follows close upon. */
+/**
+ * What the killer waits for: some time, or so many sights of one kind, which it then follows close
+ * upon.
+ */
 const TRIGGERS = ['time', 'time', 'asked', 'chunk', 'finish', 'answered'] as const;
 type Trigger = (typeof TRIGGERS)[number];
-/** In the first lives, so that there is something to lose, and something that breaks off, however slow the machine is. */
+/**
+ * In the first lives, so that there is something to lose, and something that breaks off, however
+ * slow the machine is.
+ */
 const FIRST: readonly Trigger[] = ['answered', 'asked'];
 
 t.test(

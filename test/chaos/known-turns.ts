@@ -18,7 +18,10 @@ export function answerTo(text: string): string {
 /** What a server adds to a session of an agent that keeps what it was asked when it died. */
 export const INTERRUPTED_NOTE = 'The previous answer was interrupted.';
 
-/** How a whole turn begins to differ from these messages, as half a sentence, or undefined where they are one. */
+/**
+ * How a whole turn begins to differ from these messages, as half a sentence, or undefined where
+ * they are one.
+ */
 export function differsFromWhole(messages: readonly Message[]): string | undefined {
   const [user, ...rest] = messages;
   const text = String(user?.content);
@@ -34,7 +37,11 @@ export function differsFromWhole(messages: readonly Message[]): string | undefin
   return undefined;
 }
 
-/** What the model does with a request: the same whenever it is asked, at its own pace. @param pause what passes before the next word. */
+/**
+ * What the model does with a request: the same whenever it is asked, at its own pace.
+ *
+ * @param pause what passes before the next word.
+ */
 export function modelOf(request: ChatRequest, pause: () => Promise<unknown>): Script {
   const asked = request.messages.findLastIndex(({ role }) => role === 'user');
   const text = String(request.messages[asked]?.content);

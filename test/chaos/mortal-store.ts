@@ -4,7 +4,10 @@ import type { InterruptedTurn, SessionId, TurnCommit } from '@plugboard/kernel/c
 import { CapturedLog, type ManualClock } from '@plugboard/kernel/testing';
 import { MemoryStore } from '../../plugins/store-memory/src/memory-store.js';
 
-/** One life of a process: its store works until it is killed, and answers nothing any more from then on. */
+/**
+ * One life of a process: its store works until it is killed, and answers nothing any more from then
+ * on.
+ */
 export interface ProcessLife {
   readonly store: SessionStore;
   kill(): void;
@@ -16,10 +19,16 @@ interface Held {
   answer(): void;
 }
 
-/** What outlives the processes that use it: a store in memory that remembers which turns began, and whose commits can be held up. */
+/**
+ * What outlives the processes that use it: a store in memory that remembers which turns began, and
+ * whose commits can be held up.
+ */
 export class MortalStore {
   readonly kept: MemoryStore;
-  /** What users said in turns that were to be committed: only of these nobody can know what became of them, where they have failed. */
+  /**
+   * What users said in turns that were to be committed: only of these nobody can know what became
+   * of them, where they have failed.
+   */
   readonly committing = new Set<string>();
   /** Commits wait, from when this is set. */
   isSlow = false;

@@ -7,12 +7,18 @@ export type PlayerEvent = 'chunk' | 'finish' | 'answered';
 
 const KINDS: readonly TurnKind[] = ['plain', 'tool', 'plain', 'tools'];
 
-/** A client that sends turns to one session after the other, each when the one before has ended, and writes down what it saw. */
+/**
+ * A client that sends turns to one session after the other, each when the one before has ended, and
+ * writes down what it saw.
+ */
 export class Player {
   readonly agent: string;
   /** Answers that did not fit what was said. */
   readonly wrong: string[] = [];
-  /** Refusals that nothing explains: only what is repeated may be refused, where its tools had begun. */
+  /**
+   * Refusals that nothing explains: only what is repeated may be refused, where its tools had
+   * begun.
+   */
   readonly refused: string[] = [];
   /** How many turns that broke off were sent again, and had an end then. */
   repeated = 0;

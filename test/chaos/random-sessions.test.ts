@@ -9,7 +9,10 @@ const SEED = process.env.PLUGBOARD_CHAOS ? undefined : 83;
 const LIMIT = 60_000 + RUNS * 500;
 t.setTimeout(LIMIT);
 
-/** How often each move comes up, against the others. A new move of the game needs a weight here, and is played. */
+/**
+ * How often each move comes up, against the others. A new move of the game needs a weight here, and
+ * is played.
+ */
 const WEIGHTS: Readonly<Record<Move, number>> = {
   send: 8,
   goOn: 14,

@@ -41,8 +41,9 @@ const breaking: Interceptor = (turn, next) => {
 };
 
 /**
- * The real runtime, over a store that outlives it, with all that happens to sessions as moves of a game. What was sent and what came of it is written down, and `verdict` holds the
- * store against it. Time stands still but for the moves that let it pass.
+ * The real runtime, over a store that outlives it, with all that happens to sessions as moves of a
+ * game. What was sent and what came of it is written down, and `verdict` holds the store against
+ * it. Time stands still but for the moves that let it pass.
  */
 export class SessionGame {
   readonly #clock = new ManualClock();
@@ -53,7 +54,9 @@ export class SessionGame {
     ['a', 'assistant'],
     ['k', 'keeper'],
   ]);
-  /** Attempts that a deletion has buried: whatever their callers are told, they must not be there. */
+  /**
+   * Attempts that a deletion has buried: whatever their callers are told, they must not be there.
+   */
   readonly #buried = new Set<Attempt>();
   /** What the model was told of each turn's session before it, by the users' words. */
   readonly #told = new Map<string, readonly string[]>();
@@ -106,7 +109,10 @@ export class SessionGame {
         this.#buried.add(attempt);
       }
     },
-    /** A copy is a session like any other, which must hold the first turns of the other and nothing else. */
+    /**
+     * A copy is a session like any other, which must hold the first turns of the other and nothing
+     * else.
+     */
     fork: async (which: number, turns: number) => {
       const key = this.#session(which);
       const copy = `copy ${++this.#count} of ${key}`;
@@ -146,7 +152,10 @@ export class SessionGame {
     return verdict;
   }
 
-  /** Turns that are kept behind others of which their model knew nothing, or without those that it knew of. What was kept of a turn that was cut is no answer. */
+  /**
+   * Turns that are kept behind others of which their model knew nothing, or without those that it
+   * knew of. What was kept of a turn that was cut is no answer.
+   */
   #misled(key: string, messages: readonly Message[]): readonly string[] {
     const faults: string[] = [];
     for (const [index, { role, content }] of messages.entries()) {
@@ -180,7 +189,8 @@ export class SessionGame {
   /** The process is gone, with all that it was doing; another one begins on what is kept. */
   async #rise(): Promise<void> {
     this.#life.kill();
-    // Whose turn was left behind was told of its end before the turn itself came to one: what was asked in it is kept where the agent wants that.
+    // Whose turn was left behind was told of its end before the turn itself came to one: what was
+    // asked in it is kept where the agent wants that.
     for (const attempt of this.#journal)
       if (!this.#buried.has(attempt) && this.#store.unended.includes(attempt.text)) attempt.saw = 'nothing';
     this.#open = new Set();
@@ -236,7 +246,11 @@ export class SessionGame {
     }
   }
 
-  /** Does something with a session as its caller would. @returns whether there was one: a session whose first turn still runs is not there yet. */
+  /**
+   * Does something with a session as its caller would.
+   *
+   * @returns whether there was one: a session whose first turn still runs is not there yet.
+   */
   async #atConversation(which: number, work: (id: string) => Promise<unknown>): Promise<boolean> {
     const info = await this.#store.kept.info(this.#id(this.#session(which)));
     if (info) await this.#settled(work(info.conversation));

@@ -6,7 +6,10 @@ import { Plugboard } from '../../kernel/test/cli/plugboard.js';
 import { openStore } from '../../plugins/store-sqlite/test/open-store.js';
 import type { StoredHistory } from './checker.js';
 
-/** A whole server as a process of its own, over a SQLite file in one folder: it can be killed, and started again on what it left. */
+/**
+ * A whole server as a process of its own, over a SQLite file in one folder: it can be killed, and
+ * started again on what it left.
+ */
 export class Victim {
   readonly #t: Test;
   readonly #folder: string;
@@ -22,7 +25,8 @@ export class Victim {
 
   /** Starts it, and waits until it listens. @returns its address. */
   async start(): Promise<string> {
-    // Without the test's own NODE_OPTIONS: nobody can gather the coverage of a process that is killed.
+    // Without the test's own NODE_OPTIONS: nobody can gather the coverage of a process that is
+    // killed.
     const program = new Plugboard(this.#t, ['start'], { cwd: this.#folder, env: { ...this.#env, NODE_OPTIONS: '' } });
     this.#program = program;
     for (;;) {
@@ -50,7 +54,10 @@ export class Victim {
     return this.#running().log;
   }
 
-  /** What is kept of those sessions, read from a copy of what the dead process left: the file itself is the next life's to put in order. */
+  /**
+   * What is kept of those sessions, read from a copy of what the dead process left: the file itself
+   * is the next life's to put in order.
+   */
   async read(copy: string, sessions: Iterable<readonly [session: string, agent: string]>): Promise<Map<string, StoredHistory>> {
     mkdirSync(copy, { recursive: true });
     for (const name of ['sessions.db', 'sessions.db-wal']) {

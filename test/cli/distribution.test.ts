@@ -9,7 +9,10 @@ import { readEventStream } from '../support/server-sent-events.js';
 const ROOT = join(import.meta.dirname, '../..');
 const BIN = join(ROOT, 'kernel/bin/plugboard.js');
 
-/** A free port, a folder for what is kept, and none of the keys that a real model would be asked with, whatever a `.env` file says. */
+/**
+ * A free port, a folder for what is kept, and none of the keys that a real model would be asked
+ * with, whatever a `.env` file says.
+ */
 const env = {
   PATH: process.env.PATH ?? '',
   NODE_OPTIONS: process.env.NODE_OPTIONS ?? '',

@@ -8,8 +8,9 @@ import t from 'tap';
 import { Shell } from '../support/shell.js';
 
 /**
- * Installs the packed workspaces outside the repository, all tarballs in one installation, and uses them there as a new user
- * would: a distribution of `plugboard init`, and a plugin of each kind of `plugboard create-plugin`.
+ * Installs the packed workspaces outside the repository, all tarballs in one installation, and uses
+ * them there as a new user would: a distribution of `plugboard init`, and a plugin of each kind of
+ * `plugboard create-plugin`.
  */
 
 const root = join(import.meta.dirname, '../..');

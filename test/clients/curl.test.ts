@@ -7,14 +7,20 @@ import t from 'tap';
 import { saying, TestServer } from '../support/test-server.js';
 import { readTreasure, toolFixtures, WITH_TOOLS } from '../support/with-tools.js';
 
-/** The transcript that is on file. With `UPDATE_FIXTURES=1` in the environment it is replaced by what there is now. */
+/**
+ * The transcript that is on file. With `UPDATE_FIXTURES=1` in the environment it is replaced by
+ * what there is now.
+ */
 function golden(name: string, now: string): string {
   const path = join(import.meta.dirname, '../fixtures', name);
   if (process.env.UPDATE_FIXTURES) writeFileSync(path, now);
   return readFileSync(path, 'utf8');
 }
 
-/** What `curl -N -i` shows of a chat request, to the letter but for ids, the date, and the line ends of the head. */
+/**
+ * What `curl -N -i` shows of a chat request, to the letter but for ids, the date, and the line ends
+ * of the head.
+ */
 async function transcript(server: TestServer, body: object): Promise<string> {
   const args = [
     '-sS',

@@ -63,7 +63,10 @@ agents:
   assistant: { model: fast, onRestart: keep-input }
 `;
 
-/** A file of a process that died during a turn of each session; the last turn of `bad` was stored before. */
+/**
+ * A file of a process that died during a turn of each session; the last turn of `bad` was stored
+ * before.
+ */
 async function interruptedSessions(t: Test): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'plugboard-'));
   t.teardown(() => rmSync(folder, { recursive: true, force: true }));

@@ -29,7 +29,10 @@ interface Sent {
 const sentCalls = (server: TestServer) => (server.asked.messages as readonly Sent[]).flatMap(({ tool_calls = [] }) => tool_calls);
 const sentResults = (server: TestServer) => (server.asked.messages as readonly Sent[]).filter(({ role }) => role === 'tool');
 
-/** Every call that was sent back is one that strict model servers accept, and ids are paired: the server's own go back to it. */
+/**
+ * Every call that was sent back is one that strict model servers accept, and ids are paired: the
+ * server's own go back to it.
+ */
 function checkCalls(t: Test, server: TestServer): void {
   const calls = sentCalls(server);
   for (const { function: called } of calls) {

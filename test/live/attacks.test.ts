@@ -33,7 +33,9 @@ function frame(payload: Buffer | string, { opcode = 1, fin = true } = {}): Buffe
   return Buffer.concat([Buffer.from([(fin ? 0x80 : 0) | opcode]), length, Buffer.alloc(4), body]);
 }
 
-/** Seconds of the server's clock. After each, the server finishes what fell due, and frames travel. */
+/**
+ * Seconds of the server's clock. After each, the server finishes what fell due, and frames travel.
+ */
 async function seconds(app: TestServer, clock: ManualClock, count: number): Promise<void> {
   for (let second = 0; second < count; second++) {
     clock.advance(1_000);

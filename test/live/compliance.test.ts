@@ -1,7 +1,9 @@
 /**
- * Tests of our own for the 17 statements of the public Open Responses compliance suite (github.com/openresponses/openresponses,
- * `src/lib/compliance-tests.ts`): ten over HTTP, seven over WebSocket. No package holds the suite, so it cannot be run here; each
- * test is named after the suite's id, sends a request of the same shape and checks the same things, by a schema of the same fields.
+ * Tests of our own for the 17 statements of the public Open Responses compliance suite
+ * (github.com/openresponses/openresponses, `src/lib/compliance-tests.ts`): ten over HTTP, seven
+ * over WebSocket. No package holds the suite, so it cannot be run here; each test is named after
+ * the suite's id, sends a request of the same shape and checks the same things, by a schema of the
+ * same fields.
  */
 import t from 'tap';
 import { z } from 'zod';
@@ -102,7 +104,10 @@ const inPart = { ...inItem, content_index: z.number().int() };
 const part = message.shape.content.element;
 const logprobs = z.array(z.unknown());
 
-/** The events of the core protocol that a text answer consists of. Any other type fails, as it does in the suite. */
+/**
+ * The events of the core protocol that a text answer consists of. Any other type fails, as it does
+ * in the suite.
+ */
 const coreEvent = z.discriminatedUnion('type', [
   z.object({ type: z.literal('response.created'), ...stateEvent }),
   z.object({ type: z.literal('response.in_progress'), ...stateEvent }),

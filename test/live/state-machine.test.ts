@@ -118,7 +118,10 @@ async function settled(live: LiveSocket): Promise<void> {
   }
 }
 
-/** The events of each response: lanes may interleave, so they are told apart by item ids and the response's own. */
+/**
+ * The events of each response: lanes may interleave, so they are told apart by item ids and the
+ * response's own.
+ */
 function byResponse(events: readonly LiveEvent[]): LiveEvent[][] {
   const groups = new Map<string, LiveEvent[]>();
   const lanes = new Map<string, string>();

@@ -33,7 +33,9 @@ export function wholeAnswer({ reasoning, text, calls }: Answer, request: ChatReq
   };
 }
 
-/** The protocol's chunks, in a provider's form: text and reasoning in two pieces, each call in one. */
+/**
+ * The protocol's chunks, in a provider's form: text and reasoning in two pieces, each call in one.
+ */
 export function streamedAnswer({ reasoning, text, calls }: Answer, request: ChatRequest, form: Form = {}): readonly object[] {
   const chunk = (delta: object, rest: object = {}) => ({
     id: 'x',

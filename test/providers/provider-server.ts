@@ -22,7 +22,12 @@ export interface Provider {
   readonly options: string;
   /** False if the provider's models take text only. */
   readonly seesImages?: boolean;
-  /** The id of a tool call. @param index of the call in its answer. @param turn counts answers with calls. */
+  /**
+   * The id of a tool call.
+   *
+   * @param index of the call in its answer.
+   * @param turn counts answers with calls.
+   */
   callId?(name: string, index: number, turn: number): string;
   /** Why the provider refuses a request. It sees all that it has sent before. */
   refuse?(request: ReceivedRequest, sent: readonly Answer[]): string | undefined;
@@ -39,7 +44,10 @@ export interface Provider {
   readonly usage: readonly [number, number, number, number];
 }
 
-/** A scripted server of a provider: it keeps up a conversation, and refuses what the real one refuses. */
+/**
+ * A scripted server of a provider: it keeps up a conversation, and refuses what the real one
+ * refuses.
+ */
 export class ProviderServer {
   /** Why it refused requests. */
   readonly refusals: string[] = [];

@@ -476,7 +476,11 @@ export const PROVIDERS: Readonly<Record<string, Provider>> = {
   },
 };
 
-/** Both forms of an answer that differ from the protocol in the same things. @param usageIn `last`: the usage is in the last choice only. */
+/**
+ * Both forms of an answer that differ from the protocol in the same things.
+ *
+ * @param usageIn `last`: the usage is in the last choice only.
+ */
 function forms(form: Parameters<typeof streamedAnswer>[2], usageIn?: 'last'): Pick<Provider, 'stream' | 'whole'> {
   return {
     stream: (answer, request) => {

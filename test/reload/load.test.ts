@@ -1,4 +1,6 @@
-/** A hundred reloads under load lose no request and leave nothing behind (configuration.md, rule 8). */
+/**
+ * A hundred reloads under load lose no request and leave nothing behind (configuration.md, rule 8).
+ */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -18,7 +20,10 @@ const collect = runInNewContext('gc') as () => void;
 
 const MCP_SERVER = fileURLToPath(new URL('../../plugins/tool-mcp/test/fixtures/server.mjs', import.meta.url));
 
-/** The agent, its model's key and one of its tools change with every number; the MCP server with every tenth. */
+/**
+ * The agent, its model's key and one of its tools change with every number; the MCP server with
+ * every tenth.
+ */
 function yaml(n: number): string {
   const args = JSON.stringify([MCP_SERVER, '--page', String(10 + Math.floor(n / 10))]);
   return `${TRANSPORTS}
@@ -99,7 +104,8 @@ t.test('rule 8: 100 reloads under load fail no request and leave nothing behind'
   }
   const reported = `${requests} requests during ${20 + RELOADS} reloads, ${failures.length} failures`;
 
-  // Without load: what a request leaves behind, such as its line of the captured log, is not the server's.
+  // Without load: what a request leaves behind, such as its line of the captured log, is not the
+  // server's.
   for (let n = 0; n < RELOADS; n++) await reload(1000 + n);
   const rested = await idle();
   const growth = rested.heap - after.heap;

@@ -30,7 +30,10 @@ const files = {
   'broken.mjs': 'export default {{',
 };
 
-/** Reloads with a file, and returns why it was refused, line by line. Checks that the server goes on as before. */
+/**
+ * Reloads with a file, and returns why it was refused, line by line. Checks that the server goes on
+ * as before.
+ */
 async function refused(t: Test, app: TestServer, yaml: string): Promise<string[]> {
   await writeFile(join(app.started.folder, 'plugboard.yaml'), yaml);
   const { refused, changes } = await app.started.server.reload();

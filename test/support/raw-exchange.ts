@@ -1,6 +1,8 @@
 import { RawClient, type RawReply, replyOf } from '../../plugins/transport-http/test/support/raw-client.js';
 
-/** Sends these lines on a connection of their own, and gives the first reply as soon as it is whole. */
+/**
+ * Sends these lines on a connection of their own, and gives the first reply as soon as it is whole.
+ */
 export async function rawExchange(port: number, ...lines: readonly string[]): Promise<RawReply> {
   const raw = await RawClient.open(port);
   try {

@@ -54,8 +54,8 @@ export class Readme {
 }
 
 /**
- * The entries of a part of a configuration file that a plugin serves: those that name it, else those
- * that name a plugin by path. Other mistakes in the snippet are ignored.
+ * The entries of a part of a configuration file that a plugin serves: those that name it, else
+ * those that name a plugin by path. Other mistakes in the snippet are ignored.
  */
 export function entriesServedBy(plugin: string, yaml: string): readonly Entry[] {
   const file = new ConfigFile('plugboard.yaml', 'plugboard.yaml', yaml);

@@ -25,8 +25,8 @@ export interface Streamed {
 }
 
 /**
- * Takes an event stream apart, by the few forms that this server may send: a comment, a `data:` line of JSON, `[DONE]` at the end, each
- * followed by a blank line.
+ * Takes an event stream apart, by the few forms that this server may send: a comment, a `data:`
+ * line of JSON, `[DONE]` at the end, each followed by a blank line.
  *
  * @throws Error for anything else: what is more than that breaks some client (wire.md, 2.3).
  */

@@ -53,7 +53,9 @@ export class TestServer {
     readonly models: ModelServer,
   ) {}
 
-  /** @param yaml the configuration; `${MODEL_URL}` and `${MODEL_KEY}` stand for the model server. */
+  /**
+   * @param yaml the configuration; `${MODEL_URL}` and `${MODEL_KEY}` stand for the model server.
+   */
   static async start(
     t: Test,
     yaml: string = TRANSPORTS + ASSISTANT,

@@ -4,7 +4,10 @@ import type { TestServer } from '../support/test-server.js';
 /** One thing that a tenant does, with numbers that pick from what is there at the time. */
 export interface Step {
   readonly action: (typeof ACTIONS)[number];
-  /** Picks among the conversations that the tenant knows, the other's among them, or is one that never was. */
+  /**
+   * Picks among the conversations that the tenant knows, the other's among them, or is one that
+   * never was.
+   */
   readonly target: number;
   readonly key: number;
   readonly stream: boolean;
@@ -33,7 +36,10 @@ export const ACTIONS = [
   'delete',
 ] as const;
 
-/** A conversation that never was: what is answered about it is what must be answered about another tenant's. */
+/**
+ * A conversation that never was: what is answered about it is what must be answered about another
+ * tenant's.
+ */
 const NOBODYS = conversationId({ project: 'nobody', agent: 'nobody', key: 'nobody' });
 
 interface Asked {

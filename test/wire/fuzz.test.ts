@@ -17,7 +17,9 @@ defaultAgent: assistant
 `,
 );
 
-/** Whether it is an answer that this server may give: the protocol's error, or a run that went well. */
+/**
+ * Whether it is an answer that this server may give: the protocol's error, or a run that went well.
+ */
 function isProper(reply: Reply): boolean {
   if (!/^req_[0-9a-f]{32}$/.test(reply.headers.get('x-request-id') ?? '')) return false;
   if (reply.status === 200) return ranWell(reply);
@@ -106,7 +108,10 @@ const header = mostly(
     .map(([name, value]) => `${name}: ${value}`),
 );
 const json = JSON.stringify(saying('Hi'));
-/** A request as bytes, right mostly. What comes is never less than its head says, so that it never waits for more. */
+/**
+ * A request as bytes, right mostly. What comes is never less than its head says, so that it never
+ * waits for more.
+ */
 const request = fc
   .record({
     method: mostly(

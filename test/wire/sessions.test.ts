@@ -28,7 +28,10 @@ plugins:
   { files: { 'witness.mjs': WITNESS } },
 );
 
-/** Says something, which the model repeats, and gives what the model saw of what the user has said so far. */
+/**
+ * Says something, which the model repeats, and gives what the model saw of what the user has said
+ * so far.
+ */
 async function say(text: string, fields: object = {}, headers: Readonly<Record<string, string>> = {}): Promise<unknown[]> {
   const answer = answerOf(await server.chat(saying(text, fields), headers));
   if (answer !== text) throw new Error(`the answer to "${text}" is "${answer}"`);

@@ -1,8 +1,8 @@
 /**
  * `plugboard`: the program of every distribution.
  *
- * A distribution is a folder with a `package.json` that depends on `@plugboard/kernel` and on the plugins it uses, and a
- * `plugboard.yaml` that configures them. In that folder:
+ * A distribution is a folder with a `package.json` that depends on `@plugboard/kernel` and on the
+ * plugins it uses, and a `plugboard.yaml` that configures them. In that folder:
  *
  *     plugboard start      runs the server until it is stopped (SIGTERM, or Ctrl-C)
  *     plugboard chat       talks to an agent in the terminal
@@ -12,7 +12,8 @@
  *     plugboard init       creates a distribution
  *     plugboard create-plugin   creates a plugin
  *
- * Each command is one file in `commands`, imported only when it is used. Plugins can add commands. If the file uses auth-bearer:
+ * Each command is one file in `commands`, imported only when it is used. Plugins can add commands.
+ * If the file uses auth-bearer:
  *
  *     plugboard token      creates, lists, revokes and rotates API tokens
  *

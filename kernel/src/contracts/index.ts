@@ -1,6 +1,6 @@
 /**
- * Messages, events, sessions, and every type that the extension points refer to. `@plugboard/kernel` exports what a plugin needs
- * first; this module exports the rest.
+ * Messages, events, sessions, and every type that the extension points refer to.
+ * `@plugboard/kernel` exports what a plugin needs first; this module exports the rest.
  */
 export type { Timer } from '../host/base/ambient.js';
 export { Budget, type BudgetOptions, type BudgetReport, heapLimit } from '../host/base/budget.js';

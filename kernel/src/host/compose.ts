@@ -15,12 +15,16 @@ export interface ComposeOptions extends ReadOptions {
   readonly ids?: IdSource;
   /** Receives log lines. By default they go to standard error. */
   readonly logTo?: LogSink;
-  /** Leaves out entries with mistakes instead of throwing, for callers that need only other entries. The server cannot be started. */
+  /**
+   * Leaves out entries with mistakes instead of throwing, for callers that need only other entries.
+   * The server cannot be started.
+   */
   readonly partial?: boolean;
 }
 
 /**
- * Composes a server from a configuration file. No phase has side effects; `start` of the result is the next phase.
+ * Composes a server from a configuration file. No phase has side effects; `start` of the result is
+ * the next phase.
  *
  * | phase | what happens |
  * | --- | --- |
@@ -30,7 +34,8 @@ export interface ComposeOptions extends ReadOptions {
  * | register | plugins contribute to extension points and declare which they read |
  * | order | the start order follows from that |
  *
- * A mistake does not end a phase: it only excludes its entry from the next ones, so that all mistakes are found together.
+ * A mistake does not end a phase: it only excludes its entry from the next ones, so that all
+ * mistakes are found together.
  *
  * @throws ConfigError with all mistakes; with `partial` only if the file cannot be read.
  */

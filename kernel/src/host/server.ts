@@ -62,7 +62,10 @@ export interface ReloadResult {
   readonly failures: readonly PluginError[];
   /** What changed in the configuration. Empty if it is the same, and if the change was refused. */
   readonly changes: readonly ConfigChange[];
-  /** Why the change was refused: nothing has changed then. ConfigError for mistakes in the file, ReloadError if an entry did not start. */
+  /**
+   * Why the change was refused: nothing has changed then. ConfigError for mistakes in the file,
+   * ReloadError if an entry did not start.
+   */
   readonly refused?: HostError | undefined;
   /** From the request to the new configuration in force. */
   readonly milliseconds: number;
@@ -123,7 +126,10 @@ export class Server {
     return this.#registration.log;
   }
 
-  /** What works but should be changed: deprecated plugins and options, second copies of the kernel. One sentence each. */
+  /**
+   * What works but should be changed: deprecated plugins and options, second copies of the kernel.
+   * One sentence each.
+   */
   get warnings(): readonly string[] {
     return warningsOf(this.#contents.entries, this.#revision.configuration.source);
   }
@@ -134,8 +140,9 @@ export class Server {
   }
 
   /**
-   * The files that the configuration consists of: the file itself, its `.env`, and files that options name. Files that only a refused
-   * change names are included. Absolute; some may not exist.
+   * The files that the configuration consists of: the file itself, its `.env`, and files that
+   * options name. Files that only a refused change names are included. Absolute; some may not
+   * exist.
    */
   get files(): readonly string[] {
     const { path, folder } = this.#revision.configuration.source;
@@ -188,7 +195,10 @@ export class Server {
     );
   }
 
-  /** The keys of a section, or of another map of the file's top level. Disabled entries are included. */
+  /**
+   * The keys of a section, or of another map of the file's top level. Disabled entries are
+   * included.
+   */
   keys(section: string): readonly string[] {
     return this.#revision.entries(section);
   }
@@ -200,8 +210,8 @@ export class Server {
 
   /**
    * Starts all entries in order.
-   * @throws ConfigError if plugins found mistakes in the configuration, otherwise StartError with every failure. What had started was
-   *   stopped again.
+   * @throws ConfigError if plugins found mistakes in the configuration, otherwise StartError with
+   *   every failure. What had started was stopped again.
    */
   async start(): Promise<void> {
     if (this.mistakes) throw this.mistakes;
@@ -218,7 +228,10 @@ export class Server {
     }
   }
 
-  /** The place of an entry in the file, `plugboard.yaml:12:3`. Undefined if the configuration is an object. */
+  /**
+   * The place of an entry in the file, `plugboard.yaml:12:3`. Undefined if the configuration is an
+   * object.
+   */
   #placeOf(id: string): string | undefined {
     const { source } = this.#revision.configuration;
     const entry = this.#contents.entries.find((one) => one.id === id);
@@ -234,13 +247,16 @@ export class Server {
   }
 
   /**
-   * Lets every running entry read its own files again, then reads the configuration again and applies its changes.
+   * Lets every running entry read its own files again, then reads the configuration again and
+   * applies its changes.
    *
-   * 1. The next revision is built and started beside the running one. If anything about it is wrong, nothing changes.
+   * 1. The next revision is built and started beside the running one. If anything about it is
+   *    wrong, nothing changes.
    * 2. It takes effect at once. Running work keeps the configuration it began with.
    * 3. Entries that left are stopped when the last work that holds them has ended.
    *
-   * Reloads run one after the other. Never rejects: the result says what was refused and what failed.
+   * Reloads run one after the other. Never rejects: the result says what was refused and what
+   * failed.
    * @param config the new configuration, if the server was composed from an object.
    */
   reload(config?: object): Promise<ReloadResult> {
@@ -318,7 +334,10 @@ export class Server {
     this.#serverLog.adjust({ level: configuration.contents.log.level, secrets, credentials });
   }
 
-  /** Stops everything that has started. Safe without a start, and twice. Never rejects: returns the failures. */
+  /**
+   * Stops everything that has started. Safe without a start, and twice. Never rejects: returns the
+   * failures.
+   */
   async stop(options?: StopOptions): Promise<readonly PluginError[]> {
     this.#lifecycle.requestStop(options);
     await this.#reloading;
@@ -327,8 +346,9 @@ export class Server {
   }
 
   /**
-   * Builds the JSON Schema of the whole file for the plugins that it uses, including those of disabled entries. If the plugin of a
-   * disabled entry is not installed, its options are not described.
+   * Builds the JSON Schema of the whole file for the plugins that it uses, including those of
+   * disabled entries. If the plugin of a disabled entry is not installed, its options are not
+   * described.
    */
   async schema(): Promise<Readonly<Record<string, unknown>>> {
     const { layout, contents, loader } = this.#revision.configuration;

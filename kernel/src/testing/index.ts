@@ -1,4 +1,7 @@
-/** The kit for tests of plugins: a context to register in, contract suites, and a scripted model server. */
+/**
+ * The kit for tests of plugins: a context to register in, contract suites, and a scripted model
+ * server.
+ */
 import 'reflect-metadata';
 
 export { CapturedLog, type LogLine } from './base/captured-log.js';

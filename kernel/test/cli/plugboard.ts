@@ -18,7 +18,10 @@ export class Plugboard {
   readonly #child: ChildProcess;
   readonly #closed: Promise<unknown>;
 
-  /** @param options.input what stands on standard input; it is at its end from the start where this is absent. */
+  /**
+   * @param options.input what stands on standard input; it is at its end from the start where this
+   * is absent.
+   */
   constructor(t: Test, args: readonly string[], options: RunOptions) {
     const { PATH, NODE_OPTIONS } = process.env;
     // Only what it needs, and what the coverage is measured with.
@@ -103,7 +106,10 @@ export function plugin(name: string, body = '', properties = '{}'): string {
   `;
 }
 
-/** A distribution with an agent, a model, and a transport that listens for real and answers with the phase of the server. */
+/**
+ * A distribution with an agent, a model, and a transport that listens for real and answers with the
+ * phase of the server.
+ */
 export const distribution: Readonly<Record<string, string>> = {
   'plugboard.yaml': [
     'transports: { web: { use: ./web.js } }',

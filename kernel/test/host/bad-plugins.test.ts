@@ -18,7 +18,10 @@ function domainPlugin(name: string, register: string): string {
 
 let count = 0;
 
-/** The problems of a configuration with one plugin. Modules are cached, so each has its own file, `odd-1.js`. */
+/**
+ * The problems of a configuration with one plugin. Modules are cached, so each has its own file,
+ * `odd-1.js`.
+ */
 async function problemsWith(t: Test, module: string, options = ''): Promise<string[]> {
   const file = `odd-${++count}.js`;
   return problemsOf(t, { 'plugboard.yaml': `transports: {}\nplugins:\n  odd: { use: ./${file}${options} }\n`, [file]: module });

@@ -23,7 +23,10 @@ interface Files {
 }
 type Options = Partial<ComposeOptions>;
 
-/** A folder with these files, and the server of its `plugboard.yaml`. It is stopped when the test ends. */
+/**
+ * A folder with these files, and the server of its `plugboard.yaml`. It is stopped when the test
+ * ends.
+ */
 export async function composed(t: Test, files: Files, options: Options = {}): Promise<{ server: Server; log: CapturedLog }> {
   const log = new CapturedLog();
   const dir = t.testdir({ ...files });
@@ -45,8 +48,8 @@ export async function problemsOf(t: Test, files: Files, options: Options = {}): 
 
 /**
  * The module of a plugin.
- * @param parts what differs from a plugin without options that does nothing, as JavaScript. `point` and `list` are extension points, by name and in
- *   order; `only` is one for a single contribution.
+ * @param parts what differs from a plugin without options that does nothing, as JavaScript. `point`
+ *   and `list` are extension points, by name and in order; `only` is one for a single contribution.
  */
 export function plugin(
   parts: { name?: string; properties?: string; schema?: string; more?: string; register?: string } = {},

@@ -2,7 +2,10 @@ import { type ModelConnector, ModelError, type ModelEvent, type ModelRequest } f
 import { NO_USAGE, textOf } from '@plugboard/kernel/contracts';
 import type { StarterConfig } from './config.ts';
 
-/** One line of the server's answer: `{"text":"…"}`, and at the end `{"end":{"read":12,"written":34}}`. */
+/**
+ * One line of the server's answer: `{"text":"…"}`, and at the end
+ * `{"end":{"read":12,"written":34}}`.
+ */
 interface Line {
   readonly text?: string;
   readonly end?: { readonly read: number; readonly written: number };

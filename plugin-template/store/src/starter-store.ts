@@ -29,9 +29,9 @@ const DAY = 24 * HOUR;
 /**
  * Stores sessions in one JSON file.
  *
- * Every change is made on a copy of the state, one change after the other. The copy is written to the disk, and then
- * replaces the state: a caller gets an answer only when the change is durable. This is simple and slow. For a real store,
- * replace `#change` by a transaction of your database.
+ * Every change is made on a copy of the state, one change after the other. The copy is written to
+ * the disk, and then replaces the state: a caller gets an answer only when the change is durable.
+ * This is simple and slow. For a real store, replace `#change` by a transaction of your database.
  */
 export class StarterStore implements SessionStore {
   readonly #file: StateFile;
@@ -223,7 +223,9 @@ export class StarterStore implements SessionStore {
     }
   }
 
-  /** Makes one change after the other. If it throws or cannot be written, the state stays as it was. */
+  /**
+   * Makes one change after the other. If it throws or cannot be written, the state stays as it was.
+   */
   #change<T>(change: (state: State) => T): Promise<T> {
     const next = this.#lastChange.then(async () => {
       const state = this.#state.copy();

@@ -3,7 +3,10 @@ import type { AgentRuntime } from '@plugboard/kernel/contracts';
 import { HttpError, type HttpReply, type HttpRequest, type HttpRoute } from '@plugboard/transport-http';
 import type { StarterConfig } from './config.ts';
 
-/** Runs one turn for `POST /v1/ask` with `{"agent":"…","text":"…"}` and answers with the agent's text. */
+/**
+ * Runs one turn for `POST /v1/ask` with `{"agent":"…","text":"…"}` and answers with the agent's
+ * text.
+ */
 export class StarterRoute implements HttpRoute {
   readonly method = 'POST';
   readonly path: string;

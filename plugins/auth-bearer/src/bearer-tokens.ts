@@ -35,7 +35,10 @@ export class BearerTokens implements TokenLookup, Lifecycle {
     this.provider = new BearerProvider(this, this.ephemeral, clock, (token) => this.#recordUse(token));
   }
 
-  /** The tokens file comes first, so that an issued token that was copied into the configuration can still be revoked. */
+  /**
+   * The tokens file comes first, so that an issued token that was copied into the configuration can
+   * still be revoked.
+   */
   find(digest: string): KnownToken | undefined {
     return this.#issued.find(digest) ?? this.#configured.get(digest);
   }

@@ -4,7 +4,10 @@ import { HttpError, type HttpReply, type HttpRequest, type HttpRoute, retryAfter
 import type { BearerProvider } from './provider/bearer-provider.js';
 import type { EphemeralRights, EphemeralTokens } from './provider/ephemeral-tokens.js';
 
-/** `POST /v1/ephemeral_tokens`: a token for one use within a minute, with the caller's rights or fewer. */
+/**
+ * `POST /v1/ephemeral_tokens`: a token for one use within a minute, with the caller's rights or
+ * fewer.
+ */
 export class EphemeralTokenRoute implements HttpRoute {
   readonly method = 'POST';
   readonly path = '/v1/ephemeral_tokens';

@@ -12,7 +12,10 @@ import { record, TOKEN } from './token-fixtures.js';
 const clock = new ManualClock(Date.UTC(2026, 5, 1));
 const PLAIN = 'hand-written-secret';
 
-/** A provider over these tokens. `asked` are the digests looked up, `used` the ids of accepted tokens. */
+/**
+ * A provider over these tokens. `asked` are the digests looked up, `used` the ids of accepted
+ * tokens.
+ */
 function provider(...tokens: readonly KnownToken[]) {
   const asked: string[] = [];
   const used: string[] = [];

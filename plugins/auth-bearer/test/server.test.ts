@@ -37,7 +37,10 @@ async function serve(t: Test, { files = {}, ...options }: StartServerOptions = {
   return { server, clock, path, run, status: (...tokens: readonly string[]) => statusOf(server, ...tokens) };
 }
 
-/** Sends a request with these Authorization headers and returns the response without what differs each time. */
+/**
+ * Sends a request with these Authorization headers and returns the response without what differs
+ * each time.
+ */
 async function ask({ url }: StartedServer, ...authorization: readonly string[]) {
   const { promise, resolve, reject } = Promise.withResolvers<{ status?: number | undefined; headers: object; body: string }>();
   const asked = request(
@@ -62,7 +65,9 @@ async function statusOf(server: StartedServer, ...tokens: readonly string[]) {
   return (await ask(server, ...tokens.map((token) => `Bearer ${token}`))).status;
 }
 
-/** Advances the clock by up to ten seconds until the condition holds. Waits for each timer's work. */
+/**
+ * Advances the clock by up to ten seconds until the condition holds. Waits for each timer's work.
+ */
 async function withinTenSeconds(clock: ManualClock, condition: () => Promise<boolean>): Promise<boolean> {
   for (let second = 0; second < 10; second++) {
     const { pending } = clock;

@@ -1,8 +1,9 @@
 /**
- * Returns why keys must not be fetched from an address, as a clause; undefined if they may be. Anyone who can change what the address
- * returns can sign tokens of any project.
+ * Returns why keys must not be fetched from an address, as a clause; undefined if they may be.
+ * Anyone who can change what the address returns can sign tokens of any project.
  *
- * @param namedBy the page that names the address, if the operator does not. A page that came over https may name https addresses only.
+ * @param namedBy the page that names the address, if the operator does not. A page that came over
+ * https may name https addresses only.
  */
 export function addressFault(address: string, namedBy?: URL): string | undefined {
   if (!URL.canParse(address)) return 'is not a valid URL';

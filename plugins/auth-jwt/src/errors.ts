@@ -1,6 +1,9 @@
 import { errors } from 'jose';
 
-/** A token cannot be checked at the moment: the caller gets a 503. The message is for the log and contains nothing of the token. */
+/**
+ * A token cannot be checked at the moment: the caller gets a 503. The message is for the log and
+ * contains nothing of the token.
+ */
 export class KeysUnavailable extends Error {
   override readonly name: string = 'KeysUnavailable';
 }
@@ -43,7 +46,9 @@ export function otherIssuer(address: URL, named: unknown): OtherIssuer {
   return new OtherIssuer(`does not match the issuer of ${shown(address)}, which is ${name}: use exactly this name`);
 }
 
-/** Reasons for refusing a token, for the log. Constants, so that nothing of a token reaches the log. */
+/**
+ * Reasons for refusing a token, for the log. Constants, so that nothing of a token reaches the log.
+ */
 const MALFORMED = 'a malformed JWT';
 export const NO_PROJECT_CLAIM = 'the claim of the project is missing or not a string';
 export const UNMAPPED = 'no project is mapped to the claim';

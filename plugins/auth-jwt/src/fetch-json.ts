@@ -4,7 +4,8 @@ import { KeysUnavailable, noAnswer, tooLarge, wrongContent, wrongStatus } from '
 const MAX_BYTES = 1024 * 1024;
 
 /**
- * Fetches JSON from an address of the issuer. Redirects are not followed, because the configuration names the address.
+ * Fetches JSON from an address of the issuer. Redirects are not followed, because the configuration
+ * names the address.
  * @throws KeysUnavailable
  */
 export async function fetchJson(address: URL, signal: AbortSignal): Promise<unknown> {

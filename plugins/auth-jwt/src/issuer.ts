@@ -6,7 +6,10 @@ import { fetchJson } from './fetch-json.js';
 /** Finds the issuer's key for a token. */
 export type Keys = ReturnType<typeof createLocalJWKSet>;
 
-/** Fetches the keys of an issuer. Their address never comes from a token: `jku`, `x5u` and `jwk` are ignored. */
+/**
+ * Fetches the keys of an issuer. Their address never comes from a token: `jku`, `x5u` and `jwk` are
+ * ignored.
+ */
 export class Issuer {
   readonly #name: string;
   readonly #configured: URL | undefined;

@@ -19,8 +19,8 @@ import { checkedClaims, type Expected, isToken, namedIssuer } from './token.js';
 /**
  * Identifies callers by the tokens of an OpenID Connect issuer.
  *
- * Returns undefined for a credential that is not a JWT, or a token of another issuer, which may belong to another provider. Any other
- * decision is final.
+ * Returns undefined for a credential that is not a JWT, or a token of another issuer, which may
+ * belong to another provider. Any other decision is final.
  */
 @injectable()
 export class JwtProvider implements AuthProvider, Lifecycle {
@@ -43,7 +43,10 @@ export class JwtProvider implements AuthProvider, Lifecycle {
     this.#expected = { ...config, maxTokenAge: config.maxTokenAge === undefined ? undefined : parseDuration(config.maxTokenAge) };
   }
 
-  /** @throws ConfigFault if the issuer has another name. If it does not answer, the server starts, and the keys are fetched later. */
+  /**
+   * @throws ConfigFault if the issuer has another name. If it does not answer, the server starts,
+   * and the keys are fetched later.
+   */
   async start(signal: AbortSignal): Promise<void> {
     const other = await this.#keys.start(signal);
     if (other) throw new ConfigFault([{ path: ['issuer'], message: other.message }]);

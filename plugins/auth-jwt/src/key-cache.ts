@@ -9,11 +9,17 @@ export const ISSUER = Symbol('auth-jwt.issuer');
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
-/** Milliseconds for which keys are used before they are fetched again. This is also how long a withdrawn key may still work. */
+/**
+ * Milliseconds for which keys are used before they are fetched again. This is also how long a
+ * withdrawn key may still work.
+ */
 const FRESH = 10 * MINUTE;
 /** Milliseconds for which they are used while the issuer does not answer. */
 const USABLE = 24 * 60 * MINUTE;
-/** Minimum milliseconds between two requests, so that tokens with invented keys do not cause requests to the issuer. */
+/**
+ * Minimum milliseconds between two requests, so that tokens with invented keys do not cause
+ * requests to the issuer.
+ */
 const PAUSE = 30 * SECOND;
 /** The same while there are no keys: callers then wait for the issuer. */
 const PAUSE_WITHOUT_KEYS = 5 * SECOND;
@@ -29,9 +35,11 @@ interface Held {
 /**
  * The keys of the issuer.
  *
- * 1. They are fetched at the start, again if they are ten minutes old when they are needed, and if a token names an unknown key.
+ * 1. They are fetched at the start, again if they are ten minutes old when they are needed, and if
+ *    a token names an unknown key.
  * 2. Concurrent requests for keys share one answer. The issuer is asked at most once in 30 seconds.
- * 3. If it does not answer, the last keys are used for up to 24 hours. After that, or without any keys, every token is refused.
+ * 3. If it does not answer, the last keys are used for up to 24 hours. After that, or without any
+ *    keys, every token is refused.
  */
 @injectable()
 export class KeyCache {
@@ -52,7 +60,10 @@ export class KeyCache {
     this.#log = log;
   }
 
-  /** Fetches the keys for the first time. Logs an issuer that does not answer, and returns an error of one with another name. */
+  /**
+   * Fetches the keys for the first time. Logs an issuer that does not answer, and returns an error
+   * of one with another name.
+   */
   async start(signal: AbortSignal): Promise<OtherIssuer | undefined> {
     signal.addEventListener('abort', () => this.stop(), { once: true });
     await this.#ask();

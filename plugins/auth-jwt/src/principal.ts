@@ -10,7 +10,9 @@ import { scopesOf } from './scopes.js';
 /** Maximum length of a displayed name, in UTF-16 units. */
 const LONGEST_NAME = 64;
 
-/** Maximum nesting of claims. They are passed to tools, which need not handle thousands of levels. */
+/**
+ * Maximum nesting of claims. They are passed to tools, which need not handle thousands of levels.
+ */
 const DEEPEST = 16;
 
 /** Returns the principal of a checked token, or the reason to refuse it. */
@@ -67,7 +69,10 @@ function nameOf(subject: string | undefined): string {
   return name.length > LONGEST_NAME ? `${name.slice(0, LONGEST_NAME - 1).toWellFormed()}…` : name;
 }
 
-/** Equal for all tokens of a subject, so that a new token does not reset the limits. The issuer contains no NUL. */
+/**
+ * Equal for all tokens of a subject, so that a new token does not reset the limits. The issuer
+ * contains no NUL.
+ */
 function idOf(issuer: string, subject = ''): string {
   return `jwt_${createHash('sha256').update(`${issuer}\0${subject}`).digest('base64url').slice(0, 22)}`;
 }

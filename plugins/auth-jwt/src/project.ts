@@ -8,8 +8,9 @@ export const PROJECTS = Symbol('auth-jwt.projects');
 /**
  * Returns the project of checked claims, or the reason why there is none.
  *
- * With a prefix, the issuer chooses names of projects, and so do tenants that choose their own names at the issuer. Therefore only a map,
- * which the operator writes, can give `default`, whose tokens reach every agent and raw model.
+ * With a prefix, the issuer chooses names of projects, and so do tenants that choose their own
+ * names at the issuer. Therefore only a map, which the operator writes, can give `default`, whose
+ * tokens reach every agent and raw model.
  *
  * @param projects the names under `projects` in the file.
  */

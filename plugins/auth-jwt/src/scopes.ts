@@ -1,8 +1,9 @@
 import { DEFAULT_SCOPES, SCOPES, type Scope } from '@plugboard/kernel/contracts';
 
 /**
- * Returns the scopes of checked claims: those of `scope` (RFC 9068, separated by spaces) and `scp` (a list) that Plugboard knows. A token
- * without both claims gets the default scopes. A token with one of them gets no others, even if it names none that Plugboard knows.
+ * Returns the scopes of checked claims: those of `scope` (RFC 9068, separated by spaces) and `scp`
+ * (a list) that Plugboard knows. A token without both claims gets the default scopes. A token with
+ * one of them gets no others, even if it names none that Plugboard knows.
  */
 export function scopesOf({ scope, scp }: Readonly<Record<string, unknown>>): readonly Scope[] {
   if (scope === undefined && scp === undefined) return DEFAULT_SCOPES;

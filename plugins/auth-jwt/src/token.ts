@@ -5,7 +5,9 @@ import type { KeyCache } from './key-cache.js';
 /** Seconds by which the clocks of the issuer and this machine may differ. */
 const CLOCK_TOLERANCE = 60;
 
-/** Three base64url parts. The last one may be empty: an unsigned token is recognised, and refused. */
+/**
+ * Three base64url parts. The last one may be empty: an unsigned token is recognised, and refused.
+ */
 const FORM = /^[\w-]+\.[\w-]+\.[\w-]*$/;
 
 export function isToken(credential: string): boolean {

@@ -7,7 +7,10 @@ import { AUDIENCE, newKey, signed, TestIssuer } from './support/issuer.js';
 
 const { signal } = new AbortController();
 
-/** The plugin as a server would have it, before its start. `answers` are the issuer's, by their paths. */
+/**
+ * The plugin as a server would have it, before its start. `answers` are the issuer's, by their
+ * paths.
+ */
 async function entry(t: Test, answers: (url: string) => Readonly<Record<string, Answer>>, config: object = {}) {
   const key = await newKey('one', 'EdDSA');
   const issuer = await TestIssuer.start(t, key);

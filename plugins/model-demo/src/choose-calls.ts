@@ -52,7 +52,9 @@ export function chooseCalls(whole: string, tools: readonly ToolDeclaration[], ch
   return chosen.map(({ name, arguments: filled }) => ({ name, arguments: filled }));
 }
 
-/** The tool as a candidate; empty if the prompt does not mention it or lacks a required argument. */
+/**
+ * The tool as a candidate; empty if the prompt does not mention it or lacks a required argument.
+ */
 function candidateFor(tool: ToolDeclaration, prompt: string, literals: Literals, mustCall: boolean): readonly Candidate[] {
   const filled = fillArguments(tool.inputSchema, prompt, literals);
   if (!filled) return [];

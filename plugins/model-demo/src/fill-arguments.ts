@@ -9,8 +9,8 @@ const PATH_NAME = /path|file|dir|folder|source|dest|target|uri|url/i;
 const ZONE_NAME = /^(time_?zone|tz)$/i;
 
 /**
- * Finds the arguments of a tool in a prompt. Every value is taken from the prompt. Returns undefined if
- * a required argument is missing.
+ * Finds the arguments of a tool in a prompt. Every value is taken from the prompt. Returns
+ * undefined if a required argument is missing.
  */
 export function fillArguments(schema: Schema, prompt: string, literals: Literals): Record<string, unknown> | undefined {
   const supply = new Supply(prompt, literals);
@@ -74,7 +74,10 @@ class Supply {
     return index < 0 ? undefined : this.#quoted.splice(index, 1)[0];
   }
 
-  /** Finds a path that does not look like one: `docs` in `list the files in docs` or `read the file docs`. */
+  /**
+   * Finds a path that does not look like one: `docs` in `list the files in docs` or
+   * `read the file docs`.
+   */
   #namedPlace(): string | undefined {
     const places = this.#prompt.matchAll(
       /\b(?:in|under|folder|directory|file)\s+(?!(?:the|folder|directory|file)\b)([\p{L}\p{N}_-]+)/giu,
@@ -82,7 +85,10 @@ class Supply {
     return [...places].at(-1)?.[1];
   }
 
-  /** Finds a number beside the property's name, as in `20 sides` or `sides: 20`. A required property else takes the next number. */
+  /**
+   * Finds a number beside the property's name, as in `20 sides` or `sides: 20`. A required property
+   * else takes the next number.
+   */
   #number(name: string, needed: boolean, fits: (number: number) => boolean): number | undefined {
     const [label] = meaningfulWords(spaced(name));
     const named = this.#numbers.findIndex((number) => fits(number) && label !== undefined && this.#isBeside(number, label));

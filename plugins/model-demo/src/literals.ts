@@ -10,7 +10,10 @@ export interface Literals {
 
 const QUOTED = /"([^"]+)"|“([^”]+)”|«([^»]+)»|`([^`]+)`|(?<!\p{L})'([^']+)'(?!\p{L})/gu;
 
-/** `.`, `..`, a URL, a word with a slash or backslash, or a file name with an extension. Not a decimal number. */
+/**
+ * `.`, `..`, a URL, a word with a slash or backslash, or a file name with an extension. Not a
+ * decimal number.
+ */
 const PATH =
   /^(?:\.{1,2}|https?:\/\/.+|[.~]{0,2}[\\/].*|[A-Za-z]:[\\/].*|[\p{L}\p{N}_.-]+(?:[\\/][\p{L}\p{N}_.-]*)+|[\p{L}\p{N}_-]+\.\p{L}[\p{L}\p{N}]{0,7})$/u;
 

@@ -13,7 +13,10 @@ const REAL_MODEL =
   'For a real model, set OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY or OLLAMA_HOST and start the server again, ' +
   'or name a connection of your own under "models" in plugboard.yaml.';
 
-/** The answer without a tool call: what this model is, what it received, what it can do, and how to get a real one. */
+/**
+ * The answer without a tool call: what this model is, what it received, what it can do, and how to
+ * get a real one.
+ */
 export function introduction(messages: readonly Message[], tools: readonly ToolDeclaration[]): string {
   return [
     "I am Plugboard's stand-in model: a small program that lets you try the server without an account. I understand nothing.",

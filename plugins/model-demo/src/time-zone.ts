@@ -1,4 +1,7 @@
-/** Finds an IANA time zone in a prompt, by its name (`Europe/Paris`) or its city (`New York`). The longest name wins. */
+/**
+ * Finds an IANA time zone in a prompt, by its name (`Europe/Paris`) or its city (`New York`). The
+ * longest name wins.
+ */
 export function timeZoneIn(prompt: string): string | undefined {
   const said = ` ${plain(prompt)} `;
   let found: string | undefined;

@@ -7,7 +7,10 @@ interface ToolChoice {
   readonly mustCall: boolean;
 }
 
-/** @param choice the protocol's `tool_choice`: `none`, `auto`, `required`, one tool, or a list of allowed tools. Any other value means `auto`. */
+/**
+ * @param choice the protocol's `tool_choice`: `none`, `auto`, `required`, one tool, or a list of
+ * allowed tools. Any other value means `auto`.
+ */
 export function readToolChoice(choice: unknown, tools: readonly ToolDeclaration[]): ToolChoice {
   if (choice === 'none') return { permitted: [], mustCall: false };
   if (choice === 'required') return { permitted: tools, mustCall: true };

@@ -121,7 +121,10 @@ export class OpenAiConnector implements ModelConnector, Lifecycle {
     return exchange.batches;
   }
 
-  /** Servers that want reasoning back want it in turns with tool calls. Results may be followed by their images. */
+  /**
+   * Servers that want reasoning back want it in turns with tool calls. Results may be followed by
+   * their images.
+   */
   #keepsReasoning(messages: ModelRequest['messages']): 'always' | 'with calls' | 'never' {
     if (this.#dialect.omit.has('reasoning')) return 'never';
     return messages.slice(-2).some(({ role }) => role === 'tool') ? 'always' : 'with calls';

@@ -60,7 +60,10 @@ export async function readError({ connector }: Pick<Connection, 'connector'>, re
   throw new Error(`there was no error, but the text "${text}"`);
 }
 
-/** Runs the event loop a few times, so that data written to a local socket is read by the other side. */
+/**
+ * Runs the event loop a few times, so that data written to a local socket is read by the other
+ * side.
+ */
 export async function runEventLoop(count = 10): Promise<void> {
   for (let i = 0; i < count; i++) await setImmediate();
 }

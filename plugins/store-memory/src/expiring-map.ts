@@ -14,8 +14,9 @@ export interface Entry<V> {
 }
 
 /**
- * A map whose entries expire after a time without use, and know their size. Entries are ordered by their last use. A timer waits for
- * the oldest one, so expired entries are released even without calls.
+ * A map whose entries expire after a time without use, and know their size. Entries are ordered by
+ * their last use. A timer waits for the oldest one, so expired entries are released even without
+ * calls.
  */
 export class ExpiringMap<V> {
   /** In the order of use: `set` moves an entry to the end. */
@@ -25,7 +26,10 @@ export class ExpiringMap<V> {
   readonly #ttl: number;
   readonly #clock: Clock;
   readonly #onExpired: (entry: Entry<V>) => void;
-  /** Keys of entries that are in use, with the number of their users. They neither expire nor count as oldest. */
+  /**
+   * Keys of entries that are in use, with the number of their users. They neither expire nor count
+   * as oldest.
+   */
   readonly #pins = new Map<string, number>();
   #bytes = 0;
   #timer: Timer | undefined;
@@ -151,7 +155,10 @@ export class ExpiringMap<V> {
     }
   }
 
-  /** A running timer is never late: the oldest entry can only become younger. If it fires early, it is scheduled again. */
+  /**
+   * A running timer is never late: the oldest entry can only become younger. If it fires early, it
+   * is scheduled again.
+   */
   #schedule(): void {
     const { value: first } = this.#entries.values().next();
     if (this.#timer || !first) return;

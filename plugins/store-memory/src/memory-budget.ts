@@ -36,7 +36,9 @@ export class MemoryBudget {
     this.#log = log;
   }
 
-  /** Throws if something can never fit. Called before a change, so that nothing is evicted in vain. */
+  /**
+   * Throws if something can never fit. Called before a change, so that nothing is evicted in vain.
+   */
   assertFits(bytes: number, what: string): void {
     const { maxBytes, maxBytesPerProject } = this.#limits;
     const limit = Math.min(maxBytes, maxBytesPerProject);
@@ -48,8 +50,9 @@ export class MemoryBudget {
   }
 
   /**
-   * Evicts until the limits hold, first those of each project (S-39). Beyond those of the store, the project that holds the most loses its least recently used entry, so that no project can push out
-   * another's (S-42). Sessions with a running turn stay, even beyond the limits.
+   * Evicts until the limits hold, first those of each project (S-39). Beyond those of the store,
+   * the project that holds the most loses its least recently used entry, so that no project can
+   * push out another's (S-42). Sessions with a running turn stay, even beyond the limits.
    */
   evict(): void {
     const { maxSessions, maxBytes } = this.#limits;
@@ -118,8 +121,8 @@ export class MemoryBudget {
   }
 
   /**
-   * Leaves the version of a lost session behind, so that a new session with its id is not taken for it, and logs the loss. The log contains
-   * a hash of the key, which may identify a person.
+   * Leaves the version of a lost session behind, so that a new session with its id is not taken for
+   * it, and logs the loss. The log contains a hash of the key, which may identify a person.
    */
   loseSession({ value: session, bytes }: Entry<MemorySession>, limit: 'ttl' | Limit): void {
     const { id, turnCount } = session;

@@ -13,7 +13,9 @@ import type { FrozenCopy } from './frozen-copy.js';
 
 /** Where a session starts. */
 export interface Origin {
-  /** The version before its first turn: 0, or more if a session with the same id was deleted before. */
+  /**
+   * The version before its first turn: 0, or more if a session with the same id was deleted before.
+   */
   readonly base: number;
   readonly createdAt: number;
   /** Orders sessions that were created in the same millisecond. */
@@ -136,7 +138,10 @@ export class MemorySession {
     return page;
   }
 
-  /** Copies its first turns, metadata and user to a new session, and its summary if the copied turns include all it covers. */
+  /**
+   * Copies its first turns, metadata and user to a new session, and its summary if the copied turns
+   * include all it covers.
+   */
   fork(id: SessionId, turns: number, origin: Origin): MemorySession {
     const copy = new MemorySession(id, origin);
     const copied = this.#turns.slice(0, turns);

@@ -35,7 +35,10 @@ interface MemoryStoreOptions extends MemoryLimits {
   readonly ttl: number;
 }
 
-/** Keeps sessions in memory. No method awaits anything between reading and writing, so concurrent calls are serialized. */
+/**
+ * Keeps sessions in memory. No method awaits anything between reading and writing, so concurrent
+ * calls are serialized.
+ */
 export class MemoryStore implements SessionStore {
   readonly pendingToolCalls: PendingToolCalls = {
     save: async (owner, keys, messages) => this.#savePendingCalls(owner, keys, messages),

@@ -56,8 +56,9 @@ interface OpenStore extends OpenedDatabase {
  * Keeps sessions in a SQLite file that belongs to this process alone.
  *
  * 1. `start` opens the file and takes its lock.
- * 2. Reads are answered at once. Writes wait for the end of the tick and are committed together (group-commit.ts). A write is acknowledged
- *    when it is on disk; `begin` and `abandon` when they survive the process, which is enough for them.
+ * 2. Reads are answered at once. Writes wait for the end of the tick and are committed together
+ *    (group-commit.ts). A write is acknowledged when it is on disk; `begin` and `abandon` when they
+ *    survive the process, which is enough for them.
  * 3. From time to time some expired rows are deleted.
  * 4. `stop` commits what is queued, moves the write-ahead log into the file, and closes it.
  */
@@ -245,8 +246,9 @@ export class SqliteStore implements SessionStore, Lifecycle {
   }
 
   /**
-   * Copies a fork slice by slice. What it takes is counted as it grows, so that forks that run at the same time cannot exceed a quota together.
-   * Nothing is left of a fork that fails, or whose source was deleted meanwhile.
+   * Copies a fork slice by slice. What it takes is counted as it grows, so that forks that run at
+   * the same time cannot exceed a quota together. Nothing is left of a fork that fails, or whose
+   * source was deleted meanwhile.
    * @throws ProjectQuotaExceeded, SessionExists
    */
   async #copy(begun: Fork): Promise<void> {

@@ -18,14 +18,19 @@ import type { McpTransport } from './protocol/mcp-transport.js';
 import { listedTools } from './tools/listed-tools.js';
 import { toolResultOf } from './tools/tool-result.js';
 
-/** Milliseconds before the first restart of a server. Each failed restart doubles it, up to the maximum. */
+/**
+ * Milliseconds before the first restart of a server. Each failed restart doubles it, up to the
+ * maximum.
+ */
 const FIRST_RESTART_DELAY = 1000;
 const MAX_RESTART_DELAY = 30_000;
 /** Milliseconds that a server must have run for the delay to start from the first one again. */
 const STABLE_AFTER = 30_000;
 /** Milliseconds for a start or restart, and for reading a changed list. */
 const ATTEMPT_LIMIT = 10_000;
-/** Milliseconds from a change of the list to reading it: servers report every single change of many. */
+/**
+ * Milliseconds from a change of the list to reading it: servers report every single change of many.
+ */
 const CHANGES_SETTLE = 100;
 
 interface McpToolsOptions {
@@ -44,8 +49,10 @@ interface McpToolsOptions {
  *
  * 1. `start` opens the connection and reads the list of tools. It throws if either fails.
  * 2. When the server reports a change of its list, the list is read again.
- * 3. When the connection ends, calls fail with an error that says so, and the server is restarted after a delay. Its tools stay declared.
- * 4. `stop` closes the connection, or ends the attempt to open one, and waits until the server has ended.
+ * 3. When the connection ends, calls fail with an error that says so, and the server is restarted
+ *    after a delay. Its tools stay declared.
+ * 4. `stop` closes the connection, or ends the attempt to open one, and waits until the server has
+ *    ended.
  */
 export class McpTools implements ToolSource, Lifecycle {
   readonly single = false;
@@ -197,7 +204,10 @@ export class McpTools implements ToolSource, Lifecycle {
     }
   }
 
-  /** A signal that is aborted at the time limit of an attempt, unless that is cancelled, and when the entry stops. */
+  /**
+   * A signal that is aborted at the time limit of an attempt, unless that is cancelled, and when
+   * the entry stops.
+   */
   #limit(outer: AbortSignal = this.#stopping.signal): { readonly signal: AbortSignal; cancel(): void } {
     const late = new AbortController();
     const timer = this.#clock.after(ATTEMPT_LIMIT, () => late.abort(new Error(`no answer for ${ATTEMPT_LIMIT / 1000} s`)));

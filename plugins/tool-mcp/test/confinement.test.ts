@@ -8,7 +8,10 @@ import { limitedCommand } from '../src/process/limited-command.js';
 import { redactorOf } from '../src/process/secrets.js';
 import { entry, fixture } from './entry.js';
 
-/** What confines the process of a server: its user, the permission model of Node.js, resource limits, and what is read of its output. */
+/**
+ * What confines the process of a server: its user, the permission model of Node.js, resource
+ * limits, and what is read of its output.
+ */
 
 const isRoot = process.getuid?.() === 0;
 const NOBODY = { uid: 65534, gid: 65534 };

@@ -23,7 +23,10 @@ export function filesystem(folder: string) {
   return { command: process.execPath, args: [resolve(dirname(manifest), 'dist/index.js'), folder] };
 }
 
-/** An entry `tools.files` of the plugin, registered, with a clock that stands still. It is stopped after the test. */
+/**
+ * An entry `tools.files` of the plugin, registered, with a clock that stands still. It is stopped
+ * after the test.
+ */
 export function entry(t: Pick<Test, 'teardown'>, config: object, clock = new ManualClock()) {
   const journal = watchedLog();
   const watched: typeof plugin = {

@@ -10,7 +10,10 @@ interface Watched {
   readonly gone: Promise<unknown>;
 }
 
-/** Watches processes that are nobody's children here: each holds a connection to it for as long as it lives. */
+/**
+ * Watches processes that are nobody's children here: each holds a connection to it for as long as
+ * it lives.
+ */
 export async function witness(t: Test): Promise<{ readonly port: number; next(): Promise<Watched> }> {
   const arrived: Watched[] = [];
   let wanted: ((watched: Watched) => void) | undefined;

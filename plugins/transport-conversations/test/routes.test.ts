@@ -9,7 +9,10 @@ import plugin from '../src/index.js';
 const read = ['sessions:read'];
 const write = ['sessions:write'];
 
-/** What each route takes to be called, what may come with it, and whether a server about to stop refuses it. */
+/**
+ * What each route takes to be called, what may come with it, and whether a server about to stop
+ * refuses it.
+ */
 const ROUTES: Readonly<Record<string, readonly [access: readonly string[], body: string, startsWork: boolean]>> = {
   'GET /v1/conversations': [read, 'none', false],
   'POST /v1/conversations': [write, 'json', true],

@@ -2,7 +2,10 @@ import type { Extensions, Logger } from '@plugboard/kernel';
 import type { AgentRuntime } from '@plugboard/kernel/contracts';
 import type { HttpRoute } from '@plugboard/transport-http';
 
-/** The body of every probe (service document, Health response). Reveals nothing about what the server serves. */
+/**
+ * The body of every probe (service document, Health response). Reveals nothing about what the
+ * server serves.
+ */
 interface Report {
   readonly status: 'ok';
   readonly service: 'plugboard';
@@ -20,8 +23,8 @@ export class Health {
   }
 
   /**
-   * `/health` and `/healthz` answer 200 while the process is alive. `/readyz` is for load balancers: it
-   * answers 503 while the server is not ready.
+   * `/health` and `/healthz` answer 200 while the process is alive. `/readyz` is for load
+   * balancers: it answers 503 while the server is not ready.
    */
   get routes(): readonly HttpRoute[] {
     const route = { method: 'GET', access: 'public', body: 'none', startsWork: false } as const;

@@ -19,7 +19,9 @@ export class Models {
     this.#runtimes = runtimes;
   }
 
-  /** `GET /v1/models` and `GET /v1/models/{id}`. An id may contain slashes, percent-encoded or not. */
+  /**
+   * `GET /v1/models` and `GET /v1/models/{id}`. An id may contain slashes, percent-encoded or not.
+   */
   get routes(): readonly HttpRoute[] {
     const route = { method: 'GET', access: ['models:read'], body: 'none', startsWork: false } as const;
     return [

@@ -16,7 +16,10 @@ interface ModelList {
   readonly data: readonly { readonly id: string }[];
 }
 
-/** A project's token reaches its one agent; everybody else reaches all. Nothing but `list` is there to be called. */
+/**
+ * A project's token reaches its one agent; everybody else reaches all. Nothing but `list` is there
+ * to be called.
+ */
 const runtime = {
   list: ({ project }: Principal) => (project === 'acme' ? AGENTS.slice(0, 1) : [...AGENTS, ...MODELS]),
 } as Partial<AgentRuntime> as AgentRuntime;

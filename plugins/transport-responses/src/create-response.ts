@@ -23,8 +23,9 @@ import { ResponseRecorder, replyTo } from './recorded-response.js';
 import { encoderOf, JSON_HEADERS, streamReply } from './reply.js';
 
 /**
- * `POST /v1/responses`, in the order in which things happen: the body is checked, the agent and what the response continues are found, a repeated request is recognised, and
- * then the turn runs. Its events become one response object, or a stream.
+ * `POST /v1/responses`, in the order in which things happen: the body is checked, the agent and
+ * what the response continues are found, a repeated request is recognised, and then the turn runs.
+ * Its events become one response object, or a stream.
  */
 export class CreateResponse implements HttpRoute {
   readonly method = 'POST';
@@ -40,7 +41,10 @@ export class CreateResponse implements HttpRoute {
     this.#encoders = encoders;
   }
 
-  /** @throws ProtocolError for what is wrong with the request, and for a turn that failed before the head of its answer was sent. */
+  /**
+   * @throws ProtocolError for what is wrong with the request, and for a turn that failed before the
+   * head of its answer was sent.
+   */
   async handle(request: HttpRequest): Promise<HttpReply> {
     try {
       return await this.#handle(request);

@@ -43,7 +43,12 @@ export class ResponseRecorder implements AnswerRecorder {
   }
 }
 
-/** Answers a repeated request as the first one was answered. A stream is replayed as the events of a finished response. @throws ProtocolError for a recorded error. */
+/**
+ * Answers a repeated request as the first one was answered. A stream is replayed as the events of a
+ * finished response.
+ *
+ * @throws ProtocolError for a recorded error.
+ */
 export function replyTo(text: string, encoder: StreamEncoder | undefined, headers: Readonly<Record<string, string>>): HttpReply {
   const recorded = JSON.parse(text) as RecordedResponse;
   if ('error' in recorded) throw new ProtocolError(recorded.status, recorded.error, { ...recorded.headers, ...REPLAYED_HEADER });

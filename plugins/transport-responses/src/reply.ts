@@ -16,7 +16,12 @@ export function encoderOf(encoders: Extensions<StreamEncoder>, param: string): S
   );
 }
 
-/** Sends the events of a response as they come. @param signal aborted when the client disconnects. @param onEnd called when nothing more will be written. */
+/**
+ * Sends the events of a response as they come.
+ *
+ * @param signal aborted when the client disconnects.
+ * @param onEnd called when nothing more will be written.
+ */
 export function streamReply(
   reader: EventReader,
   encoder: StreamEncoder,
@@ -24,7 +29,8 @@ export function streamReply(
   signal: AbortSignal,
   onEnd: () => void,
 ): HttpReply {
-  // The generator below cannot notice a disconnect while it waits for the next event. A server that stops ends the response itself.
+  // The generator below cannot notice a disconnect while it waits for the next event. A server that
+  // stops ends the response itself.
   const leave = () => {
     if (!(signal.reason instanceof TurnError)) reader.leave();
   };

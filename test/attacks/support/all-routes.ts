@@ -7,7 +7,10 @@ import { TestServer } from '../../support/test-server.js';
 
 const DISTRIBUTION = readFileSync(join(import.meta.dirname, '../../../plugboard.yaml'), 'utf8');
 
-/** The transports of the distribution at the root, on a free port: one that is added there is attacked here from then on. */
+/**
+ * The transports of the distribution at the root, on a free port: one that is added there is
+ * attacked here from then on.
+ */
 export const [TRANSPORTS = ''] = /^transports:\n(?: .*\n)+/m.exec(DISTRIBUTION) ?? [];
 
 /** A token of the project `default` that may do nothing but this. */
@@ -39,7 +42,9 @@ agents:
 defaultAgent: assistant
 `;
 
-/** A server with all routes of the distribution, which asks for tokens and keeps sessions in a file. */
+/**
+ * A server with all routes of the distribution, which asks for tokens and keeps sessions in a file.
+ */
 export function startWithAllRoutes(
   t: Test,
   { auth = BEARER, more = AGENTS, env, ...options }: StartServerOptions & { readonly auth?: string; readonly more?: string } = {},

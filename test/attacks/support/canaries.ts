@@ -6,7 +6,10 @@ import { TestServer } from '../../support/test-server.js';
 import { STORE, TRANSPORTS } from './all-routes.js';
 import { tokenCommand } from './token-command.js';
 
-/** Secrets of the configuration, by the variables that bring them. None has the form of a known kind of key, by which a log could tell it. */
+/**
+ * Secrets of the configuration, by the variables that bring them. None has the form of a known kind
+ * of key, by which a log could tell it.
+ */
 export const VARIABLES = {
   OPS_TOKEN: 'canary-token-of-the-operators',
   OLD_TOKEN: 'canary-token-that-has-expired',
@@ -15,7 +18,10 @@ export const VARIABLES = {
   GUARD_SECRET: 'canary-secret-that-nobody-marked',
 } as const;
 
-/** Every variable stands in the file where it would in real ones: marked as a secret by the plugin's schema, or as a part of something plain. */
+/**
+ * Every variable stands in the file where it would in real ones: marked as a secret by the plugin's
+ * schema, or as a part of something plain.
+ */
 const YAML = `
 log: { level: trace }
 ${TRANSPORTS}${STORE}

@@ -16,7 +16,10 @@ export function requiresToken({ access }: Call): boolean {
   return Array.isArray(access);
 }
 
-/** An id of the right form that nobody has: a request for it gets through to the route, and changes nothing. */
+/**
+ * An id of the right form that nobody has: a request for it gets through to the route, and changes
+ * nothing.
+ */
 const UNKNOWN_ID = `conv_${'0'.repeat(40)}`;
 
 /**

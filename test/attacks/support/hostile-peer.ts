@@ -26,7 +26,10 @@ interface PeerOptions {
   readonly token?: string;
   /** From 0 to 1, 1 excluded: where things are cut, and how long the peer waits. */
   fraction(): number;
-  /** How many of the peers that send byte by byte send one byte a second, from 0 to 1. The others are faster. */
+  /**
+   * How many of the peers that send byte by byte send one byte a second, from 0 to 1. The others
+   * are faster.
+   */
   readonly slow?: number;
 }
 
@@ -170,7 +173,9 @@ export class HostilePeer {
     return text.slice(0, 1 + Math.floor(this.#options.fraction() * (text.length - 2)));
   }
 
-  /** Waits until the server has sent this, has refused the request, or has closed the connection. */
+  /**
+   * Waits until the server has sent this, has refused the request, or has closed the connection.
+   */
   async #until(text: string): Promise<void> {
     const socket = this.#socket;
     while (socket && !this.#received.includes(text) && !/^HTTP\/1\.1 [45]/m.test(this.#received)) {

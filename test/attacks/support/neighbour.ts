@@ -17,7 +17,10 @@ interface NeighbourOptions {
   readonly connections?: number;
 }
 
-/** An innocent caller that runs small turns, one after the other, on a few connections, while the server is under attack. */
+/**
+ * An innocent caller that runs small turns, one after the other, on a few connections, while the
+ * server is under attack.
+ */
 export class Neighbour {
   readonly #server: ServerProcess;
   readonly #headers: Readonly<Record<string, string>>;

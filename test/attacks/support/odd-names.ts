@@ -1,7 +1,10 @@
 /** Stands in names that would be files, had somebody taken them for some. */
 export const FILE_MARKER = 'plugboard-was-here';
 
-/** Names that lead somewhere where they are taken for paths, or do something where they are taken for SQL or a command. */
+/**
+ * Names that lead somewhere where they are taken for paths, or do something where they are taken
+ * for SQL or a command.
+ */
 export const ODD_NAMES: readonly string[] = [
   FILE_MARKER,
   `./${FILE_MARKER}`,

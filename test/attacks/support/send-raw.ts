@@ -12,7 +12,10 @@ interface Response {
   readonly text: string;
 }
 
-/** Sends a request with these headers as they stand, the same name twice among them, which `fetch` would join. */
+/**
+ * Sends a request with these headers as they stand, the same name twice among them, which `fetch`
+ * would join.
+ */
 export function sendRaw(
   server: TestServer,
   { method, path, takesJson }: Pick<Call, 'method' | 'path' | 'takesJson'>,
@@ -38,7 +41,10 @@ export function sendRaw(
 
 type Decision = 'unknown' | 'forbidden' | 'let in';
 
-/** What was decided about a caller: not known (401), known and not allowed (403), or allowed, whatever became of the request then. */
+/**
+ * What was decided about a caller: not known (401), known and not allowed (403), or allowed,
+ * whatever became of the request then.
+ */
 export function decisionOf({ status }: Response): Decision {
   if (status === 401) return 'unknown';
   return status === 403 ? 'forbidden' : 'let in';

@@ -10,7 +10,9 @@ const BIN = join(import.meta.dirname, '../../../kernel/bin/plugboard.js');
 const MIB = 1024 * 1024;
 
 interface ServerProcessOptions {
-  /** The configuration. `${MODEL_URL}` and `${MODEL_KEY}` stand for the model server of the test. */
+  /**
+   * The configuration. `${MODEL_URL}` and `${MODEL_KEY}` stand for the model server of the test.
+   */
   readonly yaml: string;
   /** More files beside `plugboard.yaml`. */
   readonly files?: Readonly<Record<string, string>>;
@@ -19,11 +21,17 @@ interface ServerProcessOptions {
   readonly heap?: number;
   /** The limit of open files. */
   readonly descriptors?: number;
-  /** Where standard error goes: a shell redirection such as `2>/dev/full`. By default the test reads it. */
+  /**
+   * Where standard error goes: a shell redirection such as `2>/dev/full`. By default the test reads
+   * it.
+   */
   readonly stderr?: string;
 }
 
-/** A whole server in a process of its own, as its users run it, with a scripted model server in the process of the test. */
+/**
+ * A whole server in a process of its own, as its users run it, with a scripted model server in the
+ * process of the test.
+ */
 export class ServerProcess {
   stdout = '';
   stderr = '';

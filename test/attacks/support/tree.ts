@@ -3,7 +3,8 @@ import { type Dirent, readdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 
 /**
- * All files below a folder by their paths from it, each with a digest of what is in it; folders and what else there is by their kind.
+ * All files below a folder by their paths from it, each with a digest of what is in it; folders and
+ * what else there is by their kind.
  *
  * @param but paths that are left out.
  */

@@ -162,7 +162,10 @@ function commentOf(node: ts.Node): string {
   return ranges.map(({ pos, end }) => text.slice(pos, end)).findLast((comment) => comment.startsWith('/**')) ?? '';
 }
 
-/** The text of a declaration as it is written, without its own doc comment and without private members. */
+/**
+ * The text of a declaration as it is written, without its own doc comment and without private
+ * members.
+ */
 function publicText(statement: ts.Statement): string {
   const text = statement.getText();
   const hidden = ts.isClassDeclaration(statement)

@@ -3,7 +3,10 @@ import type { ApiModule } from './read-api.js';
 /** The command that writes the report and the reference. */
 export const UPDATE = 'npm run api';
 
-/** The signatures of everything that a package exports: a change in this text is a change of the interface. */
+/**
+ * The signatures of everything that a package exports: a change in this text is a change of the
+ * interface.
+ */
 export function apiReport(modules: readonly ApiModule[]): string {
   const parts = modules.map(({ specifier, exports }) => {
     const declarations = exports.map(({ signature, stability, tags }) => {

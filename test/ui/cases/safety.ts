@@ -3,7 +3,10 @@ import type { Test } from 'tap';
 import { Playground } from '../support/playground.js';
 import { lookUp, startPlayground } from '../support/server.js';
 
-/** Texts that run a script, or load something, in a page that shows them carelessly. Each would call `attack`. */
+/**
+ * Texts that run a script, or load something, in a page that shows them carelessly. Each would call
+ * `attack`.
+ */
 const PAYLOADS = [
   '<script>attack()</script>',
   '<img src=x onerror=attack()>',

@@ -7,7 +7,11 @@ interface Chunk {
   readonly choices?: readonly { readonly delta: { readonly content?: string | null }; readonly finish_reason: string | null }[];
 }
 
-/** Runs a turn over `POST /v1/chat/completions`, which does not show the agent's tools. @throws ChatError */
+/**
+ * Runs a turn over `POST /v1/chat/completions`, which does not show the agent's tools.
+ *
+ * @throws ChatError
+ */
 export async function* sendCompletion(client: ServerClient, { agent, session, text, signal }: Turn): AsyncGenerator<ChatEvent> {
   const body = { model: agent, messages: [{ role: 'user', content: text }], session_id: session, stream: true };
   for await (const data of client.stream('/chat/completions', body, {}, signal)) {

@@ -3,7 +3,8 @@ export interface Conversation {
   /** The agent's name. */
   readonly agent: string;
   /**
-   * Sends a message and returns the answer as it is written. Aborting the signal stops the turn; the iteration then throws.
+   * Sends a message and returns the answer as it is written. Aborting the signal stops the turn;
+   * the iteration then throws.
    *
    * @throws ChatError if the turn fails.
    */

@@ -8,7 +8,8 @@ import { layout } from '../../layout.js';
 import { ChatError, type ChatEvent, type Conversation } from './conversation.js';
 
 /**
- * Opens a conversation with an agent of a configuration file, in this process: nothing listens, and the conversation is kept in memory.
+ * Opens a conversation with an agent of a configuration file, in this process: nothing listens, and
+ * the conversation is kept in memory.
  *
  * @param name the agent's name; by default the default agent, or the first one.
  * @throws ConfigError if the file has mistakes, ChatError if there is no such agent.

@@ -8,7 +8,8 @@ const FALLBACK =
   'this server does not serve /v1/responses, so tool calls are not shown. The plugin @plugboard/transport-responses adds it';
 
 /**
- * Opens a conversation with an agent of a running server. It uses `/v1/responses`, and chat completions on a server without it.
+ * Opens a conversation with an agent of a running server. It uses `/v1/responses`, and chat
+ * completions on a server without it.
  *
  * @param address `http://127.0.0.1:8080`, with or without `/v1`.
  * @param name the agent's name; by default the first one that the server lists.

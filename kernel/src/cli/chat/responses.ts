@@ -33,7 +33,11 @@ export interface Turn {
   readonly signal: AbortSignal;
 }
 
-/** Runs a turn over `POST /v1/responses`, which shows the agent's tools as they run. @throws ChatError */
+/**
+ * Runs a turn over `POST /v1/responses`, which shows the agent's tools as they run.
+ *
+ * @throws ChatError
+ */
 export async function* sendResponse(client: ServerClient, { agent, session, text, signal }: Turn): AsyncGenerator<ChatEvent> {
   const body = { model: agent, input: text, conversation: session, stream: true };
   const reader = new EventReader();

@@ -33,15 +33,21 @@ export class ServerClient {
     return first.id;
   }
 
-  /** Sends a POST request. @throws StatusError for an error status, ChatError if the server cannot be reached. */
+  /**
+   * Sends a POST request.
+   *
+   * @throws StatusError for an error status, ChatError if the server cannot be reached.
+   */
   async post(path: string, body: object, signal: AbortSignal): Promise<void> {
     await (await this.#request(path, { method: 'POST', body: JSON.stringify(body), signal })).arrayBuffer();
   }
 
   /**
-   * Sends a POST request and returns the payloads of the event stream that answers it, up to and without `[DONE]`.
+   * Sends a POST request and returns the payloads of the event stream that answers it, up to and
+   * without `[DONE]`.
    *
-   * @throws StatusError for an error status, ChatError if the server cannot be reached or the stream breaks off.
+   * @throws StatusError for an error status, ChatError if the server cannot be reached or the
+   * stream breaks off.
    */
   async *stream(path: string, body: object, headers: Readonly<Record<string, string>>, signal: AbortSignal) {
     const response = await this.#request(path, { method: 'POST', body: JSON.stringify(body), headers, signal });
@@ -78,7 +84,10 @@ function baseOf(address: string): string {
   return plain.endsWith('/v1') ? plain : `${plain}/v1`;
 }
 
-/** The payloads of Server-Sent Events, in the form this protocol sends them: each on one `data:` line. */
+/**
+ * The payloads of Server-Sent Events, in the form this protocol sends them: each on one `data:`
+ * line.
+ */
 async function* payloadsOf(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {
   let rest = '';
   for await (const piece of body.pipeThrough(new TextDecoderStream())) {

@@ -14,8 +14,8 @@ interface Terminal {
 const SHOWN = 200;
 
 /**
- * Runs a conversation until the input ends. On a terminal there is a prompt, and Ctrl-C stops the answer or, between answers, ends the
- * conversation. Otherwise each line is one turn.
+ * Runs a conversation until the input ends. On a terminal there is a prompt, and Ctrl-C stops the
+ * answer or, between answers, ends the conversation. Otherwise each line is one turn.
  *
  * @returns the number of turns that failed.
  */

@@ -4,12 +4,14 @@ import { defineExtensionPoint } from '../../host/plugin/extension-point.js';
 /**
  * A subcommand of `plugboard`: a single action, or a family of actions.
  *
- * Discipline: in file order, looked up by the name of the contribution. If several entries contribute a command with the same name,
- * `--entry` chooses one. The program's own commands take precedence.
+ * Discipline: in file order, looked up by the name of the contribution. If several entries
+ * contribute a command with the same name, `--entry` chooses one. The program's own commands take
+ * precedence.
  *
- * 1. `plugboard NAME` reads the file and registers every plugin, as `plugboard check` does, and starts nothing. Entries with mistakes
- *    are left out.
- * 2. The command runs with validated arguments. It can open what it needs, and ends when its work is done.
+ * 1. `plugboard NAME` reads the file and registers every plugin, as `plugboard check` does, and
+ *    starts nothing. Entries with mistakes are left out.
+ * 2. The command runs with validated arguments. It can open what it needs, and ends when its work
+ *    is done.
  * 3. The result of `run` is the program's exit code.
  *
  * @public
@@ -41,8 +43,8 @@ export interface CommandAction {
    * Runs the action.
    *
    * @returns the program's exit code.
-   * @throws UsageError (exit code 2), CommandError (1) and ConfigError (78), which are printed as they are. Other errors are printed with
-   *   their stack (1).
+   * @throws UsageError (exit code 2), CommandError (1) and ConfigError (78), which are printed as
+   *   they are. Other errors are printed with their stack (1).
    */
   run(args: CommandArguments, terminal: CommandTerminal): Promise<number>;
 }
@@ -87,7 +89,11 @@ export class UsageError extends Error {
   readonly code = 'USAGE';
 }
 
-/** The command failed. The message says why and what to do; the program's exit code is 1. @public */
+/**
+ * The command failed. The message says why and what to do; the program's exit code is 1.
+ *
+ * @public
+ */
 export class CommandError extends Error {
   override readonly name = 'CommandError';
 

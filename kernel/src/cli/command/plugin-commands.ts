@@ -24,18 +24,23 @@ const ENTRY_OPTION: CommandOption = {
 
 const OWN_OPTIONS = { config: CONFIG_OPTION, entry: ENTRY_OPTION };
 
-/** The names and summaries of the plugins' commands. @throws ConfigError if the file cannot be read. */
+/**
+ * The names and summaries of the plugins' commands.
+ *
+ * @throws ConfigError if the file cannot be read.
+ */
 export async function pluginCommands(file: string): Promise<ReadonlyMap<string, string>> {
   return new Map((await contributed(file)).commands.map(({ name, value }) => [name, value.summary]));
 }
 
 /**
- * Finds a command of the file's plugins. Mistakes in other entries do not matter: it must be possible to revoke a token even if the
- * variables of a model are not set.
+ * Finds a command of the file's plugins. Mistakes in other entries do not matter: it must be
+ * possible to revoke a token even if the variables of a model are not set.
  *
  * @param argv the arguments after the name, with the file and the entry.
  * @param own the names of the program's own commands, for suggestions.
- * @throws UsageError if there is no such command, or if several entries have it; ConfigError if mistakes in the file may be the cause.
+ * @throws UsageError if there is no such command, or if several entries have it; ConfigError if
+ * mistakes in the file may be the cause.
  */
 export async function pluginCommand(name: string, argv: readonly string[], own: readonly string[]): Promise<Command> {
   const given = peekArguments(argv, OWN_OPTIONS);

@@ -4,7 +4,10 @@ import { openOnServer } from '../chat/on-server.js';
 import { runConversation } from '../chat/terminal.js';
 import { CONFIG_OPTION, type CommandAction, type CommandArguments, configFile } from '../command/command.js';
 
-/** Runs a conversation with an agent in the terminal. If standard input is not a terminal, each of its lines is one turn. */
+/**
+ * Runs a conversation with an agent in the terminal. If standard input is not a terminal, each of
+ * its lines is one turn.
+ */
 export const chat: CommandAction = {
   summary: 'Talks to an agent, in this process or on a running server',
   positionals: ['[AGENT]'],
@@ -16,7 +19,8 @@ export const chat: CommandAction = {
     },
   },
   async run(args) {
-    // Timers of the host and of plugins do not keep the process alive, but a waiting chat must stay.
+    // Timers of the host and of plugins do not keep the process alive, but a waiting chat must
+    // stay.
     const awake = setInterval(() => undefined, 2 ** 30);
     try {
       const conversation = await open(args);

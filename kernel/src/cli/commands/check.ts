@@ -6,7 +6,10 @@ import { CONFIG_OPTION, type CommandAction, configFile, EXIT_CONFIG } from '../c
 import { previewReload } from '../server/reload-preview.js';
 import { serverInfo } from '../server/server-info.js';
 
-/** Runs all phases but the start: loads plugins, validates the file, registers, derives the order. Opens nothing. */
+/**
+ * Runs all phases but the start: loads plugins, validates the file, registers, derives the order.
+ * Opens nothing.
+ */
 export const check: CommandAction = {
   summary: 'Checks the configuration and reports all mistakes',
   options: {

@@ -16,7 +16,9 @@ const KINDS = {
   interceptor: 'plugin',
 } as const;
 
-/** Writes a plugin package from the template of its kind. It builds and passes its tests as it is. */
+/**
+ * Writes a plugin package from the template of its kind. It builds and passes its tests as it is.
+ */
 export const createPlugin: CommandAction = {
   summary: 'Creates a plugin: a package that builds and passes its contract tests',
   positionals: ['NAME', '[DIR]'],

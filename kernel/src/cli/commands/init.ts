@@ -3,7 +3,9 @@ import { KERNEL } from '../../host/base/kernel-package.js';
 import type { CommandAction } from '../command/command.js';
 import { readFiles, templateFolder, writeFiles } from '../scaffold/files.js';
 
-/** Writes a distribution: a folder with everything that a server needs to run, locally and deployed. */
+/**
+ * Writes a distribution: a folder with everything that a server needs to run, locally and deployed.
+ */
 export const init: CommandAction = {
   summary: 'Creates a distribution: package.json, plugboard.yaml, Dockerfile, compose file, systemd unit',
   positionals: ['[DIR]'],
@@ -28,7 +30,9 @@ export const init: CommandAction = {
   },
 };
 
-/** Files whose names begin with a dot in the distribution. npm does not pack them under that name. */
+/**
+ * Files whose names begin with a dot in the distribution. npm does not pack them under that name.
+ */
 const DOTTED = new Set(['gitignore', 'dockerignore', 'env.example']);
 
 /** A name for the package, the container and the service: `My Agents` → `my-agents`. */

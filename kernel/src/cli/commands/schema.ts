@@ -2,7 +2,10 @@ import { compose } from '../../host/compose.js';
 import { layout } from '../../layout.js';
 import { CONFIG_OPTION, type CommandAction, configFile } from '../command/command.js';
 
-/** Prints the JSON Schema of the file. An editor finds it by the first line `# yaml-language-server: $schema=./plugboard.schema.json`. */
+/**
+ * Prints the JSON Schema of the file. An editor finds it by the first line
+ * `# yaml-language-server: $schema=./plugboard.schema.json`.
+ */
 export const schema: CommandAction = {
   summary: 'Prints the JSON Schema of the configuration file, for editors',
   options: { config: CONFIG_OPTION },

@@ -13,7 +13,10 @@ import { Reloads } from '../running/reloads.js';
 import { Shutdown } from '../running/shutdown.js';
 import { recordConfig } from '../server/running-config.js';
 
-/** Milliseconds of the process's life after which the banner says what the start waits for: a little less than a second. */
+/**
+ * Milliseconds of the process's life after which the banner says what the start waits for: a little
+ * less than a second.
+ */
 const SLOW_START = 800;
 
 /** Runs the server until it is stopped. */
@@ -24,7 +27,8 @@ export const start: CommandAction = {
     watch: { description: 'reload the configuration when one of its files changes, as on SIGHUP' },
   },
   async run(args) {
-    // Timers of the host and of plugins do not keep the process alive, but a waiting server must stay.
+    // Timers of the host and of plugins do not keep the process alive, but a waiting server must
+    // stay.
     setInterval(() => undefined, 2 ** 30);
     const server = await compose({ file: configFile(args), layout });
     const shutdown = new Shutdown(server);

@@ -13,7 +13,10 @@ const OPEN_WARNING: Row = [
   'anyone who can reach the address can use every agent and model; add a provider under "auth" to change that',
 ];
 
-/** The output of `plugboard start`, one fact a line: all of it when the server is up, or in two parts if the start takes long. */
+/**
+ * The output of `plugboard start`, one fact a line: all of it when the server is up, or in two
+ * parts if the start takes long.
+ */
 export class Banner {
   readonly #server: Server;
   readonly #print: (text: string) => void;

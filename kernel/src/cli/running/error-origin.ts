@@ -11,8 +11,9 @@ interface ErrorOrigin {
 }
 
 /**
- * Finds the plugin that an error comes from: the first one whose code is on the stack of the error, or of its
- * causes. Returns undefined if there is none, for example if only Node.js itself is on the stack.
+ * Finds the plugin that an error comes from: the first one whose code is on the stack of the error,
+ * or of its causes. Returns undefined if there is none, for example if only Node.js itself is on
+ * the stack.
  */
 export function originOf(error: unknown, plugins: readonly PluginInfo[]): ErrorOrigin | undefined {
   for (let current = error, depth = 0; current instanceof Error && depth < 8; current = current.cause, depth++) {
@@ -40,7 +41,9 @@ function pathOf(file: string): string {
   }
 }
 
-/** The entries whose plugin a file belongs to: the module that was loaded, or a file in its folder. */
+/**
+ * The entries whose plugin a file belongs to: the module that was loaded, or a file in its folder.
+ */
 function ownersOf(file: string, plugins: readonly PluginInfo[]): readonly PluginInfo[] {
   const exact = plugins.filter(({ path }) => path === file);
   if (exact.length > 0) return exact;

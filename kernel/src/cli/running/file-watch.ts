@@ -7,9 +7,10 @@ const INTERVAL = 250;
 /**
  * Watches files for changes.
  *
- * It looks at the files' metadata four times a second instead of asking the operating system for events: that also notices files that
- * an editor replaces by renaming, mounted files, and symbolic links that are switched (Kubernetes). A change is reported when the
- * files have then stayed the same from one look to the next, so that a file is not read while it is written.
+ * It looks at the files' metadata four times a second instead of asking the operating system for
+ * events: that also notices files that an editor replaces by renaming, mounted files, and symbolic
+ * links that are switched (Kubernetes). A change is reported when the files have then stayed the
+ * same from one look to the next, so that a file is not read while it is written.
  */
 export class FileWatch {
   readonly #files: () => readonly string[];

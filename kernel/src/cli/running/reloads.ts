@@ -7,7 +7,8 @@ import { recordConfig } from '../server/running-config.js';
 /**
  * Reloads a server on request, and logs the outcome.
  *
- * Requests that come while a reload runs are served together by one more reload, so that the last change is never missed.
+ * Requests that come while a reload runs are served together by one more reload, so that the last
+ * change is never missed.
  */
 export class Reloads {
   readonly #server: Server;

@@ -4,10 +4,16 @@ import { originOf } from './error-origin.js';
 
 /** Milliseconds until the process ends after an uncaught error, whatever still runs. */
 const CRASH_LIMIT = 10_000;
-/** The part of it in which entries stop. Running work gets what an entry does not need for its own end: with HTTP, five seconds. */
+/**
+ * The part of it in which entries stop. Running work gets what an entry does not need for its own
+ * end: with HTTP, five seconds.
+ */
 const CRASH_STOP_LIMIT = 9_000;
 
-/** Milliseconds within which a second SIGINT is the echo of the first: under npm, Ctrl-C reaches the program twice. */
+/**
+ * Milliseconds within which a second SIGINT is the echo of the first: under npm, Ctrl-C reaches the
+ * program twice.
+ */
 const ECHO = 250;
 
 /** Why the process ends. */
@@ -18,10 +24,12 @@ type ExitReason =
 /**
  * Stops a running server on signals and uncaught errors.
  *
- * 1. SIGTERM or SIGINT (Ctrl-C) stops the server. The exit code is 0, or 1 if something did not stop cleanly.
+ * 1. SIGTERM or SIGINT (Ctrl-C) stops the server. The exit code is 0, or 1 if something did not
+ *    stop cleanly.
  * 2. A second signal ends the process at once.
- * 3. An uncaught error stops the server within ten seconds. It is logged with the entry it comes from; further ones are only
- *    counted, because they are often its consequences. The exit code is 1, also if the server was stopping already.
+ * 3. An uncaught error stops the server within ten seconds. It is logged with the entry it comes
+ *    from; further ones are only counted, because they are often its consequences. The exit code is
+ *    1, also if the server was stopping already.
  * 4. SIGUSR2 logs what the server uses of its limits.
  */
 export class Shutdown {

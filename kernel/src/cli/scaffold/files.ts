@@ -10,7 +10,9 @@ export type Files = ReadonlyMap<string, string>;
 /** Folders of a template that are not part of it. */
 const LEFT_OUT = new Set(['node_modules', 'dist']);
 
-/** The folder of a template: beside the kernel in the repository, inside it in a published package. */
+/**
+ * The folder of a template: beside the kernel in the repository, inside it in a published package.
+ */
 export function templateFolder(name: string): string {
   const places = [join(KERNEL.path, '..', name), join(KERNEL.path, name)];
   const found = places.find((place) => existsSync(join(place, 'gitignore')));

@@ -16,8 +16,9 @@ export interface RunningConfig {
 }
 
 /**
- * Records the configuration in force of this process, for `plugboard check --diff`: in a file of the folder for temporary files that only
- * this user can read. The record is removed when the process exits.
+ * Records the configuration in force of this process, for `plugboard check --diff`: in a file of
+ * the folder for temporary files that only this user can read. The record is removed when the
+ * process exits.
  */
 export function recordConfig(server: Server): void {
   if (server.file === undefined) return;

@@ -22,9 +22,15 @@ export interface AuthProvider {
 
 /** What a request presents to identify its caller. @public */
 export interface Credentials {
-  /** The token of `Authorization: Bearer`, or of a WebSocket's sub-protocol. Undefined if there is none. */
+  /**
+   * The token of `Authorization: Bearer`, or of a WebSocket's sub-protocol. Undefined if there is
+   * none.
+   */
   readonly bearer: string | undefined;
-  /** All headers of the request, by their names in lower case: for keys in other headers, cookies and signatures. */
+  /**
+   * All headers of the request, by their names in lower case: for keys in other headers, cookies
+   * and signatures.
+   */
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
 }
 
@@ -36,7 +42,10 @@ export interface Credentials {
 export type AuthResult =
   | {
       readonly principal: Principal;
-      /** For a credential that works once: authenticates the connection that it opened again, while that lasts. */
+      /**
+       * For a credential that works once: authenticates the connection that it opened again, while
+       * that lasts.
+       */
       readonly renew?: () => Promise<AuthResult> | AuthResult;
     }
   /** The reason, for the log only: callers always get the same message. Without the credential. */

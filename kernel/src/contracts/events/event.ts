@@ -27,7 +27,11 @@ export type AgentEvent =
   | TurnFinished
   | TurnFailed;
 
-/** The events of one turn in batches. Ends with exactly one terminal event and never throws. @public */
+/**
+ * The events of one turn in batches. Ends with exactly one terminal event and never throws.
+ *
+ * @public
+ */
 export type AgentEvents = AsyncIterable<readonly AgentEvent[]>;
 
 /** The turn begins: the first event, unless the turn was refused. @public */
@@ -103,7 +107,11 @@ export interface TurnUsage {
   readonly usage: Usage;
 }
 
-/** Data of the model connection, kept with the message of the step. Not for callers. @experimental */
+/**
+ * Data of the model connection, kept with the message of the step. Not for callers.
+ *
+ * @experimental
+ */
 export interface TurnExtra {
   readonly type: 'extra';
   readonly extra: Extra;

@@ -49,7 +49,11 @@ export interface FunctionMessage {
   readonly name: string;
 }
 
-/** A function call in an assistant message. `arguments` is JSON text as the model wrote it. @public */
+/**
+ * A function call in an assistant message. `arguments` is JSON text as the model wrote it.
+ *
+ * @public
+ */
 export interface FunctionCallPart {
   readonly id: string;
   readonly type: 'function';
@@ -70,8 +74,8 @@ export interface CustomCallPart {
 export type ToolCallPart = FunctionCallPart | CustomCallPart;
 
 /**
- * Data that a model connection attaches to its answer and needs back with the conversation: a thought
- * signature, encrypted reasoning, the server's own id of a tool call.
+ * Data that a model connection attaches to its answer and needs back with the conversation: a
+ * thought signature, encrypted reasoning, the server's own id of a tool call.
  *
  * 1. A connector emits it as `extra` of a `tool-call` or `end` event. It may be any JSON value.
  * 2. The runtime keeps it with the tool call or the message, together with the connection's name.

@@ -151,7 +151,9 @@ export class ModelError extends Error {
   readonly retryable: boolean;
   /** The wait that the model server asked for, in milliseconds. */
   readonly retryAfter: number | undefined;
-  /** Whether the request is at fault and not the connection: other requests on it may well succeed. */
+  /**
+   * Whether the request is at fault and not the connection: other requests on it may well succeed.
+   */
   readonly isRequestFault: boolean;
 
   /** @param message shown to callers: says what happened, without keys or addresses. */

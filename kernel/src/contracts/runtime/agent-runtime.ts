@@ -80,7 +80,10 @@ export interface TurnRequest {
   readonly messages: readonly Message[];
   /** The session of the turn. Absent if the caller keeps the conversation. */
   readonly session?: SessionRequest | undefined;
-  /** Tools that the caller runs itself; passed to the model unless the agent says `clientTools: ignore`. */
+  /**
+   * Tools that the caller runs itself; passed to the model unless the agent says
+   * `clientTools: ignore`.
+   */
   readonly clientTools: readonly ToolDeclaration[];
   /**
    * The caller's sampling parameters by their names in the protocol. May include some that the
@@ -89,7 +92,10 @@ export interface TurnRequest {
   readonly params: Readonly<Record<string, unknown>>;
   /** Ends the turn after fewer tool calls than the agent allows. */
   readonly maxToolCalls?: number | undefined;
-  /** Fail with `context_length_exceeded` if the session no longer fits the model, whatever the agent's `history` says. */
+  /**
+   * Fail with `context_length_exceeded` if the session no longer fits the model, whatever the
+   * agent's `history` says.
+   */
   readonly wholeHistory?: boolean | undefined;
   readonly incremental: boolean;
   readonly requestId: string;

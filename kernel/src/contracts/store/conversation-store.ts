@@ -3,7 +3,8 @@ import type { Message } from '../messages/message.js';
 import type { IdempotencyRecord } from './idempotency-store.js';
 
 /**
- * Identifies a session. Three separate values, never joined into one string: `a:b` of one agent is not `b` of another.
+ * Identifies a session. Three separate values, never joined into one string: `a:b` of one agent is
+ * not `b` of another.
  *
  * @public
  */
@@ -19,34 +20,53 @@ export interface SessionId {
 /**
  * Sessions and their turns.
  *
- * 1. A turn calls `load`, then `begin` before its first model call. A turn that has begun survives a killed process; it need not survive a
- *    power failure.
- * 2. A turn that succeeds calls `commit` once. It appends the turn's messages and increments the version: all or nothing, and only if the
- *    version is still the one that was loaded. The caller sees the end of the turn after that, so an acknowledged turn is never lost.
+ * 1. A turn calls `load`, then `begin` before its first model call. A turn that has begun survives
+ *    a killed process; it need not survive a power failure.
+ * 2. A turn that succeeds calls `commit` once. It appends the turn's messages and increments the
+ *    version: all or nothing, and only if the version is still the one that was loaded. The caller
+ *    sees the end of the turn after that, so an acknowledged turn is never lost.
  * 3. A turn that fails calls `abandon`. The session is then as it was before `begin`.
- * 4. At start the server calls `recover` once. It returns the turns that began but neither ended nor were abandoned, because their process died.
- * 5. A session exists from `create` or its first commit until `delete`, or until it expires or is evicted. No store evicts a session
- *    between `begin` and the end of the turn. The version of a deleted or expired session is kept for 30 days. A new session with the same id
- *    continues from that version, so a turn that loaded the old one cannot commit, and a cached conversation is not taken for the new one.
- * 6. A store may limit what one project stores. At the limit, `begin`, `create`, `fork`, and a `commit` of a turn that did not begin, throw
- *    `ProjectQuotaExceeded` and change nothing. Sessions can still be read and deleted, a turn that has begun can still be committed, and
- *    other projects are not affected. A store that evicts sessions at its limits evicts those of the same project.
+ * 4. At start the server calls `recover` once. It returns the turns that began but neither ended
+ *    nor were abandoned, because their process died.
+ * 5. A session exists from `create` or its first commit until `delete`, or until it expires or is
+ *    evicted. No store evicts a session between `begin` and the end of the turn. The version of a
+ *    deleted or expired session is kept for 30 days. A new session with the same id continues from
+ *    that version, so a turn that loaded the old one cannot commit, and a cached conversation is
+ *    not taken for the new one.
+ * 6. A store may limit what one project stores. At the limit, `begin`, `create`, `fork`, and a
+ *    `commit` of a turn that did not begin, throw `ProjectQuotaExceeded` and change nothing.
+ *    Sessions can still be read and deleted, a turn that has begun can still be committed, and
+ *    other projects are not affected. A store that evicts sessions at its limits evicts those of
+ *    the same project.
  *
  * @public
  */
 export interface ConversationStore {
-  /** Returns the conversation: version 0 and no messages for an unknown session, no messages for a deleted one. */
+  /**
+   * Returns the conversation: version 0 and no messages for an unknown session, no messages for a
+   * deleted one.
+   */
   load(id: SessionId): Promise<StoredSession>;
   /** Returns the version alone, which is enough to validate a cached conversation. */
   version(id: SessionId): Promise<number>;
   begin(id: SessionId, turn: TurnBegin): Promise<void>;
-  /** Appends a turn and ends it. @throws VersionConflict if the session has changed since it was loaded. */
+  /**
+   * Appends a turn and ends it.
+   *
+   * @throws VersionConflict if the session has changed since it was loaded.
+   */
   commit(id: SessionId, turn: TurnCommit): Promise<void>;
-  /** Ends a turn that began, without a trace in the session. Does nothing if there is no such turn. */
+  /**
+   * Ends a turn that began, without a trace in the session. Does nothing if there is no such turn.
+   */
   abandon(id: SessionId, turnId: string): Promise<void>;
   /** Returns the turns of dead processes, each once. */
   recover(): Promise<readonly InterruptedTurn[]>;
-  /** Creates a session before its first turn. Messages, if there are any, become turn 1. @throws SessionExists */
+  /**
+   * Creates a session before its first turn. Messages, if there are any, become turn 1.
+   *
+   * @throws SessionExists
+   */
   create(id: SessionId, session: NewSession): Promise<void>;
   /** Describes a session without its messages. Undefined if there is none. */
   info(id: SessionId): Promise<SessionInfo | undefined>;
@@ -58,11 +78,15 @@ export interface ConversationStore {
   setMetadata(id: SessionId, metadata: Metadata): Promise<void>;
   /** Returns the messages turn by turn. */
   turns(id: SessionId, page: TurnPage): Promise<readonly StoredTurn[]>;
-  /** Stores a summary of the oldest messages and replaces an earlier one. Does nothing if the session is no longer at that version. */
+  /**
+   * Stores a summary of the oldest messages and replaces an earlier one. Does nothing if the
+   * session is no longer at that version.
+   */
   putSummary(id: SessionId, version: number, summary: Summary): Promise<void>;
   /**
-   * Copies a session to another key of the same project and agent: its metadata, its user and its first `turns` turns (or all, if it has
-   * fewer), numbered from 1. The summary is copied if every message it covers is. Does nothing if there is no such session.
+   * Copies a session to another key of the same project and agent: its metadata, its user and its
+   * first `turns` turns (or all, if it has fewer), numbered from 1. The summary is copied if every
+   * message it covers is. Does nothing if there is no such session.
    * @throws SessionExists if the new key is taken.
    */
   fork(id: SessionId, key: string, turns: number): Promise<void>;
@@ -118,7 +142,9 @@ export interface SessionPage {
   readonly limit: number;
   /** By creation. */
   readonly order: 'asc' | 'desc';
-  /** Opaque id of the last session of the previous page. If it does not exist, the page is empty. */
+  /**
+   * Opaque id of the last session of the previous page. If it does not exist, the page is empty.
+   */
   readonly after?: string | undefined;
   /** Only sessions of this end user. */
   readonly user?: string | undefined;
@@ -164,7 +190,9 @@ export interface TurnCommit {
   readonly messages: readonly Message[];
   /** The end user, if the caller named one. */
   readonly user?: string | undefined;
-  /** The answer to retries of the turn's request. Stored together with the messages, or not at all. */
+  /**
+   * The answer to retries of the turn's request. Stored together with the messages, or not at all.
+   */
   readonly idempotency?: IdempotencyRecord | undefined;
 }
 

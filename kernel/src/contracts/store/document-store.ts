@@ -1,15 +1,20 @@
 import type { SessionId } from './conversation-store.js';
 
 /**
- * Texts that transports keep with sessions and find again by a name that they gave out, for example responses by their ids.
+ * Texts that transports keep with sessions and find again by a name that they gave out, for example
+ * responses by their ids.
  *
- * 1. `put` stores a text with a session. It stays as long as the session does, and is deleted with it; `fork` does not copy it.
+ * 1. `put` stores a text with a session. It stays as long as the session does, and is deleted with
+ *    it; `fork` does not copy it.
  * 2. `get` finds it by project and name: who asks need not know the session.
  *
  * @experimental
  */
 export interface DocumentStore {
-  /** Stores a text under a name that is unique within the project, and replaces an earlier one. Does nothing if the session does not exist. */
+  /**
+   * Stores a text under a name that is unique within the project, and replaces an earlier one. Does
+   * nothing if the session does not exist.
+   */
   put(id: SessionId, name: string, text: string): Promise<void>;
   get(project: string, name: string): Promise<StoredDocument | undefined>;
   /** Deletes a text, not its session. Returns whether there was one. */

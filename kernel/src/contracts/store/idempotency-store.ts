@@ -1,5 +1,6 @@
 /**
- * Identifies a request by the `Idempotency-Key` its client sent. Three separate values, never joined into one string.
+ * Identifies a request by the `Idempotency-Key` its client sent. Three separate values, never
+ * joined into one string.
  *
  * @experimental
  */
@@ -17,19 +18,26 @@ export interface IdempotencyRecord {
   readonly key: IdempotencyKey;
   /** A hash of the request: equal for retries of the same request only. */
   readonly fingerprint: string;
-  /** `began`: tools have started to run, and the outcome is unknown. Otherwise the answer, encoded by the transport. */
+  /**
+   * `began`: tools have started to run, and the outcome is unknown. Otherwise the answer, encoded
+   * by the transport.
+   */
   readonly result: 'began' | { readonly text: string };
 }
 
 /**
- * Answers to requests with an idempotency key. A record is kept for 24 hours after it was put. A store keeps at most 100,000 records;
- * beyond that it drops the oldest of the project with the most (S-42). A record passed to a session's `commit` is stored together with the
- * turn, or not at all (`TurnCommit`).
+ * Answers to requests with an idempotency key. A record is kept for 24 hours after it was put. A
+ * store keeps at most 100,000 records; beyond that it drops the oldest of the project with the most
+ * (S-42). A record passed to a session's `commit` is stored together with the turn, or not at all
+ * (`TurnCommit`).
  *
  * @experimental
  */
 export interface IdempotencyStore {
   get(key: IdempotencyKey): Promise<IdempotencyRecord | undefined>;
-  /** Stores a record and replaces an earlier one of the same key. Once resolved, the record survives a killed process. */
+  /**
+   * Stores a record and replaces an earlier one of the same key. Once resolved, the record survives
+   * a killed process.
+   */
   put(record: IdempotencyRecord): Promise<void>;
 }

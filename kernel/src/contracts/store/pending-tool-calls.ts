@@ -5,11 +5,14 @@ import type { SessionId } from './conversation-store.js';
 export type PendingToolCallsOwner = Omit<SessionId, 'key'>;
 
 /**
- * Turns without a session that ended with calls of the caller's own tools. The agent's own tools may have run in the same turn; their
- * calls and results are kept here, because the caller does not have them.
+ * Turns without a session that ended with calls of the caller's own tools. The agent's own tools
+ * may have run in the same turn; their calls and results are kept here, because the caller does not
+ * have them.
  *
- * 1. The turn ends with calls for the caller: `save` stores its messages, once for all of them, under one key per call.
- * 2. The caller sends the results in its next request: `load` returns the messages. A request may be retried, so `load` removes nothing.
+ * 1. The turn ends with calls for the caller: `save` stores its messages, once for all of them,
+ *    under one key per call.
+ * 2. The caller sends the results in its next request: `load` returns the messages. A request may
+ *    be retried, so `load` removes nothing.
  * 3. An hour after `save` the messages expire.
  *
  * @experimental
@@ -17,6 +20,8 @@ export type PendingToolCallsOwner = Omit<SessionId, 'key'>;
 export interface PendingToolCalls {
   /** Stores messages under each key, and replaces what an earlier `save` stored there. */
   save(owner: PendingToolCallsOwner, keys: readonly string[], messages: readonly Message[]): Promise<void>;
-  /** Returns the messages stored under a key, or undefined if there are none or they have expired. */
+  /**
+   * Returns the messages stored under a key, or undefined if there are none or they have expired.
+   */
   load(owner: PendingToolCallsOwner, key: string): Promise<readonly Message[] | undefined>;
 }

@@ -1,14 +1,18 @@
 /** Bytes of UTF-8. */
 const MAX_BYTES = 512;
 
-/** Why a text is not a valid session key. `why` is a clause: `it contains a control character`. @public */
+/**
+ * Why a text is not a valid session key. `why` is a clause: `it contains a control character`.
+ *
+ * @public
+ */
 export type SessionKeyProblem =
   | { readonly kind: 'too-long'; readonly bytes: number; readonly limit: number }
   | { readonly kind: 'malformed'; readonly why: string };
 
 /**
- * Checks a session key or user name from a request. Returns undefined if it is valid. The text is data and may look like
- * a path or a query, but every store and log must return it unchanged.
+ * Checks a session key or user name from a request. Returns undefined if it is valid. The text is
+ * data and may look like a path or a query, but every store and log must return it unchanged.
  *
  * @public
  */

@@ -1,5 +1,6 @@
 /**
- * Makes `instanceof` recognise errors of a class that another copy of this package made: a plugin may bring its own copy.
+ * Makes `instanceof` recognise errors of a class that another copy of this package made: a plugin
+ * may bring its own copy.
  *
  * ```ts
  * class GreetingError extends Error {

@@ -39,7 +39,10 @@ export const systemClock: Clock = {
 const BASE62 = Buffer.from('0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz');
 const BLOCK = 4096;
 
-/** Draws random bytes in blocks: a system call for a few bytes costs more than everything else in an id. */
+/**
+ * Draws random bytes in blocks: a system call for a few bytes costs more than everything else in an
+ * id.
+ */
 class RandomPool {
   #block = Buffer.alloc(0);
   #next = 0;

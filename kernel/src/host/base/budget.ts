@@ -1,9 +1,9 @@
 import { getHeapStatistics } from 'node:v8';
 
 /**
- * How many times of what it leaves free an owner may hold, by its level: one alone gets three quarters of the
- * budget, the next one three quarters of the rest. Owners inside of another get half, so that one of them
- * cannot use up the share of all.
+ * How many times of what it leaves free an owner may hold, by its level: one alone gets three
+ * quarters of the budget, the next one three quarters of the rest. Owners inside of another get
+ * half, so that one of them cannot use up the share of all.
  */
 const SHARES = [3, 1] as const;
 
@@ -27,13 +27,16 @@ export interface BudgetReport extends BudgetOptions {
 }
 
 /**
- * A bounded amount of something that a process has only so much of, such as memory, shared fairly by its owners.
+ * A bounded amount of something that a process has only so much of, such as memory, shared fairly
+ * by its owners.
  *
- * 1. `reserve` takes an amount for an owner. It is refused beyond the limit, or beyond the owner's share.
- * 2. The share depends on what is left: an owner may hold three times what remains free. The first one cannot take everything, and a newcomer
- *    always finds something.
- * 3. An owner is a path, from the outside in: `['building 2', 'room 4']`. Each level has its share of the whole; from the second on, an owner may
- *    hold only as much as remains free. Without an owner there is no share.
+ * 1. `reserve` takes an amount for an owner. It is refused beyond the limit, or beyond the owner's
+ *    share.
+ * 2. The share depends on what is left: an owner may hold three times what remains free. The first
+ *    one cannot take everything, and a newcomer always finds something.
+ * 3. An owner is a path, from the outside in: `['building 2', 'room 4']`. Each level has its share
+ *    of the whole; from the second on, an owner may hold only as much as remains free. Without an
+ *    owner there is no share.
  * 4. `release` gives back what was reserved, to the same owner.
  *
  * @public
@@ -65,7 +68,9 @@ export class Budget {
     this.#options = { ...this.#options, limit };
   }
 
-  /** The most that one owner can get when nothing else is in use, for an owner of so many levels. */
+  /**
+   * The most that one owner can get when nothing else is in use, for an owner of so many levels.
+   */
   share(levels: number): number {
     const share = shareAt(levels - 1);
     return Math.floor((this.#options.limit * share) / (share + 1));
@@ -82,7 +87,8 @@ export class Budget {
   /**
    * Takes an amount. Returns whether there was enough.
    *
-   * @param options.small whether the amount is too small for the owner's share to matter: only the limit counts.
+   * @param options.small whether the amount is too small for the owner's share to matter: only the
+   * limit counts.
    */
   reserve(owner: readonly string[], amount: number, { small = false }: { readonly small?: boolean } = {}): boolean {
     const free = this.#options.limit - this.#used - amount;
@@ -117,7 +123,9 @@ function shareAt(level: number): number {
   return level === 0 ? SHARES[0] : SHARES[1];
 }
 
-/** One key for each level of an owner. With their lengths, names stay apart whatever they contain. */
+/**
+ * One key for each level of an owner. With their lengths, names stay apart whatever they contain.
+ */
 function keysOf(owner: readonly string[]): readonly string[] {
   let key = '';
   return owner.map((name) => {
@@ -126,7 +134,11 @@ function keysOf(owner: readonly string[]): readonly string[] {
   });
 }
 
-/** Bytes that the heap of this process may grow to. Limits of memory are fractions of it. @public */
+/**
+ * Bytes that the heap of this process may grow to. Limits of memory are fractions of it.
+ *
+ * @public
+ */
 export function heapLimit(): number {
   return getHeapStatistics().heap_size_limit;
 }

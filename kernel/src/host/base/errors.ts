@@ -3,8 +3,9 @@ import { placeOf } from './place.js';
 import { formatProblem, type PluginIdentity, type Problem } from './problem.js';
 
 /**
- * Every error of the host: its code, and its message made of what is known where it occurs. A message says what is wrong and
- * what to do about it; the place (an entry, or file, line and column) is added by the error that carries it.
+ * Every error of the host: its code, and its message made of what is known where it occurs. A
+ * message says what is wrong and what to do about it; the place (an entry, or file, line and
+ * column) is added by the error that carries it.
  */
 const MESSAGES = {
   // The file
@@ -203,7 +204,9 @@ export class PluginError extends HostError {
     this.#fault = fault;
   }
 
-  /** The same error with the place of the entry in the configuration file: `plugboard.yaml:12:3`. */
+  /**
+   * The same error with the place of the entry in the configuration file: `plugboard.yaml:12:3`.
+   */
   at(place: string | undefined): PluginError {
     return new PluginError(this.entry, this.plugin, this.#fault, { cause: this.cause, place });
   }
@@ -242,7 +245,10 @@ export function reasonOf(error: unknown): string {
   return error.name;
 }
 
-/** Describes a thrown value as half a sentence that ends with the file and line it comes from, if they are known. */
+/**
+ * Describes a thrown value as half a sentence that ends with the file and line it comes from, if
+ * they are known.
+ */
 export function reasonWithPlace(error: unknown): string {
   const reason = reasonOf(error);
   return isDefect(error) ? reason : withPlace(reason, error);

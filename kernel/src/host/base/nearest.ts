@@ -1,6 +1,7 @@
 /**
- * Finds the candidate that a mistyped word most likely means, or undefined if none is near. Letter case, `-` and `_` are ignored:
- * `base_url` finds `baseUrl`. One typing error is allowed for every three characters; of equals, the first wins.
+ * Finds the candidate that a mistyped word most likely means, or undefined if none is near. Letter
+ * case, `-` and `_` are ignored: `base_url` finds `baseUrl`. One typing error is allowed for every
+ * three characters; of equals, the first wins.
  *
  * @public
  */
@@ -21,7 +22,8 @@ export function nearest(word: string, candidates: Iterable<string>): string | un
 }
 
 /**
- * Ends a message about an unknown word: `, did you mean "name"?`, or a list of the known words, or nothing if there are none.
+ * Ends a message about an unknown word: `, did you mean "name"?`, or a list of the known words, or
+ * nothing if there are none.
  *
  * @public
  */
@@ -36,8 +38,8 @@ function normalize(word: string): string {
 }
 
 /**
- * Counts the typing errors between two words: a character inserted, missing or changed, or two neighbours swapped (optimal string
- * alignment).
+ * Counts the typing errors between two words: a character inserted, missing or changed, or two
+ * neighbours swapped (optimal string alignment).
  */
 function distance(a: string, b: string): number {
   let beforeLast: number[] = [];

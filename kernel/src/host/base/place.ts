@@ -5,8 +5,8 @@ import { KERNEL } from './kernel-package.js';
 const FRAME = /(?:^|[\s(])(file:\/\/[^\s()]+?|(?:\/|[A-Za-z]:\\)[^()\n]*?):(\d+)(?::(\d+))?\)?$/;
 
 /**
- * Finds where a thrown error comes from: the innermost file of its stack trace that is neither part of Node.js nor of this package, as
- * `/path/to/greeter.js:12:5`. Undefined if there is none.
+ * Finds where a thrown error comes from: the innermost file of its stack trace that is neither part
+ * of Node.js nor of this package, as `/path/to/greeter.js:12:5`. Undefined if there is none.
  */
 export function placeOf(error: unknown): string | undefined {
   if (!(error instanceof Error) || typeof error.stack !== 'string') return undefined;

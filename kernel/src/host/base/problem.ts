@@ -28,7 +28,10 @@ export interface Problem {
   readonly plugin?: Pick<PluginIdentity, 'name' | 'version'> | undefined;
 }
 
-/** `plugboard.yaml:12:5 greeters.hello.nam: unknown option, did you mean "name"? (plugin @you/greeter 1.0.0)` */
+/**
+ * `plugboard.yaml:12:5 greeters.hello.nam: unknown option, did you mean "name"? (plugin
+ * @you/greeter 1.0.0)`
+ */
 export function formatProblem({ file, position, path, message, plugin }: Problem): string {
   const place = position === undefined ? file : `${file}:${position.line}:${position.column}`;
   const about = path.length > 0 ? ` ${formatPath(path)}` : '';

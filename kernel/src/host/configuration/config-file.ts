@@ -20,7 +20,9 @@ import { ConfigError, fault } from '../base/errors.js';
 import type { ConfigPath, Position } from '../base/problem.js';
 import type { ConfigSource, TextFault } from './config-source.js';
 
-/** A configuration file: its YAML content (JSON is YAML), and the position of each key and value. */
+/**
+ * A configuration file: its YAML content (JSON is YAML), and the position of each key and value.
+ */
 export class ConfigFile implements ConfigSource {
   /** The content, with variables not yet replaced. Null if `broken`. */
   readonly content: unknown;
@@ -59,7 +61,12 @@ export class ConfigFile implements ConfigSource {
     this.faults = faults;
   }
 
-  /** Reads a file. @param path relative to `cwd`. @throws ConfigError if the file cannot be read. */
+  /**
+   * Reads a file.
+   *
+   * @param path relative to `cwd`.
+   * @throws ConfigError if the file cannot be read.
+   */
   static read(path: string, cwd: string): ConfigFile {
     const absolute = resolve(cwd, path);
     const below = relative(cwd, absolute);
@@ -74,7 +81,10 @@ export class ConfigFile implements ConfigSource {
     }
   }
 
-  /** The position of the key or the value at a path. If the path is not in the file, the position of its nearest parent. */
+  /**
+   * The position of the key or the value at a path. If the path is not in the file, the position of
+   * its nearest parent.
+   */
   position(path: ConfigPath, of: 'key' | 'value'): Position {
     let key: Node | undefined;
     let value: Node | undefined = this.#document.contents ?? undefined;
@@ -116,7 +126,9 @@ export class ConfigFile implements ConfigSource {
     return { path: [], position, ...(isVariable ? fault('YAML_UNQUOTED_VARIABLE') : fault('YAML_INVALID', error.message)) };
   }
 
-  /** Finds aliases that have no data: those without an anchor, and those that contain themselves. */
+  /**
+   * Finds aliases that have no data: those without an anchor, and those that contain themselves.
+   */
   #aliasFaults(): TextFault[] {
     const faults: TextFault[] = [];
     visit(this.#document, {

@@ -12,12 +12,14 @@ import type { Problems } from './problems.js';
 
 type Options = Readonly<Record<string, unknown>>;
 
-/** Characters from which on the text of a variable counts as a secret, even if no schema marks it. */
+/**
+ * Characters from which on the text of a variable counts as a secret, even if no schema marks it.
+ */
 const MIN_SECRET_VARIABLE = 12;
 
 /**
- * Checks an entry's options with the plugin's schema and its `check`. If the schema finds mistakes, `check` sees the options
- * without the invalid ones: a mistake in one place must not hide another.
+ * Checks an entry's options with the plugin's schema and its `check`. If the schema finds mistakes,
+ * `check` sees the options without the invalid ones: a mistake in one place must not hide another.
  * @param secrets receives the texts that must not reach the logs.
  */
 export function configure(
@@ -39,8 +41,9 @@ export function configure(
 }
 
 /**
- * Returns the texts of variables that are secret to the logs: all but short ones and those of plain options. Only the option's
- * own key decides: an entry with the key `host` has secrets like any other.
+ * Returns the texts of variables that are secret to the logs: all but short ones and those of plain
+ * options. Only the option's own key decides: an entry with the key `host` has secrets like any
+ * other.
  */
 function secretVariables({ references }: Entry, { plainOptions }: FileLayout): string[] {
   const isPlain = ({ path }: Reference) => plainOptions.includes(String(path.findLast((step) => typeof step === 'string')));
@@ -93,7 +96,8 @@ function withoutInvalid(
     const { value, faults } = schema.check(rest, references);
     if (faults.length === 0) return { config: value, removed };
     for (const { path } of faults) {
-      // A list is removed as a whole: without one item, the others would have other positions than in the file.
+      // A list is removed as a whole: without one item, the others would have other positions than
+      // in the file.
       const inList = path.findIndex((step) => typeof step === 'number');
       const place = inList < 0 ? path : path.slice(0, inList);
       if (place.length === 0) return undefined;
@@ -110,8 +114,8 @@ function remove(options: unknown, path: ConfigPath): void {
 }
 
 /**
- * Whether a problem is in the file and does not just follow from removed options. If a whole entry of a map was removed,
- * references to it are broken, so only problems under the same key count.
+ * Whether a problem is in the file and does not just follow from removed options. If a whole entry
+ * of a map was removed, references to it are broken, so only problems under the same key count.
  */
 function isOwnProblem(path: ConfigPath, removed: readonly ConfigPath[]): boolean {
   const entries = removed.filter(({ length }) => length <= 2);

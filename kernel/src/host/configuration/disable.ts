@@ -4,8 +4,9 @@ import { type Entry, reportUnset } from './entries.js';
 import type { Problems } from './problems.js';
 
 /**
- * Disables the entries whose `unless` names an enabled entry, and reports the variables that the remaining ones miss. Optional
- * entries that miss a variable are disabled already. An entry that fails to start later still counts as enabled here.
+ * Disables the entries whose `unless` names an enabled entry, and reports the variables that the
+ * remaining ones miss. Optional entries that miss a variable are disabled already. An entry that
+ * fails to start later still counts as enabled here.
  */
 export function disableEntries(entries: readonly Entry[], problems: Problems): void {
   for (const entry of entries) {

@@ -42,7 +42,10 @@ export interface Entry {
   disabled?: string;
   /** It has a mistake that was reported: it is checked further, but not registered. */
   faulty: boolean;
-  /** The files that the plugin's `check` read, by their absolute paths: a digest of the content, or undefined for an unreadable one. */
+  /**
+   * The files that the plugin's `check` read, by their absolute paths: a digest of the content, or
+   * undefined for an unreadable one.
+   */
   readonly files: Map<string, string | undefined>;
   /** Set by the load phase. */
   plugin?: LoadedPlugin;
@@ -89,7 +92,9 @@ export function commonSchema({ shape, shared = {} }: SectionLayout): JsonSchema 
   return { type: 'object', properties: { ...COMMON, ...shared }, required: shape === 'single' ? ['use'] : [] };
 }
 
-/** Divides the file into entries and replaces their variables. Mistakes are added to the problems. */
+/**
+ * Divides the file into entries and replaces their variables. Mistakes are added to the problems.
+ */
 export class FileReader {
   readonly #layout: FileLayout;
   readonly #env: Environment;
@@ -123,7 +128,10 @@ export class FileReader {
     };
   }
 
-  /** Reads the options that are keys of the top level, and reports the keys that belong to no section and no plugin. */
+  /**
+   * Reads the options that are keys of the top level, and reports the keys that belong to no
+   * section and no plugin.
+   */
   readTopLevelOptions(): void {
     const { sections } = this.#layout;
     const owners = this.#entries.filter(({ section }) => sections[section]?.topLevelOptions);
@@ -148,7 +156,10 @@ export class FileReader {
     if (!sound || this.#reportUnset([], references)) entry.faulty = true;
   }
 
-  /** The file's top level after the changes. A section without a value counts as absent, unless it is strict. */
+  /**
+   * The file's top level after the changes. A section without a value counts as absent, unless it
+   * is strict.
+   */
   #topLevel(content: unknown, { omit = [], replace = {} }: FileChanges): Map<string, unknown> {
     const { sections } = this.#layout;
     const found = new Map<string, unknown>();

@@ -6,7 +6,10 @@ import type { JsonSchema } from '../options/schema-types.js';
  */
 export interface FileLayout {
   readonly sections: Readonly<Record<string, SectionLayout>>;
-  /** Keys of options that are never secret, even if an environment variable provides the value: `host`. */
+  /**
+   * Keys of options that are never secret, even if an environment variable provides the value:
+   * `host`.
+   */
   readonly plainOptions: readonly string[];
   /** Names of fields that are secret in every log line: `password`. */
   readonly secretFields: readonly string[];
@@ -15,7 +18,9 @@ export interface FileLayout {
 export interface SectionLayout {
   /** What the section contains, for editors. */
   readonly description?: string;
-  /** `use: x` means the package `@plugboard/<prefix>-x`, or `@plugboard/x` if the prefix is empty. */
+  /**
+   * `use: x` means the package `@plugboard/<prefix>-x`, or `@plugboard/x` if the prefix is empty.
+   */
   readonly prefix: string;
   /** `map`: named entries. `single`: the section is one entry. */
   readonly shape: 'map' | 'single';

@@ -30,7 +30,10 @@ const FORMATS = {
   date: 'A date in the form of ISO 8601, such as `2027-01-31`.',
 } as const;
 
-/** The names that an editor can complete. A schema cannot refer to other places of a file, so they are copied into it. */
+/**
+ * The names that an editor can complete. A schema cannot refer to other places of a file, so they
+ * are copied into it.
+ */
 interface KnownNames {
   /** The keys of a section, or of another map of the top level. */
   keys(section: string): readonly string[];
@@ -40,7 +43,10 @@ interface KnownNames {
 
 const NO_OPTIONS: JsonSchema = { type: 'object', properties: {}, additionalProperties: false };
 
-/** Builds the JSON Schema of the whole file, for editors: the sections, and the options of the plugins that the file uses. */
+/**
+ * Builds the JSON Schema of the whole file, for editors: the sections, and the options of the
+ * plugins that the file uses.
+ */
 export function fileSchema({ sections }: FileLayout, entries: readonly DescribedEntry[], names: KnownNames): PlainSchema {
   return new FileSchema(sections, entries, names).whole();
 }
@@ -124,7 +130,9 @@ class FileSchema {
     return layout.literals === undefined ? map : { anyOf: [map, { enum: layout.literals }, VARIABLE] };
   }
 
-  /** Converts a schema for editors: `${NAME}` is valid wherever the schema is narrower than text. */
+  /**
+   * Converts a schema for editors: `${NAME}` is valid wherever the schema is narrower than text.
+   */
   #editable(schema: JsonSchema): PlainSchema {
     const { secret, nameOf, format, description, default: fallback, properties, additionalProperties, items, ...other } = schema;
     const { anyOf, oneOf, ...rest } = other;
@@ -155,7 +163,10 @@ class FileSchema {
   }
 }
 
-/** A text for which editors offer these words. Others stay valid: `plugboard check` knows better than a copy of the names. */
+/**
+ * A text for which editors offer these words. Others stay valid: `plugboard check` knows better
+ * than a copy of the names.
+ */
 function completed({ description, default: fallback, ...text }: PlainSchema, words: readonly string[]): PlainSchema {
   const about = {
     ...(description === undefined ? {} : { description }),

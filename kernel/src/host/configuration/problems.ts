@@ -16,7 +16,9 @@ export class Problems {
     return this.#found.length > 0;
   }
 
-  /** @param at whether the mistake is in the key at the path or in its value: the reported position. */
+  /**
+   * @param at whether the mistake is in the key at the path or in its value: the reported position.
+   */
   add(path: ConfigPath, fault: Fault, at: 'key' | 'value' = 'key', plugin?: Pick<PluginIdentity, 'name' | 'version'>): void {
     const { code, message } = fault;
     this.#found.push({ file: this.#source.shown, position: this.#source.position(path, at), path, code, message, plugin });

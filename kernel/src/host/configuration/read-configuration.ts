@@ -18,12 +18,18 @@ const DEFAULT_FILE = 'plugboard.yaml';
 export interface ReadOptions extends FileChanges {
   /** The configuration file. */
   readonly file?: string;
-  /** The configuration as an object, instead of a file. `use` can be a plugin object, and `${NAME}` is plain text. */
+  /**
+   * The configuration as an object, instead of a file. `use` can be a plugin object, and `${NAME}`
+   * is plain text.
+   */
   readonly config?: object;
   readonly layout: FileLayout;
   /** The values of `${NAME}` in the file. By default the process's environment. */
   readonly env?: Environment;
-  /** The working folder: `file` and the paths in `config` are relative to it, and packages are searched in it. */
+  /**
+   * The working folder: `file` and the paths in `config` are relative to it, and packages are
+   * searched in it.
+   */
   readonly cwd?: string;
 }
 
@@ -43,7 +49,8 @@ export interface Configuration {
 }
 
 /**
- * Reads the configuration, loads its plugins and checks their options: the first three phases of `compose`.
+ * Reads the configuration, loads its plugins and checks their options: the first three phases of
+ * `compose`.
  * @param known the loader of an earlier revision: plugins that it has loaded are not loaded again.
  * @throws ConfigError if the file cannot be read.
  */

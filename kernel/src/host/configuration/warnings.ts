@@ -4,7 +4,10 @@ import { type ConfigPath, formatProblem } from '../base/problem.js';
 import type { ConfigSource } from './config-source.js';
 import type { Entry } from './entries.js';
 
-/** Lists what works but should be changed: deprecated plugins and options, and second copies of this package. One sentence each. */
+/**
+ * Lists what works but should be changed: deprecated plugins and options, and second copies of this
+ * package. One sentence each.
+ */
 export function warningsOf(entries: readonly Entry[], source: ConfigSource): readonly string[] {
   return entries
     .filter(({ disabled }) => disabled === undefined)

@@ -70,7 +70,11 @@ export class EntryRunner {
     if (failedToStop !== undefined) this.#log.warn({ err: failedToStop.cause }, failedToStop.message);
   }
 
-  /** Stops an entry. Never rejects. @param most milliseconds, if that is less than the entry's own limit. */
+  /**
+   * Stops an entry. Never rejects.
+   *
+   * @param most milliseconds, if that is less than the entry's own limit.
+   */
   async stop({ id, plugin, lifecycle }: LivingEntry, most = Number.POSITIVE_INFINITY): Promise<PluginError | undefined> {
     const failed = this.#status.get(id) === 'failed';
     if (!failed) this.#status.set(id, 'stopping');

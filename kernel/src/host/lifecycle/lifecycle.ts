@@ -26,9 +26,12 @@ interface FilesReloaded {
  *
  * 1. `start` starts the entries in their order, one at a time, each under its time limit.
  * 2. An `optional` entry that does not start is disabled, and the start continues.
- * 3. If any other entry does not start, it and everything that started before are stopped in reverse.
- * 4. `stop` stops what has started, in reverse, to the end: failures are reported together. It also ends a start in progress.
- * 5. `replace` changes the entries while they run: some have started, and others must no longer be stopped here.
+ * 3. If any other entry does not start, it and everything that started before are stopped in
+ *    reverse.
+ * 4. `stop` stops what has started, in reverse, to the end: failures are reported together. It also
+ *    ends a start in progress.
+ * 5. `replace` changes the entries while they run: some have started, and others must no longer be
+ *    stopped here.
  */
 export class LifecycleRunner {
   #order: readonly LivingEntry[];
@@ -105,7 +108,8 @@ export class LifecycleRunner {
   }
 
   /**
-   * Lets the running entries read their own files again, one at a time in their order; never two reloads at once. Never rejects.
+   * Lets the running entries read their own files again, one at a time in their order; never two
+   * reloads at once. Never rejects.
    */
   reload(): Promise<FilesReloaded> {
     const reloading = this.#reloading.then(() => this.#reloadAll());

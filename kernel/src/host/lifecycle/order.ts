@@ -1,4 +1,6 @@
-/** What decides about the place of an entry: the points it contributes to, and the points it reads. */
+/**
+ * What decides about the place of an entry: the points it contributes to, and the points it reads.
+ */
 interface OrderedEntry {
   readonly contributes: ReadonlySet<symbol>;
   readonly reads: ReadonlySet<symbol>;
@@ -15,9 +17,10 @@ interface Dependency<E> {
 type StartOrder<E> = { readonly order: readonly E[] } | { readonly cycle: readonly Dependency<E>[] };
 
 /**
- * Derives the start order: an entry that reads a point starts after every entry that contributes to it. Beyond that, entries start by
- * height, the length of the longest chain of dependencies below them: an entry that listens for callers reads from most others, so
- * it starts last (R-053). Entries of equal height start in the given order, that of the file.
+ * Derives the start order: an entry that reads a point starts after every entry that contributes to
+ * it. Beyond that, entries start by height, the length of the longest chain of dependencies below
+ * them: an entry that listens for callers reads from most others, so it starts last (R-053).
+ * Entries of equal height start in the given order, that of the file.
  */
 export function startOrder<E extends OrderedEntry>(entries: readonly E[]): StartOrder<E> {
   const heights = new Map<E, number>();

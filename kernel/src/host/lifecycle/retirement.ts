@@ -66,7 +66,12 @@ export class Retirement {
     void unused.then(stop);
   }
 
-  /** Stops all that have left, at once. @param timeToStop milliseconds that an entry has. @returns what failed to stop now. */
+  /**
+   * Stops all that have left, at once.
+   *
+   * @param timeToStop milliseconds that an entry has.
+   * @returns what failed to stop now.
+   */
   async stopAll(timeToStop: () => number): Promise<readonly PluginError[]> {
     this.#timeToStop = timeToStop;
     const before = this.#failures.length;

@@ -15,8 +15,9 @@ export class TimeLimitError extends HostError {
 }
 
 /**
- * Runs a function under a time limit in milliseconds. Its signal is aborted when the limit is over, when it fails, and when `outer` is
- * aborted. Then this rejects at once, and a function that does not end is abandoned.
+ * Runs a function under a time limit in milliseconds. Its signal is aborted when the limit is over,
+ * when it fails, and when `outer` is aborted. Then this rejects at once, and a function that does
+ * not end is abandoned.
  */
 export async function withinLimit(
   run: (signal: AbortSignal) => Promise<void> | void,

@@ -3,7 +3,10 @@ import { dirname } from 'node:path';
 import { Budget, heapLimit } from '../base/budget.js';
 import type { LogSink } from './log.js';
 
-/** Lines are written in batches: this many bytes, or the lines of this many milliseconds. A write per line would cost more than everything else. */
+/**
+ * Lines are written in batches: this many bytes, or the lines of this many milliseconds. A write
+ * per line would cost more than everything else.
+ */
 const [BATCH, DELAY] = [8 * 1024, 50];
 /** Milliseconds after a failed write until the next attempt. */
 const RETRY = 1_000;
@@ -196,7 +199,10 @@ export class LogWriter implements LogSink {
   }
 }
 
-/** Whether to write through Node's stream, which never blocks on a pipe or socket that is not read. A terminal is written at once. */
+/**
+ * Whether to write through Node's stream, which never blocks on a pipe or socket that is not read.
+ * A terminal is written at once.
+ */
 function isStream(fd: number): boolean {
   const stat = fstatSync(fd);
   return fd === process.stderr.fd && (stat.isFIFO() || stat.isSocket() || process.stderr.isTTY);

@@ -1,7 +1,8 @@
 import type { JsonSchema } from './schema-types.js';
 
 /**
- * Finds the innermost part of a schema that cannot be compiled, as `properties.words.items`. Empty if it is the schema itself.
+ * Finds the innermost part of a schema that cannot be compiled, as `properties.words.items`. Empty
+ * if it is the schema itself.
  * @param compile throws if a schema is invalid.
  */
 export function faultyPart(schema: JsonSchema, compile: (part: JsonSchema) => void): readonly string[] {

@@ -34,8 +34,9 @@ export function sentences(
 }
 
 /**
- * Selects the errors to report. Below an `anyOf` these are the errors of the branch whose type matches the value: the author of a
- * map meant the branch for maps. If no branch or several match, it is the `anyOf` itself, whose message lists the choices.
+ * Selects the errors to report. Below an `anyOf` these are the errors of the branch whose type
+ * matches the value: the author of a map meant the branch for maps. If no branch or several match,
+ * it is the `anyOf` itself, whose message lists the choices.
  */
 function relevant(errors: readonly ErrorObject[]): ErrorObject[] {
   const union = errors

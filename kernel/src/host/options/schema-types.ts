@@ -1,7 +1,7 @@
 /**
- * The part of JSON Schema (draft 2020-12) that option schemas use. A plugin's schema is the single source of truth of its options:
- * ajv validates with it, `ctx.config` is typed from it, editors complete with it, and the README's settings table is generated
- * from it.
+ * The part of JSON Schema (draft 2020-12) that option schemas use. A plugin's schema is the single
+ * source of truth of its options: ajv validates with it, `ctx.config` is typed from it, editors
+ * complete with it, and the README's settings table is generated from it.
  *
  * @public
  */
@@ -9,7 +9,10 @@ export interface JsonSchema {
   readonly type?: SchemaType | readonly SchemaType[];
   readonly description?: string;
   readonly default?: unknown;
-  /** A file that sets the option gets a warning with the description, which says what to set instead. */
+  /**
+   * A file that sets the option gets a warning with the description, which says what to set
+   * instead.
+   */
   readonly deprecated?: boolean;
   readonly examples?: readonly unknown[];
   readonly enum?: readonly unknown[];
@@ -47,8 +50,8 @@ export interface JsonSchema {
 export type SchemaType = 'string' | 'number' | 'integer' | 'boolean' | 'object' | 'array' | 'null';
 
 /**
- * The type of a value that a schema (`as const`) accepts, after defaults are filled in: a property is optional only if it is neither
- * required nor has a default.
+ * The type of a value that a schema (`as const`) accepts, after defaults are filled in: a property
+ * is optional only if it is neither required nor has a default.
  *
  * @public
  */

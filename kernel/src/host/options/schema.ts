@@ -17,7 +17,10 @@ interface CheckedOptions {
   readonly secrets: readonly string[];
 }
 
-/** Without the meta-schema: compiling it costs more than all schemas of a usual file, and strict mode also checks schemas. */
+/**
+ * Without the meta-schema: compiling it costs more than all schemas of a usual file, and strict
+ * mode also checks schemas.
+ */
 const ajv = new Ajv({
   strict: true,
   strictRequired: false,
@@ -38,7 +41,10 @@ ajv.addFormat('date', (text) => /^\d{4}-\d{2}-\d{2}/.test(text) && !Number.isNaN
 
 /** Checks options with a schema, which is compiled once, when the plugin is loaded. */
 export class OptionSchema {
-  /** The schema, with `additionalProperties: false` in every object that does not set it: unknown keys are errors. */
+  /**
+   * The schema, with `additionalProperties: false` in every object that does not set it: unknown
+   * keys are errors.
+   */
   readonly schema: JsonSchema;
   readonly #validate: ValidateFunction;
 
@@ -64,7 +70,8 @@ export class OptionSchema {
 
   /**
    * Checks a copy of the options.
-   * @param references values that come from variables: they can become a number or a boolean, and are never printed.
+   * @param references values that come from variables: they can become a number or a boolean, and
+   * are never printed.
    * @param known keys that can stand beside the options, for suggestions.
    */
   check(options: unknown, references: readonly Reference[] = [], known: readonly string[] = []): CheckedOptions {
@@ -145,7 +152,10 @@ function visit(schema: JsonSchema, value: unknown, path: ConfigPath, visitor: Vi
   }
 }
 
-/** Copies a value. Scalars that are wholly one variable become numbers or booleans where the schema does not accept text. */
+/**
+ * Copies a value. Scalars that are wholly one variable become numbers or booleans where the schema
+ * does not accept text.
+ */
 function coerced(schema: JsonSchema, value: unknown, whole: ReadonlySet<string>): unknown {
   const wanted = new Map<string, Set<string>>();
   visit(schema, value, [], (part, _, path) => {

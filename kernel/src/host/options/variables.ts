@@ -30,7 +30,8 @@ export interface Reference {
 }
 
 /**
- * Returns the environment, completed by the `.env` file beside the configuration: it never overrides a variable that is set.
+ * Returns the environment, completed by the `.env` file beside the configuration: it never
+ * overrides a variable that is set.
  * @throws ConfigError if a `.env` file exists but cannot be read.
  */
 export function readEnvironment(folder: string, env: Environment): Environment {
@@ -48,7 +49,9 @@ export function readEnvironment(folder: string, env: Environment): Environment {
 /** `$${`, a literal `${` · `${NAME}` · `${NAME:-default}` · any other `${`. */
 const VARIABLE = /\$\$\{|\$\{([A-Za-z_]\w*)(?::-([^}]*))?\}|\$\{/g;
 
-/** Replaces the variables in every scalar, in one pass: the text of a variable is not scanned again. */
+/**
+ * Replaces the variables in every scalar, in one pass: the text of a variable is not scanned again.
+ */
 export function interpolate(piece: unknown, env: Environment): Interpolated {
   const references: Reference[] = [];
   const faults: VariableFault[] = [];

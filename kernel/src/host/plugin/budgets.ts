@@ -6,7 +6,8 @@ import type { Logger } from '../log/log.js';
 const REMINDER = 60_000;
 
 /**
- * The budgets of a server. Operators see them in the log: once a minute while one refuses something, and all of them on SIGUSR2.
+ * The budgets of a server. Operators see them in the log: once a minute while one refuses
+ * something, and all of them on SIGUSR2.
  *
  * @public
  */

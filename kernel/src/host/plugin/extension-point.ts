@@ -33,16 +33,22 @@ export interface ExtensionPoint<T> {
   /** Identity, from `Symbol.for`: a second copy of the owner's package means the same point. */
   readonly key: symbol;
   readonly discipline: Discipline;
-  /** Describes a contribution. Called whenever a listing is printed, perhaps before the server starts. */
+  /**
+   * Describes a contribution. Called whenever a listing is printed, perhaps before the server
+   * starts.
+   */
   readonly describe?: ((value: T) => readonly Description[]) | undefined;
-  /** What contributions must look like: `function`, or the types of their members. A name that ends with `?` is optional. */
+  /**
+   * What contributions must look like: `function`, or the types of their members. A name that ends
+   * with `?` is optional.
+   */
   readonly shape?: 'function' | Readonly<Record<string, MemberType>> | undefined;
   toString(): string;
 }
 
 /**
- * Defines an extension point: a typed constant that plugins contribute to and read from. The package that owns the point exports
- * it, and importing it brings the type of its contributions.
+ * Defines an extension point: a typed constant that plugins contribute to and read from. The
+ * package that owns the point exports it, and importing it brings the type of its contributions.
  *
  * ```ts
  * export const Greeters = defineExtensionPoint<Greeter>('hello.greeter', { discipline: 'by-name' });
@@ -55,7 +61,10 @@ export function defineExtensionPoint<T>(
   options: {
     readonly discipline: Discipline;
     readonly describe?: (value: T) => readonly Description[];
-    /** Checked when a value is contributed, so that the error names the plugin at fault and not a later reader. */
+    /**
+     * Checked when a value is contributed, so that the error names the plugin at fault and not a
+     * later reader.
+     */
     readonly shape?: ShapeOf<T>;
   },
 ): ExtensionPoint<T> {
@@ -75,18 +84,23 @@ export interface Contribution<T> {
   readonly value: T;
   /** The configuration entry that contributed it, for example `greeters.hello`. */
   readonly entry: string;
-  /** The entry's values of the options that all entries of its section share, for example `timeout`. */
+  /**
+   * The entry's values of the options that all entries of its section share, for example `timeout`.
+   */
   readonly shared: Readonly<Record<string, unknown>>;
 }
 
 /**
- * A live view of an extension point: empty while plugins register, then always the current contributions. Work that must not see
- * a change calls `all()` once and keeps the array.
+ * A live view of an extension point: empty while plugins register, then always the current
+ * contributions. Work that must not see a change calls `all()` once and keeps the array.
  *
  * @public
  */
 export interface Extensions<T> extends Iterable<Contribution<T>> {
-  /** All contributions, in the order of the configuration file. The array never changes; a change creates a new one. */
+  /**
+   * All contributions, in the order of the configuration file. The array never changes; a change
+   * creates a new one.
+   */
   all(): readonly Contribution<T>[];
   /** The contribution with that name, or undefined. */
   get(name: string): T | undefined;

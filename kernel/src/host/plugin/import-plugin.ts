@@ -11,7 +11,8 @@ import { isPlugin } from './plugin.js';
 /**
  * Imports the module of a plugin. Returns its default export.
  * @param limit milliseconds that the module may take.
- * @throws HostError if there is no such module, if it cannot be loaded, or if its default export is not a plugin.
+ * @throws HostError if there is no such module, if it cannot be loaded, or if its default export is
+ * not a plugin.
  */
 export async function importPlugin(url: string, path: string, limit: number): Promise<unknown> {
   if (!findsKernel(url)) provideKernel();
@@ -55,7 +56,10 @@ export function kernelCopy(url: string): PluginIdentity | undefined {
 
 let isProvided = false;
 
-/** Lets modules outside of the server's folder import this package: where Node.js finds none, it is the server's own. */
+/**
+ * Lets modules outside of the server's folder import this package: where Node.js finds none, it is
+ * the server's own.
+ */
 function provideKernel(): void {
   if (isProvided) return;
   isProvided = true;
@@ -73,7 +77,10 @@ function provideKernel(): void {
   });
 }
 
-/** @throws HostError if the promise is not settled in time. The timer keeps the process alive, which would end silently otherwise. */
+/**
+ * @throws HostError if the promise is not settled in time. The timer keeps the process alive, which
+ * would end silently otherwise.
+ */
 async function withinLimit<T>(promise: Promise<T>, path: string, limit: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {

@@ -28,7 +28,10 @@ const OBJECT_VERSION = '0.0.0';
 /** Milliseconds. */
 const IMPORT_LIMIT = 10_000;
 
-/** Finds and imports plugins by the `use` of their entries. Each module is imported once, however many entries use it. */
+/**
+ * Finds and imports plugins by the `use` of their entries. Each module is imported once, however
+ * many entries use it.
+ */
 export class Loader {
   readonly #fileFolder: string;
   readonly #folders: readonly string[];
@@ -97,13 +100,19 @@ export class Loader {
   }
 }
 
-/** Returns the packages that a `use` can mean, in order: `@plugboard/<prefix>-x`, `plugboard-<prefix>-x`, then `x` itself. */
+/**
+ * Returns the packages that a `use` can mean, in order: `@plugboard/<prefix>-x`,
+ * `plugboard-<prefix>-x`, then `x` itself.
+ */
 function packageNames(use: string, prefix: string): string[] {
   if (use.includes('/')) return [use];
   return [packageName(use, prefix), prefix === '' ? `plugboard-${use}` : `plugboard-${prefix}-${use}`, use];
 }
 
-/** The short names of a folder's dependencies that are plugins with this prefix: `x` for `@plugboard/<prefix>-x`. */
+/**
+ * The short names of a folder's dependencies that are plugins with this prefix: `x` for
+ * `@plugboard/<prefix>-x`.
+ */
 function shortNames(folder: string, prefix: string): string[] {
   const manifest = join(folder, 'package.json');
   if (!existsSync(manifest)) return [];
@@ -112,7 +121,10 @@ function shortNames(folder: string, prefix: string): string[] {
   return Object.keys(dependencies).flatMap((name) => pattern.exec(name)?.[1] ?? []);
 }
 
-/** Returns the package of a `use`: a short name `x` means `@plugboard/<prefix>-x`, or `@plugboard/x` if the prefix is empty. */
+/**
+ * Returns the package of a `use`: a short name `x` means `@plugboard/<prefix>-x`, or `@plugboard/x`
+ * if the prefix is empty.
+ */
 export function packageName(use: string, prefix: string): string {
   if (use.includes('/')) return use;
   return prefix === '' ? `@plugboard/${use}` : `@plugboard/${prefix}-${use}`;

@@ -11,7 +11,10 @@ interface Manifest {
   readonly peerDependencies?: Readonly<Record<string, string>>;
 }
 
-/** Reads the `package.json` of a folder. Undefined if it is missing or unreadable: Node.js continues in the parent folder, too. */
+/**
+ * Reads the `package.json` of a folder. Undefined if it is missing or unreadable: Node.js continues
+ * in the parent folder, too.
+ */
 export function readManifest(folder: string): Manifest | undefined {
   try {
     return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as Manifest;
@@ -20,7 +23,10 @@ export function readManifest(folder: string): Manifest | undefined {
   }
 }
 
-/** Reads the `package.json` of the package that a module belongs to. Nested files without a version are skipped. */
+/**
+ * Reads the `package.json` of the package that a module belongs to. Nested files without a version
+ * are skipped.
+ */
 export function packageOf(path: string): Manifest | undefined {
   for (let folder = dirname(path); ; folder = dirname(folder)) {
     const manifest = readManifest(folder);

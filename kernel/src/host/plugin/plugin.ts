@@ -8,23 +8,29 @@ import type { Budgets } from './budgets.js';
 import type { ExtensionPoint, Extensions } from './extension-point.js';
 
 /**
- * The version of the contract between kernel and plugins. It is raised when plugins written for the old one would break.
+ * The version of the contract between kernel and plugins. It is raised when plugins written for the
+ * old one would break.
  *
  * @public
  */
 export const API_VERSION = 1;
 
-/** Marks a definition, so that the loader recognises plugins across copies of the kernel. @public */
+/**
+ * Marks a definition, so that the loader recognises plugins across copies of the kernel.
+ *
+ * @public
+ */
 export const PLUGIN_BRAND: unique symbol = Symbol.for('plugboard.plugin') as never;
 
 /**
  * A plugin: data, and one function.
  *
  * 1. The loader imports the package that a configuration entry names and takes its default export.
- * 2. The entry's options are validated with `configSchema`, defaults are filled in, and the result is frozen.
+ * 2. The entry's options are validated with `configSchema`, defaults are filled in, and the result
+ *    is frozen.
  * 3. `check` validates what the schema cannot express.
- * 4. `register` is called once for each entry. It contributes to extension points and declares which it reads. It is synchronous
- *    and has no side effects: `plugboard check` calls it too.
+ * 4. `register` is called once for each entry. It contributes to extension points and declares
+ *    which it reads. It is synchronous and has no side effects: `plugboard check` calls it too.
  * 5. The returned lifecycle starts after everything that the entry reads from, and stops before it.
  *
  * @public
@@ -36,18 +42,24 @@ export interface PluginDefinition<S extends JsonSchema = JsonSchema> {
   readonly apiVersion: number;
   /** One line that says what the plugin does. Listings and the plugin's README show it. */
   readonly summary: string;
-  /** The schema of the options, of type `object`. Without options: `{ type: 'object', properties: {} }`. */
+  /**
+   * The schema of the options, of type `object`. Without options:
+   * `{ type: 'object', properties: {} }`.
+   */
   readonly configSchema: S;
   /** Says what to use instead of this plugin. A configuration that uses it gets a warning. */
   readonly deprecated?: string;
   /** What the plugin's credentials look like. No log line of the server shows them. */
   readonly credentials?: CredentialShapes;
   /**
-   * The top-level options that cannot change while the server runs, for example the address to listen on. A reload that changes one is
-   * refused with its name.
+   * The top-level options that cannot change while the server runs, for example the address to
+   * listen on. A reload that changes one is refused with its name.
    */
   readonly fixedOptions?: readonly string[];
-  /** Returns the mistakes in the options that the schema cannot express. No side effects except reading files. */
+  /**
+   * Returns the mistakes in the options that the schema cannot express. No side effects except
+   * reading files.
+   */
   check?(config: Infer<S>, check: CheckContext): readonly ConfigProblem[];
   register(ctx: PluginContext<Infer<S>>): Lifecycle<Infer<S>> | undefined | void;
 }
@@ -69,15 +81,21 @@ export function isPlugin(value: unknown): value is DefinedPlugin {
 
 /** A mistake in the options. @public */
 export interface ConfigProblem {
-  /** Where, below the entry: `['words', 0]` is `greeters.hello.words[0]` for the entry `greeters.hello`. */
+  /**
+   * Where, below the entry: `['words', 0]` is `greeters.hello.words[0]` for the entry
+   * `greeters.hello`.
+   */
   readonly path: readonly (string | number)[];
-  /** What is wrong and what to do, as half a sentence: `unknown word "helo", did you mean "hello"?` */
+  /**
+   * What is wrong and what to do, as half a sentence: `unknown word "helo", did you mean "hello"?`
+   */
   readonly message: string;
 }
 
 /**
- * Thrown by `start` if it finds a mistake in the configuration that only a running server shows, for example because two servers
- * offer the same name. It is reported like any other mistake in the file, with its position.
+ * Thrown by `start` if it finds a mistake in the configuration that only a running server shows,
+ * for example because two servers offer the same name. It is reported like any other mistake in the
+ * file, with its position.
  *
  * @public
  */
@@ -95,17 +113,22 @@ export class ConfigFault extends Error {
 
 /** What `check` can look at besides its own options. @public */
 export interface CheckContext {
-  /** The keys of a section of the file, or of another map of its top level. Disabled entries are included: references may name them. */
+  /**
+   * The keys of a section of the file, or of another map of its top level. Disabled entries are
+   * included: references may name them.
+   */
   entries(section: string): readonly string[];
   /** The keys of a section's disabled entries (`optional`, `unless`). */
   disabled(section: string): readonly string[];
   /** The word in place of a section's entries, for example `open` in `auth: open`. */
   literal(section: string): string | undefined;
-  /** Makes a path from the options absolute: relative paths are relative to the configuration file. */
+  /**
+   * Makes a path from the options absolute: relative paths are relative to the configuration file.
+   */
   resolvePath(path: string): string;
   /**
-   * Reads a text file that the options name. Its content counts as part of the options: a reload notices when it has changed, and
-   * `plugboard start --watch` watches it.
+   * Reads a text file that the options name. Its content counts as part of the options: a reload
+   * notices when it has changed, and `plugboard start --watch` watches it.
    * @throws the error of `node:fs` if the file cannot be read.
    */
   readFile(path: string): string;
@@ -124,22 +147,36 @@ export interface PluginContext<C = unknown> {
   readonly ids: IdSource;
   /** Budgets for what the plugin must bound, such as memory. Operators see them in the status. */
   readonly budgets: Budgets;
-  /** A container to build the plugin's class graph in. It provides `CONFIG`, `ENTRY`, `LOGGER`, `CLOCK`, `IDS`, `BUDGETS` and `HOST`. */
+  /**
+   * A container to build the plugin's class graph in. It provides `CONFIG`, `ENTRY`, `LOGGER`,
+   * `CLOCK`, `IDS`, `BUDGETS` and `HOST`.
+   */
   readonly container: DependencyContainer;
   /** Contributes a value to a point, under the entry's name by default. */
   contribute<T>(point: ExtensionPoint<T>, value: T, name?: string): void;
-  /** Reads a point. The entry starts after everything that contributes to it, and stops before it. */
+  /**
+   * Reads a point. The entry starts after everything that contributes to it, and stops before it.
+   */
   extensions<T>(point: ExtensionPoint<T>): Extensions<T>;
-  /** Reads a point without an effect on the start order. The view can be used only once the server runs. */
+  /**
+   * Reads a point without an effect on the start order. The view can be used only once the server
+   * runs.
+   */
   late<T>(point: ExtensionPoint<T>): Extensions<T>;
-  /** The keys of a section of the file, or of another map of its top level. Disabled entries are included. */
+  /**
+   * The keys of a section of the file, or of another map of its top level. Disabled entries are
+   * included.
+   */
   entries(section: string): readonly string[];
-  /** Makes a path from the options absolute: relative paths are relative to the configuration file. */
+  /**
+   * Makes a path from the options absolute: relative paths are relative to the configuration file.
+   */
   resolvePath(path: string): string;
   /**
-   * Keeps the entries that now contribute to extension points from being stopped by a reload, until the returned function is called.
-   * Work that must not see a change of the configuration takes the contributions it needs (`all()`) and a hold when it begins. Holds end
-   * after an hour at the latest.
+   * Keeps the entries that now contribute to extension points from being stopped by a reload, until
+   * the returned function is called. Work that must not see a change of the configuration takes the
+   * contributions it needs (`all()`) and a hold when it begins. Holds end after an hour at the
+   * latest.
    */
   hold(): () => void;
 }
@@ -157,18 +194,22 @@ export interface Reconfiguration<C = unknown> {
 /**
  * The life of an entry.
  *
- * 1. `verify` is called once, when all entries are registered, also by `plugboard check`. It has no side effects.
- * 2. `start` is called once, after everything the entry reads from has started. It ends when the entry is ready to work.
- * 3. If it throws or exceeds its limit, its signal is aborted, `stop` is called, and everything started before is stopped in
- *    reverse.
- * 4. `reload` is called, possibly often, while the entry runs, when files may have changed (SIGHUP). A failure is logged, and the
- *    server goes on.
- * 5. `reconfigure` is called while the entry runs, when its options, or the contributions to a point that it reads, are about to
- *    change. Without it, the entry is replaced if its options change: a new one is registered and started, and the old one is stopped
- *    when the last work that holds it has ended.
- * 6. `stop` is called once at the end, before what the entry reads from is stopped; also after a failed start. It must be safe to
- *    call without a start and twice.
- * 7. A `stop` that has to cut work short throws and says what it cut: the other entries still stop, and the exit code is 1.
+ * 1. `verify` is called once, when all entries are registered, also by `plugboard check`. It has no
+ *    side effects.
+ * 2. `start` is called once, after everything the entry reads from has started. It ends when the
+ *    entry is ready to work.
+ * 3. If it throws or exceeds its limit, its signal is aborted, `stop` is called, and everything
+ *    started before is stopped in reverse.
+ * 4. `reload` is called, possibly often, while the entry runs, when files may have changed
+ *    (SIGHUP). A failure is logged, and the server goes on.
+ * 5. `reconfigure` is called while the entry runs, when its options, or the contributions to a
+ *    point that it reads, are about to change. Without it, the entry is replaced if its options
+ *    change: a new one is registered and started, and the old one is stopped when the last work
+ *    that holds it has ended.
+ * 6. `stop` is called once at the end, before what the entry reads from is stopped; also after a
+ *    failed start. It must be safe to call without a start and twice.
+ * 7. A `stop` that has to cut work short throws and says what it cut: the other entries still stop,
+ *    and the exit code is 1.
  *
  * @public
  */
@@ -184,15 +225,18 @@ export interface Lifecycle<C = unknown> {
   reload?(signal: AbortSignal): Promise<void> | void;
   /**
    * Prepares a changed configuration beside the one in force, without an effect on running work.
-   * @param signal aborted when the time limit, that of `start`, is over, and when the change is refused.
-   * @returns a function that applies the change. It is called for all entries at once, and must not throw.
-   * @throws ConfigFault for mistakes that only a running server shows. The whole change is refused then.
+   * @param signal aborted when the time limit, that of `start`, is over, and when the change is
+   * refused.
+   * @returns a function that applies the change. It is called for all entries at once, and must not
+   * throw.
+   * @throws ConfigFault for mistakes that only a running server shows. The whole change is refused
+   * then.
    */
   reconfigure?(next: Reconfiguration<C>, signal: AbortSignal): Promise<() => void> | (() => void);
   /**
    * @param signal aborted when the time limit is over: what is still open is abandoned.
-   * @param within milliseconds until then. Less than `stopLimit` when the whole server must stop in a hurry, for
-   *   example after an uncaught error.
+   * @param within milliseconds until then. Less than `stopLimit` when the whole server must stop in
+   *   a hurry, for example after an uncaught error.
    */
   stop?(signal: AbortSignal, within?: number): Promise<void> | void;
   /** Milliseconds for `start`, `reload` and `reconfigure`. 10,000 by default. */

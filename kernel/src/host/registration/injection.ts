@@ -12,7 +12,11 @@ import type { Budgets } from '../plugin/budgets.js';
 export const CONFIG: InjectionToken<unknown> = Symbol.for('plugboard.config');
 /** The entry's place in the file, in its container: `greeters.hello`. @public */
 export const ENTRY: InjectionToken<string> = Symbol.for('plugboard.entry');
-/** The entry's `Logger`, in its container. Every line has the fields `plugin` and `entry`. @public */
+/**
+ * The entry's `Logger`, in its container. Every line has the fields `plugin` and `entry`.
+ *
+ * @public
+ */
 export const LOGGER: InjectionToken<Logger> = Symbol.for('plugboard.logger');
 /** The server's `Clock`, in an entry's container. @public */
 export const CLOCK: InjectionToken<Clock> = Symbol.for('plugboard.clock');

@@ -6,9 +6,10 @@ import { type Registered, type RegistrationDependencies, registerEntry } from '.
 import type { Revision } from './revision.js';
 
 /**
- * Registers the entries of a revision and derives their start order: the last two phases of `compose`. Mistakes are added to the
- * configuration's problems.
- * @param kept the entries that stay from the revision before, by their ids. They are not registered again, and keep what they contribute.
+ * Registers the entries of a revision and derives their start order: the last two phases of
+ * `compose`. Mistakes are added to the configuration's problems.
+ * @param kept the entries that stay from the revision before, by their ids. They are not registered
+ * again, and keep what they contribute.
  */
 export function registerEntries(
   revision: Revision,
@@ -28,7 +29,10 @@ export function registerEntries(
   revision.order = inOrder(registered, revision);
 }
 
-/** Moves the contributions of an entry to the revision. The options that its section shares may have changed. */
+/**
+ * Moves the contributions of an entry to the revision. The options that its section shares may have
+ * changed.
+ */
 function keep(entry: Entry, stays: Registered, { registry, configuration }: Revision): Registered {
   try {
     for (const { point, contribution } of stays.scope.revision.registry.of(entry.id)) {

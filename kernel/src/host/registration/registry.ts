@@ -7,16 +7,20 @@ type AnyContribution = Contribution<unknown>;
 /**
  * The contributions to all extension points under one configuration.
  *
- * 1. While plugins register, contributions are collected. A name that is taken, and a second contribution to a point that allows
- *    one, are refused.
+ * 1. While plugins register, contributions are collected. A name that is taken, and a second
+ *    contribution to a point that allows one, are refused.
  * 2. `seal` ends that. Views are empty before, and show all contributions after it.
- * 3. `disable` removes the contributions of an entry. Views show that at once; arrays that were taken from them do not change.
+ * 3. `disable` removes the contributions of an entry. Views show that at once; arrays that were
+ *    taken from them do not change.
  */
 export class Registry {
   readonly #points = new Map<symbol, { readonly point: AnyPoint; contributions: readonly AnyContribution[] }>();
   #sealed = false;
 
-  /** @throws HostError that names both owners if the point's discipline does not allow the contribution. */
+  /**
+   * @throws HostError that names both owners if the point's discipline does not allow the
+   * contribution.
+   */
   contribute<T>(point: ExtensionPoint<T>, contribution: Contribution<T>): void {
     const known = this.#points.get(point.key) ?? { point: point as AnyPoint, contributions: [] };
     refuseDuplicate(known.point, known.contributions, contribution);

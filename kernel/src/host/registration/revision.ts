@@ -3,10 +3,11 @@ import type { Registered, RevisionView } from './register.js';
 import { Registry } from './registry.js';
 
 /**
- * One revision of the configuration: what it says, and the entries registered under it. A reload makes the next one.
+ * One revision of the configuration: what it says, and the entries registered under it. A reload
+ * makes the next one.
  *
- * Work that must not see the next revision holds the one it began with. An entry that left with a reload is stopped when no revision
- * that had it is held.
+ * Work that must not see the next revision holds the one it began with. An entry that left with a
+ * reload is stopped when no revision that had it is held.
  */
 export class Revision implements RevisionView {
   readonly registry = new Registry();
@@ -40,7 +41,10 @@ export class Revision implements RevisionView {
     return this.#holders > 0;
   }
 
-  /** Resolves when the last hold has ended. Call it after another revision has become the current one. */
+  /**
+   * Resolves when the last hold has ended. Call it after another revision has become the current
+   * one.
+   */
   idle(): Promise<void> {
     if (this.#holders === 0) return Promise.resolve();
     this.#idle ??= Promise.withResolvers();

@@ -25,7 +25,8 @@ interface StagingDependencies {
  * The next revision, built beside the current one.
  *
  * 1. Entries that are new, or changed and cannot be reconfigured, are registered. The others stay.
- * 2. `start` starts the new ones and lets those that stay prepare the change, in start order. Nothing in force changes.
+ * 2. `start` starts the new ones and lets those that stay prepare the change, in start order.
+ *    Nothing in force changes.
  * 3. If that fails, what has started is stopped again, and the revision is dropped.
  * 4. `commit` applies it, for all entries at once.
  */
@@ -174,7 +175,9 @@ export class Staging {
   }
 }
 
-/** Whether the entry's options, its files, or the keys of the sections that it reads have changed. */
+/**
+ * Whether the entry's options, its files, or the keys of the sections that it reads have changed.
+ */
 function hasChanged({ entry: before, keysRead }: Registered, after: Entry, next: Revision): boolean {
   return (
     !isDeepStrictEqual(before.config, after.config) ||

@@ -5,7 +5,11 @@ import { OptionSchema } from '../../host/options/schema.js';
 import type { Infer, JsonSchema } from '../../host/options/schema-types.js';
 import type { CheckContext, PluginDefinition } from '../../host/plugin/plugin.js';
 
-/** The result of `checkOptions`: the options with their defaults, and the mistakes. @experimental */
+/**
+ * The result of `checkOptions`: the options with their defaults, and the mistakes.
+ *
+ * @experimental
+ */
 export interface CheckedConfig<C> {
   /** The options with defaults, frozen. Only valid if there are no faults. */
   readonly config: C;

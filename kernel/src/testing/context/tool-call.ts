@@ -7,7 +7,8 @@ export interface TestToolCall extends ToolCall {
 }
 
 /**
- * The second argument of a tool's `run`: by default a call of the agent `assistant` on an open server.
+ * The second argument of a tool's `run`: by default a call of the agent `assistant` on an open
+ * server.
  *
  * @experimental
  */

@@ -15,7 +15,8 @@ export interface ContractCase {
 }
 
 /**
- * An implementation does not keep a promise of its contract. The message says which and where it is documented.
+ * An implementation does not keep a promise of its contract. The message says which and where it is
+ * documented.
  *
  * @experimental
  */
@@ -38,7 +39,8 @@ export class Contract {
    * Adds a promise.
    *
    * @param promise a sentence without its subject: `returns the same tools again`.
-   * @param source where the promise is documented, for example `ToolSource 3`: statement 3 in the doc comment of `ToolSource`.
+   * @param source where the promise is documented, for example `ToolSource 3`: statement 3 in the
+   * doc comment of `ToolSource`.
    * @param check throws if the promise is broken.
    */
   add(promise: string, source: string, check: () => Promise<void>): void {
@@ -65,7 +67,10 @@ export function declareTests(test: DeclareTest, cases: readonly ContractCase[]):
   for (const { name, run } of cases) test(name, () => run());
 }
 
-/** `ToolSource 3` → `ToolSource, statement 3, in the types of @plugboard/kernel`. Paths stay as they are. */
+/**
+ * `ToolSource 3` → `ToolSource, statement 3, in the types of @plugboard/kernel`. Paths stay as they
+ * are.
+ */
 function documented(source: string): string {
   const [, name, statement] = /^([A-Z][\w.]*)(?: (\d+))?$/.exec(source) ?? [];
   if (name === undefined) return source;

@@ -1,4 +1,6 @@
-/** Milliseconds a suite waits for something that must happen. Real time: no test clock moves here. */
+/**
+ * Milliseconds a suite waits for something that must happen. Real time: no test clock moves here.
+ */
 const WAIT_LIMIT = 10_000;
 
 /** Milliseconds a suite watches for something that must not happen. */

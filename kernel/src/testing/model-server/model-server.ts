@@ -20,7 +20,10 @@ export interface ReceivedRequest {
   readonly connection: number;
   /** Number of events or raw pieces written so far. */
   readonly sent: number;
-  /** `aborted`: the client closed the connection before the script ended. A `cut` in the script counts as `answered`. */
+  /**
+   * `aborted`: the client closed the connection before the script ended. A `cut` in the script
+   * counts as `answered`.
+   */
   readonly state: 'open' | 'answered' | 'aborted';
   /** Resolves when the state is no longer `open`. */
   readonly ended: Promise<'answered' | 'aborted'>;
@@ -31,8 +34,8 @@ export interface ReceivedRequest {
  *
  * 1. A test starts one and gives its `url` to the connector or server under test.
  * 2. Each `POST …/chat/completions` is handled by the next script of the queue, else by the last
- *    `respond`, else by `echo`, which answers with the last user message. The same answer is sent as
- *    an event stream (`stream: true`) or as JSON.
+ *    `respond`, else by `echo`, which answers with the last user message. The same answer is sent
+ *    as an event stream (`stream: true`) or as JSON.
  * 3. `requests` lists the received requests in order; `received` waits for one.
  * 4. `close` closes all connections, even during an answer.
  *

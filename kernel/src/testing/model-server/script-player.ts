@@ -118,7 +118,10 @@ function* firstBytes(pieces: Pieces<string>, count: number): Generator<Uint8Arra
 
 class ClientLeft extends Error {}
 
-/** The response to a connected client. Its methods throw `ClientLeft` once the client has disconnected. */
+/**
+ * The response to a connected client. Its methods throw `ClientLeft` once the client has
+ * disconnected.
+ */
 class ScriptOutput {
   readonly #request: ScriptedRequest;
   readonly #response: ServerResponse;
@@ -138,7 +141,10 @@ class ScriptOutput {
     return Promise.race([gate, this.#left]);
   }
 
-  /** Sends the pieces in order, as the client's socket has room. Pieces that need no wait are written in one tick. */
+  /**
+   * Sends the pieces in order, as the client's socket has room. Pieces that need no wait are
+   * written in one tick.
+   */
   async send(pieces: Pieces<string | Uint8Array>): Promise<void> {
     for (const piece of pieces) {
       if (isPromise(piece)) await this.waitFor(piece);

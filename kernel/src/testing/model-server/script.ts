@@ -14,8 +14,8 @@ export type Script = Answer | StatusScript | RawScript | HangUp;
 
 /**
  * A sequence of steps: strings are sent, promises are awaited. A test resolves a promise to let the
- * server continue; a promise that never resolves makes the server stall. A generator may be endless:
- * the next piece is pulled only when the client's socket has room.
+ * server continue; a promise that never resolves makes the server stall. A generator may be
+ * endless: the next piece is pulled only when the client's socket has room.
  *
  * ```ts
  * const gate = Promise.withResolvers<void>();
@@ -40,13 +40,19 @@ export interface Answer {
   readonly text?: string | Pieces<string>;
   readonly refusal?: string | Pieces<string>;
   readonly toolCalls?: readonly ScriptedCall[];
-  /** By default `tool_calls` if there are any, else `stop`. Null: a stream has no finish reason, a JSON body has null. */
+  /**
+   * By default `tool_calls` if there are any, else `stop`. Null: a stream has no finish reason, a
+   * JSON body has null.
+   */
   readonly finishReason?: string | null;
   /** By default the number of words. Null: not sent. */
   readonly usage?: Partial<Usage> | null;
   /** Whether a stream ends with `[DONE]`. By default true. */
   readonly done?: boolean;
-  /** Closes the socket early, after this many events (the first one has the role) or bytes of the body. */
+  /**
+   * Closes the socket early, after this many events (the first one has the role) or bytes of the
+   * body.
+   */
   readonly cut?: { readonly afterEvents: number } | { readonly afterBytes: number };
   /** Additional response headers. */
   readonly headers?: Readonly<Record<string, string>>;
@@ -64,7 +70,10 @@ export interface ScriptedCall {
 /** An error status. @experimental */
 export interface StatusScript {
   readonly status: number;
-  /** An object is sent as JSON, a string as it is. By default the protocol's error object, with a message that names the status. */
+  /**
+   * An object is sent as JSON, a string as it is. By default the protocol's error object, with a
+   * message that names the status.
+   */
   readonly body?: string | object;
   /** The `Retry-After` header: seconds or a date. */
   readonly retryAfter?: number | string;

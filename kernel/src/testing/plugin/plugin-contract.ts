@@ -29,7 +29,8 @@ interface Manifest {
 /**
  * Declares the tests that every packaged plugin passes, whatever it contributes.
  *
- * @param options.config options that a user could write, including all required ones. The plugin is registered with them.
+ * @param options.config options that a user could write, including all required ones. The plugin is
+ * registered with them.
  * @experimental
  */
 export function pluginContract<S extends JsonSchema>(

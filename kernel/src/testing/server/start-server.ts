@@ -25,19 +25,25 @@ export interface StartedServer {
   /** The folder of the configuration. */
   readonly folder: string;
   readonly server: Server;
-  /** Stops the server and removes its folder. @throws AggregateError of what did not stop cleanly. */
+  /**
+   * Stops the server and removes its folder.
+   *
+   * @throws AggregateError of what did not stop cleanly.
+   */
   stop(): Promise<void>;
 }
 
 /**
- * Runs a whole server in this process, with real plugins and real sockets (`http: { port: 0 }` takes a free port). Its folder is below
- * the working folder's `node_modules`, so packages are found as from the working folder.
+ * Runs a whole server in this process, with real plugins and real sockets (`http: { port: 0 }`
+ * takes a free port). Its folder is below the working folder's `node_modules`, so packages are
+ * found as from the working folder.
  *
  * ```ts
  * const server = await startServer({ transports: { http: { port: 0 } }, tools: { dice: { use: plugin } } });
  * ```
  *
- * @param config the text of a `plugboard.yaml`, or an object, in which `use` can be a plugin object.
+ * @param config the text of a `plugboard.yaml`, or an object, in which `use` can be a plugin
+ * object.
  * @throws ConfigError with all mistakes, or StartError. Nothing is left behind then.
  * @experimental
  */

@@ -26,7 +26,10 @@ const PENDING_TOOL_CALLS: Methods<SessionStore['pendingToolCalls']> = { save: tr
 const DOCUMENTS: Methods<SessionStore['documents']> = { put: true, get: true, delete: true };
 const IDEMPOTENCY: Methods<SessionStore['idempotency']> = { get: true, put: true };
 
-/** Fails with the names of all missing methods, so that a store author sees them at once and not one `TypeError` at a time. */
+/**
+ * Fails with the names of all missing methods, so that a store author sees them at once and not one
+ * `TypeError` at a time.
+ */
 export function assertMembers(store: SessionStore): void {
   const missing = [
     ...missingFrom('', store, STORE),

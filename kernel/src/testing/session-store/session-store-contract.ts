@@ -20,18 +20,21 @@ import type { OpenedStore, Suite } from './support/suite.js';
 
 /** How to open the store that is tested. @experimental */
 export interface SessionStoreContractOptions {
-  /** Returns an empty store that is ready for use. Called once per case; its result is closed after the case. */
+  /**
+   * Returns an empty store that is ready for use. Called once per case; its result is closed after
+   * the case.
+   */
   readonly open: () => Promise<OpenedStore> | OpenedStore;
   /** The clock the stores use, if the test can move it. Adds the cases about expiry. */
   readonly clock?: ManualClock;
   /**
-   * Closes a store and opens another over what it stored, like a server that restarts. Adds the cases about persistence. Omit it for a
-   * store that keeps nothing.
+   * Closes a store and opens another over what it stored, like a server that restarts. Adds the
+   * cases about persistence. Omit it for a store that keeps nothing.
    */
   readonly reopen?: (opened: OpenedStore) => Promise<OpenedStore> | OpenedStore;
   /**
-   * Starts a process that writes to a store until the suite kills it. Adds the cases about durability. Omit it for a store that keeps
-   * nothing. The process is a few lines:
+   * Starts a process that writes to a store until the suite kills it. Adds the cases about
+   * durability. Omit it for a store that keeps nothing. The process is a few lines:
    *
    * ```js
    * import { writeUntilKilled } from '@plugboard/kernel/testing';
@@ -44,14 +47,15 @@ export interface SessionStoreContractOptions {
   /** Opens an empty store that limits what one project stores. Adds the cases about quotas. */
   readonly openLimited?: (quotas: StoreQuotas) => Promise<OpenedStore> | OpenedStore;
   /**
-   * Registers the plugin of the store, for example with `testContext`, with options that keep everything in this folder. Adds the case
-   * about registration.
+   * Registers the plugin of the store, for example with `testContext`, with options that keep
+   * everything in this folder. Adds the case about registration.
    */
   readonly register?: (folder: string) => unknown;
 }
 
 /**
- * Declares the tests of a session store (`SessionStore`). The first one names the methods that the store lacks.
+ * Declares the tests of a session store (`SessionStore`). The first one names the methods that the
+ * store lacks.
  *
  * @experimental
  */

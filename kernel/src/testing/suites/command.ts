@@ -7,7 +7,12 @@ export interface CommandContractOptions {
   readonly command: Command;
 }
 
-/** Declares the tests of a subcommand of `plugboard` (`Command`): what `--help` prints and the parser relies on. @experimental */
+/**
+ * Declares the tests of a subcommand of `plugboard` (`Command`): what `--help` prints and the
+ * parser relies on.
+ *
+ * @experimental
+ */
 export function commandContract(test: DeclareTest, options: CommandContractOptions): void {
   declareTests(test, commandCases(options));
 }

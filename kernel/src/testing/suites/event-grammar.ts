@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { type AgentEvent, type AgentEvents, isTerminal } from '../../contracts/events/event.js';
 
 /**
- * Asserts the grammar of a turn (`AgentEvent`): `started`, other events, one terminal event; or a single `failed`.
+ * Asserts the grammar of a turn (`AgentEvent`): `started`, other events, one terminal event; or a
+ * single `failed`.
  *
  * @returns the terminal event.
  *

@@ -5,14 +5,21 @@ import { deepFreeze } from '../contract/deep-freeze.js';
 import { waitFor } from '../contract/wait.js';
 
 /**
- * What the suite of model connectors needs: how to make a connector, and answers in the format of its model server.
+ * What the suite of model connectors needs: how to make a connector, and answers in the format of
+ * its model server.
  *
  * @experimental
  */
 export interface ModelConnectorContractOptions {
-  /** Returns a connector whose model answers the samples. Called once per case; the caller closes it. */
+  /**
+   * Returns a connector whose model answers the samples. Called once per case; the caller closes
+   * it.
+   */
   readonly open: () => Promise<ModelConnector> | ModelConnector;
-  /** A request that is answered with text in several batches, so that an abort after the first one is early. */
+  /**
+   * A request that is answered with text in several batches, so that an abort after the first one
+   * is early.
+   */
   readonly text: ModelRequest;
   /** A request that is answered with at least one tool call. */
   readonly toolCall?: ModelRequest;

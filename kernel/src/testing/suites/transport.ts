@@ -14,7 +14,10 @@ export interface OpenedTransport {
 
 /** The options of `transportContract`. @experimental */
 export interface TransportContractOptions {
-  /** Returns a transport that listens on a free port of this machine. Called once per case; the suite starts and stops it. */
+  /**
+   * Returns a transport that listens on a free port of this machine. Called once per case; the
+   * suite starts and stops it.
+   */
   readonly open: () => Promise<OpenedTransport> | OpenedTransport;
 }
 

@@ -6,7 +6,9 @@ import { failing, verdict } from '../failing.js';
 
 const ACME: AuthResult = { principal: { project: 'acme', scopes: DEFAULT_SCOPES } };
 
-/** Accepts `key-good`, refuses other keys, and does not claim other tokens; changed for some tokens. */
+/**
+ * Accepts `key-good`, refuses other keys, and does not claim other tokens; changed for some tokens.
+ */
 function provider(changes: Readonly<Record<string, () => AuthResult | undefined | Promise<AuthResult>>> = {}): AuthProvider {
   return {
     async authenticate({ bearer = '' }) {

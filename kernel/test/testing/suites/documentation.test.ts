@@ -3,11 +3,15 @@ import { join } from 'node:path';
 import t from 'tap';
 import ts from 'typescript';
 
-/** Every place that the suites cite exists: the interface, its numbered statement, or its member. */
+/**
+ * Every place that the suites cite exists: the interface, its numbered statement, or its member.
+ */
 
 const root = join(import.meta.dirname, '../../../..');
 
-/** Declarations of interfaces, types and classes by name, with their doc comments and member names. */
+/**
+ * Declarations of interfaces, types and classes by name, with their doc comments and member names.
+ */
 const declared = new Map<string, { readonly doc: string; readonly members: readonly string[] }>();
 for (const path of globSync('{kernel,plugins/*}/src/**/*.ts', { cwd: root })) {
   const file = ts.createSourceFile(path, readFileSync(join(root, path), 'utf8'), ts.ScriptTarget.ESNext, true);

@@ -22,7 +22,10 @@ interface Budget {
   readonly tokens: number;
 }
 
-/** A target with everything a turn needs. Immutable; created when the runtime starts, and by each reload that changes something. */
+/**
+ * A target with everything a turn needs. Immutable; created when the runtime starts, and by each
+ * reload that changes something.
+ */
 export interface Agent extends Target {
   readonly description: string | undefined;
   /** The model connections, in order of preference. */

@@ -79,7 +79,8 @@ export function newestTurns(history: readonly Message[], from: number, added: re
 }
 
 /**
- * Returns a conversation without its oldest turns, as far as they exceed `tokens`. System messages and the newest turn always stay.
+ * Returns a conversation without its oldest turns, as far as they exceed `tokens`. System messages
+ * and the newest turn always stay.
  */
 export function trimConversation(messages: readonly Message[], tokens: number): readonly Message[] {
   const first = Math.max(

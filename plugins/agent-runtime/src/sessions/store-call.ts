@@ -10,8 +10,9 @@ const STORE_TIMEOUT = 30_000;
  * Runs one operation of the session store under a time limit, and publishes it on
  * `plugboard.store`.
  *
- * @throws TurnError `quota_exceeded` if the project has reached a limit of the store. `store_failed` if the store throws or does not answer in time. After a timeout
- *   it is unknown whether the operation took effect.
+ * @throws TurnError `quota_exceeded` if the project has reached a limit of the store.
+ *   `store_failed` if the store throws or does not answer in time. After a timeout it is unknown
+ *   whether the operation took effect.
  */
 export type StoreCall = <T>(work: () => Promise<T>, operation: string, session?: SessionId) => Promise<T>;
 

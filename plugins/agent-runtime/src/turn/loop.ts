@@ -151,7 +151,10 @@ function requestFor(
   return { messages: own, tools, params, incremental: turn.incremental, headers };
 }
 
-/** Fits the messages to another connection: the history of a session fits the first one only, and others may have smaller windows. */
+/**
+ * Fits the messages to another connection: the history of a session fits the first one only, and
+ * others may have smaller windows.
+ */
 function fittingMessages(
   { contextWindow }: ModelConnector,
   agent: Agent,

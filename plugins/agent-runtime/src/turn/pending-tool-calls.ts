@@ -21,7 +21,11 @@ export class PendingCalls {
     this.#caller = tokenId;
   }
 
-  /** Stores the messages of a turn that ran tools and ended with client tool calls. @param asked the conversation before the turn. */
+  /**
+   * Stores the messages of a turn that ran tools and ended with client tool calls.
+   *
+   * @param asked the conversation before the turn.
+   */
   async save(asked: readonly Message[], turn: readonly Message[], events: readonly AgentEvent[]): Promise<void> {
     const ids = clientCallIds(events);
     if (ids.length === 0) return;

@@ -8,7 +8,10 @@ import { answerWith, collect, endOf, memoryStore, request, ScriptedModel, startR
 const ID = { project: 'default', agent: 'assistant', key: 's' };
 const assistant = (content: string): Message => ({ role: 'assistant', content });
 
-/** A runtime over a store whose commits a test can hold back, and a model that says how many messages it was sent, when it is let. */
+/**
+ * A runtime over a store whose commits a test can hold back, and a model that says how many
+ * messages it was sent, when it is let.
+ */
 async function heldWorld() {
   const clock = new ManualClock();
   const store = memoryStore(clock);

@@ -3,7 +3,8 @@ import { describeToken } from '../registry/select-token.js';
 import type { IssuedToken } from '../registry/token-registry.js';
 
 /**
- * Prints a new token alone on standard output, so that `$(plugboard token create …)` is the token. Everything else goes to standard error.
+ * Prints a new token alone on standard output, so that `$(plugboard token create …)` is the token.
+ * Everything else goes to standard error.
  */
 export function printToken(
   { token, record }: IssuedToken,

@@ -4,7 +4,9 @@ import { type CommandArguments, UsageError } from '@plugboard/kernel/cli';
 import { DEFAULT_SCOPES, SCOPES, type Scope, suggestion } from '@plugboard/kernel/contracts';
 import { parseExpiry } from '../tokens/expiry.js';
 
-/** Options that several actions share. Each function throws a UsageError if its option is invalid. */
+/**
+ * Options that several actions share. Each function throws a UsageError if its option is invalid.
+ */
 
 export function readName(args: CommandArguments): string {
   const name = args.text('name') ?? '';

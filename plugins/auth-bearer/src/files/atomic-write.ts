@@ -3,9 +3,10 @@ import { mkdir, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
 /**
- * Replaces a file atomically: readers see the old content or the new, and the new content survives a power failure. Only the owner can read
- * the file. Missing folders are created for the owner alone. When run by root, the file gets the owner of the old file or of its folder, so
- * that a command run with sudo does not lock the server out.
+ * Replaces a file atomically: readers see the old content or the new, and the new content survives
+ * a power failure. Only the owner can read the file. Missing folders are created for the owner
+ * alone. When run by root, the file gets the owner of the old file or of its folder, so that a
+ * command run with sudo does not lock the server out.
  */
 export async function writeAtomically(path: string, text: string): Promise<void> {
   const folder = dirname(path);

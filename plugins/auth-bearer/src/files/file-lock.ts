@@ -7,10 +7,11 @@ import { CommandError } from '@plugboard/kernel/cli';
 const TIMEOUT = 10_000;
 
 /**
- * Runs a function while holding the lock of a file. The lock is an operating system lock on a file beside it, taken by way of SQLite: the
- * system releases it when the process dies.
+ * Runs a function while holding the lock of a file. The lock is an operating system lock on a file
+ * beside it, taken by way of SQLite: the system releases it when the process dies.
  *
- * @throws CommandError if another command holds the lock for too long or the folder cannot be written.
+ * @throws CommandError if another command holds the lock for too long or the folder cannot be
+ * written.
  */
 export async function withFileLock<T>(path: string, work: () => Promise<T>, timeout = TIMEOUT): Promise<T> {
   const database = acquire(path, timeout);
@@ -36,7 +37,10 @@ function acquire(path: string, timeout: number): DatabaseSync {
   }
 }
 
-/** Creates the file for its owner alone. An existing file is not opened: closing it would release the lock of another command of this process. */
+/**
+ * Creates the file for its owner alone. An existing file is not opened: closing it would release
+ * the lock of another command of this process.
+ */
 function createFile(path: string): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   try {

@@ -9,7 +9,10 @@ const INTERVAL = 60_000;
 /** When each token was last used: milliseconds since the epoch by token id. */
 export type LastUses = ReadonlyMap<string, number>;
 
-/** The path of the file with the last uses. It is separate from the tokens file, so that each file has one writer. */
+/**
+ * The path of the file with the last uses. It is separate from the tokens file, so that each file
+ * has one writer.
+ */
 export function lastUseFile(tokensFile: string): string {
   return `${tokensFile}.used`;
 }
@@ -25,7 +28,10 @@ export async function readLastUses(path: string): Promise<LastUses> {
   }
 }
 
-/** Records when tokens are used, and writes it to a file at most once a minute. No request waits for it. */
+/**
+ * Records when tokens are used, and writes it to a file at most once a minute. No request waits for
+ * it.
+ */
 export class LastUseRecorder {
   readonly #path: string;
   readonly #clock: Clock;

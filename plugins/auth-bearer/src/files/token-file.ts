@@ -1,7 +1,10 @@
 import { type FileHandle, open, stat } from 'node:fs/promises';
 import { recordProblem, type TokenRecord } from '../tokens/token-record.js';
 
-/** The format of the file. Incremented when older versions of this plugin would misread the new format. */
+/**
+ * The format of the file. Incremented when older versions of this plugin would misread the new
+ * format.
+ */
 const VERSION = 1;
 
 /** The tokens file cannot be used. The message names the file and what to do. */
@@ -28,7 +31,10 @@ export async function readTokens(path: string): Promise<readonly TokenRecord[]> 
   }
 }
 
-/** Returns a text that changes when the file, its content or its permissions change. Reads no content. */
+/**
+ * Returns a text that changes when the file, its content or its permissions change. Reads no
+ * content.
+ */
 export async function fileSignature(path: string): Promise<string> {
   try {
     const { ino, size, mtimeNs, ctimeNs } = await stat(path, { bigint: true });
@@ -38,7 +44,11 @@ export async function fileSignature(path: string): Promise<string> {
   }
 }
 
-/** Throws if other users can write the file, and so add tokens, or read it. @throws TokenFileError */
+/**
+ * Throws if other users can write the file, and so add tokens, or read it.
+ *
+ * @throws TokenFileError
+ */
 export function assertPrivate(path: string, mode: number): void {
   if ((mode & 0o077) === 0) return;
   throw new TokenFileError(

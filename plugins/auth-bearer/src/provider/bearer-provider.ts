@@ -15,13 +15,15 @@ export interface TokenLookup {
 }
 
 /**
- * Identifies callers by token. A value that begins with `svc` is an issued token or invalid; any other unknown value may belong to another
- * provider.
+ * Identifies callers by token. A value that begins with `svc` is an issued token or invalid; any
+ * other unknown value may belong to another provider.
  *
- * 1. A value that is too long, or that begins with `svc` without the format and checksum of a token, is refused.
+ * 1. A value that is too long, or that begins with `svc` without the format and checksum of a
+ *    token, is refused.
  * 2. It is looked up by its SHA-256, and the digests are compared in constant time.
  * 3. A revoked or expired token is refused.
- * 4. An ephemeral token is valid once, and for a connection that it opened as long as the token that it was issued for.
+ * 4. An ephemeral token is valid once, and for a connection that it opened as long as the token
+ *    that it was issued for.
  */
 export class BearerProvider implements AuthProvider {
   readonly #tokens: TokenLookup;
@@ -54,7 +56,10 @@ export class BearerProvider implements AuthProvider {
     return this.#check(digest) ?? (isOurs ? { refused: 'an unknown token' } : undefined);
   }
 
-  /** The digest of the token that identified a caller; undefined for callers that were identified otherwise, or by an ephemeral token. */
+  /**
+   * The digest of the token that identified a caller; undefined for callers that were identified
+   * otherwise, or by an ephemeral token.
+   */
   digestOf(principal: Principal): string | undefined {
     return this.#digests.get(principal);
   }

@@ -23,7 +23,10 @@ export interface EphemeralToken extends EphemeralRights {
   readonly expiresAt: number;
 }
 
-/** Tokens for one use within a minute, for clients that must not hold a real one. They are in memory, so only the process that issued one accepts it. */
+/**
+ * Tokens for one use within a minute, for clients that must not hold a real one. They are in
+ * memory, so only the process that issued one accepts it.
+ */
 export class EphemeralTokens {
   readonly #clock: Clock;
   readonly #ids: IdSource;
@@ -63,7 +66,10 @@ export class EphemeralTokens {
   }
 }
 
-/** The rights of a token, narrowed to those of an ephemeral one. Rights that the token has lost meanwhile are lost here too. */
+/**
+ * The rights of a token, narrowed to those of an ephemeral one. Rights that the token has lost
+ * meanwhile are lost here too.
+ */
 export function narrowed(principal: Principal, { scopes, agents }: EphemeralRights): Principal {
   const allowed = agents === undefined ? principal.agents : agents.filter((name) => principal.agents?.includes(name) ?? true);
   return Object.freeze({

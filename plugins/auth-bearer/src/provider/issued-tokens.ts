@@ -5,15 +5,19 @@ import { issuedToken, type KnownToken } from '../tokens/known-token.js';
 import type { TokenRecord } from '../tokens/token-record.js';
 import type { TokenLookup } from './bearer-provider.js';
 
-/** Milliseconds between two checks of the file. A revocation must take effect within ten seconds. */
+/**
+ * Milliseconds between two checks of the file. A revocation must take effect within ten seconds.
+ */
 const INTERVAL = 2_000;
 
 /**
  * The issued tokens, kept up to date with their file, which the server only reads.
  *
  * 1. `start` reads the file and fails if it cannot be used. A missing file means no tokens.
- * 2. Every two seconds the inode, size and times of the file are checked, and it is read again if they changed. SIGHUP reads it at once.
- * 3. If the file becomes unusable, the last good list stays in effect, revocations and expiries included, and one error is logged.
+ * 2. Every two seconds the inode, size and times of the file are checked, and it is read again if
+ *    they changed. SIGHUP reads it at once.
+ * 3. If the file becomes unusable, the last good list stays in effect, revocations and expiries
+ *    included, and one error is logged.
  * 4. Changes of tokens are written to the audit log.
  */
 export class IssuedTokens implements TokenLookup {
@@ -63,7 +67,11 @@ export class IssuedTokens implements TokenLookup {
     this.#replace([...this.#records.values()]);
   }
 
-  /** Reads the file again. If that fails, keeps the last good list and throws. @throws TokenFileError */
+  /**
+   * Reads the file again. If that fails, keeps the last good list and throws.
+   *
+   * @throws TokenFileError
+   */
   reload(): Promise<void> {
     return this.#serialize(async () => {
       this.#signature = await fileSignature(this.#path);

@@ -54,8 +54,9 @@ interface TokenRegistryOptions {
 }
 
 /**
- * Creates, rotates, revokes and lists issued tokens. Each change reads and writes the whole tokens file under a lock, so concurrent commands
- * lose nothing. A change that is not possible throws a CommandError and has no effect.
+ * Creates, rotates, revokes and lists issued tokens. Each change reads and writes the whole tokens
+ * file under a lock, so concurrent commands lose nothing. A change that is not possible throws a
+ * CommandError and has no effect.
  */
 export class TokenRegistry {
   readonly clock: Clock;

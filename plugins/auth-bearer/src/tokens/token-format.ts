@@ -2,8 +2,9 @@ import { crc32 } from 'node:zlib';
 import type { IdSource } from '@plugboard/kernel';
 
 /**
- * The format of issued tokens: a prefix for the kind, 32 random characters (190 bits), and a checksum. A mistyped token is recognised
- * without a look-up. Secret scanners find tokens with this expression.
+ * The format of issued tokens: a prefix for the kind, 32 random characters (190 bits), and a
+ * checksum. A mistyped token is recognised without a look-up. Secret scanners find tokens with this
+ * expression.
  */
 const FORMAT = /^svc[pae]_[0-9A-Za-z]{38}$/;
 

@@ -1,6 +1,9 @@
 import { SCOPES, type Scope } from '@plugboard/kernel/contracts';
 
-/** What is stored of an issued token: its digest, never the token. Times are ISO 8601, because people read the file. */
+/**
+ * What is stored of an issued token: its digest, never the token. Times are ISO 8601, because
+ * people read the file.
+ */
 export interface TokenRecord {
   /** `tok_…`. */
   readonly id: string;
@@ -66,8 +69,8 @@ const FIELDS: Readonly<Record<keyof TokenRecord, { readonly check: Check; readon
 };
 
 /**
- * Returns why a value is not a token record, as a clause, or undefined if it is one. An unknown field is refused, because it may be a limit
- * that this version would ignore.
+ * Returns why a value is not a token record, as a clause, or undefined if it is one. An unknown
+ * field is refused, because it may be a limit that this version would ignore.
  */
 export function recordProblem(value: unknown): string | undefined {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'is not an object';

@@ -26,7 +26,10 @@ export async function newKey(id: string, algorithm = 'RS256'): Promise<Key> {
   return { id, algorithm, private: pair.privateKey, public: pair.publicKey, jwk };
 }
 
-/** A real OpenID Connect issuer on a port of its own: its program can be taken down, and put back with other keys. */
+/**
+ * A real OpenID Connect issuer on a port of its own: its program can be taken down, and put back
+ * with other keys.
+ */
 export class TestIssuer {
   /** The paths that were asked for. */
   readonly asked: string[] = [];
@@ -75,7 +78,9 @@ export class TestIssuer {
     this.#handler = (request) => void request.socket.destroy();
   }
 
-  /** A token of the issuer's own making: the client credentials of `client`, for a scope, as a JWT. */
+  /**
+   * A token of the issuer's own making: the client credentials of `client`, for a scope, as a JWT.
+   */
   async token({ client = 'reports', scope = 'chat models:read' } = {}): Promise<string> {
     const body = new URLSearchParams({ grant_type: 'client_credentials', resource: AUDIENCE, scope });
     const authorization = `Basic ${Buffer.from(`${client}:${SECRET}`).toString('base64')}`;
@@ -122,7 +127,9 @@ function program(url: string, key: Key): Handler {
   }).callback();
 }
 
-/** A token with a key of the issuer's, that claims what a test says. What is undefined is left out. */
+/**
+ * A token with a key of the issuer's, that claims what a test says. What is undefined is left out.
+ */
 export function signed(key: Key, claims: Readonly<Record<string, unknown>>, header: Readonly<Record<string, unknown>> = {}) {
   return new SignJWT({ ...claims })
     .setProtectedHeader({ alg: key.algorithm, kid: key.id, typ: 'at+jwt', ...header })

@@ -42,7 +42,10 @@ export interface Reply {
   readonly body: Body;
 }
 
-/** A whole server that takes an issuer's tokens, and the issuer. Its clock stands at the time of the test's start. */
+/**
+ * A whole server that takes an issuer's tokens, and the issuer. Its clock stands at the time of the
+ * test's start.
+ */
 export async function world(t: Test, options: Options = {}) {
   const key = options.key ?? (await newKey('one'));
   const issuer = options.issuer ?? (await TestIssuer.start(t, key));
@@ -70,7 +73,10 @@ export async function world(t: Test, options: Options = {}) {
     models: (token: string) => ask('/v1/models', token),
     chat: (token: string, model: string) =>
       ask('/v1/chat/completions', token, { model, messages: [{ role: 'user', content: 'Hi' }] }),
-    /** Why a token is refused; undefined where it is not, and `not mine` where the provider leaves it to others. */
+    /**
+     * Why a token is refused; undefined where it is not, and `not mine` where the provider leaves
+     * it to others.
+     */
     reason: async (token: string, provider = 'jwt') => {
       const answer = await server.server
         .extensions(AuthProviders)

@@ -12,10 +12,15 @@ import { findUsage, readTimings } from './usage.js';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** How the chunks of an answer ended: `done` by `[DONE]`, `cut` without it, `body` as one JSON body. */
+/**
+ * How the chunks of an answer ended: `done` by `[DONE]`, `cut` without it, `body` as one JSON body.
+ */
 export type Ending = 'done' | 'cut' | 'body';
 
-/** The names that servers give to the model's reasoning. A server that uses two sends the same text in both. */
+/**
+ * The names that servers give to the model's reasoning. A server that uses two sends the same text
+ * in both.
+ */
 const REASONING = ['reasoning_content', 'reasoning', 'reasoning_text', 'thinking'] as const;
 
 export interface AnswerOptions {
@@ -61,7 +66,9 @@ export class AnswerParser {
     this.#toolCalls = new ToolCalls((name) => tools.some((tool) => tool.name === name));
   }
 
-  /** Whether a finish reason has arrived: the answer is then complete, except perhaps for its usage. */
+  /**
+   * Whether a finish reason has arrived: the answer is then complete, except perhaps for its usage.
+   */
   get isFinished(): boolean {
     return this.#finish !== undefined;
   }
@@ -133,7 +140,10 @@ export class AnswerParser {
     else events.push({ type: 'text', text });
   }
 
-  /** Reads content in parts, as Mistral's reasoning models send it: `text`, and `thinking`, which contains text parts. */
+  /**
+   * Reads content in parts, as Mistral's reasoning models send it: `text`, and `thinking`, which
+   * contains text parts.
+   */
   #addPart(part: unknown, events: ModelEvent[]): void {
     if (isText(part)) this.#addText(part, events);
     if (!isObject(part)) return;

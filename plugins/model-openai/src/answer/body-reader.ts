@@ -13,6 +13,8 @@ export interface BodyReader {
   readonly isDone: boolean;
   read(chunk: Buffer, events: ModelEvent[]): void;
   end(events: ModelEvent[]): void;
-  /** Throws `failure`, unless the answer is complete without the rest or a better error is known. */
+  /**
+   * Throws `failure`, unless the answer is complete without the rest or a better error is known.
+   */
   interrupt(failure: Error, events: ModelEvent[]): void;
 }

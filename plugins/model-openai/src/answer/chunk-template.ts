@@ -5,20 +5,23 @@ const BACKSLASH = 92;
 const SMALL_U = 117;
 const FIRST_PRINTABLE = 32;
 
-/** Longest event, in characters, that a template is derived from. Parsing is cheap beside that much text. */
+/**
+ * Longest event, in characters, that a template is derived from. Parsing is cheap beside that much
+ * text.
+ */
 const MAX_LENGTH = 8192;
 
 /**
  * The constant text around the content of a stream's chunks. In most streams the chunks that carry
  * nothing but a piece of text are equal to the character, except for the content and for the random
- * padding that some servers put into the last member against traffic analysis. Such a chunk needs no
- * parsing: where the text around it matches, its content is cut out, still escaped.
+ * padding that some servers put into the last member against traffic analysis. Such a chunk needs
+ * no parsing: where the text around it matches, its content is cut out, still escaped.
  *
  *     {"id":"x","choices":[{"index":0,"delta":{"content":"Hello"},"finish_reason":null}],"obfuscation":"aB3x"}
  *     └─────────────────── before ───────────────────────┘└ text ┘└────────────── after ──────────────┘└pad┘└┘ last
  *
- * Why this is exact: a template is derived from a chunk that was parsed, and verified (`verify`). In
- * valid JSON, replacing one string by another changes the value at that place and nothing else.
+ * Why this is exact: a template is derived from a chunk that was parsed, and verified (`verify`).
+ * In valid JSON, replacing one string by another changes the value at that place and nothing else.
  */
 export class ChunkTemplate {
   readonly #before: string;
@@ -50,7 +53,9 @@ export class ChunkTemplate {
     return undefined;
   }
 
-  /** Returns the text of a chunk, or undefined if the chunk does not match or its content is empty. */
+  /**
+   * Returns the text of a chunk, or undefined if the chunk does not match or its content is empty.
+   */
   match(chunk: string): EscapedText | undefined {
     const from = this.#before.length;
     // Comparing slices is much faster than `startsWith`.

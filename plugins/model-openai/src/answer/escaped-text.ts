@@ -1,6 +1,9 @@
 import type { ModelText } from '@plugboard/kernel/contracts';
 
-/** Text as the model server escaped it. A JSON encoder writes `json` through; `text` is decoded on first use. */
+/**
+ * Text as the model server escaped it. A JSON encoder writes `json` through; `text` is decoded on
+ * first use.
+ */
 export class EscapedText implements ModelText {
   readonly type = 'text';
   /** What stands between the quotes of the JSON string. */

@@ -64,7 +64,8 @@ export class EventStream implements BodyReader {
   end(events: ModelEvent[]): void {
     if (this.#isDone) return;
     this.#events = events;
-    // An event without its blank line may be complete: some servers omit the line, at least after `[DONE]`.
+    // An event without its blank line may be complete: some servers omit the line, at least after
+    // `[DONE]`.
     const rest = this.#scanner.end() ?? '';
     const lines = parseJson(rest) === undefined ? rest.split('\n') : [rest];
     const last = lines.pop() ?? '';

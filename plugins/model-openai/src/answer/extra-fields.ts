@@ -6,13 +6,16 @@ type Fields = Readonly<Record<string, unknown>>;
 const REASONING_TEXTS = ['reasoning_content', 'reasoning'] as const;
 /** Lists of blocks: OpenRouter's and LiteLLM's. */
 const REASONING_LISTS = ['reasoning_details', 'thinking_blocks'] as const;
-/** Objects with thought signatures: Gemini's and LiteLLM's. They stand on messages and on tool calls. */
+/**
+ * Objects with thought signatures: Gemini's and LiteLLM's. They stand on messages and on tool
+ * calls.
+ */
 const OBJECTS = ['extra_content', 'provider_specific_fields'] as const;
 const CALL_TEXTS = ['thought_signature'] as const;
 
 /**
- * Collects the members of a message that its server may expect back. Reasoning goes back in turns with
- * tool calls only: other turns do not need it, and it is long.
+ * Collects the members of a message that its server may expect back. Reasoning goes back in turns
+ * with tool calls only: other turns do not need it, and it is long.
  */
 export class MessageFields {
   readonly #texts = new Map<string, string>();

@@ -6,16 +6,18 @@ type Reason = ModelEnd['reason'];
 /** How an answer ended. */
 export type Finish =
   | { readonly kind: 'reason'; readonly reason: Reason }
-  /** The model or its server gave up, or used a word that is not known. `word` is as it was sent. */
+  /**
+   * The model or its server gave up, or used a word that is not known. `word` is as it was sent.
+   */
   | { readonly kind: 'failure' | 'unknown'; readonly word: string };
 
 /**
- * Reads a finish reason. Besides the protocol's own words, servers send those of the APIs behind them
- * (Gemini, Anthropic, Bedrock, Mistral, Zhipu, vLLM), in any case, and with prefixes as in
+ * Reads a finish reason. Besides the protocol's own words, servers send those of the APIs behind
+ * them (Gemini, Anthropic, Bedrock, Mistral, Zhipu, vLLM), in any case, and with prefixes as in
  * `FinishReason.MAX_TOKENS`.
  *
- * @param native OpenRouter's `native_finish_reason`, the word of the server behind it. It decides if it
- *   says more than `finishReason`.
+ * @param native OpenRouter's `native_finish_reason`, the word of the server behind it. It decides
+ *   if it says more than `finishReason`.
  * @returns undefined if neither is a non-empty string.
  */
 export function readFinishReason(finishReason: unknown, native?: unknown): Finish | undefined {

@@ -8,20 +8,22 @@ const D = 100;
 const A = 97;
 const T = 116;
 
-/** Receives the data of one event. The string is a slice of the whole read and keeps that in memory. */
+/**
+ * Receives the data of one event. The string is a slice of the whole read and keeps that in memory.
+ */
 type EventSink = (data: string) => void;
 
 /** Receives a line that is neither a `data` field nor blank nor a comment. */
 type LineSink = (line: string) => void;
 
 /**
- * Finds the events in a stream of server-sent events (WHATWG HTML, section 9.2), however the reads of
- * the socket cut it. Each read is decoded as a whole, and events are slices of it: an event that
+ * Finds the events in a stream of server-sent events (WHATWG HTML, section 9.2), however the reads
+ * of the socket cut it. Each read is decoded as a whole, and events are slices of it: an event that
  * arrives in one read is not copied.
  *
- * A stream consists of lines; a blank line ends an event. `data` fields are collected here, comments
- * skipped, and all other lines passed on. Lines end in LF or CR LF. A lone CR, which the specification
- * allows too, does not end a line: no model server writes it.
+ * A stream consists of lines; a blank line ends an event. `data` fields are collected here,
+ * comments skipped, and all other lines passed on. Lines end in LF or CR LF. A lone CR, which the
+ * specification allows too, does not end a line: no model server writes it.
  */
 export class SseScanner {
   readonly #sink: EventSink;
@@ -44,7 +46,11 @@ export class SseScanner {
     this.#limit = limit;
   }
 
-  /** Reads one piece of the stream. @throws EventTooLarge, and what the sinks throw; discard the scanner then. */
+  /**
+   * Reads one piece of the stream.
+   *
+   * @throws EventTooLarge, and what the sinks throw; discard the scanner then.
+   */
   read(chunk: Buffer): void {
     const text = this.#decoder.write(chunk);
     let start = 0;
@@ -65,7 +71,10 @@ export class SseScanner {
     if (this.#buffered > this.#limit) throw new EventTooLarge(this.#limit);
   }
 
-  /** Ends the stream. Returns the data of an event without its blank line, if any: it may be complete or cut. */
+  /**
+   * Ends the stream. Returns the data of an event without its blank line, if any: it may be
+   * complete or cut.
+   */
   end(): string | undefined {
     const rest = this.#decoder.end();
     if (this.#unfinished + rest !== '') this.#finishLine(rest);

@@ -3,7 +3,10 @@ import type { ModelEvent } from '@plugboard/kernel';
 const TAGS = ['think', 'thinking', 'thought', 'reasoning'];
 const LONGEST_OPENING = Math.max(...TAGS.map((tag) => tag.length)) + '<>'.length;
 
-/** Splits `<think>…</think>` at the beginning of a text off as reasoning, however the text is cut into pieces. */
+/**
+ * Splits `<think>…</think>` at the beginning of a text off as reasoning, however the text is cut
+ * into pieces.
+ */
 export class ThinkTags {
   #state: 'start' | 'reasoning' | 'gap' | 'text' = 'start';
   #closing = '';

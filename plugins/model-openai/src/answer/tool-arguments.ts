@@ -11,7 +11,8 @@ import { parseJson, splitJson } from '../json/split-json.js';
  * - the arguments as a JSON string that contains JSON.
  *
  * @returns one JSON text for each call that was meant. There is more than one where a server joined
- *   parallel calls into one. Text that stays invalid is returned unchanged, and the model gets an error.
+ *   parallel calls into one. Text that stays invalid is returned unchanged, and the model gets an
+ *   error.
  */
 export function joinArguments(fragments: readonly string[]): readonly string[] {
   const text = fragments.join('').trim();

@@ -24,17 +24,20 @@ interface Fragment {
 }
 
 /**
- * Assembles tool calls from the fragments of a stream. In the protocol, `index` numbers the calls, and
- * the first fragment of each has `id` and `name`. Servers differ: some omit `index` or give every call
- * the same one, some count them differently in the first fragment and in the rest; some omit `id`, send
- * it late, or send another one with every fragment; some repeat the name or send it in pieces; some send
- * the arguments as an object.
+ * Assembles tool calls from the fragments of a stream. In the protocol, `index` numbers the calls,
+ * and the first fragment of each has `id` and `name`. Servers differ: some omit `index` or give
+ * every call the same one, some count them differently in the first fragment and in the rest; some
+ * omit `id`, send it late, or send another one with every fragment; some repeat the name or send it
+ * in pieces; some send the arguments as an object.
  */
 export class ToolCalls {
   readonly #calls: Call[] = [];
   readonly #isTool: (name: string) => boolean;
 
-  /** @param isTool whether the request declared a tool of this name. It settles what fragments leave open. */
+  /**
+   * @param isTool whether the request declared a tool of this name. It settles what fragments leave
+   * open.
+   */
   constructor(isTool: (name: string) => boolean) {
     this.#isTool = isTool;
   }
@@ -58,7 +61,8 @@ export class ToolCalls {
   }
 
   /**
-   * All calls, in the order of their first fragments. A missing or duplicate id is replaced by a new one.
+   * All calls, in the order of their first fragments. A missing or duplicate id is replaced by a
+   * new one.
    *
    * @param of the fingerprint of the model, for the data that goes back to it.
    */
@@ -85,7 +89,8 @@ export class ToolCalls {
       return last && (!numbered || (isWhole(numbered) && !isWhole(last))) ? last : numbered;
     }
     const known = id === '' ? undefined : this.#calls.find((call) => call.id === id);
-    // An id alone begins no call under an index in use: some servers send a fresh id with every fragment.
+    // An id alone begins no call under an index in use: some servers send a fresh id with every
+    // fragment.
     if (name === '') return known ?? numbered;
     if (known) return this.#isSameCall(known, fragment) ? known : undefined;
     if (numbered && (id === '' || numbered.id === '')) return this.#isSameSlot(numbered, fragment) ? numbered : undefined;
@@ -93,7 +98,10 @@ export class ToolCalls {
     return open && (continuesArguments(open, fragment) || (id === '' && this.#isPartOfName(open, name))) ? open : undefined;
   }
 
-  /** Whether a fragment with the id of a call belongs to it. Some servers give one id to several calls. */
+  /**
+   * Whether a fragment with the id of a call belongs to it. Some servers give one id to several
+   * calls.
+   */
   #isSameCall(call: Call, { index, name }: Fragment): boolean {
     const isMoved = typeof index === 'number' && typeof call.index === 'number' && call.index !== index;
     if (isMoved) return name === call.name && call.fragments.length === 0;
@@ -148,7 +156,10 @@ function isWhole(call: Call): boolean {
   return isCompleteObject(call.fragments.join(''));
 }
 
-/** Whether a fragment that repeats the name, perhaps with another id, carries the rest of arguments that were begun. */
+/**
+ * Whether a fragment that repeats the name, perhaps with another id, carries the rest of arguments
+ * that were begun.
+ */
 function continuesArguments(call: Call, { name, arguments: more }: Fragment): boolean {
   const begun = call.fragments.join('').trim();
   return name === call.name && begun !== '' && more !== '' && !more.trimStart().startsWith('{') && !isCompleteObject(begun);

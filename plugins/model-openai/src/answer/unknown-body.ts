@@ -12,7 +12,8 @@ const LESS_THAN = 0x3c;
 
 /**
  * Reads the body of an answer whose form shows in its first byte. The content type is not asked:
- * servers send streams as `application/json`, JSON as `text/event-stream`, and either as `text/plain`.
+ * servers send streams as `application/json`, JSON as `text/event-stream`, and either as
+ * `text/plain`.
  */
 export class UnknownBody implements BodyReader {
   readonly #answer: AnswerParser;

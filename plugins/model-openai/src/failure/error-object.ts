@@ -3,7 +3,10 @@ import { parseJson } from '../json/split-json.js';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** How many levels are searched for a message. The deepest known form is `[{"error":{"message":"{…}"}}]`. */
+/**
+ * How many levels are searched for a message. The deepest known form is
+ * `[{"error":{"message":"{…}"}}]`.
+ */
 const MAX_DEPTH = 6;
 
 /** The members that may contain a message, the most specific first. */
@@ -24,9 +27,9 @@ const MESSAGE_KEYS = [
 
 /**
  * Finds an error in a chunk, or in a body with status 200. The protocol's form is `{"error":{…}}`.
- * Others are `choices[0].error` (OpenRouter), `x_groq.error` (Groq), `base_resp` (MiniMax), and bodies
- * without choices: `{"object":"error",…}` (vLLM), `{"type":"error",…}`, `{"code":…,"message":…}`,
- * `{"detail":…}`.
+ * Others are `choices[0].error` (OpenRouter), `x_groq.error` (Groq), `base_resp` (MiniMax), and
+ * bodies without choices: `{"object":"error",…}` (vLLM), `{"type":"error",…}`,
+ * `{"code":…,"message":…}`, `{"detail":…}`.
  */
 export function findError(chunk: Fields, choice: Fields | undefined): unknown {
   if (isError(chunk.error)) return chunk.error;
@@ -73,7 +76,10 @@ function textIn(value: unknown, depth: number): string | undefined {
   return undefined;
 }
 
-/** OpenRouter's own message is mostly "Provider returned error"; the provider's is in `metadata.raw`. */
+/**
+ * OpenRouter's own message is mostly "Provider returned error"; the provider's is in
+ * `metadata.raw`.
+ */
 function textBehind({ metadata }: Fields, depth: number): string | undefined {
   if (!isObject(metadata)) return undefined;
   const text = textIn(metadata.raw, depth + 1);

@@ -14,7 +14,10 @@ const SHOWN = 160;
 /** undici's codes for a pool that this side has closed. */
 const STOPPED: ReadonlySet<string> = new Set(['UND_ERR_DESTROYED', 'UND_ERR_CLOSED']);
 
-/** Makes every error of a connection. Messages are shown to callers: they contain no address and no key. */
+/**
+ * Makes every error of a connection. Messages are shown to callers: they contain no address and no
+ * key.
+ */
 export class Failures {
   readonly #redactor: Redactor;
   readonly #clock: Clock;
@@ -81,7 +84,11 @@ export class Failures {
     });
   }
 
-  /** The stream ended properly, but the model had not finished (R-034). @param seen unreadable text that came instead. */
+  /**
+   * The stream ended properly, but the model had not finished (R-034).
+   *
+   * @param seen unreadable text that came instead.
+   */
   truncated(seen?: string): ModelError {
     const last = seen === undefined ? '' : ` Last data received: ${this.#show(seen)}`;
     return this.#error(`the answer was cut off: the model server ended it without a finish reason.${last}`, {
@@ -159,7 +166,9 @@ export class Failures {
     });
   }
 
-  /** Model servers repeat parts of the key in such messages: they are for the log, not for callers. */
+  /**
+   * Model servers repeat parts of the key in such messages: they are for the log, not for callers.
+   */
   #credentials(
     status: number | undefined,
     text: string,

@@ -29,8 +29,8 @@ export class Redactor {
   readonly #secrets: readonly string[];
 
   /**
-   * @param keys the key and the values of headers. Long words of a value, as in `Bearer …`, are removed
-   *   on their own too, and so are parts of them.
+   * @param keys the key and the values of headers. Long words of a value, as in `Bearer …`, are
+   *   removed on their own too, and so are parts of them.
    * @param address the server's address, which is not a secret but not for callers.
    */
   constructor(keys: readonly string[], address: readonly string[] = []) {

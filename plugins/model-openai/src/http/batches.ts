@@ -27,7 +27,10 @@ export class Batches implements AsyncIterableIterator<Batch, undefined> {
     this.#onReturn = onReturn;
   }
 
-  /** The list that events are appended to. Get it again after each flush: a batch that was read belongs to the reader. */
+  /**
+   * The list that events are appended to. Get it again after each flush: a batch that was read
+   * belongs to the reader.
+   */
   get pending(): ModelEvent[] {
     return this.#pending;
   }

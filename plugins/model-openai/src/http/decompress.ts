@@ -2,10 +2,11 @@ import type { Transform } from 'node:stream';
 import { constants, createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib';
 
 /**
- * Makes a stream that decompresses a response, if it is compressed. Requests ask for `identity`, but
- * some gateways compress anyway.
+ * Makes a stream that decompresses a response, if it is compressed. Requests ask for `identity`,
+ * but some gateways compress anyway.
  *
- * @returns undefined for a response that is not compressed; the name of an encoding that is not known.
+ * @returns undefined for a response that is not compressed; the name of an encoding that is not
+ * known.
  */
 export function decompressorFor(contentEncoding: string | string[] | undefined): Transform | string | undefined {
   const encoding = String(contentEncoding ?? '')

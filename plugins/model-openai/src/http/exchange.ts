@@ -35,8 +35,8 @@ interface ExchangeOptions {
  *
  * 1. undici calls `onRequestStart` when it has a connection for the request.
  * 2. The status decides how the body is read: as an answer or as an error.
- * 3. Each read of the socket appends events to `batches`; those of one tick are one batch. While the
- *    reader is behind, the socket is paused.
+ * 3. Each read of the socket appends events to `batches`; those of one tick are one batch. While
+ *    the reader is behind, the socket is paused.
  * 4. The answer is over when it is complete, when the body ends or breaks off, after `idleTimeout`
  *    without a byte, when the signal is aborted, or when the reader stops. After a complete answer
  *    the socket serves the next request; otherwise it is closed.

@@ -1,4 +1,7 @@
-/** What a connection's requests look like: the preset of its provider with the connection's own options. */
+/**
+ * What a connection's requests look like: the preset of its provider with the connection's own
+ * options.
+ */
 export interface Dialect {
   /** The provider's name, or `none` without a preset. */
   readonly provider: string;
@@ -18,7 +21,10 @@ export interface Dialect {
   readonly thinkTags: ThinkTags;
   /** The header that carries the key. */
   readonly keyHeader: 'authorization' | 'api-key';
-  /** What is added to tool calls that another connection made, because the server refuses them without. */
+  /**
+   * What is added to tool calls that another connection made, because the server refuses them
+   * without.
+   */
   readonly placeholder: Placeholder | undefined;
 }
 
@@ -30,13 +36,16 @@ export const TOOL_IDS = ['any', 'alnum9'] as const;
 export type ToolIds = (typeof TOOL_IDS)[number];
 
 /**
- * `plain`: schemas as they are. `gemini`: the part of JSON Schema that Gemini accepts. `strict`: without
- * keywords that strict servers refuse, and without combinations at the top level.
+ * `plain`: schemas as they are. `gemini`: the part of JSON Schema that Gemini accepts. `strict`:
+ * without keywords that strict servers refuse, and without combinations at the top level.
  */
 export const SCHEMA_FORMS = ['plain', 'gemini', 'strict'] as const;
 export type SchemaForm = (typeof SCHEMA_FORMS)[number];
 
-/** `alternate`: messages of users and of the assistant alternate, and no user message follows a tool message. */
+/**
+ * `alternate`: messages of users and of the assistant alternate, and no user message follows a tool
+ * message.
+ */
 export const ROLES = ['any', 'alternate'] as const;
 type Roles = (typeof ROLES)[number];
 

@@ -8,8 +8,8 @@ import { toolCallId } from './tool-call-ids.js';
 import type { WireMessage } from './wire-message.js';
 
 /**
- * The messages of a request in the form that the server accepts. A message that needs no change is sent
- * as it is.
+ * The messages of a request in the form that the server accepts. A message that needs no change is
+ * sent as it is.
  *
  * @param of the fingerprint of the connection's model: what it attached to messages is sent back.
  */

@@ -26,9 +26,9 @@ const FORMATS: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * Translates a JSON Schema to the part of OpenAPI 3.0 that Gemini accepts: references are replaced by
- * what they refer to, `const`, `oneOf` and lists of types by what means the same, and everything else
- * that it does not know is left out.
+ * Translates a JSON Schema to the part of OpenAPI 3.0 that Gemini accepts: references are replaced
+ * by what they refer to, `const`, `oneOf` and lists of types by what means the same, and everything
+ * else that it does not know is left out.
  */
 export function geminiSchema(root: Schema): Schema {
   return translate(root, root, 0);

@@ -1,6 +1,10 @@
 type Headers = Readonly<Record<string, string>>;
 
-/** Makes the headers of every request of a connection. @param keyHeader the header that carries the key. */
+/**
+ * Makes the headers of every request of a connection.
+ *
+ * @param keyHeader the header that carries the key.
+ */
 export function defaultHeaders(apiKey: string | undefined, keyHeader: 'authorization' | 'api-key', configured: Headers): Headers {
   return mergeHeaders(
     {
@@ -14,7 +18,9 @@ export function defaultHeaders(apiKey: string | undefined, keyHeader: 'authoriza
   );
 }
 
-/** Adds headers, replacing those of the same name. Names are lower case, so that none is sent twice. */
+/**
+ * Adds headers, replacing those of the same name. Names are lower case, so that none is sent twice.
+ */
 export function mergeHeaders(headers: Headers, more: Headers): Headers {
   let merged: Record<string, string> | undefined;
   for (const name in more) {

@@ -52,8 +52,9 @@ function toolOf({ name, description, inputSchema, strict }: ToolDeclaration, dia
 }
 
 /**
- * Replaces half a surrogate pair, which a caller or a tool may have cut off, by U+FFFD. Model servers refuse the whole request for
- * it, and a session that contains one could not be continued. In JSON it is an escape, so most bodies need no second pass.
+ * Replaces half a surrogate pair, which a caller or a tool may have cut off, by U+FFFD. Model
+ * servers refuse the whole request for it, and a session that contains one could not be continued.
+ * In JSON it is an escape, so most bodies need no second pass.
  */
 function jsonOf(body: object): string {
   const json = JSON.stringify(body);

@@ -1,12 +1,14 @@
 import type { WireMessage } from './wire-message.js';
 
-/** Text between a tool result and the next user message, for servers that require an answer there. */
+/**
+ * Text between a tool result and the next user message, for servers that require an answer there.
+ */
 const ACKNOWLEDGED = 'OK.';
 
 /**
  * Makes messages of users and of the assistant alternate: neighbours with the same role become one
- * message, and an assistant message is added between a tool result and a user message. System messages
- * become one, at the beginning.
+ * message, and an assistant message is added between a tool result and a user message. System
+ * messages become one, at the beginning.
  */
 export function alternate(messages: readonly WireMessage[]): readonly WireMessage[] {
   const system = messages.filter(({ role }) => role === 'system');
@@ -23,7 +25,10 @@ export function alternate(messages: readonly WireMessage[]): readonly WireMessag
   return result;
 }
 
-/** Results of an assistant's calls follow it: a message with calls joins the one before it, but not the one after it. */
+/**
+ * Results of an assistant's calls follow it: a message with calls joins the one before it, but not
+ * the one after it.
+ */
 function canJoin(last: WireMessage, { role }: WireMessage): boolean {
   return last.role === role && (role === 'user' || (role === 'assistant' && last.tool_calls === undefined));
 }

@@ -3,7 +3,10 @@ import { inlineRefs } from './inline-refs.js';
 
 type Schema = Readonly<Record<string, unknown>>;
 
-/** Keywords that strict servers refuse, or that their grammars cannot express. None changes what is valid JSON for a tool. */
+/**
+ * Keywords that strict servers refuse, or that their grammars cannot express. None changes what is
+ * valid JSON for a tool.
+ */
 const DROPPED: ReadonlySet<string> = new Set([
   '$schema',
   '$id',

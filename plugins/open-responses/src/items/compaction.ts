@@ -1,8 +1,8 @@
 import { invalidValue } from '@plugboard/openai-protocol';
 
 /**
- * The content of a compaction item: the summary of a conversation, as one opaque text. It is not secret and not signed: a caller could as well send the summary as
- * a message.
+ * The content of a compaction item: the summary of a conversation, as one opaque text. It is not
+ * secret and not signed: a caller could as well send the summary as a message.
  */
 export function encodeSummary(summary: string): string {
   return Buffer.from(JSON.stringify({ v: 1, summary })).toString('base64url');

@@ -29,8 +29,8 @@ export interface InputRules {
   /** The name of the model connection if it takes text only. */
   readonly textOnly: string | undefined;
   /**
-   * `turn`: everything that a request for an answer may hold. `session`: what is added to a session without a turn, that is no prompts and nothing that the
-   * server made.
+   * `turn`: everything that a request for an answer may hold. `session`: what is added to a session
+   * without a turn, that is no prompts and nothing that the server made.
    */
   readonly purpose: 'turn' | 'session';
 }
@@ -43,7 +43,8 @@ export interface InputMessages {
 }
 
 /**
- * Turns items into messages. Calls that follow one another belong to one step, and so do those that follow what an assistant said.
+ * Turns items into messages. Calls that follow one another belong to one step, and so do those that
+ * follow what an assistant said.
  *
  * @throws ProtocolError 400 that names the first item that is not allowed.
  */

@@ -31,7 +31,11 @@ export class EventBuffer {
     this.#size += event.length;
   }
 
-  /** Drops the oldest events while there are too many. @param needed the first event that must stay, because a reader has not taken it yet. */
+  /**
+   * Drops the oldest events while there are too many.
+   *
+   * @param needed the first event that must stay, because a reader has not taken it yet.
+   */
   trim(needed: number): void {
     while (this.#first < needed && (this.#size > MOST_CHARACTERS || this.#events.length - this.#start > MOST_EVENTS))
       this.#drop();

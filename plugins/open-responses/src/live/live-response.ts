@@ -64,7 +64,8 @@ export interface ResponseEnd {
  *
  * 1. `open` starts the turn and waits until it is known how it begins: refused, running, or waiting in a queue.
  * 2. Readers join with `read`, from any event that is still kept. The slowest one sets the pace.
- * 3. It ends with its turn, or when it is cancelled. A stored response waits 30 s for a reader to come back after the last has left.
+ * 3. It ends with its turn, or when it is cancelled. A stored response waits 30 s for a reader to
+ *    come back after the last has left.
  */
 export class LiveResponse {
   readonly id: string;

@@ -3,8 +3,9 @@ import { unsupportedValue } from '@plugboard/openai-protocol';
 import type { RequestTool, ResponseRequest, ToolChoice } from './request.js';
 
 /**
- * The tools that the caller brought and runs itself. Only an agent whose configuration says `clientTools: ignore` does without them. `allowed_tools` leaves out
- * the others, so that no model can call them.
+ * The tools that the caller brought and runs itself. Only an agent whose configuration says
+ * `clientTools: ignore` does without them. `allowed_tools` leaves out the others, so that no model
+ * can call them.
  *
  * @throws ProtocolError 400 if the request forces a call that cannot come.
  */

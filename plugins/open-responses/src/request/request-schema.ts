@@ -9,8 +9,9 @@ const functionTool = shape({ name, description: maybe(text), parameters: maybe(a
 const toolReference = object({ type: word('function'), name: text }, ['name']);
 
 /**
- * What the body of `POST /v1/responses`, and a `response.create` message, may look like. Unknown fields may be anything. `model` is checked apart, and the elements of
- * `input` when they are read. Nulls at the top level are removed before the check.
+ * What the body of `POST /v1/responses`, and a `response.create` message, may look like. Unknown
+ * fields may be anything. `model` is checked apart, and the elements of `input` when they are read.
+ * Nulls at the top level are removed before the check.
  */
 export const requestSchema: SchemaObject = object({
   input: { title: 'one of a string or array of objects', type: ['string', 'array'], items: anyObject },

@@ -1,4 +1,7 @@
-/** The body of a request that `parseRequest` accepted: it matches `requestSchema`, and its top-level nulls are gone. Unknown fields are among it, as they came. */
+/**
+ * The body of a request that `parseRequest` accepted: it matches `requestSchema`, and its top-level
+ * nulls are gone. Unknown fields are among it, as they came.
+ */
 export interface ResponseRequest {
   /** 1 to 256 bytes. */
   readonly model?: string;

@@ -26,7 +26,8 @@ interface Summary {
 }
 
 /**
- * Has the model of an agent summarize a conversation, in one model call: the agent's own prompt, tools and parameters play no part in it.
+ * Has the model of an agent summarize a conversation, in one model call: the agent's own prompt,
+ * tools and parameters play no part in it.
  *
  * @throws TurnError if there is no summary.
  */

@@ -2,8 +2,9 @@ import { AgentRuntimes, defineExtensionPoint, type PluginContext } from '@plugbo
 import { ResponseService } from './response-service.js';
 
 /**
- * The service that the transports of the protocol share. Discipline: each of them contributes one, and all use the first in file order, so that a response created on one
- * transport is found on another.
+ * The service that the transports of the protocol share. Discipline: each of them contributes one,
+ * and all use the first in file order, so that a response created on one transport is found on
+ * another.
  */
 export const ResponseServices = defineExtensionPoint<ResponseService>('open-responses.service', { discipline: 'in-order' });
 

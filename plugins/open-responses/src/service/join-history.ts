@@ -3,8 +3,8 @@ import { invalidRequest, truncated } from '@plugboard/openai-protocol';
 import type { InputMessages } from '../items/input-messages.js';
 
 /**
- * A conversation that the caller continues without a session. The result is valid for every provider: each result answers a call before it, and each call of the history has
- * a result.
+ * A conversation that the caller continues without a session. The result is valid for every
+ * provider: each result answers a call before it, and each call of the history has a result.
  *
  * @throws ProtocolError 400 for a result that answers no call.
  */

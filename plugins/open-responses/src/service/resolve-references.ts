@@ -4,7 +4,8 @@ import type { InputItem } from '../request/request.js';
 import { responseOfItem, type StoredResponses } from './stored-response.js';
 
 /**
- * The items of a request with references replaced by the output items that they name. Only items of stored responses of the same project can be named.
+ * The items of a request with references replaced by the output items that they name. Only items of
+ * stored responses of the same project can be named.
  *
  * @throws ProtocolError 400 for a reference to an unknown item. @throws TurnError
  */

@@ -14,7 +14,10 @@ export interface ResponseCaller {
   readonly defaultModel?: string | undefined;
   /** What happens if the session is busy; undefined for the agent's own `onBusy`. */
   readonly busy?: BusyMode | undefined;
-  /** Equal for a retry of the same request by the same caller, which then joins the turn. Only requests that name a session are joined. */
+  /**
+   * Equal for a retry of the same request by the same caller, which then joins the turn. Only
+   * requests that name a session are joined.
+   */
   readonly fingerprint?: string | undefined;
   /** Whether the answer is read as it is written. */
   readonly incremental: boolean;

@@ -62,7 +62,12 @@ export class StoredResponses {
     return { conversation, agent, turn: Number(turn), isChain: chain === 'true', response };
   }
 
-  /** Deletes a response. The session of a chain that holds nothing else goes with it. @returns whether there was one. @throws TurnError */
+  /**
+   * Deletes a response. The session of a chain that holds nothing else goes with it.
+   *
+   * @returns whether there was one.
+   * @throws TurnError
+   */
   async delete(id: string, principal: Principal): Promise<boolean> {
     const stored = await this.get(id, principal);
     if (!stored) return false;

@@ -29,8 +29,9 @@ interface SentResponse {
 const TERMINAL = new Set(['response.completed', 'response.failed', 'response.incomplete']);
 
 /**
- * Asserts the order rules of the protocol for all events of one response: numbers from 0 without gaps, `response.created` first, each item added before its other
- * events and done after them, deltas that add up to the finished text, exactly one terminal event, and that as the last.
+ * Asserts the order rules of the protocol for all events of one response: numbers from 0 without
+ * gaps, `response.created` first, each item added before its other events and done after them,
+ * deltas that add up to the finished text, exactly one terminal event, and that as the last.
  */
 export function assertGrammar(events: readonly SentEvent[]): void {
   assert.deepEqual(

@@ -2,7 +2,8 @@ import { defineExtensionPoint } from '@plugboard/kernel';
 
 /**
  * Frames a stream of JSON texts for `stream: true`. Discipline: by name of the format; `sse` is the
- * only one today. Without it, `stream: true` is refused with an error that names the missing plugin.
+ * only one today. Without it, `stream: true` is refused with an error that names the missing
+ * plugin.
  */
 export interface StreamEncoder {
   readonly headers: Readonly<Record<string, string>>;

@@ -23,7 +23,10 @@ export class TurnLogFields {
     this.#failure = failure;
   }
 
-  /** The fields, by their names in the log. `outcome` is needed because a stream may fail after its status was sent. */
+  /**
+   * The fields, by their names in the log. `outcome` is needed because a stream may fail after its
+   * status was sent.
+   */
   fields(): Readonly<Record<string, string | number | undefined>> {
     return {
       steps: this.#steps,

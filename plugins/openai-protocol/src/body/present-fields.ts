@@ -1,6 +1,9 @@
 import { invalidRequest } from '../errors/errors.js';
 
-/** Unknown top-level fields of a request. They are kept and reported, so their number needs a limit (S-35). */
+/**
+ * Unknown top-level fields of a request. They are kept and reported, so their number needs a limit
+ * (S-35).
+ */
 const MAX_UNKNOWN_FIELDS = 128;
 
 /**

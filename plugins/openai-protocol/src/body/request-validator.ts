@@ -22,7 +22,10 @@ export class RequestValidator<T> {
   }
 }
 
-/** Without validation of the schema, which its tests check, and without optimised code, which takes longer than it saves. */
+/**
+ * Without validation of the schema, which its tests check, and without optimised code, which takes
+ * longer than it saves.
+ */
 function compile<T>(schema: SchemaObject): ValidateFunction<T> {
   const ajv = new Ajv({
     discriminator: true,

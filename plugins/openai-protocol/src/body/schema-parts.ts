@@ -1,7 +1,10 @@
 import type { SchemaObject } from 'ajv';
 import { METADATA_LIMITS } from './request-metadata.js';
 
-/** Building blocks of request schemas. `title` is the expectation in error messages, where the type alone is not enough. */
+/**
+ * Building blocks of request schemas. `title` is the expectation in error messages, where the type
+ * alone is not enough.
+ */
 
 /** A nested field that may be null, which counts as absent. */
 export const maybe = (schema: SchemaObject): SchemaObject => ({ ...schema, nullable: true });

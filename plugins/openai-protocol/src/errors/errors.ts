@@ -41,7 +41,10 @@ export function invalidRequest(
   return new ProtocolError(status, { error: { message, type: 'invalid_request_error', param, code } }, headers);
 }
 
-/** A service error of the service document: nothing resolves (400), out of scope (403), the turn failed (502). */
+/**
+ * A service error of the service document: nothing resolves (400), out of scope (403), the turn
+ * failed (502).
+ */
 export function serviceError(
   status: 400 | 403 | 502,
   message: string,

@@ -1,7 +1,10 @@
 import type { HttpError } from '@plugboard/transport-http';
 import type { ErrorBody } from './errors.js';
 
-/** Formats an `HttpError` of transport-http as the protocol's error object. Contribute it to `ErrorFormatters`. */
+/**
+ * Formats an `HttpError` of transport-http as the protocol's error object. Contribute it to
+ * `ErrorFormatters`.
+ */
 export function formatError({ status, code, message }: HttpError): ErrorBody {
   if (code === 'insufficient_scope') return { error: { message, type: 'svc_error' } };
   return { error: { message, type: typeOf(status), param: null, code: code ?? null } };

@@ -33,7 +33,8 @@ export function turnFailureError(failure: Failure, stateful: boolean): ProtocolE
     case 'turn_interrupted':
     case 'turn_cancelled':
     case 'session_deleted':
-      // Not a 409 or 5xx: clients retry those, and the retry would interrupt the newer turn or repeat a cancelled one.
+      // Not a 409 or 5xx: clients retry those, and the retry would interrupt the newer turn or
+      // repeat a cancelled one.
       return invalidRequest(message, { code, headers: NO_RETRY });
     case 'session_busy':
       return invalidRequest(message, { status: 409, code, headers: retryAfter(failure) });

@@ -4,7 +4,11 @@ import { invalidRequest } from '../errors/errors.js';
 
 const BUSY_MODES: readonly BusyMode[] = ['enqueue', 'reject', 'interrupt'];
 
-/** Parses `X-Session-Busy`: what to do if the session is busy. @throws ProtocolError 400 for an unknown value. */
+/**
+ * Parses `X-Session-Busy`: what to do if the session is busy.
+ *
+ * @throws ProtocolError 400 for an unknown value.
+ */
 export function parseBusyMode({ headers }: Pick<HttpRequest, 'headers'>): BusyMode | undefined {
   const wanted = headers['x-session-busy'];
   if (wanted === undefined || wanted === '') return undefined;

@@ -13,7 +13,8 @@ export interface NamedConversation {
 /**
  * Looks up the session key of a conversation id.
  *
- * @throws ProtocolError 404 if the caller has no such session, 400 if it belongs to another agent than `target`.
+ * @throws ProtocolError 404 if the caller has no such session, 400 if it belongs to another agent
+ * than `target`.
  */
 export async function conversationSessionKey(
   { conversation, param }: NamedConversation,

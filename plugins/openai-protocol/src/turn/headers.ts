@@ -1,6 +1,9 @@
 import type { HttpRequest } from '@plugboard/transport-http';
 
-/** The header with the model connection that answered. Names that are not printable ASCII are percent-encoded. */
+/**
+ * The header with the model connection that answered. Names that are not printable ASCII are
+ * percent-encoded.
+ */
 export function connectionHeader(name: string | undefined): Readonly<Record<string, string>> {
   if (name === undefined) return {};
   return { 'x-model-connection': /^[ -~]*$/.test(name) ? name : encodeURIComponent(name.toWellFormed()) };

@@ -21,14 +21,18 @@ export function parseIdempotencyKey(request: Pick<HttpRequest, 'headers' | 'rawH
   throw invalidValue('Idempotency-Key', why);
 }
 
-/** Hashes a request. Equal for the same caller, bodies with equal values, in any key order, and the same session (S-44). */
+/**
+ * Hashes a request. Equal for the same caller, bodies with equal values, in any key order, and the
+ * same session (S-44).
+ */
 export function requestFingerprint(body: unknown, session: string | undefined, principal: Principal): string {
   return hash('sha256', JSON.stringify([callerId(principal) ?? null, session ?? null, body], sortKeys), 'base64');
 }
 
 /**
- * Hashes a request that its client may repeat while the first one runs: equal bytes of the same caller join. A caller is known by the
- * id of its credential, never by a name, which is for people (S-44).
+ * Hashes a request that its client may repeat while the first one runs: equal bytes of the same
+ * caller join. A caller is known by the id of its credential, never by a name, which is for people
+ * (S-44).
  *
  * @returns undefined for a caller without an identity. Its requests must not join.
  */
@@ -37,7 +41,10 @@ export function joinFingerprint({ principal, rawBody }: Pick<HttpRequest, 'princ
   return caller === undefined ? undefined : hash('sha256', JSON.stringify([caller, rawBody]), 'base64');
 }
 
-/** Tokens of an issuer that have no subject share one id. On an open server all requests have the same caller. */
+/**
+ * Tokens of an issuer that have no subject share one id. On an open server all requests have the
+ * same caller.
+ */
 function callerId(principal: Principal): string | undefined {
   const { tokenId, claims, subject } = principal;
   if (principal === OPEN) return '';

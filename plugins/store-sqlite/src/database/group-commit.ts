@@ -10,9 +10,10 @@ interface Write {
 /**
  * Group commit: writes of one tick share one transaction and one sync of the write-ahead log.
  *
- * A group is first run without savepoints, which is cheapest. If a job fails, the group runs again with a savepoint for each job, so that
- * only that job fails. If the transaction fails as a whole (a full disk), each write runs again in its own transaction, so that one
- * large write does not fail the small ones.
+ * A group is first run without savepoints, which is cheapest. If a job fails, the group runs again
+ * with a savepoint for each job, so that only that job fails. If the transaction fails as a whole
+ * (a full disk), each write runs again in its own transaction, so that one large write does not
+ * fail the small ones.
  */
 export class GroupCommit {
   readonly #database: DatabaseSync;

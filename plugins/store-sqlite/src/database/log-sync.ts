@@ -1,8 +1,9 @@
 import { close, fdatasync, openSync } from 'node:fs';
 
 /**
- * Syncs the write-ahead log to disk without blocking the process. Together with `synchronous = NORMAL` this gives commits the durability
- * of `synchronous = FULL`, which is the same sync inside COMMIT (https://sqlite.org/pragma.html#pragma_synchronous).
+ * Syncs the write-ahead log to disk without blocking the process. Together with
+ * `synchronous = NORMAL` this gives commits the durability of `synchronous = FULL`, which is the
+ * same sync inside COMMIT (https://sqlite.org/pragma.html#pragma_synchronous).
  */
 export class LogSync {
   readonly #file: number;

@@ -5,8 +5,9 @@ import { conversationId } from '@plugboard/kernel/contracts';
 type Migration = string | ((database: DatabaseSync) => void);
 
 /**
- * The migrations from an empty file to the current schema. The file's `user_version` is the number of migrations it has had. A released
- * migration never changes; a change of the schema is a new migration at the end.
+ * The migrations from an empty file to the current schema. The file's `user_version` is the number
+ * of migrations it has had. A released migration never changes; a change of the schema is a new
+ * migration at the end.
  */
 export const MIGRATIONS: readonly Migration[] = [
   `

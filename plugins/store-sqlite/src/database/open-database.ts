@@ -15,8 +15,9 @@ export interface OpenedDatabase {
 }
 
 /**
- * Opens the file, creates it if it is missing, and migrates it to the current schema. From then on no other process can use it: the lock is
- * SQLite's own, which the operating system releases when the process dies.
+ * Opens the file, creates it if it is missing, and migrates it to the current schema. From then on
+ * no other process can use it: the lock is SQLite's own, which the operating system releases when
+ * the process dies.
  *
  * @param path absolute.
  * @throws StoreError if the file cannot be used. It is then unchanged.
@@ -60,8 +61,8 @@ function createFolder(folder: string): void {
 }
 
 /**
- * SQLite itself would make the file readable for everybody. An existing file is not opened here: closing it would release the lock that
- * another store of this process holds.
+ * SQLite itself would make the file readable for everybody. An existing file is not opened here:
+ * closing it would release the lock that another store of this process holds.
  */
 function createFile(path: string): void {
   try {

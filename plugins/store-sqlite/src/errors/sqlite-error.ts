@@ -1,6 +1,9 @@
 import { cannotSync, StoreError, type StoreErrorCode } from './store-error.js';
 
-/** By SQLite's result codes (https://sqlite.org/rescode.html): an extended code if it has its own meaning, otherwise the primary code, which is its lowest byte. */
+/**
+ * By SQLite's result codes (https://sqlite.org/rescode.html): an extended code if it has its own
+ * meaning, otherwise the primary code, which is its lowest byte.
+ */
 const MEANINGS: Readonly<Record<number, readonly [StoreErrorCode, string]>> = {
   3: ['read_only', "cannot be used by the server's user: give it read and write access to the file and its folder"],
   5: [

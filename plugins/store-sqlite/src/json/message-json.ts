@@ -5,8 +5,8 @@ import { badMessage } from '../errors/store-error.js';
 export type RowError = (problem: string) => Error;
 
 /**
- * Encodes each message as JSON. Refuses what could not be read back: here it costs one turn, and when the session is loaded it would cost
- * the session.
+ * Encodes each message as JSON. Refuses what could not be read back: here it costs one turn, and
+ * when the session is loaded it would cost the session.
  *
  * @throws StoreError
  */

@@ -19,8 +19,9 @@ export class ExpiredRows {
   }
 
   /**
-   * One small step. An expired session is deleted at once and its messages step by step after it. Like a deleted session it leaves its
-   * version behind, so that a new session with its id is not taken for it. A session with a running turn does not expire.
+   * One small step. An expired session is deleted at once and its messages step by step after it.
+   * Like a deleted session it leaves its version behind, so that a new session with its id is not
+   * taken for it. A session with a running turn does not expire.
    *
    * @param ttl milliseconds that sessions and interrupted turns are kept.
    * @param usePrecision milliseconds by which the last use of a session may be later than its row says.

@@ -3,7 +3,10 @@ import type { OpenedDatabase } from '../database/open-database.js';
 import type { SessionTable } from './session-table.js';
 import { columns, prepareAll, type Statements } from './statements.js';
 
-/** Maximum number and size of the messages that one slice copies. That takes a few milliseconds, during which nothing else runs. */
+/**
+ * Maximum number and size of the messages that one slice copies. That takes a few milliseconds,
+ * during which nothing else runs.
+ */
 const SLICE_ROWS = 500;
 const SLICE_BYTES = 512 * 1024;
 
@@ -47,8 +50,8 @@ interface MessagePosition {
  * 2. `copy` copies the next messages to it, until the fork is complete.
  * 3. `finish` makes the copy a session.
  *
- * Until then the row id counts as leftover of this opening of the file. If the fork is cancelled, or the process dies, its messages are
- * deleted like those of a deleted session.
+ * Until then the row id counts as leftover of this opening of the file. If the fork is cancelled,
+ * or the process dies, its messages are deleted like those of a deleted session.
  */
 export class ForkTable {
   readonly #sessions: SessionTable;

@@ -28,8 +28,9 @@ interface NewRow {
 }
 
 /**
- * The tables of sessions, their summaries and the tombstones of deleted ones. Every method is synchronous; those that write run inside
- * the caller's transaction. Values reach SQLite only as bound parameters.
+ * The tables of sessions, their summaries and the tombstones of deleted ones. Every method is
+ * synchronous; those that write run inside the caller's transaction. Values reach SQLite only as
+ * bound parameters.
  *
  * A deleted session leaves its version in a tombstone. A new session with the same id continues from that version, in a new row,
  * which is independent of what is still to be deleted of the old one.

@@ -38,8 +38,8 @@ export class TurnTable {
   }
 
   /**
-   * Marks the turns of dead processes as interrupted and returns each once. A turn whose input cannot be read is returned as the error.
-   * The rows expire like sessions.
+   * Marks the turns of dead processes as interrupted and returns each once. A turn whose input
+   * cannot be read is returned as the error. The rows expire like sessions.
    */
   recover(): readonly (InterruptedTurn | StoreError)[] {
     const rows = this.#sql.interrupt.all(timestamp(this.#clock), this.#opening) as unknown as readonly (SessionId &

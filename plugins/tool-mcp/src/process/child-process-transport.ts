@@ -14,7 +14,10 @@ import { endAtExit, forget, OWN_GROUP, signalGroup } from './process-group.js';
 import { readSlowly } from './rate-limit.js';
 import { redactorOf } from './secrets.js';
 
-/** Maximum size of one message, in bytes. A tool may return a large file; the runtime cuts what the model receives. */
+/**
+ * Maximum size of one message, in bytes. A tool may return a large file; the runtime cuts what the
+ * model receives.
+ */
 const MAX_MESSAGE_BYTES = 128 * 1024 * 1024;
 /** Bytes kept of one line of output that is not a message. */
 const MAX_LINE_BYTES = 2048;
@@ -24,16 +27,23 @@ const LAST_LINES = 10;
 const MAX_STDERR_RATE = 256 * 1024;
 /** Lines of output logged per second. */
 const MAX_LOGGED_RATE = 100;
-/** Lines on standard output before the first message beyond which the program is ended: it is not an MCP server. */
+/**
+ * Lines on standard output before the first message beyond which the program is ended: it is not an
+ * MCP server.
+ */
 const MAX_NOISE_LINES = 1000;
-/** Milliseconds that a server has to end after the end of its input, and after SIGTERM; and that its pipes may stay open after its end. */
+/**
+ * Milliseconds that a server has to end after the end of its input, and after SIGTERM; and that its
+ * pipes may stay open after its end.
+ */
 const GRACE = { endOfInput: 1000, terminate: 2000, pipes: 1000 };
 
 type Child = ChildProcessByStdio<Writable, Readable, Readable>;
 
 /**
- * An MCP server that runs as a child process and communicates over its standard input and output, one JSON message per line (the "stdio"
- * transport of the MCP specification). The SDK's own stdio transport does not report the exit code, and leaves grandchildren behind.
+ * An MCP server that runs as a child process and communicates over its standard input and output,
+ * one JSON message per line (the "stdio" transport of the MCP specification). The SDK's own stdio
+ * transport does not report the exit code, and leaves grandchildren behind.
  */
 export class ChildProcessTransport implements McpTransport {
   onmessage?: (message: JSONRPCMessage) => void;
@@ -94,7 +104,10 @@ export class ChildProcessTransport implements McpTransport {
     }
   }
 
-  /** @throws Error if the message cannot be written as JSON, or if the server has ended; `ending` then returns the reason. */
+  /**
+   * @throws Error if the message cannot be written as JSON, or if the server has ended; `ending`
+   * then returns the reason.
+   */
   async send(message: JSONRPCMessage): Promise<void> {
     const line = `${JSON.stringify(message)}\n`;
     const input = this.#child?.stdin;
@@ -166,8 +179,9 @@ export class ChildProcessTransport implements McpTransport {
   }
 
   /**
-   * Delivers messages one at a time, each in a separate tick. The SDK handles a notification one tick later. If it received the answer to
-   * the call before that, it would not find the call that the notification belongs to.
+   * Delivers messages one at a time, each in a separate tick. The SDK handles a notification one
+   * tick later. If it received the answer to the call before that, it would not find the call that
+   * the notification belongs to.
    */
   #deliver(message: JSONRPCMessage): void {
     this.#delivered = this.#delivered.then(() => this.onmessage?.(message)).catch((error) => this.onerror?.(error));

@@ -1,11 +1,13 @@
 import type { Launch } from './launch.js';
 
 /**
- * The variables of this process that a server inherits: where programs, the home and temporary files are, the language and the time zone.
- * All others stay out, because they may hold keys of model providers and databases; proxy addresses, because they may hold a password.
+ * The variables of this process that a server inherits: where programs, the home and temporary
+ * files are, the language and the time zone. All others stay out, because they may hold keys of
+ * model providers and databases; proxy addresses, because they may hold a password.
  *
- * This does not hide them from a process of the same user: on Linux it can read `/proc/<pid>/environ` of this process. Only another user
- * (`user`) or the permission model of Node.js (`node`) prevents that.
+ * This does not hide them from a process of the same user: on Linux it can read
+ * `/proc/<pid>/environ` of this process. Only another user (`user`) or the permission model of
+ * Node.js (`node`) prevents that.
  */
 const INHERITED = [
   ...['HOME', 'LOGNAME', 'PATH', 'SHELL', 'TERM', 'USER'],
@@ -25,7 +27,10 @@ export function environmentOf({ env, user, nodeOptions }: Launch, own: NodeJS.Pr
   return { ...inherited, ...ofUser(user), ...env, ...(options.length > 0 && { NODE_OPTIONS: options.join(' ') }) };
 }
 
-/** Another user's home and name, because those of this process would be wrong. A user given by numbers has no name. */
+/**
+ * Another user's home and name, because those of this process would be wrong. A user given by
+ * numbers has no name.
+ */
 function ofUser(user: Launch['user']): Record<string, string> {
   if (!user) return {};
   const { name, home = '/' } = user;

@@ -14,8 +14,8 @@ const OPTIONS: Readonly<Record<keyof ResourceLimits, (value: number) => string>>
 };
 
 /**
- * What to run so that the limits hold: a shell that sets them and then becomes the program. The program and its arguments are parameters of
- * the script, which the shell does not interpret.
+ * What to run so that the limits hold: a shell that sets them and then becomes the program. The
+ * program and its arguments are parameters of the script, which the shell does not interpret.
  */
 export function limitedCommand({ command, args, limits }: Launch): Command {
   const set = (Object.keys(OPTIONS) as (keyof ResourceLimits)[]).flatMap((name) => {

@@ -8,7 +8,10 @@ export class LineSplitter {
   #size = 0;
   #isCut = false;
 
-  /** @param onLine receives each line without its end. `isCut`: it was longer than the limit, and only its beginning is there. */
+  /**
+   * @param onLine receives each line without its end. `isCut`: it was longer than the limit, and
+   * only its beginning is there.
+   */
   constructor(limit: number, onLine: (line: string, isCut: boolean) => void) {
     this.#limit = limit;
     this.#onLine = onLine;

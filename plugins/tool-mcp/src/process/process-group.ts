@@ -1,8 +1,9 @@
 import type { ChildProcess } from 'node:child_process';
 
 /**
- * Whether a server leads its own process group. What it starts (`npx` starts a shell that starts the server) belongs to the group and
- * ends with it, and a Ctrl-C at the terminal does not reach it before Plugboard stops it in order.
+ * Whether a server leads its own process group. What it starts (`npx` starts a shell that starts
+ * the server) belongs to the group and ends with it, and a Ctrl-C at the terminal does not reach it
+ * before Plugboard stops it in order.
  */
 export const OWN_GROUP = process.platform !== 'win32';
 
@@ -23,8 +24,9 @@ export function signalGroup(child: ChildProcess, signal: NodeJS.Signals): boolea
 }
 
 /**
- * Servers to end when this process exits, for whatever reason Node.js notices: an uncaught error, a second SIGTERM. It does not notice
- * SIGKILL. Servers then read the end of their standard input, which tells an MCP server to exit. One that ignores it keeps running.
+ * Servers to end when this process exits, for whatever reason Node.js notices: an uncaught error, a
+ * second SIGTERM. It does not notice SIGKILL. Servers then read the end of their standard input,
+ * which tells an MCP server to exit. One that ignores it keeps running.
  */
 const running = new Set<ChildProcess>();
 

@@ -6,8 +6,8 @@ import type { Timer } from '@plugboard/kernel/contracts';
 const INTERVAL = 1_000;
 
 /**
- * Reads a stream no faster than so many bytes a second. Beyond that the pipe fills up and the process that writes to it has to wait, so it
- * cannot keep this process busy.
+ * Reads a stream no faster than so many bytes a second. Beyond that the pipe fills up and the
+ * process that writes to it has to wait, so it cannot keep this process busy.
  */
 export function readSlowly(stream: Readable, bytesPerSecond: number, clock: Clock, onData: (chunk: Buffer) => void): void {
   let [since, read] = [clock.monotonic(), 0];

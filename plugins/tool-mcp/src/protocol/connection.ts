@@ -12,7 +12,10 @@ import type { McpTransport } from './mcp-transport.js';
 
 const { version } = createRequire(import.meta.url)('../../package.json') as { version: string };
 
-/** The SDK limits the time of every request. Callers set the limits here, so this is the longest delay of a timer: 24 days. */
+/**
+ * The SDK limits the time of every request. Callers set the limits here, so this is the longest
+ * delay of a timer: 24 days.
+ */
 const NO_LIMIT = 2 ** 31 - 1;
 
 interface ConnectionEvents {
@@ -20,7 +23,10 @@ interface ConnectionEvents {
   ended(): void;
   /** The server reports that its list of tools has changed. */
   toolsChanged(): void;
-  /** The server violated the protocol without consequences, for example answered a request that was not sent. */
+  /**
+   * The server violated the protocol without consequences, for example answered a request that was
+   * not sent.
+   */
   violation(error: Error): void;
 }
 

@@ -5,13 +5,18 @@ import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
  *
  * 1. `start` opens it. Messages of the server then arrive through `onmessage`.
  * 2. It ends once: because the server ended, because the transport gave up, or because of `close`.
- * 3. `ending` then returns the reason, and `onclose` is called. A transport that could not be opened has ended too.
- * 4. `close` may be called at any time, repeatedly. It resolves when everything the transport started has ended.
+ * 3. `ending` then returns the reason, and `onclose` is called. A transport that could not be
+ *    opened has ended too.
+ * 4. `close` may be called at any time, repeatedly. It resolves when everything the transport
+ *    started has ended.
  */
 export interface McpTransport extends Transport {
   /** The server's name in messages: `"npx"`. */
   readonly peer: string;
-  /** The reason of the end, as a clause about the server: `"npx" exited with code 1`. Undefined while it is open. */
+  /**
+   * The reason of the end, as a clause about the server: `"npx" exited with code 1`. Undefined
+   * while it is open.
+   */
   ending(): string | undefined;
   /** The last lines the server printed, redacted. */
   lastLines(): readonly string[];

@@ -1,8 +1,8 @@
 import { ErrorCode, type JSONRPCMessage, JSONRPCMessageSchema } from '@modelcontextprotocol/sdk/types.js';
 
 /**
- * Parses a line; undefined if it is not a message. An answer with an id but in an unknown form becomes an error with that id, so that the
- * request does not wait for its time limit.
+ * Parses a line; undefined if it is not a message. An answer with an id but in an unknown form
+ * becomes an error with that id, so that the request does not wait for its time limit.
  */
 export function messageIn(line: string): JSONRPCMessage | undefined {
   let value: unknown;

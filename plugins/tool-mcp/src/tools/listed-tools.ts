@@ -47,7 +47,9 @@ function effectOf(annotations: Readonly<Record<string, unknown>>): Tool['effect'
   return annotations.idempotentHint === true ? 'idempotent' : 'write';
 }
 
-/** Returns the value if it is an object, otherwise an empty object, which all further checks refuse. */
+/**
+ * Returns the value if it is an object, otherwise an empty object, which all further checks refuse.
+ */
 function record(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Readonly<Record<string, unknown>>) : {};
 }

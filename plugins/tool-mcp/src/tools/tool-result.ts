@@ -1,8 +1,8 @@
 import type { ToolPart, ToolResultParts } from '@plugboard/kernel/contracts';
 
 /**
- * Converts the answer to `tools/call` to a tool result. The answer is unchecked: nothing in it is relied on, and nothing in it makes this
- * throw.
+ * Converts the answer to `tools/call` to a tool result. The answer is unchecked: nothing in it is
+ * relied on, and nothing in it makes this throw.
  */
 export function toolResultOf(result: Readonly<Record<string, unknown>>): ToolResultParts {
   const content = Array.isArray(result.content) ? result.content.map(partOf) : [];
@@ -15,7 +15,10 @@ function isError(result: Readonly<Record<string, unknown>>): boolean {
   return result.isError === true;
 }
 
-/** Content blocks of MCP: text, image, audio, resource (the text or bytes of a file), resource_link (its address). */
+/**
+ * Content blocks of MCP: text, image, audio, resource (the text or bytes of a file), resource_link
+ * (its address).
+ */
 function partOf(block: unknown): ToolPart {
   if (!isRecord(block)) return other('unknown content', block);
   const { type, text, data, mimeType } = block;
@@ -52,7 +55,10 @@ function structured(value: unknown, isError: boolean): ToolResultParts {
   };
 }
 
-/** Undefined if the value cannot be written. A value that was parsed from JSON can be, unless it is nested some thousand levels deep. */
+/**
+ * Undefined if the value cannot be written. A value that was parsed from JSON can be, unless it is
+ * nested some thousand levels deep.
+ */
 function json(value: unknown): string | undefined {
   try {
     return JSON.stringify(value);

@@ -7,8 +7,8 @@ const { anyObject, decimal, flag, integer, maybe, metadata, name, object, shape,
  * The schema of a request body. Unknown fields may have any value.
  *
  * The fields are in the order in which the reference reports errors. `model` is missing: it is
- * checked first, with its own message. Top-level nulls are removed before the check. `title` says what was expected where the type
- * alone would say too little.
+ * checked first, with its own message. Top-level nulls are removed before the check. `title` says
+ * what was expected where the type alone would say too little.
  */
 
 const textPart = shape({ text });

@@ -1,6 +1,9 @@
 import { CONVERSATION_PREFIX } from '@plugboard/kernel/contracts';
 
-/** Prefixes of item ids: message; agent tool call; client tool call; custom client tool call; outputs of the latter two. */
+/**
+ * Prefixes of item ids: message; agent tool call; client tool call; custom client tool call;
+ * outputs of the latter two.
+ */
 type ItemPrefix = 'msg' | 'mcp' | 'fc' | 'ctc' | 'fco' | 'ctco';
 
 /** The position of an item. Its id is derived from it, and so never changes. */
@@ -22,13 +25,19 @@ export function itemId(prefix: ItemPrefix, { conversation, turn, message, call }
 
 const FORM = /^(?:msg|mcp|fc|ctc|fco|ctco)_([0-9a-f]{40})_([1-9]\d{0,8})_\d{1,6}(?:_\d{1,6})?$/;
 
-/** Parses an item id; undefined if it is malformed. The item found there must still be compared with the id. */
+/**
+ * Parses an item id; undefined if it is malformed. The item found there must still be compared with
+ * the id.
+ */
 export function parseItemId(id: string): Pick<ItemPlace, 'conversation' | 'turn'> | undefined {
   const [, digest, turn] = FORM.exec(id) ?? [];
   return digest === undefined ? undefined : { conversation: CONVERSATION_PREFIX + digest, turn: Number(turn) };
 }
 
-/** Whether two ids name the same item. The prefix of a call changes when its tool is removed from the configuration or added again. */
+/**
+ * Whether two ids name the same item. The prefix of a call changes when its tool is removed from
+ * the configuration or added again.
+ */
 export function isSameItem(one: string, other: string): boolean {
   return one.replace(/^mcp_/, 'fc_') === other.replace(/^mcp_/, 'fc_');
 }

@@ -19,7 +19,8 @@ export interface ItemRange {
 }
 
 /**
- * Fills a page with items of a conversation. Reads a few turns at a time, and no more than fit on the page.
+ * Fills a page with items of a conversation. Reads a few turns at a time, and no more than fit on
+ * the page.
  *
  * @returns false if there is no item `after`.
  */

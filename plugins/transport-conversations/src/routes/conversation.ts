@@ -1,6 +1,8 @@
 import type { Conversation } from '@plugboard/kernel/contracts';
 
-/** A conversation in a response: the reference protocol's fields, and further ones of this server. */
+/**
+ * A conversation in a response: the reference protocol's fields, and further ones of this server.
+ */
 export interface ConversationBody {
   readonly id: string;
   readonly object: 'conversation';

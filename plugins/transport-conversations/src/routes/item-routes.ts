@@ -13,7 +13,10 @@ import { route } from './route.js';
 
 const ITEMS = '/v1/conversations/:id/items';
 
-/** Lists, retrieves and appends the items of a conversation. Single items cannot be deleted: a history stays complete. */
+/**
+ * Lists, retrieves and appends the items of a conversation. Single items cannot be deleted: a
+ * history stays complete.
+ */
 export class ItemRoutes {
   readonly #runtimes: Extensions<AgentRuntime>;
   readonly #maxPageBytes: number;
@@ -69,7 +72,10 @@ export class ItemRoutes {
     return page;
   }
 
-  /** The model connection that would read the items, if it accepts text only; undefined if the agent no longer exists. */
+  /**
+   * The model connection that would read the items, if it accepts text only; undefined if the agent
+   * no longer exists.
+   */
   #textOnly(agent: string, principal: Principal): string | undefined {
     const resolution = this.#runtimes.one().resolve(agent, principal);
     return resolution.kind === 'target' && resolution.target.name === agent

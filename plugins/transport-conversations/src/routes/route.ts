@@ -4,13 +4,22 @@ import type { HttpReply, HttpRequest, HttpRoute } from '@plugboard/transport-htt
 import { Page } from '../pages/page.js';
 
 interface JsonRoute extends Omit<HttpRoute, 'handle'> {
-  /** Query parameters, or body fields, that have an effect. Others are named in `x-ignored-params`. */
+  /**
+   * Query parameters, or body fields, that have an effect. Others are named in `x-ignored-params`.
+   */
   readonly accepts?: readonly string[];
-  /** Returns the body of a 200 reply: an object to send as JSON, or a page of a list. @throws ProtocolError, TurnError */
+  /**
+   * Returns the body of a 200 reply: an object to send as JSON, or a page of a list.
+   *
+   * @throws ProtocolError, TurnError
+   */
   answer(request: HttpRequest): Promise<object>;
 }
 
-/** Creates a route that answers with JSON, reports ignored parameters, and converts a `TurnError` to its status. */
+/**
+ * Creates a route that answers with JSON, reports ignored parameters, and converts a `TurnError` to
+ * its status.
+ */
 export function route({ accepts = [], answer, ...route }: JsonRoute): HttpRoute {
   return {
     ...route,

@@ -1,6 +1,9 @@
 import { ProtocolError } from '@plugboard/openai-protocol';
 
-/** What a caller would be told of what the work throws: the status, the code and the place, and the sentence. */
+/**
+ * What a caller would be told of what the work throws: the status, the code and the place, and the
+ * sentence.
+ */
 export function errorOf(work: () => unknown): { status: number; code: unknown; param: unknown; message: string } {
   try {
     work();

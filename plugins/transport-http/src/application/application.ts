@@ -86,7 +86,11 @@ export class HttpApplication {
     this.#hold = hold;
   }
 
-  /** Creates the listeners for Node's server. Call it after all routes are contributed. @throws Error if two entries serve the same route. */
+  /**
+   * Creates the listeners for Node's server. Call it after all routes are contributed.
+   *
+   * @throws Error if two entries serve the same route.
+   */
   listeners(): Listeners {
     const table = new RouteTable(this.#routes.all(), this.#upgrades.all());
     const koa = new Koa();

@@ -58,7 +58,10 @@ export class JsonBodies {
     this.#memory = memory;
   }
 
-  /** @throws HttpError if the body is not of the kind (`json`: an object in UTF-8), or exceeds a limit of size, time, memory, nesting or values. */
+  /**
+   * @throws HttpError if the body is not of the kind (`json`: an object in UTF-8), or exceeds a
+   * limit of size, time, memory, nesting or values.
+   */
   async read(ctx: Context, exchange: Exchange, kind: 'json' | 'bytes'): Promise<RequestBody> {
     const { headers } = ctx.req;
     if (kind === 'json') checkType(headers['content-type']);
@@ -126,7 +129,11 @@ function checkType(header: string | undefined): void {
   if (!type.charsets.every((charset) => charset === 'utf-8' || charset === 'utf8')) throw unsupportedCharset();
 }
 
-/** Parses a JSON object that comes from a caller. @throws HttpError 400 if it is anything else, nested too deep, or has too many values. */
+/**
+ * Parses a JSON object that comes from a caller.
+ *
+ * @throws HttpError 400 if it is anything else, nested too deep, or has too many values.
+ */
 export function parseJsonObject(text: string): Readonly<Record<string, unknown>> {
   switch (exceededLimit(text, JSON_LIMITS)) {
     case 'depth':

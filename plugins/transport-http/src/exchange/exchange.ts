@@ -164,7 +164,11 @@ export class Exchange implements ReplyObserver {
     return this.#socket === socket;
   }
 
-  /** Hands the connection of an upgrade over. The exchange lasts until it is closed. @throws Error if the caller has disconnected, or a reply was sent. */
+  /**
+   * Hands the connection of an upgrade over. The exchange lasts until it is closed.
+   *
+   * @throws Error if the caller has disconnected, or a reply was sent.
+   */
   accept(): AcceptedUpgrade {
     if (!this.#head || !this.#writer.pending) throw new Error('the connection can no longer be upgraded');
     this.#status = 101;
@@ -215,7 +219,10 @@ export class Exchange implements ReplyObserver {
     this.destroy('agent_error');
   }
 
-  /** Ends the exchange because its connection is unusable: sends the error if no reply was started, else destroys the connection. */
+  /**
+   * Ends the exchange because its connection is unusable: sends the error if no reply was started,
+   * else destroys the connection.
+   */
   abort(error: HttpError): void {
     this.cancel(error);
     this.headers.connection = 'close';

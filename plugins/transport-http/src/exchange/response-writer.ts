@@ -71,7 +71,11 @@ export class ResponseWriter {
     else this.#end(body);
   }
 
-  /** Sends a streamed reply; resolves at its end or when the caller disconnects. @throws what the body throws, and as `send` does. */
+  /**
+   * Sends a streamed reply; resolves at its end or when the caller disconnects.
+   *
+   * @throws what the body throws, and as `send` does.
+   */
   async stream(
     status: number,
     headers: Record<string, string>,
@@ -122,7 +126,10 @@ export class ResponseWriter {
     if (this.#res.socket?.writableLength) this.#timer = this.#clock.after(STALL_LIMIT, () => this.destroy('timeout'));
   }
 
-  /** Closes the connection gracefully while bytes of the request still arrive. The `content-length` tells the caller where the reply ends. */
+  /**
+   * Closes the connection gracefully while bytes of the request still arrive. The `content-length`
+   * tells the caller where the reply ends.
+   */
   #sendAndLinger(body: string | Uint8Array): void {
     const { socket } = this.#res;
     socket?.cork();

@@ -27,7 +27,11 @@ export class StreamedBody {
     this.#onStall = onStall;
   }
 
-  /** Resolves when the iterator ends, or when the caller disconnects and the iterator has returned. @throws what the iterator throws. */
+  /**
+   * Resolves when the iterator ends, or when the caller disconnects and the iterator has returned.
+   *
+   * @throws what the iterator throws.
+   */
   async send(keepAlive: HttpReply['keepAlive']): Promise<void> {
     const res = this.#res;
     const onClose = () => this.#onClose();

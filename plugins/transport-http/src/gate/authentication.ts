@@ -45,7 +45,11 @@ export class Authentication {
     return this.#accepted(await this.#answer(exchange), exchange);
   }
 
-  /** Authenticates the caller of an upgraded connection again. @throws HttpError 401 if the credential is no longer valid, 503 if a provider fails. */
+  /**
+   * Authenticates the caller of an upgraded connection again.
+   *
+   * @throws HttpError 401 if the credential is no longer valid, 503 if a provider fails.
+   */
   async again(exchange: Exchange): Promise<Principal> {
     if (this.open) return OPEN;
     const renew = this.#renewals.get(exchange);
@@ -71,7 +75,10 @@ export class Authentication {
     return { refused: refused ?? 'no auth provider recognises the credential' };
   }
 
-  /** Fails closed: if a provider throws, the request is refused. Anyone can cause such requests, so the log reports changes only (S-40). */
+  /**
+   * Fails closed: if a provider throws, the request is refused. Anyone can cause such requests, so
+   * the log reports changes only (S-40).
+   */
   async #ask(
     provider: AuthProvider,
     entry: string,

@@ -71,7 +71,10 @@ export class Cors {
   }
 }
 
-/** Echoes the requested header names, without invalid ones. `*` would not cover `Authorization`, and clients send headers of their own. */
+/**
+ * Echoes the requested header names, without invalid ones. `*` would not cover `Authorization`, and
+ * clients send headers of their own.
+ */
 function headerNames(asked = ''): string {
   const names = asked.split(',', ASKED_LIMIT).map((name) => name.trim().toLowerCase());
   return names.filter((name) => HEADER_NAME.test(name)).join(', ');

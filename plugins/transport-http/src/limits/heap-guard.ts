@@ -2,7 +2,10 @@ import { PerformanceObserver } from 'node:perf_hooks';
 import { getHeapStatistics } from 'node:v8';
 import { injectable } from '@plugboard/kernel/injection';
 
-/** Shares of the heap limit: above the first, right after a garbage collection, the server sheds load; below the second it stops. */
+/**
+ * Shares of the heap limit: above the first, right after a garbage collection, the server sheds
+ * load; below the second it stops.
+ */
 const [SHED_ABOVE, ADMIT_BELOW] = [0.85, 0.75];
 
 interface GcDetail {

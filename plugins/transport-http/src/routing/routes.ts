@@ -89,6 +89,9 @@ export interface HttpReply {
    * socket is destroyed, so that the caller does not take a partial stream for a complete one.
    */
   readonly body?: object | string | Uint8Array | AsyncIterable<string>;
-  /** For a streamed body: `text` is written after `every` milliseconds of silence, to keep proxies from closing the connection. */
+  /**
+   * For a streamed body: `text` is written after `every` milliseconds of silence, to keep proxies
+   * from closing the connection.
+   */
   readonly keepAlive?: { readonly every: number; readonly text: string };
 }

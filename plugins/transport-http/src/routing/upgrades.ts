@@ -7,10 +7,13 @@ import type { HttpRequest } from './routes.js';
 /**
  * A path on which a WebSocket may be opened.
  *
- * 1. The request passes the same checks as any other: Host, Origin, credentials, scopes, rate limits. A refused request allocates nothing.
- * 2. transport-http calls `handle`, which either throws an `HttpError`, answered as to any request, or calls `accept` and owns the connection from then on.
- * 3. When the server stops, `draining` is aborted first: the connection should be closed once it does no work. `signal` is aborted when the drain time is over; a little
- *    later the connection is destroyed.
+ * 1. The request passes the same checks as any other: Host, Origin, credentials, scopes, rate
+ *    limits. A refused request allocates nothing.
+ * 2. transport-http calls `handle`, which either throws an `HttpError`, answered as to any request,
+ *    or calls `accept` and owns the connection from then on.
+ * 3. When the server stops, `draining` is aborted first: the connection should be closed once it
+ *    does no work. `signal` is aborted when the drain time is over; a little later the connection
+ *    is destroyed.
  *
  * A `GET` of the path that asks for no WebSocket is answered with 426.
  */

@@ -1,7 +1,10 @@
 import { STATUS_CODES } from '../base/node-http.js';
 import type { HttpError } from '../errors/http-error.js';
 
-/** An error response to a request that Node could not parse, written directly to the connection. The connection is closed after it. */
+/**
+ * An error response to a request that Node could not parse, written directly to the connection. The
+ * connection is closed after it.
+ */
 export function errorResponse({ status, headers }: HttpError, requestId: string, body: string): string {
   const head = {
     'x-request-id': requestId,

@@ -22,7 +22,10 @@ interface Served {
   stop(signal?: AbortSignal): Promise<void>;
 }
 
-/** Starts the plugin on a free port, with real sockets, until the test is over. The clock stands still unless the test gives another. */
+/**
+ * Starts the plugin on a free port, with real sockets, until the test is over. The clock stands
+ * still unless the test gives another.
+ */
 export async function serve(
   t: Test,
   { routes = [], providers = [], formatters = [], config, clock = new ManualClock(), host }: ServeOptions = {},

@@ -3,7 +3,10 @@ import { missingScope } from '@plugboard/kernel/contracts';
 import { serviceError } from '@plugboard/openai-protocol';
 import type { UpgradeRequest } from '@plugboard/transport-http';
 
-/** Who is at the other end of a connection. A connection can outlive its token, or the token's rights, so both are checked again and again. */
+/**
+ * Who is at the other end of a connection. A connection can outlive its token, or the token's
+ * rights, so both are checked again and again.
+ */
 export class Caller {
   readonly #upgrade: UpgradeRequest;
   #principal: Principal;

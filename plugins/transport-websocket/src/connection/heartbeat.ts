@@ -10,8 +10,8 @@ const PONG_GRACE = 5_000;
 type Pulse = 'ping' | 'terminate' | CloseReason | undefined;
 
 /**
- * Decides when a connection is pinged, and when it ends: its client stopped reading, went silent or does nothing, or it is too old.
- * Times are monotonic, in ms.
+ * Decides when a connection is pinged, and when it ends: its client stopped reading, went silent or
+ * does nothing, or it is too old. Times are monotonic, in ms.
  */
 export class Heartbeat {
   readonly #limits: ConnectionLimits;
@@ -46,7 +46,12 @@ export class Heartbeat {
     return now - this.#openedAt >= this.#limits.maxAge;
   }
 
-  /** Called about once a second. @param progress of the client's reading since the last call. @param busy whether responses are in flight. */
+  /**
+   * Called about once a second.
+   *
+   * @param progress of the client's reading since the last call.
+   * @param busy whether responses are in flight.
+   */
   tick(now: number, progress: 'idle' | 'reading' | 'stalled', busy: boolean): Pulse {
     const { pingInterval, stallTimeout } = this.#limits;
     this.#stalledFor = progress === 'stalled' ? this.#stalledFor + now - this.#lastTick : 0;

@@ -37,7 +37,10 @@ export class Outbox {
     }
   }
 
-  /** Returns undefined while there is room. Otherwise resolves when all that waits has been handed to the network, or the connection has closed. */
+  /**
+   * Returns undefined while there is room. Otherwise resolves when all that waits has been handed
+   * to the network, or the connection has closed.
+   */
   room(): Promise<void> | undefined {
     if (!this.#isFull() || this.#ws.readyState !== this.#ws.OPEN) return undefined;
     return new Promise((resolve) => this.#waiting.push(resolve));

@@ -58,7 +58,10 @@ function read(message: Readonly<Record<string, unknown>>): ClientMessage {
   }
 }
 
-/** A socket always streams, so the fields of HTTP streaming mean nothing here. `stream: true` is accepted because SDKs send it. */
+/**
+ * A socket always streams, so the fields of HTTP streaming mean nothing here. `stream: true` is
+ * accepted because SDKs send it.
+ */
 function createOf({ type: _, stream, stream_options: __, ...body }: Readonly<Record<string, unknown>>): ResponseRequest {
   if (stream !== undefined && stream !== null && stream !== true) {
     throw unsupported('stream', "a WebSocket always streams. Omit 'stream'");

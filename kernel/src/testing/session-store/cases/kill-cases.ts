@@ -9,7 +9,10 @@ import type { OpenedStore, Suite } from '../support/suite.js';
 
 /** A store in a process of its own, which is to be killed. @experimental */
 export interface KilledStore {
-  /** A process that opens a store over new storage and passes it to `writeUntilKilled`. Its standard output is a pipe. */
+  /**
+   * A process that opens a store over new storage and passes it to `writeUntilKilled`. Its standard
+   * output is a pipe.
+   */
   readonly process: ChildProcess;
   /** Opens a store over what the killed process left. */
   open(): Promise<OpenedStore> | OpenedStore;
@@ -48,7 +51,8 @@ export function killCases({ addAlone }: Suite, start: () => Promise<KilledStore>
 }
 
 /**
- * Writes turns to a store until the process is killed. For the process that the option `kill` of `sessionStoreContract` starts.
+ * Writes turns to a store until the process is killed. For the process that the option `kill` of
+ * `sessionStoreContract` starts.
  *
  * @param store empty. Prints a line to standard output for each write that it acknowledged.
  * @experimental
@@ -82,7 +86,12 @@ async function killAfter({ process, open }: KilledStore, line: string) {
   return { acknowledged: output.split('\n').slice(0, -1), opened: await open() };
 }
 
-/** Asserts that all acknowledged turns are there, whole and in order, each with its record, and at most one more. @returns the version. */
+/**
+ * Asserts that all acknowledged turns are there, whole and in order, each with its record, and at
+ * most one more.
+ *
+ * @returns the version.
+ */
 async function assertTurns(store: SessionStore, acknowledged: readonly string[]): Promise<number> {
   const committed = acknowledged.filter((line) => line.startsWith('commit ')).length;
   const version = await store.version(SESSION);
