@@ -50,7 +50,7 @@ t.test('refuses a second process until the first is killed', async (t) => {
   const path = join(folder, 'sessions.db');
   t.throws(() => openStore(folder), {
     code: 'locked',
-    message: `${path} is in use by another process: one SQLite file serves one server at a time. Stop the other one, or give each a \`path\` of its own (SQLite 5: database is locked)`,
+    message: `${path} is in use by another process: one SQLite file serves one server at a time. Stop the other one, or give each its own \`path\` (SQLite 5: database is locked)`,
   });
   first.kill('SIGKILL');
   await once(first, 'exit');
