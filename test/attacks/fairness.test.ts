@@ -1,8 +1,10 @@
-import { eventually } from '@plugboard/kernel/testing';
 /**
  * One caller that takes all it can get, while others work (S-41). Each server is a process of its
  * own.
  */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { eventually } from '@plugboard/kernel/testing';
 import t, { type Test } from 'tap';
 import { AUDIENCE, newKey, signed, TestIssuer } from '../../plugins/auth-jwt/test/support/issuer.js';
 import { ASSISTANT, TRANSPORTS } from '../support/test-server.js';
@@ -111,4 +113,25 @@ t.test('S-41 the same holds for subjects of a JWT, which can have limits of thei
   t.same([...new Set(flood.statuses)], [429], 'its own limit refuses at once');
   await isServed(t, server, await tokenOf('ada', 'quiet'));
   await isServed(t, server, await tokenOf('colleague', 'loud'));
+});
+
+t.test('S-41 all callers of a project share its requests per minute, and a reload changes them', async (t) => {
+  const file = (limit: number) =>
+    `${FILE.replace('loud: { defaultAgent: loud }', `loud: { defaultAgent: loud, requestsPerMinute: ${limit} }`)}auth:\n${TOKENS}`;
+  const server = await ServerProcess.start(t, { yaml: file(4) });
+  const list = (token: string) => server.request('/v1/models', { headers: bearer(token) });
+  const statuses: number[] = [];
+  for (const token of [GREEDY, COLLEAGUE, GREEDY, COLLEAGUE, GREEDY, COLLEAGUE]) statuses.push((await list(token)).status);
+  t.same(statuses.slice(0, 4), [200, 200, 200, 200]);
+  const refused = await list(GREEDY);
+  t.equal(refused.status, 429);
+  t.match(JSON.parse(refused.text), { error: { code: 'rate_limit_exceeded', message: /`requestsPerMinute`/ } });
+  t.ok(Number(refused.headers.get('retry-after')) > 0);
+  for (let n = 0; n < 10; n++) t.equal((await list(INNOCENT)).status, 200, 'another project has no limit');
+  t.equal((await server.request('/health')).status, 200);
+
+  writeFileSync(join(server.folder, 'plugboard.yaml'), file(1_000));
+  server.kill('SIGHUP');
+  await server.logs('the changed configuration is in force');
+  t.equal((await list(GREEDY)).status, 200);
 });

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import type { Test } from 'tap';
 import t from 'tap';
 import { ServerProcess } from './support/server-process.js';
@@ -38,13 +38,14 @@ async function largeConversation(server: ServerProcess): Promise<string> {
 }
 
 /** Requests a path, reads the head of the reply and then nothing more. */
-async function stalledReader(t: Test, server: ServerProcess, path: string): Promise<void> {
+async function stalledReader(t: Test, server: ServerProcess, path: string): Promise<Socket> {
   const socket = connect(server.port, '127.0.0.1');
   t.teardown(() => socket.destroy());
   socket.on('error', () => {});
   socket.write(`GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
   await once(socket, 'readable');
   socket.read(1);
+  return socket;
 }
 
 t.test('S-38 readers that stall on lists of large items hold a page each', async (t) => {

@@ -6,6 +6,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { eventually } from '@plugboard/kernel/testing';
 import t from 'tap';
+import { AUDIENCE, newKey, signed } from '../../plugins/auth-jwt/test/support/issuer.js';
 import { rawExchange } from '../support/raw-exchange.js';
 import { ASSISTANT, TRANSPORTS } from '../support/test-server.js';
 import { ServerProcess } from './support/server-process.js';
@@ -33,7 +34,7 @@ for (const [what, redirection] of [
 ] as const) {
   t.test(`S-34 a log that goes to ${what} does not block the server`, async (t) => {
     const server = await ServerProcess.start(t, { yaml: NOISY, stderr: redirection });
-    await fillLog(server, 500);
+    await fillLog(server, REQUESTS); // until the heap has its size
     const before = server.memory();
     await fillLog(server, REQUESTS);
     t.ok(await server.isHealthy());
@@ -77,6 +78,36 @@ t.test('S-40 callers without a token cause at most one log line a second and add
     return lines().find(({ left_out }) => Number(left_out) > 0);
   });
   t.match(last, { address: '127.0.0.1' });
+});
+
+t.test('S-40 requests that are not HTTP cause at most one log line a second and address', async (t) => {
+  const server = await ServerProcess.start(t, { yaml: NOISY });
+  const start = performance.now();
+  for (let n = 0; n < 50; n++) {
+    t.equal((await rawExchange(server.port, 'NOT HTTP', '', '')).status, 400);
+    t.equal((await rawExchange(server.port, 'CONNECT example.org:443 HTTP/1.1', 'Host: example.org', '', '')).status, 404);
+  }
+  const seconds = Math.ceil((performance.now() - start) / 1000);
+  const lines = server.log.filter(({ msg }) => msg === 'request');
+  t.ok(lines.length <= seconds + 1, `${lines.length} lines in ${seconds} s for 100 requests`);
+});
+
+t.test('S-40 an issuer that is down is logged once, with one stack, however many tokens are sent', async (t) => {
+  const key = await newKey('one');
+  const jwt = `jwt: { issuer: "http://127.0.0.1:1", audience: "${AUDIENCE}", project: { claim: org, map: { one: default } } }`;
+  const server = await ServerProcess.start(t, { yaml: `${TRANSPORTS}auth: { ${jwt} }\n${ASSISTANT}` });
+  await server.isHealthy();
+  const before = server.log.length;
+  const start = performance.now();
+  const claims = { iss: 'http://127.0.0.1:1', aud: AUDIENCE, exp: Date.now() / 1000 + 600, sub: 'ada', org: 'one' };
+  const headers = { authorization: `Bearer ${await signed(key, claims)}` };
+  for (let n = 0; n < 600; n++) t.equal((await server.request('/v1/models', { headers })).status, 503);
+  const seconds = Math.ceil((performance.now() - start) / 1000);
+  const lines = server.log.slice(before);
+  const stacks = lines.filter(({ err }) => err !== undefined);
+  t.equal(lines.filter(({ msg }) => msg === 'an auth provider failed').length, 1);
+  t.ok(stacks.length <= 2, `${stacks.length} stacks`);
+  t.ok(lines.length <= seconds + 5, `${lines.length} lines in ${seconds} s for 600 requests`);
 });
 
 t.test('S-46 no log line contains control characters of a request', async (t) => {

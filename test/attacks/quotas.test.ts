@@ -25,7 +25,7 @@ log: { level: warn }
 
 const LONG = { project: 'default', agent: 'assistant', key: 'long' };
 const MESSAGES = 10_000;
-const FORKS = 8;
+const FORKS = 20;
 
 /** A SQLite file with a session of 10,000 messages of one kilobyte. */
 async function fileWithLongSession(t: Test): Promise<string> {

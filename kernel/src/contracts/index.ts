@@ -77,6 +77,7 @@ export type {
   AnswerRecorder,
   ClaimResult,
   IdempotencyClaim,
+  ProjectLimits,
   SessionRequest,
   TargetInfo,
   TargetResolution,

@@ -153,6 +153,11 @@ export class Server {
     return [...new Set([...own, ...named])];
   }
 
+  /** The names of the variables that the configuration takes secrets from, those of a refused change included. */
+  get secretVariables(): ReadonlySet<string> {
+    return new Set([this.#revision.configuration, this.#lastRead].flatMap(({ secretVariables }) => [...secretVariables]));
+  }
+
   /** Describes the configuration in force, to compare another one with it. */
   get image(): ConfigImage {
     return imageOf(this.#revision.configuration);

@@ -144,6 +144,11 @@ export const configSchema = {
             minimum: 1,
             description: 'Turns of this project that run at the same time, instead of `limits.runningTurnsPerProject`.',
           },
+          requestsPerMinute: {
+            type: 'integer',
+            minimum: 1,
+            description: 'Requests per minute of all callers of this project together. Beyond the limit, they get 429.',
+          },
         },
         additionalProperties: false,
       },

@@ -1,4 +1,3 @@
-import { getHeapStatistics } from 'node:v8';
 import type {
   Clock,
   Extensions,
@@ -26,6 +25,7 @@ import type {
   ClaimResult,
   Conversations,
   IdempotencyKey,
+  ProjectLimits,
   Reconfiguration,
   SessionRequest,
   TargetInfo,
@@ -38,6 +38,7 @@ import {
   type FailureCode,
   failed,
   failureOf,
+  heapLimit,
   isTerminal,
   TurnError,
   withoutExtras,
@@ -107,7 +108,13 @@ export class Runtime implements AgentRuntime {
     const storeCall = storeCalls(clock);
     this.#limiter = turnLimiter(settings, deps.budgets);
     this.#turnDeps = { storeCall, clock, ids, stores, tools: new ToolRunner(clock), limiter: this.#limiter };
-    this.#sessions = new SessionSupervisor(settings.limits.queuedPerSession, cacheSize(settings), clock, log);
+    const cache = deps.budgets.create({
+      name: 'conversations in memory',
+      unit: 'bytes',
+      limit: cacheSize(settings),
+      setting: 'limits.sessionCache',
+    });
+    this.#sessions = new SessionSupervisor(settings.limits.queuedPerSession, cache, clock, log);
     this.#idempotency = new IdempotencyClaims(stores, storeCall, log);
     this.conversations = new SessionConversations({
       stores,
@@ -190,6 +197,10 @@ export class Runtime implements AgentRuntime {
       ({ ok }) => ok,
       () => false,
     );
+  }
+
+  projectLimits(project: string): ProjectLimits {
+    return this.#current().projectLimits(project);
   }
 
   claim(key: IdempotencyKey, fingerprint: string): Promise<ClaimResult> {
@@ -324,5 +335,5 @@ export class Runtime implements AgentRuntime {
 
 /** Bytes of conversations in memory. */
 function cacheSize({ limits: { sessionCache } }: RuntimeSettings): number {
-  return sessionCache === undefined ? getHeapStatistics().heap_size_limit / 8 : parseSize(sessionCache);
+  return sessionCache === undefined ? Math.floor(heapLimit() / 8) : parseSize(sessionCache);
 }

@@ -26,7 +26,7 @@ export const configSchema = {
       type: 'string',
       format: 'size',
       description:
-        'Maximum size of the sessions of one project: messages, stored responses and metadata as JSON. Beyond it, no turn begins until sessions are deleted or expire.',
+        'Maximum size of what one project stores: messages, stored responses and metadata as JSON, pending tool calls (for an hour) and answers to requests with an `Idempotency-Key` (for a day). Beyond it, no turn begins until something is deleted or expires.',
       default: '10gb',
     },
   },

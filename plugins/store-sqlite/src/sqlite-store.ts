@@ -26,7 +26,9 @@ import { notOpen, StoreError } from './errors/store-error.js';
 import { encodeMessageList, encodeMessages, sizeOf } from './json/message-json.js';
 import { encodeMetadata } from './json/metadata-json.js';
 import type { Fork } from './tables/fork-table.js';
+import { recordSize } from './tables/idempotency-table.js';
 import { type ProjectQuotas, ProjectUsage, type Usage } from './tables/project-usage.js';
+import type { SizeChange } from './tables/size-change.js';
 import { StoreTables } from './tables/store-tables.js';
 
 /** Bytes that a turn needs at least. How many it will really need is unknown when it begins. */
@@ -66,7 +68,10 @@ export class SqliteStore implements SessionStore, Lifecycle {
   readonly pendingToolCalls: PendingToolCalls = {
     save: async (owner, keys, messages) => {
       const text = encodeMessageList(messages);
+      const bytes = Buffer.byteLength(text);
+      this.#assertHasRoom(owner.project, bytes);
       await this.#write(true, ({ pendingCalls }) => pendingCalls.save(owner, keys, text));
+      this.#count([{ project: owner.project, bytes }]);
     },
     load: async (owner, key) => this.#read(({ pendingCalls }) => pendingCalls.load(owner, key)),
   };
@@ -77,7 +82,10 @@ export class SqliteStore implements SessionStore, Lifecycle {
   };
   readonly idempotency: IdempotencyStore = {
     get: async (key) => this.#read(({ idempotency }) => idempotency.get(key)),
-    put: (record) => this.#write(true, ({ idempotency }) => idempotency.put(record)),
+    put: async (record) => {
+      this.#assertHasRoom(record.key.project, recordSize(record));
+      this.#count(await this.#write(true, ({ idempotency }) => idempotency.put(record)));
+    },
   };
   readonly #options: SqliteStoreOptions;
   readonly #openDatabase: typeof openDatabase;
@@ -128,13 +136,13 @@ export class SqliteStore implements SessionStore, Lifecycle {
   async commit(id: SessionId, { turnId, expected, messages, user, idempotency: record }: TurnCommit): Promise<void> {
     const bodies = encodeMessages(messages);
     if (turnId === undefined) this.#assertFits(id, sizeOf(bodies));
-    const used = await this.#write(true, ({ sessions, turns, idempotency }) => {
+    const { used, changes } = await this.#write(true, ({ sessions, turns, idempotency }) => {
       const added = sessions.commit(id, expected, bodies, user ?? null);
       if (turnId !== undefined) turns.end(turnId);
-      if (record) idempotency.put(record);
-      return added;
+      return { used: added, changes: record ? idempotency.put(record) : [] };
     });
     this.#opened?.usage.add(id.project, used);
+    this.#count(changes);
     if (turnId !== undefined) this.#opened?.tables.turns.forget(turnId);
   }
 
@@ -292,6 +300,16 @@ export class SqliteStore implements SessionStore, Lifecycle {
     this.#require().usage.assertFits(id.project, bytes, () => !this.#read(({ sessions }) => sessions.exists(id)));
   }
 
+  /** @throws ProjectQuotaExceeded if the project cannot store so many bytes more beside its sessions. */
+  #assertHasRoom(project: string, bytes: number): void {
+    this.#require().usage.assertFits(project, bytes, () => false);
+  }
+
+  /** Counts what projects store beside their sessions. */
+  #count(changes: readonly SizeChange[]): void {
+    for (const { project, bytes } of changes) this.#opened?.usage.add(project, { sessions: 0, bytes });
+  }
+
   #read<T>(work: (tables: StoreTables) => T): T {
     const { tables, health } = this.#require();
     try {
@@ -325,7 +343,8 @@ export class SqliteStore implements SessionStore, Lifecycle {
 
   /** @returns whether there may be more to delete. */
   async #sweep(): Promise<boolean> {
-    const { hasMore, deleted } = await this.#write(false, (tables) => tables.sweep());
+    const { hasMore, deleted, freed } = await this.#write(false, (tables) => tables.sweep());
+    this.#count(freed);
     for (const { project, bytes } of deleted) this.#opened?.usage.add(project, { sessions: -1, bytes: -bytes });
     return hasMore;
   }

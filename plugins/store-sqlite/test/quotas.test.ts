@@ -1,5 +1,5 @@
 import t from 'tap';
-import { DAY, loaded, OWNER, openStore, pass, session, turn } from './open-store.js';
+import { DAY, HOUR, loaded, OWNER, openStore, pass, session, turn } from './open-store.js';
 
 const LARGE = 'x'.repeat(10_000);
 
@@ -30,6 +30,41 @@ t.test('S-39 counts what a project stores across restarts, deletions and expiry'
   t.equal(await store.info(session('e')), undefined);
   for (const key of ['f', 'g', 'h']) await store.create(session(key), large);
   await t.rejects(store.create(session('i'), large), refused, 'nothing else was freed');
+});
+
+t.test('S-39 pending tool calls and idempotency records count, across restarts and expiry', async (t) => {
+  const folder = t.testdir();
+  const quotas = { maxSessions: 100, maxBytes: 35_000 };
+  const refused = { name: 'ProjectQuotaExceeded', setting: 'maxBytesPerProject' };
+  const record = (key: string, project = OWNER.project) => ({
+    key: { project, route: '/v1/chat/completions', key },
+    fingerprint: 'f',
+    result: { text: LARGE },
+  });
+  const first = openStore(folder, { quotas });
+  await first.store.idempotency.put({ ...record('one'), result: 'began' });
+  await first.store.idempotency.put(record('one'));
+  await first.store.idempotency.put(record('one'));
+  await first.store.pendingToolCalls.save(OWNER, ['call_1', 'call_2'], turn(1, LARGE));
+  await first.store.commit(session('a'), { expected: 0, messages: turn(1), idempotency: record('two') });
+  const fill = async (store: typeof first.store) => {
+    await t.rejects(store.idempotency.put(record('three')), refused);
+    await t.rejects(store.pendingToolCalls.save(OWNER, ['call_3'], turn(1, LARGE)), refused);
+    await t.rejects(store.create(session('b'), { metadata: {}, messages: turn(1, LARGE) }), refused);
+    await store.idempotency.put(record('three', 'another project'));
+  };
+  await fill(first.store);
+  first.close();
+
+  const { store, clock, close } = openStore(folder, { quotas, clock: first.clock });
+  t.teardown(close);
+  await fill(store);
+  await pass(clock, 2 * HOUR, HOUR / 4);
+  await store.idempotency.put(record('three'));
+  await t.rejects(store.idempotency.put(record('four')), refused, 'only the pending call has expired');
+  await pass(clock, 23 * HOUR);
+  for (const key of ['four', 'five']) await store.idempotency.put(record(key));
+  await t.rejects(store.idempotency.put(record('six')), refused);
 });
 
 t.test('S-39 a fork is copied in slices; other calls are answered meanwhile', async (t) => {

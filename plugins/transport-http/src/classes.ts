@@ -1,4 +1,4 @@
-import { AuthProviders, type PluginContext } from '@plugboard/kernel';
+import { AgentRuntimes, AuthProviders, type PluginContext } from '@plugboard/kernel';
 import type { Reconfiguration } from '@plugboard/kernel/contracts';
 import { CONFIG } from '@plugboard/kernel/injection';
 import { HOLD, HttpApplication, ROUTES, UPGRADES } from './application/application.js';
@@ -12,7 +12,7 @@ import { AllowedHosts } from './gate/allowed-hosts.js';
 import { AUTH_PROVIDERS, Authentication } from './gate/authentication.js';
 import { Cors } from './gate/cors.js';
 import { Gate } from './gate/gate.js';
-import { RateLimits } from './gate/rate-limits.js';
+import { RateLimits, RUNTIMES } from './gate/rate-limits.js';
 import { APPLICATION_OF, HttpTransport } from './http-transport.js';
 import { HeapGuard } from './limits/heap-guard.js';
 import { MemoryLimits } from './limits/memory-limits.js';
@@ -27,6 +27,7 @@ export function registerClasses({ container, extensions, hold }: PluginContext<H
     .register(ROUTES, { useValue: extensions(HttpRoutes) })
     .register(UPGRADES, { useValue: extensions(HttpUpgrades) })
     .register(AUTH_PROVIDERS, { useValue: extensions(AuthProviders) })
+    .register(RUNTIMES, { useValue: extensions(AgentRuntimes) })
     .register(ERROR_FORMATTERS, { useValue: extensions(ErrorFormatters) })
     .register(HOLD, { useValue: hold })
     .register(APPLICATION_OF, { useValue: (next: Reconfiguration<HttpConfig>) => applicationOf(next, container) })

@@ -1,8 +1,10 @@
-import type { AuthProvider, Principal } from '@plugboard/kernel';
-import { ManualClock } from '@plugboard/kernel/testing';
+import { AgentRuntimes, type AuthProvider, type Principal } from '@plugboard/kernel';
+import { type AgentRuntime, OPEN, type ProjectLimits } from '@plugboard/kernel/contracts';
+import { ManualClock, testContext } from '@plugboard/kernel/testing';
 import t from 'tap';
 import { RateLimits } from '../src/gate/rate-limits.js';
-import { HttpError } from '../src/index.js';
+import plugin, { HttpError } from '../src/index.js';
+import { ANONYMOUS } from '../src/limits/caller.js';
 import { RawClient, replyOf } from './support/raw-client.js';
 import { echo, errorOf, get } from './support/routes.js';
 import { serve } from './support/serve.js';
@@ -11,6 +13,14 @@ const MINUTE = 60_000;
 
 function limited(tokenId: string, requestsPerMinute: number): Principal {
   return { project: 'acme', token: 'ci', tokenId, scopes: [], limits: { requestsPerMinute } };
+}
+
+/** @param projects the limits of projects, by name. */
+function rateLimits(clock = new ManualClock(), projects: Readonly<Record<string, ProjectLimits>> = {}): RateLimits {
+  const runtime = { projectLimits: (project: string) => projects[project] ?? {} } as AgentRuntime;
+  const context = testContext(plugin, { clock });
+  context.provide(AgentRuntimes, runtime);
+  return context.container.resolve(RateLimits);
 }
 
 /** What a request is told: whether it may pass, and the headers of its answer. */
@@ -27,7 +37,7 @@ function take(limits: RateLimits, principal: Principal) {
 
 t.test('C-169 a token may spend its limit at once, then gets requests back evenly', async (t) => {
   const clock = new ManualClock();
-  const limits = new RateLimits(clock);
+  const limits = rateLimits(clock);
   const ask = () => take(limits, limited('a', 60));
   for (let left = 59; left >= 0; left--) t.match(ask(), { passed: true, 'x-ratelimit-remaining-requests': String(left) });
   t.match(ask(), { passed: false, 'retry-after': '1', 'retry-after-ms': '1000', 'x-ratelimit-remaining-requests': '0' });
@@ -42,7 +52,7 @@ t.test('C-169 a token may spend its limit at once, then gets requests back evenl
 
 t.test('C-169 Retry-After is in whole seconds, at most a minute', async (t) => {
   const clock = new ManualClock();
-  const limits = new RateLimits(clock);
+  const limits = rateLimits(clock);
   const ask = () => take(limits, limited('a', 1));
   t.match(ask(), { passed: true, 'x-ratelimit-limit-requests': '1', 'x-ratelimit-reset-requests': '1m0s' });
   t.match(ask(), { passed: false, 'retry-after': '60', 'retry-after-ms': '60000' });
@@ -54,7 +64,7 @@ t.test('C-169 Retry-After is in whole seconds, at most a minute', async (t) => {
 });
 
 t.test('each token is counted separately by its id', async (t) => {
-  const limits = new RateLimits(new ManualClock());
+  const limits = rateLimits();
   t.match(take(limits, limited('a', 1)), { passed: true });
   t.match(take(limits, limited('b', 1)), { passed: true });
   t.match(take(limits, limited('a', 1)), { passed: false });
@@ -65,14 +75,14 @@ t.test('each token is counted separately by its id', async (t) => {
 });
 
 t.test('a lowered limit takes effect at once', async (t) => {
-  const limits = new RateLimits(new ManualClock());
+  const limits = rateLimits();
   t.match(take(limits, limited('a', 100)), { 'x-ratelimit-remaining-requests': '99' });
   t.match(take(limits, limited('a', 10)), { 'x-ratelimit-remaining-requests': '8' });
 });
 
 t.test('only tokens used within the last minute are kept', async (t) => {
   const clock = new ManualClock();
-  const limits = new RateLimits(clock);
+  const limits = rateLimits(clock);
   for (let n = 0; n < 1_000; n++) take(limits, limited(`early ${n}`, 5));
   clock.advance(MINUTE / 2);
   for (let n = 0; n < 10; n++) take(limits, limited(`late ${n}`, 5));
@@ -83,8 +93,32 @@ t.test('only tokens used within the last minute are kept', async (t) => {
   t.equal(limits.size, 11, 'those that were used since, and one of the early ones');
 });
 
+t.test('S-41 all callers of a project share the limit of the project', async (t) => {
+  const clock = new ManualClock();
+  const limits = rateLimits(clock, { acme: { requestsPerMinute: 3 } });
+  t.match(take(limits, limited('a', 2)), { passed: true, 'x-ratelimit-remaining-requests': '1' });
+  t.match(take(limits, limited('b', 60)), { passed: true, 'x-ratelimit-limit-requests': '3' });
+  t.match(take(limits, limited('a', 2)), { passed: true, 'x-ratelimit-remaining-requests': '0' });
+  t.match(take(limits, limited('b', 60)), {
+    passed: false,
+    'x-ratelimit-limit-requests': '3',
+    'x-ratelimit-remaining-requests': '0',
+    'retry-after': '20',
+  });
+  t.match(take(limits, { ...limited('b', 60), project: 'beta' }), { passed: true, 'x-ratelimit-remaining-requests': '58' });
+  clock.advance(MINUTE);
+  t.match(take(limits, limited('b', 60)), { passed: true }, 'what was refused did not count for the token either');
+});
+
+t.test('S-41 callers without a credential do not use up the limit of the default project', async (t) => {
+  const limits = rateLimits(new ManualClock(), { default: { requestsPerMinute: 1 } });
+  t.strictSame(take(limits, ANONYMOUS), { passed: true });
+  t.match(take(limits, OPEN), { passed: true, 'x-ratelimit-remaining-requests': '0' });
+  t.match(take(limits, OPEN), { passed: false });
+});
+
 t.test('a principal without a limit is not counted', async (t) => {
-  const limits = new RateLimits(new ManualClock());
+  const limits = rateLimits();
   t.strictSame(take(limits, { project: 'acme', scopes: [], limits: { runningTurns: 1 } }), { passed: true });
   t.equal(limits.size, 0);
 });

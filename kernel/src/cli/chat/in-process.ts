@@ -5,6 +5,7 @@ import { systemIds } from '../../host/base/ambient.js';
 import { compose } from '../../host/compose.js';
 import type { Server } from '../../host/server.js';
 import { layout } from '../../layout.js';
+import { PrivateEnvironment } from '../server/private-environment.js';
 import { ChatError, type ChatEvent, type Conversation } from './conversation.js';
 
 /**
@@ -15,12 +16,15 @@ import { ChatError, type ChatEvent, type Conversation } from './conversation.js'
  * @throws ConfigError if the file has mistakes, ChatError if there is no such agent.
  */
 export async function openInProcess(file: string, name: string | undefined): Promise<Conversation> {
+  const environment = new PrivateEnvironment();
   const server = await compose({
     file,
     layout,
+    env: environment.variables,
     omit: ['transports', 'auth', 'log'],
     replace: { sessions: { use: 'memory' }, log: { level: 'error' } },
   });
+  environment.removeSecrets(server);
   await server.start();
   try {
     return conversationWith(server, name);

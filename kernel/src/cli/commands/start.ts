@@ -11,6 +11,7 @@ import { Banner } from '../running/banner.js';
 import { FileWatch } from '../running/file-watch.js';
 import { Reloads } from '../running/reloads.js';
 import { Shutdown } from '../running/shutdown.js';
+import { PrivateEnvironment } from '../server/private-environment.js';
 import { recordConfig } from '../server/running-config.js';
 
 /**
@@ -30,9 +31,11 @@ export const start: CommandAction = {
     // Timers of the host and of plugins do not keep the process alive, but a waiting server must
     // stay.
     setInterval(() => undefined, 2 ** 30);
-    const server = await compose({ file: configFile(args), layout });
+    const environment = new PrivateEnvironment();
+    const server = await compose({ file: configFile(args), layout, env: environment.variables });
+    environment.removeSecrets(server);
     const shutdown = new Shutdown(server);
-    const reloads = new Reloads(server);
+    const reloads = new Reloads(server, () => environment.removeSecrets(server));
     process.on('SIGHUP', () => reloads.request('SIGHUP'));
     const banner = new Banner(server, (text) => process.stdout.write(text));
     const slow = setTimeout(() => banner.waiting(), Math.max(0, SLOW_START - performance.now()));

@@ -12,11 +12,14 @@ import { recordConfig } from '../server/running-config.js';
  */
 export class Reloads {
   readonly #server: Server;
+  readonly #onRead: () => void;
   #running = false;
   #requested: string | undefined;
 
-  constructor(server: Server) {
+  /** @param onRead called when the configuration was read again. */
+  constructor(server: Server, onRead: () => void) {
     this.#server = server;
+    this.#onRead = onRead;
   }
 
   /** @param cause the signal, or what else asks for it. */
@@ -30,6 +33,7 @@ export class Reloads {
     for (let cause = this.#requested; cause !== undefined; cause = this.#requested) {
       this.#requested = undefined;
       const result = await this.#server.reload();
+      this.#onRead();
       if (this.#server.host.phase === 'running') this.#report(cause, result);
     }
     this.#running = false;

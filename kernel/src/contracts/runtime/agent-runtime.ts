@@ -42,6 +42,13 @@ export interface AgentRuntime {
    * stopping.
    */
   ready(): Promise<boolean>;
+  /** The limits of a project as a whole, which transports apply. Absent if the runtime has none. */
+  projectLimits?(project: string): ProjectLimits;
+}
+
+/** Limits that all callers of a project share. Callers beyond them get 429. @experimental */
+export interface ProjectLimits {
+  readonly requestsPerMinute?: number | undefined;
 }
 
 /** The extension point of the agent runtime: `agent.runtime`, exactly one. @experimental */

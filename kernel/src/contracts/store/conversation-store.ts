@@ -33,8 +33,9 @@ export interface SessionId {
  *    deleted or expired session is kept for 30 days. A new session with the same id continues from
  *    that version, so a turn that loaded the old one cannot commit, and a cached conversation is
  *    not taken for the new one.
- * 6. A store may limit what one project stores. At the limit, `begin`, `create`, `fork`, and a
- *    `commit` of a turn that did not begin, throw `ProjectQuotaExceeded` and change nothing.
+ * 6. A store may limit what one project stores, idempotency records and pending tool calls
+ *    included. At the limit, `begin`, `create`, `fork`, a `commit` of a turn that did not begin, and
+ *    what stores such a record or call alone, throw `ProjectQuotaExceeded` and change nothing.
  *    Sessions can still be read and deleted, a turn that has begun can still be committed, and
  *    other projects are not affected. A store that evicts sessions at its limits evicts those of
  *    the same project.
@@ -220,6 +221,11 @@ export class VersionConflict extends Error {
 /** A project has reached a limit of the store. The message is for callers. @public */
 export class ProjectQuotaExceeded extends Error {
   override readonly name = 'ProjectQuotaExceeded';
+
+  static {
+    recognizeAcrossCopies(ProjectQuotaExceeded, 'ProjectQuotaExceeded');
+  }
+
   /** The option of the store that sets the limit. */
   readonly setting: string;
 

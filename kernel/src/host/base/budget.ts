@@ -104,6 +104,15 @@ export class Budget {
     return true;
   }
 
+  /**
+   * Records a change of what is in use without an owner and without a limit, for a cache that makes room by itself.
+   * @param amount negative if there is less.
+   */
+  record(amount: number): void {
+    this.#used += amount;
+    this.#peak = Math.max(this.#peak, this.#used);
+  }
+
   /** Gives back what was reserved. */
   release(owner: readonly string[], amount: number): void {
     this.#used -= amount;

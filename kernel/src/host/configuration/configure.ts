@@ -17,23 +17,38 @@ type Options = Readonly<Record<string, unknown>>;
  */
 const MIN_SECRET_VARIABLE = 12;
 
+/** Shorter texts are found in secrets by chance. */
+const MIN_PART = 4;
+
+/** What must stay secret. */
+export interface Secrets {
+  readonly texts: Set<string>;
+  /** The names of variables that hold secrets. */
+  readonly variables: Set<string>;
+}
+
 /**
  * Checks an entry's options with the plugin's schema and its `check`. If the schema finds mistakes,
  * `check` sees the options without the invalid ones: a mistake in one place must not hide another.
- * @param secrets receives the texts that must not reach the logs.
+ * @param secrets receives the texts that must not reach the logs, and the names of the variables
+ *   that they come from.
  */
 export function configure(
   entry: Entry,
   context: Omit<CheckContext, 'readFile'>,
   layout: FileLayout,
-  secrets: Set<string>,
+  secrets: Secrets,
   problems: Problems,
 ): void {
   const { plugin, optionsPath, options, references, commonKeys } = entry;
-  for (const secret of secretVariables(entry, layout)) secrets.add(secret);
+  addSecretVariables(entry, layout, secrets);
   if (plugin === undefined) return;
   const checked = plugin.options.check(options, references, commonKeys);
-  for (const secret of checked.secrets) secrets.add(secret);
+  for (const text of checked.secrets) {
+    secrets.texts.add(text);
+    for (const { name, text: part } of references)
+      if (part.length >= MIN_PART && text.includes(part)) secrets.variables.add(name);
+  }
   for (const found of checked.faults) problems.add([...optionsPath, ...found.path], found, found.at, plugin);
   if (checked.faults.length > 0) entry.faulty = true;
   else entry.config = checked.value;
@@ -41,17 +56,18 @@ export function configure(
 }
 
 /**
- * Returns the texts of variables that are secret to the logs: all but short ones and those of plain
+ * Adds the variables that are secret to the logs: all but short ones and those of plain
  * options. Only the option's own key decides: an entry with the key `host` has secrets like any
  * other.
  */
-function secretVariables({ references }: Entry, { plainOptions }: FileLayout): string[] {
+export function addSecretVariables({ references }: Entry, { plainOptions }: FileLayout, secrets: Secrets): void {
   const isPlain = ({ path }: Reference) => plainOptions.includes(String(path.findLast((step) => typeof step === 'string')));
-  return references
-    .filter(
-      (reference) => reference.from === 'environment' && reference.text.length >= MIN_SECRET_VARIABLE && !isPlain(reference),
-    )
-    .map(({ text }) => text);
+  for (const reference of references) {
+    const { from, name, text } = reference;
+    if (from !== 'environment' || text.length < MIN_SECRET_VARIABLE || isPlain(reference)) continue;
+    secrets.texts.add(text);
+    secrets.variables.add(name);
+  }
 }
 
 function runCheck(entry: Entry, plugin: LoadedPlugin, context: Omit<CheckContext, 'readFile'>, problems: Problems): void {

@@ -6,7 +6,7 @@ import { Loader } from '../plugin/loader.js';
 import type { CheckContext } from '../plugin/plugin.js';
 import { ConfigFile } from './config-file.js';
 import { ConfigObject, type ConfigSource } from './config-source.js';
-import { configure } from './configure.js';
+import { addSecretVariables, configure } from './configure.js';
 import { disableEntries } from './disable.js';
 import { type Entry, type FileChanges, type FileContents, FileReader } from './entries.js';
 import type { FileLayout } from './file-layout.js';
@@ -41,6 +41,8 @@ export interface Configuration {
   readonly loader: Loader;
   /** Texts that no log line may show. */
   readonly secrets: ReadonlySet<string>;
+  /** The variables that hold them. */
+  readonly secretVariables: ReadonlySet<string>;
   /** What the credentials of the loaded plugins look like. */
   readonly credentials: readonly CredentialShapes[];
   /** The mistakes. Later phases add theirs. */
@@ -70,12 +72,16 @@ export async function readConfiguration(options: ReadOptions, known?: Loader): P
   await Promise.all(enabledEntries(contents).map((entry) => load(entry, layout, loader, problems)));
   reader.readTopLevelOptions();
 
-  const secrets = new Set<string>();
+  const secrets = { texts: new Set<string>(), variables: new Set<string>() };
   const resolvePath = (path: string) => resolve(source.folder, path);
   const check = checkContext(contents, resolvePath);
-  for (const entry of enabledEntries(contents)) configure(entry, check, layout, secrets, problems);
+  for (const entry of contents.entries) {
+    if (entry.disabled === undefined) configure(entry, check, layout, secrets, problems);
+    else addSecretVariables(entry, layout, secrets);
+  }
   const credentials = [{ fields: layout.secretFields }, ...credentialsOf(contents)];
-  return { source, layout, contents, loader, secrets, credentials, problems, resolvePath };
+  const { texts, variables: secretVariables } = secrets;
+  return { source, layout, contents, loader, secrets: texts, secretVariables, credentials, problems, resolvePath };
 }
 
 /** The entries that are not disabled. */

@@ -1,5 +1,5 @@
 import type { Clock, Logger, SessionStore } from '@plugboard/kernel';
-import type { SessionId } from '@plugboard/kernel/contracts';
+import type { Budget, SessionId } from '@plugboard/kernel/contracts';
 import { type AgentEvents, TurnError } from '@plugboard/kernel/contracts';
 import { refusedTurn, SessionActor, type SessionTurn } from './session-actor.js';
 import { SessionHistory } from './session-history.js';
@@ -33,9 +33,7 @@ interface Active {
  */
 export class SessionSupervisor {
   #limit: number;
-  #maxCachedBytes: number;
-  /** Size of all cached conversations as JSON. */
-  #cachedBytes = 0;
+  readonly #cache: Budget;
   readonly #clock: Clock;
   readonly #log: Logger;
   /** Least recently used first. */
@@ -46,20 +44,20 @@ export class SessionSupervisor {
 
   /**
    * @param limit maximum number of waiting turns per session.
-   * @param maxCachedBytes maximum size of all conversations in memory, as JSON. Beyond it, the
-   *   largest idle ones are evicted (S-37).
+   * @param cache size of all conversations in memory, as JSON. Beyond its limit, the largest idle
+   *   ones are evicted (S-37).
    */
-  constructor(limit: number, maxCachedBytes: number, clock: Clock, log: Logger) {
+  constructor(limit: number, cache: Budget, clock: Clock, log: Logger) {
     this.#limit = limit;
-    this.#maxCachedBytes = maxCachedBytes;
+    this.#cache = cache;
     this.#clock = clock;
     this.#log = log;
   }
 
-  /** Changes the limits; see the constructor. */
-  resize(limit: number, maxCachedBytes: number): void {
+  /** Changes the limits. @param cachedBytes the limit of the cache. */
+  resize(limit: number, cachedBytes: number): void {
     this.#limit = limit;
-    this.#maxCachedBytes = maxCachedBytes;
+    this.#cache.resize(cachedBytes);
   }
 
   /** Number of sessions in memory. */
@@ -165,8 +163,8 @@ export class SessionSupervisor {
   }
 
   #onResize(bytes: number): void {
-    this.#cachedBytes += bytes;
-    while (bytes > 0 && this.#cachedBytes > this.#maxCachedBytes) {
+    this.#cache.record(bytes);
+    while (bytes > 0 && this.#cache.used > this.#cache.limit) {
       const idle = [...this.#active.values()].filter(({ actor, history }) => !actor.busy && history.cachedBytes > 0);
       const largest = idle.reduce<Active | undefined>(
         (found, one) => (found && found.history.cachedBytes >= one.history.cachedBytes ? found : one),

@@ -8,7 +8,7 @@ import type {
   ModelConnector,
   ToolSource,
 } from '@plugboard/kernel';
-import { type Target, TurnError, type TurnRequest } from '@plugboard/kernel/contracts';
+import { type ProjectLimits, type Target, TurnError, type TurnRequest } from '@plugboard/kernel/contracts';
 import type { RuntimeSettings } from '../config.js';
 import { agentOf } from '../directory/agent.js';
 import { checkParams } from '../directory/check-params.js';
@@ -16,6 +16,8 @@ import { Directory } from '../directory/directory.js';
 import { fixedView } from '../directory/fixed-view.js';
 import { Toolboxes } from '../tools/toolbox.js';
 import { type ConnectionFailures, ModelCalls } from './model-calls.js';
+
+const NO_LIMITS: ProjectLimits = {};
 
 export interface AgentRevisionOptions {
   readonly settings: RuntimeSettings;
@@ -64,6 +66,11 @@ export class AgentRevision {
       }
     }
     return problems;
+  }
+
+  projectLimits(project: string): ProjectLimits {
+    const { projects } = this.#settings;
+    return (Object.hasOwn(projects, project) ? projects[project] : undefined) ?? NO_LIMITS;
   }
 
   /**

@@ -1,5 +1,6 @@
 import type { Clock } from '@plugboard/kernel';
 import type { OpenedDatabase } from '../database/open-database.js';
+import type { SizeChange } from './size-change.js';
 import { prepareAll, type Statements, TOMBSTONE_TTL, timestamp } from './statements.js';
 
 /** Maximum number of rows of each kind that one step deletes. That takes a few milliseconds, during which nothing else runs. */
@@ -39,10 +40,12 @@ export class ExpiredRows {
     if (leftover !== null && this.#sql.deleteMessages.run(leftover, leftover, STEP_MESSAGES).changes < STEP_MESSAGES)
       this.#sql.deleteLeftover.run(leftover);
     const turns = this.#sql.deleteTurns.run(now - ttl, STEP_ROWS).changes;
-    const pendingCalls = this.#sql.deletePendingCalls.run(now, STEP_ROWS).changes;
+    const pendingCalls = this.#sql.expiredPendingCalls.all(now, STEP_ROWS) as unknown as readonly PendingCallRow[];
+    for (const { id } of pendingCalls) this.#sql.deletePendingCall.run(id);
     const tombstones = this.#sql.deleteTombstones.run(now, STEP_ROWS).changes;
-    const hasMore = leftover !== null || [expired.length, turns, pendingCalls, tombstones].includes(STEP_ROWS);
-    return { hasMore, deleted: expired };
+    const hasMore = leftover !== null || [expired.length, turns, pendingCalls.length, tombstones].includes(STEP_ROWS);
+    const freed = pendingCalls.flatMap(({ project, bytes }) => (project === null ? [] : [{ project, bytes: -bytes }]));
+    return { hasMore, deleted: expired, freed };
   }
 }
 
@@ -51,6 +54,15 @@ export interface Swept {
   readonly hasMore: boolean;
   /** The sessions that were deleted, with their sizes. */
   readonly deleted: readonly { readonly project: string; readonly bytes: number }[];
+  /** What projects store less than before, beside their sessions. */
+  readonly freed: readonly SizeChange[];
+}
+
+interface PendingCallRow {
+  readonly id: number;
+  /** Null if later calls took its keys. */
+  readonly project: string | null;
+  readonly bytes: number;
 }
 
 interface ExpiredRow {
@@ -72,7 +84,9 @@ const SQL = {
     AND (turn, place) IN (SELECT turn, place FROM message WHERE session = ? ORDER BY turn, place LIMIT ?)`,
   deleteLeftover: 'DELETE FROM leftover WHERE session = ?',
   deleteTurns: 'DELETE FROM turn WHERE rowid IN (SELECT rowid FROM turn WHERE interrupted_at <= ? LIMIT ?)',
-  deletePendingCalls:
-    'DELETE FROM pending_tool_call WHERE id IN (SELECT id FROM pending_tool_call WHERE expires_at <= ? LIMIT ?)',
+  expiredPendingCalls: `SELECT id, octet_length(messages) AS bytes,
+      (SELECT project FROM pending_tool_call_key WHERE call = id LIMIT 1) AS project
+    FROM pending_tool_call WHERE expires_at <= ? LIMIT ?`,
+  deletePendingCall: 'DELETE FROM pending_tool_call WHERE id = ?',
   deleteTombstones: 'DELETE FROM tombstone WHERE id IN (SELECT id FROM tombstone WHERE expires_at <= ? LIMIT ?)',
 } as const;

@@ -1,6 +1,7 @@
-import type { DatabaseSync } from 'node:sqlite';
+import type { DatabaseSync, SQLOutputValue } from 'node:sqlite';
 import type { Clock } from '@plugboard/kernel';
 import type { IdempotencyKey, IdempotencyRecord } from '@plugboard/kernel/contracts';
+import type { SizeChange } from './size-change.js';
 import { prepareAll, type Statements, timestamp } from './statements.js';
 
 const DAY = 24 * 60 * 60_000;
@@ -31,24 +32,30 @@ export class IdempotencyTable {
     return row && { key, fingerprint: row.fingerprint, result: row.answer === null ? 'began' : { text: row.answer } };
   }
 
-  put({ key, fingerprint, result }: IdempotencyRecord): void {
+  /** @returns what the projects store more or less than before. */
+  put(record: IdempotencyRecord): readonly SizeChange[] {
+    const { key, fingerprint, result } = record;
     const answer = result === 'began' ? null : result.text;
+    const before = Number(this.#sql.size.get(...keyColumns(key))?.bytes ?? 0);
     this.#sql.put.run(...keyColumns(key), fingerprint, answer, timestamp(this.#clock) + DAY);
+    const added = { project: key.project, bytes: recordSize(record) - before };
     this.#maxCount++;
-    if (this.#maxCount > MAX_RECORDS) this.#deleteOverflow();
+    return this.#maxCount > MAX_RECORDS ? [added, ...this.#deleteOverflow()] : [added];
   }
 
-  /** Deletes some expired records. @returns whether there may be more. */
-  sweep(): boolean {
-    return this.#sql.sweep.run(timestamp(this.#clock), SWEEP_ROWS).changes === SWEEP_ROWS;
+  /** Deletes some expired records. */
+  sweep(): { readonly hasMore: boolean; readonly freed: readonly SizeChange[] } {
+    const deleted = this.#sql.sweep.all(timestamp(this.#clock), SWEEP_ROWS);
+    return { hasMore: deleted.length === SWEEP_ROWS, freed: deleted.map(freed) };
   }
 
   /** Deletes the oldest records of the project with the most, so that no project can push out another's (S-42). */
-  #deleteOverflow(): void {
+  #deleteOverflow(): readonly SizeChange[] {
     const count = this.#count();
     const largest = this.#sql.largestProject.get()?.project ?? null;
-    if (count > MAX_RECORDS) this.#sql.deleteOldest.run(largest, count - MAX_RECORDS + OVERFLOW_ROWS - 1);
+    const deleted = count > MAX_RECORDS ? this.#sql.deleteOldest.all(largest, count - MAX_RECORDS + OVERFLOW_ROWS - 1) : [];
     this.#maxCount = this.#count();
+    return deleted.map(freed);
   }
 
   #count(): number {
@@ -56,16 +63,32 @@ export class IdempotencyTable {
   }
 }
 
+/** The size of a record in bytes, as `RECORD_SIZE` computes it. */
+export function recordSize({ key: { route, key }, fingerprint, result }: IdempotencyRecord): number {
+  const texts = [route, key, fingerprint, ...(result === 'began' ? [] : [result.text])];
+  return texts.reduce((bytes, text) => bytes + Buffer.byteLength(text), 0);
+}
+
+function freed({ project, bytes }: Readonly<Record<string, SQLOutputValue>>): SizeChange {
+  return { project: String(project), bytes: -Number(bytes) };
+}
+
 function keyColumns({ project, route, key }: IdempotencyKey): [string, string, string] {
   return [project, route, key];
 }
 
+export const RECORD_SIZE =
+  'octet_length(route) + octet_length(key) + octet_length(fingerprint) + coalesce(octet_length(answer), 0)';
+
 const SQL = {
+  size: `SELECT ${RECORD_SIZE} AS bytes FROM idempotency WHERE project = ? AND route = ? AND key = ?`,
   get: 'SELECT fingerprint, answer FROM idempotency WHERE project = ? AND route = ? AND key = ? AND expires_at > ?',
   put: `INSERT INTO idempotency (project, route, key, fingerprint, answer, expires_at) VALUES (?, ?, ?, ?, ?, ?)
     ON CONFLICT DO UPDATE SET fingerprint = excluded.fingerprint, answer = excluded.answer, expires_at = excluded.expires_at`,
   count: 'SELECT count(*) AS n FROM idempotency',
   largestProject: 'SELECT project FROM idempotency GROUP BY project ORDER BY count(*) DESC LIMIT 1',
-  deleteOldest: 'DELETE FROM idempotency WHERE id IN (SELECT id FROM idempotency WHERE project = ? ORDER BY id LIMIT ?)',
-  sweep: 'DELETE FROM idempotency WHERE id IN (SELECT id FROM idempotency WHERE expires_at <= ? LIMIT ?)',
+  deleteOldest: `DELETE FROM idempotency WHERE id IN (SELECT id FROM idempotency WHERE project = ? ORDER BY id LIMIT ?)
+    RETURNING project, ${RECORD_SIZE} AS bytes`,
+  sweep: `DELETE FROM idempotency WHERE id IN (SELECT id FROM idempotency WHERE expires_at <= ? LIMIT ?)
+    RETURNING project, ${RECORD_SIZE} AS bytes`,
 } as const;

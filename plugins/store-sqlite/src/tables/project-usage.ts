@@ -1,14 +1,18 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { ProjectQuotaExceeded } from '@plugboard/kernel/contracts';
+import { RECORD_SIZE } from './idempotency-table.js';
 
 export interface ProjectQuotas {
   /** Maximum number of sessions of one project. */
   readonly maxSessions: number;
-  /** Maximum size of the sessions of one project: messages, documents and metadata as JSON, in bytes. */
+  /**
+   * Maximum size of what one project stores, in bytes: messages, documents and metadata as JSON, pending tool calls and
+   * idempotency records.
+   */
   readonly maxBytes: number;
 }
 
-/** What the sessions of a project take. */
+/** What a project takes. */
 export interface Usage {
   readonly sessions: number;
   readonly bytes: number;
@@ -23,8 +27,10 @@ export class ProjectUsage {
 
   constructor(database: DatabaseSync, quotas: ProjectQuotas) {
     this.#quotas = quotas;
-    for (const row of database.prepare(SQL).iterate()) {
-      this.#projects.set(String(row.project), { sessions: Number(row.sessions), bytes: Number(row.bytes) });
+    for (const sql of Object.values(SQL)) {
+      for (const { project, sessions, bytes } of database.prepare(sql).iterate()) {
+        this.add(String(project), { sessions: Number(sessions), bytes: Number(bytes) });
+      }
     }
   }
 
@@ -50,4 +56,10 @@ export class ProjectUsage {
   }
 }
 
-const SQL = 'SELECT project, count(*) AS sessions, sum(bytes) AS bytes FROM session GROUP BY project';
+/** Without the index by key: it would visit the rows in another order than they are stored in. */
+const SQL = {
+  sessions: 'SELECT project, count(*) AS sessions, sum(bytes) AS bytes FROM session GROUP BY project',
+  records: `SELECT project, 0 AS sessions, sum(${RECORD_SIZE}) AS bytes FROM idempotency NOT INDEXED GROUP BY project`,
+  pendingCalls: `SELECT project, 0 AS sessions, sum(octet_length(messages)) AS bytes
+    FROM (SELECT DISTINCT project, call FROM pending_tool_call_key) JOIN pending_tool_call ON id = call GROUP BY project`,
+} as const;

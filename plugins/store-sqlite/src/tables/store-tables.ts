@@ -39,8 +39,8 @@ export class StoreTables {
 
   /** Deletes some expired rows. */
   sweep(): Swept {
-    const hasMoreRecords = this.idempotency.sweep();
-    const { hasMore, deleted } = this.#expired.sweep(this.#ttl, this.#ttl * USE_PRECISION);
-    return { hasMore: hasMore || hasMoreRecords, deleted };
+    const records = this.idempotency.sweep();
+    const { hasMore, deleted, freed } = this.#expired.sweep(this.#ttl, this.#ttl * USE_PRECISION);
+    return { hasMore: hasMore || records.hasMore, deleted, freed: [...freed, ...records.freed] };
   }
 }

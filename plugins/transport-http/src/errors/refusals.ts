@@ -60,8 +60,9 @@ export function originNotAllowed(): HttpError {
 }
 
 /** @param wait milliseconds until the next request is allowed. */
-export function tooManyRequests(wait: number): HttpError {
-  return new HttpError(429, 'This credential has reached its limit of requests per minute. Try again later.', {
+export function tooManyRequests(wait: number, of: 'credential' | 'project'): HttpError {
+  const limit = of === 'credential' ? 'its limit of requests per minute' : 'its `requestsPerMinute`, which all its callers share';
+  return new HttpError(429, `This ${of} has reached ${limit}. Try again later.`, {
     code: 'rate_limit_exceeded',
     headers: retryAfterHeaders(wait),
   });

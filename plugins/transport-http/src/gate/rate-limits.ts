@@ -1,6 +1,11 @@
-import type { Clock, Principal } from '@plugboard/kernel';
+import type { Clock, Extensions, Principal } from '@plugboard/kernel';
+import type { AgentRuntime } from '@plugboard/kernel/contracts';
 import { CLOCK, inject, injectable } from '@plugboard/kernel/injection';
 import { tooManyRequests } from '../errors/refusals.js';
+import { ANONYMOUS } from '../limits/caller.js';
+
+/** Token of the agent runtime, which knows the limits of projects. Registered by the plugin's `register`. */
+export const RUNTIMES = Symbol('transport-http.runtimes');
 
 const MINUTE = 60_000;
 
@@ -12,18 +17,29 @@ interface Bucket {
   readonly at: number;
 }
 
+/** A limit that applies to a request, and what is missing in its bucket before the request. */
+interface Applied {
+  readonly of: 'credential' | 'project';
+  readonly name: string;
+  readonly limit: number;
+  readonly debt: number;
+}
+
 /**
- * Limits requests per minute with one token bucket for each API token. A bucket holds a minute's
- * worth of requests and refills evenly, so an idle token may send a whole minute's worth at once.
+ * Limits requests per minute with one token bucket for each API token, and one for each project (S-41). A
+ * bucket holds a minute's worth of requests and refills evenly, so an idle token may send a whole minute's
+ * worth at once.
  */
 @injectable()
 export class RateLimits {
   readonly #clock: Clock;
+  readonly #runtimes: Extensions<AgentRuntime>;
   /** In order of last use. */
   readonly #buckets = new Map<string, Bucket>();
 
-  constructor(@inject(CLOCK) clock: Clock) {
+  constructor(@inject(CLOCK) clock: Clock, @inject(RUNTIMES) runtimes: Extensions<AgentRuntime>) {
     this.#clock = clock;
+    this.#runtimes = runtimes;
   }
 
   /** The number of buckets kept: those used within the last minute. */
@@ -32,28 +48,42 @@ export class RateLimits {
   }
 
   /**
-   * Counts one request of the principal and adds the `x-ratelimit-…` headers. Does nothing if the
-   * principal has no limit.
+   * Counts one request of the principal, and adds the `x-ratelimit-…` headers of the limit that is closest.
+   * Does nothing if neither the principal nor its project has a limit, and for callers without a credential
+   * where one is required. A request that is refused counts nowhere.
    *
-   * @throws HttpError 429 if the limit is used up.
+   * @throws HttpError 429 if a limit is used up.
    */
   take(principal: Principal, headers: Record<string, string>): void {
-    const limit = principal.limits?.requestsPerMinute;
-    if (limit === undefined) return;
+    if (principal === ANONYMOUS) return;
+    const own = principal.limits?.requestsPerMinute;
+    const shared = this.#projectLimit(principal.project);
+    if (own === undefined && shared === undefined) return;
     const now = this.#clock.monotonic();
-    const name = keyOf(principal);
-    const { debt, at } = this.#buckets.get(name) ?? { debt: 0, at: now };
-    const before = Math.max(0, debt - (now - at) * limit);
-    const left = limit * MINUTE - before;
-    const passes = left >= MINUTE;
-    const after = passes ? before + MINUTE : before;
-    this.#buckets.delete(name);
+    const applied: Applied[] = [];
+    if (own !== undefined) applied.push(this.#applied('credential', keyOf(principal), own, now));
+    if (shared !== undefined) applied.push(this.#applied('project', projectKey(principal), shared, now));
+    const refusing = applied.find((one) => left(one) < MINUTE);
+    const cost = refusing ? 0 : MINUTE;
+    for (const { name } of applied) this.#buckets.delete(name);
     this.#forget(now);
-    this.#buckets.set(name, { debt: after, at: now });
+    for (const { name, debt } of applied) this.#buckets.set(name, { debt: debt + cost, at: now });
+    const closest = refusing ?? applied.reduce((found, one) => (left(one) < left(found) ? one : found));
+    const { limit, debt, of } = closest;
     headers['x-ratelimit-limit-requests'] = String(limit);
-    headers['x-ratelimit-remaining-requests'] = String(Math.max(0, Math.floor(limit - after / MINUTE)));
-    headers['x-ratelimit-reset-requests'] = formatDuration(Math.ceil(after / limit));
-    if (!passes) throw tooManyRequests((MINUTE - left) / limit);
+    headers['x-ratelimit-remaining-requests'] = String(Math.max(0, Math.floor((left(closest) - cost) / MINUTE)));
+    headers['x-ratelimit-reset-requests'] = formatDuration(Math.ceil((debt + cost) / limit));
+    if (refusing) throw tooManyRequests((MINUTE - left(refusing)) / limit, of);
+  }
+
+  #projectLimit(project: string): number | undefined {
+    const [runtime] = this.#runtimes.all();
+    return runtime?.value.projectLimits?.(project).requestsPerMinute;
+  }
+
+  #applied(of: Applied['of'], name: string, limit: number, now: number): Applied {
+    const { debt, at } = this.#buckets.get(name) ?? { debt: 0, at: now };
+    return { of, name, limit, debt: Math.max(0, debt - (now - at) * limit) };
   }
 
   /** A bucket unused for a minute is full again, so it need not be kept. */
@@ -65,8 +95,18 @@ export class RateLimits {
   }
 }
 
+/** What a limit still allows, in request-milliseconds. */
+function left({ limit, debt }: Applied): number {
+  return limit * MINUTE - debt;
+}
+
 function keyOf({ tokenId, project, token }: Principal): string {
   return tokenId ?? JSON.stringify([project, token]);
+}
+
+/** Differs from every key of a credential: those are ids, or lists of two. */
+function projectKey({ project }: Principal): string {
+  return JSON.stringify([project]);
 }
 
 /** Formats milliseconds as the reference protocol does: `120ms`, `8.64s`, `1m0s`. */
