@@ -89,6 +89,12 @@ interface RuntimeDependencies {
   hold(): () => void;
 }
 
+/** The current revision of the agents, and what turns that begin under it run with. */
+interface RevisionInForce {
+  readonly revision: AgentRevision;
+  readonly deps: TurnDependencies;
+}
+
 /** Resolves names to agents and drives turns. */
 export class Runtime implements AgentRuntime {
   readonly conversations: Conversations;
@@ -100,7 +106,7 @@ export class Runtime implements AgentRuntime {
   readonly #idempotency: IdempotencyClaims;
   readonly #tokens = new TokenTurnLimiter();
   readonly #running = new Map<AbortController, Promise<unknown>>();
-  #revision: AgentRevision | undefined;
+  #revision: RevisionInForce | undefined;
 
   constructor(deps: RuntimeDependencies) {
     const { settings, log, clock, ids, stores } = deps;
@@ -140,7 +146,7 @@ export class Runtime implements AgentRuntime {
     const revision = await this.#prepare({ settings, models, tools, interceptors }, signal);
     const agents = new Map([...revision.directory.agents()].map((agent) => [agent.name, agent]));
     await recoverTurns(stores.one(), (name) => agents.get(name)?.onRestart ?? 'rollback', log);
-    this.#revision = revision;
+    this.#putInForce(revision);
   }
 
   /**
@@ -158,7 +164,7 @@ export class Runtime implements AgentRuntime {
     return () => {
       this.#limiter.resize(turnLimits(config));
       this.#sessions.resize(config.limits.queuedPerSession, cacheSize(config));
-      this.#revision = revision;
+      this.#putInForce(revision);
     };
   }
 
@@ -255,7 +261,7 @@ export class Runtime implements AgentRuntime {
         return full;
       },
     };
-    this.#running.set(abort, this.#drive(request, undefined, idempotent, abort, sink).finally(over));
+    this.#running.set(abort, this.#drive(request, undefined, idempotent, abort, sink).then(over));
     return channel;
   }
 
@@ -292,7 +298,7 @@ export class Runtime implements AgentRuntime {
     abort: AbortController,
     sink: TurnSink,
   ): Promise<AgentEvent | undefined> {
-    const revision = this.#current();
+    const { revision, deps } = this.#inForce();
     const releaseEntries = this.#deps.hold();
     const span = startSpan('turn', () => ({ request }));
     const output = new TurnOutput(sink, span, idempotent);
@@ -301,9 +307,8 @@ export class Runtime implements AgentRuntime {
       abort.signal.throwIfAborted();
       const release = this.#tokens.acquire(request.principal);
       try {
-        const { models, toolboxes, interceptors } = revision;
-        const deps = { ...this.#turnDeps, models, toolboxes, interceptors };
-        const current = { ...request, target: revision.targetOf(request) };
+        const target = revision.targetOf(request);
+        const current = target === request.target ? request : { ...request, target };
         await runTurn(agentForRequest(current), current, history, idempotent, abort, deps, output);
       } finally {
         release();
@@ -321,8 +326,17 @@ export class Runtime implements AgentRuntime {
   }
 
   #current(): AgentRevision {
+    return this.#inForce().revision;
+  }
+
+  #inForce(): RevisionInForce {
     if (!this.#revision) throw new Error('the agent runtime has not started yet');
     return this.#revision;
+  }
+
+  #putInForce(revision: AgentRevision): void {
+    const { models, toolboxes, interceptors } = revision;
+    this.#revision = { revision, deps: { ...this.#turnDeps, models, toolboxes, interceptors } };
   }
 
   #logFailure(error: unknown, request: TurnRequest): void {

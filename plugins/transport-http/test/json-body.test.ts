@@ -191,6 +191,19 @@ t.test('a disconnect while sending the body is logged as cancelled by the client
   t.equal(served.logs.filter(({ level }) => level === 'error').length, 0);
 });
 
+t.test('the connection stays open after an immediate reply, however the body arrived', async (t) => {
+  const { port } = await serve(t, { routes: [echo()] });
+  const client = await RawClient.open(port);
+  const head = ['POST /v1/echo HTTP/1.1', 'Host: 127.0.0.1', 'Content-Type: application/json', 'Content-Length: 7', ''];
+  client.send(...head, '{"a":1}');
+  await client.until(/{"a":1}$/);
+  client.send(...head, '{"a":2]');
+  await client.until(/ 400 .*}$/s);
+  client.send(...head, '{"a"');
+  client.send(':3}');
+  t.notMatch(await client.until(/{"a":3}$/), /connection: close/i);
+});
+
 t.test('64 levels of nesting are accepted, 65 get 400, and brackets in strings do not count', async (t) => {
   const { url } = await serve(t, { routes: [echo()] });
   const nested = (levels: number) => `{"a":${'['.repeat(levels - 1)}${']'.repeat(levels - 1)}}`;

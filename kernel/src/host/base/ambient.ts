@@ -27,13 +27,26 @@ export interface IdSource {
   fraction(): number;
 }
 
+class SystemTimer implements Timer {
+  readonly #timeout: NodeJS.Timeout;
+
+  constructor(ms: number, run: () => void) {
+    this.#timeout = setTimeout(run, ms).unref();
+  }
+
+  cancel(): void {
+    clearTimeout(this.#timeout);
+  }
+
+  refresh(): void {
+    this.#timeout.refresh();
+  }
+}
+
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
-  after(ms, run) {
-    const timer = setTimeout(run, ms).unref();
-    return { cancel: () => clearTimeout(timer), refresh: () => void timer.refresh() };
-  },
+  after: (ms, run) => new SystemTimer(ms, run),
 };
 
 const BASE62 = Buffer.from('0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz');
@@ -52,11 +65,12 @@ class RandomPool {
     return this.#block[this.#next++] as number;
   }
 
-  bytes(count: number): Buffer {
-    if (count > BLOCK) return randomBytes(count);
+  /** `count` bytes as hexadecimal digits. */
+  hex(count: number): string {
+    if (count > BLOCK) return randomBytes(count).toString('hex');
     if (this.#next + count > this.#block.length) this.#draw();
     this.#next += count;
-    return this.#block.subarray(this.#next - count, this.#next);
+    return this.#block.toString('hex', this.#next - count, this.#next);
   }
 
   #draw(): void {
@@ -67,19 +81,18 @@ class RandomPool {
 
 const pool = new RandomPool();
 
+/** Where most ids are put together. */
+const SCRATCH = Buffer.alloc(64);
+
 export const systemIds: IdSource = {
   base62(length) {
-    const id = Buffer.allocUnsafe(length);
+    const id = length <= SCRATCH.length ? SCRATCH : Buffer.alloc(length);
     for (let i = 0; i < length; ) {
       const byte = pool.byte();
       if (byte < 248) id[i++] = BASE62[byte % 62] as number; // 248 = 4 × 62: higher bytes would make some characters more frequent
     }
-    return id.toString('latin1');
+    return id.toString('latin1', 0, length);
   },
-  hex: (length) =>
-    pool
-      .bytes(Math.ceil(length / 2))
-      .toString('hex')
-      .slice(0, length),
+  hex: (length) => (length % 2 === 0 ? pool.hex(length / 2) : pool.hex((length + 1) / 2).slice(0, length)),
   fraction: () => Math.random(),
 };

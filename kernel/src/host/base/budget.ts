@@ -92,13 +92,16 @@ export class Budget {
    */
   reserve(owner: readonly string[], amount: number, { small = false }: { readonly small?: boolean } = {}): boolean {
     const free = this.#options.limit - this.#used - amount;
-    const keys = keysOf(owner);
-    if (free < 0 || (!small && keys.some((key, level) => this.#heldBy(key) + amount > shareAt(level) * free))) {
+    if (free < 0 || (!small && this.#exceedsShare(owner, amount, free))) {
       this.#refused++;
       this.#onRefused(this);
       return false;
     }
-    for (const key of keys) this.#held.set(key, this.#heldBy(key) + amount);
+    let key = '';
+    for (const name of owner) {
+      key = keyInside(key, name);
+      this.#held.set(key, this.#heldBy(key) + amount);
+    }
     this.#used += amount;
     this.#peak = Math.max(this.#peak, this.#used);
     return true;
@@ -113,10 +116,21 @@ export class Budget {
     this.#peak = Math.max(this.#peak, this.#used);
   }
 
+  #exceedsShare(owner: readonly string[], amount: number, free: number): boolean {
+    let key = '';
+    for (const [level, name] of owner.entries()) {
+      key = keyInside(key, name);
+      if (this.#heldBy(key) + amount > shareAt(level) * free) return true;
+    }
+    return false;
+  }
+
   /** Gives back what was reserved. */
   release(owner: readonly string[], amount: number): void {
     this.#used -= amount;
-    for (const key of keysOf(owner)) {
+    let key = '';
+    for (const name of owner) {
+      key = keyInside(key, name);
       const left = this.#heldBy(key) - amount;
       if (left > 0) this.#held.set(key, left);
       else this.#held.delete(key);
@@ -133,14 +147,11 @@ function shareAt(level: number): number {
 }
 
 /**
- * One key for each level of an owner. With their lengths, names stay apart whatever they contain.
+ * The key of a level of an owner, inside the one before it. With their lengths, names stay apart
+ * whatever they contain.
  */
-function keysOf(owner: readonly string[]): readonly string[] {
-  let key = '';
-  return owner.map((name) => {
-    key += `${name.length}:${name}`;
-    return key;
-  });
+function keyInside(outer: string, name: string): string {
+  return `${outer}${name.length}:${name}`;
 }
 
 /**

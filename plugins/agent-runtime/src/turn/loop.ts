@@ -48,7 +48,7 @@ export async function* runLoop(
   assertDistinctTools(turn.clientTools, toolbox);
   yield [{ type: 'started', turnId: turn.id, agent: agent.name }];
 
-  const declarations = [...toolbox.declarations, ...turn.clientTools];
+  const declarations = turn.clientTools.length === 0 ? toolbox.declarations : [...toolbox.declarations, ...turn.clientTools];
   const conversation = withPrompt(turn.system, turn.messages);
   const transcript = new Transcript();
   const guard = new RepeatGuard();
@@ -172,9 +172,9 @@ function fittingMessages(
  */
 function withPrompt(system: string | undefined, messages: readonly Message[]): readonly Message[] {
   if (system === undefined) return messages;
-  const [first, ...rest] = messages;
+  const [first] = messages;
   if (first?.role !== 'system') return [{ role: 'system', content: system }, ...messages];
-  return [{ ...first, content: `${system}\n\n${textOf(first.content)}` }, ...rest];
+  return [{ ...first, content: `${system}\n\n${textOf(first.content)}` }, ...messages.slice(1)];
 }
 
 function assertDistinctTools(clientTools: readonly ToolDeclaration[], toolbox: Toolbox): void {

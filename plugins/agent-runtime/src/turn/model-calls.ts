@@ -13,15 +13,12 @@ const MAX_RETRY_AFTER = 8000;
 const MAX_FAILURES = 3;
 const COOLDOWN = 30_000;
 
-interface StartedAnswer {
+/** An answer whose first batch has arrived. */
+export interface Answer {
+  readonly connection: string;
   readonly first: readonly ModelEvent[];
   /** The rest. A reader that stops early calls `return`. */
   readonly rest: AsyncIterator<readonly ModelEvent[]>;
-}
-
-/** An answer whose first batch has arrived. */
-export interface Answer extends StartedAnswer {
-  readonly connection: string;
 }
 
 /** The failures of model connections. A connection that a reload replaces starts without any. */
@@ -67,31 +64,27 @@ export class ModelCalls {
     for (const name of this.#healthy(connections)) {
       const connector = this.#models.get(name);
       if (!connector) continue;
-      try {
-        const { first, rest } = await this.#askWithRetries(name, connector, requestFor(connector, name), signal);
-        this.#failures.delete(connector);
-        return { connection: name, first, rest };
-      } catch (error) {
-        if (signal.aborted || !(error instanceof ModelError)) throw error;
-        if (!error.isRequestFault) this.#recordFailure(connector);
-        this.log.warn({ connection: name, err: error }, 'a model connection failed');
-        last = error;
-      }
-    }
-    throw modelFailed(last);
-  }
-
-  async #askWithRetries(name: string, connector: ModelConnector, request: ModelRequest, signal: AbortSignal) {
-    for (let attempt = 1; ; attempt++) {
-      try {
-        return await started(connector.stream(request, signal));
-      } catch (error) {
-        const pause = error instanceof ModelError ? this.#pauseBefore(attempt, error) : undefined;
-        if (pause === undefined || signal.aborted) throw error;
-        this.log.info({ connection: name, attempt, pause, err: error }, 'a model call failed and is retried');
+      const request = requestFor(connector, name);
+      for (let attempt = 1; ; attempt++) {
+        try {
+          const rest = connector.stream(request, signal)[Symbol.asyncIterator]();
+          const { value: first, done } = await rest.next(); // until the first batch, a failure can be retried
+          if (done) throw new ModelError('it ended without an answer.', { retryable: true });
+          this.#failures.delete(connector);
+          return { connection: name, first, rest };
+        } catch (error) {
+          if (signal.aborted || !(error instanceof ModelError)) throw error;
+          last = error;
+        }
+        const pause = this.#pauseBefore(attempt, last);
+        if (pause === undefined) break;
+        this.log.info({ connection: name, attempt, pause, err: last }, 'a model call failed and is retried');
         await delay(pause, this.#clock, signal);
       }
+      if (!last.isRequestFault) this.#recordFailure(connector);
+      this.log.warn({ connection: name, err: last }, 'a model connection failed');
     }
+    throw modelFailed(last);
   }
 
   /** Milliseconds to wait before the next attempt, or undefined for no retry. */
@@ -124,12 +117,4 @@ export class ModelCalls {
 export function modelFailed(error: ModelError | undefined): TurnError {
   const reason = error ? `The model connection failed: ${error.message}` : 'No model connection of the agent is running.';
   return new TurnError('model_failed', reason, { cause: error });
-}
-
-/** Waits for the first batch: until then a failure can be retried. */
-async function started(events: AsyncIterable<readonly ModelEvent[]>): Promise<StartedAnswer> {
-  const rest = events[Symbol.asyncIterator]();
-  const first = await rest.next();
-  if (first.done) throw new ModelError('it ended without an answer.', { retryable: true });
-  return { first: first.value, rest };
 }

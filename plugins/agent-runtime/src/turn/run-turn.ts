@@ -62,8 +62,7 @@ export async function runTurn(
   const timer = deps.clock.after(agent.timeout, () => abort.abort(outOfTime(agent)));
   try {
     const run: Run = { agent, request, idempotent, signal, deps, output };
-    if (history) await inSession(run, history);
-    else await stateless(run);
+    await (history ? inSession(run, history) : stateless(run));
   } catch (error) {
     // An error after the abort is a consequence of it.
     throw signal.aborted ? signal.reason : error;
@@ -73,16 +72,13 @@ export async function runTurn(
   }
 }
 
-async function stateless(run: Run): Promise<void> {
+function stateless(run: Run): Promise<void> {
   const { agent, request, idempotent } = run;
-  if (mayMixCalls(agent)) {
-    await withPendingCalls(run);
-    return;
-  }
+  if (mayMixCalls(agent)) return withPendingCalls(run);
   const turn = makeTurn(run, request.messages);
   const onBatch = idempotent && ((batch: readonly AgentEvent[]) => idempotent.add(batch));
   const commit = idempotent && (() => idempotent.store());
-  await pump(run, turn, { onBatch, commit });
+  return pump(run, turn, { onBatch, commit });
 }
 
 /** Runs a stateless turn that may end with both client tool calls and calls that ran on the server. */

@@ -1,6 +1,8 @@
 import type { Principal } from '@plugboard/kernel';
 import { TurnError } from '@plugboard/kernel/contracts';
 
+const UNLIMITED = () => {};
+
 /** Limits concurrent turns per credential, for those that have a limit of their own. */
 export class TokenTurnLimiter {
   readonly #running = new Map<string, number>();
@@ -8,7 +10,7 @@ export class TokenTurnLimiter {
   /** @returns a function to call when the turn has ended. @throws TurnError `rate_limited` */
   acquire({ tokenId, limits }: Principal): () => void {
     const most = limits?.runningTurns;
-    if (most === undefined || tokenId === undefined) return () => {};
+    if (most === undefined || tokenId === undefined) return UNLIMITED;
     const running = this.#running.get(tokenId) ?? 0;
     if (running >= most) {
       const turns = most === 1 ? '1 turn' : `${most} turns`;

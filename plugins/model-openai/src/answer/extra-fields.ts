@@ -18,14 +18,9 @@ const CALL_TEXTS = ['thought_signature'] as const;
  * with tool calls only: other turns do not need it, and it is long.
  */
 export class MessageFields {
-  readonly #texts = new Map<string, string>();
-  readonly #lists = new Map<string, Fields[]>();
-  readonly #objects = new Map<string, Fields>();
-
-  /** Whether nothing was collected yet. */
-  get isEmpty(): boolean {
-    return this.#texts.size + this.#lists.size + this.#objects.size === 0;
-  }
+  readonly #texts: Record<string, string> = {};
+  readonly #lists: Record<string, Fields[]> = {};
+  readonly #objects: Record<string, Fields> = {};
 
   /** @returns whether the delta has any such member. */
   add(delta: Fields): boolean {
@@ -34,15 +29,15 @@ export class MessageFields {
       const text = delta[name];
       if (!isText(text)) continue;
       found = true;
-      this.#texts.set(name, (this.#texts.get(name) ?? '') + text);
+      this.#texts[name] = (this.#texts[name] ?? '') + text;
     }
     for (const name of REASONING_LISTS) {
       const list = delta[name];
       if (!Array.isArray(list) || list.length === 0) continue;
       found = true;
-      const blocks = this.#lists.get(name) ?? [];
+      const blocks = this.#lists[name] ?? [];
       for (const block of list) if (isObject(block)) addBlock(blocks, block);
-      this.#lists.set(name, blocks);
+      this.#lists[name] = blocks;
     }
     return this.#addObjects(delta) || found;
   }
@@ -53,14 +48,14 @@ export class MessageFields {
       const object = delta[name];
       if (!isObject(object)) continue;
       found = true;
-      this.#objects.set(name, { ...this.#objects.get(name), ...object });
+      this.#objects[name] = { ...this.#objects[name], ...object };
     }
     return found;
   }
 
   /** The members for the next requests. */
   fields(withReasoning: boolean): Fields {
-    return Object.fromEntries([...(withReasoning ? [...this.#texts, ...this.#lists] : []), ...this.#objects]);
+    return withReasoning ? { ...this.#texts, ...this.#lists, ...this.#objects } : this.#objects;
   }
 }
 

@@ -16,15 +16,15 @@ import type { WireMessage } from './wire-message.js';
 export function wireMessages(messages: readonly Message[], dialect: Dialect, of: string): readonly WireMessage[] {
   /** The ids that the server knows, by those of the conversation. */
   const ids = new Map<string, string>();
-  const sent = messages.flatMap((message, i): WireMessage[] => {
+  const sent = messages.flatMap((message, i): WireMessage | readonly WireMessage[] => {
     if (message.role === 'assistant') return assistant(message, messages[i - 1], dialect, of, ids);
     if (message.role === 'tool') {
       const { tool_call_id: id } = message;
       const known = ids.get(id) ?? toolCallId(id, dialect.toolIds);
-      return [known === id ? asWire(message) : { ...message, tool_call_id: known }];
+      return known === id ? asWire(message) : { ...message, tool_call_id: known };
     }
     const hasName = 'name' in message && message.role !== 'function';
-    return [hasName && dialect.omit.has('name') ? withoutName(message) : asWire(message)];
+    return hasName && dialect.omit.has('name') ? withoutName(message) : asWire(message);
   });
   return dialect.roles === 'alternate' ? alternate(sent) : sent;
 }

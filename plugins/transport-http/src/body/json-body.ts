@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import { createRequire } from 'node:module';
 import { type Clock, parseDuration, parseSize } from '@plugboard/kernel';
 import { parseJson } from '@plugboard/kernel/contracts';
@@ -71,12 +72,20 @@ export class JsonBodies {
     if (length > this.#limit) throw bodyTooLarge(this.#limit);
     const { bodies } = this.#memory;
     if (length * COST > bodies.share(OWNER_LEVELS)) throw bodyExceedsMemory(bodies.setting);
-    if (/100-continue/i.test(headers.expect ?? '')) ctx.res.writeContinue();
-    const bytes = await this.#bytes(ctx, exchange);
+    const bytes =
+      length > 0 && ctx.req.readableLength === length ? this.#arrived(ctx.req, exchange) : await this.#arriving(ctx, exchange);
     return { bytes, value: kind === 'json' ? parseJsonObject(bytes.toString()) : bytes };
   }
 
-  #bytes(ctx: Context, exchange: Exchange): Promise<Buffer> {
+  /** Takes a body of which every byte has arrived together with the head. Few have not. */
+  #arrived(req: IncomingMessage, exchange: Exchange): Buffer {
+    if (!exchange.leaseBody().grow(req.readableLength * COST)) throw tooManyBodies(this.#memory.bodies.setting);
+    exchange.onBodyRead();
+    return req.read() as Buffer;
+  }
+
+  #arriving(ctx: Context, exchange: Exchange): Promise<Buffer> {
+    if (/100-continue/i.test(ctx.req.headers.expect ?? '')) ctx.res.writeContinue();
     const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
     const lease = exchange.leaseBody();
     const stop = (error: Error) => {
@@ -106,7 +115,7 @@ export class JsonBodies {
 
 /**
  * Creates koa-bodyparser so that it collects bytes only: its own JSON mode accepts arrays, inflates, and writes error responses. It is
- * loaded with the first body, because its form parser and its tables of media types take longer to load than Koa.
+ * loaded with the first body that arrives in pieces, because its form parser and its tables of media types take longer to load than Koa.
  */
 function bodyCollector(limit: number): Middleware {
   const bodyParser = require('koa-bodyparser') as typeof import('koa-bodyparser');

@@ -35,10 +35,11 @@ export class AccessLog {
   }
 
   write(exchange: Exchange): void {
-    const source = isUnauthenticated(exchange) ? this.#admit(exchange.address) : {};
-    if (!source) return;
+    const isCounted = isUnauthenticated(exchange);
+    const source = isCounted ? this.#admit(exchange.address) : undefined;
+    if (isCounted && !source) return;
     if (this.#log.isLevelEnabled('info')) {
-      this.#log.info({ ...accessLine(exchange, this.#clock.monotonic()), ...source }, 'request');
+      this.#log.info(Object.assign(accessLine(exchange, this.#clock.monotonic()), source), 'request');
     }
     if (exchange.status === 403) audit(this.#log, 'forbidden', forbidden(exchange), 'a request was forbidden');
   }
@@ -89,7 +90,7 @@ function forbidden({
 }
 
 /** The fields of an access log line, including those that the route added. */
-function accessLine(exchange: Exchange, now: number): Readonly<Record<string, unknown>> {
+function accessLine(exchange: Exchange, now: number): Record<string, unknown> {
   const { match, principal, headAt, logFields, acceptedAt } = exchange;
   const disconnected = exchange.outcome === 'cancelled_by_client';
   return {

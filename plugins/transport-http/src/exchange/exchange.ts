@@ -66,7 +66,8 @@ export class Exchange implements ReplyObserver {
   readonly #writer: ResponseWriter;
   readonly #abort = new AbortController();
   readonly #head: Buffer | undefined;
-  readonly #leases: MemoryLease[] = [];
+  #body: MemoryLease | undefined;
+  #reply: MemoryLease | undefined;
   #draining: AbortController | undefined;
   readonly #logFields: Record<string, LogFields[string]> = {};
   #status = 0;
@@ -117,13 +118,17 @@ export class Exchange implements ReplyObserver {
 
   /** Begins to count the memory of the body, until the exchange ends. */
   leaseBody(): MemoryLease {
-    return this.#lease(this.#dependencies.memory.bodies);
+    this.#body ??= this.#lease(this.#dependencies.memory.bodies);
+    return this.#body;
   }
 
   #lease(budget: Budget): MemoryLease {
-    const lease = new MemoryLease(budget, ownerOf(this.principal, this.address));
-    this.#leases.push(lease);
-    return lease;
+    return new MemoryLease(budget, ownerOf(this.principal, this.address));
+  }
+
+  /** Called when the body has been read to its end, which Node may report later. */
+  onBodyRead(): void {
+    this.#writer.bodyIsRead = true;
   }
 
   /** Adds fields to the access log line. */
@@ -182,15 +187,13 @@ export class Exchange implements ReplyObserver {
    * @throws Error, with nothing sent, for an invalid header or a body that cannot be serialised.
    */
   async reply({ status, headers, body, keepAlive }: HttpReply): Promise<void> {
-    if (body === undefined) return this.#send(status, headers, '');
-    if (typeof body === 'string') return this.#send(status, { 'content-type': TEXT_TYPE, ...headers }, body);
-    if (body instanceof Uint8Array) return this.#send(status, { 'content-type': BINARY_TYPE, ...headers }, body);
-    if (!(Symbol.asyncIterator in body)) {
-      return this.#send(status, { 'content-type': JSON_TYPE, ...headers }, JSON.stringify(body));
-    }
+    if (body === undefined) return this.#send(status, undefined, headers, '');
+    if (typeof body === 'string') return this.#send(status, TEXT_TYPE, headers, body);
+    if (body instanceof Uint8Array) return this.#send(status, BINARY_TYPE, headers, body);
+    if (!(Symbol.asyncIterator in body)) return this.#send(status, JSON_TYPE, headers, JSON.stringify(body));
     if (this.#writer.pending) this.#status = status;
     try {
-      await this.#writer.stream(status, this.#merged(headers), body, keepAlive);
+      await this.#writer.stream(status, this.#merged(undefined, headers), body, keepAlive);
     } catch (error) {
       if (this.#writer.pending) throw error;
       this.#logError(error, 'a streamed reply failed');
@@ -242,7 +245,8 @@ export class Exchange implements ReplyObserver {
 
   /** Called by the writer. */
   onEnd(): void {
-    for (const lease of this.#leases) lease.end();
+    this.#body?.end();
+    this.#reply?.end();
     this.#dependencies.onEnd(this);
   }
 
@@ -254,21 +258,28 @@ export class Exchange implements ReplyObserver {
   #sendError(error: HttpError): void {
     const { status, headers, code } = error;
     if (this.#writer.pending) this.#errorCode = code;
-    this.#send(status, { 'content-type': JSON_TYPE, ...headers }, this.#dependencies.errors.format(error));
+    this.#send(status, JSON_TYPE, headers, this.#dependencies.errors.format(error));
   }
 
-  #send(status: number, headers: HttpReply['headers'], body: string | Uint8Array): void {
+  #send(status: number, type: string | undefined, headers: HttpReply['headers'], body: string | Uint8Array): void {
     if (!this.#writer.pending) return;
     const bytes = Buffer.byteLength(body);
-    const { replies } = this.#dependencies.memory;
-    if (bytes > UNCOUNTED && !this.#lease(replies).grow(bytes)) throw tooManyReplies(replies.setting);
+    if (bytes > UNCOUNTED) this.#leaseReply(bytes);
     this.#status = status;
-    this.#writer.send(status, this.#merged(headers), body);
+    this.#writer.send(status, this.#merged(type, headers), body, bytes);
   }
 
-  /** A new object, to which the writer adds. */
-  #merged(headers: HttpReply['headers']): Record<string, string> {
-    const merged = { ...this.headers, ...headers };
+  #leaseReply(bytes: number): void {
+    const { replies } = this.#dependencies.memory;
+    this.#reply ??= this.#lease(replies);
+    if (!this.#reply.grow(bytes)) throw tooManyReplies(replies.setting);
+  }
+
+  /** A new object, to which the writer adds. @param type the content type, unless `headers` has another. */
+  #merged(type: string | undefined, headers: HttpReply['headers']): Record<string, string> {
+    const merged = { ...this.headers };
+    if (type !== undefined) merged['content-type'] = type;
+    Object.assign(merged, headers);
     if (this.#dependencies.draining) merged.connection = 'close';
     return merged;
   }

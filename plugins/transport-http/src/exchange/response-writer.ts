@@ -26,6 +26,8 @@ export interface ReplyObserver {
  * after a disconnect, are ignored.
  */
 export class ResponseWriter {
+  /** Whether the body of the request has been read to its end. */
+  bodyIsRead = false;
   readonly #req: IncomingMessage;
   readonly #res: ServerResponse;
   readonly #clock: Clock;
@@ -59,11 +61,11 @@ export class ResponseWriter {
     return this.#headAt;
   }
 
-  /** Sends a complete reply and adds the headers that belong to it. @throws Error, with nothing sent, if a header is invalid. */
-  send(status: number, headers: Record<string, string>, body: string | Uint8Array): void {
+  /** Sends a complete reply and adds the headers that belong to it. @param bytes the length of the body. @throws Error, with nothing sent, if a header is invalid. */
+  send(status: number, headers: Record<string, string>, body: string | Uint8Array, bytes: number): void {
     if (!this.pending) return;
-    if (status !== 204 && status !== 304) headers['content-length'] = String(Buffer.byteLength(body));
-    const unread = isUnread(this.#req);
+    if (status !== 204 && status !== 304) headers['content-length'] = String(bytes);
+    const unread = this.#isUnread();
     if (unread) headers.connection = 'close';
     this.#writeHead(status, headers);
     this.#phase = 'complete';
@@ -85,7 +87,7 @@ export class ResponseWriter {
     const iterator = body[Symbol.asyncIterator]();
     try {
       if (!this.pending) return;
-      if (isUnread(this.#req)) headers.connection = 'close';
+      if (this.#isUnread()) headers.connection = 'close';
       this.#writeHead(status, headers);
       if (this.#req.method !== 'HEAD') {
         await new StreamedBody(this.#res, iterator, this.#clock, () => this.destroy('timeout')).send(keepAlive);
@@ -142,6 +144,13 @@ export class ResponseWriter {
     this.#finish();
   }
 
+  /** Whether part of the request body has not arrived yet. */
+  #isUnread(): boolean {
+    if (this.#req.complete || this.bodyIsRead) return false;
+    const { headers } = this.#req;
+    return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+  }
+
   #onClose(): void {
     this.#timer?.cancel();
     if (this.#phase !== 'complete') {
@@ -157,9 +166,4 @@ export class ResponseWriter {
     this.#ended = true;
     this.#observer.onEnd();
   }
-}
-
-/** Whether part of the request body has not arrived yet. */
-function isUnread({ complete, headers }: IncomingMessage): boolean {
-  return !complete && (headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0);
 }

@@ -40,8 +40,11 @@ export class Authentication {
   }
 
   /** @throws HttpError 401 without a valid credential, 503 if a provider fails. */
-  async principal(exchange: Exchange): Promise<Principal> {
-    if (this.open) return OPEN;
+  principal(exchange: Exchange): Promise<Principal> | Principal {
+    return this.open ? OPEN : this.#authenticated(exchange);
+  }
+
+  async #authenticated(exchange: Exchange): Promise<Principal> {
     return this.#accepted(await this.#answer(exchange), exchange);
   }
 

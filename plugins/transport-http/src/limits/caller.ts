@@ -21,6 +21,7 @@ export function ownerOf(principal: Principal | undefined, address: string | unde
 /** An address as limits count it: of IPv6 the first 64 bits, because a single machine has all the others. */
 export function networkOf(address: string | undefined): string {
   if (address === undefined) return '';
+  if (!address.includes(':')) return address; // IPv4
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address);
   if (mapped?.[1]) return mapped[1];
   return isIPv6(address) ? firstGroups(address) : address;
