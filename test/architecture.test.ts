@@ -28,7 +28,7 @@ const imports: Import[] = sources.flatMap((from) =>
   })),
 );
 
-/** The package that a file stands in. */
+/** The package of a file. */
 function home(file: string): string {
   return packages.find((dir) => file.startsWith(`${dir}/`)) ?? '';
 }
@@ -202,7 +202,7 @@ t.test('the HTTP transport does not know the protocol of its routes', async (t) 
   );
 });
 
-/** Packages that are no plugins. */
+/** Packages that are not plugins. */
 const LIBRARIES = ['kernel', 'plugins/openai-protocol', 'plugins/open-responses'];
 
 t.test('every plugin has the same files', async (t) => {

@@ -50,7 +50,7 @@ const CASES: readonly Case[] = [
     /auth\.bearer\.tokens\[0\]/,
   ],
   ['an empty digest', TOKENS(`sha256: "\${DIGEST}"`), { DIGEST: '' }, /auth\.bearer\.tokens\[0\]\.sha256: /],
-  ['an auth section with nothing in it', FILE(''), { OPS_TOKEN }, /^plugboard\.yaml:3:\d+ auth: /m],
+  ['an empty auth section', FILE(''), { OPS_TOKEN }, /^plugboard\.yaml:3:\d+ auth: /m],
   ['an auth section that is an empty map', FILE('{}'), { OPS_TOKEN }, /^plugboard\.yaml:3:\d+ auth: /m],
   ['an auth section that is an empty text', FILE('""'), { OPS_TOKEN }, /^plugboard\.yaml:3:\d+ auth: /m],
   [

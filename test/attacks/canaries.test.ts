@@ -11,10 +11,10 @@ import { type Pair, sendRaw } from './support/send-raw.js';
 
 const { server, yaml, env, files, credentials, valid } = await startWithSecrets(t);
 const canaries = new Canaries([...Object.values(VARIABLES), ...Object.values(credentials)]);
-/** All that callers were told. */
-const told: string[] = [];
+/** All answers that callers received. */
+const answers: string[] = [];
 
-/** All that was published inside, as whoever prints it would see it. */
+/** All diagnostics that were published, as a subscriber that prints them would. */
 const published: string[] = [];
 const CHANNELS = ['turn', 'step', 'tool', 'summary', 'store'].flatMap((name) =>
   ['start', 'end', 'asyncStart', 'asyncEnd', 'error'].map((event) => `tracing:plugboard.${name}:${event}`),
@@ -26,7 +26,7 @@ t.teardown(() => CHANNELS.map((channel) => unsubscribe(channel, publish)));
 const OPS = bearer(VARIABLES.OPS_TOKEN);
 const chat = async (body: unknown, headers: Readonly<Record<string, string>> = OPS) => {
   const reply = await server.chat(body, headers);
-  told.push(reply.text, JSON.stringify([...reply.headers]));
+  answers.push(reply.text, JSON.stringify([...reply.headers]));
   return reply;
 };
 
@@ -55,12 +55,12 @@ t.test('S-28 no route returns a credential, however it was sent', async (t) => {
       ]) {
         const { status, text, headers: answered } = await sendRaw(server, { ...call, path }, headers);
         t.ok(status < 500, `${call.route}: ${status}`);
-        told.push(text, JSON.stringify(answered));
+        answers.push(text, JSON.stringify(answered));
       }
     }
   }
   for (const [what, secret] of Object.entries(valid)) t.equal((await chat(saying('Hi'), bearer(secret))).status, 200, what);
-  t.strictSame(canaries.in(told.join('\n')), []);
+  t.strictSame(canaries.in(answers.join('\n')), []);
 });
 
 t.test('S-28 no error response contains a secret', async (t) => {
@@ -112,7 +112,7 @@ t.test('S-28 no secret leaks from a timeout, a failing tool or a crashing plugin
     server.models.enqueue({ toolCalls: [{ name, arguments: {} }] });
     const reply = await chat(saying('Hi', { session_id: 'tools' }));
     t.equal(reply.status, 200);
-    t.match(reply.text, /the desk is closed|no login for \[redacted\]/, 'what the model was told');
+    t.match(reply.text, /the desk is closed|no login for \[redacted\]/, 'the tool result');
   }
   for (const stream of [false, true]) {
     const reply = await chat(saying('crash', { stream, session_id: 'crashed' }));
@@ -123,13 +123,13 @@ t.test('S-28 no secret leaks from a timeout, a failing tool or a crashing plugin
 });
 
 t.test('S-28 after all these requests no response, log line, file or diagnostics event contains a secret', async (t) => {
-  t.strictSame(canaries.in(told.join('\n')), [], 'answers');
+  t.strictSame(canaries.in(answers.join('\n')), [], 'answers');
   t.strictSame(canaries.in(writtenFiles(server)), [], 'files');
   t.ok(published.length > 100);
   t.strictSame(canaries.in(published.join('\n')), [], 'diagnostics');
   const { MODEL_KEY: _, ...others } = VARIABLES;
   const asked = JSON.stringify(server.models.requests.map(({ headers, body }) => ({ headers, body })));
-  t.strictSame(new Canaries([...Object.values(others), ...Object.values(credentials)]).in(asked), [], 'what models are told');
+  t.strictSame(new Canaries([...Object.values(others), ...Object.values(credentials)]).in(asked), [], 'model requests');
   t.match(asked, `Bearer ${VARIABLES.MODEL_KEY}`);
 
   await server.started.server.stop();
@@ -138,7 +138,7 @@ t.test('S-28 after all these requests no response, log line, file or diagnostics
   const levels = new Set(log.map(({ level }) => level));
   for (const level of ['debug', 'info', 'error']) t.ok(levels.has(level), `there are lines of the level ${level}`);
   t.strictSame(canaries.in(JSON.stringify(log)), [], 'log');
-  t.match(JSON.stringify(log), /cannot use \[redacted\]/, 'the crash is told of');
+  t.match(JSON.stringify(log), /cannot use \[redacted\]/, 'the crash is logged');
   t.strictSame(canaries.in(writtenFiles(server)), [], 'files of a server that has stopped');
 });
 

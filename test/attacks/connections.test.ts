@@ -1,4 +1,4 @@
-/** More connections than a server can hold (S-47). Each server is a process of its own. */
+/** More connections than a server can hold (S-47). Each server is a separate process. */
 import { once } from 'node:events';
 import { request } from 'node:http';
 import { connect, type Socket } from 'node:net';

@@ -43,8 +43,8 @@ for (const call of routes) {
   const isPublic = !requiresToken(call);
 
   t.test(`S-02 ${call.route}: a token is accepted only as Authorization: Bearer`, async (t) => {
-    const nobody = await sendRaw(server, call);
-    t.equal(decisionOf(nobody), isPublic ? 'let in' : 'unknown');
+    const anonymous = await sendRaw(server, call);
+    t.equal(decisionOf(anonymous), isPublic ? 'let in' : 'unknown');
     const allowed = await sendRaw(server, call, [bearer(TOKEN)]);
     t.equal(decisionOf(allowed), 'let in');
     for (const scheme of ['bearer', 'BEARER', 'Bearer ', ' Bearer']) {
@@ -52,7 +52,7 @@ for (const call of routes) {
     }
     for (const [way, carrying] of Object.entries(ELSEWHERE)) {
       const { headers, query = '' } = carrying(TOKEN);
-      t.same(await sendRaw(server, { ...call, path: call.path + query }, headers), nobody, way);
+      t.same(await sendRaw(server, { ...call, path: call.path + query }, headers), anonymous, way);
     }
   });
 
@@ -75,7 +75,7 @@ for (const call of routes) {
   });
 
   t.test(`S-02 ${call.route}: two Authorization headers are refused, in any order and even if equal`, async (t) => {
-    const nobody = await sendRaw(server, call);
+    const anonymous = await sendRaw(server, call);
     for (const pair of [
       [bearer(TOKEN), bearer(TOKEN)],
       [bearer(TOKEN), bearer(tokenFor('admin'))],
@@ -83,9 +83,9 @@ for (const call of routes) {
       [bearer(TOKEN), ['Authorization', '']],
       [['AUTHORIZATION', `Basic ${TOKEN}`], bearer(TOKEN)],
     ] as const) {
-      t.same(await sendRaw(server, call, pair), nobody);
+      t.same(await sendRaw(server, call, pair), anonymous);
     }
-    t.same(await sendRaw(server, call, [['authorization', `Bearer ${TOKEN}, Bearer ${TOKEN}`]]), nobody);
+    t.same(await sendRaw(server, call, [['authorization', `Bearer ${TOKEN}, Bearer ${TOKEN}`]]), anonymous);
   });
 }
 
@@ -93,12 +93,12 @@ t.test('S-02 unknown paths need a token by the same rules', async (t) => {
   for (const path of ['/v1', '/v1/', '/v1/nothing', '/v1/chat/completions/more', '/v1//models', '/v1/%6dodels']) {
     for (const method of ['GET', 'POST', 'PUT', 'DELETE', 'PATCH']) {
       const call = { method, path, takesJson: false };
-      const nobody = await sendRaw(server, call);
-      t.equal(decisionOf(nobody), 'unknown', `${method} ${path}`);
+      const anonymous = await sendRaw(server, call);
+      t.equal(decisionOf(anonymous), 'unknown', `${method} ${path}`);
       t.equal(decisionOf(await sendRaw(server, call, [bearer(TOKEN)])), 'let in', `${method} ${path}`);
       for (const carrying of Object.values(ELSEWHERE)) {
         const { headers, query = '' } = carrying(TOKEN);
-        t.same(await sendRaw(server, { ...call, path: path + query }, headers), nobody);
+        t.same(await sendRaw(server, { ...call, path: path + query }, headers), anonymous);
       }
     }
   }
@@ -107,14 +107,14 @@ t.test('S-02 unknown paths need a token by the same rules', async (t) => {
 t.test('S-02 an open server ignores credentials, however they are sent', async (t) => {
   const open = await startWithAllRoutes(t, { auth: '' });
   for (const call of everyRoute(open)) {
-    const nobody = await sendRaw(open, call);
-    t.equal(decisionOf(nobody), 'let in', call.route);
+    const anonymous = await sendRaw(open, call);
+    t.equal(decisionOf(anonymous), 'let in', call.route);
     for (const [way, carrying] of [
       ...Object.entries(ELSEWHERE),
       ['bearer', (token: string) => ({ headers: [bearer(token)] })] as const,
     ]) {
       const { headers } = carrying(TOKEN);
-      if (headers) t.same(await sendRaw(open, call, headers), nobody, way);
+      if (headers) t.same(await sendRaw(open, call, headers), anonymous, way);
     }
   }
 });

@@ -23,7 +23,7 @@ const files = {
   'evil.mjs': 'globalThis.__loaded = true; export default { name: "evil" };',
 };
 
-/** Everything below the transports: agents with real tools, one of them a process of its own. */
+/** Everything below the transports: agents with real tools, one of them in a separate process. */
 const [, more = ''] = WITH_TOOLS.split(/(?=^models:)/m);
 
 /** Counts calls, and answers each with what a caller would like a server to use. */

@@ -1,6 +1,6 @@
 /**
  * Destinations of the log that are full, closed or not read, and callers that try to fill it. Each
- * server is a process of its own.
+ * server is a separate process.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -113,7 +113,7 @@ t.test('S-24 deeply nested tool arguments of a model are refused, and the turn c
 });
 
 t.test('S-24 deeply nested tool results do not crash the server', async (t) => {
-  for (const [name, told] of [
+  for (const [name, expected] of [
     ['structured', /nested too deep/],
     ['block', /odd/],
     ['text', arrays],
@@ -121,7 +121,7 @@ t.test('S-24 deeply nested tool results do not crash the server', async (t) => {
     server.models.enqueue({ toolCalls: [{ name: `deep__${name}`, arguments: {} }] }, { text: 'Well.' });
     const reply = await server.chat(saying('Hi', { session_id: 'deep-results' }), bearer(TOKEN));
     t.equal(reply.status, 200, name);
-    t.match(server.asked.messages.at(-1), { role: 'tool', content: told }, name);
+    t.match(server.asked.messages.at(-1), { role: 'tool', content: expected }, name);
   }
   await assertLives(t);
 });

@@ -65,7 +65,7 @@ const { json } = fc.letrec<{ json: string }>((tie) => ({
     ),
   ),
 }));
-/** Where a body may hold what nobody expects, as JSON text around it. */
+/** Places in a body where an unexpected value may be, as the JSON text around it. */
 const PLACES: Readonly<Record<string, (value: string) => string>> = {
   'the top': (value) => `"__proto__":${value},"constructor":${value},"x":${value}`,
   metadata: (value) => `"metadata":${value}`,
@@ -142,8 +142,8 @@ t.test('S-29 tool arguments from a model change no prototype, even if the tool c
       server.models.enqueue({ toolCalls: [{ name: 'merge', arguments: text }] }, { text: 'Well.' });
       const { status } = await server.chat(saying('Hi', { session_id: 'merged' }), bearer(TOKEN));
       if (status !== 200) throw new Error(`${status}`);
-      const told = String(server.asked.messages.at(-1)?.content);
-      if (told.endsWith('true')) throw new Error(`the arguments had a prototype of their own: ${told}`);
+      const result = String(server.asked.messages.at(-1)?.content);
+      if (result.endsWith('true')) throw new Error(`the arguments had another prototype: ${result}`);
     }),
     { numRuns: RUNS / 10 },
   );

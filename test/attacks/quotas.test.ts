@@ -124,5 +124,5 @@ t.test('S-39 a project at its bytes gets a 507 that names the setting', async (t
   t.equal((await chat(server, 'one')).status, 200, 'a turn that has begun is stored');
   t.match(await chat(server, 'one'), { status: 507, body: { error: { code: 'quota_exceeded' } } });
   const list = await server.request('/v1/conversations');
-  t.equal(JSON.parse(list.text).data.length, 1, 'reading goes on');
+  t.equal(JSON.parse(list.text).data.length, 1, 'reading still works');
 });

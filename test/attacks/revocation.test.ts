@@ -23,8 +23,8 @@ function decisions(server: TestServer, value: string) {
   const routes = everyRoute(server).filter(requiresToken);
   return Promise.all(
     routes.map(async (call) => {
-      const told = await sendRaw(server, call, [['authorization', `Bearer ${value}`]]);
-      return `${decisionOf(told)}: ${call.route}`;
+      const reply = await sendRaw(server, call, [['authorization', `Bearer ${value}`]]);
+      return `${decisionOf(reply)}: ${call.route}`;
     }),
   );
 }

@@ -7,7 +7,7 @@ import { decisionOf, sendRaw } from './support/send-raw.js';
 import { treeOf } from './support/tree.js';
 
 /**
- * Every route of the distribution, and the scopes that it asks for. Whoever adds one adds it here,
+ * Every route of the distribution, and the scopes that it asks for. A new route is added here,
  * after asking: does it change the configuration, take a path, a module or a command, or read less
  * than its scope says?
  */

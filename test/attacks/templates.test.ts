@@ -34,13 +34,13 @@ const server = await startWithAllRoutes(t, {
   env: { PROMPT: PAYLOADS.join('\n') },
   files: {
     'prompt.md': PAYLOADS.join('\n'),
-    // Says what it is told to, or fails with it.
+    // Returns its argument, or fails with it.
     'say.mjs': `
       import { definePlugin, ToolSources } from '@plugboard/kernel';
       const run = ({ text, fail }) => { if (fail) throw new Error(text); return text; };
       const tools = [{ name: 'say', description: 'Says it', inputSchema: { type: 'object' }, effect: 'read', run }];
       export default definePlugin({
-        name: 'say', apiVersion: 1, summary: 'Says what it is told', configSchema: { type: 'object', properties: {} },
+        name: 'say', apiVersion: 1, summary: 'Returns its argument', configSchema: { type: 'object', properties: {} },
         register: (ctx) => ctx.contribute(ToolSources, { single: true, tools: () => tools }),
       });
     `,
@@ -91,13 +91,13 @@ t.test('S-30 messages of any role reach the model and come back unchanged', asyn
 
 t.test('S-30 tool arguments, results and errors are passed on unchanged', async (t) => {
   for (const text of PAYLOADS) {
-    for (const [fail, told] of [
+    for (const [fail, expected] of [
       [false, text],
       [true, `The tool failed: ${text}`],
     ] as const) {
       server.models.enqueue({ toolCalls: [{ name: 'say', arguments: { text, fail } }] }, { text });
       t.equal(answerOf(await server.chat(saying('Say it', { session_id: 'tools' }), OPS)), text);
-      t.match(server.asked.messages.at(-1), { role: 'tool', content: told });
+      t.match(server.asked.messages.at(-1), { role: 'tool', content: expected });
     }
   }
 });

@@ -28,7 +28,7 @@ const CALLERS = 8;
 /** Turns of each kind before its first round: V8 compiles meanwhile, on threads whose CPU counts too. */
 const WARM = options.quick ? { json: 4000, stream: 800 } : { json: 10_000, stream: 3000 };
 const TOKENS = 100;
-/** Turns before a caller goes on in a new session. */
+/** Turns before a caller continues in a new session. */
 const TURNS = 20;
 const wanted = options.rows?.split(',');
 const count = (requests) => Math.round(requests * SCALE);

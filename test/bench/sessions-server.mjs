@@ -1,4 +1,4 @@
-// The server under test of sessions.mjs: a clock that can be moved on, so that nobody need wait until sessions hibernate.
+// The server under test of sessions.mjs: its clock can be advanced, so that sessions hibernate without waiting.
 import { startServer } from '../../kernel/dist/testing/index.js';
 
 const HIBERNATED = 20 * 60_000;

@@ -12,7 +12,7 @@ agents:
 `,
 );
 
-/** So many turns of one session may wait behind the one that runs. */
+/** The number of turns of one session that may wait behind the running one. */
 const QUEUE = 8;
 
 /** What a caller gets, whichever way it asks. */
@@ -20,7 +20,7 @@ interface Got {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string | undefined;
-  /** Of the error, which stands in the body or in a frame of the stream. */
+  /** The code of the error in the body, or in a frame of the stream. */
   readonly code: unknown;
 }
 
@@ -48,7 +48,7 @@ async function arrived(): Promise<void> {
   await server.chat(saying('And so on'));
 }
 
-/** The model answers this turn when it is let, and all others at once, each with what was said. */
+/** The model answers this turn when the test releases it, and all others at once, each with the text of the user. */
 async function running(t: Test, text: string, stream: boolean, session: string) {
   const gate = Promise.withResolvers<void>();
   t.teardown(() => gate.resolve());

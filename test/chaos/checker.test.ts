@@ -100,8 +100,8 @@ t.test('a history that providers refuse is found', async (t) => {
   t.strictSame(historyFaults([...whole(1), ...withTool(2, 'a'), ...withTool(3, 'a')]), []);
   for (const [history, fault] of [
     [[user('a'), user('b'), assistant('c')], 'message 1 (user) follows upon user'],
-    [[assistant('a')], 'message 0 (assistant) answers nobody'],
-    [[user('a'), assistant('b'), assistant('c')], 'message 2 (assistant) answers nobody'],
+    [[assistant('a')], 'message 0 (assistant) answers no user message'],
+    [[user('a'), assistant('b'), assistant('c')], 'message 2 (assistant) answers no user message'],
     [[user('a'), calling('x'), assistant('b')], 'message 2 (assistant) follows upon calls without results: x'],
     [
       [user('a'), calling('x'), result('y'), result('x'), assistant('b')],

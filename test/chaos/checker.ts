@@ -9,7 +9,7 @@ export interface Attempt {
   readonly who: string;
   /** No other attempt says the same. */
   readonly text: string;
-  /** The end of the answer, a refusal, or neither: then nobody can know what became of it. */
+  /** The end of the answer, a refusal, or undefined: then the outcome is unknown. */
   saw: 'end' | 'refusal' | 'nothing';
 }
 

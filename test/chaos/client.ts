@@ -21,13 +21,13 @@ export interface Send {
 }
 
 /**
- * The end of an answer, as a stream tells it: from then on a client may rely on the turn being
+ * The end of an answer in a stream: from then on a client may rely on the turn being
  * kept, whether or not `[DONE]` comes after it.
  */
 const FINISH = /"finish_reason":"stop"/;
 
 /**
- * Sends one turn, and says what came back: a server that dies meanwhile is no error here.
+ * Sends one turn, and returns what came back: a server that dies meanwhile is not an error here.
  * @throws where an answer ends well and with an error at once.
  */
 export async function send({ url, agent, session, text, stream, key, signal, onMore }: Send): Promise<ClientOutcome> {

@@ -9,7 +9,7 @@ import { type ClientOutcome, type Send, send } from './client.js';
 import { FAULTS, type Fault, faults } from './faulty-store.js';
 import { answerTo, modelOf, textOfTurn } from './known-turns.js';
 
-/** What a turn may take, and what the server waits for one that does not end then. */
+/** The time limit of a turn, and how long the server then waits for its end. */
 const TIMEOUT = 60_000;
 const SETTLE = 5_000;
 /** Real milliseconds after which an answer that is due does not come any more. */
@@ -97,7 +97,7 @@ for (const [way, { isKeyed, inSession, rests }] of Object.entries(WAYS)) {
           faults.release();
           await settled();
 
-          if (!seen) t.fail(`${call}: nobody answers`);
+          if (!seen) t.fail(`${call}: no answer`);
           else if (seen.saw === 'end') t.ok(seen.text.endsWith(answerTo(tried.text)), `${call}: the right answer`);
           else t.ok(hasStruck && seen.saw === 'refusal' && (stream || seen.status === 502), `${call}: a refusal`);
           tried.saw = seen?.saw === 'refusal' && !leavesNothing(fault) ? 'nothing' : (seen?.saw ?? 'nothing');

@@ -4,12 +4,12 @@ import sqlite from '@plugboard/store-sqlite';
 /**
  * What becomes of a store call that is to fail:
  *
- * - `refused`: it does nothing and says so;
+ * - `refused`: it does not write, and fails;
  * - `unsaid`: it does what it was asked for, and reports a failure all the same, as a connection
  *   does that breaks before the answer;
- * - `stuck`: it does nothing and never answers;
+ * - `stuck`: it does not write, and never answers;
  * - `mute`: it does what it was asked for, and never says so;
- * - `late`: it does and says nothing until it is let (`release`).
+ * - `late`: it neither writes nor answers until `release`.
  */
 export type Fault = 'refused' | 'unsaid' | 'stuck' | 'mute' | 'late';
 export const FAULTS: readonly Fault[] = ['refused', 'unsaid', 'stuck', 'mute', 'late'];
@@ -67,7 +67,7 @@ const OPERATIONS = ['load', 'version', 'begin', 'commit', 'abandon'] as const;
 export default definePlugin({
   ...sqlite,
   name: 'faulty-store',
-  summary: 'A SQLite store that fails when it is told to',
+  summary: 'A SQLite store that fails on demand',
   register: (ctx) =>
     sqlite.register({
       ...ctx,

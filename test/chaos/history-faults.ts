@@ -21,7 +21,7 @@ export function historyFaults(messages: readonly Message[]): readonly string[] {
       if (open.size > 0) fault(`follows upon calls without results: ${[...open].join(', ')}`);
       open.clear();
       if (message.role === 'user' && before !== undefined && !isAnswer(before)) fault(`follows upon ${before.role}`);
-      if (message.role === 'assistant' && (before === undefined || isAnswer(before))) fault('answers nobody');
+      if (message.role === 'assistant' && (before === undefined || isAnswer(before))) fault('answers no user message');
       if (message.role === 'assistant') for (const { id } of message.tool_calls ?? []) open.add(id);
     }
     before = message;

@@ -163,17 +163,17 @@ t.test(
       invalid: count('invalid'),
     };
     t.comment(JSON.stringify(report));
-    t.strictSame(forgotten, [], 'the model is told of all that was acknowledged before');
-    t.strictSame(refused, [], 'no turn is refused but one that is repeated after its tools had begun');
+    t.strictSame(forgotten, [], 'the model receives everything that was acknowledged before');
+    t.strictSame(refused, [], 'a turn is refused only if it is repeated after its tools had begun');
     t.strictSame(wrong, [], 'each client got the answer to what it had said');
     t.ok(report.acknowledged > 0 && interrupted > 0, 'there was something to lose');
   },
 );
 
-/** What was acknowledged in a session, and is not in what the model is told of it. */
+/** The acknowledged turns of a session that are missing in the request to the model. */
 function missingIn({ messages }: ChatRequest, journal: readonly Attempt[]): readonly string[] {
-  const told = messages.filter(({ role }) => role === 'user').map(({ content }) => String(content));
-  const session = journal.find(({ text }) => text === told.at(-1))?.session;
+  const sent = messages.filter(({ role }) => role === 'user').map(({ content }) => String(content));
+  const session = journal.find(({ text }) => text === sent.at(-1))?.session;
   const earlier = journal.filter((one) => one.session === session && one.saw === 'end').map(({ text }) => text);
-  return earlier.filter((text) => told.filter((other) => other === text).length !== 1);
+  return earlier.filter((text) => sent.filter((other) => other === text).length !== 1);
 }

@@ -49,9 +49,9 @@ t.test(`R-066 a server with ${SESSIONS} sessions starts, logs the interrupted tu
   const ready = (await (await fetch(`${url}/health`)).json()) as { ready: boolean };
   const time = Math.round(performance.now() - begun);
   t.match(ready, { ready: true });
-  const told = victim.log.filter(({ msg }) => String(msg).startsWith('turn_interrupted'));
-  t.equal(new Set(told.map(({ turn_id }) => turn_id)).size, INTERRUPTED);
-  t.equal(told.length, INTERRUPTED, 'each is told of once');
+  const reported = victim.log.filter(({ msg }) => String(msg).startsWith('turn_interrupted'));
+  t.equal(new Set(reported.map(({ turn_id }) => turn_id)).size, INTERRUPTED);
+  t.equal(reported.length, INTERRUPTED, 'each is logged once');
   t.comment(JSON.stringify({ sessions: SESSIONS, interrupted: INTERRUPTED, millisecondsFromSpawnToReady: time }));
 
   const ask = (model: string, session: string) =>

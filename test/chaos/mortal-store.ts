@@ -26,7 +26,7 @@ interface Held {
 export class MortalStore {
   readonly kept: MemoryStore;
   /**
-   * What users said in turns that were to be committed: only of these nobody can know what became
+   * User messages of turns that were being committed: only their outcome is unknown
    * of them, where they have failed.
    */
   readonly committing = new Set<string>();
@@ -41,7 +41,7 @@ export class MortalStore {
     this.kept = new MemoryStore({ ttl: 24 * 60 * 60_000, ...limits, ...quotas }, clock, new CapturedLog().logger(clock));
   }
 
-  /** What users said in turns that have begun, and of whose end the store was told nothing. */
+  /** User messages of turns that have begun and whose end has not reached the store. */
   get unended(): readonly string[] {
     return [...this.#begun.values()].map(({ input }) => textOf(input));
   }
@@ -92,7 +92,7 @@ export class MortalStore {
     };
   }
 
-  /** Does what waits, and tells nobody: as if the process died between the two. */
+  /** Performs the waiting write without reporting it: as if the process died in between. */
   async applyUntold(): Promise<void> {
     for (const held of this.#held.splice(0)) await held.apply();
   }

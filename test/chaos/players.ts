@@ -2,7 +2,7 @@ import type { Attempt } from './checker.js';
 import { type ClientOutcome, type Send, send } from './client.js';
 import { answerTo, type TurnKind, textOfTurn } from './known-turns.js';
 
-/** What a player does and sees, for whoever waits for something to happen. */
+/** What a player does and sees, for code that waits for it. */
 export type PlayerEvent = 'chunk' | 'finish' | 'answered';
 
 const KINDS: readonly TurnKind[] = ['plain', 'tool', 'plain', 'tools'];

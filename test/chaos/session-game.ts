@@ -22,7 +22,7 @@ import { MortalStore, type ProcessLife } from './mortal-store.js';
 
 const SETTLE_TIMEOUT = 5_000;
 const MINUTE = 60_000;
-/** After so many steps with nothing in the way, what has not ended never will. */
+/** After so many unhindered steps, a turn that has not ended never will. */
 const MOST_STEPS = 500;
 
 /** What a turn is like: those that break are never kept. */
@@ -58,8 +58,8 @@ export class SessionGame {
    * Attempts that a deletion has buried: whatever their callers are told, they must not be there.
    */
   readonly #buried = new Set<Attempt>();
-  /** What the model was told of each turn's session before it, by the users' words. */
-  readonly #told = new Map<string, readonly string[]>();
+  /** The history that the model received with each turn, as user texts. */
+  readonly #sent = new Map<string, readonly string[]>();
   #open = new Set<Open>();
   /** Model and tool calls that wait to go on. */
   #gates: (() => void)[] = [];
@@ -77,7 +77,7 @@ export class SessionGame {
   readonly moves = {
     send: async (which: number, kind: number) => this.#send(this.#session(which), pick(KINDS, kind)),
     interrupt: async (which: number, kind: number) => this.#send(this.#session(which), pick(KINDS, kind), 'interrupt'),
-    /** A model or a tool goes on. */
+    /** A model or a tool continues. */
     goOn: async (which: number) => this.#gates.splice(which % Math.max(1, this.#gates.length), 1)[0]?.(),
     /** A caller hangs up, and sees nothing of what becomes of its turn. */
     drop: async (which: number) => [...this.#open][which % Math.max(1, this.#open.size)]?.caller.abort(),
@@ -87,7 +87,7 @@ export class SessionGame {
     },
     release: () => this.#store.release(),
     wait: async () => this.#clock.advance(SETTLE_TIMEOUT),
-    /** Nobody uses a session for long enough that it leaves the memory. */
+    /** No session is used for long enough to leave memory. */
     evict: async () => {
       if (this.#open.size === 0) this.#clock.advance(16 * MINUTE);
     },
@@ -154,15 +154,15 @@ export class SessionGame {
 
   /**
    * Turns that are kept behind others of which their model knew nothing, or without those that it
-   * knew of. What was kept of a turn that was cut is no answer.
+   * knew of. The stored part of an interrupted turn is not an answer.
    */
   #misled(key: string, messages: readonly Message[]): readonly string[] {
     const faults: string[] = [];
     for (const [index, { role, content }] of messages.entries()) {
-      const told = this.#told.get(String(content))?.join();
-      if (role !== 'user' || told === undefined || messages[index + 1]?.content === INTERRUPTED_NOTE) continue;
+      const sent = this.#sent.get(String(content))?.join();
+      if (role !== 'user' || sent === undefined || messages[index + 1]?.content === INTERRUPTED_NOTE) continue;
       const before = wordsIn(messages.slice(0, index)).join();
-      if (told !== before) faults.push(`${key}: "${content}" follows upon "${before}", and was told "${told}"`);
+      if (sent !== before) faults.push(`${key}: "${content}" follows "${before}", but the model was sent "${sent}"`);
     }
     return faults;
   }
@@ -179,14 +179,14 @@ export class SessionGame {
     const open = { attempt, caller };
     this.#open.add(open);
     void collect(events).then((all) => {
-      // What a dead process would have told, nobody has heard.
+      // The output of a dead process is lost.
       if (!this.#open.delete(open) || this.#buried.has(attempt)) return;
       if (all.at(-1)?.type === 'finished') attempt.saw = 'end';
       else if (!caller.signal.aborted && !this.#store.committing.has(attempt.text)) attempt.saw = 'refusal';
     });
   }
 
-  /** The process is gone, with all that it was doing; another one begins on what is kept. */
+  /** The process dies with everything it was doing; another one starts from the store. */
   async #rise(): Promise<void> {
     this.#life.kill();
     // Whose turn was left behind was told of its end before the turn itself came to one: what was
@@ -223,7 +223,7 @@ export class SessionGame {
     const asked = messages.findLastIndex(({ role }) => role === 'user');
     const text = String(messages[asked]?.content);
     const round = messages.slice(asked).filter(({ role }) => role === 'tool').length;
-    this.#told.set(text, wordsIn(messages).slice(0, -1));
+    this.#sent.set(text, wordsIn(messages).slice(0, -1));
     const gate = this.#gate();
     if (text.endsWith('fails')) return [gate, new ModelError('it says no.', { retryable: false })];
     if (round < roundsOf(text))
@@ -235,7 +235,7 @@ export class SessionGame {
     return new Promise((resolve) => this.#gates.push(resolve));
   }
 
-  /** Everything goes on until nothing is left to do. */
+  /** Runs everything until no work is left. */
   async #quiet(): Promise<void> {
     for (let i = 0; this.#open.size > 0; i++) {
       if (i === MOST_STEPS) throw new Error(`turns do not end: ${[...this.#open].map(({ attempt }) => attempt.text)}`);

@@ -3,11 +3,11 @@ import { definePlugin, ToolSources } from '@plugboard/kernel';
 /** The calls that run now. */
 export const running = new Set<string>();
 
-/** A tool that works until it is told to stop. */
+/** A tool that works until it is aborted. */
 export default definePlugin({
   name: 'stubborn-tool',
   apiVersion: 1,
-  summary: 'Offers a tool that works until it is told to stop',
+  summary: 'Offers a tool that works until it is aborted',
   configSchema: { type: 'object', properties: {} },
   register(ctx) {
     ctx.contribute(ToolSources, {

@@ -7,7 +7,7 @@ import { openStore } from '../../plugins/store-sqlite/test/open-store.js';
 import type { StoredHistory } from './checker.js';
 
 /**
- * A whole server as a process of its own, over a SQLite file in one folder: it can be killed, and
+ * A whole server in a separate process, over a SQLite file in one folder: it can be killed, and
  * started again on what it left.
  */
 export class Victim {
@@ -25,7 +25,7 @@ export class Victim {
 
   /** Starts it, and waits until it listens. @returns its address. */
   async start(): Promise<string> {
-    // Without the test's own NODE_OPTIONS: nobody can gather the coverage of a process that is
+    // Without the test's own NODE_OPTIONS: coverage cannot be collected from a process that is
     // killed.
     const program = new Plugboard(this.#t, ['start'], { cwd: this.#folder, env: { ...this.#env, NODE_OPTIONS: '' } });
     this.#program = program;
@@ -37,7 +37,7 @@ export class Victim {
     }
   }
 
-  /** Kills it as a power switch would, and waits until it is gone. */
+  /** Kills it with SIGKILL, and waits until it has ended. */
   async kill(): Promise<void> {
     this.#running().kill('SIGKILL');
     await this.#running().exit();

@@ -90,8 +90,8 @@ t.test('`plugboard chat --url` does the same through a running server', async (t
   const said = await chat(['--url', address, 'assistant'], 'Hello there', 'Thank you');
   t.match(said, 'You said: "Hello there"\nI received no other message of this conversation.');
   t.match(said, 'You said: "Thank you"\nBefore that you said: "Hello there"');
-  const nobody = chat(['--url', 'http://127.0.0.1:1', 'assistant'], 'Hello there');
-  await t.rejects(nobody, { code: 1, stderr: /cannot reach http:\/\/127\.0\.0\.1:1\/v1/ });
+  const unreachable = chat(['--url', 'http://127.0.0.1:1', 'assistant'], 'Hello there');
+  await t.rejects(unreachable, { code: 1, stderr: /cannot reach http:\/\/127\.0\.0\.1:1\/v1/ });
 });
 
 t.test('a mistake in its file stops the start with exit code 78 and is reported with line and column', async (t) => {

@@ -134,7 +134,7 @@ await t.test('imports only the plugins that the file uses', async (t) => {
     '@plugboard/transport-chat-completions',
     '@plugboard/transport-http',
   ]);
-  t.notMatch(urls, /@modelcontextprotocol|\/ws\/|\/jose\//, 'nor the libraries of the others');
+  t.notMatch(urls, /@modelcontextprotocol|\/ws\/|\/jose\//, 'and not the libraries of the others');
 });
 
 for (const kind of KINDS) {

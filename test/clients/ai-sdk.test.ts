@@ -39,7 +39,7 @@ t.test('C-181 ai: streamText, with usage', async (t) => {
   t.strictSame(deltas, ['Under', ' the', ' oak.']);
   t.equal(await result.finishReason, 'stop');
   t.match(await result.usage, { inputTokens: 30, outputTokens: 5, totalTokens: 35 });
-  t.strictSame(await result.toolCalls, [], 'the agent’s own calls are no business of the caller’s');
+  t.strictSame(await result.toolCalls, [], 'callers do not see the agent’s own calls');
 });
 
 t.test('C-181 ai: generateObject, and generateText with an output of that shape', async (t) => {

@@ -133,9 +133,9 @@ for (const [library, { OpenAI, ...sdk }] of Object.entries(libraries)) {
       t.type(forbidden, sdk.PermissionDeniedError);
       t.match(forbidden, { status: 403, type: 'svc_error', code: undefined, requestID });
 
-      const nobody = await create(client, { model: 'nobody' });
-      t.type(nobody, sdk.BadRequestError);
-      t.match(nobody, { status: 400, type: 'svc_error', code: undefined, requestID });
+      const unresolved = await create(client, { model: 'nobody' });
+      t.type(unresolved, sdk.BadRequestError);
+      t.match(unresolved, { status: 400, type: 'svc_error', code: undefined, requestID });
 
       const wrong = await create(client, { temperature: 3 });
       t.type(wrong, sdk.BadRequestError);

@@ -10,7 +10,7 @@ agents:
   assistant: { model: fast${agent} }
 ${rest}`;
 
-/** An agent with the tools of a plugin of its own. @param tools JavaScript. */
+/** An agent with the tools of a plugin. @param tools JavaScript. */
 const startWithTools = (t: Test, tools: string, agent = '') =>
   TestServer.start(t, config({ agent: `, tools: [own]${agent}`, rest: 'tools: { own: { use: ./own.mjs } }\n' }), {
     files: {
@@ -89,7 +89,7 @@ t.test('two consecutive calls with one id are refused in items', async (t) => {
     t.match(errorOf(reply), { param: 'items[2].call_id', code: 'invalid_value', message: /same/ });
   }
   const again = { agent: 'assistant', items: [{ role: 'user', content: 'Hi' }, call, output, call, output] };
-  t.equal((await server.request('POST', '/v1/conversations', {}, again)).status, 200, 'in two steps they are told apart');
+  t.equal((await server.request('POST', '/v1/conversations', {}, again)).status, 200, 'in two steps they are different calls');
 });
 
 t.test('a session that outgrew a fall-back connection is cut to fit it', async (t) => {

@@ -30,7 +30,7 @@ const sentCalls = (server: TestServer) => (server.asked.messages as readonly Sen
 const sentResults = (server: TestServer) => (server.asked.messages as readonly Sent[]).filter(({ role }) => role === 'tool');
 
 /**
- * Every call that was sent back is one that strict model servers accept, and ids are paired: the
+ * Strict model servers accept every call that was sent back, and ids are paired: the
  * server's own go back to it.
  */
 function checkCalls(t: Test, server: TestServer): void {
@@ -77,7 +77,7 @@ t.test("a malformed call of a caller's tool leaves the session usable", async (t
   const reply = await server.chat({ model: 'assistant', messages: results, session_id: 's', tools: [weather] });
   t.equal(reply.status, 200, reply.text);
   checkCalls(t, server);
-  t.match(sentResults(server)[0]?.content, /JSON.*which city\?/s, 'the model is told what was wrong');
+  t.match(sentResults(server)[0]?.content, /JSON.*which city\?/s, 'the model gets the mistake');
 });
 
 t.test('malformed calls in a caller’s messages are corrected before they reach the model', async (t) => {

@@ -10,7 +10,7 @@ agents:
   assistant: { model: fast${fields} }
 `;
 
-/** A tool that ends 200 ms after it was told to. */
+/** A tool that ends 200 ms after it was aborted. */
 const SLOW_TO_STOP = `
   import { definePlugin, ToolSources } from '@plugboard/kernel';
   const tool = {

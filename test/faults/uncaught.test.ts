@@ -1,5 +1,5 @@
 import { eventually } from '@plugboard/kernel/testing';
-/** Errors that nobody catches. Each server is a process of its own. */
+/** Uncaught errors. Each server is a separate process. */
 import t, { type Test } from 'tap';
 import { ServerProcess } from '../attacks/support/server-process.js';
 import { ASSISTANT, saying, TRANSPORTS } from '../support/test-server.js';

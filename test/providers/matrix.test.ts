@@ -124,7 +124,7 @@ for (const [name, provider] of Object.entries(PROVIDERS)) {
       t.match((await say('Now there is trouble')).text, /^Answer/, 'an error that passes is retried');
       t.equal(server.models.requests.length, asked + 2);
       const again = await say('Use the tools again');
-      t.equal(again.text, 'Found: a oak is a tree and 3.', 'and the session goes on with its history');
+      t.equal(again.text, 'Found: a oak is a tree and 3.', 'and the session continues with its history');
 
       await t.rejects(say('Now there is disaster'), { message: provider.lasting.message }, 'an error that stays is shown');
       t.match((await say('Still there?')).text, /^Answer/, 'and harms nothing');
@@ -147,7 +147,7 @@ for (const [name, provider] of Object.entries(PROVIDERS)) {
   }
 }
 
-t.test('a session goes on with another provider when the first one fails, and back', async (t) => {
+t.test('a session continues with another provider when the first one fails, and back', async (t) => {
   const [gemini, deepseek] = [servers.get('gemini'), servers.get('deepseek')];
   if (!gemini || !deepseek) throw new Error('no server');
   const say = (content: string) => turn('both', 'both', content, true);

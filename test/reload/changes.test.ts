@@ -63,10 +63,10 @@ t.test('rule 8: a turn that runs keeps its prompt, and the next turn of its sess
   await app.chat(saying('and now?', { session_id: 's' }));
   t.equal(system(app), 'You are the second.');
   t.equal(app.asked.tools, undefined);
-  t.ok(JSON.stringify(app.asked.messages).includes('noon'), 'the session goes on');
+  t.ok(JSON.stringify(app.asked.messages).includes('noon'), 'the session continues');
 });
 
-t.test('rule 8: a turn whose agent was removed goes on to its end', async (t) => {
+t.test('rule 8: a turn whose agent was removed runs to its end', async (t) => {
   const base = TRANSPORTS + MODELS;
   const app = await TestServer.start(t, base + agents(`${ASSISTANT}  other: { model: fast }\n`));
   const gate = Promise.withResolvers<void>();

@@ -62,7 +62,7 @@ export class Caller {
     return this.#server.request(method, `/v1/conversations${path}`, this.#headers, body);
   }
 
-  /** A new conversation. @throws Error where there is none. */
+  /** A new conversation. @throws Error if it was not created. */
   async create(fields: object = {}): Promise<ConversationBody> {
     return bodyOf(await this.post('', fields));
   }

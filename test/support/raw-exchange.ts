@@ -1,7 +1,7 @@
 import { RawClient, type RawReply, replyOf } from '../../plugins/transport-http/test/support/raw-client.js';
 
 /**
- * Sends these lines on a connection of their own, and gives the first reply as soon as it is whole.
+ * Sends these lines on a new connection, and returns the first complete reply.
  */
 export async function rawExchange(port: number, ...lines: readonly string[]): Promise<RawReply> {
   const raw = await RawClient.open(port);

@@ -15,7 +15,7 @@ interface Chunk {
 /** A whole event stream, taken apart. */
 export interface Streamed {
   readonly chunks: readonly Chunk[];
-  /** What stood under `error` in frames that are no chunks. */
+  /** The values of `error` in frames that are not chunks. */
   readonly errors: readonly unknown[];
   readonly comments: readonly string[];
   /** Whether it ended with `[DONE]`. */

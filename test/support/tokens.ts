@@ -22,7 +22,7 @@ export const tokens = {
   `,
 };
 
-/** The header that carries a token; none where there is none. */
+/** The header with a token; no header without a token. */
 export function bearer(token: string | undefined): Readonly<Record<string, string>> {
   return token === undefined ? {} : { authorization: `Bearer ${token}` };
 }

@@ -62,8 +62,8 @@ t.test('S-01 S-03 S-04 two tenants with random requests see nothing of each othe
     { numRuns: RUNS, endOnFailure: true },
   );
   for (const { body } of server.models.requests) {
-    const told = JSON.stringify(body);
-    if (told.includes('of-one') && told.includes('of-two')) t.fail(`a model was told of both: ${told}`);
+    const sent = JSON.stringify(body);
+    if (sent.includes('of-one') && sent.includes('of-two')) t.fail(`one model request contains both: ${sent}`);
   }
   t.comment(`${taken} steps of two tenants in ${runs} runs`);
   t.equal(taken, 2 * RUNS * STEPS);

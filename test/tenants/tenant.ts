@@ -5,7 +5,7 @@ import type { TestServer } from '../support/test-server.js';
 export interface Step {
   readonly action: (typeof ACTIONS)[number];
   /**
-   * Picks among the conversations that the tenant knows, the other's among them, or is one that
+   * Picks one of the conversations that the tenant knows, including the other tenant's, or one that
    * never was.
    */
   readonly target: number;
@@ -40,7 +40,7 @@ export const ACTIONS = [
  * A conversation that never was: what is answered about it is what must be answered about another
  * tenant's.
  */
-const NOBODYS = conversationId({ project: 'nobody', agent: 'nobody', key: 'nobody' });
+const UNKNOWN = conversationId({ project: 'nobody', agent: 'nobody', key: 'nobody' });
 
 interface Asked {
   readonly method?: 'GET' | 'POST' | 'DELETE';
@@ -55,12 +55,12 @@ interface Answer {
   readonly headers: string;
 }
 
-/** A client of one project that does what it is told, and remembers what must come of it. */
+/** A client of one project that runs commands and remembers the expected state. */
 export class Tenant {
   readonly name: string;
   /** Stands in everything that it says. */
   readonly secret: string;
-  /** What it has, by opaque id: nobody but itself may add or take away. */
+  /** Its conversations by opaque id: only it may add or remove any. */
   readonly own = new Set<string>();
   /** Everything that was wrong, as sentences. */
   readonly faults: string[] = [];
@@ -157,8 +157,8 @@ export class Tenant {
   }
 
   #pick(target: number): string {
-    const known = [...this.own, ...(this.#other?.own ?? []), NOBODYS];
-    return known[target % known.length] ?? NOBODYS;
+    const known = [...this.own, ...(this.#other?.own ?? []), UNKNOWN];
+    return known[target % known.length] ?? UNKNOWN;
   }
 
   #saying(step: Step, fields: object): object {
@@ -180,7 +180,7 @@ export class Tenant {
     });
     if (status === 422 && headers['idempotency-key']) return; // the same key for another session
     if (status !== 200) this.#fault(`${step.action} was answered ${status}`);
-    // What is only told again makes no session, where that was deleted meanwhile.
+    // A replayed answer creates no session if it was deleted meanwhile.
     if (key !== undefined && !answered.includes('idempotent-replayed')) this.#have(key);
   }
 
@@ -195,17 +195,17 @@ export class Tenant {
     if (status === 200) this.#have(key);
   }
 
-  /** Asks about a conversation: its own answers; another's is answered like one that never was. */
+  /** Reads a conversation: its own is returned; another tenant's is answered like one that never existed. */
   async #about(id: string, asked: Asked, right: readonly number[] = [200]): Promise<void> {
     const mine = this.own.has(id);
     const answer = await this.#ask(asked);
     if (mine && !right.includes(answer.status))
       this.#fault(`${asked.path} of its own was answered ${answer.status}: ${answer.text}`);
-    if (mine || id === NOBODYS) return;
-    const replaced = JSON.parse(JSON.stringify(asked).replaceAll(id, NOBODYS).replaceAll(id.slice(5), NOBODYS.slice(5)));
-    const nobodys = await this.#ask(replaced);
-    if (answer.status !== 404 || answer.text !== nobodys.text)
-      this.#fault(`${asked.path} of another was answered ${answer.status}: ${answer.text}, not like one that never was`);
+    if (mine || id === UNKNOWN) return;
+    const replaced = JSON.parse(JSON.stringify(asked).replaceAll(id, UNKNOWN).replaceAll(id.slice(5), UNKNOWN.slice(5)));
+    const unknown = await this.#ask(replaced);
+    if (answer.status !== 404 || answer.text !== unknown.text)
+      this.#fault(`${asked.path} of another was answered ${answer.status}: ${answer.text}, not like one that never existed`);
   }
 
   async #expect(status: number, asked: Asked): Promise<void> {
@@ -213,7 +213,7 @@ export class Tenant {
     if (answer.status !== status) this.#fault(`${asked.path} was answered ${answer.status}: ${answer.text}`);
   }
 
-  /** Whatever is asked, nothing of the other tenant may stand in the answer. */
+  /** No answer may contain anything of the other tenant. */
   async #ask({ path, body, headers = {}, method = body ? 'POST' : 'GET' }: Asked): Promise<Answer> {
     const response = await fetch(this.#server.url + path, {
       method,

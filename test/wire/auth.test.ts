@@ -96,7 +96,7 @@ t.test(
     t.equal((await closed.chat(saying('Hi'), bearer(ACME))).status, 403);
     t.equal(closed.models.requests.length > 0, true);
     await closed.chat(saying('Hi', { model: 'fast' }), bearer(ACME));
-    t.match(closed.asked.messages[0], { content: 'You do the billing.' }, 'the name of a model is one that nobody has');
+    t.match(closed.asked.messages[0], { content: 'You do the billing.' }, 'the name of a model does not exist');
   },
 );
 
@@ -162,11 +162,11 @@ t.test('S-05 every invalid Authorization header gets the same 401', async () => 
     injected,
     fc.constantFrom('svcp_', 'svca_', 'eyJ.eyJ.x').chain((start) => printable.map((end) => start + end)),
   );
-  const told = errorOf(await closed.get('/v1/models'));
+  const expected = errorOf(await closed.get('/v1/models'));
   await fc.assert(
     fc.asyncProperty(fc.constantFrom('Bearer ', 'bearer', 'Basic ', ''), value, async (scheme, text) => {
       const reply = await closed.get('/v1/models', { authorization: scheme + text });
-      return reply.status === 401 && JSON.stringify(errorOf(reply)) === JSON.stringify(told);
+      return reply.status === 401 && JSON.stringify(errorOf(reply)) === JSON.stringify(expected);
     }),
     { numRuns: 300 },
   );
@@ -178,16 +178,16 @@ t.test('C-146 no token appears in the log or in a response', async (t) => {
     t,
     `${AGENTS}auth: { bearer: { tokens: [{ name: ops, project: acme, token: ${canary} }] } }\n`,
   );
-  const told: string[] = [];
+  const answers: string[] = [];
   for (const token of [canary, `${canary}x`, ` ${canary} `]) {
     for (const [method, path] of ROUTES) {
       const reply = await ask(server, method, path, { authorization: `Bearer ${token}`, 'x-api-key': canary });
-      told.push(await reply.text(), JSON.stringify([...reply.headers]));
+      answers.push(await reply.text(), JSON.stringify([...reply.headers]));
     }
   }
-  t.match(told.join(), /chat\.completion/);
+  t.match(answers.join(), /chat\.completion/);
   await server.stop();
-  t.notMatch(told.join(), canary);
+  t.notMatch(answers.join(), canary);
   t.notMatch(JSON.stringify(server.started.logs), canary);
   t.notMatch(JSON.stringify(server.models.requests), canary);
 });
@@ -309,7 +309,7 @@ t.test('S-17 callers without a token are answered before their bodies are read',
   });
   for (const { status, headers } of await Promise.all(replies)) {
     t.equal(status, 401);
-    t.equal(headers.connection, 'close', 'so that nobody waits for the rest');
+    t.equal(headers.connection, 'close', 'so that the server does not wait for the rest');
   }
   for (const { socket } of clients) socket.destroy();
 });

@@ -17,7 +17,7 @@ const at = (param: string, code: string | null) => ({ param, code });
 const faults: readonly [statement: string, ...cases: (readonly [body: unknown, error: object])[]][] = [
   ['C-020 malformed JSON', ['{', UNREADABLE], ["{'model':1}", UNREADABLE], ['{"model":"assistant"}}', UNREADABLE]],
   [
-    'C-021 JSON that is no object, and an empty body',
+    'C-021 JSON that is not an object, and an empty body',
     ...['[]', '"x"', '42', 'null', 'true', '', '\n'].map((body) => [body, UNREADABLE] as const),
     [{ model: 7, messages }, UNREADABLE],
   ],
@@ -44,7 +44,7 @@ const faults: readonly [statement: string, ...cases: (readonly [body: unknown, e
     ],
   ],
   [
-    'C-030 messages that are no array',
+    'C-030 messages that are not an array',
     [{ model, messages: 'hi' }, at('messages', 'invalid_type')],
     [{ model, messages: {} }, at('messages', 'invalid_type')],
   ],
@@ -164,7 +164,7 @@ const faults: readonly [statement: string, ...cases: (readonly [body: unknown, e
     [saying('Hi', { metadata: { k: 7 } }), at('metadata.k', 'invalid_type')],
   ],
   [
-    'C-040 a response format that is none',
+    'C-040 an invalid response format',
     [saying('Hi', { response_format: { type: 'bogus' } }), at('response_format.type', 'invalid_value')],
     [saying('Hi', { response_format: { type: 'json_schema' } }), at('response_format.json_schema', 'missing_required_parameter')],
   ],

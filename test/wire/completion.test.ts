@@ -86,16 +86,16 @@ t.test('C-080 a run with tool calls returns one answer with the last text only',
 
   const requests = server.models.requests.slice(before).map(({ body }) => body);
   t.equal(requests.length, 3);
-  const told = requests[2]?.messages ?? [];
+  const sent = requests[2]?.messages ?? [];
   t.match(
-    told.map(({ role }) => role),
+    sent.map(({ role }) => role),
     ['system', 'user', 'assistant', 'tool', 'tool', 'assistant', 'tool'],
   );
-  const { tool_calls: [read, time] = [] } = told[2] as { tool_calls?: { id: string }[] };
-  t.match(told[2], { content: 'Let me look.' });
-  t.match(told[3], { tool_call_id: read?.id, content: 'The treasure lies under the oak.' });
-  t.match(told[4], { tool_call_id: time?.id, content: /UTC/ });
-  t.match(told[6], { content: /treasure\.txt/ });
+  const { tool_calls: [read, time] = [] } = sent[2] as { tool_calls?: { id: string }[] };
+  t.match(sent[2], { content: 'Let me look.' });
+  t.match(sent[3], { tool_call_id: read?.id, content: 'The treasure lies under the oak.' });
+  t.match(sent[4], { tool_call_id: time?.id, content: /UTC/ });
+  t.match(sent[6], { content: /treasure\.txt/ });
 });
 
 t.test('C-081 response bodies match the reference’s schema', async (t) => {

@@ -159,7 +159,7 @@ t.test('conversations are listed by page in order of creation, optionally for on
   t.strictSame(keysOf(await page('?order=asc')), [...keys, 'ann:b', 'ann']);
   t.strictSame(keysOf(await page('')), ['ann', 'ann:b', ...keys.toReversed()]);
   t.strictSame(keysOf(await page('?user=ann')), ['ann', 'ann:b']);
-  t.strictSame(keysOf(await page('?user=')), ['ann', 'ann:b', ...keys.toReversed()], 'a blank user is none');
+  t.strictSame(keysOf(await page('?user=')), ['ann', 'ann:b', ...keys.toReversed()], 'a blank user counts as absent');
   t.strictSame(await page('?user=nobody'), empty);
 
   const seen: string[] = [];
@@ -446,7 +446,7 @@ t.test('a chat completion continues the conversation whose id is its session_id'
     'Hi',
     'the default agent is its agent',
   );
-  t.equal(server.models.requests.length, asked + 1, 'C-045 nobody else was asked');
+  t.equal(server.models.requests.length, asked + 1, 'C-045 no other request was sent');
 });
 
 t.test('all callers with the key of a conversation share it', async (t) => {

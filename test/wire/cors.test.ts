@@ -96,6 +96,6 @@ t.test('C-149 a request without a preflight starts no turn', async (t) => {
       t.equal(reply.status, origin.startsWith('http://127') ? 400 : 403, `${type} from ${origin}`);
     }
   }
-  t.equal((await open.chat(body, { origin: 'https://evil.example' })).status, 403, 'nor does JSON');
+  t.equal((await open.chat(body, { origin: 'https://evil.example' })).status, 403, 'and not with JSON');
   t.equal(open.models.requests.length, 0);
 });

@@ -54,10 +54,10 @@ t.test('C-167 C-168 a failing session store gives a 502, or an error frame inste
   t.strictSame([text, errors.length, done], ['Hi', 1, true]);
   t.ok(
     chunks.every(({ choices }) => choices[0]?.finish_reason === null),
-    'what was not kept did not end well',
+    'a turn that was not stored has failed',
   );
   t.equal(answerOf(await server.chat(saying('Hi', { session_id: 'well' }))), 'Hi');
-  t.match(JSON.stringify(server.started.logs), 'disk /dev/secret is full', 'the operator is told why');
+  t.match(JSON.stringify(server.started.logs), 'disk /dev/secret is full', 'the log has the reason');
 });
 
 t.test('C-109 a stream whose error frame cannot be sent is destroyed, never ended', async (t) => {
@@ -194,7 +194,7 @@ t.test('C-170 a stopping server refuses new turns and lets running ones finish',
   t.match(await stream.end(), { text: 'Nearly done.', done: true, errors: [] });
   t.equal(answerOf(await whole), 'Done.');
   await stopping;
-  await t.rejects(fetch(url), 'nobody listens any more');
+  await t.rejects(fetch(url), 'the port is closed');
 });
 
 t.test('C-170 turns longer than `drain` end with an error', async (t) => {

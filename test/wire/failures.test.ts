@@ -58,7 +58,7 @@ interface Mishap {
   /** What the model server does; nothing where it is not even asked. */
   readonly script?: Script;
   readonly model?: string;
-  /** What the caller is told, besides that the turn failed. */
+  /** The caller's message, besides that the turn failed. */
   readonly says?: RegExp;
   /** How often the model server is asked for one turn. */
   readonly asked?: number;
@@ -194,11 +194,7 @@ for (const [name, { says }] of Object.entries(late)) {
     t.strictSame(error, { message: error.message, type: 'svc_error' });
     t.match(error.message, says ?? /^The model connection failed: ./);
     t.ok(done);
-    t.match(
-      streamed.text,
-      /data: \{"error":\{[^\n]*\}\}\n\ndata: \[DONE\]\n\n$/,
-      'in a frame of its own, the last before [DONE]',
-    );
+    t.match(streamed.text, /data: \{"error":\{[^\n]*\}\}\n\ndata: \[DONE\]\n\n$/, 'in a separate frame, the last before [DONE]');
     t.ok(
       chunks.every(({ choices }) => choices[0]?.finish_reason === null),
       'nothing that looks like success',
@@ -223,6 +219,6 @@ t.test('after all of these failures the server is healthy', async (t) => {
   t.match(
     crashes.find(({ err }) => (err as Error).message.startsWith('secret')),
     { request_id: /^req_/ },
-    'the log tells why',
+    'the log has the reason',
   );
 });

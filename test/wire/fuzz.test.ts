@@ -73,7 +73,7 @@ const body = fc
     ),
     fc.dictionary(fc.oneof(fc.string(), fc.constantFrom('__proto__', 'constructor', 'toString')), wild, { maxKeys: 2 }),
     mostly(fc.array(mostly(message), { minLength: 1, maxLength: 3 })),
-    mostly(fc.constantFrom('assistant', 'fast', 'whoever')),
+    mostly(fc.constantFrom('assistant', 'fast', 'unknown')),
   )
   .map(([known, unknown, messages, model]) => JSON.stringify({ ...unknown, ...known, model, messages }));
 

@@ -150,7 +150,7 @@ t.test('C-059 tools in a request are accepted, reported as ignored, and never ca
     offered?.map((tool) => tool.function.name),
     ['clock'],
   );
-  t.match(server.asked.messages.at(-1), { role: 'tool', content: /tool_3/ }, 'a model that calls one all the same is told');
+  t.match(server.asked.messages.at(-1), { role: 'tool', content: /tool_3/ }, 'a model that calls one anyway gets an error');
   server.models.enqueue({ toolCalls: [{ name: 'tool_3', arguments: {} }] }, { text: 'Done without.' });
   const streamed = await server.stream({ model: 'equipped', messages: [user('Hi')], tools });
   t.equal(streamed.text, 'Done without.');
@@ -196,7 +196,7 @@ t.test('C-061 sampling parameters reach the model unless the agent sets them', a
 
   const settled = await server.chat({ model: 'settled', messages: [user('Hi')], ...params });
   t.match(server.asked, { temperature: 0.25, max_tokens: 100, stop: ['END'], top_p: 0.9, seed: 7 });
-  t.notOk('max_completion_tokens' in server.asked, 'neither under another name');
+  t.notOk('max_completion_tokens' in server.asked, 'and not under another name');
   t.equal(settled.headers.get('x-ignored-params'), 'max_completion_tokens, temperature, stop');
 });
 

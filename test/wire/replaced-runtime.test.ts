@@ -39,7 +39,7 @@ t.test('one entry replaces the agent runtime', async (t) => {
   t.equal(answerOf(await server.chat(hello)), 'Hellothere');
   const { text, chunks, done } = await server.stream(hello);
   t.strictSame([text, done], ['Hellothere', true]);
-  t.ok(chunks.length > 2, 'each word is a chunk of its own');
+  t.ok(chunks.length > 2, 'each word is a separate chunk');
   t.match((await server.get('/v1/models')).body, { data: [{ id: 'echo' }] });
   t.equal((await server.chat(saying('Hi', { model: 'other' }))).status, 400);
   t.equal(server.models.requests.length, 0, 'no model was called');

@@ -12,7 +12,7 @@ agents:
   assistant: { model: fast }
 `;
 
-/** What the model was told that the user has said, in its last call. */
+/** The user messages in the last request to the model. */
 const heard = ({ asked }: TestServer) => asked.messages.filter(({ role }) => role === 'user').map(({ content }) => content);
 
 t.test('C-128 one key in two projects names two sessions', async (t) => {

@@ -73,7 +73,7 @@ t.test('C-121 C-127 the user alone is a key', async (t) => {
     ['First', 'Second', 'Third'],
     'C-125 a blank field is absent',
   );
-  t.strictSame(await say('Hi', { user: 'Ann' }), ['Hi'], 'as it is written');
+  t.strictSame(await say('Hi', { user: 'Ann' }), ['Hi'], 'unchanged');
 });
 
 t.test('C-122 C-127 the session id alone is a key', async (t) => {
@@ -158,7 +158,7 @@ t.test('C-130 turns of one session run one after the other, those of two session
   t.strictSame(heard(), ['One', 'Two']);
 });
 
-t.test('C-131 C-132 a failed or abandoned turn leaves no trace and tells clients not to retry', async (t) => {
+t.test('C-131 C-132 a failed or abandoned turn leaves no trace, and its answer forbids a retry', async (t) => {
   const key = { session_id: 'unlucky' };
   const failing = { status: 500, headers: { 'x-should-retry': 'false' } };
   await say('First', key);

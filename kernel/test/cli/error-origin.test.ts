@@ -31,7 +31,7 @@ t.test('an error comes from the first plugin on its stack', async (t) => {
   t.equal(of('node:net', '/elsewhere/x.js', 'file:///%'), undefined);
 });
 
-t.test('an error comes from the plugin of its cause if it has none of its own', async (t) => {
+t.test('an error comes from the plugin of its cause if it has no plugin itself', async (t) => {
   const outer = failing('node:net');
   outer.cause = failing('/app/b.mjs');
   t.same(originOf(outer, PLUGINS), { plugin: 'plugin-plugins.b', entry: 'plugins.b' });

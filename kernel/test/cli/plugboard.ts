@@ -11,7 +11,7 @@ interface RunOptions {
   readonly input?: string;
 }
 
-/** `plugboard` as a process of its own: the built program, as its users run it. */
+/** `plugboard` in a separate process: the built program, as its users run it. */
 export class Plugboard {
   stdout = '';
   stderr = '';
@@ -19,7 +19,7 @@ export class Plugboard {
   readonly #closed: Promise<unknown>;
 
   /**
-   * @param options.input what stands on standard input; it is at its end from the start where this
+   * @param options.input the standard input; by default it is empty
    * is absent.
    */
   constructor(t: Test, args: readonly string[], options: RunOptions) {

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { distribution, distributionWith, run } from './plugboard.js';
 
-/** A plugin with a command of its own, and a family of them. */
+/** A plugin with a command, and with a family of commands. */
 const GREETING = `
   const { Commands, CommandError, UsageError } = cli;
   const greet = {

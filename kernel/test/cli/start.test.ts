@@ -63,7 +63,7 @@ t.test('a slow start names the entry that it waits for', async (t) => {
   t.notMatch(program.stdout, 'http:');
   program.kill('SIGUSR2');
   await program.prints('curl ');
-  t.equal(program.stdout.split('assistant, other').length, 2, 'nothing is told twice');
+  t.equal(program.stdout.split('assistant, other').length, 2, 'nothing is printed twice');
   program.kill('SIGTERM');
   t.equal(await program.exit(), 0);
 });
@@ -163,7 +163,7 @@ t.test('SIGHUP without a changed configuration changes nothing', async (t) => {
   t.match(await program.logs('SIGHUP: the configuration has not changed'), { level: 'info' });
   t.notOk(
     program.log.some(({ log }) => log === 'audit'),
-    'no plugin has files of its own',
+    'no plugin reads files',
   );
   program.kill('SIGTERM');
   t.equal(await program.exit(), 0);

@@ -46,7 +46,7 @@ t.test('images of tools are distinguished from user messages', async (t) => {
   t.notOk(isToolImagesMessage(messages.slice(2), 0), 'where no tool answered just before, a user said it');
   t.notOk(isToolImagesMessage([...messages.slice(0, 2), { role: 'user', content: 'Images from the tool results above:' }], 2));
   t.notOk(isToolImagesMessage([...messages.slice(0, 2), { role: 'user', content: [{ type: 'text', text: 'Look:' }] }], 2));
-  t.notOk(isToolImagesMessage(messages, 3), 'nor where nothing is said');
+  t.notOk(isToolImagesMessage(messages, 3), 'nor in an empty list');
 });
 
 t.test('no image comes between a client tool call and its result', async (t) => {

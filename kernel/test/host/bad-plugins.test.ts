@@ -27,7 +27,7 @@ async function problemsWith(t: Test, module: string, options = ''): Promise<stri
   return problemsOf(t, { 'plugboard.yaml': `transports: {}\nplugins:\n  odd: { use: ./${file}${options} }\n`, [file]: module });
 }
 
-t.test('R-053 an entry that contributes one name twice is told how to name the second value', async (t) => {
+t.test('R-053 the error for a name that is contributed twice says how to name the second value', async (t) => {
   t.match(await problemsWith(t, plugin({ register: 'ctx.contribute(point, 1); ctx.contribute(point, 2);' })), [
     /^plugboard.yaml:3:3 plugins.odd: cannot be registered: plugins.odd contributes "odd" to test.point twice; pass another name as the third argument of ctx.contribute, at .*odd-\d+.js:13:\d+ \(plugin test-plugin 0.1.0\)$/,
   ]);
@@ -126,7 +126,7 @@ t.test('a name that the kernel does not export is reported with the import path 
   t.match(await problemsWith(t, `import { beam } from 'node:path'; ${plugin()}`), [/cannot be loaded: .*'beam'/]);
 });
 
-t.test('a module without a plugin as its default export is told what it exports', async (t) => {
+t.test('the error for a module without a plugin as its default export says what it exports', async (t) => {
   t.match(await problemsWith(t, plugin().replace('export default', 'export const odd =')), [
     /odd-\d+.js is not a plugin: definePlugin\(\) made its export "odd", not its default export; export the result of definePlugin\(\)/,
   ]);
@@ -142,7 +142,7 @@ t.test('a module without a plugin as its default export is told what it exports'
   ]);
 });
 
-t.test('R-051 a module that never finishes loading is given up', async (t) => {
+t.test('R-051 a module that never finishes loading is abandoned', async (t) => {
   const dir = t.testdir({ 'odd.js': 'await new Promise(() => {});' });
   await t.rejects(new Loader(dir, dir, 30).load('./odd.js', 'plugin'), {
     code: 'PLUGIN_IMPORT_TIMED_OUT',

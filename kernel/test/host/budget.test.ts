@@ -5,7 +5,7 @@ import { Budgets } from '../../src/host/plugin/budgets.js';
 
 const OPTIONS = { name: 'uploads', unit: 'bytes', limit: 100, setting: 'plugins.uploads.memory' };
 
-t.test('a budget is refused beyond its limit, and free again when it is given back', async (t) => {
+t.test('a reservation beyond the limit is refused, and returned bytes can be reserved again', async (t) => {
   const budget = new Budget(OPTIONS);
   t.ok(budget.reserve([], 60));
   t.notOk(budget.reserve([], 41));

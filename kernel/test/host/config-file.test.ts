@@ -15,8 +15,8 @@ t.test('keys and values are found by line and column', async (t) => {
   t.equal(at(file, ['models', 'fast'], 'value'), '2:9');
   t.equal(at(file, ['models', 'fast', 'model'], 'key'), '2:24');
   t.equal(at(file, ['tools', 'files', 'args', 1]), '7:9');
-  t.equal(at(file, ['tools', 'empty']), '8:3', 'a key with nothing behind it stands for its value');
-  t.equal(at(file, ['models', 'fast', 'missing', 'deeper']), '2:9', 'what is not there is where it would be');
+  t.equal(at(file, ['tools', 'empty']), '8:3', 'the position of an empty value is that of its key');
+  t.equal(at(file, ['models', 'fast', 'missing', 'deeper']), '2:9', 'the position of a missing value is that of its parent');
   t.equal(at(file, ['nowhere']), '1:1');
   t.equal(file.folder, '/etc/app');
 });

@@ -92,7 +92,7 @@ t.test('the schema of the whole file accepts and refuses the same files as the s
   refuses({ models: { any: { use: './p.js', optional: 'x' } } });
   accepts({ models: { any: { use: './q.js', q: 1 } } });
   refuses({ models: { any: { use: './q.js' } } }, 'the options of a disabled entry’s plugin are known too');
-  accepts({ models: { any: { use: 'nowhere', what: 'ever' }, other: { what: 'ever' } } }, 'what is not known is left open');
+  accepts({ models: { any: { use: 'nowhere', what: 'ever' }, other: { what: 'ever' } } }, 'unknown plugins may have any options');
   accepts({ transports: { './p.js': { port: 1 } } });
   refuses({ transports: { './p.js': { port: 'x' } } }, 'an entry without use is served by the plugin of its name');
   refuses({ tools: { any: { timeout: 5 } } }, 'what a section’s entries share');

@@ -35,7 +35,7 @@ function messagesOf(error: unknown): string[] {
   return error.failures.map(({ message }) => message);
 }
 
-/** A promise that never settles, and one that tells when it was asked for. */
+/** A promise that never settles, and one that resolves when it was requested. */
 function hanging() {
   const asked = Promise.withResolvers<AbortSignal>();
   const hang = (signal: AbortSignal) => {
@@ -102,7 +102,7 @@ t.test(
     t.ok(aborted);
     t.equal(status.phase, 'stopped');
     t.same(statuses(), ['a stopped', 'b failed', 'c failed', 'd registered']);
-    t.equal((await runner.stop()).length, 1, 'stopping afterwards does nothing more, and tells the same');
+    t.equal((await runner.stop()).length, 1, 'a second stop reports the same failure');
     t.same(seen.length, 4);
   },
 );
@@ -182,7 +182,7 @@ t.test('an optional entry that does not start is stopped and disabled, and the o
     ],
   );
   t.same(statuses(), ['a running', 'b disabled', 'c running']);
-  t.same(await runner.stop(), [], 'it is no failure of the stop');
+  t.same(await runner.stop(), [], 'the stop does not fail');
   t.same(seen, ['a start', 'c start', 'c stop', 'a stop']);
 });
 

@@ -23,7 +23,7 @@ const key = 'sk-proj-0123456789_abcdefghij';
 
 t.test('a line is JSON with the common fields', async (t) => {
   const { log, lines } = written();
-  log.child({ plugin: '@plugboard/tool-clock' }).info({ n: 1 }, 'told the time');
+  log.child({ plugin: '@plugboard/tool-clock' }).info({ n: 1 }, 'returned the time');
   log.debug('not at this level');
   t.equal(lines.length, 1);
   t.ok(lines[0]?.endsWith('\n'));
@@ -35,7 +35,7 @@ t.test('a line is JSON with the common fields', async (t) => {
     pid: process.pid,
     plugin: '@plugboard/tool-clock',
     n: 1,
-    msg: 'told the time',
+    msg: 'returned the time',
   });
 });
 
@@ -69,5 +69,5 @@ t.test('on a terminal a line is formatted for people', async (t) => {
     readable(JSON.stringify({ level: 'warn', time: '2026-11-21T14:05:09.000Z', service: 'plugboard', pid: 1, ...fields }));
   t.equal(plain({ msg: 'slow', agent: 'a', note: 'two words', n: 2 }), '14:05:09 warn  slow  agent=a note="two words" n=2\n');
   t.equal(plain({ msg: 'broke', err: { stack: 'Error: x\n    at y' } }), '14:05:09 warn  broke\n    Error: x\n        at y\n');
-  t.equal(readable('not JSON\n'), 'not JSON\n', 'what a secret took the form of is shown as it is');
+  t.equal(readable('not JSON\n'), 'not JSON\n', 'a line that is not JSON is shown unchanged');
 });

@@ -5,7 +5,7 @@ const options = ['model', 'baseUrl', 'apiKey', 'headers', 'idleTimeout'];
 
 t.equal(nearest('modle', options), 'model', 'two letters swapped are one slip');
 t.equal(nearest('base_url', options), 'baseUrl', 'how a word is joined counts for nothing');
-t.equal(nearest('APIKEY', options), 'apiKey', 'nor do capitals');
+t.equal(nearest('APIKEY', options), 'apiKey', 'capitals do not matter');
 t.equal(nearest('header', options), 'headers');
 t.equal(nearest('idelTimeuot', options), 'idleTimeout', 'a long word may have more slips');
 t.equal(nearest('temperature', options), undefined, 'nothing is near');

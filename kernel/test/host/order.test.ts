@@ -33,7 +33,7 @@ t.equal(
   'other self',
   'an entry may read a point that it contributes to',
 );
-t.equal(ordered(entry('reader', [], [a])), 'reader', 'a point that nobody contributes to delays nobody');
+t.equal(ordered(entry('reader', [], [a])), 'reader', 'a point without contributors delays no reader');
 t.equal(
   ordered(entry('out', [], [a]), entry('x', [a], [b]), entry('y', [b], [c]), entry('z', [c], [a])),
   'cycle x y z',

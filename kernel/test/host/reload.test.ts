@@ -126,8 +126,8 @@ t.test('views of entries that stay show what is new; views of those that left do
   const { reload } = await started(t, { a: { use: plain, word: 'one' }, ...rest, leaves: { use: leaves, word: 'x' } });
   await reload({ a: { use: plain, word: 'eins' }, ...rest, leaves: { use: leaves, word: 'y' } });
   t.strictSame(views.get('stays x')?.(), ['eins']);
-  t.strictSame(views.get('leaves y')?.(), ['eins'], 'one that is new sees the new configuration');
-  t.strictSame(views.get('leaves x')?.(), ['one'], 'one that left keeps what it had');
+  t.strictSame(views.get('leaves y')?.(), ['eins'], 'a new entry sees the new configuration');
+  t.strictSame(views.get('leaves x')?.(), ['one'], 'a removed entry keeps its view');
 });
 
 t.test('work that holds the configuration keeps the entries that left from being stopped', async (t) => {
@@ -233,7 +233,7 @@ t.test('an entry that reads a point is asked when its contributions change, and 
     transports: { new: { use: silent } },
     plugins: { reader: { use: reader }, a: { use: plain, word: 'two' } },
   });
-  t.strictSame(asked, ['two', 'two'], 'nor when the keys that it reads stay the same');
+  t.strictSame(asked, ['two', 'two'], 'it is not called if the keys that it reads stay the same');
 });
 
 t.test('whatever fails, nothing changes', async (t) => {
@@ -400,7 +400,7 @@ t.test('a stop during a reload ends it, and stops what it had started', async (t
   t.strictSame(await server.stop(), []);
   t.match((await reloading).refused?.message, /asked to stop/);
   t.strictSame(seen, ['a - start', 'b - start', 'c - stop', 'b - stop', 'a - stop']);
-  t.match(await reload({}), { changes: [] }, 'a server that has stopped has nothing to reload');
+  t.match(await reload({}), { changes: [] }, 'a stopped server reloads nothing');
 });
 
 t.test('a change that fails while it is applied is logged, and the others take effect', async (t) => {

@@ -5,8 +5,9 @@ import { KERNEL } from '../../src/host/base/kernel-package.js';
 import { layout } from '../../src/layout.js';
 import { bare, composed, installed, plugin, problemsOf, withRuntime } from './distribution.js';
 
-/** Tells its options to whoever asks for what is at its point. */
-const tells = (parts: Parameters<typeof plugin>[0] = {}) => plugin({ ...parts, register: 'ctx.contribute(point, ctx.config);' });
+/** A plugin that contributes its options. */
+const contributesConfig = (parts: Parameters<typeof plugin>[0] = {}) =>
+  plugin({ ...parts, register: 'ctx.contribute(point, ctx.config);' });
 
 t.test('rule 1: use names the plugin, by short name, package or path', async (t) => {
   const { server } = await composed(t, {
@@ -52,7 +53,7 @@ t.test('rule 1: use names the plugin, by short name, package or path', async (t)
       'tools.absolute mine 0.1.0',
       'plugins.one @plugboard/plugin-one 1.0.0',
     ],
-    'also where a package has an entry for import only; a module without a package of its own has the version of the package it is in',
+    'also where a package has an entry for import only; a module without its own package has the version of the enclosing one',
   );
   t.equal(server.plugins.find(({ name }) => name === 'mine')?.path, join(t.testdirName, 'mine.js'));
 });
@@ -76,7 +77,7 @@ t.test('rule 1: packages are found from the file’s folder, then the working fo
 t.test('rule 1: several entries of one plugin have their own options, and no other plugin is imported', async (t) => {
   const { server } = await composed(t, {
     'plugboard.yaml': 'transports: {}\nmodels: { a: { use: ./p.js, n: 1 }, b: { use: ./p.js, n: 2 } }\n',
-    'p.js': `globalThis.imported = (globalThis.imported ?? 0) + 1; ${tells({ properties: '{ n: { type: "number" } }' })}`,
+    'p.js': `globalThis.imported = (globalThis.imported ?? 0) + 1; ${contributesConfig({ properties: '{ n: { type: "number" } }' })}`,
     'unused.js': 'globalThis.unused = true; throw new Error("imported");',
   });
   t.same(
@@ -201,13 +202,13 @@ t.test('rule 3: variables come from the environment and from .env, and the envir
       '.env': 'PORT=8080\nBOTH=from the file\n',
       'p.js': plugin({
         properties: '{ port: { type: "integer" }, on: { type: "boolean" }, text: { type: "string" } }',
-        register: 'globalThis.told = ctx.config;',
+        register: 'globalThis.received = ctx.config;',
       }),
     },
     { env: { FILE: 'p', BOTH: 'from outside' } },
   );
   t.ok(server);
-  t.match(globalThis, { told: { port: 8080, on: true, text: `\${PORT} from outside` } });
+  t.match(globalThis, { received: { port: 8080, on: true, text: `\${PORT} from outside` } });
 });
 
 t.test('rule 3: an unset name without a default is an error that names the variable and the place', async (t) => {
@@ -520,7 +521,7 @@ t.test('rule 7: an optional entry that fails to start, or to register, is disabl
   t.same(
     server.plugins.map(({ entry }) => entry),
     ['tools.c'],
-    'what it contributed is gone with it',
+    'its contributions are removed',
   );
   t.match(globalThis, { atStart: 1 });
 });
@@ -552,7 +553,7 @@ t.test('rule 7: unless disables an entry if one of the named entries is enabled'
   t.same(
     await disabled({ B: 'b' }),
     ['models.demo: models.b is enabled', 'models.a: the variable A is not set'],
-    'one that is disabled itself is not there',
+    'a disabled entry does not count',
   );
   t.same(await disabled({ A: 'a', B: 'b' }), ['models.last: models.a is enabled', 'models.demo: models.a is enabled']);
 });

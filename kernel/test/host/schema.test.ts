@@ -150,7 +150,7 @@ t.test('a scalar that consists of one variable is converted to the schema’s ty
   t.same(value, { port: 80, rate: -1500, on: true, text: '80', either: '80', deep: { list: [80, 1] } });
   t.equal(check({ port: `\${N}80` }).faults.length, 1, 'not where it is only a part');
   t.equal(check({ port: '80' }).faults.length, 1, 'not where there is no variable');
-  t.equal(check({ port: `\${W}` }).faults.length, 1, 'not where it is no number');
+  t.equal(check({ port: `\${W}` }).faults.length, 1, 'not if the variable is not a number');
   t.equal(check({ on: `\${N}` }).faults.length, 1);
 });
 

@@ -11,7 +11,7 @@ const point = defineExtensionPoint<unknown>('test.point', { discipline: 'by-name
 /** What a plugin of a test left behind for it to look at. */
 const left = <T>(name: string): T => (globalThis as Record<string, unknown>)[name] as T;
 
-/** Entries of `plugins`, each served by a module of its own with this `register`. */
+/** Entries of `plugins`, each served by its own module with this `register`. */
 function entries(registers: Readonly<Record<string, string>>): Record<string, string> {
   const names = Object.keys(registers);
   return {

@@ -7,7 +7,7 @@ const text = (scalar: string) => interpolate(scalar, env).value;
 t.test('variables are replaced in every scalar, once', async (t) => {
   t.equal(text(`a \${NAME} b \${PORT}`), 'a value b 8080');
   t.equal(text(`\${MISSING:-fall back}`), 'fall back');
-  t.equal(text(`\${EMPTY:-fall back}`), 'fall back', 'the default also stands for an empty value');
+  t.equal(text(`\${EMPTY:-fall back}`), 'fall back', 'the default also replaces an empty value');
   t.equal(text(`\${NAME:-fall back}`), 'value');
   t.equal(text(`\${MISSING:-}`), '');
   t.equal(text(`$\${NAME} and \${NAME}`), `\${NAME} and value`);
@@ -17,7 +17,7 @@ t.test('variables are replaced in every scalar, once', async (t) => {
     list: ['value', 1, null, { deep: '8080' }],
   });
   const keyed = Object.fromEntries([[`\${NAME}`, 1]]);
-  t.same(interpolate(keyed, env).value, keyed, 'a key is no place for one');
+  t.same(interpolate(keyed, env).value, keyed, 'variables in keys are not replaced');
 });
 
 t.test('the variable that a text came from is recorded', async (t) => {
@@ -46,6 +46,6 @@ t.test('a .env file sets only unset variables', async (t) => {
   t.throws(
     () => readEnvironment(t.testdir({ '.env': {} }), {}),
     { name: 'ConfigError', message: '.env: the file cannot be read (EISDIR)' },
-    'one that cannot be read is no secret',
+    'an unset variable is not a secret',
   );
 });

@@ -24,7 +24,7 @@ import { Runtime } from '../src/runtime.js';
 /** What a model says in one call: batches to yield, or something to throw or to wait for on the way. */
 export type ModelStep = ModelEvent | Error | Promise<unknown>;
 
-/** A model connection that says what it is told to, call by call, and remembers what it was asked. */
+/** A scripted model connection: answers call by call, and records its requests. */
 export class ScriptedModel implements ModelConnector {
   readonly model = 'scripted';
   readonly contextWindow = 128_000;
@@ -160,7 +160,7 @@ export async function startRuntime(options: TestRuntimeOptions) {
   };
 }
 
-/** A store in memory, with some of its methods in the place of its own. */
+/** A store in memory, with some methods replaced. */
 export function storeWith(methods: Partial<SessionStore>): SessionStore {
   return Object.assign(memoryStore(), methods);
 }
@@ -231,7 +231,7 @@ export function endOf(events: readonly AgentEvent[]) {
   return last;
 }
 
-/** A model that answers each call when it is let. */
+/** A model that answers each call when the test releases it. */
 export function gatedModel() {
   const begun: { request: ModelRequest; answer: (text: string) => void }[] = [];
   const waiting: (() => void)[] = [];
@@ -267,7 +267,7 @@ export function gatedModel() {
   return { model, call };
 }
 
-/** Sends what a user says to the agent `assistant`, in the session `s` unless told otherwise, and reads the turn to its end. */
+/** Sends a user message to the agent `assistant`, in the session `s` by default, and reads the turn to its end. */
 export function senderFor(
   app: Pick<Awaited<ReturnType<typeof startRuntime>>, 'runtime' | 'target'>,
   principal: Principal = OPEN,

@@ -37,13 +37,13 @@ t.test('directory', async (t) => {
   t.equal(seen('helper'), 'agent helper', 'C-065 an agent wins over a model of its name');
   t.equal(seen('fast'), 'model fast', 'C-066');
   t.equal(seen('fast', acme), 'agent billing', 'C-067 a raw model is a name like any unknown one for a project’s token');
-  t.equal(seen('fast', { project: 'globex', scopes: [] }), 'unknown', 'C-067 and nobody without a default agent');
+  t.equal(seen('fast', { project: 'globex', scopes: [] }), 'unknown', 'C-067 no target without a default agent');
   t.equal(seen('no-such'), 'agent helper', 'C-068');
   t.equal(seen('no-such', { project: 'globex', scopes: [] }), 'unknown', 'C-069');
   t.equal(seen('closed', acme), 'forbidden', 'C-070');
   t.equal(seen('closed'), 'agent closed', 'the default project reaches every agent');
   t.equal(seen('billing', { ...acme, agents: [] }), 'forbidden', 'an agent outside a token’s list');
-  t.equal(seen('no-such', { ...acme, agents: [] }), 'unknown', 'nor is it the default agent then');
+  t.equal(seen('no-such', { ...acme, agents: [] }), 'unknown', 'the default agent is not used either');
   t.equal(seen('fast', { ...OPEN, agents: ['helper'] }), 'agent helper', 'a token with a list reaches no raw model');
   t.strictSame(runtime.list(acme), [{ name: 'billing', kind: 'agent', description: 'Sends bills' }]);
   t.strictSame(
@@ -249,7 +249,7 @@ t.test('the process limits running and waiting turns and refuses the rest', asyn
   await setImmediate();
   t.match(await collect(runtime.run(request(target()))), [{ type: 'failed', failure: { code: 'overloaded', retryAfter: 1 } }]);
   leave.abort();
-  t.match(await waiting, [{ type: 'failed', failure: { code: 'abandoned' } }], 'one that waits may go');
+  t.match(await waiting, [{ type: 'failed', failure: { code: 'abandoned' } }], 'a waiting turn is abandoned');
   const next = collect(runtime.run(request(target())));
   gate.resolve();
   t.match(endOf(await first), { type: 'finished' });

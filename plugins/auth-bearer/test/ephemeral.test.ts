@@ -106,7 +106,7 @@ agents: { mine: { model: fast }, other: { model: fast } }
   t.match(await post({ scopes: ['admin'] }), { status: 403 });
   t.match(await post({ scopes: ['everything'] }), { status: 400, body: { error: { code: 'invalid_value' } } });
   for (const scopes of [[], 'chat', [7], {}]) t.match(await post({ scopes }), { status: 400 });
-  t.match(await post({}, 'another-secret-of-nobody'), { status: 401 });
+  t.match(await post({}, 'an-unknown-other-secret'), { status: 401 });
   const once = await post({});
   t.match(await post({}, once.body.value), { status: 403, body: { error: { message: /not for JWTs or other ephemeral/ } } });
 });

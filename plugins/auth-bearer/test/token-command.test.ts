@@ -98,7 +98,7 @@ t.test('create has defaults and prints JSON', async (t) => {
   t.match(shown, { token: /^svcp_/, id: /^tok_/, scopes: ['chat', 'models:read', 'sessions:read', 'sessions:write'] });
   t.notOk('sha256' in shown || 'expiresAt' in shown || 'agents' in shown);
   t.equal(notes, '');
-  t.match((await create({ name: 'boss', scopes: 'admin' })).out, /^svca_/, 'an admin token has a prefix of its own');
+  t.match((await create({ name: 'boss', scopes: 'admin' })).out, /^svca_/, 'an admin token has another prefix');
   t.match((await create({ name: 'late', expires: '2026-01-02' })).notes, 'Expires: 2026-01-02T00:00:00.000Z.');
 });
 

@@ -174,7 +174,7 @@ t.test('a running request is aborted when the server stops', async (t) => {
   await eventually(() => issuer.asked.length > 0);
   await lifecycle.stop?.(signal);
   await started;
-  t.same(logs, [], 'which is nothing to tell of');
+  t.same(logs, [], 'nothing is logged');
   await t.rejects(ask(), { name: 'KeysUnavailable' });
 });
 
@@ -185,11 +185,11 @@ t.test('a running request is aborted when the start is aborted', async (t) => {
   await eventually(() => issuer.asked.length > 0);
   limit.abort();
   await started;
-  await t.rejects(ask(), { name: 'KeysUnavailable' }, 'and nobody is let in');
+  await t.rejects(ask(), { name: 'KeysUnavailable' }, 'and no caller is accepted');
 });
 
 t.test('no token is recognised before the start', async (t) => {
   const { ask, issuer } = await entry(t, () => ({}));
   await t.rejects(ask(), { name: 'KeysUnavailable' });
-  t.same(issuer.asked, [DISCOVERY], 'but the issuer is asked');
+  t.same(issuer.asked, [DISCOVERY], 'but the issuer is queried');
 });

@@ -26,7 +26,7 @@ t.test('the keys are fetched once, at the start, and used for ten minutes', asyn
   clock.advance(1);
   const replies = await Promise.all(Array.from({ length: 20 }, () => models(token)));
   t.same([...new Set(replies.map(({ status }) => status))], [200]);
-  t.equal(issuer.keyCalls, 2, 'whoever comes meanwhile waits for the same answer');
+  t.equal(issuer.keyCalls, 2, 'concurrent requests wait for the same answer');
 });
 
 t.test('a flood of tokens with unknown keys causes one request to the issuer in 30 seconds', async (t) => {
@@ -48,7 +48,7 @@ t.test('a flood of tokens with unknown keys causes one request to the issuer in 
   }
 });
 
-t.test('a new key of the issuer works as soon as a token names it, and an old one no longer than ten minutes', async (t) => {
+t.test('a new key of the issuer works as soon as a token names it, an old one for at most ten minutes', async (t) => {
   const { issuer, signed, clock, models } = await world(t);
   const old = await signed(FOREVER);
   const key = await newKey('two', 'ES256');
@@ -86,12 +86,12 @@ t.test('keys of an issuer that is down are used for 24 hours, and then no token 
   t.equal((await models(token)).status, 200);
   t.equal((await models(token)).status, 200);
   t.equal(issuer.keyCalls, 2, 'it is asked again, but not for every request');
-  t.same(told(await models(await signed({}, { kid: 'two' }))), UNAVAILABLE, 'whether this is a new key nobody can tell');
+  t.same(told(await models(await signed({}, { kid: 'two' }))), UNAVAILABLE, 'it may be a new key');
   clock.advance(24 * HOUR - 10 * MINUTE - 1);
   t.equal((await models(token)).status, 200);
   clock.advance(1);
   t.same(told(await models(token)), UNAVAILABLE);
-  t.equal((await models('a.b.c')).status, 401, 'what is no token is still none');
+  t.equal((await models('a.b.c')).status, 401, 'a malformed token is still 401');
 
   issuer.use(key);
   clock.advance(30 * SECOND);
@@ -104,7 +104,7 @@ t.test('keys of an issuer that is down are used for 24 hours, and then no token 
     },
     { level: 'info', msg: 'the issuer answers again' },
   ]);
-  t.equal(lines.length, 2, 'each is told once');
+  t.equal(lines.length, 2, 'each is logged once');
 });
 
 t.test('the server starts without its issuer and accepts no token until it answers', async (t) => {

@@ -57,14 +57,16 @@ t.test('keys must come over https, or from this machine', async (t) => {
 });
 
 t.test('a map or prefix gives the project, which must be in the file', async (t) => {
-  const tell = (changes: object) => faults({ project: { claim: 'org', ...changes } });
-  t.same(tell({ map: { a: 'acme', b: 'default' } }), []);
-  t.same(tell({ prefix: 'tenant-' }), []);
-  t.same(tell({ prefix: '' }), []);
-  t.match(tell({}), [/^project: needs map, .+ or prefix, /]);
-  t.same(tell({ map: { a: 'acme' }, prefix: '' }), ['project: takes either map or prefix, not both']);
-  t.same(tell({ map: { a: 'acme', b: 'acne' } }), ['project.map.b: unknown project "acne", did you mean "acme"?']);
-  t.same(tell({ prefix: 'tenat-' }), ['project.prefix: no project begins with "tenat-", so every token would be refused']);
+  const projectFaults = (changes: object) => faults({ project: { claim: 'org', ...changes } });
+  t.same(projectFaults({ map: { a: 'acme', b: 'default' } }), []);
+  t.same(projectFaults({ prefix: 'tenant-' }), []);
+  t.same(projectFaults({ prefix: '' }), []);
+  t.match(projectFaults({}), [/^project: needs map, .+ or prefix, /]);
+  t.same(projectFaults({ map: { a: 'acme' }, prefix: '' }), ['project: takes either map or prefix, not both']);
+  t.same(projectFaults({ map: { a: 'acme', b: 'acne' } }), ['project.map.b: unknown project "acne", did you mean "acme"?']);
+  t.same(projectFaults({ prefix: 'tenat-' }), [
+    'project.prefix: no project begins with "tenat-", so every token would be refused',
+  ]);
   t.same(checkOptions(plugin, { ...options, project: { claim: 'org', prefix: '' } }).faults, [
     'project.prefix: there are no projects, so every token would be refused',
   ]);

@@ -5,8 +5,8 @@ import t, { type Test } from 'tap';
 import plugin from '../src/index.js';
 import { AUDIENCE, newKey, signed, TestIssuer } from './support/issuer.js';
 
-/** Who the plugin says that claims stand for, where these projects stand in the file. */
-async function teller(t: Test, project: object, projects: readonly string[] = ['acme']) {
+/** The plugin's answers to claims, with these projects in the file. */
+async function provider(t: Test, project: object, projects: readonly string[] = ['acme']) {
   const key = await newKey('one', 'EdDSA');
   const issuer = await TestIssuer.start(t, key);
   const clock = new ManualClock();
@@ -17,21 +17,21 @@ async function teller(t: Test, project: object, projects: readonly string[] = ['
   });
   const { signal } = new AbortController();
   const always = { iss: issuer.url, aud: AUDIENCE, exp: clock.now() / 1000 + 60 };
-  const tell = async (claims: object) =>
+  const authenticate = async (claims: object) =>
     contributed(AuthProviders).authenticate({ bearer: await signed(key, { ...always, ...claims }), headers: {} }, signal);
   /** The same, where the claims are good. */
   const principal = async (claims: object) => {
-    const answer = await tell(claims);
+    const answer = await authenticate(claims);
     if (!answer || !('principal' in answer)) throw new Error(JSON.stringify(answer));
     return answer.principal;
   };
-  return { tell, principal, always };
+  return { authenticate, principal, always };
 }
 
 const BY_MAP = { claim: 'org', map: { o1: 'acme', o2: 'default' } };
 
 t.test('the principal has the subject, scopes and all claims of the token', async (t) => {
-  const { principal, always } = await teller(t, BY_MAP);
+  const { principal, always } = await provider(t, BY_MAP);
   const claims = { sub: 'anna', org: 'o1', scope: 'chat admin openid', groups: [{ name: 'staff' }] };
   const anna = await principal(claims);
   t.match(anna.tokenId, /^jwt_[\w-]{22}$/);
@@ -48,8 +48,8 @@ t.test('the principal has the subject, scopes and all claims of the token', asyn
 });
 
 t.test('the id of a principal is equal for all tokens of a subject and differs between subjects', async (t) => {
-  const { principal } = await teller(t, BY_MAP);
-  const other = await teller(t, BY_MAP);
+  const { principal } = await provider(t, BY_MAP);
+  const other = await provider(t, BY_MAP);
   const id = async (claims: object) => (await principal({ org: 'o1', ...claims })).tokenId;
   const anna = await id({ sub: 'anna', jti: '1' });
   t.equal(await id({ sub: 'anna', jti: '2', scope: 'chat' }), anna);
@@ -58,7 +58,7 @@ t.test('the id of a principal is equal for all tokens of a subject and differs b
 });
 
 t.test('S-32 the displayed name of a token is short and has no control characters, whatever its subject is', async (t) => {
-  const { principal } = await teller(t, BY_MAP);
+  const { principal } = await provider(t, BY_MAP);
   const name = async (sub: string | undefined) => (await principal({ org: 'o1', sub })).token;
   t.equal(await name('auth0|5f7c8ec7c33c6c004bbafe82'), 'jwt:auth0|5f7c8ec7c33c6c004bbafe82');
   t.equal(await name('a\r\n\u001b[31m\u202eb'), 'jwt:a\ufffd\ufffd\ufffd[31m\ufffdb');
@@ -71,7 +71,7 @@ t.test('S-32 the displayed name of a token is short and has no control character
 });
 
 t.test('S-29 claims with a key __proto__ are left out', async (t) => {
-  const { principal } = await teller(t, BY_MAP);
+  const { principal } = await provider(t, BY_MAP);
   const { claims } = await principal({
     org: 'o1',
     a: [JSON.parse('{"__proto__":{"admin":true},"b":1}')],
@@ -83,27 +83,27 @@ t.test('S-29 claims with a key __proto__ are left out', async (t) => {
 });
 
 t.test('R-041 deeply nested claims are refused', async (t) => {
-  const { tell } = await teller(t, BY_MAP);
+  const { authenticate } = await provider(t, BY_MAP);
   const nested = (levels: number) => JSON.parse('['.repeat(levels) + ']'.repeat(levels));
-  t.match(await tell({ org: 'o1', a: nested(15) }), { principal: { project: 'acme' } });
+  t.match(await authenticate({ org: 'o1', a: nested(15) }), { principal: { project: 'acme' } });
   for (const levels of [16, 3000]) {
-    t.same(await tell({ org: 'o1', a: nested(levels) }), { refused: 'its claims are nested too deeply' });
+    t.same(await authenticate({ org: 'o1', a: nested(levels) }), { refused: 'its claims are nested too deeply' });
   }
 });
 
 t.test('a map gives the projects that it names, `default` included', async (t) => {
-  const { tell } = await teller(t, BY_MAP);
-  t.match(await tell({ org: 'o1' }), { principal: { project: 'acme' } });
-  t.match(await tell({ org: 'o2' }), { principal: { project: 'default' } });
+  const { authenticate } = await provider(t, BY_MAP);
+  t.match(await authenticate({ org: 'o1' }), { principal: { project: 'acme' } });
+  t.match(await authenticate({ org: 'o2' }), { principal: { project: 'default' } });
   for (const org of ['acme', 'default', 'o3', 'toString', '__proto__']) {
-    t.same(await tell({ org }), { refused: 'no project is mapped to the claim' }, org);
+    t.same(await authenticate({ org }), { refused: 'no project is mapped to the claim' }, org);
   }
 });
 
 t.test('a prefix is put before the claim; the result must be under projects and is never `default`', async (t) => {
   const projects = ['tenant-acme', 'acme', 'tenant-', 'default'];
-  const { tell } = await teller(t, { claim: 'https://example.com/org', prefix: 'tenant-' }, projects);
-  const org = (value: unknown) => tell({ 'https://example.com/org': value });
+  const { authenticate } = await provider(t, { claim: 'https://example.com/org', prefix: 'tenant-' }, projects);
+  const org = (value: unknown) => authenticate({ 'https://example.com/org': value });
   t.match(await org('acme'), { principal: { project: 'tenant-acme' } });
   for (const value of ['tenant-acme', 'umbrella', 'default', '../acme']) {
     t.same(await org(value), { refused: 'the project is not under projects' }, value);
@@ -111,15 +111,15 @@ t.test('a prefix is put before the claim; the result must be under projects and 
   t.same(await org(''), { refused: 'the claim of the project is missing or not a string' });
   t.same(await org(['acme']), { refused: 'the claim of the project is missing or not a string' });
 
-  const plain = await teller(t, { claim: 'org', prefix: '' }, projects);
-  t.match(await plain.tell({ org: 'acme' }), { principal: { project: 'acme' } });
-  t.same(await plain.tell({ org: 'default' }), { refused: 'the project is not under projects' });
-  const split = await teller(t, { claim: 'org', prefix: 'def' }, [...projects, 'definitely']);
-  t.same(await split.tell({ org: 'ault' }), { refused: 'the project is not under projects' });
+  const plain = await provider(t, { claim: 'org', prefix: '' }, projects);
+  t.match(await plain.authenticate({ org: 'acme' }), { principal: { project: 'acme' } });
+  t.same(await plain.authenticate({ org: 'default' }), { refused: 'the project is not under projects' });
+  const split = await provider(t, { claim: 'org', prefix: 'def' }, [...projects, 'definitely']);
+  t.same(await split.authenticate({ org: 'ault' }), { refused: 'the project is not under projects' });
 });
 
 t.test('the scopes are the known ones of `scope` and `scp`, or the default ones without both', async (t) => {
-  const { principal } = await teller(t, BY_MAP);
+  const { principal } = await provider(t, BY_MAP);
   const scopes = async (claims: object) => (await principal({ org: 'o1', ...claims })).scopes;
   t.same(await scopes({}), DEFAULT_SCOPES);
   t.same(await scopes({ scope: 'sessions:write  chat chat Admin' }), ['chat', 'sessions:write']);

@@ -88,7 +88,7 @@ function encoded(text: string): string {
   return Buffer.from(text).toString('base64url');
 }
 
-/** A header that asks for what nobody understands: libraries refuse to write one. */
+/** A header with an unknown critical extension, which libraries refuse to write. */
 function critical(body: string): string {
   return `${encoded('{"alg":"RS256","kid":"one","crit":["x"],"x":1}')}.${body}.AAAA`;
 }
@@ -145,7 +145,7 @@ t.test('S-06 the address of a key in a token has no effect', async (t) => {
   t.equal(calls, 0);
   const [, body = ''] = (await signed()).split('.');
   const borrowed = await signed({ iss: url }, { jku: url }, evil);
-  t.equal((await models(borrowed)).status, 401, 'nor at an issuer that the token names');
+  t.equal((await models(borrowed)).status, 401, 'and not for an issuer that the token names');
   t.equal((await models(`${borrowed.split('.')[0]}.${body}.${borrowed.split('.')[2]}`)).status, 401);
   t.equal(calls, 0);
 });

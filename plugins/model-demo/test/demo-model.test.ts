@@ -162,7 +162,7 @@ t.test('an abort throws its reason at once, without waiting for the pace', async
   const clock = new ManualClock();
   const abort = new AbortController();
   const next = model({}, clock).stream(modelRequest('Hello'), abort.signal)[Symbol.asyncIterator]().next();
-  const reason = new Error('the caller has gone');
+  const reason = new Error('the caller disconnected');
   abort.abort(reason);
   await t.rejects(next, reason);
   t.equal(clock.pending, 0);

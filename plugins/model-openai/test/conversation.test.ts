@@ -184,7 +184,7 @@ t.test('roles: alternate joins neighbours and separates tool results from users'
     { role: 'user', content: [{ type: 'text', text: 'Images:' }, image, { type: 'text', text: '2' }] },
     { role: 'assistant', content: 'x\n\ny' },
   ]);
-  t.equal(sent(conversation).length, 11, 'any order is sent as it is');
+  t.equal(sent(conversation).length, 11, 'any order is sent unchanged');
 });
 
 t.test('alwaysStream asks for a stream for callers that do not', async (t) => {

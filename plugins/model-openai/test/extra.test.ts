@@ -134,7 +134,7 @@ t.test('the preset takes no parameters that the server refuses, and is described
   ]);
 });
 
-t.test('an azure connection sends its key in a header of its own', async (t) => {
+t.test('an azure connection sends its key in its own header', async (t) => {
   const { server, connector } = await open(t, { provider: 'azure' });
   for await (const _ of connector.stream(modelRequest('Hi'), new AbortController().signal));
   t.match(server.requests[0]?.headers, { 'api-key': 'sk-very-secret', authorization: undefined });

@@ -340,7 +340,7 @@ t.test(
   async (t) => {
     const { server, clock, connector } = await open(t);
     const never = new Promise<void>(() => {});
-    const reason = new Error('the caller has gone');
+    const reason = new Error('the caller disconnected');
     for (const [script, request] of [
       [{ before: never }, {}],
       [{ text: ['a', never] }, {}],
@@ -399,7 +399,7 @@ t.test('a request aborted while connecting is not sent', async (t) => {
   t.equal(server.requests.length, 1);
 });
 
-t.test('a reader that stops early closes the socket; one that has read all does not', async (t) => {
+t.test('a reader that stops early closes the socket; one that has read everything does not', async (t) => {
   const { server, clock, connector } = await open(t);
   server.enqueue({ text: ['a', new Promise(() => {})] });
   for await (const batch of connector.stream(modelRequest('Hi'), new AbortController().signal)) {
@@ -542,14 +542,14 @@ t.test('what a server says about the key goes to the log only', async (t) => {
     [400, { error: { message: 'The API key sk-very-s is malformed.' } }, 'The API key [redacted] is malformed.'],
     [400, [{ error: { code: 400, message: 'Bad.', details: [{ reason: 'API_KEY_INVALID' }] } }], 'Bad.'],
   ];
-  for (const [status, body, told] of refusals) {
+  for (const [status, body, cause] of refusals) {
     server.enqueue({ status, body });
     const error = await readError(connection);
     t.match(error, {
       message: `the model server did not accept the credentials (${status}); check apiKey.`,
       retryable: false,
     });
-    t.match(error.cause, { message: told });
+    t.match(error.cause, { message: cause });
   }
   server.enqueue({ status: 401, body: '' });
   t.equal((await readError(connection)).cause, undefined);

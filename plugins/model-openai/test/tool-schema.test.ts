@@ -3,7 +3,7 @@ import { toolSchema } from '../src/request/tool-schema.js';
 
 const object = (properties: object, rest: object = {}) => ({ type: 'object', properties, ...rest });
 
-t.test('a plain schema is sent as it is, but always with properties', async (t) => {
+t.test('a plain schema is sent unchanged, but always with properties', async (t) => {
   const schema = object({ a: { type: 'string', format: 'email', default: 'x' } }, { $schema: 'x', additionalProperties: false });
   t.equal(toolSchema(schema, 'plain'), schema);
   t.same(toolSchema({ type: 'object' }, 'plain'), { type: 'object', properties: {} });

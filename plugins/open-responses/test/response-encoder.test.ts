@@ -136,7 +136,7 @@ t.test('text goes through as the model server escaped it', async (t) => {
   t.match(response.output[0]?.content, [{ text: 'ä "x"\n\u2028"ö\n' }]);
 });
 
-t.test('each step speaks in a message of its own, and a step without text in none', async (t) => {
+t.test('each step has its own message item, and a step without text has none', async (t) => {
   const { response } = written([
     [step(1), text('Let me look.'), call('c1')],
     [result('c1'), step(2), text(''), call('c2')],
@@ -223,7 +223,7 @@ t.test('calls of the caller’s own tools are function calls, beside the server�
   );
 });
 
-t.test('reasoning is an item of its own, where it is shown', async (t) => {
+t.test('reasoning is a separate item if it is shown', async (t) => {
   const batches = [[step(1), reasoning('Hm, "so"'), reasoning(''), reasoning('.'), text('Yes.')]];
   const shown = written(batches);
   t.match(shown.response.output, [

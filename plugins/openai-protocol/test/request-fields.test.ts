@@ -14,7 +14,7 @@ import {
 } from '@plugboard/openai-protocol';
 import t from 'tap';
 
-/** What a caller is told of what the work throws. */
+/** The error that a caller gets for what the work throws. */
 function refusal(work: () => unknown) {
   try {
     work();

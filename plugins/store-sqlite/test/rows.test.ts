@@ -77,7 +77,7 @@ t.test('logs an interrupted turn whose input cannot be read and recovers the oth
   for (const n of [1, 2, 3]) await first.store.begin(session(`s${n}`), { turnId: `turn_${n}`, input: turn(n) });
   first.store.stop();
   change(first.path, "UPDATE turn SET input = ? WHERE turn_id = 'turn_1'", '{}');
-  change(first.path, "UPDATE turn SET input = ? WHERE turn_id = 'turn_2'", '[{"role":"nobody"}]');
+  change(first.path, "UPDATE turn SET input = ? WHERE turn_id = 'turn_2'", '[{"role":"unknown"}]');
   const { store, logs, close } = openStore(folder);
   t.teardown(close);
   t.same(await store.recover(), [{ id: session('s3'), turnId: 'turn_3', input: turn(3) }]);

@@ -11,7 +11,7 @@ interface Watched {
 }
 
 /**
- * Watches processes that are nobody's children here: each holds a connection to it for as long as
+ * Watches processes that are not children of the test: each holds a connection to it for as long as
  * it lives.
  */
 export async function witness(t: Test): Promise<{ readonly port: number; next(): Promise<Watched> }> {

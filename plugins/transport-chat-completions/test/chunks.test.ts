@@ -235,7 +235,7 @@ t.test('the head is sent with the first visible event, at the latest after 5 s',
   t.equal(await Promise.race([asked, nothing()]), undefined);
   clock.advance(1);
   const reply = await asked;
-  t.notOk(reply.headers?.['x-model-connection'], 'nobody has answered yet');
+  t.notOk(reply.headers?.['x-model-connection'], 'no connection has answered yet');
   const body = (reply.body as AsyncIterable<string>)[Symbol.asyncIterator]();
   const opening = String((await body.next()).value);
   t.match(chunks([opening]), [{ choices: [{ delta: { role: 'assistant' } }] }], 'the opening goes out at once');

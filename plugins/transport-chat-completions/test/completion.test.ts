@@ -123,7 +123,7 @@ t.test('client tool calls are returned', async (t) => {
   t.match(spoken.choices[0].message, { content: 'One moment.', tool_calls: [handedOut('a')] });
 
   const cut = await completion([[step(1), text('So far.'), call('a')], [{ ...finished, reason: 'length', limit: 'max_tokens' }]]);
-  t.notMatch(cut.choices[0].message, { tool_calls: [] }, 'what was not to be run is not handed out');
+  t.notMatch(cut.choices[0].message, { tool_calls: [] }, 'calls that were not run are not returned');
 });
 
 t.test('C-084 all characters and an empty answer are returned unchanged', async (t) => {

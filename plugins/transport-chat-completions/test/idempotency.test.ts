@@ -162,26 +162,26 @@ t.test('a failure is replayed with its status, even for a stream', async (t) => 
 });
 
 t.test('a key without an answer gets an error that says why', async (t) => {
-  const told = async (claimed: ClaimResult) => {
+  const errorFor = async (claimed: ClaimResult) => {
     const { ask, turns } = startRoute({ rawHeaders: KEY, claimed });
     const { status, body, headers } = await errorOf(ask());
     t.same(turns, []);
     return { status, error: body.error, headers };
   };
-  t.match(await told({ kind: 'running' }), {
+  t.match(await errorFor({ kind: 'running' }), {
     status: 409,
     error: { type: 'invalid_request_error', code: 'idempotency_in_progress', param: null },
     headers: { 'retry-after': '2' },
   });
-  t.match(await told({ kind: 'mismatch' }), {
+  t.match(await errorFor({ kind: 'mismatch' }), {
     status: 422,
     error: { type: 'invalid_request_error', code: 'idempotency_mismatch', param: 'Idempotency-Key' },
   });
-  const { error, ...rest } = await told({ kind: 'interrupted' });
+  const { error, ...rest } = await errorFor({ kind: 'interrupted' });
   t.same(rest, { status: 502, headers: { 'idempotent-replayed': 'true', 'x-should-retry': 'false' } });
   t.equal(error.type, 'svc_error');
   const failure = { code: 'store_failed', message: 'The session store failed.', toolsRan: false } as const;
-  t.same(await told({ kind: 'failed', failure }), {
+  t.same(await errorFor({ kind: 'failed', failure }), {
     status: 502,
     error: { type: 'svc_error', message: 'The session store failed.' },
     headers: {},

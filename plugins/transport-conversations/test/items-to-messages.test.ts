@@ -172,8 +172,8 @@ t.test('an item that cannot be stored gets a 400 that names its place', async (t
     [user('x'.repeat(10 * 1024 * 1024 + 1)), 'string_above_max_length', 'items[0].content'],
   ];
   for (const [item, code, param] of cases) {
-    const { message, ...told } = errorOf(() => messages(item));
-    t.strictSame(told, { status: 400, code, param }, JSON.stringify(item)?.slice(0, 80));
+    const { message, ...rest } = errorOf(() => messages(item));
+    t.strictSame(rest, { status: 400, code, param }, JSON.stringify(item)?.slice(0, 80));
   }
   t.match(errorOf(() => messages({ type: 'reasoning' })).message, /'message', 'function_call', and 'function_call_output'/);
 });
@@ -215,7 +215,7 @@ t.test('errors of the runtime about messages refer to the items', async (t) => {
   const named = (error: Error) =>
     mapItemErrors(given, Promise.reject(error)).then(
       () => undefined,
-      (told) => (told instanceof TurnError ? { message: told.message, param: told.options.param } : told),
+      (error) => (error instanceof TurnError ? { message: error.message, param: error.options.param } : error),
     );
   t.strictSame(
     await named(new TurnError('invalid_request', 'messages[2] follows messages[1].', { param: 'messages[2].tool_call_id' })),
@@ -228,8 +228,8 @@ t.test('errors of the runtime about messages refer to the items', async (t) => {
     message: 'Some are missing.',
     param: 'items',
   });
-  t.strictSame(await named(new TurnError('invalid_request', 'messages[9] is none.')), {
-    message: 'items[9] is none.',
+  t.strictSame(await named(new TurnError('invalid_request', 'messages[9] is invalid.')), {
+    message: 'items[9] is invalid.',
     param: 'items',
   });
   const other = new Error('messages[2]');

@@ -48,7 +48,7 @@ const step = fc
     ...calls.map(([call_id, , , output]) => ({ type: 'function_call_output', status: 'completed', call_id, output })),
   ]);
 
-/** An assistant that says nothing and then calls is not told from one that only calls. */
+/** An assistant with empty text and tool calls equals one with tool calls only. */
 const conversation = fc
   .array(fc.oneof(user, assistant, step), { maxLength: 5 })
   .map((groups) => groups.flat().slice(0, 20))

@@ -65,7 +65,7 @@ t.test('R-101 all sources together log at most 256 lines a second', async (t) =>
       .length;
   t.equal(lines(0), 256);
   t.equal(limit.suppressed, 10_000 - 256);
-  t.equal(lines(0), 0, 'neither the ones that had a line nor the others');
+  t.equal(lines(0), 0, 'no line for either');
   clock.advance(1_000);
   t.equal(lines(20_000), 256, 'which take the places of those');
 });

@@ -7,7 +7,7 @@ import { get } from './support/routes.js';
 import { serve } from './support/serve.js';
 
 const routes = [get('/v1/thing', () => ({ status: 200, body: {} })), get('/probe', () => ({ status: 200, body: {} }), 'public')];
-const nobody: AuthProvider = { authenticate: () => undefined };
+const noMatch: AuthProvider = { authenticate: () => undefined };
 
 const REFUSAL = { code: 'host_not_allowed' };
 
@@ -45,7 +45,7 @@ t.test('S-23 a Host is a name or address with an optional port', async (t) => {
 });
 
 t.test('S-23 a malformed Host gets 400 on every route', async (t) => {
-  for (const providers of [[], [nobody]]) {
+  for (const providers of [[], [noMatch]]) {
     const { url } = await serve(t, { routes, providers });
     for (const path of ['/v1/thing', '/probe', '/nowhere']) {
       const { status, error } = await ask(url + path, { headers: { host: 'a@evil.com' } });
@@ -142,7 +142,7 @@ t.test('an open server on another address accepts every Host unless hosts is set
 });
 
 t.test('a server that requires credentials accepts every Host', async (t) => {
-  const { url } = await serve(t, { routes, providers: [nobody], config: { hosts: ['agents.example'] } });
+  const { url } = await serve(t, { routes, providers: [noMatch], config: { hosts: ['agents.example'] } });
   t.equal((await ask(`${url}/v1/thing`, { headers: { host: 'whatever.example' } })).status, 401);
 });
 
@@ -153,6 +153,6 @@ t.test('S-09 a page needs no credential, but its Host is checked where the serve
   t.equal((await ask(`${open.url}/page`)).status, 200);
   const refused = await ask(`${open.url}/page`, foreign);
   t.equal(refused.status, 403);
-  const closed = await serve(t, { routes: [page], providers: [nobody] });
+  const closed = await serve(t, { routes: [page], providers: [noMatch] });
   t.equal((await ask(`${closed.url}/page`, foreign)).status, 200);
 });

@@ -23,7 +23,7 @@ function rateLimits(clock = new ManualClock(), projects: Readonly<Record<string,
   return context.container.resolve(RateLimits);
 }
 
-/** What a request is told: whether it may pass, and the headers of its answer. */
+/** The decision about a request: whether it may pass, and the headers of its answer. */
 function take(limits: RateLimits, principal: Principal) {
   const headers: Record<string, string> = {};
   try {
@@ -137,12 +137,12 @@ t.test('C-169 a token over its limit gets 429, and every response has the remain
   const headers = { authorization: 'Bearer ci' };
   const seen: unknown[] = [];
   for (const path of ['/v1/thing', '/v1/admin', '/v1/nowhere', '/v1/echo', '/v1/thing']) {
-    const { status, headers: told } = await fetch(served.url + path, { headers });
+    const { status, headers: received } = await fetch(served.url + path, { headers });
     seen.push([
       status,
-      told.get('x-ratelimit-limit-requests'),
-      told.get('x-ratelimit-remaining-requests'),
-      told.get('x-ratelimit-reset-requests'),
+      received.get('x-ratelimit-limit-requests'),
+      received.get('x-ratelimit-remaining-requests'),
+      received.get('x-ratelimit-reset-requests'),
     ]);
   }
   t.strictSame(seen, [

@@ -36,7 +36,7 @@ t.test('an object is sent as JSON, a string or bytes as they are, undefined as a
   t.same(await ask('unchanged'), [304, null, null, '']);
 });
 
-t.test('a string with a JSON content type is sent as it is', async (t) => {
+t.test('a string with a JSON content type is sent unchanged', async (t) => {
   const { url } = await serve(t, {
     routes: [
       get('/v1/x', () => ({ status: 200, headers: { 'content-type': 'application/json; charset=utf-8' }, body: '{"a": 1}' })),
@@ -47,7 +47,7 @@ t.test('a string with a JSON content type is sent as it is', async (t) => {
   t.equal(await reply.text(), '{"a": 1}');
 });
 
-t.test('C-166 an HttpError thrown by a route is sent as it is', async (t) => {
+t.test('C-166 an HttpError thrown by a route is sent unchanged', async (t) => {
   const errors: Record<string, HttpError> = {
     plain: new HttpError(400, 'no'),
     coded: new HttpError(503, 'full', { code: 'overloaded', headers: { 'retry-after': '2' } }),
@@ -204,7 +204,7 @@ t.test('the access log has one line per request, with the fields added by its ro
   t.notMatch(JSON.stringify(served.logs), /secret/);
 });
 
-t.test('the first error formatter formats every error without a body of its own', async (t) => {
+t.test('the first error formatter formats every error without its own body', async (t) => {
   const { url, port } = await serve(t, {
     formatters: [({ status, code, message }) => ({ status, code, message }), () => ({ second: true })],
     routes: [

@@ -8,7 +8,7 @@ import { serve } from './support/serve.js';
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-/** A route whose stream says `some`, and then what the test tells it to. */
+/** A route whose stream writes `some`, and then what the test sends. */
 function scripted() {
   let finish: (last: string) => void = () => {};
   const last = new Promise<string>((resolve) => {

@@ -7,7 +7,7 @@ import { serve } from './support/serve.js';
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-/** A body that is written item by item from the test, and tells when it was left. */
+/** A body that the test writes item by item; `left` is true once its reader has left. */
 class Script implements AsyncIterableIterator<string> {
   readonly #items: (string | Error | undefined)[] = [];
   #wanted: (() => void) | undefined;

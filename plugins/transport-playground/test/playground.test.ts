@@ -110,7 +110,7 @@ t.test('the settings say what the page needs before there is a token', async (t)
   t.match(await (await closed.get('/playground/settings.json')).json(), { ...config, token: true });
 });
 
-t.test('a browser that opens / is led to the page, other clients are told that nothing is there', async (t) => {
+t.test('a browser that opens / is redirected to the page, other clients get 404', async (t) => {
   const { get } = await serve(t);
   const browser = await get('/', { accept: 'text/html,application/xhtml+xml' });
   t.equal(browser.status, 303);

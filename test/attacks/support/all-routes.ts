@@ -13,7 +13,7 @@ const DISTRIBUTION = readFileSync(join(import.meta.dirname, '../../../plugboard.
  */
 export const [TRANSPORTS = ''] = /^transports:\n(?: .*\n)+/m.exec(DISTRIBUTION) ?? [];
 
-/** A token of the project `default` that may do nothing but this. */
+/** A token of the project `default` with this scope only. */
 export function tokenFor(scope: Scope): string {
   return `token-for-${scope.replace(':', '-')}-alone`;
 }
@@ -29,7 +29,7 @@ const TOKENS = [
 /** Who may call. */
 const BEARER = `auth: { bearer: { tokens: [ ${TOKENS.join(', ')} ] } }\n`;
 
-/** Where sessions are kept: a file in a folder of its own. */
+/** Where sessions are kept: a file in its own folder. */
 export const STORE = 'sessions: { use: sqlite, path: ./data/sessions.db }\n';
 
 const AGENTS = `

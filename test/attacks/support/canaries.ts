@@ -15,11 +15,11 @@ export const VARIABLES = {
   OLD_TOKEN: 'canary-token-that-has-expired',
   MODEL_KEY: 'canary-key-of-the-model-server',
   DESK_PASSWORD: 'canary/password "of" the+desk%20',
-  GUARD_SECRET: 'canary-secret-that-nobody-marked',
+  GUARD_SECRET: 'canary-secret-that-is-not-marked',
 } as const;
 
 /**
- * Every variable stands in the file where it would in real ones: marked as a secret by the plugin's
+ * Every variable is used where real files use it: marked as a secret by the plugin's
  * schema, or as a part of something plain.
  */
 const YAML = `

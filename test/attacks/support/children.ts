@@ -12,7 +12,7 @@ function fromProc(): readonly Row[] {
   const ids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
   return ids.flatMap((id) => {
     try {
-      // The name stands in brackets, and may itself hold blanks and brackets.
+      // The name is in brackets, and may itself contain blanks and brackets.
       const fields = readFileSync(`/proc/${id}/stat`, 'latin1')
         .replace(/^.*\) /s, '')
         .split(' ');

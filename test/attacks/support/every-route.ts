@@ -17,7 +17,7 @@ export function requiresToken({ access }: Call): boolean {
 }
 
 /**
- * An id of the right form that nobody has: a request for it gets through to the route, and changes
+ * A valid id that does not exist: a request for it reaches the route, and changes
  * nothing.
  */
 const UNKNOWN_ID = `conv_${'0'.repeat(40)}`;
@@ -25,7 +25,7 @@ const UNKNOWN_ID = `conv_${'0'.repeat(40)}`;
 /**
  * A request for every route that the server has, from its own table.
  *
- * @param id what stands in the path where a route takes an id or a name, already encoded.
+ * @param id the id or name in the path, already encoded.
  */
 export function everyRoute(server: TestServer, id = UNKNOWN_ID): readonly Call[] {
   const routes = server.started.server.extensions(HttpRoutes).all();

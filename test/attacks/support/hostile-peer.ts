@@ -33,7 +33,7 @@ interface PeerOptions {
   readonly slow?: number;
 }
 
-/** Bytes that a peer sends one by one; of one that sends one a second, the first few. */
+/** Bytes that a peer sends one by one; the slow peer sends only the first few, one a second. */
 const [BYTES, SLOW_BYTES] = [20, 4];
 
 /** A peer that misuses one connection. Never throws: whatever the server does to it is fine. */
@@ -168,7 +168,7 @@ export class HostilePeer {
     return token === undefined ? '' : `Authorization: Bearer ${token}\r\n`;
   }
 
-  /** A piece of the text that is neither empty nor whole. */
+  /** A part of the text, not empty and not the whole. */
   #cut(text: string): string {
     return text.slice(0, 1 + Math.floor(this.#options.fraction() * (text.length - 2)));
   }

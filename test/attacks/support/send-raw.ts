@@ -5,7 +5,7 @@ import { type Call, NO_BODY } from './every-route.js';
 
 export type Pair = readonly [name: string, value: string];
 
-/** What a caller is told, apart from what differs from one request to the next. */
+/** A response without what differs from one request to the next. */
 interface Response {
   readonly status: number;
   readonly headers: Readonly<Record<string, unknown>>;

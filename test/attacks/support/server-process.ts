@@ -11,7 +11,7 @@ const MIB = 1024 * 1024;
 
 interface ServerProcessOptions {
   /**
-   * The configuration. `${MODEL_URL}` and `${MODEL_KEY}` stand for the model server of the test.
+   * The configuration. `${MODEL_URL}` and `${MODEL_KEY}` are those of the test's model server.
    */
   readonly yaml: string;
   /** More files beside `plugboard.yaml`. */
@@ -29,7 +29,7 @@ interface ServerProcessOptions {
 }
 
 /**
- * A whole server in a process of its own, as its users run it, with a scripted model server in the
+ * A whole server in a separate process, as its users run it, with a scripted model server in the
  * process of the test.
  */
 export class ServerProcess {

@@ -23,7 +23,7 @@ export async function access(t: Test, browser: Browser): Promise<void> {
     t.match(await page.page.locator('.server').innerText(), /Token needed/);
     t.same(page.problems, [], 'no request is made without a token');
     const field = page.page.getByLabel('Token', { exact: true });
-    await field.fill('wrong-token-that-nobody-has');
+    await field.fill('wrong-token-of-no-caller');
     await field.press('Enter');
     await page.page.getByText('The server refused this token').waitFor();
     t.match(await page.page.locator('.server').innerText(), /Token refused/);

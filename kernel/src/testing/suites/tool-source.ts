@@ -52,7 +52,7 @@ export function toolSourceCases({ open, calls, timeLimit }: ToolSourceContractOp
     return tool;
   };
 
-  contract.add('gives every tool a name of its own', 'Tool.name', async () => {
+  contract.add('gives every tool a different name', 'Tool.name', async () => {
     const names = (await toolsOf(await open())).map((tool) => tool.name);
     for (const name of names) assert.match(name, /\S/, 'a tool has no name');
     const twice = names.find((name, i) => names.indexOf(name) !== i);

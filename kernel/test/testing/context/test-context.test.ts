@@ -108,7 +108,7 @@ t.test('what other entries contribute can be provided, and is seen after the reg
   t.throws(() => ctx.contribute(Greetings, 'late'), 'nothing can be contributed once the registration is over');
 });
 
-t.test('what else stands in the file can be given, for the registration too', async (t) => {
+t.test('other keys of the file can be given, also for the registration', async (t) => {
   const entries = (section: string) => (section === 'projects' ? ['acme'] : []);
   const ctx = testContext(plugin, { check: { entries } });
   t.same([ctx.entries('projects'), ctx.entries('models')], [['acme'], []]);

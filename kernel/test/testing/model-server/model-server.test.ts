@@ -137,7 +137,7 @@ t.test('one description makes the JSON body and the events', async (t) => {
   ]);
 });
 
-t.test('usage is counted in words, or not told', async (t) => {
+t.test('usage is counted in words, or not reported', async (t) => {
   const server = await start(t);
   server.enqueue({ text: 'four words of text' }, { text: 'a b' }, { usage: null }, { usage: null });
   const usage = { prompt_tokens: 3, completion_tokens: 4, total_tokens: 7 };
@@ -234,7 +234,7 @@ t.test('an endless generator waits for the socket to have room, and ends when it
   t.equal(request.state, 'aborted');
 });
 
-t.test('a caller that leaves while the script waits is told from one that was answered', async (t) => {
+t.test('a caller that leaves while the script waits is recorded as aborted, one that was answered is not', async (t) => {
   const server = await start(t);
   const never = new Promise<void>(() => {});
   server.enqueue({ before: never }, { text: [never] }, { raw: ['a', never] }, { hangUp: true, before: never });
@@ -267,7 +267,7 @@ t.test('an error status has its body, by default the protocol’s, and says when
   t.same(await (await ask(server)).json(), { error: 'odd' });
 });
 
-/** What arrived before the socket was closed, and whether HTTP was told of an end. */
+/** The data that arrived before the socket was closed, and whether the HTTP message was complete. */
 function readRaw(server: ModelServer, body: object): Promise<{ received: string; complete: boolean }> {
   return new Promise((resolve, reject) => {
     const request = httpRequest(`${server.url}/chat/completions`, { method: 'POST' }, (response: IncomingMessage) => {
@@ -276,7 +276,7 @@ function readRaw(server: ModelServer, body: object): Promise<{ received: string;
         received += data;
       });
       response.on('close', () => resolve({ received, complete: response.complete }));
-      response.on('error', () => {}); // the cut, which `complete` tells of
+      response.on('error', () => {}); // the connection was cut; see `complete`
     });
     request.on('error', reject);
     request.end(JSON.stringify({ ...HELLO, ...body }));
@@ -348,7 +348,7 @@ t.test('reports a mistake in a script as a 500 answer', async (t) => {
   await t.rejects(begun.text());
 });
 
-t.test('it answers what is no chat completion as the protocol does', async (t) => {
+t.test('requests that are not chat completions get errors of the protocol', async (t) => {
   const server = await start(t);
   t.equal((await fetch(`${server.url}/models`)).status, 404);
   t.equal((await fetch(`${server.url}/chat/completions`, { method: 'POST', body: '{' })).status, 400);

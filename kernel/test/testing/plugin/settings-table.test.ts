@@ -36,7 +36,7 @@ t.test('a plugin without options says so', async (t) => {
   t.equal(settingsTable({ type: 'object', properties: {}, additionalProperties: false }), 'This plugin has no options.');
 });
 
-t.test('a default stands as it would in the file; what has none is required or not', async (t) => {
+t.test('a default is written as in the file; an option without one is required or not', async (t) => {
   const found = rows({ a: { default: '' }, b: { default: false }, c: { default: ['x'] }, d: { default: {} }, e: {}, f: {} }, [
     'f',
   ]);
@@ -72,7 +72,7 @@ t.test('types are named as people write them', async (t) => {
   );
 });
 
-t.test('what is inside an option has a row of its own, named by its place', async (t) => {
+t.test('a nested option has its own row, named by its path', async (t) => {
   const text = { type: 'string' } as const;
   const found = rows(
     {

@@ -59,7 +59,7 @@ t.test('a whole server runs from the text of its configuration, and leaves nothi
   t.notOk(existsSync(server.folder));
 });
 
-t.test('a server that does not stop well says so, and its folder is gone all the same', async (t) => {
+t.test('a server that does not stop cleanly reports it, and its folder is removed anyway', async (t) => {
   const server = await startServer(`${WEB}plugins: { odd: { use: ./lib/odd.mjs, refuses: stop } }`, {
     files,
     env: { PORT: '0' },

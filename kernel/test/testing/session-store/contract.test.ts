@@ -20,7 +20,7 @@ t.test('a store that keeps the contract passes, and every store that was opened 
   );
   t.notOk(
     cases.some(({ name }) => name.includes('opened again')),
-    'nor is anything said of a store that cannot be opened again',
+    'a store that cannot be reopened has no durability cases',
   );
 });
 

@@ -24,7 +24,7 @@ t.test('finds faulty creation and metadata of sessions', async (t) => {
       this.sessions.get(this.keyOf(id))?.turns.push(messages);
     }
   }
-  t.ok(await fails(Seeds, 'creates a session before its first turn'), 'no messages are no turn');
+  t.ok(await fails(Seeds, 'creates a session before its first turn'), 'a session without messages has no turn');
 
   class Bare extends PlainStore {
     override async create(id: SessionId, { messages }: NewSession) {

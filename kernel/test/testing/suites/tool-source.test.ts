@@ -21,7 +21,7 @@ function source(change: Partial<Tool> = {}): ToolSource {
 const cases = (open: () => ToolSource | Promise<ToolSource>, call = CALL) =>
   toolSourceCases({ open, calls: [call], timeLimit: 100 });
 
-const NAMES = 'gives every tool a name of its own';
+const NAMES = 'gives every tool a different name';
 const SINGLE = 'offers exactly one tool if it is `single`';
 const DESCRIBES = 'describes each tool for the model';
 const EFFECT = 'declares the effect of a second call';

@@ -45,7 +45,7 @@ t.test('the newest turn is kept verbatim if it fits beside a summary', async (t)
   const large = [user('q'.repeat(2400)), assistant('ok')];
   t.match(due([...turns(2), ...large], { tokens: 1000 }), { messages: 4 });
   t.match(due([...turns(2), ...large], { tokens: 800 }), { messages: 6 });
-  t.equal(due(large, { tokens: size(large) }), undefined, 'there is nothing older');
+  t.equal(due(large, { tokens: size(large) }), undefined, 'there are no older messages');
   t.match(due(large, { tokens: size(large) - 1 }), { messages: 2 });
 });
 
@@ -76,7 +76,7 @@ t.test('a summary is not used if results of summarized calls follow', async (t) 
   t.strictSame(view(open, 4, [result('1')]), [...open, result('1')]);
   t.strictSame(view([...open, result('1'), assistant('y')], 4), [...open, result('1'), assistant('y'), ...NEW]);
   t.strictSame(view([...open, result('1'), user('images')], 5), [...open, result('1'), user('images'), ...NEW]);
-  t.strictSame(view(turns(1), 3), [...turns(1), ...NEW], 'nor one of more than there is');
+  t.strictSame(view(turns(1), 3), [...turns(1), ...NEW], 'a summary of more messages than the session has is ignored');
   t.match(view(turns(1), 2), [{ role: 'user', content: /^<summary>.*old.*<\/summary>\n\nnew$/s }]);
 });
 

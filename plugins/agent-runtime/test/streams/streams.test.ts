@@ -178,7 +178,7 @@ t.test('names of tools at the model', (t) => {
   const long = nameAtModel('entry', 'x'.repeat(80), false);
   t.equal(long.length, 64);
   t.match(long, /^entry__x+[0-9a-f]{8}$/);
-  t.not(long, nameAtModel('entry', 'x'.repeat(81), false), 'the hash tells them apart');
+  t.not(long, nameAtModel('entry', 'x'.repeat(81), false), 'the hash makes them different');
   t.end();
 });
 

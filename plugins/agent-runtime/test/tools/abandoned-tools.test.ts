@@ -55,7 +55,7 @@ t.test('R-022 a tool that ignores its signal is abandoned after five seconds and
   const turn = collect(runtime.run(request(target(), { signal: caller.signal })));
   const { signal, turnId } = await tool.begun;
   caller.abort();
-  t.ok(signal.aborted, 'it is told at once');
+  t.ok(signal.aborted, 'its signal is aborted at once');
   t.match(endOf(await turn), { failure: { code: 'abandoned', toolsRan: true } }, 'and so is the caller');
   clock.advance(4_999);
   t.strictSame(abandoned(), []);
@@ -143,7 +143,7 @@ t.test('R-043 a tool that exceeds its time limit by five seconds is reported, an
   t.equal(textOfEvents(events), 'and on');
   t.notOk(
     events.some(({ type }) => type === 'tool-progress'),
-    'what it tells after its end is heard by nobody',
+    'progress after its end is dropped',
   );
   t.strictSame(abandoned(), []);
   clock.advance(5_000);

@@ -60,7 +60,7 @@ t.test('the look-up of an idempotency key has a time limit of 30 seconds', async
   clock.advance(30_000);
   store.idempotency.get = get;
   t.match(await first, { kind: 'failed', failure: { code: 'store_failed' } });
-  t.match(await second, { kind: 'new' }, 'whoever waited behind it asks again');
+  t.match(await second, { kind: 'new' }, 'the claim behind it becomes new');
   t.match(app.lines, [{ err: { cause: { message: 'no answer within 30 s' } } }]);
   t.equal(clock.pending, 0);
   const free = await collect(app.runtime.run(request(app.target())));

@@ -82,7 +82,7 @@ t.test('S-41 a project or a caller at its share waits while there are places', a
   t.same(seen.splice(4), ['3']);
 });
 
-t.test('S-41 a caller that cannot be told apart has no share of its own', async (t) => {
+t.test('S-41 a caller without an identity has no share of its own', async (t) => {
   const { seen, enter } = game(4, 10, { callerShare: 1 });
   for (const name of ['1', '2', '3', '4']) enter(A, name);
   t.equal(seen.length, 4);

@@ -55,7 +55,7 @@ t.test('the extra is stored with the session and not sent to other connections',
   await turn('2');
   t.same(extras(first.asked[2]?.messages), ['call: a', 'message: a'], 'the next turn');
   t.same(extras(second.asked[0]?.messages), [], 'fall-back within that turn');
-  t.same(extras(first.asked[3]?.messages), ['call: a', 'message: a'], 'and the turn goes on with the first again');
+  t.same(extras(first.asked[3]?.messages), ['call: a', 'message: a'], 'and the turn continues with the first again');
 });
 
 t.test('an extra sent by a caller is dropped', async (t) => {

@@ -53,7 +53,7 @@ async function idempotentClient(options: TestRuntimeOptions) {
   return { runtime, store, lines, send, run };
 }
 
-/** Something that a model, a tool or an interceptor waits at, and that tells when it is reached. */
+/** A gate at which a model, a tool or an interceptor waits; `reached` resolves when one does. */
 function gate() {
   const reached = Promise.withResolvers<void>();
   const open = Promise.withResolvers<void>();
@@ -67,7 +67,7 @@ function gate() {
   };
 }
 
-/** An agent that calls its one tool and then does as it is told. */
+/** An agent that calls its one tool and then follows the script. */
 function withTool(tool: () => Promise<string>, then: readonly ModelStep[]): TestRuntimeOptions {
   return {
     agents: { assistant: { model: 'fast', tools: ['only'] } },

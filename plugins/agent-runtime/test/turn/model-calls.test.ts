@@ -7,7 +7,7 @@ import { answerWith, collect, endOf, type ModelStep, request, ScriptedModel, sta
 const again = (retryAfter?: number) => new ModelError('it answered 503.', { retryable: true, retryAfter });
 const never = new ModelError('it answered 401.', { retryable: false });
 
-/** Runs a turn, moving the clock to each wait as it comes, and tells what was waited. */
+/** Runs a turn, moves the clock past each wait, and returns the waits. */
 async function run(models: Record<string, ScriptedModel>, names: string | string[] = 'fast', clock = new ManualClock()) {
   const app = await startRuntime({ agents: { assistant: { model: names } }, models, clock, ids: new SequentialIds([0.5]) });
   const turn = async () => {

@@ -45,10 +45,10 @@ t.test('names and arguments of calls are corrected, once per message', async (t)
 
 t.test('the result of a call with invalid arguments names the fault once', async (t) => {
   const result = (content: string): Message => ({ role: 'tool', tool_call_id: 'c', content });
-  const told = (content: string) => messagesFor(seeing, [call('f', '{"a":'), result(content)])[1]?.content;
-  t.equal(told('which?'), 'The arguments are not a valid JSON object: {"a":\nwhich?');
-  t.equal(told('The arguments are not a valid JSON object: {"a":'), 'The arguments are not a valid JSON object: {"a":');
-  t.equal(messagesFor(seeing, [call('f', '', 'c'), result('ok')])[1]?.content, 'ok', 'no arguments are no fault');
+  const resultContent = (content: string) => messagesFor(seeing, [call('f', '{"a":'), result(content)])[1]?.content;
+  t.equal(resultContent('which?'), 'The arguments are not a valid JSON object: {"a":\nwhich?');
+  t.equal(resultContent('The arguments are not a valid JSON object: {"a":'), 'The arguments are not a valid JSON object: {"a":');
+  t.equal(messagesFor(seeing, [call('f', '', 'c'), result('ok')])[1]?.content, 'ok', 'missing arguments are not an error');
 });
 
 t.test('a text-only connection receives text', async (t) => {

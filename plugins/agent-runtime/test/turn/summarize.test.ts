@@ -40,7 +40,7 @@ interface Scene {
   readonly contextWindow?: number;
 }
 
-/** An agent that answers `x` with `re: x`, and summaries as it is told. */
+/** An agent that answers `x` with `re: x`, and summaries as scripted. */
 async function sceneOf({ history = TWO_TURNS, agent, summary, answer, store, contextWindow }: Scene) {
   let summaries = 0;
   const model = new ScriptedModel((asked) => {
@@ -112,9 +112,9 @@ t.test('the agent’s model summarizes the oldest turns before the turn, and the
   t.strictSame(
     events.map(({ type }) => type),
     ['started', 'step', 'text', 'usage', 'finished'],
-    'nobody is shown how it was made',
+    'callers do not see the summary call',
   );
-  t.match(endOf(events), { reason: 'stop', usage: { promptTokens: 20, completionTokens: 4 } }, 'but what it cost is told');
+  t.match(endOf(events), { reason: 'stop', usage: { promptTokens: 20, completionTokens: 4 } }, 'but its tokens are counted');
   t.match(await store.load(ID), {
     version: 3,
     messages: ['one', 're: one', 'two', 're: two', 'three', 're: three'].map((content) => ({ content })),
@@ -174,20 +174,20 @@ t.test('R-084 a long session stays within the model’s context window', async (
 });
 
 t.test('without a summary the oldest turns are omitted with one log line, and the turn continues', async (t) => {
-  const failures: Record<string, { lines: readonly ModelStep[]; told: RegExp; spent: number; warnings?: number }> = {
-    refused: { lines: [new ModelError('it is gone.', { retryable: false })], told: /it is gone/, spent: 10, warnings: 2 },
-    broken: { lines: [new Error('a defect')], told: /a defect/, spent: 10 },
-    cut: { lines: [{ type: 'text', text: 'half' }], told: /cut off/, spent: 10 },
-    empty: { lines: answerWith(' \n'), told: /empty/, spent: 20 },
-    'too long': { lines: answerWith('x'.repeat(17_000)), told: /too long/, spent: 10 },
-    stopped: { lines: answerWith('half', 'length'), told: /ended with "length"/, spent: 20 },
+  const failures: Record<string, { lines: readonly ModelStep[]; message: RegExp; spent: number; warnings?: number }> = {
+    refused: { lines: [new ModelError('it is down.', { retryable: false })], message: /it is down/, spent: 10, warnings: 2 },
+    broken: { lines: [new Error('a defect')], message: /a defect/, spent: 10 },
+    cut: { lines: [{ type: 'text', text: 'half' }], message: /cut off/, spent: 10 },
+    empty: { lines: answerWith(' \n'), message: /empty/, spent: 20 },
+    'too long': { lines: answerWith('x'.repeat(17_000)), message: /too long/, spent: 10 },
+    stopped: { lines: answerWith('half', 'length'), message: /ended with "length"/, spent: 20 },
     'a call': {
       lines: [call('1', 'f', {}), usage(10, 2), { type: 'end', reason: 'tool_calls' }],
-      told: /"tool_calls"/,
+      message: /"tool_calls"/,
       spent: 20,
     },
   };
-  for (const [name, { lines, told, spent, warnings = 1 }] of Object.entries(failures)) {
+  for (const [name, { lines, message, spent, warnings = 1 }] of Object.entries(failures)) {
     const scene = await sceneOf({ summary: () => lines });
     await scene.send('one');
     await scene.send('two');
@@ -195,7 +195,7 @@ t.test('without a summary the oldest turns are omitted with one log line, and th
     t.match(end, { type: 'finished', reason: 'stop', usage: { promptTokens: spent } }, name);
     t.equal(scene.asked()[2]?.length, 5, 'all of it, for it just fits');
     t.equal(scene.warnings().length, warnings);
-    t.match(scene.warnings().at(-1), { msg: /^could not summarize a session/, agent: 'assistant', err: { message: told } });
+    t.match(scene.warnings().at(-1), { msg: /^could not summarize a session/, agent: 'assistant', err: { message } });
     await scene.send('four');
     t.strictSame(
       scene.asked()[3]?.map(({ content }) => content),
@@ -337,15 +337,15 @@ t.test('a replayed answer includes the usage of a summary', async (t) => {
   t.equal(textOfEvents(await scene.send('two')), 're: two');
   const key = { project: 'default', route: '/', key: 'k' };
   const claimed = await scene.runtime.claim(key, 'f');
-  const told: number[] = [];
+  const counted: number[] = [];
   const recorder = {
     add: (events: readonly { type: string; usage?: { promptTokens: number } }[]) => {
-      for (const event of events) if (event.type === 'finished') told.push(event.usage?.promptTokens ?? 0);
+      for (const event of events) if (event.type === 'finished') counted.push(event.usage?.promptTokens ?? 0);
     },
     text: () => 'answer',
   };
   if (claimed.kind !== 'new') throw new Error(claimed.kind);
   const third = request(scene.target(), { session: { key: 's' }, idempotency: { claim: claimed.claim, recorder } });
   await collect(scene.runtime.run(third));
-  t.strictSame(told, [20]);
+  t.strictSame(counted, [20]);
 });

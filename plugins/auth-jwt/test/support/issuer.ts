@@ -27,7 +27,7 @@ export async function newKey(id: string, algorithm = 'RS256'): Promise<Key> {
 }
 
 /**
- * A real OpenID Connect issuer on a port of its own: its program can be taken down, and put back
+ * A real OpenID Connect issuer on its own port: it can be stopped, and put back
  * with other keys.
  */
 export class TestIssuer {
@@ -73,7 +73,7 @@ export class TestIssuer {
     this.#handler = handler;
   }
 
-  /** From now on nobody answers: connections are broken off. */
+  /** From now on connections are reset. */
   down(): void {
     this.#handler = (request) => void request.socket.destroy();
   }

@@ -85,7 +85,7 @@ export async function world(t: Test, options: Options = {}) {
       if (answer === undefined) return 'not mine';
       return 'refused' in answer ? answer.refused : undefined;
     },
-    /** Whatever was sent and stands in the log: nothing should. */
+    /** The sent values that occur in the log: there should be none. */
     leaked: () => {
       const log = JSON.stringify(server.logs);
       return [...sent].flatMap((token) => token.split('.')).filter((part) => part.length > 3 && log.includes(part));

@@ -142,7 +142,7 @@ export function startRoute(options: RouteOptions = {}) {
 }
 
 async function noConversation(): Promise<never> {
-  throw new TurnError('conversation_not_found', 'There is none.');
+  throw new TurnError('conversation_not_found', 'Not found.');
 }
 
 /** The error that a request is refused with. */
@@ -159,7 +159,7 @@ export async function errorOf(reply: Promise<HttpReply>): Promise<ProtocolError>
 /** All that a streamed reply writes, item by item. */
 export async function chunksOf(reply: HttpReply): Promise<string[]> {
   const { body } = reply;
-  if (typeof body !== 'object' || !(Symbol.asyncIterator in body)) throw new Error('the reply is no stream');
+  if (typeof body !== 'object' || !(Symbol.asyncIterator in body)) throw new Error('the reply is not a stream');
   const items: string[] = [];
   for await (const item of body) items.push(item);
   return items;

@@ -4,7 +4,7 @@ import type { ItemView } from '../../src/items/turn-to-items.js';
 /** An opaque id, as conversations have them. */
 export const ID = conversationId({ project: 'default', agent: 'assistant', key: 's' });
 
-/** What stands for it in the ids of its items. */
+/** Its part of the ids of its items. */
 export const DIGEST = ID.slice('conv_'.length);
 
 /** An agent that has one tool, and lets everything be seen of it. */

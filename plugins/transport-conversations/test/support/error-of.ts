@@ -1,7 +1,7 @@
 import { ProtocolError } from '@plugboard/openai-protocol';
 
 /**
- * What a caller would be told of what the work throws: the status, the code and the place, and the
+ * The error that a caller would get for what the work throws: the status, the code and the place, and the
  * sentence.
  */
 export function errorOf(work: () => unknown): { status: number; code: unknown; param: unknown; message: string } {

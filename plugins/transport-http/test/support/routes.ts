@@ -18,14 +18,14 @@ export function post(path: string, handle: (request: HttpRequest) => HttpReply |
   return { method: 'POST', path, access: [], body: 'json', startsWork: true, handle };
 }
 
-/** A route that never answers, and tells when it was asked. */
+/** A route that never answers; `asked` resolves when it is called. */
 export function mute(): { readonly route: HttpRoute; readonly asked: Promise<HttpRequest> } {
-  let tell: (request: HttpRequest) => void = () => {};
+  let resolveAsked: (request: HttpRequest) => void = () => {};
   const asked = new Promise<HttpRequest>((resolve) => {
-    tell = resolve;
+    resolveAsked = resolve;
   });
   const route = get('/v1/mute', (request) => {
-    tell(request);
+    resolveAsked(request);
     return new Promise(() => {});
   });
   return { route, asked };

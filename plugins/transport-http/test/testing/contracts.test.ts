@@ -32,7 +32,7 @@ const ABORTED = 'ends soon after the caller has disconnected';
 t.test('the suite of routes passes correct routes', async (t) => {
   t.same(await ofRoute({}), []);
   const refuses = () => {
-    throw new HttpError(404, 'there is none');
+    throw new HttpError(404, 'not found');
   };
   t.same(await failing(httpRouteCases({ open: () => ({ ...ROUTE, handle: refuses }) })), []);
   async function* stream() {

@@ -7,7 +7,7 @@ import type { SessionStore } from '../../../contracts/store/session-store.js';
 import { assertLoaded, SESSION, turn } from '../support/assertions.js';
 import type { OpenedStore, Suite } from '../support/suite.js';
 
-/** A store in a process of its own, which is to be killed. @experimental */
+/** A store in a separate process, which is to be killed. @experimental */
 export interface KilledStore {
   /**
    * A process that opens a store over new storage and passes it to `writeUntilKilled`. Its standard
