@@ -65,7 +65,7 @@ t.test('turns in the wrong order are found', async (t) => {
   t.strictSame(disordered, ['s: "ann says 1 plain" comes too late']);
 });
 
-t.test('half a turn is found, whichever half, acknowledged or not', async (t) => {
+t.test('either half of a turn is found, acknowledged or not', async (t) => {
   for (const kept of [
     [user(said(1, 'tool'))],
     [user(said(1, 'tool')), calling('a')],

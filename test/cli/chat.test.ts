@@ -146,7 +146,7 @@ t.test('chat --url: a failed turn is reported, the next one runs, and the exit c
   t.equal(chat.output, 'Fine.\n(the answer was cut: max_output_tokens)\n');
 });
 
-t.test('chat --url: servers that refuse, break off or cannot be reached are named, with what to do', async (t) => {
+t.test('chat --url: servers that refuse, disconnect or cannot be reached are named, with a remedy', async (t) => {
   const auth = 'auth: { bearer: { tokens: [ { name: a, project: default, token: token-of-the-chat } ] } }\n';
   const closed = await TestServer.start(t, LIVE_TRANSPORTS + AGENTS + auth);
   const refused = Chat.piped(t, ['--url', closed.url]);

@@ -56,7 +56,7 @@ for (const way of ['exception', 'rejection', 'cause', 'repeated']) {
   });
 }
 
-t.test('R-065 an error without a stack names no entry and ends the process all the same', async (t) => {
+t.test('R-065 an error without a stack names no entry and also ends the process', async (t) => {
   const server = await started(t);
   const lines = await broken(server, 'nothing');
   t.equal(await server.exit(), 1);

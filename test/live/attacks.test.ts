@@ -109,7 +109,7 @@ t.test('S-17 refused upgrades cost nothing: 1,000 without a token are 401 and le
   t.ok(performance.now() - started < 5_000, 'no refused upgrade is waited for when the server stops');
 });
 
-t.test('S-26 an upgrade needs the scope chat, like the request that it stands for', async (t) => {
+t.test('S-26 an upgrade needs the scope chat, like the request it replaces', async (t) => {
   const app = await startWithAllRoutes(t);
   for (const path of PATHS) {
     const refused = await LiveSocket.refused(t, app, { path, token: tokenFor('models:read') });
@@ -259,7 +259,7 @@ t.test('C-217 messages count against the rate limit of the token', async (t) => 
   t.equal(live.ws.readyState, live.ws.OPEN);
 });
 
-t.test('R-093 random frames end connections with a code of the protocol, and the server goes on', async (t) => {
+t.test('R-093 random frames end connections with a code of the protocol, and the server keeps running', async (t) => {
   const app = await TestServer.start(t, liveConfig('{ maxConnectionsPerAddress: 200 }'));
   let seed = 42;
   const random = (below: number) => {

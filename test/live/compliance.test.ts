@@ -279,7 +279,7 @@ t.test('websocket-continuation: a response that is not stored is continued on it
   t.match(JSON.stringify(app.asked.messages), /cobalt.*What is the code word/);
 });
 
-t.test('websocket-reconnect-store-false-recovery: after a reconnect the chain is gone, and a new one begins', async (t) => {
+t.test('websocket-reconnect-store-false-recovery: after a reconnect the chain is lost, and a new one begins', async (t) => {
   const first = await LiveSocket.open(t, app);
   const { response } = await turn(first, { store: false, input: 'The code word is copper.' });
   first.ws.close();

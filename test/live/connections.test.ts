@@ -122,7 +122,7 @@ t.test('C-203 a request that cannot be served has the status, code and message o
   t.match((await live.turn()).at(-1), { type: 'response.failed', response: { error: { code: 'model_failed' }, output: [] } });
 });
 
-t.test('C-204 a binary message, too many invalid ones, and one that is too large close the connection', async (t) => {
+t.test('C-204 a binary message, too many invalid ones, or one too large close the connection', async (t) => {
   const app = await TestServer.start(t, liveConfig('{ maxFrameSize: 64kb }'));
   const binary = await LiveSocket.open(t, app);
   binary.ws.send(Buffer.from('{}'));

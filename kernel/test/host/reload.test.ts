@@ -106,7 +106,7 @@ t.test('an unchanged configuration changes nothing', async (t) => {
   t.equal(server.extensions(words).all(), view);
 });
 
-t.test('views of entries that stay show what is new; views of those that left do not', async (t) => {
+t.test('views of kept entries show new contributions; views of removed entries do not', async (t) => {
   const { plain } = recorder();
   const views = new Map<string, () => string[]>();
   const reader = (name: string) =>
@@ -385,7 +385,7 @@ t.test('options that a section shares change without a new instance', async (t) 
   t.strictSame(seen, ['a - start']);
 });
 
-t.test('a stop during a reload ends it, and stops what it had started', async (t) => {
+t.test('a stop during a reload ends the reload, and stops the entries it had started', async (t) => {
   const { seen, plain, with: using } = recorder();
   const { server, reload } = await started(t, { a: { use: plain } });
   const asked = Promise.withResolvers<void>();

@@ -264,7 +264,7 @@ t.test('a turn that fails is a failed response with the failure’s code', async
   t.equal(response.output[0]?.status, 'incomplete');
 });
 
-t.test('a turn that was ended from outside is incomplete, and says by whom', async (t) => {
+t.test('a turn that was ended from outside is incomplete, with the reason', async (t) => {
   for (const [code, reason] of [
     ['turn_cancelled', 'cancelled'],
     ['turn_interrupted', 'interrupted'],
@@ -330,7 +330,7 @@ t.test('for a reader that falls behind, the text of a batch is one event', async
   );
 });
 
-t.test('a response that runs can be shown as it stands', async (t) => {
+t.test('a running response can be shown in its current state', async (t) => {
   const encoder = new ResponseEncoder(HEAD, { visibility: 'full', showsReasoning: false, extensions: false });
   t.match(JSON.parse(encoder.snapshot('queued')), { status: 'queued', output: [], usage: null });
   encoder.write([step(1), usage, text('It '), call('c1')]);

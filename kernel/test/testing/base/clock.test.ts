@@ -1,7 +1,7 @@
 import t from 'tap';
 import { ManualClock } from '../../../src/testing/index.js';
 
-t.test('a manual clock stands still until it is moved, and both its times move together', async (t) => {
+t.test('a manual clock moves only when it is advanced, and both its times move together', async (t) => {
   const clock = new ManualClock(1000);
   t.same([clock.now(), clock.monotonic()], [1000, 0]);
   clock.advance(250);

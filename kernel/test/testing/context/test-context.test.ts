@@ -71,7 +71,7 @@ t.test(
   },
 );
 
-t.test('it keeps what the plugin contributed, and gives it back by its point and name', async (t) => {
+t.test('it records contributions, and returns them by point and name', async (t) => {
   t.equal(testContext(plugin).contributed(Greetings), 'hello');
   const ctx = testContext(plugin, { config: { word: 'twice' } });
   t.equal(ctx.contributed(Greetings, 'more'), 'again');
@@ -87,7 +87,7 @@ t.test('it keeps what the plugin contributed, and gives it back by its point and
   t.throws(() => testContext(silent).contributed(Greetings), { message: /but nothing at all$/ });
 });
 
-t.test('what other entries contribute can be provided, and is seen after the registration as in a server', async (t) => {
+t.test('contributions of other entries can be provided, and are visible after the registration as in a server', async (t) => {
   const ctx = testContext(plugin);
   t.same(seen.atOnce, []);
   ctx.provide(Others, 7);
@@ -115,7 +115,7 @@ t.test('other keys of the file can be given, also for the registration', async (
   t.same(testContext(plugin).entries('projects'), []);
 });
 
-t.test('the lifecycle is there, empty where the plugin has none', async (t) => {
+t.test('the lifecycle is empty if the plugin has none', async (t) => {
   t.same(testContext(plugin).lifecycle, {});
   t.type(testContext(plugin, { config: { word: 'lively' } }).lifecycle.stop, 'function');
 });
@@ -131,7 +131,7 @@ t.test('options that the plugin does not take are refused with everything that i
   t.throws(() => testContext(plugin, { config: { word: 'bad' }, folder: '/f' }), { message: /^word: is bad in \/x$/m });
 });
 
-t.test('options can be checked alone, also by what the plugin says of the rest of the file', async (t) => {
+t.test('options can be checked alone, also with other keys of the file', async (t) => {
   t.same(checkOptions(plugin, undefined), { config: { word: 'hello' }, faults: [] });
   t.match(checkOptions(plugin, { word: 'bad' }).faults, ['word: is bad in /x', '']);
   const around = { entries: () => ['fast'], disabled: () => ['slow'], literal: () => 'open' };

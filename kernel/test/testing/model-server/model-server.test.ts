@@ -162,7 +162,7 @@ t.test('a tool call alone has no content', async () => {
   t.match(await completionOf(answer, HELLO), { choices: [{ message: { content: null } }] });
 });
 
-t.test('the queue comes first, then what respond was given last, a function of the request', async (t) => {
+t.test('the queue comes first, then the last script of respond, which may be a function of the request', async (t) => {
   const server = await start(t);
   server.respond({ text: 'constant' });
   server.respond(async ({ body, headers }) => ({ text: `${headers['x-test']} ${body.model}` }));
@@ -201,7 +201,7 @@ t.test('a promise among the pieces holds the answer until the test lets it go on
   t.match(await (await whole).json(), { choices: [{ message: { content: 'ab' } }] });
 });
 
-t.test('what is sent between two promises leaves in one write', async (t) => {
+t.test('data between two promises is sent in one write', async (t) => {
   const server = await start(t);
   server.enqueue({ text: ['a', 'b', 'c'] });
   const reader = (await ask(server, { stream: true })).body?.getReader();
@@ -248,7 +248,7 @@ t.test('a caller that leaves while the script waits is recorded as aborted, one 
   }
 });
 
-t.test('an error status has its body, by default the protocol’s, and says when to come back', async (t) => {
+t.test('an error status has its body, by default the protocol’s, and a retry-after header', async (t) => {
   const server = await start(t);
   server.enqueue(
     { status: 429, retryAfter: 2 },

@@ -68,7 +68,7 @@ t.test('a server that does not stop cleanly reports it, and its folder is remove
   t.notOk(existsSync(server.folder));
 });
 
-t.test('a configuration that cannot be run is refused, and nothing of the process’s own environment comes into it', async (t) => {
+t.test('an invalid configuration is refused, and the environment of the process is not used', async (t) => {
   process.env.PORT_OF_THIS_TEST = '0';
   t.teardown(() => delete process.env.PORT_OF_THIS_TEST);
   await t.rejects(startServer(WEB.replace('PORT', 'PORT_OF_THIS_TEST'), { files }), {

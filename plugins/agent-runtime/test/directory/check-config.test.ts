@@ -25,7 +25,7 @@ function problems(
   return checkConfig(config, context).map(({ path, message }) => `${path.join('.')}: ${message}`);
 }
 
-t.test('references that lead nowhere are named with what was meant', async (t) => {
+t.test('unknown references are reported with a suggestion', async (t) => {
   const sections = { models: ['fast'], tools: ['clock', 'files'] };
   t.strictSame(problems({ agents: { a: { model: 'fats', tools: ['clock', 'fiels/*'] } } }, sections), [
     'agents.a.model: unknown model "fats", did you mean "fast"?',

@@ -15,7 +15,7 @@ async function runtimeWithSession(loaded: Partial<StoredSession>) {
   return { send, begun, model };
 }
 
-t.test('a session with 64 MiB or 50,000 messages refuses further turns and says what to do', async (t) => {
+t.test('a session with 64 MiB or 50,000 messages refuses further turns and names the remedy', async (t) => {
   const messages = Array.from({ length: 50_000 }, () => user('x'));
   for (const full of [{ bytes: 64 * 1024 * 1024 }, { messages }]) {
     const { send, begun, model } = await runtimeWithSession(full);

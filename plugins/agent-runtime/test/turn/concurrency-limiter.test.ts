@@ -41,7 +41,7 @@ const settled = () => new Promise((resolve) => setImmediate(resolve));
 const owner = (project: string, caller?: string): PlaceOwner => ({ project, caller });
 const [A, A1, A2, B] = [owner('a'), owner('a', '1'), owner('a', '2'), owner('b')];
 
-t.test('S-41 a free place goes to the project, then to the caller, that holds the fewest', async (t) => {
+t.test('S-41 a free place goes to the project, then to the caller, with the fewest', async (t) => {
   const { limiter, seen, enter } = game(3, 10);
   for (const name of ['a1', 'a2', 'a3', 'a4', 'a5']) enter(A1, name);
   enter(A2, 'other caller');
