@@ -2,7 +2,7 @@
  * Destinations of the log that are full, closed or not read, and callers that try to fill it. Each
  * server is a separate process.
  */
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { eventually } from '@plugboard/kernel/testing';
 import t from 'tap';
@@ -124,7 +124,7 @@ t.test('S-46 no log line contains control characters of a request', async (t) =>
   t.notMatch(server.stderr.replaceAll('\n', ''), /[\x00-\x1f\x7f-\x9f]/, 'the line itself has only its escape');
 });
 
-t.test('S-48 audit lines are written at every level, to a file of their own if there is one', async (t) => {
+t.test('S-48 audit lines are written at every level, to their own file if there is one', async (t) => {
   const yaml = (log: string) => NOISY.replace('log: { buffer: 1mb }', `log: { ${log} }`);
   const forbidden = async (server: ServerProcess) => {
     const headers = { authorization: 'Bearer token-of-a-noisy-caller', 'content-type': 'application/json' };
@@ -141,13 +141,7 @@ t.test('S-48 audit lines are written at every level, to a file of their own if t
   const apart = await ServerProcess.start(t, { yaml: yaml('level: info, audit: ./audit/audit.log') });
   await forbidden(apart);
   const file = join(apart.folder, 'audit', 'audit.log');
-  const lines = await eventually(() => {
-    try {
-      return readFileSync(file, 'utf8');
-    } catch {
-      return undefined;
-    }
-  });
-  t.match(JSON.parse(lines.split('\n')[0] ?? ''), { log: 'audit', event: 'token_first_used', entry: 'auth.bearer' });
+  const line = await eventually(() => existsSync(file) && /^.*(?=\n)/.exec(readFileSync(file, 'utf8'))?.[0]);
+  t.match(JSON.parse(line), { log: 'audit', event: 'token_first_used', entry: 'auth.bearer' });
   t.notMatch(apart.stderr, '"log":"audit"');
 });

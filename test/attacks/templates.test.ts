@@ -134,7 +134,7 @@ t.test('S-30 a request for a summary contains the messages unchanged', async (t)
     const asked = server.models.requests
       .slice(before)
       .map(({ body }) => body.messages.map(({ content }) => contentText(content)).join('\n'));
-    const summaries = asked.filter((prompt) => prompt.includes('one JSON object a line'));
+    const summaries = asked.filter((prompt) => prompt.includes('one JSON object per line'));
     t.ok(summaries.length > 0, 'there was a summary');
     for (const prompt of summaries) t.ok(prompt.includes(JSON.stringify({ role: 'user', content: text })));
   }

@@ -72,7 +72,7 @@ t.test('the model is asked for a summary in plain words', async (t) => {
   const asked = server.models.requests.map(({ body }) => String(body.messages[0]?.content));
   const instructions = asked.filter((text) => text.startsWith('You keep the memory of a conversation'));
   t.not(instructions.length, 0);
-  for (const text of instructions) t.match(text, /^Keep what is needed to go on:/m);
+  for (const text of instructions) t.match(text, /^Keep what is needed to continue:/m);
 });
 
 t.test('two consecutive calls with one id are refused in items', async (t) => {
