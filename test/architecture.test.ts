@@ -128,7 +128,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   'plugins/model-openai': ['', 'http', 'answer', 'failure', 'request', 'provider', 'extra', 'json'],
   'plugins/open-responses': ['', 'service', 'live', 'request', 'items', 'events'],
   'plugins/openai-protocol': ['', 'testing', 'answer', 'turn', 'body', 'errors'],
-  'plugins/store-sqlite': ['', 'tables', 'json', 'database', 'errors'],
+  'plugins/store-sqlite': ['testing', '', 'tables', 'json', 'database', 'errors'],
   'plugins/tool-mcp': ['', 'process', 'protocol', 'tools', 'errors'],
   'plugins/transport-http': [
     '',

@@ -7,7 +7,7 @@ import { Agent, request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { SqliteStore } from '../../plugins/store-sqlite/dist/sqlite-store.js';
+import { SqliteStore } from '../../plugins/store-sqlite/dist/testing/index.js';
 import { startModel } from './servers.mjs';
 
 const ROUNDS = Number(process.env.ROUNDS ?? 5);

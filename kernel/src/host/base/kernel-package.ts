@@ -1,7 +1,9 @@
-import { createRequire } from 'node:module';
-import { join } from 'node:path';
+import { readFileSync } from 'node:fs';
+import { findPackageJSON } from 'node:module';
+import { dirname } from 'node:path';
 
-const { name, version } = createRequire(import.meta.url)('../../../package.json') as { name: string; version: string };
+const file = findPackageJSON('..', import.meta.url) ?? '';
+const { name, version } = JSON.parse(readFileSync(file, 'utf8')) as { name: string; version: string };
 
 /** This package. */
-export const KERNEL = Object.freeze({ name, version, path: join(import.meta.dirname, '../../..') });
+export const KERNEL = Object.freeze({ name, version, path: dirname(file) });

@@ -10,7 +10,7 @@ import {
 import type { ToolCall } from '@plugboard/kernel';
 import type { McpTransport } from './mcp-transport.js';
 
-const { version } = createRequire(import.meta.url)('../../package.json') as { version: string };
+const { version } = createRequire(import.meta.url)('@plugboard/tool-mcp/package.json') as { version: string };
 
 /**
  * The SDK limits the time of every request. Callers set the limits here, so this is the longest
