@@ -1,9 +1,8 @@
 /**
- * Tests of our own for the 17 statements of the public Open Responses compliance suite
- * (github.com/openresponses/openresponses, `src/lib/compliance-tests.ts`): ten over HTTP, seven
- * over WebSocket. No package holds the suite, so it cannot be run here; each test is named after
- * the suite's id, sends a request of the same shape and checks the same things, by a schema of the
- * same fields.
+ * One test for each of the 17 tests of the public Open Responses compliance suite: ten over HTTP,
+ * seven over WebSocket. The suite is not published as a package, so it cannot run here;
+ * docs/reference/live.md says how it was run. Each test has the suite's id as its name, sends a
+ * request of the same shape, and checks the same fields.
  */
 import t from 'tap';
 import { z } from 'zod';
@@ -120,6 +119,13 @@ const coreEvent = z.discriminatedUnion('type', [
   z.object({ type: z.literal('response.output_text.done'), ...inPart, text: z.string(), logprobs }),
 ]);
 
+/** The event for a request that is not accepted. The suite requires a code in it. */
+const errorEvent = z.object({
+  type: z.literal('error'),
+  status: z.number().int(),
+  error: z.object({ type: z.string(), code: z.string(), message: z.string(), param: nullableText }),
+});
+
 const app = await TestServer.start(t, liveConfig());
 const model = 'assistant';
 const post = (path: string, body: object) => app.request('POST', path, {}, body);
@@ -140,6 +146,12 @@ async function turn(live: LiveSocket, body: object) {
   const last = events.at(-1);
   if (last?.type !== 'response.completed') throw new Error(`not completed: ${last?.type}`);
   return { events, response: last.response };
+}
+
+/** The error of a request on a socket that is not accepted, whose event matches the schema. */
+async function refusal(live: LiveSocket, body: object) {
+  const event = await live.refuse({ model, ...body });
+  return errorEvent.parse(event);
 }
 
 t.test('basic-response: a user message is answered by a valid response object', async (t) => {
@@ -202,6 +214,7 @@ t.test('tool-calling: a function tool of the caller is called', async (t) => {
     input: [{ type: 'message', role: 'user', content: "What's the weather like in San Francisco?" }],
     tools: [{ type: 'function', name: 'get_weather', description: 'The weather of a place', parameters }],
   });
+  t.match(response.tools, [{ name: 'get_weather', parameters }]);
   t.match(response.output[0], { type: 'function_call', name: 'get_weather', arguments: '{"location":"San Francisco, CA"}' });
 });
 
@@ -285,14 +298,14 @@ t.test('websocket-reconnect-store-false-recovery: after a reconnect the chain is
   first.ws.close();
   await first.closed;
   const second = await LiveSocket.open(t, app);
-  const refused = await second.refuse({ model, store: false, previous_response_id: response.id, input: 'Go on.' });
-  t.equal(refused.error?.code, 'previous_response_not_found');
+  const { error } = await refusal(second, { store: false, previous_response_id: response.id, input: 'Go on.' });
+  t.equal(error.code, 'previous_response_not_found');
   t.equal((await turn(second, { store: false, input: 'recovered' })).response.status, 'completed');
 });
 
 t.test('websocket-previous-response-not-found: an unknown response cannot be continued', async (t) => {
   const live = await LiveSocket.open(t, app);
-  const refused = await live.refuse({ model, store: false, previous_response_id: 'resp_missing', input: 'x' });
+  const refused = await refusal(live, { store: false, previous_response_id: 'resp_missing', input: 'x' });
   t.match(refused, { status: 400, error: { code: 'previous_response_not_found', param: 'previous_response_id' } });
 });
 
@@ -301,9 +314,9 @@ t.test('websocket-failed-continuation-evicts-cache: a continuation that fails ev
   const { response } = await turn(live, { store: false, input: 'The code word is ember.' });
   const previous_response_id = response.id;
   const output = [{ type: 'function_call_output', call_id: 'call_missing', output: 'x' }];
-  t.match(await live.refuse({ model, store: false, previous_response_id, input: output }), { status: 400 });
-  const retry = await live.refuse({ model, store: false, previous_response_id, input: 'stale' });
-  t.equal(retry.error?.code, 'previous_response_not_found');
+  t.match(await refusal(live, { store: false, previous_response_id, input: output }), { status: 400 });
+  const { error } = await refusal(live, { store: false, previous_response_id, input: 'stale' });
+  t.equal(error.code, 'previous_response_not_found');
 });
 
 t.test('websocket-compact-new-chain: the output of a compaction begins a new chain on a socket', async (t) => {
