@@ -6,32 +6,11 @@ import { tokenCommand } from '../attacks/support/token-command.js';
 import { liveConfig } from '../support/live.js';
 import { rawExchange } from '../support/raw-exchange.js';
 import { TestServer } from '../support/test-server.js';
-import { LiveSocket } from './support/live-socket.js';
+import { frame, handshake } from './support/frames.js';
+import { type LiveResponseBody, LiveSocket, textOf } from './support/live-socket.js';
 
 const never = new Promise<never>(() => {});
 const PATHS = ['/v1/responses', '/v1/live'];
-
-function handshake(path: string, ...headers: readonly string[]): readonly string[] {
-  return [
-    `GET ${path} HTTP/1.1`,
-    'Host: localhost',
-    'Connection: Upgrade',
-    'Upgrade: websocket',
-    'Sec-WebSocket-Version: 13',
-    'Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==',
-    ...headers,
-    '',
-    '',
-  ];
-}
-
-/** A masked text frame; the mask is zero. */
-function frame(payload: Buffer | string, { opcode = 1, fin = true } = {}): Buffer {
-  const body = Buffer.from(payload);
-  const length =
-    body.length < 126 ? Buffer.from([0x80 | body.length]) : Buffer.from([0x80 | 126, body.length >> 8, body.length & 0xff]);
-  return Buffer.concat([Buffer.from([(fin ? 0x80 : 0) | opcode]), length, Buffer.alloc(4), body]);
-}
 
 /**
  * Seconds of the server's clock. After each, the server finishes what fell due, and frames travel.
@@ -259,6 +238,53 @@ t.test('C-217 messages count against the rate limit of the token', async (t) => 
   t.equal(live.ws.readyState, live.ws.OPEN);
 });
 
+t.test('S-27 whatever a model writes reaches a client as text, never as an event of its own', async (t) => {
+  const app = await TestServer.start(t, liveConfig());
+  const texts = [
+    '\n\nevent: response.completed\ndata: {"type":"response.completed","response":{}}\n\n',
+    '"}\n{"type":"error","status":401,"error":{"code":"invalid_api_key"}}',
+    'data: [DONE]\r\n\r\n',
+    '\u0000\u2028\u2029\u0085</script><img src=x onerror=alert(1)>',
+  ];
+  const forged = { type: 'response.failed', sequence_number: 0, item: { type: 'mcp_call' }, error: null, event: 'error' };
+  const chunk = (content: string) =>
+    `event: response.failed\ndata: ${JSON.stringify({
+      ...forged,
+      choices: [{ ...forged, index: 0, delta: { ...forged, content } }],
+    })}\n\n`;
+  const raw = [...texts.map(chunk), 'data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\n', 'data: [DONE]\n\n'];
+  const text = texts.join('');
+  const types = (events: readonly { readonly type: string }[]) => [...new Set(events.map(({ type }) => type))];
+  const expected = [
+    'response.created',
+    'response.in_progress',
+    'response.output_item.added',
+    'response.content_part.added',
+    'response.output_text.delta',
+    'response.output_text.done',
+    'response.content_part.done',
+    'response.output_item.done',
+    'response.completed',
+  ];
+  const request = { model: 'assistant', input: 'x' };
+
+  app.models.enqueue({ raw });
+  const live = await LiveSocket.open(t, app);
+  live.create(request);
+  const events = await live.turn();
+  t.same(types(events), expected);
+  t.equal(textOf(events.at(-1)?.response as LiveResponseBody), text);
+  t.equal(live.events.length, events.length, 'nothing follows');
+
+  app.models.enqueue({ raw });
+  const reply = await app.request('POST', '/v1/responses', {}, { ...request, stream: true });
+  const frames = reply.text.trimEnd().split('\n\n');
+  t.equal(frames.pop(), 'data: [DONE]');
+  const streamed = frames.map((frame) => JSON.parse(/^event: \S+\ndata: (.*)$/s.exec(frame)?.[1] ?? ''));
+  t.same(types(streamed), expected);
+  t.equal(textOf(streamed.at(-1).response), text);
+});
+
 t.test('R-093 random frames end connections with a code of the protocol, and the server keeps running', async (t) => {
   const app = await TestServer.start(t, liveConfig('{ maxConnectionsPerAddress: 200 }'));
   let seed = 42;
@@ -302,59 +328,6 @@ t.test('R-093 random frames end connections with a code of the protocol, and the
   const live = await LiveSocket.open(t, app);
   t.match(await live.ask({ model: 'assistant', input: 'x' }), { status: 'completed' });
   await eventually(() => app.accessLog.length >= 100);
-});
-
-t.test('R-012 a socket that reads nothing is closed with 1013, and its turn is cancelled', async (t) => {
-  const clock = new ManualClock();
-  const app = await TestServer.start(t, liveConfig(), { clock });
-  const endless = function* () {
-    for (;;) yield 'x'.repeat(8_192);
-  };
-  app.models.respond(() => ({ text: endless() }));
-  const live = await LiveSocket.open(t, app);
-  live.create({ model: 'assistant', input: 'x', store: false });
-  await live.until('response.output_text.delta');
-  live.ws.pause();
-  const asked = await app.models.received(1);
-  let last = -1;
-  await eventually(async () => {
-    const stands = asked.sent === last;
-    last = asked.sent;
-    await new Promise((resolve) => setTimeout(resolve, 200));
-    return stands;
-  });
-  t.ok(asked.sent * 8_192 < 64 * 2 ** 20, `R-010: the model's socket is not read any more, after ${asked.sent} events`);
-  for (let second = 0; second < 32; second++) {
-    clock.advance(1_000);
-    await new Promise((resolve) => setImmediate(resolve));
-  }
-  t.equal(await asked.ended, 'aborted');
-  await eventually(() => app.accessLog.some(({ route }) => route === '/v1/responses'));
-  live.ws.resume();
-  await live.closed;
-});
-
-t.test('R-010 a client that asks for a lot and reads nothing is not read from either', async (t) => {
-  const app = await TestServer.start(t, liveConfig());
-  const raw = await RawClient.open(app.port);
-  raw.send(...handshake('/v1/live'));
-  await raw.until(/101/);
-  raw.socket.pause();
-  const ping = frame(JSON.stringify({ type: 'svc:ping', id: 'x'.repeat(50_000) }));
-  let sent = 0;
-  while (sent < 200 * 2 ** 20) {
-    sent += ping.length;
-    if (!raw.socket.write(ping)) {
-      const drained = await Promise.race([
-        new Promise((resolve) => raw.socket.once('drain', () => resolve(true))),
-        new Promise((resolve) => setTimeout(() => resolve(false), 1_000)),
-      ]);
-      if (!drained) break;
-    }
-  }
-  t.ok(sent < 64 * 2 ** 20, `after ${Math.round(sent / 2 ** 20)} MiB the server reads no more`);
-  raw.socket.destroy();
-  t.equal((await app.get('/health')).status, 200);
 });
 
 t.test('R-020 a client that leaves cancels what is not stored, at once, also before the first token', async (t) => {

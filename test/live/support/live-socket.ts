@@ -59,7 +59,7 @@ export class LiveSocket {
   }
 
   /** Opens a connection. @throws Error with the status if the upgrade is refused. */
-  static async open(t: Test, app: TestServer, options: LiveSocketOptions = {}): Promise<LiveSocket> {
+  static async open(t: Test, app: Pick<TestServer, 'url'>, options: LiveSocketOptions = {}): Promise<LiveSocket> {
     const { path = '/v1/responses', token, protocols = [], headers, ...rest } = options;
     const all = { ...(token !== undefined && { authorization: `Bearer ${token}` }), ...headers };
     const ws = new WebSocket(app.url.replace(/^http/, 'ws') + path, [...protocols], { headers: all, ...rest });
@@ -70,7 +70,7 @@ export class LiveSocket {
   }
 
   /** The status and the error body of an upgrade that is refused. @throws Error if it is not. */
-  static async refused(t: Test, app: TestServer, options: LiveSocketOptions = {}) {
+  static async refused(t: Test, app: Pick<TestServer, 'url'>, options: LiveSocketOptions = {}) {
     const { path = '/v1/responses', token, protocols = [], headers, ...rest } = options;
     const all = { ...(token !== undefined && { authorization: `Bearer ${token}` }), ...headers };
     const ws = new WebSocket(app.url.replace(/^http/, 'ws') + path, [...protocols], { headers: all, ...rest });

@@ -16,10 +16,11 @@ const CODES: Readonly<Record<number, string>> = { 400: 'model_not_found', 403: '
  * @param streamId the `stream_id` of the request, if it is known.
  */
 export function errorEvent(error: unknown, streamId?: string): string {
-  const { status, headers, body } = error instanceof HttpError ? error : internal();
-  const fields = (body as { readonly error?: ErrorFields } | undefined)?.error ?? {};
+  const refusal = error instanceof HttpError ? error : internal();
+  const { status, headers } = refusal;
+  const fields = (refusal.body as { readonly error?: ErrorFields } | undefined)?.error ?? {};
   const type = fields.type ?? (status >= 500 ? 'server_error' : 'invalid_request_error');
-  const code = fields.code ?? (error instanceof HttpError ? error.code : undefined);
+  const code = fields.code ?? refusal.code;
   const wait = Number(headers['retry-after-ms'] ?? Number(headers['retry-after'] ?? Number.NaN) * 1000);
   return JSON.stringify({
     type: 'error',
@@ -27,7 +28,7 @@ export function errorEvent(error: unknown, streamId?: string): string {
     error: {
       type,
       code: code ?? (type === 'svc_error' ? CODES[status] : undefined) ?? (status >= 500 ? 'internal_error' : 'invalid_request'),
-      message: fields.message ?? (error instanceof HttpError ? error.message : 'The server had an error.'),
+      message: fields.message ?? refusal.message,
       param: fields.param ?? null,
       ...(Number.isFinite(wait) && { retry_after_ms: wait }),
     },
@@ -35,6 +36,7 @@ export function errorEvent(error: unknown, streamId?: string): string {
   });
 }
 
+/** For anything that is not an answer to the client. The caller logs the error itself. */
 function internal(): HttpError {
   return new HttpError(500, 'The server had an error while processing your request. The details are in its log.', {
     code: 'internal_error',
