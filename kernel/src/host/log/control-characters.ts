@@ -3,7 +3,7 @@
  * them, for example `\\x9b` moves the cursor (S-46).
  */
 export function escapeC1(json: string): string {
-  return json.replace(C1, escaped);
+  return json.search(C1) < 0 ? json : json.replace(C1, escaped);
 }
 
 /** Escapes all control characters of a text for a terminal, except line breaks and tabs. */

@@ -49,6 +49,13 @@ export interface Listeners {
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
 }
 
+/** Koa without its own watch over the response: the exchange answers and ends every request, failed ones too. */
+class SilentKoa extends Koa {
+  handleRequest(ctx: Context, steps: (ctx: Context) => Promise<void>): Promise<unknown> {
+    return steps(ctx).catch((error) => this.emit('error', error, ctx));
+  }
+}
+
 /** The Koa application: the steps of a request, in order. */
 @injectable()
 export class HttpApplication {
@@ -93,7 +100,7 @@ export class HttpApplication {
    */
   listeners(): Listeners {
     const table = new RouteTable(this.#routes.all(), this.#upgrades.all());
-    const koa = new Koa();
+    const koa = new SilentKoa();
     koa.on('error', () => {}); // errors of the connection, which connections.ts handles
     koa.use((ctx) => this.#serve(table, ctx));
     const request = koa.callback();
