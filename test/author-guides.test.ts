@@ -13,6 +13,9 @@ import { Shell } from './support/shell.js';
 const root = join(import.meta.dirname, '..');
 const guide = (name: string) => new Page(join(root, 'docs/guides', name));
 
+/** Commands that need a registry, or create the folder that the test has created. */
+const NOT_RUN = /^(?:npm|mkdir) /;
+
 /** A folder with the files of a page. Packages are found as in the repository. */
 async function folderOf(t: Test, page: Page): Promise<string> {
   const folder = t.testdir({});
@@ -25,6 +28,7 @@ async function folderOf(t: Test, page: Page): Promise<string> {
 /** Runs the commands of a block and compares what they print. `…` is any text. */
 async function runs(t: Test, shell: Shell, { text, line }: Page['blocks'][number]): Promise<void> {
   for (const [, command = '', shown = ''] of text.matchAll(/^\$ (.*)\n((?:(?!\$ ).*\n)*)/gm)) {
+    if (NOT_RUN.test(command)) continue;
     const { code, output } = await shell.run(command);
     t.equal(code, 0, `line ${line}: ${command}\n${output}`);
     const pattern = shown

@@ -13,7 +13,7 @@ authProviderContract(test, {
   open: provider,
   valid: credentials('key-of-the-tests'),
   foreign: credentials('another-token'),
-  refused: [credentials('key-that-nobody-issued')],
+  refused: [credentials('key-that-was-not-issued')],
 });
 
 test('names the key and the project of the caller', async () => {

@@ -4,11 +4,7 @@ import type { HostView } from '../lifecycle/status.js';
 import type { Logger } from '../log/log.js';
 import type { Budgets } from '../plugin/budgets.js';
 
-/**
- * What every entry's container provides: `constructor(@inject(CONFIG) config: Config)`.
- *
- * @public
- */
+/** The entry's validated options, in its container. Inject them with `@inject(CONFIG)`. @public */
 export const CONFIG: InjectionToken<unknown> = Symbol.for('plugboard.config');
 /** The entry's place in the file, in its container: `greeters.hello`. @public */
 export const ENTRY: InjectionToken<string> = Symbol.for('plugboard.entry');
