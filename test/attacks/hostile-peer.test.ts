@@ -11,7 +11,8 @@ import { LIVE_TRANSPORTS } from '../support/live.js';
 import { ASSISTANT } from '../support/test-server.js';
 import { ACTIONS, HostilePeer, STATES } from './support/hostile-peer.js';
 import { Neighbour } from './support/neighbour.js';
-import { ServerProcess } from './support/server-process.js';
+
+import { type BudgetStatus, ServerProcess } from './support/server-process.js';
 
 const CHAOS = Boolean(process.env.PLUGBOARD_CHAOS);
 const ROUNDS = Number(process.env.PLUGBOARD_ROUNDS ?? (CHAOS ? 1_000 : 5));
@@ -30,18 +31,11 @@ const TOKENS = `auth: { bearer: { tokens: [
 /** A fragment of the large answer. It does not fit into the buffers of a connection many times. */
 const MUCH = Array<string>(300).fill('much '.repeat(2_000));
 
-interface Limit {
-  readonly name: string;
-  readonly used: number;
-}
-
 /** What the server says it holds, apart from its open connections. */
-async function held(server: ServerProcess): Promise<readonly Limit[]> {
-  const before = server.log.length;
-  server.kill('SIGUSR2');
-  const status = await eventually(() => server.log.slice(before).find(({ msg }) => msg === 'status'));
+async function held(server: ServerProcess): Promise<readonly BudgetStatus[]> {
+  const { limits } = await server.status();
   const lasting = ['connections', 'conversations in memory'];
-  return (status.limits as Limit[]).filter(({ name, used }) => !lasting.includes(name) && !name.startsWith('log') && used > 0);
+  return limits.filter(({ name, used }) => !lasting.includes(name) && !name.startsWith('log') && used > 0);
 }
 
 t.setTimeout(LIMIT);

@@ -49,7 +49,7 @@ export const configSchema = {
       type: 'string',
       format: 'size',
       description:
-        'Memory for complete replies that callers have not read yet. By default an eighth of the heap limit. Beyond it, or beyond the share of one caller, requests get 503.',
+        'Memory for complete replies that callers have not read yet, and for responses in progress, whose text counts three times. By default an eighth of the heap limit. Beyond it, or beyond the share of one caller, requests get 503, and responses fail.',
     },
     maxConnections: {
       type: 'integer',

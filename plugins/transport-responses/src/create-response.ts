@@ -83,6 +83,7 @@ export class CreateResponse implements HttpRoute {
       incremental: streams,
       resumable: streams,
       extensions: false,
+      memory: request.leaseReply(),
     });
   }
 

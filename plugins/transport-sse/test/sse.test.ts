@@ -1,8 +1,9 @@
 import { type AgentEvent, AgentRuntimes } from '@plugboard/kernel';
-import { type Conversations, NO_USAGE, OPEN, type Target } from '@plugboard/kernel/contracts';
+import { type Conversations, NO_USAGE, type Target } from '@plugboard/kernel/contracts';
 import { checkOptions, ManualClock, pluginContract, testContext } from '@plugboard/kernel/testing';
 import chatCompletions, { type StreamEncoder, StreamEncoders } from '@plugboard/transport-chat-completions';
 import { type HttpReply, HttpRoutes } from '@plugboard/transport-http';
+import { testHttpRequest } from '@plugboard/transport-http/testing';
 import t from 'tap';
 import plugin from '../src/index.js';
 
@@ -91,21 +92,13 @@ async function transcript(batches: readonly (readonly AgentEvent[])[]): Promise<
     conversations: {} as Conversations,
     ready: async () => true,
   });
-  const reply: HttpReply = await context.contributed(HttpRoutes).handle({
-    method: 'POST',
-    path: '/v1/chat/completions',
-    params: {},
-    query: new URLSearchParams(),
-    headers: {},
-    rawHeaders: [],
-    rawBody: '',
-    body: { model: 'assistant', messages: [{ role: 'user', content: 'Hi' }], stream: true },
-    principal: OPEN,
-    requestId: 'req_1',
-    acceptedAt: 0,
-    signal: new AbortController().signal,
-    note: () => {},
-  });
+  const reply: HttpReply = await context.contributed(HttpRoutes).handle(
+    testHttpRequest({
+      method: 'POST',
+      path: '/v1/chat/completions',
+      body: { model: 'assistant', messages: [{ role: 'user', content: 'Hi' }], stream: true },
+    }),
+  );
   let all = '';
   for await (const item of reply.body as AsyncIterable<string>) all += item;
   return all;

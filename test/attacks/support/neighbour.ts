@@ -15,6 +15,8 @@ interface NeighbourOptions {
   readonly token?: string;
   readonly model?: string;
   readonly connections?: number;
+  /** Whether its answers are streams. Each must arrive to its end. */
+  readonly streams?: boolean;
 }
 
 /**
@@ -24,19 +26,21 @@ interface NeighbourOptions {
 export class Neighbour {
   readonly #server: ServerProcess;
   readonly #headers: Readonly<Record<string, string>>;
+  readonly #end: string;
   readonly #times: number[] = [];
   readonly #failures: Record<string, number> = {};
   readonly #began = performance.now();
   readonly #loops: Promise<void>[];
   #stopped = false;
 
-  constructor(server: ServerProcess, { token, model = 'assistant', connections = 2 }: NeighbourOptions = {}) {
+  constructor(server: ServerProcess, { token, model = 'assistant', connections = 2, streams = false }: NeighbourOptions = {}) {
     this.#server = server;
     this.#headers = {
       'content-type': 'application/json',
       ...(token !== undefined && { authorization: `Bearer ${token}` }),
     };
-    const body = JSON.stringify({ model, messages: [{ role: 'user', content: 'Hello' }] });
+    const body = JSON.stringify({ model, messages: [{ role: 'user', content: 'Hello' }], stream: streams });
+    this.#end = streams ? 'data: [DONE]\n\n' : '}';
     this.#loops = Array.from({ length: connections }, () => this.#loop(body));
   }
 
@@ -53,8 +57,13 @@ export class Neighbour {
     while (!this.#stopped) {
       const start = performance.now();
       try {
-        const { status } = await this.#server.request('/v1/chat/completions', { method: 'POST', headers: this.#headers, body });
-        if (status === 200) this.#times.push(performance.now() - start);
+        const { status, text } = await this.#server.request('/v1/chat/completions', {
+          method: 'POST',
+          headers: this.#headers,
+          body,
+        });
+        if (status === 200 && !text.endsWith(this.#end)) this.#fail('cut off');
+        else if (status === 200) this.#times.push(performance.now() - start);
         else this.#fail(String(status));
       } catch {
         this.#fail('connection');

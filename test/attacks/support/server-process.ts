@@ -21,11 +21,31 @@ interface ServerProcessOptions {
   readonly heap?: number;
   /** The limit of open files. */
   readonly descriptors?: number;
+  /** Whether garbage is collected before each `status`, so that it shows live memory. */
+  readonly collectsGarbage?: boolean;
   /**
    * Where standard error goes: a shell redirection such as `2>/dev/full`. By default the test reads
    * it.
    */
   readonly stderr?: string;
+}
+
+const COLLECT_GARBAGE = '--expose-gc --import=data:text/javascript,process.on(`SIGUSR2`,()=>{gc();gc()})';
+
+/** A budget of the server, in the line `status` of its log. */
+export interface BudgetStatus {
+  readonly name: string;
+  readonly used: number;
+  readonly limit: number;
+  readonly peak: number;
+  readonly refused: number;
+}
+
+/** What the server says of itself on SIGUSR2. */
+export interface Status {
+  /** Bytes. */
+  readonly memory: { readonly heap_used: number; readonly external: number };
+  readonly limits: readonly BudgetStatus[];
 }
 
 /**
@@ -63,7 +83,7 @@ export class ServerProcess {
     for (const [name, text] of Object.entries({ 'plugboard.yaml': options.yaml, ...options.files })) {
       writeFileSync(join(folder, name), text);
     }
-    const { heap, descriptors, stderr = '' } = options;
+    const { heap, descriptors, collectsGarbage, stderr = '' } = options;
     const command = [
       descriptors === undefined ? '' : `ulimit -n ${descriptors};`,
       `exec "${process.execPath}"`,
@@ -72,7 +92,13 @@ export class ServerProcess {
     ];
     const child = spawn('bash', ['-c', command.join(' ')], {
       cwd: folder,
-      env: { PATH: process.env.PATH, MODEL_URL: models.url, MODEL_KEY, NODE_OPTIONS: '', ...options.env }, // not what the test itself was started with
+      env: {
+        PATH: process.env.PATH,
+        MODEL_URL: models.url,
+        MODEL_KEY,
+        NODE_OPTIONS: collectsGarbage ? COLLECT_GARBAGE : '',
+        ...options.env,
+      }, // not what the test itself was started with
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     t.teardown(() => child.kill('SIGKILL'));
@@ -118,6 +144,19 @@ export class ServerProcess {
   /** Waits for a log line with this message. */
   logs(msg: string): Promise<Record<string, unknown>> {
     return eventually(() => this.log.find((line) => String(line.msg).includes(msg)));
+  }
+
+  /** What it says of itself now. */
+  async status(): Promise<Status> {
+    const before = this.log.length;
+    this.kill('SIGUSR2');
+    return (await eventually(() => this.log.slice(before).find(({ msg }) => msg === 'status'))) as unknown as Status;
+  }
+
+  /** Bytes of live heap and of buffers outside of it. Needs `collectsGarbage`. */
+  async liveHeap(): Promise<number> {
+    const { memory } = await this.status();
+    return memory.heap_used + memory.external;
   }
 
   /** Resident memory now, in MiB. */

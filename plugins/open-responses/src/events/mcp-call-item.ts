@@ -26,7 +26,8 @@ export class McpCallItem implements OutputItem {
   readonly #place: string;
   readonly #numbers: EventNumbers;
   #shownArguments = '""';
-  #result: TurnToolResult | undefined;
+  #output = 'null';
+  #error = 'null';
   #status: 'in_progress' | 'completed' | 'failed' | 'incomplete' = 'in_progress';
 
   constructor(
@@ -71,8 +72,9 @@ export class McpCallItem implements OutputItem {
   }
 
   finish(result: TurnToolResult, out: string[]): void {
-    this.#result = result;
     this.#status = result.isError ? 'failed' : 'completed';
+    if (result.isError) this.#error = this.#errorOf(result);
+    else if (this.#showsAll) this.#output = JSON.stringify(shortened(result.content));
     this.#close(`response.mcp_call.${this.#status}`, out);
   }
 
@@ -86,7 +88,7 @@ export class McpCallItem implements OutputItem {
     const { entry, name } = this.#tool;
     return (
       `{"id":"${this.#id}","type":"mcp_call","server_label":${JSON.stringify(entry)},"name":${JSON.stringify(name)}` +
-      `,"arguments":${this.#shownArguments},"status":"${this.#status}","output":${this.#output()},"error":${this.#error()},"approval_request_id":null}`
+      `,"arguments":${this.#shownArguments},"status":"${this.#status}","output":${this.#output},"error":${this.#error},"approval_request_id":null}`
     );
   }
 
@@ -97,14 +99,8 @@ export class McpCallItem implements OutputItem {
     );
   }
 
-  #output(): string {
-    if (!this.#result || this.#result.isError || !this.#showsAll) return 'null';
-    return JSON.stringify(shortened(this.#result.content));
-  }
-
-  #error(): string {
-    if (!this.#result?.isError) return 'null';
-    const text = this.#showsAll ? shortened(this.#result.content) : 'The tool call failed.';
+  #errorOf({ content }: TurnToolResult): string {
+    const text = this.#showsAll ? shortened(content) : 'The tool call failed.';
     return JSON.stringify({ type: 'mcp_tool_execution_error', content: [{ type: 'text', text }] });
   }
 }

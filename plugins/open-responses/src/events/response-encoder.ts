@@ -1,5 +1,5 @@
 import type { AgentEvent } from '@plugboard/kernel';
-import { addUsage, type Target, type TurnText, type TurnToolCall, type Usage } from '@plugboard/kernel/contracts';
+import { addUsage, type Target, type TurnToolCall, type Usage } from '@plugboard/kernel/contracts';
 import type { TurnLogFields } from '@plugboard/openai-protocol';
 import { EventNumbers } from './event-numbers.js';
 import { FunctionCallItem } from './function-call-item.js';
@@ -40,7 +40,8 @@ export class ResponseEncoder {
   readonly #options: EncoderOptions;
   /** What follows the prefix in the ids of the response and its items. */
   readonly #suffix: string;
-  readonly #items: OutputItem[] = [];
+  #items: OutputItem[] = [];
+  #size = 0;
   /** Server-run calls without a result, by the ids that the model gave them. */
   readonly #calls = new Map<string, McpCallItem>();
   #open: TextItem | undefined;
@@ -58,6 +59,11 @@ export class ResponseEncoder {
   /** Tokens of the model calls so far; undefined while no model server has reported any. */
   get usage(): Usage | undefined {
     return this.#usage;
+  }
+
+  /** Characters of text, reasoning, arguments and results so far, escaped. */
+  get size(): number {
+    return this.#size;
   }
 
   /** The model connection that answered first; undefined while none has. */
@@ -95,15 +101,16 @@ export class ResponseEncoder {
   /** @param merges whether text that came in one batch becomes one event, for a reader that falls behind. */
   write(batch: readonly AgentEvent[], merges = false): string[] {
     const out: string[] = [];
-    let text = '';
+    /** Text to merge. It is joined: a string of thousands of concatenations would take several times its size. */
+    let pieces: string[] = [];
     const flush = () => {
-      if (text !== '') this.#text(MESSAGE, 'msg', out).add(text, out);
-      text = '';
+      if (pieces.length > 0) this.#say(pieces.join(''), out);
+      pieces = [];
     };
     for (const event of batch) {
       if (event.type === 'text') {
-        if (merges) text += escapedText(event);
-        else this.#say(event, out);
+        if (merges) pieces.push(escapedText(event));
+        else this.#say(escapedText(event), out);
         continue;
       }
       flush();
@@ -133,6 +140,11 @@ export class ResponseEncoder {
     return this.#numbers.event(`response.${status}`, `"response":${response}`);
   }
 
+  /** Drops the items. Nothing can be written any more. */
+  release(): void {
+    this.#items = [];
+  }
+
   /** The response while it is not over, as JSON. */
   snapshot(status: 'queued' | 'in_progress'): string {
     return this.#json(status, { status: 'completed', usage: this.#usage });
@@ -143,7 +155,9 @@ export class ResponseEncoder {
   }
 
   #json(status: ResponseStatus, outcome: Outcome, completedAt: number | null = null): string {
-    return this.#object.json(status, this.#items.map((item) => item.json()).join(','), outcome, completedAt);
+    // Concatenated strings share the texts of the items; `join` would copy them.
+    const output = this.#items.reduce((json, item) => (json === '' ? item.json() : `${json},${item.json()}`), '');
+    return this.#object.json(status, output, outcome, completedAt);
   }
 
   #write(event: AgentEvent, out: string[]): void {
@@ -154,10 +168,11 @@ export class ResponseEncoder {
         this.#closeText(out);
         break;
       case 'reasoning':
-        if (this.#options.showsReasoning && event.text !== '') this.#text(REASONING, 'rs', out).add(escaped(event.text), out);
+        if (this.#options.showsReasoning) this.#add(REASONING, 'rs', escaped(event.text), out);
         break;
       case 'tool-call':
         this.#options.facts?.toolCall();
+        this.#size += event.arguments.length;
         this.#closeText(out);
         this.#call(event, out);
         break;
@@ -165,6 +180,7 @@ export class ResponseEncoder {
         if (this.#options.extensions) this.#calls.get(event.id)?.progress(event, out);
         break;
       case 'tool-result':
+        this.#size += event.content.length;
         this.#calls.get(event.id)?.finish(event, out);
         this.#calls.delete(event.id);
         break;
@@ -174,9 +190,14 @@ export class ResponseEncoder {
     }
   }
 
-  #say(event: TurnText, out: string[]): void {
-    const text = escapedText(event);
-    if (text !== '') this.#text(MESSAGE, 'msg', out).add(text, out);
+  #say(text: string, out: string[]): void {
+    this.#add(MESSAGE, 'msg', text, out);
+  }
+
+  #add(form: TextForm, prefix: string, text: string, out: string[]): void {
+    if (text === '') return;
+    this.#size += text.length;
+    this.#text(form, prefix, out).add(text, out);
   }
 
   #call(call: TurnToolCall, out: string[]): void {

@@ -27,7 +27,10 @@ export class TextItem implements OutputItem {
   readonly #numbers: EventNumbers;
   readonly #place: string;
   readonly #delta: (text: string) => string;
-  readonly #text = new LongText();
+  /** The text while it grows; undefined once it is complete. */
+  #growing: LongText | undefined = new LongText();
+  /** The complete text. All events and the item share this one copy of it. */
+  #text = '';
   #status: ItemStatus = 'in_progress';
 
   constructor(form: TextForm, id: string, index: number, numbers: EventNumbers) {
@@ -48,14 +51,14 @@ export class TextItem implements OutputItem {
 
   /** @param text escaped for JSON. */
   add(text: string, out: string[]): void {
-    this.#text.add(text);
+    this.#growing?.add(text);
     out.push(this.#delta(text));
   }
 
   close(status: 'completed' | 'incomplete', out: string[]): void {
     this.#status = status;
     const { textEvents, partEvents, after, part } = this.form;
-    const text = this.#text.toString();
+    const text = this.#complete();
     out.push(
       this.#numbers.event(`${textEvents}.done`, `${this.#place},"text":"${text}"${after}`),
       this.#numbers.event(`${partEvents}.done`, `${this.#place},"part":${part(text)}`),
@@ -64,7 +67,13 @@ export class TextItem implements OutputItem {
   }
 
   json(): string {
-    return this.#item(this.form.part(this.#text.toString()));
+    return this.#item(this.form.part(this.#growing?.toString() ?? this.#text));
+  }
+
+  #complete(): string {
+    if (this.#growing) this.#text = this.#growing.toString();
+    this.#growing = undefined;
+    return this.#text;
   }
 
   #item(part: string): string {

@@ -15,6 +15,7 @@ export class EventBuffer {
   /** The sequence number of the oldest event. */
   #first = 0;
   #size = 0;
+  #keepsTaken = true;
 
   /** The number that the next event will have. */
   get end(): number {
@@ -31,14 +32,18 @@ export class EventBuffer {
     this.#size += event.length;
   }
 
+  /** From now on, keeps only events that a reader has not taken yet. */
+  dropTaken(): void {
+    this.#keepsTaken = false;
+  }
+
   /**
    * Drops the oldest events while there are too many.
    *
    * @param needed the first event that must stay, because a reader has not taken it yet.
    */
   trim(needed: number): void {
-    while (this.#first < needed && (this.#size > MOST_CHARACTERS || this.#events.length - this.#start > MOST_EVENTS))
-      this.#drop();
+    while (this.#first < needed && this.#isFull()) this.#drop();
   }
 
   /** Whether the event with this number, and all after it, are still kept. The next one to come counts as kept. */
@@ -61,6 +66,10 @@ export class EventBuffer {
     let size = 0;
     for (let at = this.#start + sequence - this.#first; at < this.#events.length; at++) size += this.#events[at]?.length ?? 0;
     return size;
+  }
+
+  #isFull(): boolean {
+    return !this.#keepsTaken || this.#size > MOST_CHARACTERS || this.#events.length - this.#start > MOST_EVENTS;
   }
 
   #drop(): void {

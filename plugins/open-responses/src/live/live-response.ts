@@ -1,6 +1,7 @@
 import type { AgentEvent, Clock, Logger } from '@plugboard/kernel';
 import { type AgentEvents, type Failure, failureOf, type Timer, TurnError } from '@plugboard/kernel/contracts';
 import type { TurnLogFields } from '@plugboard/openai-protocol';
+import type { ReplyLease } from '@plugboard/transport-http';
 import { type Outcome, outcomeOfFailure, outcomeOfFinish } from '../events/outcome.js';
 import type { ResponseEncoder } from '../events/response-encoder.js';
 import { EventBuffer } from './event-buffer.js';
@@ -14,7 +15,11 @@ const RESUME_TIME = 30_000;
 const MOST_LAG = 64;
 const LAG_TO_RESUME = 16;
 /** The same in characters, for readers that are behind by few but large events. */
-const MOST_LAG_SIZE = 256 * 1024;
+const MOST_LAG_SIZE = 64 * 1024;
+/** How many times a character of a response is in memory: in its item, in the transcript of the turn, and at the end in what is stored and sent. */
+const COPIES = 3;
+/** Seconds after which a client may try again when memory is short. */
+const RETRY_AFTER = 5;
 
 /** What a live response is made of. */
 interface LiveResponseOptions {
@@ -25,6 +30,10 @@ interface LiveResponseOptions {
   readonly resumable: boolean;
   /** Whether it runs to its end without readers. */
   readonly outlivesReaders: boolean;
+  /** Whether the client that creates it reads its events. */
+  readonly incremental: boolean;
+  /** Counts the memory that it needs. */
+  readonly memory: ReplyLease;
   readonly session: LiveSession | undefined;
   /** Runs the turn. Called once. */
   run(signal: AbortSignal): AgentEvents;
@@ -66,6 +75,8 @@ export interface ResponseEnd {
  * 2. Readers join with `read`, from any event that is still kept. The slowest one sets the pace.
  * 3. It ends with its turn, or when it is cancelled. A stored response waits 30 s for a reader to
  *    come back after the last has left.
+ * 4. It fails when its text does not fit into the memory for replies. That memory is free again
+ *    when it has ended and its readers have left.
  */
 export class LiveResponse {
   readonly id: string;
@@ -97,6 +108,7 @@ export class LiveResponse {
     this.ended = promise;
     this.#settle = resolve;
     this.#abort.signal.addEventListener('abort', () => this.#interrupt(), { once: true });
+    if (!options.stored && !options.incremental) this.#buffer.dropTaken();
   }
 
   /** How it ended; undefined while it runs. */
@@ -114,9 +126,9 @@ export class LiveResponse {
     return this.#buffer.end;
   }
 
-  /** Characters that it holds: its events, and once it has ended the response, as JSON and in the items. */
+  /** Characters that it holds after its end: its events, and the response as JSON. */
   get size(): number {
-    return this.#buffer.size + 2 * (this.#end?.response.length ?? 0);
+    return this.#buffer.size + (this.#end?.response.length ?? 0);
   }
 
   /** The response as it stands, as JSON. */
@@ -170,6 +182,8 @@ export class LiveResponse {
       onLeave: (gone) => this.#left(gone),
     });
     this.#readers.add(reader);
+    // Nobody comes back for the events of a response that is not stored.
+    if (!this.stored) this.#buffer.dropTaken();
     if (this.#end) reader.end();
     return reader;
   }
@@ -218,6 +232,7 @@ export class LiveResponse {
       this.#options.observe?.(batch);
       this.#publish(this.#encoder.write(batch, this.#isPressed()));
       const last = batch.at(-1);
+      this.#count();
       if (last?.type === 'finished') {
         this.facts.finished(last);
         return this.#kept(outcomeOfFinish(last), turn);
@@ -230,9 +245,16 @@ export class LiveResponse {
       }
       await this.#room();
     }
-    const { code, message } = failureOf(this.#abort.signal.reason, true);
-    const failure = { code, message, toolsRan: true };
+    const failure = failureOf(this.#abort.signal.reason, true);
     return this.#ending(outcomeOfFailure(failure, this.#encoder.usage), failure);
+  }
+
+  /** Counts the memory of the text so far. Cancels the turn if there is not enough. */
+  #count(): void {
+    const { memory } = this.#options;
+    if (memory.resize(COPIES * this.#encoder.size)) return;
+    const message = `The memory for replies is in use (\`${memory.setting}\`). Read earlier responses faster, or try again in a few seconds.`;
+    this.cancel(new TurnError('overloaded', message, { retryAfter: RETRY_AFTER }));
   }
 
   /** Stores the response before it is reported as finished. */
@@ -274,7 +296,9 @@ export class LiveResponse {
     this.#end = end;
     if (end.failure) this.facts.failed(end.failure);
     this.#deserted?.cancel();
+    this.#encoder.release();
     for (const reader of this.#readers) reader.end();
+    if (this.#readers.size === 0) this.#options.memory.end();
     this.#settle(end);
     this.#options.onEnd(end);
   }
@@ -349,6 +373,7 @@ export class LiveResponse {
   #left(reader: EventReader): void {
     this.#readers.delete(reader);
     this.#progressed();
+    if (this.#readers.size === 0 && this.#end) this.#options.memory.end();
     if (this.#readers.size > 0 || this.#end || this.#options.outlivesReaders) return;
     if (!this.#options.resumable) this.cancel();
     else this.#deserted = this.#options.clock.after(RESUME_TIME, () => this.cancel());

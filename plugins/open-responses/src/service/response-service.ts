@@ -151,6 +151,8 @@ export class ResponseService {
       stored,
       facts,
       resumable: stored && caller.resumable,
+      incremental: caller.incremental,
+      memory: caller.memory,
       outlivesReaders: target.onDisconnect === 'continue' && (stored || place !== undefined),
       session: place && this.#places.shown(request, place),
       run: (signal) =>

@@ -16,6 +16,7 @@ import {
 import { ManualClock, testContext } from '@plugboard/kernel/testing';
 import { ProtocolError } from '@plugboard/openai-protocol';
 import { type HttpReply, type HttpRequest, HttpRoutes } from '@plugboard/transport-http';
+import { testHttpRequest } from '@plugboard/transport-http/testing';
 import chatCompletions, { type StreamEncoder, StreamEncoders } from '../../src/index.js';
 
 /** 2026-11-21 14:05:09 UTC. */
@@ -111,21 +112,18 @@ export function startRoute(options: RouteOptions = {}) {
   const route = context.contributed(HttpRoutes);
   const rawHeaders = options.rawHeaders ?? [];
   const gone = new AbortController();
-  const request = (body: unknown): HttpRequest => ({
-    method: 'POST',
-    path: '/v1/chat/completions',
-    params: {},
-    query: new URLSearchParams(),
-    headers: joined(rawHeaders),
-    rawHeaders,
-    rawBody: JSON.stringify(body) ?? '',
-    body,
-    principal: options.principal ?? OPEN,
-    requestId: `req_${'0'.repeat(32)}`,
-    acceptedAt: clock.monotonic(),
-    signal: gone.signal,
-    note: (facts) => void Object.assign(notes, facts),
-  });
+  const request = (body: unknown): HttpRequest =>
+    testHttpRequest({
+      method: 'POST',
+      path: '/v1/chat/completions',
+      headers: joined(rawHeaders),
+      rawHeaders,
+      body,
+      principal: options.principal ?? OPEN,
+      acceptedAt: clock.monotonic(),
+      signal: gone.signal,
+      note: (facts) => void Object.assign(notes, facts),
+    });
   return {
     route,
     turns,

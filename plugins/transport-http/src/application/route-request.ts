@@ -1,6 +1,7 @@
 import type { Principal } from '@plugboard/kernel';
 import type { RequestBody } from '../body/json-body.js';
 import type { Exchange, LogFields } from '../exchange/exchange.js';
+import type { MemoryLease } from '../limits/memory-limits.js';
 import type { HttpRequest } from '../routing/routes.js';
 
 /** The view of an exchange that its route receives. */
@@ -41,6 +42,10 @@ export class RouteRequest implements HttpRequest {
   get query(): URLSearchParams {
     this.#query ??= new URLSearchParams(this.#exchange.query);
     return this.#query;
+  }
+
+  leaseReply(): MemoryLease {
+    return this.#exchange.leaseReply();
   }
 
   note(fields: LogFields): void {

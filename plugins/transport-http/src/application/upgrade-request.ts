@@ -2,6 +2,7 @@ import type { Principal } from '@plugboard/kernel';
 import type { Exchange, LogFields } from '../exchange/exchange.js';
 import type { Authentication } from '../gate/authentication.js';
 import type { RateLimits } from '../gate/rate-limits.js';
+import type { MemoryLease } from '../limits/memory-limits.js';
 import type { HttpRequest } from '../routing/routes.js';
 import type { AcceptedUpgrade, UpgradeRequest } from '../routing/upgrades.js';
 
@@ -53,6 +54,10 @@ export class AcceptableUpgrade implements UpgradeRequest {
 
   countRequest(): void {
     this.#rates.take(this.principal, {});
+  }
+
+  leaseReply(): MemoryLease {
+    return this.#exchange.leaseReply();
   }
 
   note(fields: LogFields): void {

@@ -6,7 +6,7 @@ import type { ErrorBodies } from '../errors/error-format.js';
 import { HttpError } from '../errors/http-error.js';
 import { internalError, tooManyReplies } from '../errors/refusals.js';
 import { ownerOf } from '../limits/caller.js';
-import { MemoryLease, type MemoryLimits } from '../limits/memory-limits.js';
+import { MemoryLease, type MemoryLimits, UNCOUNTED } from '../limits/memory-limits.js';
 import { splitTarget } from '../routing/request-target.js';
 import type { RouteMatch } from '../routing/route-table.js';
 import type { HttpReply } from '../routing/routes.js';
@@ -32,8 +32,6 @@ const DISCONNECTED = new Error('the caller disconnected');
 const JSON_TYPE = 'application/json; charset=utf-8';
 const TEXT_TYPE = 'text/plain; charset=utf-8';
 const BINARY_TYPE = 'application/octet-stream';
-/** Bytes up to which a reply fits into the buffers of the connection, and is not counted. */
-const UNCOUNTED = 16 * 1024;
 
 /**
  * One request and its reply.
@@ -120,6 +118,11 @@ export class Exchange implements ReplyObserver {
   leaseBody(): MemoryLease {
     this.#body ??= this.#lease(this.#dependencies.memory.bodies);
     return this.#body;
+  }
+
+  /** Counts the memory of a reply that may outlive the exchange. The owner of the reply ends the lease. */
+  leaseReply(): MemoryLease {
+    return new MemoryLease(this.#dependencies.memory.replies, ownerOf(this.principal, this.address));
   }
 
   #lease(budget: Budget): MemoryLease {

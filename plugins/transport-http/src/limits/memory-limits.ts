@@ -5,8 +5,12 @@ import { bodyMemoryOf, replyMemoryOf } from './config-limits.js';
 
 /** Bytes up to which a body or a reply only needs to fit, whatever its caller holds already. */
 const SMALL = 64 * 1024;
+/** Bytes up to which a reply is not counted: it fits into the buffers of its connection. */
+export const UNCOUNTED = 16 * 1024;
+/** A reply that grows takes this many bytes at a time. */
+const STEP = 64 * 1024;
 
-/** Memory that a request holds until its exchange ends. */
+/** Memory that a request or its reply holds, until `end`. */
 export class MemoryLease {
   readonly #budget: Budget;
   readonly #owner: readonly string[];
@@ -18,10 +22,27 @@ export class MemoryLease {
     this.#owner = owner;
   }
 
+  /** The option with the limit. */
+  get setting(): string {
+    return this.#budget.setting;
+  }
+
   /** Takes more. Returns whether there was enough. */
   grow(bytes: number): boolean {
     if (this.#ended || !this.#budget.reserve(this.#owner, bytes, { small: this.#held + bytes <= SMALL })) return false;
     this.#held += bytes;
+    return true;
+  }
+
+  /**
+   * Changes what a reply holds, for one that grows. Up to 16 KiB are not counted, more in steps of 64 KiB.
+   * Returns whether there was enough; if not, nothing changes.
+   */
+  resize(bytes: number): boolean {
+    const wanted = bytes <= UNCOUNTED ? 0 : Math.ceil(bytes / STEP) * STEP;
+    if (wanted > this.#held) return this.grow(wanted - this.#held);
+    if (wanted < this.#held) this.#budget.release(this.#owner, this.#held - wanted);
+    this.#held = wanted;
     return true;
   }
 
@@ -38,7 +59,7 @@ export class MemoryLease {
 export class MemoryLimits {
   /** Bodies of requests in progress. */
   readonly bodies: Budget;
-  /** Complete replies that callers have not read yet. */
+  /** Complete replies that callers have not read yet, and replies that their routes count themselves. */
   readonly replies: Budget;
 
   constructor(@inject(CONFIG) config: HttpConfig, @inject(ENTRY) entry: string, @inject(BUDGETS) budgets: Budgets) {

@@ -76,8 +76,22 @@ export interface HttpRequest {
    * time of a stopping server ends, with a `TurnError` as the reason: an answer can then still be sent.
    */
   readonly signal: AbortSignal;
+  /**
+   * Counts the memory of a reply that is collected or kept for its caller, against `replyMemory` and the caller's share of it.
+   * Complete replies are counted when they are sent; streams need it if they hold more than what waits for the socket.
+   */
+  leaseReply(): ReplyLease;
   /** Adds fields to the access log line of this request, for example `agent`, `steps`. */
   note(fields: Readonly<Record<string, string | number | boolean | undefined>>): void;
+}
+
+/** Memory that a reply holds. It outlives the request: end it when the memory is free. */
+export interface ReplyLease {
+  /** The option that sets the limit, as messages name it: `transports.http.replyMemory`. */
+  readonly setting: string;
+  /** Sets how many bytes are held, approximately. Returns whether there was enough; if not, nothing changes. */
+  resize(bytes: number): boolean;
+  end(): void;
 }
 
 export interface HttpReply {

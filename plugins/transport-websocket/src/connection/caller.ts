@@ -1,7 +1,7 @@
 import type { Principal } from '@plugboard/kernel';
 import { missingScope } from '@plugboard/kernel/contracts';
 import { serviceError } from '@plugboard/openai-protocol';
-import type { UpgradeRequest } from '@plugboard/transport-http';
+import type { ReplyLease, UpgradeRequest } from '@plugboard/transport-http';
 
 /**
  * Who is at the other end of a connection. A connection can outlive its token, or the token's
@@ -25,6 +25,11 @@ export class Caller {
   async authenticate(): Promise<Principal> {
     this.#principal = await this.#upgrade.authenticate();
     return this.#principal;
+  }
+
+  /** Counts the memory of a new response. */
+  leaseReply(): ReplyLease {
+    return this.#upgrade.leaseReply();
   }
 
   /** Checks whether a new response may be created now. @throws HttpError 401, 403, 429 or 503 */

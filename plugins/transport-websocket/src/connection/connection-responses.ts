@@ -67,7 +67,7 @@ export class ConnectionResponses {
         await this.#resume(id, after);
       } catch (error) {
         if (!(error instanceof HttpError)) this.#logError(error, 'a response could not be resumed');
-        this.#options.outbox.send([errorEvent(error)]);
+        this.#options.outbox.reply(errorEvent(error));
       }
     });
   }
@@ -94,13 +94,13 @@ export class ConnectionResponses {
     } catch (error) {
       const refusal = error instanceof TurnError ? turnFailureError(failureOf(error, false), true) : error;
       if (!(refusal instanceof HttpError)) this.#logError(refusal, 'a response could not be created');
-      outbox.send([errorEvent(refusal, request.stream_id)]);
+      outbox.reply(errorEvent(refusal, request.stream_id));
       if (refusal instanceof HttpError && refusal.status === 401) this.#options.onRevoked();
     }
   }
 
   async #run(request: ResponseRequest, principal: Principal): Promise<void> {
-    const { clock, ids, service, options } = this.#options;
+    const { caller, clock, ids, service, options } = this.#options;
     const began = clock.monotonic();
     const requestId = `req_${ids.hex(32)}`;
     const planned = await service().plan(request, {
@@ -110,6 +110,7 @@ export class ConnectionResponses {
       incremental: true,
       resumable: true,
       extensions: options.extensions,
+      memory: caller.leaseReply(),
       connection: { memory: this.#memory, isConversation: options.isConversation },
     });
     if (this.#closed) return;
@@ -150,8 +151,7 @@ export class ConnectionResponses {
     this.#leaving.add(leave);
     if (this.#closed) leave();
     for (;;) {
-      const room = outbox.room();
-      if (room) await room;
+      for (let room = outbox.room(); room; room = outbox.room()) await room;
       const events = await reader.next();
       if (events === undefined) break;
       outbox.send(events);

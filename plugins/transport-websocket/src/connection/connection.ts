@@ -62,7 +62,7 @@ export class Connection {
     this.#ws = ws;
     this.#upgrade = upgrade;
     this.#dependencies = dependencies;
-    this.#outbox = new Outbox(ws, socket, limits.maxBuffered);
+    this.#outbox = new Outbox(ws, socket, limits.maxBuffered, () => dependencies.ids.hex(16));
     this.#caller = new Caller(upgrade);
     this.#heartbeat = new Heartbeat(limits, clock.monotonic());
     this.#responses = new ConnectionResponses({
@@ -75,7 +75,10 @@ export class Connection {
       onRevoked: () => this.#close(CLOSE.tokenRevoked),
     });
     ws.on('message', (data, isBinary) => this.#receive(data, isBinary));
-    ws.on('pong', () => this.#heartbeat.heard(clock.monotonic()));
+    ws.on('pong', (data) => {
+      this.#heartbeat.heard(clock.monotonic());
+      this.#outbox.acknowledge(String(data));
+    });
     ws.on('error', (error) => log.debug({ err: error, request_id: upgrade.requestId }, 'a WebSocket failed'));
     ws.once('close', (code) => this.#end(code));
     upgrade.draining.addEventListener('abort', () => this.#closeWhenIdle(), { once: true });
@@ -114,7 +117,7 @@ export class Connection {
       await this.#caller.authenticate();
     } catch (error) {
       if (!(error instanceof HttpError) || error.status !== 401) return;
-      this.#outbox.send([errorEvent(error)]);
+      this.#outbox.reply(errorEvent(error));
       this.#close(CLOSE.tokenRevoked);
     } finally {
       this.#checking = false;
@@ -144,7 +147,7 @@ export class Connection {
       this.#dependencies.log.error({ err: error, connection_id: this.#upgrade.requestId }, 'a message could not be read');
     }
     const now = this.#dependencies.clock.monotonic();
-    this.#outbox.send([error instanceof InvalidMessage ? errorEvent(error.reason, error.streamId) : errorEvent(error)]);
+    this.#outbox.reply(error instanceof InvalidMessage ? errorEvent(error.reason, error.streamId) : errorEvent(error));
     this.#invalid = [...this.#invalid.filter((at) => now - at < MINUTE), now];
     if (this.#invalid.length >= MOST_INVALID) this.#close(CLOSE.tooManyErrors);
   }
@@ -161,7 +164,7 @@ export class Connection {
         this.#answering(undefined, () => this.#responses.resume(message.id, message.after));
         break;
       case 'ping':
-        this.#outbox.send([JSON.stringify({ type: 'svc:pong', id: message.id })]);
+        this.#outbox.reply(JSON.stringify({ type: 'svc:pong', id: message.id }));
         break;
     }
   }
@@ -181,7 +184,7 @@ export class Connection {
     try {
       work();
     } catch (error) {
-      this.#outbox.send([errorEvent(error, streamId)]);
+      this.#outbox.reply(errorEvent(error, streamId));
     }
   }
 
