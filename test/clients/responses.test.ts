@@ -11,6 +11,8 @@ import {
 import { generateText, stepCountIs, streamText, tool } from 'ai';
 import OpenAI from 'openai';
 import { ResponsesWS } from 'openai/resources/responses/ws';
+import * as openai6 from 'openai-6';
+import * as sockets6 from 'openai-6/resources/responses/ws';
 import t from 'tap';
 import { z } from 'zod';
 import { LIVE_TRANSPORTS } from '../support/live.js';
@@ -18,7 +20,7 @@ import { TestServer, TRANSPORTS } from '../support/test-server.js';
 import { readTreasure, toolFixtures, WITH_TOOLS } from '../support/with-tools.js';
 
 const server = await TestServer.start(t, WITH_TOOLS.replace(TRANSPORTS, LIVE_TRANSPORTS), toolFixtures);
-const client = new OpenAI({ baseURL: `${server.url}/v1`, apiKey: 'any', maxRetries: 0 });
+const options = { baseURL: `${server.url}/v1`, apiKey: 'any', maxRetries: 0 };
 const prompt = 'Where is the treasure?';
 const hunt = [{ toolCalls: [readTreasure] }, { text: ['Under', ' the', ' oak.'] }];
 const weatherCall = { id: 'call_w', name: 'weather', arguments: { city: 'Paris' } };
@@ -32,127 +34,139 @@ const weatherTool = {
 
 setTracingDisabled(true);
 setOpenAIAPI('responses');
+const client = new OpenAI(options);
 setDefaultOpenAIClient(client);
 
-t.test('openai: responses.create, plain', async (t) => {
-  server.models.enqueue(...hunt);
-  const response = await client.responses.create({ model: 'assistant', input: prompt, metadata: { ticket: '42' } });
-  t.equal(response.output_text, 'Under the oak.');
-  t.match(response, { status: 'completed', model: 'assistant', metadata: { ticket: '42' }, usage: {} });
-  t.match(response.output[0], { type: 'mcp_call', server_label: 'files', name: 'read_text_file', status: 'completed' });
-  t.match(JSON.stringify(response.output[0]), /The treasure lies under the oak/);
+/** The two lines of the SDK that are in use. The older one has the types of the newer one here. */
+const libraries = {
+  'openai 7': { client, ResponsesWS },
+  'openai 6': {
+    client: new openai6.OpenAI(options) as unknown as OpenAI,
+    ResponsesWS: sockets6.ResponsesWS as unknown as typeof ResponsesWS,
+  },
+};
 
-  const again = await client.responses.retrieve(response.id);
-  t.same(again.output, response.output);
-  server.models.enqueue({ text: ['Yes.'] });
-  const next = await client.responses.create({ model: 'assistant', input: 'Sure?', previous_response_id: response.id });
-  t.equal(next.previous_response_id, response.id);
-  t.same(
-    server.asked.messages.map(({ role }) => role),
-    ['system', 'user', 'assistant', 'tool', 'assistant', 'user'],
-  );
-  t.same(await client.responses.delete(next.id), { id: next.id, object: 'response', deleted: true });
-  await t.rejects(client.responses.retrieve(next.id), { status: 404, code: 'response_not_found' });
-});
+for (const [library, { client, ResponsesWS }] of Object.entries(libraries)) {
+  t.test(`${library}: responses.create, plain`, async (t) => {
+    server.models.enqueue(...hunt);
+    const response = await client.responses.create({ model: 'assistant', input: prompt, metadata: { ticket: '42' } });
+    t.equal(response.output_text, 'Under the oak.');
+    t.match(response, { status: 'completed', model: 'assistant', metadata: { ticket: '42' }, usage: {} });
+    t.match(response.output[0], { type: 'mcp_call', server_label: 'files', name: 'read_text_file', status: 'completed' });
+    t.match(JSON.stringify(response.output[0]), /The treasure lies under the oak/);
 
-t.test('openai: responses.create, streamed', async (t) => {
-  server.models.enqueue(...hunt);
-  const stream = await client.responses.create({ model: 'assistant', input: prompt, stream: true });
-  const types: string[] = [];
-  let text = '';
-  for await (const event of stream) {
-    types.push(event.type);
-    if (event.type === 'response.output_text.delta') text += event.delta;
-  }
-  t.equal(text, 'Under the oak.');
-  t.ok(types.includes('response.mcp_call.completed'));
-  t.equal(types.at(-1), 'response.completed');
-});
-
-t.test('openai: the helper responses.stream, and function tools of the caller', async (t) => {
-  server.models.enqueue({ toolCalls: [weatherCall] }, { text: ['Sunny.'] });
-  const stream = client.responses.stream({ model: 'bare', input: 'Weather in Paris?', tools: [weatherTool] });
-  const first = await stream.finalResponse();
-  const [call] = first.output;
-  t.match(call, { type: 'function_call', name: 'weather', arguments: '{"city":"Paris"}' });
-  const call_id = call?.type === 'function_call' ? call.call_id : '';
-  const second = await client.responses.create({
-    model: 'bare',
-    previous_response_id: first.id,
-    input: [{ type: 'function_call_output', call_id, output: 'sunny' }],
+    const again = await client.responses.retrieve(response.id);
+    t.same(again.output, response.output);
+    server.models.enqueue({ text: ['Yes.'] });
+    const next = await client.responses.create({ model: 'assistant', input: 'Sure?', previous_response_id: response.id });
+    t.equal(next.previous_response_id, response.id);
+    t.same(
+      server.asked.messages.map(({ role }) => role),
+      ['system', 'user', 'assistant', 'tool', 'assistant', 'user'],
+    );
+    t.same(await client.responses.delete(next.id), { id: next.id, object: 'response', deleted: true });
+    await t.rejects(client.responses.retrieve(next.id), { status: 404, code: 'response_not_found' });
   });
-  t.equal(second.output_text, 'Sunny.');
-  t.match(server.asked.messages.at(-1), { role: 'tool', tool_call_id: 'call_w', content: 'sunny' });
-});
 
-t.test('openai: a stream is resumed, and a response cancelled', async (t) => {
-  const gate = Promise.withResolvers<void>();
-  server.models.enqueue({ text: ['Half', gate.promise, ' and half.'] });
-  const stream = await client.responses.create({ model: 'bare', input: 'Go', stream: true });
-  let id = '';
-  let last = -1;
-  for await (const event of stream) {
-    if (event.type === 'response.created') id = event.response.id;
-    last = event.sequence_number;
-    if (event.type === 'response.output_text.delta') break;
-  }
-  gate.resolve();
-  const resumed = await client.responses.retrieve(id, { stream: true, starting_after: last });
-  const events = [];
-  for await (const event of resumed) events.push(event);
-  t.equal(events[0]?.sequence_number, last + 1);
-  t.match(events.at(-1), { type: 'response.completed', response: { output: [{ content: [{ text: 'Half and half.' }] }] } });
-
-  const never = Promise.withResolvers<void>();
-  server.models.enqueue({ text: ['So', never.promise] });
-  const running = await client.responses.create({ model: 'bare', input: 'Go', stream: true });
-  let end: unknown;
-  for await (const event of running) {
-    if (event.type === 'response.created') id = event.response.id;
-    if (event.type === 'response.output_text.delta') {
-      t.match(await client.responses.cancel(id), { status: 'incomplete', incomplete_details: { reason: 'cancelled' } });
+  t.test(`${library}: responses.create, streamed`, async (t) => {
+    server.models.enqueue(...hunt);
+    const stream = await client.responses.create({ model: 'assistant', input: prompt, stream: true });
+    const types: string[] = [];
+    let text = '';
+    for await (const event of stream) {
+      types.push(event.type);
+      if (event.type === 'response.output_text.delta') text += event.delta;
     }
-    end = event;
-  }
-  t.match(end, { type: 'response.incomplete', response: { incomplete_details: { reason: 'cancelled' } } });
-  never.resolve();
-});
-
-t.test('openai: each error has the right class', async (t) => {
-  await t.rejects(client.responses.create({ model: 'bare', input: 'x', previous_response_id: 'resp_nope' }), {
-    status: 400,
-    code: 'previous_response_not_found',
-    param: 'previous_response_id',
+    t.equal(text, 'Under the oak.');
+    t.ok(types.includes('response.mcp_call.completed'));
+    t.equal(types.at(-1), 'response.completed');
   });
-  await t.rejects(client.responses.create({ model: 'bare', input: 'x', background: true }), {
-    status: 400,
-    code: 'unsupported_parameter',
-  });
-  server.models.enqueue({ status: 400 });
-  await t.rejects(client.responses.create({ model: 'bare', input: 'x' }), /^502 The model connection/);
-});
 
-t.test('openai: ResponsesWS', async (t) => {
-  server.models.enqueue(...hunt);
-  const ws = new ResponsesWS(client);
-  const events: OpenAI.Responses.ResponsesServerEvent[] = [];
-  const done = new Promise<void>((resolve, reject) => {
-    ws.on('event', (event) => {
-      events.push(event);
-      if (event.type === 'response.completed') resolve();
+  t.test(`${library}: the helper responses.stream, and function tools of the caller`, async (t) => {
+    server.models.enqueue({ toolCalls: [weatherCall] }, { text: ['Sunny.'] });
+    const stream = client.responses.stream({ model: 'bare', input: 'Weather in Paris?', tools: [weatherTool] });
+    const first = await stream.finalResponse();
+    const [call] = first.output;
+    t.match(call, { type: 'function_call', name: 'weather', arguments: '{"city":"Paris"}' });
+    const call_id = call?.type === 'function_call' ? call.call_id : '';
+    const second = await client.responses.create({
+      model: 'bare',
+      previous_response_id: first.id,
+      input: [{ type: 'function_call_output', call_id, output: 'sunny' }],
     });
-    ws.on('error', reject);
+    t.equal(second.output_text, 'Sunny.');
+    t.match(server.asked.messages.at(-1), { role: 'tool', tool_call_id: 'call_w', content: 'sunny' });
   });
-  ws.send({ type: 'response.create', model: 'assistant', input: prompt, store: false });
-  await done;
-  ws.close();
-  const last = events.at(-1);
-  t.match(last, { type: 'response.completed', response: { output: [{ type: 'mcp_call' }, { type: 'message' }] } });
-  t.same(
-    events.map((event) => 'sequence_number' in event && event.sequence_number),
-    events.map((_, index) => index),
-  );
-});
+
+  t.test(`${library}: a stream is resumed, and a response cancelled`, async (t) => {
+    const gate = Promise.withResolvers<void>();
+    server.models.enqueue({ text: ['Half', gate.promise, ' and half.'] });
+    const stream = await client.responses.create({ model: 'bare', input: 'Go', stream: true });
+    let id = '';
+    let last = -1;
+    for await (const event of stream) {
+      if (event.type === 'response.created') id = event.response.id;
+      last = event.sequence_number;
+      if (event.type === 'response.output_text.delta') break;
+    }
+    gate.resolve();
+    const resumed = await client.responses.retrieve(id, { stream: true, starting_after: last });
+    const events = [];
+    for await (const event of resumed) events.push(event);
+    t.equal(events[0]?.sequence_number, last + 1);
+    t.match(events.at(-1), { type: 'response.completed', response: { output: [{ content: [{ text: 'Half and half.' }] }] } });
+
+    const never = Promise.withResolvers<void>();
+    server.models.enqueue({ text: ['So', never.promise] });
+    const running = await client.responses.create({ model: 'bare', input: 'Go', stream: true });
+    let end: unknown;
+    for await (const event of running) {
+      if (event.type === 'response.created') id = event.response.id;
+      if (event.type === 'response.output_text.delta') {
+        t.match(await client.responses.cancel(id), { status: 'incomplete', incomplete_details: { reason: 'cancelled' } });
+      }
+      end = event;
+    }
+    t.match(end, { type: 'response.incomplete', response: { incomplete_details: { reason: 'cancelled' } } });
+    never.resolve();
+  });
+
+  t.test(`${library}: each error has the right class`, async (t) => {
+    await t.rejects(client.responses.create({ model: 'bare', input: 'x', previous_response_id: 'resp_nope' }), {
+      status: 400,
+      code: 'previous_response_not_found',
+      param: 'previous_response_id',
+    });
+    await t.rejects(client.responses.create({ model: 'bare', input: 'x', background: true }), {
+      status: 400,
+      code: 'unsupported_parameter',
+    });
+    server.models.enqueue({ status: 400 });
+    await t.rejects(client.responses.create({ model: 'bare', input: 'x' }), /^502 The model connection/);
+  });
+
+  t.test(`${library}: ResponsesWS`, async (t) => {
+    server.models.enqueue(...hunt);
+    const ws = new ResponsesWS(client);
+    const events: OpenAI.Responses.ResponsesServerEvent[] = [];
+    const done = new Promise<void>((resolve, reject) => {
+      ws.on('event', (event) => {
+        events.push(event);
+        if (event.type === 'response.completed') resolve();
+      });
+      ws.on('error', reject);
+    });
+    ws.send({ type: 'response.create', model: 'assistant', input: prompt, store: false });
+    await done;
+    ws.close();
+    const last = events.at(-1);
+    t.match(last, { type: 'response.completed', response: { output: [{ type: 'mcp_call' }, { type: 'message' }] } });
+    t.same(
+      events.map((event) => 'sequence_number' in event && event.sequence_number),
+      events.map((_, index) => index),
+    );
+  });
+}
 
 const finder = new Agent({ name: 'Finder', model: 'assistant' });
 const forecast = agentTool({
