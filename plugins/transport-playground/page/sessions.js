@@ -11,7 +11,7 @@
 
 const PAGE = 30;
 
-/** What a session is called: the title it was given, else its key. @param {Session} session */
+/** The title of a session, or else its key. @param {Session} session */
 export function sessionTitle({ metadata, key }) {
   return metadata.title || key;
 }
@@ -107,4 +107,42 @@ export class Sessions {
 export function titleOf(text) {
   const line = text.trim().split('\n', 1)[0] ?? '';
   return line.length > 60 ? `${line.slice(0, 59).trimEnd()}…` : line;
+}
+
+/** A random key for a new session, short enough to be read out. */
+export function newKey() {
+  const digits = crypto.getRandomValues(new Uint8Array(10));
+  return `play-${Array.from(digits, (digit) => '23456789abcdefghjkmnpqrstuvwxyz'[digit % 31]).join('')}`;
+}
+
+/** The id of the session that the address names; empty if it names none. */
+export function addressedSession() {
+  return decodeURIComponent(location.hash.slice(1));
+}
+
+/** Puts a session into the address, so that a reload, a bookmark and the back button find it. @param {string} id */
+export function setAddress(id) {
+  const hash = id === '' ? '' : `#${encodeURIComponent(id)}`;
+  if (location.hash !== hash) history.pushState(null, '', location.pathname + location.search + hash);
+}
+
+const PENDING = 'plugboard.pending';
+
+/**
+ * The turn that runs, and its session. The tab remembers it across a reload.
+ * @typedef {{ responseId: string, conversation: string, input: string }} PendingTurn
+ */
+
+/** @param {PendingTurn} pending */
+export function rememberTurn(pending) {
+  sessionStorage.setItem(PENDING, JSON.stringify(pending));
+}
+
+/** @returns {PendingTurn | undefined} */
+export function rememberedTurn() {
+  return JSON.parse(sessionStorage.getItem(PENDING) ?? 'null') ?? undefined;
+}
+
+export function forgetTurn() {
+  sessionStorage.removeItem(PENDING);
 }

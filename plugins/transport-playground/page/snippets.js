@@ -4,10 +4,13 @@
  * @property {string} agent
  * @property {readonly { role: string, content: string }[]} messages
  * @property {string} key of the session; empty for a request without one
- * @property {boolean} token whether the server asks for one: it is written as `$PLUGBOARD_TOKEN`, never as its value
+ * @property {boolean} token whether the server requires one. It is written as `$PLUGBOARD_TOKEN`.
  */
 
-/** The same request in other words. @param {SnippetRequest} request @returns {{ id: string, label: string, text: string }[]} */
+/**
+ * The request as code, in several languages.
+ * @param {SnippetRequest} request @returns {{ id: string, label: string, text: string }[]}
+ */
 export function snippetsOf(request) {
   return [
     { id: 'curl', label: 'curl', text: curl(request) },
@@ -35,7 +38,7 @@ function javascript({ base, token, ...request }) {
     '',
     'const client = new OpenAI({',
     `  baseURL: ${JSON.stringify(`${base}v1`)},`,
-    `  apiKey: ${token ? 'process.env.PLUGBOARD_TOKEN,' : "'none', // the server asks for no token"}`,
+    `  apiKey: ${token ? 'process.env.PLUGBOARD_TOKEN,' : "'none', // no token needed"}`,
     '});',
     `const completion = await client.chat.completions.create(${JSON.stringify(body(request), null, 2)});`,
     'console.log(completion.choices[0].message.content);',
@@ -50,7 +53,7 @@ function python({ base, token, agent, messages, key }) {
     '',
     'client = OpenAI(',
     `    base_url=${JSON.stringify(`${base}v1`)},`,
-    `    api_key=${token ? 'os.environ["PLUGBOARD_TOKEN"],' : '"none",  # the server asks for no token'}`,
+    `    api_key=${token ? 'os.environ["PLUGBOARD_TOKEN"],' : '"none",  # no token needed'}`,
     ')',
     'completion = client.chat.completions.create(',
     `    model=${JSON.stringify(agent)},`,

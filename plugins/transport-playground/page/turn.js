@@ -80,8 +80,16 @@ export function answerOf({ items }) {
   return texts.join('\n\n').trim();
 }
 
+/** What a screen reader says at the end of a turn. @param {Turn} turn */
+export function spokenTurn(turn) {
+  const answer = answerOf(turn);
+  if (turn.status === 'failed') return `The turn failed. ${turn.error?.message ?? ''}`;
+  if (turn.status === 'incomplete') return `The turn was stopped. ${answer}`;
+  return `Answer: ${answer.slice(0, 1000)}`;
+}
+
 /**
- * Applies one event. An event that was applied before changes nothing: a resumed response may repeat some.
+ * Applies one event. Events that were applied before are ignored: a resumed response may repeat some.
  * @param {Turn} turn @param {ProtocolEvent} event
  */
 export function applyEvent(turn, event) {
@@ -95,7 +103,8 @@ export function applyEvent(turn, event) {
 
 /**
  * Ends a turn.
- * @param {Turn} turn @param {Record<string, any>} response the response of the last event, or the same fields made up by the page
+ * @param {Turn} turn
+ * @param {Record<string, any>} response of the last event, or its fields if there was none
  */
 export function endTurn(turn, { status, usage, error, incomplete_details }) {
   turn.version++;

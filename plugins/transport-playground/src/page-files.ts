@@ -21,11 +21,14 @@ const OWN = [
   'style.css',
   'icon.svg',
   'api.js',
+  'live.js',
   'markdown.js',
   'playground.js',
+  'server.js',
   'sessions.js',
   'snippets.js',
   'turn.js',
+  'turn-runner.js',
   'views/app.js',
   'views/conversation.js',
   'views/inspector.js',
@@ -65,6 +68,12 @@ const TYPES: Readonly<Record<string, string>> = {
 /** A comment that fills its lines, or a doc comment inside a line. */
 const COMMENT = /^[ \t]*\/\*(?:(?!\*\/).)*\*\/\n|\/\*\*(?:(?!\*\/).)*\*\/ ?/gms;
 
+/** Code that the texts of the page do not contain, with spaces in it. */
+const SPACED = / (=>|===|!==|\?\?|&&|\|\||\+=) |(?<=\)) (?=\{)|(?<=\b(?:if|for)) (?=\()/g;
+
+/** A comment up to the end of its line. One with a quote in it stays: it could be text. */
+const LINE_COMMENT = /(?:^[ \t]*| )\/\/ [^'"`\n]*$/gm;
+
 const compress = promisify(gzip);
 
 /**
@@ -81,18 +90,25 @@ export async function readPageFiles(): Promise<ReadonlyMap<string, PageFile>> {
   return new Map(await Promise.all([...own, ...vendor]));
 }
 
-/** Leaves out comments and indentation, which no template of the page depends on. */
+/** Leaves out comments, indentation and line breaks, which no template of the page depends on. */
 async function readOwn(path: string): Promise<string> {
   const text = await readFile(join(import.meta.dirname, '../page', path), 'utf8');
   const dense = text.replaceAll(COMMENT, '').replaceAll(/^[ \t]+/gm, '');
-  return path.endsWith('.css')
-    ? dense.replaceAll(/\s*([{};,>])\s*/g, '$1').replaceAll(/: |;(?=})/g, (found) => (found[0] === ':' ? ':' : ''))
-    : dense;
+  if (path.endsWith('.css')) {
+    return dense.replaceAll(/\s*([{};,>])\s*/g, '$1').replaceAll(/: |;(?=})/g, (found) => (found[0] === ':' ? ':' : ''));
+  }
+  if (!path.endsWith('.js')) return dense;
+  return dense
+    .replaceAll(LINE_COMMENT, '')
+    .replaceAll(/\n{2,}/g, '\n')
+    .replaceAll(/([;{,([])\n/g, '$1')
+    .replaceAll(/\n([})\]])/g, '$1')
+    .replaceAll(SPACED, '$1');
 }
 
 async function readVendor({ package: name, file, suffix = '' }: VendorFile): Promise<string> {
   const text = await readFile(join(packageFolder(name), file), 'utf8');
-  return text.replace(/^\/\/# sourceMappingURL=.*\n?/m, '') + suffix;
+  return text.replace(/^\/\/# sourceMappingURL=.*\n?|^\/\*\*\n \* DO NOT EDIT(?:(?!\*\/).)*\*\/\n/gms, '') + suffix;
 }
 
 /** `lit-html` is a dependency of `lit`, so it is resolved from there. */
@@ -107,5 +123,5 @@ async function pageFile(path: string, text: string): Promise<PageFile> {
   const type = TYPES[extname(path)] ?? 'application/octet-stream';
   const bytes = Buffer.from(path.endsWith('.js') ? resolveImports(text, path, IMPORTS) : text);
   const hash = createHash('sha256').update(bytes).digest('base64url').slice(0, 27);
-  return { type, bytes, gzipped: await compress(bytes, { level: 9, memLevel: 9 }), etag: `"${hash}"` };
+  return { type, bytes, gzipped: await compress(bytes, { level: 9, memLevel: 6 }), etag: `"${hash}"` };
 }

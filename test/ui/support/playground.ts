@@ -75,6 +75,8 @@ export class Playground {
   async ended(index: number): Promise<Locator> {
     const turn = this.turns.nth(index);
     await turn.locator('.turn-foot').waitFor();
+    // The last words of an answer are rendered one frame after its end.
+    await this.page.evaluate('new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))');
     return turn;
   }
 

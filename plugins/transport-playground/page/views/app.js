@@ -5,7 +5,7 @@ import { inspector } from './inspector.js';
 import { copyFrom, icon, iconButton } from './parts.js';
 import { dialogs, sidebar } from './sidebar.js';
 
-/** @typedef {import('../playground.js').Model} Model */
+/** @typedef {import('../server.js').Model} Model */
 /** @typedef {import('../sessions.js').Session} Session */
 
 /** Below this width the sidebar is a drawer. style.css has the same number. */
@@ -47,7 +47,7 @@ export class PlaygroundApp extends HTMLElement {
     this.ariaBusy = 'true';
     void app.start().then(() => {
       this.ariaBusy = 'false';
-      if (app.access === 'missing' || app.access === 'refused') this.openDialog('token');
+      if (app.server.needsToken) this.openDialog('token');
       else this.focusMessage();
     });
   }
@@ -77,7 +77,7 @@ export class PlaygroundApp extends HTMLElement {
       ${sidebar(this)}
       ${isCovered ? html`<div class="backdrop" @click=${() => this.toggleSidebar(false)}></div>` : nothing}
       <main>
-        <h1 class="off-screen">${app.settings.title}</h1>
+        <h1 class="off-screen">${app.server.settings.title}</h1>
         <div class="main" ?inert=${isCovered}>
           ${this.#header()}
           <div class="transcript" id="transcript" tabindex="-1" @scroll=${() => this.#onScroll()}>
@@ -95,8 +95,9 @@ export class PlaygroundApp extends HTMLElement {
   }
 
   #updated() {
-    const { agent, settings, turns } = this.app;
-    document.title = turns.length > 0 ? `${agent} · ${settings.title}` : settings.title;
+    const { agent, server, turns } = this.app;
+    const { title } = server.settings;
+    document.title = turns.length > 0 ? `${agent} · ${title}` : title;
     if (this.isAtEnd) this.#transcript?.scrollTo({ top: 1e9 });
     this.#announce();
     this.#fitMessage();
@@ -104,7 +105,7 @@ export class PlaygroundApp extends HTMLElement {
 
   #header() {
     const { app } = this;
-    const none = app.models.length === 0;
+    const none = app.server.models.length === 0;
     const onChange = (/** @type {Event} */ { target }) => this.#pickAgent(/** @type {HTMLSelectElement} */ (target).value);
     return html`
       <header class="top">
@@ -124,8 +125,10 @@ export class PlaygroundApp extends HTMLElement {
 
   /** @param {string} label @param {(model: Model) => boolean} belongs */
   #options(label, belongs) {
-    const { agent, models } = this.app;
-    const options = models.filter(belongs).map(({ id }) => html`<option value=${id} .selected=${id === agent}>${id}</option>`);
+    const { agent, server } = this.app;
+    const options = server.models
+      .filter(belongs)
+      .map(({ id }) => html`<option value=${id} .selected=${id === agent}>${id}</option>`);
     return options.length > 0 ? html`<optgroup label=${label}>${options}</optgroup>` : nothing;
   }
 
@@ -151,22 +154,21 @@ export class PlaygroundApp extends HTMLElement {
 
   /** What a conversation without turns shows. */
   #empty() {
-    const { app } = this;
-    const { access, agent } = app;
-    if (app.isOpening || access === 'checking') return html`<div class="column skeleton"><i></i><i></i><i></i></div>`;
-    if (access === 'missing' || access === 'refused') {
+    const { agent, isOpening, server } = this.app;
+    if (isOpening || server.access === 'checking') return html`<div class="column skeleton"><i></i><i></i><i></i></div>`;
+    if (server.needsToken) {
       const enter = html`<button class="primary" @click=${() => this.openDialog('token')}>${icon('key')} Enter token</button>`;
       return welcome('Enter a token', 'This server requires an API token. You will see the agents that it can reach.', enter);
     }
-    if (access === 'unreachable') {
+    if (server.access === 'unreachable') {
       const again = html`<button class="primary" @click=${() => location.reload()}>${icon('retry')} Try again</button>`;
       return welcome('The server does not answer', 'It may be starting or stopping.', again);
     }
     if (agent === '') return welcome('No agent yet', 'Add one under `agents` in plugboard.yaml.', nothing);
     return welcome(
       html`Talk to <em>${agent}</em>`,
-      app.isLive ? 'Tool calls show here while they run.' : 'Tool calls do not show: the server does not use `websocket`.',
-      app.settings.suggestions.map((text) => html`<button @click=${() => this.#say(text)}>${text}</button>`),
+      server.isLive ? 'Tool calls show here while they run.' : 'Tool calls do not show: the server does not use `websocket`.',
+      server.settings.suggestions.map((text) => html`<button @click=${() => this.#say(text)}>${text}</button>`),
     );
   }
 
@@ -290,7 +292,7 @@ export class PlaygroundApp extends HTMLElement {
     await this.app.setToken(token);
     const field = /** @type {HTMLInputElement} */ (this.find('#token'));
     field.value = '';
-    if (this.app.access === 'refused') return field.focus();
+    if (this.app.server.access === 'refused') return field.focus();
     if (token !== '') this.closeDialogs();
     this.focusMessage();
   }

@@ -4,7 +4,7 @@ import { snippetsOf } from '../snippets.js';
 import { copyButton, duration, iconButton } from './parts.js';
 
 /** @typedef {import('./app.js').PlaygroundApp} View */
-/** @typedef {import('../playground.js').LogEntry} LogEntry */
+/** @typedef {import('../api.js').LogEntry} LogEntry */
 
 /** The panel beside the conversation: the events on the wire, or the current request as code. @param {View} view */
 export function inspector(view) {
@@ -43,15 +43,15 @@ function onTabKey(event, view) {
 /** @param {View} view */
 function events(view) {
   const { app, showsDeltas } = view;
-  const { log } = app;
-  const shown = showsDeltas ? log : log.filter(({ label }) => !label.endsWith('.delta'));
+  const { entries } = app.log;
+  const shown = showsDeltas ? entries : entries.filter(({ label }) => !label.endsWith('.delta'));
   return html`
     <div class="panel-bar">
       <label class="switch">
         <input type="checkbox" .checked=${showsDeltas} @change=${() => view.toggleDeltas()}> Show deltas
       </label>
       <span class="spread"></span>
-      <button class="small" @click=${() => app.clearLog()}>Clear</button>
+      <button class="small" @click=${() => app.log.clear()}>Clear</button>
     </div>
     ${shown.length === 0 ? html`<p class="empty-panel">Requests and events show here as they happen.</p>` : nothing}
     <ol class="log">${shown.map(logRow)}</ol>`;
@@ -85,7 +85,7 @@ function logRow({ direction, label, note, at, data }) {
 /** @param {View} view */
 function code(view) {
   const { app } = view;
-  const { token } = app.settings;
+  const { token } = app.server.settings;
   const snippets = snippetsOf({ ...app.requestOf(view.draft), base: BASE.href, token });
   const { label = '', text = '' } = snippets.find(({ id }) => id === view.snippet) ?? {};
   const hint = token ? html`. Set the variable <code>PLUGBOARD_TOKEN</code> to your token.` : '.';

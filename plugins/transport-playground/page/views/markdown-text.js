@@ -18,7 +18,8 @@ class MarkdownText extends HTMLElement {
     if (text === this.#text && this.hasChildNodes()) return;
     this.#text = text;
     if (renderer) {
-      this.#soon();
+      if (this.hasChildNodes()) this.#soon();
+      else this.#render();
       return;
     }
     if (this.#sources.length === 0) this.#showPlain();

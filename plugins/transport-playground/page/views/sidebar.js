@@ -11,7 +11,7 @@ export function sidebar(view) {
     <aside class="sidebar" id="sidebar" aria-label="Sessions and server" ?inert=${view.isDrawer && !view.isSidebarOpen}>
       <div class="brand">
         <img src="playground/icon.svg" alt="" width="26" height="26">
-        <b>${view.app.settings.title}</b>
+        <b>${view.app.server.settings.title}</b>
         ${iconButton('close', 'Close the menu', () => view.toggleSidebar(false), 'only-narrow')}
       </div>
       <button class="new-chat" @click=${() => view.newChat()}>${icon('plus')} New chat</button>
@@ -29,7 +29,7 @@ export function sidebar(view) {
 function sessionList(view) {
   const { app } = view;
   const { status, list, error, hasMore } = app.sessions;
-  if (app.agent !== '' && !app.canKeepSessions) {
+  if (app.agent !== '' && !app.server.canKeepSessions) {
     return html`<p class="hint">No list of sessions: the server does not use the <code>conversations</code> transport.</p>`;
   }
   if (status === 'failed') return html`<p class="hint">Sessions cannot be listed. ${error}</p>`;
@@ -56,7 +56,7 @@ function row(session, view) {
     </li>`;
 }
 
-/** Text and tone of each state of the token. @type {Record<import('../playground.js').Access, [string, string]>} */
+/** Text and tone of each state of the token. @type {Record<import('../server.js').Access, [string, string]>} */
 const ACCESS = {
   checking: ['Connecting', 'quiet'],
   open: ['Open, no token needed', 'quiet'],
@@ -66,7 +66,7 @@ const ACCESS = {
   unreachable: ['Not connected', 'bad'],
 };
 
-/** @type {Record<import('../playground.js').Playground['health'], [string, string]>} */
+/** @type {Record<import('../server.js').Server['health'], [string, string]>} */
 const HEALTH = {
   unknown: ['Checking', 'quiet'],
   ready: ['Ready', 'good'],
@@ -76,7 +76,7 @@ const HEALTH = {
 
 /** @param {View} view */
 function serverBox(view) {
-  const { settings, access, health } = view.app;
+  const { settings, access, health } = view.app.server;
   const [word, tone] = ACCESS[access];
   const [healthWord, healthTone] = HEALTH[health];
   const status = html`<span class="dot" data-tone=${tone}></span><span>Access</span><b>${word}</b>`;
@@ -130,13 +130,13 @@ function onMenuKey(event) {
 
 /** @param {View} view */
 function tokenDialog(view) {
-  const { access, api } = view.app;
-  const isRefused = access === 'refused';
+  const { api, server } = view.app;
+  const isRefused = server.access === 'refused';
   const [state, tone] = isRefused
     ? ['The server refused this token: it is wrong, expired or revoked.', 'bad']
-    : access === 'ok'
+    : server.access === 'ok'
       ? ['The server accepted this token.', 'good']
-      : ['Create one with: plugboard token create', 'quiet'];
+      : [html`Create one with <code>plugboard token create</code>.`, 'quiet'];
   const forget = html`<button type="button" class="plain danger" @click=${() => view.enterToken('')}>Forget token</button>`;
   return dialog(view, {
     id: 'token',

@@ -1,0 +1,94 @@
+/** @typedef {import('./api.js').ApiError} ApiError */
+/** @typedef {{ id: string, isAgent: boolean }} Model */
+/** @typedef {'checking' | 'open' | 'missing' | 'ok' | 'refused' | 'unreachable'} Access */
+
+/**
+ * @typedef {object} Settings public settings of the server: `PageSettings` of the plugin
+ * @property {string} title
+ * @property {string} version
+ * @property {string | null} docs
+ * @property {string[]} suggestions
+ * @property {boolean} token
+ * @property {string[]} routes
+ */
+
+/** The server: its settings, its health, and the agents that the token can reach. */
+export class Server {
+  /** @type {Settings} */
+  settings = { title: 'Playground', version: '', docs: null, suggestions: [], token: false, routes: [] };
+  /** @type {Access} */
+  access = 'checking';
+  /** @type {'unknown' | 'ready' | 'not-ready' | 'unreachable'} */
+  health = 'unknown';
+  /** @type {Model[]} */
+  models = [];
+  #api;
+
+  /** @param {import('./api.js').Api} api */
+  constructor(api) {
+    this.#api = api;
+  }
+
+  async readSettings() {
+    this.settings = await this.#api.get('playground/settings.json');
+  }
+
+  /** Reads the agents that the token can reach. */
+  async readModels() {
+    const { data } = await this.#api.get('v1/models');
+    this.models = data.map((/** @type {{ id: string, owned_by: string }} */ one) => ({
+      id: one.id,
+      isAgent: one.owned_by === 'svc:agent',
+    }));
+  }
+
+  async readHealth() {
+    if (!this.#has('/health')) return;
+    try {
+      const { ready } = await this.#api.get('health');
+      this.health = ready ? 'ready' : 'not-ready';
+    } catch {
+      this.health = 'unreachable';
+    }
+  }
+
+  /** Whether the server accepts requests of this page. */
+  get isOpen() {
+    return this.access === 'ok' || this.access === 'open';
+  }
+
+  get needsToken() {
+    return this.access === 'missing' || this.access === 'refused';
+  }
+
+  /** Whether tool calls show while they run. */
+  get isLive() {
+    return this.#has('/v1/live');
+  }
+
+  get canKeepSessions() {
+    return this.#has('/v1/conversations');
+  }
+
+  /**
+   * A token for one connection. It is ephemeral if the server issues those: proxies may log the
+   * handshake, which contains it.
+   */
+  async liveToken() {
+    const { token } = this.#api;
+    if (token === '' || !this.settings.token) return '';
+    if (!this.#has('/v1/ephemeral_tokens')) return token;
+    try {
+      const { value } = await this.#api.post('v1/ephemeral_tokens', {});
+      return value;
+    } catch (error) {
+      if (/** @type {ApiError} */ (error).status === 401) throw error;
+      return token; // the server issues none for a JWT
+    }
+  }
+
+  /** @param {string} path */
+  #has(path) {
+    return this.settings.routes.includes(path);
+  }
+}
