@@ -13,6 +13,9 @@ const BOMB = `
     rejection: () => void Promise.reject(new Error('out of the blue')),
     cause: () => setTimeout(() => { const cause = new Error('below'); const error = new Error('out of the blue', { cause }); error.stack = ''; throw error; }),
     repeated: () => setInterval(() => { throw new Error('out of the blue'); }, 1),
+    getter: () => setTimeout(() => { throw Object.defineProperty(new Error('out of the blue'), 'x', { enumerable: true, get() { throw 1; } }); }),
+    proxy: () => { const get = () => { throw 1; }; setTimeout(() => { throw new Proxy({}, { get, getPrototypeOf: get }); }); },
+    huge: () => setTimeout(() => { throw new Error('x'.repeat(50_000_000)); }),
     nothing: () => setTimeout(() => { throw undefined; }),
   };
   export default definePlugin({
@@ -53,6 +56,21 @@ for (const way of ['exception', 'rejection', 'cause', 'repeated']) {
     ]);
     const further = server.log.filter(({ msg }) => msg === 'there were further uncaught errors');
     t.equal(further.length, way === 'repeated' ? 1 : 0);
+  });
+}
+
+for (const [way, what] of [
+  ['getter', 'has a property that throws'],
+  ['proxy', 'cannot be read at all'],
+  ['huge', 'has a message of 50 MB'],
+] as const) {
+  t.test(`R-065 an uncaught error that ${what} is logged once and ends the process with 1`, async (t) => {
+    const server = await started(t);
+    const lines = await broken(server, way);
+    t.equal(await server.exit(), 1);
+    t.match(lines, [{ msg: 'uncaught error: stopping', err: { message: String } }]);
+    t.equal(lines.length, 1);
+    t.ok(server.stderr.length < 1_000_000);
   });
 }
 

@@ -71,3 +71,25 @@ t.test('on a terminal a line is formatted for people', async (t) => {
   t.equal(plain({ msg: 'broke', err: { stack: 'Error: x\n    at y' } }), '14:05:09 warn  broke\n    Error: x\n        at y\n');
   t.equal(readable('not JSON\n'), 'not JSON\n', 'a line that is not JSON is shown unchanged');
 });
+
+t.test('errors that cannot be read, and very long ones, are logged all the same', async (t) => {
+  const thrower = () => {
+    throw new Error('cannot be read');
+  };
+  const getter = Object.defineProperty(new Error('with a getter'), 'field', { enumerable: true, get: thrower });
+  for (const [err, message] of [
+    [Object.freeze(new Error('frozen')), 'frozen'],
+    [getter, 'with a getter'],
+    [new Proxy({}, { get: thrower }), /cannot be read/],
+    [new Error('short', { cause: new Error('y'.repeat(100_000)) }), /^short/],
+    [new Error('x'.repeat(100_000)), /^x{32768}… \(100000 characters\)$/],
+  ] as const) {
+    const { log, lines } = written();
+    log.error({ err }, 'failed');
+    t.match(JSON.parse(lines[0] ?? ''), { msg: 'failed', err: { message } });
+    t.ok((lines[0]?.length ?? 0) < 110_000);
+  }
+  const { log, lines } = written();
+  log.error({ err: 'z'.repeat(100_000) });
+  t.ok((lines[0]?.length ?? 0) < 40_000, 'a string that was thrown');
+});

@@ -16,6 +16,14 @@ interface ErrorOrigin {
  * the stack.
  */
 export function originOf(error: unknown, plugins: readonly PluginInfo[]): ErrorOrigin | undefined {
+  try {
+    return found(error, plugins);
+  } catch {
+    return undefined; // what was thrown cannot be read
+  }
+}
+
+function found(error: unknown, plugins: readonly PluginInfo[]): ErrorOrigin | undefined {
   for (let current = error, depth = 0; current instanceof Error && depth < 8; current = current.cause, depth++) {
     if (current instanceof PluginError) return { plugin: current.plugin.name, entry: current.entry };
     for (const file of filesOf(current.stack ?? '')) {

@@ -1,7 +1,8 @@
-import { type LoggerOptions, type Logger as PinoLogger, pino, stdSerializers } from 'pino';
+import { type LoggerOptions, type Logger as PinoLogger, pino } from 'pino';
 import type { Clock } from '../base/ambient.js';
 import { KERNEL } from '../base/kernel-package.js';
 import { escapeC1 } from './control-characters.js';
+import { errorFields } from './error-fields.js';
 import { type CredentialShapes, createRedactor } from './redactor.js';
 import { WeakRefs } from './weak-refs.js';
 
@@ -52,7 +53,7 @@ export function createAdjustableLogger(options: CreateLoggerOptions): Adjustable
   const settings: LoggerOptions = {
     timestamp: stamps(options.clock),
     formatters: { level: (label) => ({ level: label }) },
-    serializers: { err: stdSerializers.errWithCause },
+    serializers: { err: errorFields },
   };
   const base = { service: 'plugboard', version: KERNEL.version, pid: process.pid };
   const { sink, auditSink = sink } = options;
