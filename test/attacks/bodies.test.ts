@@ -142,3 +142,30 @@ t.test('S-36 unfinished bodies of one token use at most its share of the memory'
   for (const socket of sockets) socket.destroy();
   t.ok(await eventually(async () => (await chat('x'.repeat(8 * MIB), ATTACKER)).status === 200), 'the memory is free again');
 });
+
+t.test('S-36 a body of one-byte chunks is refused before its pieces fill the memory', async (t) => {
+  const server = await ServerProcess.start(t, { yaml: TRANSPORTS + TOKENS + ASSISTANT, heap: 512 });
+  const neighbour = new Neighbour(server, { token: INNOCENT });
+  await eventually(() => neighbour.turns > 20);
+  const before = server.memory();
+  let received = '';
+  const socket = connect(server.port, '127.0.0.1');
+  t.teardown(() => socket.destroy());
+  socket.on('error', () => {});
+  socket.on('data', (data) => {
+    received += data;
+  });
+  await once(socket, 'connect');
+  const headers = Object.entries({ ...HEADERS, 'transfer-encoding': 'chunked' }).map((pair) => pair.join(': '));
+  socket.write(`POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\n${headers.join('\r\n')}\r\n\r\n`);
+  const piece = '1\r\n \r\n'.repeat(10_000);
+  for (let sent = 0; sent < 200 && received === '' && !socket.destroyed; sent++) {
+    if (!socket.write(piece)) await Promise.race([once(socket, 'drain'), once(socket, 'close')]);
+  }
+  await eventually(() => received.includes('`transports.http.bodyMemory`'));
+  t.match(received, /^HTTP\/1\.1 503 /);
+  const growth = server.peakMemory() - before;
+  t.comment(`grew by ${Math.round(growth)} MiB at most`);
+  t.ok(growth < 250, 'two million of them took 700 MiB');
+  t.same((await neighbour.stop()).failures, {});
+});

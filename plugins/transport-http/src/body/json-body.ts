@@ -33,6 +33,9 @@ const JSON_LIMITS: JsonLimits = { depth: 64, values: 200_000, keys: 10_000 };
 /** Bytes of memory that a byte of a body costs: itself, the values parsed from it, and the request to the model. */
 const COST = 3;
 
+/** Bytes of memory that a piece of a body costs besides: one byte can be a chunk of its own. */
+const PIECE_COST = 512;
+
 /** For requests that announce no body: the collector returns nothing then. */
 const NO_BYTES = Buffer.alloc(0);
 
@@ -71,7 +74,7 @@ export class JsonBodies {
     const length = Number(headers['content-length'] ?? 0);
     if (length > this.#limit) throw bodyTooLarge(this.#limit);
     const { bodies } = this.#memory;
-    if (length * COST > bodies.share(OWNER_LEVELS)) throw bodyExceedsMemory(bodies.setting);
+    if (length * COST + PIECE_COST > bodies.share(OWNER_LEVELS)) throw bodyExceedsMemory(bodies.setting);
     const bytes =
       length > 0 && ctx.req.readableLength === length ? this.#arrived(ctx.req, exchange) : await this.#arriving(ctx, exchange);
     return { bytes, value: kind === 'json' ? parseJsonObject(bytes.toString()) : bytes };
@@ -95,7 +98,7 @@ export class JsonBodies {
       lease.end();
     };
     const onData = (chunk: Buffer) => {
-      if (!lease.grow(chunk.length * COST)) stop(tooManyBodies(this.#memory.bodies.setting));
+      if (!lease.grow(chunk.length * COST + PIECE_COST)) stop(tooManyBodies(this.#memory.bodies.setting));
     };
     const timer = this.#clock.after(this.#timeout, () => stop(requestTimeout()));
     this.#collector ??= bodyCollector(this.#limit);
