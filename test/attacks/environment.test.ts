@@ -65,7 +65,7 @@ t.test('S-45 secrets that the configuration takes from the environment are remov
   await server.logs('the configuration has not changed');
   writeFileSync(join(server.folder, 'plugboard.yaml'), yaml(`, later: "\${LATER}"`));
   server.kill('SIGHUP');
-  await server.logs('the changed configuration is in force');
+  await eventually(() => server.log.some(({ event }) => event === 'configuration_changed'));
   const changed = await eventually(async () => {
     const seen = await look();
     return seen.options.later === '' ? undefined : seen;
