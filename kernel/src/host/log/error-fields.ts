@@ -6,7 +6,7 @@ const TEXT_LIMIT = 32 * 1024;
 const DEPTH_LIMIT = 8;
 
 /**
- * Turns what was thrown into the field `err` of a log line. Never throws: code that throws anything
+ * Makes the field `err` of a log line from what was thrown. Never throws: code that throws anything
  * at all, such as an object whose properties cannot be read, must not escape its log line.
  */
 export function errorFields(error: unknown): unknown {
