@@ -108,7 +108,7 @@ async function readOwn(path: string): Promise<string> {
 
 async function readVendor({ package: name, file, suffix = '' }: VendorFile): Promise<string> {
   const text = await readFile(join(packageFolder(name), file), 'utf8');
-  return text.replace(/^\/\/# sourceMappingURL=.*\n?|^\/\*\*\n \* DO NOT EDIT(?:(?!\*\/).)*\*\/\n/gms, '') + suffix;
+  return text.replace(/^\/\/# sourceMappingURL=[^\n]*\n?|^\/\*\*\n \* DO NOT EDIT(?:(?!\*\/).)*\*\/\n/gms, '') + suffix;
 }
 
 /** `lit-html` is a dependency of `lit`, so it is resolved from there. */
