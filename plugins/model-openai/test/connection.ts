@@ -1,8 +1,20 @@
 import { setImmediate } from 'node:timers/promises';
 import { ModelConnectors, type ModelError, type ModelEvent, type ModelRequest } from '@plugboard/kernel';
+import type { ToolDeclaration } from '@plugboard/kernel/contracts';
 import { ManualClock, ModelServer, modelRequest, SequentialIds, testContext } from '@plugboard/kernel/testing';
 import type { Test } from 'tap';
 import plugin from '../src/index.js';
+
+/** A request for an answer that is not streamed. */
+export const WHOLE: Partial<ModelRequest> = { incremental: false };
+
+export const CLOCK: ToolDeclaration = { name: 'clock', description: 'Tells the time.', inputSchema: { type: 'object' } };
+
+export const STOP: ModelEvent = { type: 'end', reason: 'stop' };
+
+export function textEvent(text: string): ModelEvent {
+  return { type: 'text', text };
+}
 
 /** A connection with these options and a manual clock. */
 export function connect(t: Test, options: Readonly<Record<string, unknown>>) {
@@ -66,6 +78,14 @@ export async function readError({ connector }: Pick<Connection, 'connector'>, re
  */
 export async function runEventLoop(count = 10): Promise<void> {
   for (let i = 0; i < count; i++) await setImmediate();
+}
+
+/** Pieces that arrive in separate reads of the socket. */
+export function* pausing<T>(...pieces: readonly T[]): Generator<T | Promise<void>> {
+  for (const piece of pieces) {
+    yield piece;
+    yield runEventLoop();
+  }
 }
 
 /** An event with decoded text and without what it carries for later requests. */

@@ -1,0 +1,121 @@
+/** Rule 7 of the configuration file: optional entries. */
+import { join } from 'node:path';
+import t from 'tap';
+import { composed, plugin, problemsOf } from '../distribution.js';
+
+t.test('rule 7: an optional entry with an unset variable is disabled and reported with the cause', async (t) => {
+  const { server, log } = await composed(
+    t,
+    {
+      'plugboard.yaml': [
+        'transports: {}',
+        'models:',
+        `  unset: { use: not-even-installed, optional: true, key: "\${UNSET}" }`,
+        `  empty: { use: ./p.js, optional: true, key: "x\${EMPTY}" }`,
+        `  default: { use: ./p.js, optional: true, key: "\${EMPTY:-d}" }`,
+        `  set: { use: ./p.js, optional: "\${OPTIONAL}", key: "\${SET}" }`,
+        `  plain: { use: ./p.js, key: "\${EMPTY}" }`,
+      ].join('\n'),
+      'p.js': plugin({
+        properties: '{ key: { type: "string" } }',
+        more: 'check: (_, check) => (globalThis.seen = [check.entries("models"), check.disabled("models")], []),',
+      }),
+    },
+    { env: { EMPTY: '', SET: 's', OPTIONAL: 'true' } },
+  );
+  t.same(
+    server.plugins.map(({ entry }) => entry),
+    ['models.default', 'models.set', 'models.plain'],
+  );
+  t.match(globalThis, {
+    seen: [
+      ['unset', 'empty', 'default', 'set', 'plain'],
+      ['unset', 'empty'],
+    ],
+  });
+  t.same(server.keys('models'), ['unset', 'empty', 'default', 'set', 'plain']);
+  await server.start();
+  t.same(
+    log.lines.map(({ msg }) => msg),
+    ['models.unset is disabled: the variable UNSET is not set', 'models.empty is disabled: the variable EMPTY is empty'],
+  );
+  t.match(server.host.entries()[0], { entry: 'models.unset', status: 'disabled', reason: 'the variable UNSET is not set' });
+});
+
+t.test('rule 7: an optional entry that fails to start, or to register, is disabled', async (t) => {
+  const { server, log } = await composed(t, {
+    'plugboard.yaml':
+      'transports: {}\ntools: { a: { use: ./starts-not.js, optional: true }, b: { use: ./registers-not.js, optional: true }, c: { use: ./p.js } }\n',
+    'p.js': plugin({
+      register:
+        'ctx.contribute(point, 1); const view = ctx.extensions(point); return { start() { globalThis.view = view; globalThis.atStart = view.all().length } };',
+    }),
+    'starts-not.js': plugin({
+      name: 'starts-not',
+      register: 'ctx.contribute(point, 2); return { start() { throw new Error("no server"); } };',
+    }),
+    'registers-not.js': plugin({ name: 'registers-not', register: 'ctx.contribute(point, 3); throw new Error("no wish");' }),
+  });
+  await server.start();
+  t.equal(server.host.phase, 'running');
+  t.same(
+    log.lines.map(({ msg }) => msg),
+    [
+      `tools.b is disabled: it cannot be registered: no wish, at ${join(t.testdirName, 'registers-not.js')}:13:55`,
+      `disabled: tools.a did not start: no server (plugin starts-not 0.1.0, ${join(t.testdirName, 'starts-not.js')})`,
+    ],
+  );
+  t.same(
+    server.plugins.map(({ entry }) => entry),
+    ['tools.c'],
+    'its contributions are removed',
+  );
+  t.match(globalThis, { atStart: 1 });
+});
+
+t.test('rule 7: unless disables an entry if one of the named entries is enabled', async (t) => {
+  const disabled = async (env: Record<string, string>) => {
+    const { server } = await composed(
+      t,
+      {
+        'plugboard.yaml': [
+          'transports: {}',
+          'models:',
+          '  last: { use: ./p.js, unless: [demo, a] }',
+          '  demo: { use: ./p.js, unless: [a, b] }',
+          `  a: { use: ./p.js, optional: true, key: "\${A}" }`,
+          `  b: { use: ./p.js, optional: true, key: "\${B}" }`,
+        ].join('\n'),
+        'p.js': plugin({ properties: '{ key: { type: "string" } }' }),
+      },
+      { env },
+    );
+    return server.host.entries().flatMap(({ entry, status, reason }) => (status === 'disabled' ? [`${entry}: ${reason}`] : []));
+  };
+  t.same(await disabled({}), [
+    'models.last: models.demo is enabled',
+    'models.a: the variable A is not set',
+    'models.b: the variable B is not set',
+  ]);
+  t.same(
+    await disabled({ B: 'b' }),
+    ['models.demo: models.b is enabled', 'models.a: the variable A is not set'],
+    'a disabled entry does not count',
+  );
+  t.same(await disabled({ A: 'a', B: 'b' }), ['models.last: models.a is enabled', 'models.demo: models.a is enabled']);
+});
+
+t.test('rule 7: entries under auth cannot be optional, and entries cannot depend on themselves', async (t) => {
+  t.same(
+    await problemsOf(t, {
+      'plugboard.yaml':
+        'transports: {}\nauth: { a: { use: ./p.js, optional: true } }\nmodels: { a: { use: ./p.js, unless: [b] }, b: { use: ./p.js, unless: [a] }, c: { use: ./p.js, unless: [c] } }\n',
+      'p.js': plugin(),
+    }),
+    [
+      'plugboard.yaml:2:27 auth.a.optional: an entry under auth cannot be optional: without it the server would be less protected than the file says',
+      'plugboard.yaml:3:37 models.a.unless: these entries depend on each other: a unless b unless a',
+      'plugboard.yaml:3:104 models.c.unless[0]: models has no other entry "c"; known: "a", "b"',
+    ],
+  );
+});
