@@ -4,10 +4,31 @@
 import { globSync, readFileSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { build } from 'esbuild';
+import ts from 'typescript';
 
 const root = resolve(import.meta.dirname, '..');
 /** Entry points that are not exported. */
 const PROGRAMS = { kernel: { 'cli/main': 'src/cli/main.ts' } };
+
+/** Has TypeScript compile the classes with decorators. esbuild would make a WeakMap of each of their private members, which is slow. */
+const decorators = {
+  name: 'decorators',
+  setup({ onLoad }) {
+    onLoad({ filter: /\.ts$/ }, ({ path }) => {
+      const source = readFileSync(path, 'utf8');
+      if (!source.includes('@injectable()')) return undefined;
+      return { contents: ts.transpileModule(source, { fileName: path, compilerOptions }).outputText, loader: 'js' };
+    });
+  },
+};
+const compilerOptions = {
+  target: ts.ScriptTarget.ES2024,
+  module: ts.ModuleKind.ESNext,
+  verbatimModuleSyntax: true,
+  experimentalDecorators: true,
+  inlineSourceMap: true,
+  inlineSources: true,
+};
 
 const packages = globSync(['kernel', 'plugins/*'], { cwd: root });
 await Promise.all(packages.map(bundle));
@@ -22,6 +43,7 @@ async function bundle(name) {
     bundle: true,
     splitting: true,
     packages: 'external',
+    plugins: [decorators],
     format: 'esm',
     platform: 'node',
     target: 'node24',
