@@ -19,15 +19,17 @@ const { values: options } = parseArgs({
   },
 });
 /** Many short rounds: a busy moment of the machine then spoils one of them, and not the median. */
-const ROUNDS = options.quick ? 3 : 9;
+const ROUNDS = options.quick ? 7 : 21;
 /** Rounds of paced streams, which take two seconds each however fast the server is. */
 const PACED_ROUNDS = options.quick ? 2 : 5;
 /** Share of the requests of a full run. */
-const SCALE = options.quick ? 0.25 : 1;
+const SCALE = options.quick ? 0.25 : 0.5;
 const CALLERS = 8;
 /** Turns of each kind before its first round: V8 compiles meanwhile, on threads whose CPU counts too. */
 const WARM = options.quick ? { json: 4000, stream: 800 } : { json: 10_000, stream: 3000 };
 const TOKENS = 100;
+/** Streams that are open at the same time in row 5. */
+const STREAMS = 1000;
 /** Turns before a caller continues in a new session. */
 const TURNS = 20;
 const wanted = options.rows?.split(',');
@@ -139,26 +141,37 @@ async function latencyRow() {
 }
 
 async function streamsRow() {
-  const streams = 1000;
-  const load = { count: count(3000), callers: CALLERS };
   const figures = [];
-  for (const server of [raw, floor, ...plugboards]) {
-    const alone = await cpuPer(server, kinds.json, load);
+  const figure = (server, what, value) => figures.push({ server: server.name, what, median: value, low: value, high: value });
+  // Memory of servers that have just started: the others still hold pages of earlier rows, which streams would reuse.
+  for (const server of await freshServers()) {
+    await send(server.port, kinds.burst, { count: 200, callers: CALLERS });
     const before = await server.memory();
-    const close = await open(server.port, streams);
+    await open(server.port, STREAMS);
     await sleep(500);
     const during = await server.memory();
+    figure(server, 'KiB live heap each', (during.heap - before.heap) / STREAMS / 1024);
+    figure(server, 'KiB resident each', (during.rss - before.rss) / STREAMS / 1024);
+    server.stop();
+  }
+  const load = { count: count(3000), callers: CALLERS };
+  for (const server of [raw, floor, ...plugboards]) {
+    await warm(server, kinds.json);
+    const close = await open(server.port, STREAMS);
     const meanwhile = await cpuPer(server, kinds.json, load);
     close();
     await sleep(500);
-    const figure = (what, value) => ({ server: server.name, what, median: value, low: value, high: value });
-    figures.push(
-      figure('KiB live heap each', (during.heap - before.heap) / streams / 1024),
-      figure('KiB resident each', (during.rss - before.rss) / streams / 1024),
-      figure('× the CPU of a JSON turn alone', meanwhile / alone),
-    );
+    figure(server, '× the CPU of a JSON turn alone', meanwhile / (await cpuPer(server, kinds.json, load)));
   }
   return figures;
+}
+
+async function freshServers() {
+  const fresh = [await startPlain('raw-pipe', model.port), await startPlain('koa-floor', model.port)];
+  for (const [name, checkout] of Object.entries(checkouts)) {
+    fresh.push(await startPlugboard(name, { checkout, modelPort: model.port, sessions: join(folder, `${name}-fresh.db`) }));
+  }
+  return fresh;
 }
 
 async function toolRow() {
