@@ -30,7 +30,7 @@ export function requestFingerprint(body: unknown, session: string | undefined, p
 }
 
 /**
- * Hashes a request that its client may repeat while the first one runs: equal bytes of the same
+ * Identifies a request that its client may repeat while the first one runs: equal bytes of the same
  * caller join. A caller is known by the id of its credential, never by a name, which is for people
  * (S-44).
  *
@@ -38,7 +38,7 @@ export function requestFingerprint(body: unknown, session: string | undefined, p
  */
 export function joinFingerprint({ principal, rawBody }: Pick<HttpRequest, 'principal' | 'rawBody'>): string | undefined {
   const caller = callerId(principal);
-  return caller === undefined ? undefined : hash('sha256', JSON.stringify([caller, rawBody]), 'base64');
+  return caller === undefined ? undefined : `${hash('sha256', rawBody, 'base64')} ${caller}`;
 }
 
 /**
