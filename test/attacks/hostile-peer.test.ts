@@ -21,7 +21,9 @@ const SEED = Number(process.env.PLUGBOARD_SEED ?? 23);
 const LIMIT = CHAOS ? 3_600_000 : 120_000;
 /** Hostile connections at the same time. */
 const PARALLEL = 20;
-/** Growth of resident memory in MiB that is left for what the allocator keeps. */
+/** The heap limit in MiB. The budgets follow from it, so that what grows beyond them shows soon. */
+const HEAP = 256;
+/** Growth of resident memory in MiB: the heap, and what the allocator keeps. */
 const GROWTH = 500;
 
 const [HOSTILE, INNOCENT] = ['token-of-a-hostile-peer', 'token-of-the-neighbour'];
@@ -44,7 +46,7 @@ t.test(
   'S-33 resets, half-closes, unread replies and garbage in any state harm no other request',
   { timeout: LIMIT },
   async (t) => {
-    const server = await ServerProcess.start(t, { yaml: LIVE_TRANSPORTS + ASSISTANT + TOKENS });
+    const server = await ServerProcess.start(t, { yaml: LIVE_TRANSPORTS + ASSISTANT + TOKENS, heap: HEAP });
     const forever = new Promise<void>(() => {});
     server.models.respond(async ({ body }) => {
       const said = JSON.stringify(body.messages.at(-1)?.content);
