@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { eventually } from '@plugboard/kernel/testing';
 import t from 'tap';
 import { liveConfig } from '../support/live.js';
 import { TestServer } from '../support/test-server.js';
@@ -44,4 +45,35 @@ t.test('C-233 pings measure what a client has read, and long messages arrive in 
   silent.ws.on('ping', (data) => silent.ws.pong(data));
   silent.ws.pong(ping);
   t.match((await silent.turn()).at(-1), { type: 'response.completed' });
+});
+
+t.test('C-234 what a client sends is counted as request bodies, until its response has ended', async (t) => {
+  const app = await TestServer.start(t, liveConfig().replace('{ port: 0 }', '{ port: 0, bodyMemory: 1mb }'));
+  const held = () => app.started.server.budgets.reports().find(({ setting }) => setting.endsWith('bodyMemory'))?.used;
+  const error = { code: 'overloaded', message: /`transports\.http\.bodyMemory`/ };
+  const half = 'x'.repeat(100_000);
+
+  const fragments = await LiveSocket.open(t, app);
+  fragments.ws.send(half, { fin: false });
+  await eventually(() => held() === 320 * 1024);
+  fragments.ws.ping(); // is not part of the message
+  fragments.ws.send(half, { fin: false });
+  t.match(await fragments.next(), { type: 'error', status: 503, error });
+  t.same(await fragments.closed, { code: 1013, reason: 'overloaded' });
+  await eventually(() => held() === 0);
+
+  const waiting = await LiveSocket.open(t, app);
+  const gate = Promise.withResolvers<void>();
+  app.models.enqueue({ text: ['Hel', gate.promise, 'lo'] }, { text: 'Hello' });
+  waiting.create({ model: 'assistant', input: half });
+  waiting.create({ model: 'assistant', input: half });
+  t.match((await waiting.until('error')).at(-1), { status: 503, error: { ...error, retry_after_ms: 1_000 } });
+  gate.resolve();
+  t.match((await waiting.turn()).at(-1), { type: 'response.completed' });
+  await eventually(() => held() === 0);
+  for (let pings = 0; pings < 100; pings++) {
+    waiting.ws.ping('x'.repeat(100));
+    await once(waiting.ws, 'pong');
+  }
+  t.equal(held(), 0);
 });

@@ -1,7 +1,7 @@
 import type { AgentEvent, Clock, Logger } from '@plugboard/kernel';
 import { type AgentEvents, type Failure, failureOf, type Timer, TurnError } from '@plugboard/kernel/contracts';
 import type { TurnLogFields } from '@plugboard/openai-protocol';
-import type { ReplyLease } from '@plugboard/transport-http';
+import type { Lease } from '@plugboard/transport-http';
 import { type Outcome, outcomeOfFailure, outcomeOfFinish } from '../events/outcome.js';
 import type { ResponseEncoder } from '../events/response-encoder.js';
 import { EventBuffer } from './event-buffer.js';
@@ -33,7 +33,7 @@ interface LiveResponseOptions {
   /** Whether the client that creates it reads its events. */
   readonly incremental: boolean;
   /** Counts the memory that it needs. */
-  readonly memory: ReplyLease;
+  readonly memory: Lease;
   readonly session: LiveSession | undefined;
   /** Runs the turn. Called once. */
   run(signal: AbortSignal): AgentEvents;

@@ -1,6 +1,6 @@
 import type { Message, Principal } from '@plugboard/kernel';
 import type { BusyMode, Failure, Target, TurnIdempotency, TurnRequest } from '@plugboard/kernel/contracts';
-import type { ReplyLease } from '@plugboard/transport-http';
+import type { Lease } from '@plugboard/transport-http';
 import type { ResponseHead } from '../events/response-object.js';
 import type { LiveResponse } from '../live/live-response.js';
 import type { ResponseRequest } from '../request/request.js';
@@ -27,7 +27,7 @@ export interface ResponseCaller {
   /** Whether `svc:` events are sent. */
   readonly extensions: boolean;
   /** Counts the memory of the response. */
-  readonly memory: ReplyLease;
+  readonly memory: Lease;
   readonly connection?: CallerConnection | undefined;
 }
 

@@ -56,6 +56,10 @@ export class AcceptableUpgrade implements UpgradeRequest {
     this.#rates.take(this.principal, {});
   }
 
+  leaseBody(): MemoryLease {
+    return this.#exchange.leaseBody();
+  }
+
   leaseReply(): MemoryLease {
     return this.#exchange.leaseReply();
   }

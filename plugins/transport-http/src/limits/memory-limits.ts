@@ -5,9 +5,9 @@ import { bodyMemoryOf, replyMemoryOf } from './config-limits.js';
 
 /** Bytes up to which a body or a reply only needs to fit, whatever its caller holds already. */
 const SMALL = 64 * 1024;
-/** Bytes up to which a reply is not counted: it fits into the buffers of its connection. */
+/** Bytes up to which nothing is counted: they fit into the buffers of a connection. */
 export const UNCOUNTED = 16 * 1024;
-/** A reply that grows takes this many bytes at a time. */
+/** What grows takes this many bytes at a time. */
 const STEP = 64 * 1024;
 
 /** Memory that a request or its reply holds, until `end`. */
@@ -35,7 +35,7 @@ export class MemoryLease {
   }
 
   /**
-   * Changes what a reply holds, for one that grows. Up to 16 KiB are not counted, more in steps of 64 KiB.
+   * Changes what is held, for a body or a reply that grows. Up to 16 KiB are not counted, more in steps of 64 KiB.
    * Returns whether there was enough; if not, nothing changes.
    */
   resize(bytes: number): boolean {

@@ -1,7 +1,7 @@
 import type { Principal } from '@plugboard/kernel';
 import { missingScope } from '@plugboard/kernel/contracts';
 import { serviceError } from '@plugboard/openai-protocol';
-import type { ReplyLease, UpgradeRequest } from '@plugboard/transport-http';
+import type { Lease, UpgradeRequest } from '@plugboard/transport-http';
 
 /**
  * Who is at the other end of a connection. A connection can outlive its token, or the token's
@@ -28,7 +28,7 @@ export class Caller {
   }
 
   /** Counts the memory of a new response. */
-  leaseReply(): ReplyLease {
+  leaseReply(): Lease {
     return this.#upgrade.leaseReply();
   }
 

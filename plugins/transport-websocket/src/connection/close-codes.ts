@@ -6,6 +6,7 @@ export const CLOSE = {
   tooManyErrors: [1008, 'too_many_errors'],
   restart: [1012, 'restart'],
   slowConsumer: [1013, 'slow_consumer'],
+  overloaded: [1013, 'overloaded'],
   tokenRevoked: [4401, 'token_revoked'],
 } as const satisfies Readonly<Record<string, readonly [code: number, reason: string]>>;
 

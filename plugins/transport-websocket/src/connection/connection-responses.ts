@@ -7,11 +7,13 @@ import { errorEvent } from '../messages/error-event.js';
 import { eventAhead, eventsExpired, responseNotFound } from '../messages/refusals.js';
 import type { Caller } from './caller.js';
 import type { ConnectionOptions } from './connection-options.js';
+import type { Inbox } from './inbox.js';
 import { Lanes } from './lanes.js';
 import type { Outbox } from './outbox.js';
 
 interface ConnectionResponsesOptions {
   readonly caller: Caller;
+  readonly inbox: Inbox;
   readonly outbox: Outbox;
   readonly options: ConnectionOptions;
   /** For log lines. */
@@ -49,9 +51,20 @@ export class ConnectionResponses {
     return this.#lanes.inFlight;
   }
 
-  /** Creates a response when the earlier ones of its lane have ended. @throws HttpError 429 */
-  create(request: ResponseRequest): void {
-    this.#lanes.run(request.stream_id ?? '', () => this.#create(request));
+  /**
+   * Creates a response when the earlier ones of its lane have ended.
+   *
+   * @param size of the message with the request.
+   * @throws HttpError 429, or 503 without memory for the request.
+   */
+  create(request: ResponseRequest, size: number): void {
+    const release = this.#options.inbox.hold(size);
+    try {
+      this.#lanes.run(request.stream_id ?? '', () => this.#create(request).finally(release));
+    } catch (error) {
+      release();
+      throw error;
+    }
   }
 
   /** Cancels a response that the caller can reach; does nothing for any other id. */

@@ -6,13 +6,14 @@ import { HttpError, type UpgradeRequest } from '@plugboard/transport-http';
 import type { RawData, WebSocket } from 'ws';
 import { errorEvent } from '../messages/error-event.js';
 import { type ClientMessage, InvalidMessage, parseMessage } from '../messages/message.js';
-import { draining, tooOld } from '../messages/refusals.js';
+import { draining, overloaded, tooOld } from '../messages/refusals.js';
 import { Caller } from './caller.js';
 import { CLOSE, type CloseReason } from './close-codes.js';
 import type { ConnectionLimits } from './connection-limits.js';
 import type { ConnectionOptions } from './connection-options.js';
 import { ConnectionResponses } from './connection-responses.js';
 import { Heartbeat } from './heartbeat.js';
+import { Inbox } from './inbox.js';
 import { Outbox } from './outbox.js';
 
 /** Invalid messages within a minute that close the connection. */
@@ -41,6 +42,7 @@ export class Connection {
   readonly #ws: WebSocket;
   readonly #upgrade: UpgradeRequest;
   readonly #dependencies: ConnectionDependencies;
+  readonly #inbox: Inbox;
   readonly #outbox: Outbox;
   readonly #caller: Caller;
   readonly #heartbeat: Heartbeat;
@@ -62,20 +64,25 @@ export class Connection {
     this.#ws = ws;
     this.#upgrade = upgrade;
     this.#dependencies = dependencies;
+    this.#inbox = new Inbox(upgrade.leaseBody());
     this.#outbox = new Outbox(ws, socket, limits.maxBuffered, () => dependencies.ids.hex(16));
     this.#caller = new Caller(upgrade);
     this.#heartbeat = new Heartbeat(limits, clock.monotonic());
     this.#responses = new ConnectionResponses({
       ...dependencies,
       caller: this.#caller,
+      inbox: this.#inbox,
       outbox: this.#outbox,
       options,
       connectionId: upgrade.requestId,
       onIdle: () => this.#onIdle(),
       onRevoked: () => this.#close(CLOSE.tokenRevoked),
     });
+    socket.prependListener('data', (data: Buffer) => this.#count(data)); // before `ws` reads it
     ws.on('message', (data, isBinary) => this.#receive(data, isBinary));
+    ws.on('ping', (data) => this.#inbox.controlFrame(data));
     ws.on('pong', (data) => {
+      this.#inbox.controlFrame(data);
       this.#heartbeat.heard(clock.monotonic());
       this.#outbox.acknowledge(String(data));
     });
@@ -124,21 +131,29 @@ export class Connection {
     }
   }
 
+  #count(data: Buffer): void {
+    if (this.#ws.readyState !== this.#ws.OPEN || this.#inbox.arrived(data.length)) return;
+    this.#outbox.reply(errorEvent(overloaded(this.#inbox.setting)));
+    this.#close(CLOSE.overloaded);
+  }
+
   #receive(data: RawData, isBinary: boolean): void {
+    this.#inbox.messageArrived();
     if (this.#ws.readyState !== this.#ws.OPEN) return;
     this.#heartbeat.heard(this.#dependencies.clock.monotonic());
     if (isBinary) {
       this.#close(CLOSE.textOnly);
       return;
     }
+    const text = String(data);
     let message: ClientMessage;
     try {
-      message = parseMessage(String(data));
+      message = parseMessage(text);
     } catch (error) {
       this.#refuse(error);
       return;
     }
-    this.#handle(message);
+    this.#handle(message, text.length);
   }
 
   /** Counts invalid messages. */
@@ -152,10 +167,10 @@ export class Connection {
     if (this.#invalid.length >= MOST_INVALID) this.#close(CLOSE.tooManyErrors);
   }
 
-  #handle(message: ClientMessage): void {
+  #handle(message: ClientMessage, size: number): void {
     switch (message.kind) {
       case 'create':
-        this.#create(message.request);
+        this.#create(message.request, size);
         break;
       case 'cancel':
         this.#responses.cancel(message.id);
@@ -169,13 +184,13 @@ export class Connection {
     }
   }
 
-  #create(request: ResponseRequest): void {
+  #create(request: ResponseRequest, size: number): void {
     const now = this.#dependencies.clock.monotonic();
     this.#heartbeat.used(now);
     this.#answering(request.stream_id, () => {
       if (this.#upgrade.draining.aborted) throw draining();
       if (this.#heartbeat.isTooOld(now)) throw tooOld();
-      this.#responses.create(request);
+      this.#responses.create(request, size);
     });
   }
 

@@ -25,6 +25,12 @@ export function draining(): HttpError {
   });
 }
 
+/** There is no memory for a message. @param setting the option with the limit. */
+export function overloaded(setting: string): HttpError {
+  const message = `The memory for request bodies is in use (\`${setting}\`). Try again in a few seconds, or send smaller messages.`;
+  return unavailable('overloaded', message, { 'retry-after': '1' });
+}
+
 /** The response to resume does not exist. */
 export function responseNotFound(id: string): ProtocolError {
   return invalidRequest(`Response with id '${shown(id)}' not found.`, {
