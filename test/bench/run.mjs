@@ -103,11 +103,14 @@ async function row(id, title, target, run) {
   results.push({ row: id, title, target, figures: figures.map(({ digits: _, ...figure }) => figure) });
 }
 
-/** CPU per unit of each server, and its ratio to R in the same round. */
-async function cpuRow(kind, { requests, callers = CALLERS, units = 1, unit, servers, session, roundCount = ROUNDS }) {
-  const load = { count: requests, callers, session };
-  if (kind !== kinds.paced) for (const server of servers) await warm(server, kind, session);
-  const cost = await rounds(roundCount, servers, (server) => cpuPer(server, kind, load).then((each) => each / units));
+/** CPU per unit of each server, and its ratio to R in the same round. @param sessions names the sessions of one round. */
+async function cpuRow(
+  kind,
+  { requests, callers = CALLERS, units = 1, unit, servers, sessions = () => undefined, roundCount = ROUNDS },
+) {
+  const load = () => ({ count: requests, callers, session: sessions() });
+  if (kind !== kinds.paced) for (const server of servers) await warm(server, kind, sessions());
+  const cost = await rounds(roundCount, servers, (server) => cpuPer(server, kind, load()).then((each) => each / units));
   return servers.flatMap(({ name }) => [
     { server: name, what: unit, digits: 1, ...summary(cost.get(name)) },
     ...(name === raw.name ? [] : [{ server: name, what: '× R', ...ratio(cost.get(name), cost.get(raw.name)) }]),
@@ -188,13 +191,13 @@ async function toolRow() {
 async function sessionRow() {
   const requests = count(600);
   const servers = [raw, ...plugboards];
-  const json = await cpuRow(kinds.json, { requests, unit: 'µs JSON', servers, session: newSessions() });
+  const json = await cpuRow(kinds.json, { requests, unit: 'µs JSON', servers, sessions: newSessions });
   const burst = await cpuRow(kinds.burst, {
     requests,
     units: TOKENS,
     unit: 'µs per token streamed',
     servers,
-    session: newSessions(),
+    sessions: newSessions,
   });
   const label = (figures, what) => figures.map((figure) => (figure.what === '× R' ? { ...figure, what } : figure));
   return [...label(json, '× R, JSON'), ...label(burst, '× R, streamed'), ...(await rateFigures())];
