@@ -18,12 +18,19 @@ const call = { id: 'call_1', type: 'function', function: { name: 'clock', argume
 const toolCall = completion({ role: 'assistant', content: null, tool_calls: [call] }, 'tool_calls');
 const first = chunk({ role: 'assistant', content: '' });
 const last = `${chunk({}, 'stop')}data: ${JSON.stringify({ ...head, object: 'chat.completion.chunk', choices: [], usage })}\n\ndata: [DONE]\n\n`;
-const burst = first + Array.from({ length: TOKENS }, (_, i) => chunk({ content: word(i) })).join('') + last;
+const tokens = Array.from({ length: TOKENS }, (_, i) => chunk({ content: word(i) }));
 const sse = { 'content-type': 'text/event-stream; charset=utf-8' };
 
 function answer(response, body) {
   response.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) });
   response.end(body);
+}
+
+/** All tokens at once. Each event is an HTTP chunk of its own, as model servers send them. */
+function burst(response) {
+  response.writeHead(200, sse);
+  for (const event of [first, ...tokens]) response.write(event);
+  response.end(last);
 }
 
 /** One token every 20 ms: 50 tokens per second. */
@@ -50,9 +57,9 @@ function crawl(response) {
 /** Tokens without an end, as fast as they are read. */
 function flood(response) {
   response.writeHead(200, sse);
-  const tokens = burst.slice(0, -last.length);
+  const many = tokens.join('');
   const fill = () => {
-    while (!response.destroyed && response.write(tokens));
+    while (!response.destroyed && response.write(many));
   };
   response.on('drain', fill);
   fill();
@@ -66,10 +73,8 @@ const server = createServer((request, response) => {
   });
   request.on('end', () => {
     const kind = /.*"role":"user","content":"(\w+)/s.exec(body)?.[1];
-    if (kind === 'burst') {
-      response.writeHead(200, sse);
-      response.end(burst);
-    } else if (kind === 'paced') pace(response);
+    if (kind === 'burst') burst(response);
+    else if (kind === 'paced') pace(response);
     else if (kind === 'slow') crawl(response);
     else if (kind === 'flood') flood(response);
     else answer(response, kind === 'tool' && !body.includes('"role":"tool"') ? toolCall : json);
