@@ -1,7 +1,7 @@
 // Bundles the packages of the workspace: one file for each entry point, and files for what entry points share. A start then reads some
-// dozens of files of ours instead of hundreds, and takes a quarter less time. Dependencies and other packages stay imports.
+// dozens of files of ours instead of hundreds, and takes a quarter less time. Other packages stay imports, but for those in BUNDLED.
 // `npm run build` runs it after tsc, which checks types and writes the declarations. Source maps lead to the sources.
-import { globSync, readFileSync, rmSync } from 'node:fs';
+import { globSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { build } from 'esbuild';
 import ts from 'typescript';
@@ -9,6 +9,25 @@ import ts from 'typescript';
 const root = resolve(import.meta.dirname, '..');
 /** Entry points that are not exported. */
 const PROGRAMS = { kernel: { 'cli/main': 'src/cli/main.ts' } };
+
+/**
+ * Dependencies that become part of a package's bundle, with their own dependencies. They consist of many small files, and every start reads
+ * all of them. They stay in `dependencies`: the declarations refer to them, and `npm audit` reports them. Packages that talk to the network
+ * are not among them, so that `npm update` is enough to update those.
+ */
+const BUNDLED = { kernel: ['pino', 'reflect-metadata', 'secure-json-parse', 'tsyringe', 'yaml'] };
+
+/** Bundles these dependencies and no others. */
+const dependencies = (bundled) => ({
+  name: 'dependencies',
+  setup({ onResolve }) {
+    onResolve({ filter: /^[^.]/ }, ({ path, kind, importer }) => {
+      const isBundled =
+        importer.includes('/node_modules/') || bundled.some((name) => path === name || path.startsWith(`${name}/`));
+      return kind === 'entry-point' || isBundled ? undefined : { path, external: true };
+    });
+  },
+});
 
 /** Has TypeScript compile the classes with decorators. esbuild would make a WeakMap of each of their private members, which is slow. */
 const decorators = {
@@ -42,8 +61,8 @@ async function bundle(name) {
     chunkNames: '[name]-[hash]', // beside the entry points, so that `..` is the package's folder in all of them
     bundle: true,
     splitting: true,
-    packages: 'external',
-    plugins: [decorators],
+    plugins: [dependencies(BUNDLED[name] ?? []), decorators],
+    banner: BUNDLED[name] && { js: 'const require = process.getBuiltinModule;' }, // what bundled dependencies still require
     format: 'esm',
     platform: 'node',
     target: 'node24',
@@ -52,6 +71,7 @@ async function bundle(name) {
     metafile: true,
     logLevel: 'warning',
   });
+  if (BUNDLED[name]) writeFileSync(join(folder, 'dist/LICENSES.txt'), licenses(folder, Object.keys(metafile.inputs)));
   const written = new Set(Object.keys(metafile.outputs));
   for (const file of globSync('dist/**/*.{js,js.map}', { cwd: folder })) if (!written.has(file)) rmSync(join(folder, file));
 }
@@ -63,4 +83,18 @@ function exported(folder) {
   return Object.fromEntries(
     entries.map((entry) => [entry.default.replace(/^\.\/dist\/|\.js$/g, ''), entry['@plugboard/source']]),
   );
+}
+
+/** The names, versions and licenses of the packages that bundled files belong to. */
+function licenses(folder, files) {
+  const owners = files.flatMap((file) => /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+/.exec(resolve(folder, file)) ?? []);
+  return [...new Set(owners)].toSorted().map(license).join('\n\n');
+}
+
+function license(folder) {
+  const { name, version, license } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+  const texts = globSync(['LICEN[CS]E*', 'licen[cs]e*', 'CopyrightNotice*'], { cwd: folder }).map((file) =>
+    readFileSync(join(folder, file), 'utf8').trim(),
+  );
+  return [`${name} ${version} (${license})`, ...new Set(texts)].join('\n\n');
 }
