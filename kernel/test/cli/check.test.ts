@@ -57,3 +57,18 @@ t.test('a plugin outside of the folder of the server uses the kernel of the serv
   t.match(await run(t, ['check', '-c', 'far.yaml'], { cwd }), { code: 0, stdout: /far 0\.0\.0/, stderr: '' });
   t.match(await run(t, ['check', '-c', 'lost.yaml'], { cwd }), { code: 78, stderr: /Cannot find package 'not-installed-there'/ });
 });
+
+// In a separate process: the loader that compiles the tests accepts such a module.
+t.test('a module that Node.js takes for CommonJS is reported with the cure', async (t) => {
+  const compiled = `
+    Object.defineProperty(exports, '__esModule', { value: true });
+    exports.default = { [Symbol.for('plugboard.plugin')]: true, name: 'odd' };`;
+  for (const module of [compiled, plugin('odd')]) {
+    const cwd = t.testdir({
+      'plugboard.yaml': 'transports: {}\nplugins:\n  odd: { use: ./odd/odd.js }\n',
+      odd: { 'package.json': '{ "type": "commonjs" }', 'odd.js': module },
+    });
+    const cure = /odd.js as a CommonJS module; add "type": "module" to the package.json beside it and build it as an ES module$/m;
+    t.match(await run(t, ['check'], { cwd }), { code: 78, stderr: cure });
+  }
+});

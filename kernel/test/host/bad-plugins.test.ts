@@ -94,20 +94,6 @@ t.test('an invalid default blames the plugin and not the operator', async (t) =>
   t.match(await problemsWith(t, plugin({ properties }), ', n: y'), [/plugins.odd.n: must be a whole number, not "y"/]);
 });
 
-t.test('a module that Node.js takes for CommonJS is reported with the cure', async (t) => {
-  const cure = /odd.js as a CommonJS module; add "type": "module" to the package.json beside it and build it as an ES module$/;
-  const compiled = `
-    Object.defineProperty(exports, '__esModule', { value: true });
-    exports.default = { [Symbol.for('plugboard.plugin')]: true, name: 'odd' };`;
-  for (const [name, module] of Object.entries({ compiled, written: plugin() })) {
-    const problems = await problemsOf(t, {
-      'plugboard.yaml': `transports: {}\nplugins:\n  odd: { use: ./${name}/odd.js }\n`,
-      [name]: { 'package.json': '{ "type": "commonjs" }', 'odd.js': module },
-    });
-    t.match(problems, [cure]);
-  }
-});
-
 t.test('a name that the kernel does not export is reported with the import path or the version that has it', async (t) => {
   t.match(await problemsWith(t, `import { textOf } from '@plugboard/kernel'; ${plugin()}`), [
     /imports "textOf", which @plugboard\/kernel \d+\.\d+\.\d+ does not export; import it from @plugboard\/kernel\/contracts$/,

@@ -64,7 +64,6 @@ export class Playground extends EventTarget {
     addEventListener('hashchange', () => void this.#openAddress());
     document.addEventListener('visibilitychange', () => void this.#look());
     setInterval(() => void this.#look(), HEALTH_INTERVAL);
-    this.server.access = 'unreachable';
     await this.#try(async () => {
       await this.server.readSettings();
       void this.#look();
@@ -76,13 +75,15 @@ export class Playground extends EventTarget {
   async enter() {
     const { server } = this;
     const { token } = server.settings;
-    server.access = token ? (this.api.token === '' ? 'missing' : 'ok') : 'open';
+    server.access = token && this.api.token === '' ? 'missing' : 'checking';
     if (server.access === 'missing') return this.#changed();
-    if (!(await this.#try(() => server.readModels()))) return;
-    const wanted = sessionStorage.getItem(AGENT);
-    this.agent = (server.models.find(({ id }) => id === wanted) ?? server.models[0])?.id ?? '';
-    this.#changed();
-    await Promise.all([this.#loadSessions(), this.#openAddress()]);
+    const canEnter = await this.#try(async () => {
+      await server.readModels();
+      const wanted = sessionStorage.getItem(AGENT);
+      this.agent = (server.models.find(({ id }) => id === wanted) ?? server.models[0])?.id ?? '';
+      server.access = token ? 'ok' : 'open';
+    });
+    if (canEnter) await Promise.all([this.#loadSessions(), this.#openAddress()]);
   }
 
   /** @param {string} token empty to forget it */
@@ -358,7 +359,7 @@ export class Playground extends EventTarget {
       const { status, message } = /** @type {ApiError} */ (error);
       if (status === 401) this.server.access = 'refused';
       else this.notice = message;
-      if (status === 0) this.server.access = 'unreachable';
+      if (status === 0 || this.server.access === 'checking') this.server.access = 'unreachable';
       return false;
     } finally {
       this.#changed();

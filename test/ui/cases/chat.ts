@@ -135,7 +135,7 @@ export async function chat(t: Test, browser: Browser): Promise<void> {
   t.test('without the live surface, answers stream over chat completions', async (t) => {
     const app = await startPlayground(t, { surfaces: '  playground: {}\n' });
     const page = await Playground.open(t, browser, app);
-    t.match(await page.page.locator('.welcome').innerText(), /Tool calls do not show/);
+    await page.page.locator('.welcome').getByText('Tool calls do not show').waitFor();
     t.match(await page.page.locator('.sidebar').innerText(), /No list of sessions/);
     const gate = Promise.withResolvers<void>();
     app.models.enqueue({ toolCalls: [lookUp('treasure')] }, { text: ['It lies ', gate.promise, 'under the oak.'] });
