@@ -15,6 +15,21 @@ export const configSchema = {
       description: 'How long a session is kept after its last turn.',
       default: '30d',
     },
+    backup: {
+      type: 'object',
+      description:
+        'Copies the file to `path` while the server runs, `every` so often. The copy is always complete; a new one replaces it.',
+      properties: {
+        path: {
+          type: 'string',
+          minLength: 1,
+          description: 'The copy. Missing folders are created, readable by the server only.',
+        },
+        every: { type: 'string', format: 'duration', description: 'The time from one copy to the next.', default: '24h' },
+      },
+      required: ['path'],
+      additionalProperties: false,
+    },
     maxSessionsPerProject: {
       type: 'integer',
       minimum: 1,

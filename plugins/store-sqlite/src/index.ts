@@ -9,7 +9,8 @@ export default definePlugin({
   configSchema,
   register({ config, resolvePath, clock, log, contribute }) {
     const quotas = { maxSessions: config.maxSessionsPerProject, maxBytes: parseSize(config.maxBytesPerProject) };
-    const store = new SqliteStore({ path: resolvePath(config.path), ttl: parseDuration(config.ttl), quotas, clock, log });
+    const backup = config.backup && { path: resolvePath(config.backup.path), every: parseDuration(config.backup.every) };
+    const store = new SqliteStore({ path: resolvePath(config.path), ttl: parseDuration(config.ttl), quotas, backup, clock, log });
     contribute(SessionStores, store);
     return store;
   },

@@ -16,6 +16,7 @@ import type {
   TurnCommit,
   TurnPage,
 } from '@plugboard/kernel/contracts';
+import { Backup, type BackupOptions } from './database/backup.js';
 import { GroupCommit } from './database/group-commit.js';
 import { Health } from './database/health.js';
 import { LogSync } from './database/log-sync.js';
@@ -40,6 +41,8 @@ interface SqliteStoreOptions {
   /** Milliseconds from a session's last turn to its expiry. */
   readonly ttl: number;
   readonly quotas: ProjectQuotas;
+  /** Absent: no backups. */
+  readonly backup?: BackupOptions | undefined;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -52,6 +55,7 @@ interface OpenStore extends OpenedDatabase {
   readonly writes: GroupCommit;
   readonly health: Health;
   readonly sweeper: Sweeper;
+  readonly backup: Backup | undefined;
 }
 
 /**
@@ -61,7 +65,7 @@ interface OpenStore extends OpenedDatabase {
  * 2. Reads are answered at once. Writes wait for the end of the tick and are committed together
  *    (group-commit.ts). A write is acknowledged when it is on disk; `begin` and `abandon` when they
  *    survive the process, which is enough for them.
- * 3. From time to time some expired rows are deleted.
+ * 3. From time to time some expired rows are deleted, and the file is backed up.
  * 4. `stop` commits what is queued, moves the write-ahead log into the file, and closes it.
  */
 export class SqliteStore implements SessionStore, Lifecycle {
@@ -100,7 +104,7 @@ export class SqliteStore implements SessionStore, Lifecycle {
 
   /** @throws StoreError if the file cannot be used; its message says what to do. */
   start(): void {
-    const { path, ttl, quotas, clock, log } = this.#options;
+    const { path, ttl, quotas, backup, clock, log } = this.#options;
     const opened = this.#openDatabase(path);
     try {
       const logSync = new LogSync(opened.database.location() ?? path);
@@ -112,6 +116,7 @@ export class SqliteStore implements SessionStore, Lifecycle {
         writes: new GroupCommit(opened.database, () => logSync.sync()),
         health: new Health(opened.database, path, clock, log),
         sweeper: this.#newSweeper(),
+        backup: backup && new Backup(opened.database, backup, { clock, log }),
       };
     } catch (error) {
       opened.database.close();
@@ -220,6 +225,7 @@ export class SqliteStore implements SessionStore, Lifecycle {
     if (!opened) return;
     this.#opened = undefined;
     opened.sweeper.stop();
+    opened.backup?.stop();
     opened.writes.flush();
     try {
       opened.database.exec('PRAGMA wal_checkpoint(TRUNCATE)');

@@ -3,6 +3,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import type { Clock, Message, SessionStore } from '@plugboard/kernel';
 import type { SessionId } from '@plugboard/kernel/contracts';
 import { CapturedLog, ManualClock } from '@plugboard/kernel/testing';
+import type { BackupOptions } from '../src/database/backup.js';
 import { openDatabase } from '../src/database/open-database.js';
 import { SqliteStore } from '../src/sqlite-store.js';
 import type { ProjectQuotas } from '../src/tables/project-usage.js';
@@ -30,14 +31,14 @@ export async function loaded(store: SessionStore, id: SessionId) {
 /** Starts a store over a file in a folder. */
 export function openStore<C extends Clock = ManualClock>(
   folder: string,
-  options: { clock?: C; ttl?: number; quotas?: ProjectQuotas } = {},
+  options: { clock?: C; ttl?: number; quotas?: ProjectQuotas; backup?: BackupOptions } = {},
 ) {
   const clock = options.clock ?? (new ManualClock() as Clock as C);
   const log = new CapturedLog();
   const path = join(folder, 'sessions.db');
   const opened: DatabaseSync[] = [];
-  const { ttl = 30 * DAY, quotas = { maxSessions: 100_000, maxBytes: 1e9 } } = options;
-  const store = new SqliteStore({ path, ttl, quotas, clock, log: log.logger(clock) }, (file) => {
+  const { ttl = 30 * DAY, quotas = { maxSessions: 100_000, maxBytes: 1e9 }, backup } = options;
+  const store = new SqliteStore({ path, ttl, quotas, backup, clock, log: log.logger(clock) }, (file) => {
     const found = openDatabase(file);
     opened.push(found.database);
     return found;
