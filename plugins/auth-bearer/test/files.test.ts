@@ -39,6 +39,8 @@ t.test('a file written by root gets the owner of the old file or its folder', { 
   await writeAtomically(path, 'newer');
   t.match(statSync(path), { uid: 56, gid: 78 });
   t.equal(readFileSync(path, 'utf8'), 'newer');
+  await withFileLock(path, async () => {});
+  t.match(statSync(`${path}.lock`), { uid: 12, gid: 34 }, 'the server can take the lock, too');
 });
 
 t.test('refuses a file that is accessible to other users', async (t) => {

@@ -1,4 +1,4 @@
-import { closeSync, mkdirSync, openSync } from 'node:fs';
+import { closeSync, fchownSync, mkdirSync, openSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { CommandError } from '@plugboard/kernel/cli';
@@ -38,13 +38,20 @@ function acquire(path: string, timeout: number): DatabaseSync {
 }
 
 /**
- * Creates the file for its owner alone. An existing file is not opened: closing it would release
- * the lock of another command of this process.
+ * Creates the file for its owner alone. When run by root, it gets the owner of its folder, so that
+ * commands of the server's user can take the lock later. An existing file is not opened: closing it
+ * would release the lock of another command of this process.
  */
 function createFile(path: string): void {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  const folder = dirname(path);
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
   try {
-    closeSync(openSync(path, 'wx', 0o600));
+    const file = openSync(path, 'wx', 0o600);
+    if (process.getuid?.() === 0) {
+      const { uid, gid } = statSync(folder);
+      fchownSync(file, uid, gid);
+    }
+    closeSync(file);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
   }
