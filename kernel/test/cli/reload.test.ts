@@ -1,8 +1,9 @@
+import { existsSync, readdirSync } from 'node:fs';
 import { rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { eventually } from '@plugboard/kernel/testing';
 import t, { type Test } from 'tap';
-import { distribution, Plugboard, run } from './plugboard.js';
+import { distribution, Plugboard, plugin, run } from './plugboard.js';
 
 const YAML = distribution['plugboard.yaml'] ?? '';
 /** The file with one agent more. */
@@ -117,6 +118,71 @@ t.test('rule 8: check --diff prints what a reload would change', async (t) => {
   program.kill('SIGTERM');
   await program.exit();
   const { code, lines } = await check();
-  t.equal(code, 1);
-  t.match(lines, [/^plugboard: no running server of this file was found/]);
+  t.equal(code, 0, 'the file is valid');
+  t.match(lines, [
+    'plugboard.yaml is valid',
+    /^no running server of this file was found, so there is nothing to compare it with; run /,
+  ]);
+});
+
+t.test('check --diff reports mistakes, whether a server runs or not', async (t) => {
+  const cwd = t.testdir({ ...distribution, 'plugboard.yaml': YAML.replace('other:', 'othr: { modle: fast }, other:') });
+  const { code, stdout, stderr } = await run(t, ['check', '--diff'], { cwd, env: { TMPDIR: cwd } });
+  t.equal(code, 78);
+  t.equal(stdout, '');
+  t.match(stderr, 'agents.othr.modle: unknown option, did you mean "model"?');
+});
+
+t.test(
+  'check --diff reads the file with the environment of the server',
+  { skip: !existsSync('/proc/self/environ') },
+  async (t) => {
+    const yaml = YAML.replace('fast: { use: ./model.js }', `fast: { use: ./model.js, key: "\${MODEL_KEY}" }`);
+    t.not(yaml, YAML);
+    const cwd = t.testdir({ ...distribution, 'plugboard.yaml': yaml });
+    const program = new Plugboard(t, ['start'], { cwd, env: { TMPDIR: cwd, MODEL_KEY: 'key-of-the-server' } });
+    await program.prints('curl ');
+    const { code, stdout, stderr } = await run(t, ['check', '--diff'], { cwd, env: { TMPDIR: cwd } });
+    t.match({ code, stdout, stderr }, { code: 0, stdout: /: a reload would change nothing\n$/, stderr: '' });
+    program.kill('SIGTERM');
+    t.equal(await program.exit(), 0);
+  },
+);
+
+t.test('check --diff finds a server by the runtime folder that systemd gave it', async (t) => {
+  const cwd = t.testdir({ ...distribution, runtime: {} });
+  const env = { TMPDIR: cwd, RUNTIME_DIRECTORY: join(cwd, 'runtime') };
+  const program = new Plugboard(t, ['start'], { cwd, env });
+  await program.prints('curl ');
+  t.equal(readdirSync(env.RUNTIME_DIRECTORY).length, 1);
+  t.match((await run(t, ['check', '--diff'], { cwd, env })).stdout, ': a reload would change nothing\n');
+  program.kill('SIGTERM');
+  t.equal(await program.exit(), 0);
+  t.strictSame(readdirSync(env.RUNTIME_DIRECTORY), [], 'the record is removed');
+});
+
+t.test('SIGHUP before the server is composed reloads it after the start', async (t) => {
+  const model = `process.kill(process.pid, 'SIGHUP');\n${distribution['model.js']}`;
+  const program = new Plugboard(t, ['start'], { cwd: t.testdir({ ...distribution, 'model.js': model }) });
+  await program.logs('SIGHUP: the configuration has not changed');
+  program.kill('SIGTERM');
+  t.equal(await program.exit(), 0);
+});
+
+t.test('SIGHUP while the server stops is answered in the log', async (t) => {
+  const stopping = plugin(
+    'stopping',
+    `ctx.contribute(kernel.Interceptors, (turn, next) => next(turn));
+     return { start() {}, async stop() { process.kill(process.pid, 'SIGHUP'); await new Promise((resolve) => process.once('SIGHUP', () => setTimeout(resolve, 50))); } };`,
+  );
+  const cwd = t.testdir({
+    ...distribution,
+    'plugboard.yaml': `${YAML}\nplugins: { stopping: { use: ./stopping.js } }\n`,
+    'stopping.js': stopping,
+  });
+  const program = new Plugboard(t, ['start'], { cwd });
+  await program.prints('curl ');
+  program.kill('SIGTERM');
+  await program.logs('SIGHUP: the configuration is not applied, because the server is stopping');
+  t.equal(await program.exit(), 0);
 });

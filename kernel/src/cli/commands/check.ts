@@ -2,8 +2,8 @@ import { relative } from 'node:path';
 import { compose } from '../../host/compose.js';
 import { layout } from '../../layout.js';
 import { table } from '../command/arguments.js';
-import { CONFIG_OPTION, type CommandAction, configFile, EXIT_CONFIG } from '../command/command.js';
-import { previewReload } from '../server/reload-preview.js';
+import { CONFIG_OPTION, type CommandAction, type CommandTerminal, configFile, EXIT_CONFIG } from '../command/command.js';
+import { previewReloads } from '../server/reload-preview.js';
 import { serverInfo } from '../server/server-info.js';
 
 /**
@@ -14,10 +14,12 @@ export const check: CommandAction = {
   summary: 'Checks the configuration and reports all mistakes',
   options: {
     config: CONFIG_OPTION,
-    diff: { description: 'print what a reload of the running server would change' },
+    diff: { description: 'print what a reload of the running server would change; exit code 78 if it would be refused' },
   },
   async run(args, terminal) {
-    const server = await compose({ file: configFile(args), layout });
+    const file = configFile(args);
+    if (args.has('diff')) return diff(file, terminal);
+    const server = await compose({ file, layout });
     const { agents, models, sessions, auth, disabled } = serverInfo(server);
     const rows: [string, string][] = [
       ['plugins', [...new Set(server.plugins.map(({ name, version }) => `${name} ${version}`))].join(', ')],
@@ -27,14 +29,28 @@ export const check: CommandAction = {
       ['access', auth.length > 0 ? `with a credential (${auth.join(', ')})` : 'open'],
       ...disabled.map(({ entry, reason }): [string, string] => ['disabled', `${entry}: ${reason}`]),
     ];
-    const valid = `${relative(process.cwd(), server.file ?? '')} is valid`;
-    if (args.has('diff')) {
-      const { lines, isRefused } = previewReload(server);
-      process.stdout.write(`${[valid, ...lines].join('\n')}\n`);
-      return isRefused ? EXIT_CONFIG : 0;
-    }
-    process.stdout.write(`${valid}\n${table(rows)}\n`);
+    terminal.print(`${validLine(file)}\n${table(rows)}`);
     for (const warning of server.warnings) terminal.note(`warning: ${warning}`);
     return 0;
   },
 };
+
+async function diff(file: string, terminal: CommandTerminal): Promise<number> {
+  const previews = await previewReloads(file);
+  if (previews.length === 0) {
+    await compose({ file, layout });
+    terminal.print(validLine(file));
+    terminal.note(NOTHING_TO_COMPARE);
+    return 0;
+  }
+  terminal.print([validLine(file), ...previews.flatMap(({ lines }) => lines)].join('\n'));
+  return previews.some(({ isRefused }) => isRefused) ? EXIT_CONFIG : 0;
+}
+
+const NOTHING_TO_COMPARE =
+  'no running server of this file was found, so there is nothing to compare it with; ' +
+  'run this on the machine of the server, as its user or as root, with the same TMPDIR';
+
+function validLine(file: string): string {
+  return `${relative(process.cwd(), file)} is valid`;
+}

@@ -20,12 +20,13 @@ export const init: CommandAction = {
       files.set(DOTTED.has(path) ? `.${path}` : path.replace('distribution.service', `${name}.service`), filled(text, name));
     }
     await writeFiles(folder, files);
-    print(
-      `created ${name} in ${folder}\n\nNext:\n\n${given === '.' ? '' : `  cd ${given}\n`}  npm install\n  npx plugboard start\n`,
-    );
-    print(
-      'It answers without an account. For a real model, copy .env.example to .env and set a key. README.md says how to deploy it.',
-    );
+    print(`created ${name} in ${folder}\n\nNext:\n`);
+    if (given !== '.') print(`  cd ${given}`);
+    print('  npm install');
+    print('  npx plugboard token create --project default --name me');
+    print('  npx plugboard start\n');
+    print('Every call needs the token that the second command prints. A built-in stand-in answers until you set up a model:');
+    print('copy .env.example to .env and set a key. README.md says how to call, change and deploy the server.');
     return 0;
   },
 };

@@ -31,12 +31,13 @@ export const start: CommandAction = {
     // Timers of the host and of plugins do not keep the process alive, but a waiting server must
     // stay.
     setInterval(() => undefined, 2 ** 30);
+    const hangUps = new HangUps();
     const environment = new PrivateEnvironment();
     const server = await compose({ file: configFile(args), layout, env: environment.variables });
     environment.removeSecrets(server);
     const shutdown = new Shutdown(server);
     const reloads = new Reloads(server, () => environment.removeSecrets(server));
-    process.on('SIGHUP', () => reloads.request('SIGHUP'));
+    hangUps.onSignal(() => reloads.request('SIGHUP'));
     const banner = new Banner(server, (text) => process.stdout.write(text));
     const slow = setTimeout(() => banner.waiting(), Math.max(0, SLOW_START - performance.now()));
     try {
@@ -56,6 +57,27 @@ export const start: CommandAction = {
     return shutdown.exitCode;
   },
 };
+
+/**
+ * Listens for SIGHUP from the beginning, because it would end the process otherwise. A signal that
+ * arrives before there is a server is handled as soon as there is one.
+ */
+class HangUps {
+  #handler: (() => void) | undefined;
+  #wasSignalled = false;
+
+  constructor() {
+    process.on('SIGHUP', () => {
+      if (this.#handler) this.#handler();
+      else this.#wasSignalled = true;
+    });
+  }
+
+  onSignal(handler: () => void): void {
+    this.#handler = handler;
+    if (this.#wasSignalled) handler();
+  }
+}
 
 /** Reloads the server when a file of its configuration changes. */
 async function watch(server: Server, reloads: Reloads): Promise<void> {

@@ -35,6 +35,7 @@ export class Reloads {
       const result = await this.#server.reload();
       this.#onRead();
       if (this.#server.host.phase === 'running') this.#report(cause, result);
+      else this.#server.log.info(`${cause}: the configuration is not applied, because the server is stopping`);
     }
     this.#running = false;
   }

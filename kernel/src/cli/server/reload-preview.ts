@@ -1,29 +1,31 @@
+import { compose } from '../../host/compose.js';
 import { changesBetween } from '../../host/reload/changes.js';
 import { describeChange } from '../../host/reload/describe-change.js';
-import type { Server } from '../../host/server.js';
-import { CommandError } from '../command/command.js';
-import { digested, type RunningConfig, runningConfigs } from './running-config.js';
+import { layout } from '../../layout.js';
+import { digested, environmentOf, type RunningConfig, runningConfigs } from './running-config.js';
 
-/** What a reload of the running servers of this file would do. */
-interface ReloadPreview {
+/** What a reload of a running server would do. */
+export interface ReloadPreview {
   readonly lines: readonly string[];
-  /** Whether a server would refuse the file, because something cannot change while it runs. */
+  /** Whether the server would refuse the file, because something cannot change while it runs. */
   readonly isRefused: boolean;
 }
 
-/** @throws CommandError if no server of the file runs. */
-export function previewReload(server: Server): ReloadPreview {
-  const running = server.file === undefined ? [] : runningConfigs(server.file);
-  if (running.length === 0) {
-    throw new CommandError(
-      'no running server of this file was found; --diff compares with servers on this machine, of the same user and with the same TMPDIR',
-    );
-  }
-  const previews = running.map((one) => previewOne(server, one));
-  return { lines: previews.flatMap(({ lines }) => lines), isRefused: previews.some(({ isRefused }) => isRefused) };
+/**
+ * Compares a configuration file with what the running servers of this file have in force. The file
+ * is read with the environment of each server, where this process may read it.
+ *
+ * @returns one preview per server.
+ * @throws ConfigError if the file has mistakes.
+ */
+export async function previewReloads(file: string): Promise<readonly ReloadPreview[]> {
+  const previews: ReloadPreview[] = [];
+  for (const running of runningConfigs(file)) previews.push(await previewReload(file, running));
+  return previews;
 }
 
-function previewOne({ image }: Server, { pid, since, salt, image: inForce }: RunningConfig): ReloadPreview {
+async function previewReload(file: string, { pid, since, salt, image: inForce }: RunningConfig): Promise<ReloadPreview> {
+  const { image } = await compose({ file, layout, env: environmentOf(pid) ?? process.env });
   const changes = changesBetween(inForce, digested(image, salt));
   const fixed = changes.filter(({ needsRestart }) => needsRestart);
   const list = (some: typeof changes) => some.map((change) => `  ${describeChange(change)}`);

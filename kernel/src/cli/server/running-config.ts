@@ -2,6 +2,7 @@ import { createHmac, hash, randomBytes } from 'node:crypto';
 import { lstatSync, mkdirSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
+import type { Environment } from '../../host/options/variables.js';
 import type { ConfigImage } from '../../host/reload/changes.js';
 import type { Server } from '../../host/server.js';
 
@@ -16,14 +17,24 @@ export interface RunningConfig {
 }
 
 /**
- * Records the configuration in force of this process, for `plugboard check --diff`: in a file of
- * the folder for temporary files that only this user can read. The record is removed when the
- * process exits.
+ * Where systemd makes the folders of services with `RuntimeDirectory=plugboard/NAME`. Only root can
+ * add to it.
+ */
+const SERVICES = '/run/plugboard';
+
+/**
+ * Records the configuration in force of this process, for `plugboard check --diff`: in the runtime
+ * folder that systemd gave it, else in a folder of this user among the temporary files. Other users
+ * cannot read the record. It is removed when the process exits.
  */
 export function recordConfig(server: Server): void {
   if (server.file === undefined) return;
   try {
-    const folder = ownFolder();
+    const folder = runtimeFolder() ?? temporaryFolder();
+    if (folder === temporaryFolder()) {
+      mkdirSync(folder, { recursive: true, mode: 0o700 });
+      requirePrivate(folder);
+    }
     const path = join(folder, `${idOf(server.file)}-${process.pid}.json`);
     const salt = randomBytes(16).toString('hex');
     const record: RunningConfig = {
@@ -32,7 +43,8 @@ export function recordConfig(server: Server): void {
       salt,
       image: digested(server.image, salt),
     };
-    for (const name of readdirSync(folder)) if (!isAlive(pidOf(name))) rmSync(join(folder, name), { force: true });
+    const stale = readdirSync(folder).filter((name) => isRecord(name) && !isAlive(pidOf(name)));
+    for (const name of stale) rmSync(join(folder, name), { force: true });
     if (!recorded.has(path)) process.once('exit', () => rmSync(path, { force: true }));
     recorded.add(path);
     writeFileSync(path, JSON.stringify(record), { mode: 0o600 });
@@ -43,14 +55,34 @@ export function recordConfig(server: Server): void {
 
 const recorded = new Set<string>();
 
-/** The servers of this user that run with a configuration file. */
+/** The servers on this machine that run with a configuration file, as far as this user can see them. */
 export function runningConfigs(file: string): readonly RunningConfig[] {
+  const services = namesIn(SERVICES).map((name) => join(SERVICES, name));
+  const folders = new Set([temporaryFolder(), runtimeFolder() ?? temporaryFolder(), ...services]);
+  return [...folders].flatMap((folder) => runningConfigsIn(folder, file));
+}
+
+function runningConfigsIn(folder: string, file: string): readonly RunningConfig[] {
   try {
-    const folder = ownFolder();
-    const names = readdirSync(folder).filter((name) => name.startsWith(`${idOf(file)}-`) && isAlive(pidOf(name)));
+    if (folder === temporaryFolder()) requirePrivate(folder);
+    const id = idOf(file);
+    const names = readdirSync(folder).filter((name) => isRecord(name) && name.startsWith(`${id}-`) && isAlive(pidOf(name)));
     return names.map((name) => JSON.parse(readFileSync(join(folder, name), 'utf8')) as RunningConfig);
   } catch {
-    return []; // no server has left a record
+    return []; // no server has left a record that this user can read
+  }
+}
+
+/**
+ * The environment that a process was started with. Undefined if this user may not read it, and on
+ * systems without `/proc`.
+ */
+export function environmentOf(pid: number): Environment | undefined {
+  try {
+    const variables = readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0').filter(Boolean);
+    return Object.fromEntries(variables.map((text) => [text.slice(0, text.indexOf('=')), text.slice(text.indexOf('=') + 1)]));
+  } catch {
+    return undefined;
   }
 }
 
@@ -72,19 +104,37 @@ export function digested(image: ConfigImage, salt: string): ConfigImage {
   return { entries: Object.fromEntries(entries), own: digest(image.own) as ConfigImage['own'] };
 }
 
+/** The folder that systemd made for this service. */
+function runtimeFolder(): string | undefined {
+  return process.env.RUNTIME_DIRECTORY?.split(':')[0] || undefined;
+}
+
+function temporaryFolder(): string {
+  return join(tmpdir(), `plugboard-${userInfo().uid}`);
+}
+
 /** @throws Error if another user could have written to the folder. */
-function ownFolder(): string {
+function requirePrivate(folder: string): void {
   const { uid } = userInfo();
-  const folder = join(tmpdir(), `plugboard-${uid}`);
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
   const stat = lstatSync(folder);
-  const isPrivate = stat.isDirectory() && stat.uid === uid && (stat.mode & 0o077) === 0;
+  const isPrivate = stat.isDirectory() && stat.uid === uid && (stat.mode & 0o022) === 0;
   if (uid >= 0 && !isPrivate) throw new Error(`${folder} is not private`);
-  return folder;
+}
+
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
 }
 
 function idOf(file: string): string {
   return hash('sha256', realpathSync(file)).slice(0, 32);
+}
+
+function isRecord(name: string): boolean {
+  return /^[0-9a-f]{32}-\d+\.json$/.test(name);
 }
 
 /** The process whose record has that name. */
@@ -96,7 +146,7 @@ function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
     return true;
-  } catch {
-    return false;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
   }
 }
