@@ -1,10 +1,13 @@
-import { execFile } from 'node:child_process';
+import { execFile, spawnSync } from 'node:child_process';
 import { existsSync, globSync } from 'node:fs';
 import { appendFile, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import t from 'tap';
+import { parse } from 'yaml';
 import { Shell } from '../support/shell.js';
 
 /**
@@ -79,6 +82,33 @@ await t.test('the Dockerfile runs the server as another user, on the slim image 
   t.equal(lines[0], 'FROM node:24-slim');
   t.ok(lines.includes('USER node'));
   t.match(lines.filter((line) => line !== '').at(-1), /^CMD \["node_modules\/\.bin\/plugboard", "start"\]$/);
+  const [, command = ''] = lines.find((line) => line.includes('CMD ["node", "-e"'))?.split('CMD ') ?? [];
+  const [, ...args] = JSON.parse(command) as string[];
+  const health = createServer((request, response) => void response.writeHead(request.url === '/readyz' ? 200 : 404).end());
+  await new Promise<void>((resolve) => void health.listen(0, '127.0.0.1', resolve));
+  const PORT = String((health.address() as AddressInfo).port);
+  await exec(process.execPath, args, { env: { ...env, PORT } });
+  await new Promise((resolve) => void health.close(resolve));
+  await t.rejects(exec(process.execPath, args, { env: { ...env, PORT } }), { code: 1 }, 'unhealthy when nothing answers');
+});
+
+await t.test('the compose file fixes what the container needs, whatever .env says', async (t) => {
+  const { services } = parse(await readFile(join(site, 'compose.yaml'), 'utf8'));
+  t.match(services['my-agents'], {
+    read_only: true,
+    environment: { HOST: '0.0.0.0', PORT: '8080', DATA_DIR: '/data' },
+    volumes: ['data:/data'],
+  });
+});
+
+const hasSystemd = spawnSync('systemd-analyze', ['--version']).status === 0;
+await t.test('the systemd unit is valid', { skip: !hasSystemd }, async (t) => {
+  const unit = await readFile(join(site, 'my-agents.service'), 'utf8');
+  const installed = unit.replace('ExecStart=/srv/my-agents/node_modules/.bin/plugboard', 'ExecStart=/bin/true');
+  t.not(installed, unit);
+  const path = join(folder, 'my-agents.service');
+  await writeFile(path, installed);
+  t.strictSame(await exec('systemd-analyze', ['verify', path], { env }), { stdout: '', stderr: '' });
 });
 
 await t.test('the distribution runs, asks for a token, and keeps its sessions', async (t) => {
@@ -101,6 +131,7 @@ await t.test('the distribution runs, asks for a token, and keeps its sessions', 
   t.equal((await fetch(`${url}/readyz`)).status, 200);
   t.equal(await server.stop(), 0);
   t.ok(existsSync(join(site, 'data/sessions.db')));
+  t.ok(existsSync(join(site, 'data/sessions.backup.db')), 'the first backup was made at the start');
 });
 
 await t.test('imports only the plugins that the file uses', async (t) => {
