@@ -154,7 +154,7 @@ t.test('check --diff finds a server by the runtime folder that systemd gave it',
   const env = { TMPDIR: cwd, RUNTIME_DIRECTORY: join(cwd, 'runtime') };
   const program = new Plugboard(t, ['start'], { cwd, env });
   await program.prints('curl ');
-  t.equal(readdirSync(env.RUNTIME_DIRECTORY).length, 1);
+  await eventually(() => readdirSync(env.RUNTIME_DIRECTORY).length === 1);
   t.match((await run(t, ['check', '--diff'], { cwd, env })).stdout, ': a reload would change nothing\n');
   program.kill('SIGTERM');
   t.equal(await program.exit(), 0);

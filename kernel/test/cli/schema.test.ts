@@ -10,7 +10,7 @@ t.test('the printed schema accepts the file it was made for', async (t) => {
   const { code, stdout, stderr } = await run(t, ['schema'], { cwd });
   t.equal(code, 0);
   t.equal(stderr, '');
-  const validate = new Ajv({ allowUnionTypes: true }).compile(JSON.parse(stdout));
+  const validate = new Ajv({ allowUnionTypes: true, keywords: ['patternErrorMessage'] }).compile(JSON.parse(stdout));
   for (const [key, { description }] of Object.entries<{ description?: string }>(JSON.parse(stdout).properties)) {
     t.match(description, /\S.*\.$/, `${key} has a description`);
   }

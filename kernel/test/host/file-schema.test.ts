@@ -30,7 +30,7 @@ t.test('the schema of the whole file accepts and refuses the same files as the s
       schema: "{ type: 'object', properties: { q: { type: 'number' } }, required: ['q'] }",
     }),
   });
-  const validate = new Ajv({ allowUnionTypes: true }).compile(await server.schema());
+  const validate = new Ajv({ allowUnionTypes: true, keywords: ['patternErrorMessage'] }).compile(await server.schema());
   const accepts = (file: object, why?: string) =>
     t.ok(validate({ transports: {}, ...file }), why ?? JSON.stringify([file, validate.errors]));
   const refuses = (file: object, why?: string) => t.notOk(validate({ transports: {}, ...file }), why ?? JSON.stringify(file));
@@ -134,6 +134,7 @@ t.test('the schema completes names, hides secrets and explains formats', async (
   t.same(options.key, { description: 'The key.', writeOnly: true, type: 'string' });
   t.match(options.wait, {
     description: 'Time to wait. A duration: a whole number with the unit ms, s, m, h or d, such as `30s`.',
+    anyOf: [{ patternErrorMessage: /^A duration: a whole number/ }, {}],
   });
   t.match(properties.models?.additionalProperties, { properties: { use: { anyOf: [{ enum: ['./p.js', 'openai', 'own'] }] } } });
 });

@@ -5,6 +5,7 @@ const duration = { type: 'string', format: 'duration' } as const;
 /** One entry of `agents`. */
 const agentSchema = {
   type: 'object',
+  description: 'An agent: a model connection with a prompt, tools and budgets. Its name is the `model` of requests.',
   properties: {
     model: {
       description: 'A name under `models`, or a list of names: the first connection that works answers.',
@@ -132,6 +133,7 @@ export const configSchema = {
       type: 'object',
       additionalProperties: {
         type: 'object',
+        description: 'A project. Its callers reach the agents that name it.',
         properties: {
           defaultAgent: {
             type: 'string',

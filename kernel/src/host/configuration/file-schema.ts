@@ -22,7 +22,10 @@ const PATTERNS = {
   date: String.raw`^\d{4}-\d{2}-\d{2}`,
 } as const;
 
-/** The formats in words, appended to descriptions. */
+/**
+ * The formats in words: appended to descriptions, and what editors say about a value in another
+ * form, instead of showing the pattern.
+ */
 const FORMATS = {
   duration: 'A duration: a whole number with the unit ms, s, m, h or d, such as `30s`.',
   size: 'A size: a whole number with the unit b, kb, mb or gb, such as `64kb`, in powers of 1024.',
@@ -146,7 +149,7 @@ class FileSchema {
     const branches = anyOf ?? oneOf; // a variable may match several branches, which oneOf forbids
     const plain = {
       ...rest,
-      ...(format === undefined ? {} : { pattern: PATTERNS[format] }),
+      ...(format === undefined ? {} : { pattern: PATTERNS[format], patternErrorMessage: FORMATS[format] }),
       ...(properties === undefined ? {} : { properties: mapValues(properties, convert) }),
       ...(additionalProperties === undefined
         ? {}
