@@ -1,10 +1,12 @@
 // Bundles the packages of the workspace: one file for each entry point, and files for what entry points share. A start then reads some
 // dozens of files of ours instead of hundreds, and takes a quarter less time. Other packages stay imports, but for those in BUNDLED.
 // `npm run build` runs it after tsc, which checks types and writes the declarations. Source maps lead to the sources.
-import { globSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
 import ts from 'typescript';
+import { kernelSchemas, pluginSchema } from './option-schemas.mjs';
 
 const root = resolve(import.meta.dirname, '..');
 /** Entry points that are not exported. */
@@ -29,6 +31,14 @@ const dependencies = (bundled) => ({
   },
 });
 
+/** Puts the compiled schemas of the kernel's own options into its bundle. */
+const compiledSchemas = {
+  name: 'compiled-schemas',
+  setup({ onLoad }) {
+    onLoad({ filter: /\/kernel-schemas\.ts$/ }, () => ({ contents: kernelSchemas() }));
+  },
+};
+
 /** Has TypeScript compile the classes with decorators. esbuild would make a WeakMap of each of their private members, which is slow. */
 const decorators = {
   name: 'decorators',
@@ -51,6 +61,7 @@ const compilerOptions = {
 
 const packages = globSync(['kernel', 'plugins/*'], { cwd: root });
 await Promise.all(packages.map(bundle));
+await Promise.all(packages.map(addCompiledOptions)); // imports the packages, which import each other
 
 async function bundle(name) {
   const folder = join(root, name);
@@ -61,7 +72,7 @@ async function bundle(name) {
     chunkNames: '[name]-[hash]', // beside the entry points, so that `..` is the package's folder in all of them
     bundle: true,
     splitting: true,
-    plugins: [dependencies(BUNDLED[name] ?? []), decorators],
+    plugins: [dependencies(BUNDLED[name] ?? []), compiledSchemas, decorators],
     banner: BUNDLED[name] && { js: 'const require = process.getBuiltinModule;' }, // what bundled dependencies still require
     format: 'esm',
     platform: 'node',
@@ -74,6 +85,14 @@ async function bundle(name) {
   if (BUNDLED[name]) writeFileSync(join(folder, 'dist/LICENSES.txt'), licenses(folder, Object.keys(metafile.inputs)));
   const written = new Set(Object.keys(metafile.outputs));
   for (const file of globSync('dist/**/*.{js,js.map}', { cwd: folder })) if (!written.has(file)) rmSync(join(folder, file));
+}
+
+/** Adds the compiled schema of a plugin's options to its bundle. */
+async function addCompiledOptions(name) {
+  const file = join(root, name, 'dist/index.js');
+  const { default: plugin } = await import(pathToFileURL(file).href);
+  if (plugin?.configSchema === undefined) return; // a library
+  appendFileSync(file, `\n${pluginSchema(plugin)}`);
 }
 
 /** The sources of a package's exports, by the paths of their bundles in `dist`. */

@@ -12,7 +12,8 @@
  *     plugboard init       creates a distribution
  *     plugboard create-plugin   creates a plugin
  *
- * Each command is one file in `commands`, imported only when it is used. Plugins can add commands.
+ * Each command is one file in `commands`. All of them are bundled into one file, because a start
+ * takes longer with every file that it reads. Plugins can add commands.
  * If the file uses auth-bearer:
  *
  *     plugboard token      creates, lists, revokes and rotates API tokens
@@ -27,6 +28,7 @@
 
 import { ConfigError } from '../host/base/errors.js';
 import { KERNEL } from '../host/base/kernel-package.js';
+import { logWritten } from '../host/log/standard-error.js';
 import { didYouMean, helpOf, helpOfFamily, peekArguments, readArguments, table } from './command/arguments.js';
 import {
   CONFIG_OPTION,
@@ -39,18 +41,26 @@ import {
   EXIT_CONFIG,
   UsageError,
 } from './command/command.js';
+import { pluginCommand, pluginCommands } from './command/plugin-commands.js';
+import { chat } from './commands/chat.js';
+import { check } from './commands/check.js';
+import { createPlugin } from './commands/create-plugin.js';
+import { init } from './commands/init.js';
+import { plugins } from './commands/plugins.js';
+import { schema } from './commands/schema.js';
+import { start } from './commands/start.js';
 
 const EXIT_FAILURE = 1;
 const EXIT_USAGE = 2;
 
-const commands: Readonly<Record<string, () => Promise<Command>>> = {
-  start: async () => (await import('./commands/start.js')).start,
-  chat: async () => (await import('./commands/chat.js')).chat,
-  check: async () => (await import('./commands/check.js')).check,
-  plugins: async () => (await import('./commands/plugins.js')).plugins,
-  schema: async () => (await import('./commands/schema.js')).schema,
-  init: async () => (await import('./commands/init.js')).init,
-  'create-plugin': async () => (await import('./commands/create-plugin.js')).createPlugin,
+const commands: Readonly<Record<string, Command>> = {
+  start,
+  chat,
+  check,
+  plugins,
+  schema,
+  init,
+  'create-plugin': createPlugin,
 };
 
 const terminal: CommandTerminal = {
@@ -89,8 +99,7 @@ async function run([name = '--help', ...rest]: readonly string[]): Promise<numbe
 /** Finds one of the program's own commands, or one of a plugin. */
 async function find(name: string, argv: readonly string[]): Promise<Command> {
   const own = Object.hasOwn(commands, name) ? commands[name] : undefined;
-  if (own !== undefined) return own();
-  return (await import('./command/plugin-commands.js')).pluginCommand(name, argv, Object.keys(commands));
+  return own ?? pluginCommand(name, argv, Object.keys(commands));
 }
 
 async function runAction(name: string, action: CommandAction, argv: readonly string[]): Promise<number> {
@@ -100,7 +109,6 @@ async function runAction(name: string, action: CommandAction, argv: readonly str
 
 /** Runs a command, and waits until its log is written. */
 async function runToEnd(command: CommandAction, args: CommandArguments): Promise<number> {
-  const { logWritten } = await import('../host/log/standard-error.js');
   try {
     return await command.run(args, terminal);
   } finally {
@@ -115,11 +123,11 @@ function noAction(name: string, word: string, actions: readonly string[]): strin
 }
 
 async function help(argv: readonly string[]): Promise<string> {
-  const own = Object.entries(commands).map(async ([name, load]): Promise<[string, string]> => [name, (await load()).summary]);
+  const own = Object.entries(commands).map(([name, { summary }]): [string, string] => [name, summary]);
   return [
     'Usage: plugboard COMMAND [OPTIONS]',
     '',
-    table([...(await Promise.all(own)), ...(await commandsOfPlugins(argv))]),
+    table([...own, ...(await commandsOfPlugins(argv))]),
     '',
     'Run plugboard COMMAND --help for the options of a command, plugboard --version for the version.',
   ].join('\n');
@@ -128,9 +136,7 @@ async function help(argv: readonly string[]): Promise<string> {
 /** The commands of plugins, if the configuration file can be read. */
 async function commandsOfPlugins(argv: readonly string[]): Promise<[string, string][]> {
   try {
-    const found = await (await import('./command/plugin-commands.js')).pluginCommands(
-      configFile(peekArguments(argv, { config: CONFIG_OPTION })),
-    );
+    const found = await pluginCommands(configFile(peekArguments(argv, { config: CONFIG_OPTION })));
     return [...found].filter(([name]) => !Object.hasOwn(commands, name));
   } catch {
     return []; // help does not report mistakes in the file

@@ -1,5 +1,6 @@
 import t from 'tap';
-import { OptionSchema } from '../../src/host/options/schema.js';
+import { digestOf } from '../../src/host/options/compiled-schema.js';
+import { closed, OptionSchema } from '../../src/host/options/schema.js';
 import type { JsonSchema } from '../../src/host/options/schema-types.js';
 import { interpolate } from '../../src/host/options/variables.js';
 
@@ -184,4 +185,18 @@ t.test('an invalid schema is refused', async (t) => {
   refused({ type: 'object', properties: { a: { type: 'strng' } } });
   refused({ type: 'object', properties: { a: { type: 'string', format: 'colour' } } });
   refused({ type: 'object', properties: { a: { type: 'number', minimum: '5' } } });
+});
+
+t.test('a schema that the build compiled decides for its own schema only', async (t) => {
+  const schema = { type: 'object', properties: { port: { type: 'integer', default: 1 } } } as const;
+  const digest = digestOf(closed(schema));
+  const create = () => (options: unknown) => {
+    const { port } = options as { port?: unknown };
+    Object.assign(options as object, { filled: true });
+    return port !== 'x';
+  };
+  const compiled = new OptionSchema(schema, { digest, create });
+  t.same(compiled.check({ port: 7 }), { value: { port: 7, filled: true }, faults: [], secrets: [] });
+  t.match(compiled.check({ port: 'x' }), { value: { port: 'x', filled: undefined }, faults: [{ path: ['port'], at: 'value' }] });
+  t.same(new OptionSchema(schema, { digest: 'of another', create }).check({}).value, { port: 1 });
 });

@@ -1,4 +1,3 @@
-import { createInterface } from 'node:readline/promises';
 import type { Readable, Writable } from 'node:stream';
 import { styleText } from 'node:util';
 import { ChatError, type ChatEvent, type Conversation } from './conversation.js';
@@ -21,6 +20,7 @@ const SHOWN = 200;
  */
 export async function runConversation(conversation: Conversation, { input, output, errors }: Terminal): Promise<number> {
   const interactive = input.isTTY === true && output.isTTY === true;
+  const { createInterface } = await import('node:readline/promises'); // other commands do without it
   const lines = createInterface({ input, ...(interactive && { output, prompt: `\n${paint(output, 'bold', 'you')} › ` }) });
   let failures = 0;
   let turn: AbortController | undefined;

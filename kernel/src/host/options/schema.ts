@@ -1,11 +1,12 @@
-import { Ajv, type ValidateFunction } from 'ajv';
+import type { ErrorObject } from 'ajv';
 import { fault, reasonOf } from '../base/errors.js';
 import type { ConfigPath } from '../base/problem.js';
-import { DURATION_PATTERN } from './duration.js';
+import { compile, FORMATS, requireLater } from './compile.js';
+import { type CompiledSchema, digestOf } from './compiled-schema.js';
+import { KERNEL_SCHEMAS } from './kernel-schemas.js';
 import { faultyPart } from './schema-faults.js';
 import { type OptionFault, sentences } from './schema-sentences.js';
 import type { JsonSchema } from './schema-types.js';
-import { SIZE_PATTERN } from './size.js';
 import type { Reference } from './variables.js';
 
 /** Options that were checked with a schema. */
@@ -17,44 +18,27 @@ interface CheckedOptions {
   readonly secrets: readonly string[];
 }
 
-/**
- * Without the meta-schema: compiling it costs more than all schemas of a usual file, and strict
- * mode also checks schemas.
- */
-const ajv = new Ajv({
-  strict: true,
-  strictRequired: false,
-  allowUnionTypes: true,
-  allErrors: true,
-  useDefaults: true,
-  verbose: true,
-  meta: false,
-  validateSchema: false,
-  code: { optimize: false }, // each schema is used a few times: optimising its code takes longer than it saves
-});
-ajv.addKeyword({ keyword: 'secret', schemaType: 'boolean' });
-ajv.addKeyword({ keyword: 'nameOf', schemaType: 'string' });
-ajv.addFormat('duration', DURATION_PATTERN);
-ajv.addFormat('size', SIZE_PATTERN);
-ajv.addFormat('url', (text) => URL.canParse(text));
-ajv.addFormat('date', (text) => /^\d{4}-\d{2}-\d{2}/.test(text) && !Number.isNaN(Date.parse(text)));
-
-/** Checks options with a schema, which is compiled once, when the plugin is loaded. */
+/** Checks options with a schema. */
 export class OptionSchema {
   /**
    * The schema, with `additionalProperties: false` in every object that does not set it: unknown
    * keys are errors.
    */
   readonly schema: JsonSchema;
-  readonly #validate: ValidateFunction;
+  /** Fills in defaults and returns whether options are valid, if the build compiled the schema. */
+  readonly #accepts: ((options: unknown) => boolean) | undefined;
 
-  /** @throws Error if the schema is invalid, with the place of the fault in the schema. */
-  constructor(schema: JsonSchema) {
+  /**
+   * @param compiled this schema as the build compiled it. If it is of another schema, it is not used.
+   * @throws Error if the schema is invalid, with the place of the fault in the schema.
+   */
+  constructor(schema: JsonSchema, compiled?: CompiledSchema) {
     try {
       this.schema = closed(schema);
-      this.#validate = compiled(this.schema);
+      this.#accepts = acceptorOf(this.schema, compiled);
+      if (this.#accepts === undefined) compile(this.schema);
     } catch (error) {
-      const place = faultyPart(schema, (part) => compiled(closed(part))).join('.');
+      const place = faultyPart(schema, (part) => compile(closed(part))).join('.');
       throw new Error(`${place === '' ? '' : `${place}: `}${reasonOf(error)}`, { cause: error });
     }
   }
@@ -77,23 +61,34 @@ export class OptionSchema {
   check(options: unknown, references: readonly Reference[] = [], known: readonly string[] = []): CheckedOptions {
     const at = (matches: (reference: Reference) => boolean) =>
       new Set(references.filter(matches).map(({ path }) => pointer(path)));
-    const value = coerced(
-      this.schema,
-      options,
-      at(({ whole }) => whole),
-    );
+    const whole = at((reference) => reference.whole);
+    const { value, errors } = this.#validate(() => coerced(this.schema, options, whole));
     const secrets = secretsOf(this.schema, value);
     const hidden = [...secrets.map(({ path }) => pointer(path)), ...at(() => true)];
     const unset = at(({ from }) => from === 'unset'); // reported elsewhere
-    const errors = this.#validate(value)
-      ? []
-      : (this.#validate.errors ?? []).filter(({ instancePath }) => !unset.has(instancePath));
+    const reported = errors.filter(({ instancePath }) => !unset.has(instancePath));
     return {
       value: frozen(value) as Readonly<Record<string, unknown>>,
-      faults: sentences(errors, value, hidden, known).map((found) => (has(options, found.path) ? found : ofDefault(found))),
+      faults: sentences(reported, value, hidden, known).map((found) => (has(options, found.path) ? found : ofDefault(found))),
       secrets: secrets.flatMap(({ texts }) => texts),
     };
   }
+
+  /** @param copy of the options: a validator fills defaults into it. */
+  #validate(copy: () => unknown): { value: unknown; errors: readonly ErrorObject[] } {
+    const accepted = copy();
+    if (this.#accepts?.(accepted)) return { value: accepted, errors: [] };
+    const value = copy();
+    const validate = compile(this.schema);
+    return { value, errors: validate(value) ? [] : (validate.errors ?? []) };
+  }
+}
+
+/** Finds the validator that the build made of a schema. */
+function acceptorOf(schema: JsonSchema, compiled: CompiledSchema | undefined): ((options: unknown) => boolean) | undefined {
+  const digest = digestOf(schema);
+  const found = compiled?.digest === digest ? compiled : KERNEL_SCHEMAS.find((own) => own.digest === digest);
+  return found?.create(schema, FORMATS, requireLater);
 }
 
 /** Whether the options have a value at a path, or a key that the schema does not know. */
@@ -111,18 +106,8 @@ function ofDefault({ path, message }: OptionFault): OptionFault {
   return { path, at: 'key', ...fault('DEFAULT_INVALID', message) };
 }
 
-const validators = new Map<string, ValidateFunction>();
-
-/** Compiles each schema once in a process: sections and plugins often have equal ones. */
-function compiled(schema: JsonSchema): ValidateFunction {
-  const text = JSON.stringify(schema);
-  const validate = validators.get(text) ?? ajv.compile(schema);
-  validators.set(text, validate);
-  return validate;
-}
-
 /** Forbids unknown keys in every object schema that does not set `additionalProperties`. */
-function closed(schema: JsonSchema): JsonSchema {
+export function closed(schema: JsonSchema): JsonSchema {
   const copy: { -readonly [K in keyof JsonSchema]: JsonSchema[K] } = { ...schema };
   if (schema.properties !== undefined) {
     copy.properties = Object.fromEntries(Object.entries(schema.properties).map(([key, property]) => [key, closed(property)]));

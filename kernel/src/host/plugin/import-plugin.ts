@@ -8,18 +8,26 @@ import type { PluginIdentity } from '../base/problem.js';
 import { packageOf, readManifest } from './manifest.js';
 import { isPlugin } from './plugin.js';
 
+/** What the kernel uses of a plugin's module. */
+export interface PluginModule {
+  /** What `definePlugin` returned, perhaps of another copy of the kernel. */
+  readonly default: unknown;
+  /** The plugin's schema as the build compiled it, if the plugin is bundled. */
+  readonly compiledOptions?: unknown;
+}
+
 /**
- * Imports the module of a plugin. Returns its default export.
+ * Imports the module of a plugin.
  * @param limit milliseconds that the module may take.
  * @throws HostError if there is no such module, if it cannot be loaded, or if its default export is
  * not a plugin.
  */
-export async function importPlugin(url: string, path: string, limit: number): Promise<unknown> {
+export async function importPlugin(url: string, path: string, limit: number): Promise<PluginModule> {
   if (!findsKernel(url)) provideKernel();
   const module = await withinLimit(import(url), path, limit).catch(async (error: unknown) => {
     throw await importError(error, url, path);
   });
-  if (isPlugin(module.default)) return module.default;
+  if (isPlugin(module.default)) return module;
   if (isPlugin(module.default?.default)) throw hostError('PLUGIN_COMMONJS', path);
   const [named] = Object.entries(module).find(([, value]) => isPlugin(value)) ?? [];
   if (named !== undefined)

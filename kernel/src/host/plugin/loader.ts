@@ -5,8 +5,9 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { hostError, reasonOf } from '../base/errors.js';
 import { KERNEL } from '../base/kernel-package.js';
 import type { PluginIdentity } from '../base/problem.js';
+import { isCompiledSchema } from '../options/compiled-schema.js';
 import { OptionSchema } from '../options/schema.js';
-import { importPlugin, kernelCopy, updateOfKernel } from './import-plugin.js';
+import { importPlugin, kernelCopy, type PluginModule, updateOfKernel } from './import-plugin.js';
 import { packageOf, readManifest } from './manifest.js';
 import { API_VERSION, type DefinedPlugin, isPlugin } from './plugin.js';
 
@@ -59,15 +60,16 @@ export class Loader {
 
   /** Uses a plugin object that a program gave. @throws HostError if this kernel cannot use it. */
   adopt(definition: DefinedPlugin): LoadedPlugin {
-    const loaded = this.#adopted.get(definition) ?? loadedPlugin(definition, OBJECT_PATH, OBJECT_VERSION);
+    const loaded = this.#adopted.get(definition) ?? loadedPlugin({ default: definition }, OBJECT_PATH, OBJECT_VERSION);
     this.#adopted.set(definition, loaded);
     return loaded;
   }
 
   async #import(url: string): Promise<LoadedPlugin> {
     const path = fileURLToPath(url);
-    const value = await importPlugin(url, path, this.#importLimit);
-    return { ...loadedPlugin(value, path, packageOf(path)?.version ?? '0.0.0'), kernelCopy: kernelCopy(url) };
+    const module = await importPlugin(url, path, this.#importLimit);
+    const version = packageOf(path)?.version ?? '0.0.0';
+    return { ...loadedPlugin(module, path, version), kernelCopy: kernelCopy(url) };
   }
 
   #resolve(use: string, prefix: string): string {
@@ -157,10 +159,12 @@ function resolvePath(path: string): string {
 }
 
 /** @throws HostError if the value is not a plugin, or not one that this kernel can use. */
-function loadedPlugin(value: unknown, path: string, version: string): LoadedPlugin {
-  const definition = checkDefinition(value, path);
+function loadedPlugin(module: PluginModule, path: string, version: string): LoadedPlugin {
+  const definition = checkDefinition(module.default, path);
+  const { compiledOptions } = module;
+  const compiled = isCompiledSchema(compiledOptions) ? compiledOptions : undefined;
   try {
-    return { definition, options: new OptionSchema(definition.configSchema), name: definition.name, version, path };
+    return { definition, options: new OptionSchema(definition.configSchema, compiled), name: definition.name, version, path };
   } catch (error) {
     throw hostError('OPTION_SCHEMA_INVALID', `the plugin ${definition.name} at ${path}`, reasonOf(error));
   }

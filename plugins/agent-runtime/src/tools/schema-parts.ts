@@ -25,6 +25,23 @@ export function checkParts(schema: unknown, place = 'it'): void {
   }
 }
 
+const TYPES: ReadonlySet<unknown> = new Set(['string', 'number', 'integer', 'boolean', 'object', 'array', 'null']);
+
+/**
+ * Whether ajv can surely compile a schema whose parts are checked: one that has the keywords of most tools, and nothing that refers to
+ * another schema or that is a pattern.
+ */
+export function isSimple(schema: unknown): boolean {
+  if (typeof schema !== 'object' || schema === null || Array.isArray(schema)) return typeof schema === 'boolean';
+  return Object.entries(schema).every(([keyword, value]) => {
+    if (keyword === 'type') return TYPES.has(value);
+    if (keyword === 'properties') return Object.values(value).every(isSimple);
+    if (keyword === 'items' || keyword === 'additionalProperties') return isSimple(value);
+    if (keyword === 'enum') return Array.isArray(value) && value.length > 0 && value.every((one) => typeof one === 'string');
+    return ['required', 'title', 'description', 'default'].includes(keyword);
+  });
+}
+
 function checkAll(parts: readonly (readonly [string | number, unknown])[], place: string): void {
   for (const [name, part] of parts) checkParts(part, `${place}/${name}`);
 }

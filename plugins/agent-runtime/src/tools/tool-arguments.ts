@@ -1,8 +1,10 @@
+import { createRequire } from 'node:module';
 import type { Tool } from '@plugboard/kernel';
 import { parseJson } from '@plugboard/kernel/contracts';
-import { Ajv } from 'ajv';
-import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
-import { checkParts } from './schema-parts.js';
+import type { Ajv, ValidateFunction } from 'ajv';
+import { checkParts, isSimple } from './schema-parts.js';
+
+const require = createRequire(import.meta.url);
 
 /** The beginning of a result whose call has unreadable arguments. */
 export const INVALID_JSON = 'The arguments are not a valid JSON';
@@ -13,12 +15,18 @@ const OPTIONS = { strict: false, allErrors: true, validateFormats: false, logger
 /** The meta-schema is slow to compile, and is needed only by a schema that refers to it. */
 const WITHOUT_META_SCHEMA = { meta: false, validateSchema: false } as const;
 
-/** Many MCP servers write draft 7, in which `items` may be a list. Everything else is read as 2020-12, MCP's default. */
-function dialectOf(name: unknown): typeof Ajv | typeof Ajv2020 {
-  return typeof name === 'string' && /draft-0[67]\//.test(name) ? Ajv : Ajv2020;
+/**
+ * Many MCP servers write draft 7, in which `items` may be a list. Everything else is read as 2020-12, MCP's default. ajv is loaded when
+ * it is needed: that takes as long as the start of Node.js.
+ */
+function dialectOf(name: unknown): typeof Ajv {
+  const isDraft7 = typeof name === 'string' && /draft-0[67]\//.test(name);
+  return isDraft7
+    ? (require('ajv') as typeof import('ajv')).Ajv
+    : (require('ajv/dist/2020.js') as typeof import('ajv/dist/2020.js')).Ajv2020;
 }
 
-/** Parses and validates the arguments of a tool call. Compiled once per tool. */
+/** Parses and validates the arguments of a tool call. */
 export type ArgumentsValidator = (text: string) => ArgumentsResult;
 
 type ArgumentsResult =
@@ -26,22 +34,35 @@ type ArgumentsResult =
   /** What is wrong, as a message for the model. */
   | { readonly fault: string };
 
-/** @throws if the tool's schema is invalid. */
+/**
+ * Compiles the schema of a tool, once: a schema that is surely valid with the first call, any other at once.
+ *
+ * @throws if the tool's schema is invalid.
+ */
 export function argumentsValidator(tool: Tool): ArgumentsValidator {
-  const { $schema: dialect, ...schema } = tool.inputSchema;
-  const validate = compile({ type: 'object', ...schema }, dialectOf(dialect));
-  return (text) => check(text, validate);
+  const { $schema: dialect, ...own } = tool.inputSchema;
+  const schema = { type: 'object', ...own };
+  checkSchema(() => checkParts(schema));
+  let validate = isSimple(schema) ? undefined : compile(schema, dialect);
+  return (text) => {
+    validate ??= compile(schema, dialect);
+    return check(text, validate);
+  };
 }
 
 /**
  * Compiles each schema in a new instance. An instance never frees its compiled schemas, and tool
  * servers may report changed lists for months.
  */
-function compile(schema: object, Dialect: typeof Ajv | typeof Ajv2020): ValidateFunction {
+function compile(schema: object, dialect: unknown): ValidateFunction {
+  const Dialect = dialectOf(dialect);
   const options = { ...OPTIONS, useDefaults: true, ...(refersToMetaSchema(schema) ? {} : WITHOUT_META_SCHEMA) };
+  return checkSchema(() => new Dialect(options).compile(schema));
+}
+
+function checkSchema<T>(work: () => T): T {
   try {
-    checkParts(schema);
-    return new Dialect(options).compile(schema);
+    return work();
   } catch (error) {
     throw new Error(`schema is invalid: ${(error as Error).message}`, { cause: error });
   }

@@ -60,6 +60,8 @@ t.test('an invalid schema is refused', async (t) => {
     'a limit that is text': { properties: { a: { type: 'string', maxLength: 'long' } } },
     'a description that is not text': { properties: { a: { description: {} } } },
     'a reference to nothing': { properties: { a: { $ref: '#/$defs/none' } } },
+    'an empty list of items in 2020-12': { properties: { a: { items: [] } } },
+    'an unknown type in additional properties': { additionalProperties: { type: 'text' } },
   };
   for (const [fault, schema] of Object.entries(faulty))
     t.throws(() => argumentsValidator(toolWith(schema as object)), /schema is invalid/, fault);

@@ -1,11 +1,14 @@
-import { Ajv, type DefinedError, type SchemaObject, type ValidateFunction } from 'ajv';
+import { createRequire } from 'node:module';
+import type { DefinedError, SchemaObject, ValidateFunction } from 'ajv';
+
+const require = createRequire(import.meta.url);
 
 /** Checks bodies of requests against a schema. */
 export class RequestValidator<T> {
   readonly #schema: SchemaObject;
   #compiled: ValidateFunction<T> | undefined;
 
-  /** The first body compiles the schema: at the start that would take longer than anything else. */
+  /** The first body loads ajv and compiles the schema: at the start that would take longer than anything else. */
   constructor(schema: SchemaObject) {
     this.#schema = schema;
   }
@@ -27,6 +30,7 @@ export class RequestValidator<T> {
  * longer than it saves.
  */
 function compile<T>(schema: SchemaObject): ValidateFunction<T> {
+  const { Ajv } = require('ajv') as typeof import('ajv');
   const ajv = new Ajv({
     discriminator: true,
     allowUnionTypes: true,

@@ -1,5 +1,8 @@
-import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js';
+import { createRequire } from 'node:module';
+import type { ErrorObject } from 'ajv';
 import { HttpError } from '../errors/http-error.js';
+
+const require = createRequire(import.meta.url);
 
 /** Checks the JSON body of a route. @throws HttpError 400 with the first mistake. */
 export type BodySchema = (body: unknown) => void;
@@ -19,6 +22,7 @@ export function bodySchema(schema: Readonly<Record<string, unknown>>, about: str
 }
 
 function compile(schema: Readonly<Record<string, unknown>>, about: string) {
+  const { Ajv2020 } = require('ajv/dist/2020.js') as typeof import('ajv/dist/2020.js'); // few servers have such routes
   try {
     return new Ajv2020({ strict: false, validateFormats: false, logger: false }).compile(schema);
   } catch (error) {

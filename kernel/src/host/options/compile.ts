@@ -1,0 +1,55 @@
+import { createRequire } from 'node:module';
+import type { Ajv, Options, ValidateFunction } from 'ajv';
+import { DURATION_PATTERN } from './duration.js';
+import type { JsonSchema } from './schema-types.js';
+import { SIZE_PATTERN } from './size.js';
+
+/** Functions, because ajv copies regular expressions into the code that the build generates. */
+export const FORMATS = {
+  duration: (text: string) => DURATION_PATTERN.test(text),
+  size: (text: string) => SIZE_PATTERN.test(text),
+  url: (text: string) => URL.canParse(text),
+  date: (text: string) => /^\d{4}-\d{2}-\d{2}/.test(text) && !Number.isNaN(Date.parse(text)),
+} as const;
+
+/** Loads a module when it is needed, and not with this one: loading ajv takes as long as Node.js. */
+export const requireLater = createRequire(import.meta.url);
+
+/**
+ * Creates an ajv for option schemas. Without the meta-schema: compiling it costs more than all
+ * schemas of a usual file, and strict mode also checks schemas.
+ */
+export function createAjv(options: Options): Ajv {
+  const { Ajv } = requireLater('ajv') as typeof import('ajv');
+  const ajv = new Ajv({
+    strict: true,
+    strictRequired: false,
+    allowUnionTypes: true,
+    useDefaults: true,
+    meta: false,
+    validateSchema: false,
+    ...options,
+  });
+  ajv.addKeyword({ keyword: 'secret', schemaType: 'boolean' });
+  ajv.addKeyword({ keyword: 'nameOf', schemaType: 'string' });
+  for (const [name, format] of Object.entries(FORMATS)) ajv.addFormat(name, format);
+  return ajv;
+}
+
+let ajv: Ajv | undefined;
+const validators = new Map<string, ValidateFunction>();
+
+/**
+ * Compiles a schema to a validator that finds all errors. Each schema is compiled once in a
+ * process: sections and plugins often have equal ones.
+ *
+ * @throws Error if the schema is invalid.
+ */
+export function compile(schema: JsonSchema): ValidateFunction {
+  // Each schema is used a few times: optimising its code takes longer than it saves.
+  ajv ??= createAjv({ allErrors: true, verbose: true, code: { optimize: false } });
+  const text = JSON.stringify(schema);
+  const validate = validators.get(text) ?? ajv.compile(schema);
+  validators.set(text, validate);
+  return validate;
+}

@@ -1,0 +1,26 @@
+import { hash } from 'node:crypto';
+import type { FORMATS } from './compile.js';
+import type { JsonSchema } from './schema-types.js';
+
+/**
+ * A schema that the build compiled (`option-schemas.mjs`): with only such schemas, a start
+ * does not load ajv. The module of a bundled plugin exports one as `compiledOptions`.
+ */
+export interface CompiledSchema {
+  /** The digest of the schema. The validator is used for no other schema. */
+  readonly digest: string;
+  /**
+   * Creates ajv's validator. It fills in defaults and returns whether the options are valid. To
+   * describe mistakes, the schema is compiled again.
+   */
+  create(schema: JsonSchema, formats: typeof FORMATS, require: NodeJS.Require): (options: unknown) => boolean;
+}
+
+export function isCompiledSchema(value: unknown): value is CompiledSchema {
+  const { digest, create } = (value ?? {}) as Partial<CompiledSchema>;
+  return typeof digest === 'string' && typeof create === 'function';
+}
+
+export function digestOf(schema: JsonSchema): string {
+  return hash('sha256', JSON.stringify(schema));
+}
