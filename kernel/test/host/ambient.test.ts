@@ -25,3 +25,25 @@ t.test('the clock returns the time, never goes back, and fires a timer once', as
   systemClock.after(2, resolve).refresh();
   await promise;
 });
+
+t.test('a timer that is restarted fires after those that were not, and can be restarted when it has fired', async (t) => {
+  const hold = setInterval(() => undefined, 1000);
+  t.teardown(() => clearInterval(hold));
+  const fired: string[] = [];
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const restarted = systemClock.after(20, () => {
+    fired.push('restarted');
+    if (fired.length < 4) restarted.refresh();
+    else resolve();
+  });
+  systemClock.after(20, () => fired.push('other'));
+  systemClock.after(1, () => {
+    fired.push('first');
+    restarted.refresh();
+  });
+  const cancelled = systemClock.after(1, () => t.fail('was cancelled'));
+  cancelled.refresh();
+  cancelled.cancel();
+  await promise;
+  t.strictSame(fired, ['first', 'other', 'restarted', 'restarted']);
+});

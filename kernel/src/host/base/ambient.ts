@@ -27,11 +27,22 @@ export interface IdSource {
   fraction(): number;
 }
 
+/**
+ * A timer that is restarted with every token costs no more than the time of the last restart: what is left of the wait
+ * begins when the timeout fires.
+ */
 class SystemTimer implements Timer {
-  readonly #timeout: NodeJS.Timeout;
+  readonly #ms: number;
+  readonly #run: () => void;
+  #timeout: NodeJS.Timeout;
+  #isWaiting = true;
+  /** Set if the wait was restarted since the timeout began. */
+  #restartedAt: number | undefined;
 
   constructor(ms: number, run: () => void) {
-    this.#timeout = setTimeout(run, ms).unref();
+    this.#ms = ms;
+    this.#run = run;
+    this.#timeout = setTimeout(SystemTimer.#onTimeout, ms, this).unref();
   }
 
   cancel(): void {
@@ -39,7 +50,24 @@ class SystemTimer implements Timer {
   }
 
   refresh(): void {
-    this.#timeout.refresh();
+    if (this.#isWaiting) this.#restartedAt = performance.now();
+    else this.#begin(this.#ms);
+  }
+
+  #begin(ms: number): void {
+    this.#isWaiting = true;
+    this.#restartedAt = undefined;
+    this.#timeout = setTimeout(SystemTimer.#onTimeout, ms, this).unref();
+  }
+
+  static #onTimeout(timer: SystemTimer): void {
+    const left = timer.#restartedAt === undefined ? 0 : timer.#restartedAt + timer.#ms - performance.now();
+    if (left > 0) {
+      timer.#begin(left);
+      return;
+    }
+    timer.#isWaiting = false;
+    timer.#run();
   }
 }
 
