@@ -7,7 +7,7 @@ import type { LogSink } from './log.js';
  * Lines are written in batches: this many bytes, or the lines of this many milliseconds. A write
  * per line would cost more than everything else.
  */
-const [BATCH, DELAY] = [8 * 1024, 50];
+const [BATCH, DELAY] = [32 * 1024, 50];
 /** Milliseconds after a failed write until the next attempt. */
 const RETRY = 1_000;
 /** Milliseconds that the end of the log has to be written when the process ends. */
@@ -112,7 +112,7 @@ export class LogWriter implements LogSink {
   }
 
   #isDue(): boolean {
-    return this.#urgent || this.#waitingBytes >= BATCH;
+    return this.#urgent || this.#waitingBytes >= Math.min(BATCH, this.budget.limit / 2);
   }
 
   #schedule(delay: number): void {
