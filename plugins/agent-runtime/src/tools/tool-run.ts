@@ -45,41 +45,45 @@ export async function runTool(
 ): Promise<ToolOutcome> {
   turn.throwIfAborted();
   const abort = new AbortController();
-  const outcome = Promise.withResolvers<ToolOutcome>();
-  const ended = Promise.withResolvers<void>();
+  const stopped = Promise.withResolvers<ToolOutcome>();
   let isOver = false;
-  const abandon = (reason: unknown) => {
-    if (isOver) return;
-    isOver = true;
-    abort.abort(reason);
-    onAbandoned(ended.promise);
+  const onTurnEnd = () => {
+    abort.abort(turn.reason);
+    stopped.reject(turn.reason);
   };
-  const endWithTurn = () => {
-    abandon(turn.reason);
-    outcome.reject(turn.reason);
-  };
-  turn.addEventListener('abort', endWithTurn, { once: true });
+  turn.addEventListener('abort', onTurnEnd, { once: true });
   const timer = clock.after(limits.timeout, () => {
     const late = toolError(`The tool did not finish within ${limits.timeout / 1000} s and was stopped.`);
-    abandon(new Error(late.content));
-    outcome.resolve(late);
+    abort.abort(new Error(late.content));
+    stopped.resolve(late);
   });
   // Progress after the end of the call is dropped.
   const progress = (message: string, fraction?: number) => {
-    if (!isOver) call.progress(message, fraction);
+    if (!isOver && !abort.signal.aborted) call.progress(message, fraction);
   };
-  // The async wrapper turns a synchronous throw into a rejection.
-  const running = (async () => tool.run(input, { ...call, signal: abort.signal, progress }))();
-  running
-    .then((output) => outcome.resolve(toOutcome(output, limits.result, seesImages)))
-    .catch((error) => outcome.resolve(toolError(truncate(`The tool failed: ${messageOf(error)}`, limits.result))))
-    .finally(ended.resolve);
+  const running = attempt(tool, input, { ...call, signal: abort.signal, progress }, limits.result, seesImages);
   try {
-    return await outcome.promise;
+    return await Promise.race([running, stopped.promise]);
   } finally {
     isOver = true;
     timer.cancel();
-    turn.removeEventListener('abort', endWithTurn);
+    turn.removeEventListener('abort', onTurnEnd);
+    if (abort.signal.aborted) onAbandoned(running.then(() => {}));
+  }
+}
+
+/** Never rejects: what the tool throws is an outcome, too. */
+async function attempt(
+  tool: Tool,
+  input: Readonly<Record<string, unknown>>,
+  call: ToolCall,
+  limit: number,
+  seesImages: boolean,
+): Promise<ToolOutcome> {
+  try {
+    return toOutcome(await tool.run(input, call), limit, seesImages);
+  } catch (error) {
+    return toolError(truncate(`The tool failed: ${messageOf(error)}`, limit));
   }
 }
 

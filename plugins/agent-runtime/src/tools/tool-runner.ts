@@ -35,7 +35,7 @@ export class ToolRunner {
   }
 
   /**
-   * Yields progress as it arrives and results in the order of their calls.
+   * Yields progress as it arrives and results in the order of their calls: what is there at once is one batch.
    * @throws the signal's reason if the turn ends meanwhile.
    */
   async *run(
@@ -45,35 +45,53 @@ export class ToolRunner {
     agent: Agent,
     turn: Turn,
   ): AsyncGenerator<readonly AgentEvent[]> {
+    /** Progress that has not been yielded. */
     const progress: AgentEvent[] = [];
-    let progressMade = Promise.withResolvers<undefined>();
+    const results: TurnToolResult[] = [];
+    let failure: { readonly error: unknown } | undefined;
+    let wake = () => {};
     const emit = (event: AgentEvent) => {
       progress.push(event);
-      progressMade.resolve(undefined);
+      wake();
     };
-    const left = new AbortController();
-    const step = { toolbox, agent, turn, emit, signal: AbortSignal.any([turn.signal, left.signal]) };
-    const results = calls.map((own) => this.#result(own, guard.repeats(own.call.name, own.call.arguments), step));
-    // The first rejection ends the turn. The others must not become unhandled.
-    for (const result of results) result.catch(() => {});
+    const end = new AbortController();
+    const onTurnEnd = () => end.abort(turn.signal.reason);
+    turn.signal.addEventListener('abort', onTurnEnd, { once: true });
+    if (turn.signal.aborted) onTurnEnd();
+    const step = { toolbox, agent, turn, emit, signal: end.signal };
+    for (const [place, own] of calls.entries()) {
+      this.#result(own, guard.repeats(own.call.name, own.call.arguments), step).then(
+        (result) => {
+          results[place] = result;
+          wake();
+        },
+        (error) => {
+          failure ??= { error };
+          wake();
+        },
+      );
+    }
 
+    let next = 0;
     try {
-      for (const result of results) {
-        for (let ended = false; !ended; ) {
-          const first = await Promise.race([result, progressMade.promise]);
-          if (progress.length > 0) {
-            progressMade = Promise.withResolvers();
-            yield progress.splice(0);
-          }
-          if (first) {
-            ended = true;
-            yield [first];
-          }
+      while (next < calls.length) {
+        const batch = progress.splice(0);
+        for (let result = results[next]; result; result = results[next]) {
+          batch.push(result);
+          next++;
+        }
+        if (batch.length > 0) yield batch;
+        else if (failure) throw failure.error;
+        else {
+          await new Promise<void>((resolve) => {
+            wake = resolve;
+          });
         }
       }
     } finally {
+      turn.signal.removeEventListener('abort', onTurnEnd);
       // The reader may stop before the end, for example when an interceptor throws.
-      left.abort(new Error('The turn has ended.'));
+      if (next < calls.length) end.abort(new Error('The turn has ended.'));
     }
   }
 

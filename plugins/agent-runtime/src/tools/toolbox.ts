@@ -26,6 +26,7 @@ export interface Toolbox {
 const EMPTY: Toolbox = { declarations: [], tools: new Map() };
 
 interface CachedToolbox {
+  readonly sources: readonly Contribution<ToolSource>[];
   readonly listed: readonly (readonly Tool[])[];
   readonly toolbox: Toolbox;
 }
@@ -45,6 +46,7 @@ export class Toolboxes {
    */
   readonly #owners = new Map<readonly string[], Map<string, string>>();
 
+  /** @param sources a view that does not change. */
   constructor(sources: Extensions<ToolSource>, log: Logger) {
     this.#sources = sources;
     this.#log = log;
@@ -53,14 +55,14 @@ export class Toolboxes {
   /** @param patterns the agent's own array, which is the cache key. */
   async of(patterns: readonly string[], signal: AbortSignal): Promise<Toolbox> {
     if (patterns.length === 0) return EMPTY;
-    const sources = this.#sourcesOf(patterns);
-    const listed = await Promise.all(sources.map(({ value }) => value.tools(signal)));
     const cached = this.#cache.get(patterns);
+    const sources = cached?.sources ?? this.#sourcesOf(patterns);
+    const listed = await Promise.all(sources.map(({ value }) => value.tools(signal)));
     if (cached && cached.listed.length === listed.length && cached.listed.every((tools, index) => tools === listed[index])) {
       return cached.toolbox;
     }
     const toolbox = this.#build(patterns, sources, listed, (clash) => this.#log.warn(`${clash}; the newer one was skipped`));
-    this.#cache.set(patterns, { listed, toolbox });
+    this.#cache.set(patterns, { sources, listed, toolbox });
     return toolbox;
   }
 
