@@ -43,7 +43,7 @@ export interface BudgetReport extends BudgetOptions {
  */
 export class Budget {
   #options: BudgetOptions;
-  readonly #held = new Map<string, number>();
+  readonly #held: Held = { amount: 0, inside: undefined };
   readonly #onRefused: (budget: Budget) => void;
   #used = 0;
   #peak = 0;
@@ -97,10 +97,10 @@ export class Budget {
       this.#onRefused(this);
       return false;
     }
-    let key = '';
+    let held = this.#held;
     for (const name of owner) {
-      key = keyInside(key, name);
-      this.#held.set(key, this.#heldBy(key) + amount);
+      held = heldInside(held, name);
+      held.amount += amount;
     }
     this.#used += amount;
     this.#peak = Math.max(this.#peak, this.#used);
@@ -117,10 +117,10 @@ export class Budget {
   }
 
   #exceedsShare(owner: readonly string[], amount: number, free: number): boolean {
-    let key = '';
-    for (const [level, name] of owner.entries()) {
-      key = keyInside(key, name);
-      if (this.#heldBy(key) + amount > shareAt(level) * free) return true;
+    let held: Held | undefined = this.#held;
+    for (let level = 0; level < owner.length; level++) {
+      held = held?.inside?.get(owner[level] as string);
+      if ((held?.amount ?? 0) + amount > shareAt(level) * free) return true;
     }
     return false;
   }
@@ -128,30 +128,33 @@ export class Budget {
   /** Gives back what was reserved. */
   release(owner: readonly string[], amount: number): void {
     this.#used -= amount;
-    let key = '';
+    let outer = this.#held;
     for (const name of owner) {
-      key = keyInside(key, name);
-      const left = this.#heldBy(key) - amount;
-      if (left > 0) this.#held.set(key, left);
-      else this.#held.delete(key);
+      const held = heldInside(outer, name);
+      held.amount -= amount;
+      if (held.amount <= 0) outer.inside?.delete(name);
+      outer = held;
     }
   }
+}
 
-  #heldBy(key: string): number {
-    return this.#held.get(key) ?? 0;
-  }
+/** What an owner holds, with what the owners inside of it hold. */
+interface Held {
+  amount: number;
+  inside: Map<string, Held> | undefined;
+}
+
+function heldInside(outer: Held, name: string): Held {
+  outer.inside ??= new Map();
+  const known = outer.inside.get(name);
+  if (known) return known;
+  const held: Held = { amount: 0, inside: undefined };
+  outer.inside.set(name, held);
+  return held;
 }
 
 function shareAt(level: number): number {
   return level === 0 ? SHARES[0] : SHARES[1];
-}
-
-/**
- * The key of a level of an owner, inside the one before it. With their lengths, names stay apart
- * whatever they contain.
- */
-function keyInside(outer: string, name: string): string {
-  return `${outer}${name.length}:${name}`;
 }
 
 /**
