@@ -23,7 +23,7 @@ import {
   turnFailureError,
 } from '@plugboard/openai-protocol';
 import type { HttpReply, HttpRequest, HttpRoute } from '@plugboard/transport-http';
-import { ChunkWriter, isVisible, streamOf } from './answer/chunks.js';
+import { ChunkStream, ChunkWriter, isVisible } from './answer/chunks.js';
 import { type AnswerHead, completionOf, readAnswer } from './answer/completion.js';
 import { Recorder } from './answer/recorded-answer.js';
 import { type AnswerForm, replayAnswer } from './answer/replay.js';
@@ -191,7 +191,7 @@ export class ChatCompletions implements HttpRoute {
     return {
       status: 200,
       headers: { ...encoder.headers, ...headers, ...connectionHeader(peeked.connection) },
-      body: streamOf(peeked.events, writer, hasContent, () => request.note(logFields.fields())),
+      body: new ChunkStream(peeked.events, writer, hasContent, () => request.note(logFields.fields())),
       keepAlive: {
         every: encoder.keepAliveEvery,
         get text() {

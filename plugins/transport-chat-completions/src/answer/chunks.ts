@@ -149,36 +149,76 @@ export class ChunkWriter {
   }
 }
 
-/**
- * Yields the body of a stream: one text per batch with content.
- *
- * @param hasContent whether the first events have content: the opening is then sent with them, else at once.
- * @param onEnd called once, at the end or when the stream is abandoned.
- * @throws Error if the events end without a terminal event.
- */
-export async function* streamOf(
-  events: AsyncIterable<readonly AgentEvent[]> | Iterable<readonly AgentEvent[]>,
-  writer: ChunkWriter,
-  hasContent: boolean,
-  onEnd: () => void,
-): AsyncGenerator<string> {
-  try {
-    let opening = writer.opening;
-    if (!hasContent) {
-      yield writer.started ? opening : opening + writer.comment;
-      opening = '';
-    }
-    for await (const batch of events) {
-      const frames = writer.write(batch);
-      if (frames === '') continue;
-      yield opening + frames;
-      if (writer.ended) return;
-      opening = '';
-    }
-  } finally {
-    onEnd();
+type Batches = AsyncIterator<readonly AgentEvent[]> | Iterator<readonly AgentEvent[]>;
+type Text = IteratorResult<string, undefined>;
+
+const END: Text = { value: undefined, done: true };
+
+/** The body of a stream: one text per batch with content. Not a generator: every token passes here. */
+export class ChunkStream implements AsyncIterableIterator<string, undefined> {
+  readonly #events: Batches;
+  readonly #writer: ChunkWriter;
+  readonly #onEnd: () => void;
+  /** What the next text begins with. */
+  #opening: string;
+  #opensAtOnce: boolean;
+  #isOver = false;
+
+  /**
+   * @param hasContent whether the first events have content: the opening is then sent with them, else at once.
+   * @param onEnd called once, at the end or when the stream is abandoned.
+   */
+  constructor(
+    events: AsyncIterable<readonly AgentEvent[]> | Iterable<readonly AgentEvent[]>,
+    writer: ChunkWriter,
+    hasContent: boolean,
+    onEnd: () => void,
+  ) {
+    this.#events = Symbol.asyncIterator in events ? events[Symbol.asyncIterator]() : events[Symbol.iterator]();
+    this.#writer = writer;
+    this.#onEnd = onEnd;
+    this.#opening = writer.opening;
+    this.#opensAtOnce = !hasContent;
   }
-  throw new Error('the events of a turn ended without a terminal event');
+
+  /** @throws Error if the events end without a terminal event. */
+  async next(): Promise<Text> {
+    if (this.#opensAtOnce) {
+      this.#opensAtOnce = false;
+      return this.#opened(this.#writer.started ? '' : this.#writer.comment);
+    }
+    if (this.#writer.ended) return this.return();
+    while (!this.#isOver) {
+      const batch = await this.#events.next();
+      if (batch.done) break;
+      const frames = this.#writer.write(batch.value);
+      if (frames !== '') return this.#opened(frames);
+    }
+    if (this.#isOver) return END;
+    await this.return();
+    throw new Error('the events of a turn ended without a terminal event');
+  }
+
+  async return(): Promise<Text> {
+    if (this.#isOver) return END;
+    this.#isOver = true;
+    try {
+      await this.#events.return?.();
+    } finally {
+      this.#onEnd();
+    }
+    return END;
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  #opened(frames: string): Text {
+    const value = this.#opening + frames;
+    this.#opening = '';
+    return { value, done: false };
+  }
 }
 
 /** Escapes a text for a JSON string, without the quotes. */

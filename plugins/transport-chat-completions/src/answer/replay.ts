@@ -9,7 +9,7 @@ import {
   turnFailureError,
 } from '@plugboard/openai-protocol';
 import type { HttpReply } from '@plugboard/transport-http';
-import { ChunkWriter, streamOf } from './chunks.js';
+import { ChunkStream, ChunkWriter } from './chunks.js';
 import { completionOf } from './completion.js';
 import { eventsOf, recordedAnswer } from './recorded-answer.js';
 
@@ -40,5 +40,9 @@ function replay(text: string, { encoder, includeUsage, headers }: AnswerForm): H
     includeUsage,
     errorOf: (failure) => turnFailureError(failure, false).body,
   });
-  return { status: 200, headers: { ...encoder.headers, ...sent }, body: streamOf(eventsOf(answer), writer, true, () => {}) };
+  return {
+    status: 200,
+    headers: { ...encoder.headers, ...sent },
+    body: new ChunkStream(eventsOf(answer), writer, true, () => {}),
+  };
 }
