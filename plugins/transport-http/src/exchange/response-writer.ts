@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import type { Clock } from '@plugboard/kernel';
 import type { Timer } from '@plugboard/kernel/contracts';
 import type { HttpReply } from '../routing/routes.js';
-import { STALL_LIMIT, StreamedBody } from './streamed-body.js';
+import { ASCII, STALL_LIMIT, StreamedBody } from './streamed-body.js';
 
 /**
  * Milliseconds for which the rest of a refused body is read and discarded after the reply. Closing a
@@ -70,7 +70,7 @@ export class ResponseWriter {
     this.#writeHead(status, headers);
     this.#phase = 'complete';
     if (unread) this.#sendAndLinger(body);
-    else this.#end(body);
+    else this.#end(body, bytes === body.length ? ASCII : 'utf8');
   }
 
   /**
@@ -94,7 +94,7 @@ export class ResponseWriter {
       }
       if (this.#phase === 'started') {
         this.#phase = 'complete';
-        this.#end('');
+        this.#end('', ASCII);
       }
     } finally {
       await iterator.return?.();
@@ -123,8 +123,8 @@ export class ResponseWriter {
     this.#headAt = this.#clock.monotonic();
   }
 
-  #end(last: string | Uint8Array): void {
-    this.#res.end(last);
+  #end(last: string | Uint8Array, encoding: BufferEncoding): void {
+    this.#res.end(last, encoding);
     if (this.#res.socket?.writableLength) this.#timer = this.#clock.after(STALL_LIMIT, () => this.destroy('timeout'));
   }
 
