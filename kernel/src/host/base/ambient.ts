@@ -28,8 +28,8 @@ export interface IdSource {
 }
 
 /**
- * A timer that is restarted with every token costs no more than the time of the last restart: what is left of the wait
- * begins when the timeout fires.
+ * Timers are restarted with everything that is read or written. A restart only notes the time; what is left of the
+ * wait begins when the timeout fires.
  */
 class SystemTimer implements Timer {
   readonly #ms: number;
