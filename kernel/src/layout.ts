@@ -1,3 +1,8 @@
+import { AuthProviders } from './contracts/callers/auth-provider.js';
+import { ModelConnectors } from './contracts/model/model-connector.js';
+import { AgentRuntimes } from './contracts/runtime/agent-runtime.js';
+import { SessionStores } from './contracts/store/session-store.js';
+import { ToolSources } from './contracts/tools/tool-source.js';
 import type { FileLayout } from './host/configuration/file-layout.js';
 
 /** The sections of `plugboard.yaml`, and the package that a short name means in each. */
@@ -13,6 +18,7 @@ export const layout: FileLayout = {
       description:
         'How callers are identified: providers, asked in this order, or the word `open`. Without it, the server is open on this machine only.',
       prefix: 'auth',
+      provides: { point: AuthProviders.id, name: 'an auth provider' },
       shape: 'map',
       strict: true,
       literals: ['open'],
@@ -20,6 +26,7 @@ export const layout: FileLayout = {
     sessions: {
       description: 'The store of conversations: one entry. Without it, they are kept in memory.',
       prefix: 'store',
+      provides: { point: SessionStores.id, name: 'a session store' },
       shape: 'single',
       fallback: { use: 'memory' },
       fixed: 'entry', // two stores at once would split the sessions
@@ -27,11 +34,13 @@ export const layout: FileLayout = {
     models: {
       description: 'Connections to models, by name. Agents refer to them; callers may use them as `model`.',
       prefix: 'model',
+      provides: { point: ModelConnectors.id, name: 'a model connector' },
       shape: 'map',
     },
     tools: {
       description: 'Tools for the agents, by name. An entry offers one tool or several.',
       prefix: 'tool',
+      provides: { point: ToolSources.id, name: 'a tool source' },
       shape: 'map',
       shared: {
         timeout: { type: 'string', format: 'duration', default: '60s', description: 'Time limit of one call.' },
@@ -53,6 +62,7 @@ export const layout: FileLayout = {
       description:
         'The plugin that runs agents: one entry. Its options are the keys `agents`, `projects`, `defaultAgent` and `limits`.',
       prefix: '',
+      provides: { point: AgentRuntimes.id, name: 'an agent runtime' },
       shape: 'single',
       fallback: { use: 'agent-runtime' },
       topLevelOptions: true,

@@ -67,7 +67,7 @@ t.test('a plugin object that this kernel cannot use is refused', async (t) => {
   const newer = { ...hello, apiVersion: 2 };
   await t.rejects(composed({ config: config({ tools: { newer: { use: newer } } }) }), {
     message:
-      /^configuration tools\.newer\.use: the plugin hello at \(object\) needs plugin API 2, which @plugboard\/kernel .* does not have; update @plugboard\/kernel$/,
+      /^configuration tools\.newer\.use: the plugin hello 0\.0\.0 at \(object\) needs plugin API 2, which @plugboard\/kernel .* does not have; update @plugboard\/kernel$/,
   });
 });
 

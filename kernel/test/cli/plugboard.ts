@@ -140,7 +140,7 @@ export const distribution: Readonly<Record<string, string>> = {
 };
 
 /** The distribution with one entry more, served by a plugin with this `register`. */
-export function distributionWith(body: string, options = ''): Record<string, string> {
-  const yaml = `${distribution['plugboard.yaml']}\nplugins: { extra: { use: ./extra.js${options} } }\n`;
+export function distributionWith(body: string, options = '', section = 'plugins'): Record<string, string> {
+  const yaml = `${distribution['plugboard.yaml']}\n${section}: { extra: { use: ./extra.js${options} } }\n`;
   return { ...distribution, 'plugboard.yaml': yaml, 'extra.js': plugin('extra', body) };
 }

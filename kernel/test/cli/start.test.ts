@@ -30,6 +30,8 @@ t.test('the banner names the required credential and prints no warning', async (
     t,
     distributionWith(
       'ctx.contribute(AuthProviders, { authenticate() {} }); ctx.contribute(routes, { kind: "link", label: "page", text: "/page" })',
+      '',
+      'auth',
     ),
   );
   await program.prints('curl ');

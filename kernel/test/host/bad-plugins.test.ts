@@ -2,6 +2,8 @@ import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { KERNEL } from '../../src/host/base/kernel-package.js';
 import { Loader } from '../../src/host/plugin/loader.js';
+import { runWithin } from '../../src/host/registration/run-within.js';
+import { layout } from '../../src/layout.js';
 import { composed, plugin, problemsOf } from './distribution.js';
 
 /** A plugin in plain JavaScript, with the kernel's own extension points. */
@@ -38,9 +40,9 @@ t.test('R-053 the error for a name that is contributed twice says how to name th
 
 t.test('R-053 an entry that contributes nothing and does nothing is an error', async (t) => {
   const nothing =
-    'plugboard.yaml:3:3 plugins.odd: cannot be registered: plugins.odd contributes nothing and has no start(); call ctx.contribute() in register(), or remove the entry from the configuration (plugin test-plugin 0.1.0)';
-  t.same(await problemsWith(t, plugin({ register: 'return;' })), [nothing]);
-  t.same(await problemsWith(t, plugin({ register: 'return { startLimit: 5 };' })), [nothing]);
+    /^plugboard.yaml:3:3 plugins.odd: cannot be registered: plugins.odd contributes nothing and has no start\(\); call ctx.contribute\(\) in register\(\), or remove the entry from the configuration \(plugin test-plugin 0.1.0, \/.*odd-\d+.js\)$/;
+  t.match(await problemsWith(t, plugin({ register: 'return;' })), [nothing]);
+  t.match(await problemsWith(t, plugin({ register: 'return { startLimit: 5 };' })), [nothing]);
 });
 
 t.test('R-053 a contribution of the wrong shape is refused where it is contributed, with its member', async (t) => {
@@ -61,6 +63,126 @@ t.test('R-053 a contribution of the wrong shape is refused where it is contribut
   }
 });
 
+/** What each contribution belongs to, by the section it is in. */
+const SECTIONS: Readonly<Record<string, { readonly use: string; readonly point: string; readonly name: string }>> = {
+  auth: { use: '{ odd: { use: ./FILE } }', point: 'agent.auth-provider', name: 'an auth provider' },
+  sessions: { use: '{ use: ./FILE }', point: 'agent.session-store', name: 'a session store' },
+  models: { use: '{ odd: { use: ./FILE } }', point: 'agent.model-connector', name: 'a model connector' },
+  tools: { use: '{ odd: { use: ./FILE } }', point: 'agent.tool-source', name: 'a tool source' },
+  runtime: { use: '{ use: ./FILE }', point: 'agent.runtime', name: 'an agent runtime' },
+};
+
+t.test('an entry in the wrong section is refused, with what it contributes and where it belongs', async (t) => {
+  const points: Record<string, string> = {
+    auth: 'AuthProviders',
+    sessions: 'SessionStores',
+    models: 'ModelConnectors',
+    tools: 'ToolSources',
+    runtime: 'AgentRuntimes',
+  };
+  /** A value that every point accepts. */
+  const value = `new Proxy({ single: true, model: '', contextWindow: 1, input: [], idempotency: {}, documents: {} }, {
+    get: (own, key) => (key in own ? own[key] : () => undefined) })`;
+  const inSection = async (section: string, point: string, use = SECTIONS[section]?.use ?? '') => {
+    const file = `odd-${++count}.js`; // modules are cached
+    const [problem = ''] = await problemsOf(
+      t,
+      {
+        'plugboard.yaml': `transports: {}\n${section}: ${use.replace('FILE', file)}\n`,
+        [file]: plugin({ register: `ctx.contribute(${point}, ${value});` }).replace(
+          'import { ',
+          `import { ${Object.values(points).join(', ')}, Interceptors, `,
+        ),
+      },
+      { layout },
+    );
+    return problem;
+  };
+  for (const [section, { point, name }] of Object.entries(SECTIONS)) {
+    const [home, foreign] = section === 'tools' ? ['models', 'ModelConnectors'] : ['tools', 'ToolSources'];
+    const found = SECTIONS[home];
+    const problem = await inSection(section, foreign);
+    t.match(
+      problem,
+      `cannot be registered: the plugin contributes ${found?.name} (${found?.point}), not ${name} (${point}); move the entry to ${home}, or correct its "use" (plugin test-plugin 0.1.0, `,
+      section,
+    );
+    t.match(problem, section === 'sessions' || section === 'runtime' ? `yaml:2:1 ${section}: ` : `yaml:2:${section.length + 5} `);
+    t.match(
+      await inSection('plugins', points[section] ?? '', '{ odd: { use: ./FILE } }'),
+      `the plugin contributes ${name} (${point}); move the entry to ${section}, or correct its "use"`,
+    );
+  }
+  t.match(
+    await inSection('models', 'defineExtensionPoint("test.thing", { discipline: "one" })'),
+    'the plugin contributes test.thing, not a model connector (agent.model-connector); move the entry to transports or plugins',
+  );
+  t.match(
+    await problemsOf(
+      t,
+      { 'plugboard.yaml': 'transports: {}\nmodels: { odd: { use: ./idle.js } }\n', 'idle.js': plugin() },
+      { layout },
+    ),
+    [
+      /an entry under models must contribute a model connector \(agent.model-connector\); call ctx.contribute\(\) in register\(\) \(plugin/,
+    ],
+  );
+});
+
+t.test('R-053 a register that never returns is ended', async (t) => {
+  t.equal(
+    runWithin(30, () => {
+      for (;;);
+    }),
+    false,
+  );
+  t.equal(
+    runWithin(10_000, () =>
+      t.equal(
+        runWithin(10_000, () => undefined),
+        true,
+      ),
+    ),
+    true,
+    'also inside of another one',
+  );
+  t.throws(
+    () =>
+      runWithin(10_000, () => {
+        throw new RangeError('no');
+      }),
+    RangeError,
+  );
+});
+
+t.test('what check and verify return is checked', async (t) => {
+  for (const [returned, found] of Object.entries({
+    undefined: 'undefined',
+    '"x"': 'a string',
+    '["x"]': 'an array with other values',
+  })) {
+    const result = `returned ${found}; it must return an array of { path, message }, empty if all is well (plugin test-plugin 0.1.0, `;
+    const [checked] = await problemsWith(t, plugin({ more: `check: () => ${returned},` }));
+    t.match(checked, `plugboard.yaml:3:3 plugins.odd: the plugin's check() ${result}`);
+    if (returned === 'undefined') continue; // `verify` may return nothing
+    const [verified] = await problemsWith(t, plugin({ register: `return { verify: () => ${returned} };` }));
+    t.match(verified, `plugboard.yaml:3:3 plugins.odd: the plugin's verify() ${result}`);
+  }
+});
+
+t.test('what is thrown or passed in register without an Error or a point is named', async (t) => {
+  t.match(await problemsWith(t, plugin({ register: 'throw "no wish";' })), [
+    /plugins.odd: cannot be registered: it threw "no wish", which is not an Error \(plugin test-plugin 0.1.0, \/.*odd-\d+.js\)$/,
+  ]);
+  t.match(await problemsWith(t, plugin({ register: 'throw Object.create(null);' })), [/it threw a value without a text, which/]);
+  for (const method of ['contribute', 'extensions', 'late'])
+    t.match(await problemsWith(t, plugin({ register: `ctx.${method}(undefined, {});` })), [
+      new RegExp(
+        `ctx.${method}\\(\\) needs an extension point as its first argument, not undefined; import one, .*, at .*odd-\\d+.js:13:`,
+      ),
+    ]);
+});
+
 t.test('R-053 an invalid option schema is reported with the property', async (t) => {
   const schemas = {
     '{ words: { type: "array", items: { type: "string", minLenght: 3 } } }':
@@ -75,21 +197,23 @@ t.test('R-053 an invalid option schema is reported with the property', async (t)
     const [problem = ''] = await problemsWith(t, plugin({ properties }));
     t.match(
       problem,
-      /^plugboard.yaml:3:15 plugins.odd.use: the plugin test-plugin at .*odd-\d+.js has an invalid option schema: /,
+      /^plugboard.yaml:3:15 plugins.odd.use: the plugin test-plugin 0.1.0 at .*odd-\d+.js has an invalid option schema: .*; its author must correct configSchema there$/,
     );
     t.ok(problem.includes(`schema: ${fault}`), problem);
   }
   t.match(await problemsWith(t, plugin({ schema: '{ type: "object", properties: {}, minimun: 3 }' })), [
-    /invalid option schema: strict mode: unknown keyword: "minimun"/,
+    /invalid option schema: strict mode: unknown keyword: "minimun";/,
   ]);
 });
 
 t.test('an invalid default blames the plugin and not the operator', async (t) => {
   const properties =
     '{ n: { type: "integer", default: "x" }, list: { type: "array", items: { type: "object", properties: { m: { type: "string", default: 5 } } } } }';
-  t.same(await problemsWith(t, plugin({ properties }), ', list: [{}]'), [
-    `plugboard.yaml:3:3 plugins.odd.n: the plugin's own default for this option is invalid (must be a whole number, not "x"); set the option, and report this to the plugin's author (plugin test-plugin 0.1.0)`,
-    `plugboard.yaml:3:35 plugins.odd.list[0].m: the plugin's own default for this option is invalid (must be text (quoted if it looks like a number), not 5); set the option, and report this to the plugin's author (plugin test-plugin 0.1.0)`,
+  const problems = await problemsWith(t, plugin({ properties }), ', list: [{}]');
+  const from = `(plugin test-plugin 0.1.0, ${join(t.testdirName, `odd-${count}.js`)})`;
+  t.same(problems, [
+    `plugboard.yaml:3:3 plugins.odd.n: the plugin's own default for this option is invalid (must be a whole number, not "x"); set the option, and report this to the plugin's author ${from}`,
+    `plugboard.yaml:3:35 plugins.odd.list[0].m: the plugin's own default for this option is invalid (must be text (quoted if it looks like a number), not 5); set the option, and report this to the plugin's author ${from}`,
   ]);
   t.match(await problemsWith(t, plugin({ properties }), ', n: y'), [/plugins.odd.n: must be a whole number, not "y"/]);
 });
@@ -107,7 +231,7 @@ t.test('a name that the kernel does not export is reported with the import path 
     },
   });
   t.match(problems, [
-    /index.js imports "beam", which @plugboard\/kernel\/contracts \(.*\) does not export; update @plugboard\/kernel \(the package.json of odd asks for >=7.1\)$/,
+    /index.js \(odd 3.0.0\) imports "beam", which @plugboard\/kernel\/contracts \(.*\) does not export; update @plugboard\/kernel \(the package.json of odd asks for >=7.1\)$/,
   ]);
   t.match(await problemsWith(t, `import { beam } from 'node:path'; ${plugin()}`), [/cannot be loaded: .*'beam'/]);
 });
@@ -119,13 +243,72 @@ t.test('the error for a module without a plugin as its default export says what 
   t.match(await problemsWith(t, 'export const x = 1;'), [
     /odd-\d+.js is not a plugin: it has no default export; export the result/,
   ]);
+  const defaults = {
+    '"I am a plugin"': 'the text "I am a plugin"',
+    [`"${'x'.repeat(50)}"`]: 'a text',
+    'class Plugin {}': 'a class',
+    'function plugin() {}': 'a function',
+    '() => {}': 'a function',
+    'Promise.resolve({})': 'a promise',
+    '[]': 'an array',
+    null: 'null',
+    '7': 'a number',
+  };
+  for (const [value, found] of Object.entries(defaults))
+    t.match(await problemsWith(t, `export default ${value};`), [
+      `is not a plugin: its default export is ${found}, which definePlugin() did not make; export the result`,
+    ]);
   t.match(await problemsWith(t, 'export default {};'), [
-    /odd-\d+.js is not a plugin: its default export was not made by definePlugin\(\);/,
+    /odd-\d+.js is not a plugin: its default export is an object, which definePlugin\(\) did not make;/,
   ]);
   t.match(await problemsWith(t, plugin().replace('apiVersion: 1,', '')), [/does not define apiVersion, for example 1$/]);
   t.match(await problemsWith(t, `${plugin()}\nundefinedFunction();`), [
     /odd-\d+.js cannot be loaded: undefinedFunction is not defined, at .*odd-\d+.js:\d+:1$/,
   ]);
+});
+
+t.test('a module that cannot be imported is reported with the place and the cure', async (t) => {
+  const at = t.testdirName;
+  const imports = (specifier: string) => `import ${JSON.stringify(specifier)};\n${plugin()}`;
+  const of = async (files: Record<string, string | Record<string, string>>, use: string) => {
+    const [problem = ''] = await problemsOf(t, {
+      ...files,
+      'plugboard.yaml': `transports: {}\nplugins:\n  odd: { use: ${use} }\n`,
+    });
+    return problem;
+  };
+  const manifest = '{ "name": "odd", "version": "2.0.0", "type": "module", "dependencies": { "listed-there": "1" } }';
+  /** The folder of the package, the path of its module, and that path as messages show it. */
+  let folder = '';
+  let index = '';
+  let own = '';
+  const inPackage = async (module: string) => {
+    const name = `odd-${++count}`; // modules are cached
+    folder = join(at, name);
+    index = join(folder, 'index.js');
+    own = `${index} (odd 2.0.0)`;
+    return of({ [name]: { 'package.json': manifest, 'index.js': module } }, `./${name}`);
+  };
+  const listed = await inPackage(imports('listed-there/sub'));
+  t.match(
+    listed,
+    `the plugin at ${own} imports the package "listed-there" in ${index}, which is not installed; run npm install in ${folder}`,
+  );
+  const unlisted = await inPackage(imports('@you/not-listed/sub'));
+  t.match(unlisted, `run npm install @you/not-listed in ${folder}`);
+  const gone = await inPackage(imports('./gone.js'));
+  t.match(gone, `the plugin at ${own} imports ${join(folder, 'gone.js')} in ${index}, which does not exist; correct the import`);
+  const thrown = await inPackage('throw new Error("no wish");');
+  t.match(thrown, `the plugin at ${own} cannot be loaded: no wish, at ${index}:1:7`);
+  t.match(
+    await of({ empty: { 'package.json': '{ "name": "odd", "version": "2.0.0" }' } }, './empty'),
+    `the folder ${join(at, 'empty')} is not a plugin: it has neither a package.json with "exports" nor an index.js`,
+  );
+  t.match(await of({ 'odd.json': '{}' }, './odd.json'), `${join(at, 'odd.json')} is not a plugin: it is a JSON file; export`);
+  t.match(
+    await of({ 'odd.txt': '' }, './odd.txt'),
+    'odd.txt is not a plugin: it is not a JavaScript or TypeScript module; export',
+  );
 });
 
 t.test('R-051 a module that never finishes loading is abandoned', async (t) => {
@@ -153,24 +336,46 @@ t.test('errors are recognised across two copies of the kernel', async (t) => {
   t.notOk(new ModelError('x', { retryable: false }) instanceof Special);
 });
 
-t.test('a second copy of the kernel is a warning with its version and path', async (t) => {
-  const { server } = await composed(t, {
-    'plugboard.yaml': 'transports: {}\nplugins:\n  odd: { use: ./odd.js }\n',
-    'odd.js': `
-      import { define } from '@plugboard/kernel';
-      export default define({ name: 'odd', apiVersion: 1, configSchema: { type: 'object' }, register: () => ({ stop() {} }) });`,
-    node_modules: {
-      '@plugboard': {
-        kernel: {
-          'package.json': '{ "name": "@plugboard/kernel", "version": "0.0.7", "type": "module", "exports": "./index.js" }',
-          'index.js': 'export const define = (plugin) => ({ ...plugin, [Symbol.for("plugboard.plugin")]: true });',
-        },
-      },
-    },
+t.test('a second copy of the kernel is a warning with its version, its path and the cure', async (t) => {
+  const kernel = () => ({
+    'package.json': '{ "name": "@plugboard/kernel", "version": "0.0.7", "type": "module", "exports": "./index.js" }',
+    'index.js': 'export const define = (plugin) => ({ ...plugin, [Symbol.for("plugboard.plugin")]: true });',
   });
-  const copy = join(t.testdirName, 'node_modules/@plugboard/kernel');
+  const module = `
+    import { define } from '@plugboard/kernel';
+    export default define({ name: 'odd', apiVersion: 1, configSchema: { type: 'object' }, register: () => ({ stop() {} }) });`;
+  const packaged = (name: string, fields: string) => ({
+    'package.json': `{ "name": "${name}", "version": "1.0.0", "type": "module", "exports": "./index.js", ${fields} }`,
+    'index.js': module,
+    node_modules: { '@plugboard': { kernel: kernel() } },
+  });
+  const peer = '"peerDependencies": { "@plugboard/kernel": ">=0.1.0 <1" }';
+  const { server } = await composed(t, {
+    'plugboard.yaml': 'transports: {}\nplugins:\n  a: { use: ./own }\n  b: { use: ./fixed }\n  c: { use: installed }\n',
+    own: packaged('own', peer),
+    fixed: packaged('fixed', '"dependencies": { "@plugboard/kernel": "0.0.7" }'),
+    node_modules: { installed: packaged('installed', peer) },
+  });
+  const at = t.testdirName;
+  const own = `beside ${KERNEL.version} at ${KERNEL.path}`;
+  const warning = (place: string, folder: string, cure: string) =>
+    `plugboard.yaml:${place}: loads a second copy of the kernel, @plugboard/kernel 0.0.7 at ${join(at, folder)}/node_modules/@plugboard/kernel, ${own}; ${cure} (plugin odd 1.0.0)`;
   t.same(server.warnings, [
-    `plugboard.yaml:3:3 plugins.odd: loads a second copy of the kernel, @plugboard/kernel 0.0.7 at ${copy}, beside ${KERNEL.version} at ${KERNEL.path}; make it a peerDependency of the plugin and run npm dedupe (plugin odd 0.1.0)`,
+    warning(
+      '3:3 plugins.a',
+      'own',
+      "this is expected while you develop the plugin; to run it, install its package in the server's folder",
+    ),
+    warning(
+      '4:3 plugins.b',
+      'fixed',
+      `move it from dependencies to peerDependencies in ${join(at, 'fixed/package.json')}, then install the plugin again`,
+    ),
+    warning(
+      '5:3 plugins.c',
+      'node_modules/installed',
+      `make it a peerDependency in ${join(at, 'node_modules/installed/package.json')}, then run npm dedupe`,
+    ),
   ]);
 });
 

@@ -6,7 +6,10 @@ import type { Server } from '../../src/host/server.js';
 import { layout } from '../../src/layout.js';
 import { CapturedLog } from '../../src/testing/base/captured-log.js';
 
-const { runtime, ...otherSections } = layout.sections;
+/** The sections of the real file, for plugins that contribute anything. */
+const { runtime, ...otherSections } = Object.fromEntries(
+  Object.entries(layout.sections).map(([name, { provides, ...section }]) => [name, section]),
+);
 
 /** The sections of the real file without an agent runtime, and without a default store. */
 export const bare: FileLayout = {

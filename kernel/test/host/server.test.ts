@@ -138,8 +138,8 @@ t.test('R-053 two values of a single-value point, and a cycle, are errors that n
 
 t.test('R-053 a required point that nothing provides is an error that names it', async (t) => {
   t.same(await problemsOf(t, entries({ g: 'ctx.extensions(only)', h: 'ctx.late(only)' })), [
-    'plugboard.yaml:3:3 plugins.g: needs test.only, which no entry of this file provides; add one that does (plugin plugin-g 0.1.0)',
-    'plugboard.yaml:4:3 plugins.h: needs test.only, which no entry of this file provides; add one that does (plugin plugin-h 0.1.0)',
+    `plugboard.yaml:3:3 plugins.g: needs test.only, which no entry of this file provides; add one that does (plugin plugin-g 0.1.0, ${join(t.testdirName, 'g.js')})`,
+    `plugboard.yaml:4:3 plugins.h: needs test.only, which no entry of this file provides; add one that does (plugin plugin-h 0.1.0, ${join(t.testdirName, 'h.js')})`,
   ]);
 });
 
@@ -190,8 +190,7 @@ t.test('plugins are listed in the order of the file, with descriptions of their 
 
 t.test('the agent runtime needs no entry, and its options are keys of the top level', async (t) => {
   const files = {
-    'plugboard.yaml': 'transports: {}\nsessions: { use: memory }\nagents: { a: { model: m } }\nmodels: { m: { use: ./m.js } }\n',
-    'm.js': plugin(),
+    'plugboard.yaml': 'transports: {}\nsessions: { use: memory }\nagents: { a: { model: m } }\nmodels: { m: { use: demo } }\n',
   };
   const { server } = await composed(t, files, { layout });
   t.match(
@@ -204,8 +203,10 @@ t.test('the agent runtime needs no entry, and its options are keys of the top le
 t.test('another runtime defines other top-level keys and has no options beside `use`', async (t) => {
   const runtime = plugin({
     properties: '{ crew: { type: "array", items: { type: "string" } } }',
-    register: 'globalThis.crew = ctx.config.crew;',
-  });
+    register: `
+      globalThis.crew = ctx.config.crew;
+      ctx.contribute(AgentRuntimes, new Proxy({}, { get: () => () => undefined }));`,
+  }).replace('import { ', 'import { AgentRuntimes, ');
   const files = (use: string, rest: string) => ({
     'plugboard.yaml': `transports: {}\nsessions: { use: memory }\nruntime: ${use}\n${rest}`,
     'r.js': runtime,

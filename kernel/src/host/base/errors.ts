@@ -39,21 +39,38 @@ const MESSAGES = {
   DEFAULT_INVALID: (message: string) =>
     `the plugin's own default for this option is invalid (${message}); set the option, and report this to the plugin's author`,
   CHECK_FAILED: (reason: string) => `the plugin's check failed: ${reason}`,
+  CHECK_RESULT: (method: string, found: string) =>
+    `the plugin's ${method}() returned ${found}; it must return an array of { path, message }, empty if all is well`,
 
   // Loading a plugin
   USE_INVALID: (use: string) =>
     `"${use}" is not a valid plugin reference; write a short name, a package name, or a path that is absolute or starts with ./ or ../`,
-  PLUGIN_NOT_INSTALLED: (name: string) => `the plugin ${name} is not installed; run npm install ${packageOf(name)}`,
+  PLUGIN_NOT_INSTALLED: (names: readonly string[], similar: string) =>
+    `the plugin ${names[0]} is not installed${similar}; run npm install ${packageOf(names[0] ?? '')}${orOthers(names.slice(1))}`,
   PLUGIN_NOT_FOUND: (path: string) => `there is no plugin at ${path}`,
   PLUGIN_NOT_BUILT: (path: string) => `the plugin's module ${path} does not exist; build the plugin first`,
+  PLUGIN_FOLDER_EMPTY: (folder: string) =>
+    `the folder ${folder} is not a plugin: it has neither a package.json with "exports" nor an index.js`,
   PLUGIN_UNRESOLVED: (name: string, reason: string) => `the package ${name} cannot be loaded: ${reason}`,
   PLUGIN_IMPORT_FAILED: (path: string, reason: string) => `the plugin at ${path} cannot be loaded: ${reason}`,
   NOT_A_PLUGIN: (path: string, found: string) =>
     `${path} is not a plugin: ${found}; export the result of definePlugin() of @plugboard/kernel as the default`,
   PLUGIN_COMMONJS: (path: string) =>
     `Node.js loads ${path} as a CommonJS module; add "type": "module" to the package.json beside it and build it as an ES module`,
+  PLUGIN_TYPESCRIPT_INSTALLED: (path: string) =>
+    `Node.js runs no TypeScript below node_modules: ${path}; build the plugin, and let the "exports" of its package.json point to JavaScript`,
+  PLUGIN_TYPESCRIPT_SYNTAX: (path: string, reason: string) =>
+    `the plugin at ${path} cannot be loaded: ${reason}; Node.js only removes types: avoid such syntax ("erasableSyntaxOnly" in tsconfig.json finds it), or build the plugin`,
   PLUGIN_IMPORT_TIMED_OUT: (path: string, seconds: number) =>
     `the plugin at ${path} was not loaded within ${seconds} s: its module awaits something at the top level; await it in start()`,
+  DEPENDENCY_MISSING: (path: string, name: string, importer: string, folder: string, isListed: boolean) =>
+    `the plugin at ${path} imports the package "${name}" in ${importer}, which is not installed; ${
+      isListed ? `run npm install in ${folder}` : `run npm install ${packageOf(name)} in ${folder}`
+    }`,
+  IMPORTED_FILE_MISSING: (path: string, file: string, importer: string, source: string | undefined) =>
+    `the plugin at ${path} imports ${file} in ${importer}, which does not exist; ${
+      source === undefined ? 'correct the import, or build the plugin' : `there is ${source}: import that, or build the plugin`
+    }`,
   EXPORT_MISSING: (path: string, name: string, specifier: string, cure: string) =>
     `the plugin at ${path} imports "${name}", which ${specifier} does not export; ${cure}`,
   API_TOO_NEW: (plugin: string, version: unknown, own: string, cure: string) =>
@@ -61,19 +78,28 @@ const MESSAGES = {
   API_TOO_OLD: (plugin: string, version: number, own: string) =>
     `${plugin} was written for plugin API ${version}, which ${own} no longer has; update the plugin`,
   DEFINITION_INCOMPLETE: (plugin: string, member: string) => `${plugin} does not define ${member}`,
-  OPTION_SCHEMA_INVALID: (plugin: string, reason: string) => `${plugin} has an invalid option schema: ${reason}`,
+  OPTION_SCHEMA_INVALID: (plugin: string, reason: string) =>
+    `${plugin} has an invalid option schema: ${reason}; its author must correct configSchema there`,
 
   // Warnings
-  KERNEL_COPY: (name: string, version: string, path: string, own: string) =>
-    `loads a second copy of the kernel, ${name} ${version} at ${path}, beside ${own}; make it a peerDependency of the plugin and run npm dedupe`,
+  KERNEL_COPY: (name: string, version: string, path: string, own: string, cure: string) =>
+    `loads a second copy of the kernel, ${name} ${version} at ${path}, beside ${own}; ${cure}`,
   PLUGIN_DEPRECATED: (instead: string) => `the plugin is deprecated: ${instead}`,
   OPTION_DEPRECATED: (description: string) => `this option is deprecated${description === '' ? '' : `: ${description}`}`,
 
   // Registration
   REGISTER_FAILED: (reason: string) => `cannot be registered: ${reason}`,
+  REGISTER_TIMED_OUT: (entry: string, seconds: number) =>
+    `the register() of ${entry} did not return within ${seconds} s; move slow work to start()`,
   REGISTER_ASYNC: () => 'register() must be synchronous and return nothing or an object with start and stop',
   REGISTER_OVER: (entry: string, action: string) => `${entry} may ${action} only while its register() runs`,
   LATE_TOO_EARLY: (entry: string) => `${entry} may use a point that it reads with late() only once the server runs`,
+  POINT_INVALID: (method: string, found: string) =>
+    `ctx.${method}() needs an extension point as its first argument, not ${found}; import one, or make one with defineExtensionPoint()`,
+  SECTION_WRONG: (found: readonly string[], needed: string | undefined, section: string, places: readonly string[]) =>
+    places.length === 0
+      ? `an entry under ${section} must contribute ${needed}; call ctx.contribute() in register()`
+      : `the plugin contributes ${found.join(' and ')}${needed === undefined ? '' : `, not ${needed}`}; move the entry to ${places.join(' or ')}, or correct its "use"`,
   CONTRIBUTED_TWICE: (entry: string, other: string, name: string, point: string) =>
     `${entry} and ${other} both provide "${name}" at ${point}; rename one of them`,
   CONTRIBUTED_TWICE_BY_ONE: (entry: string, name: string, point: string) =>
@@ -238,7 +264,7 @@ export class ReloadError extends HostError {
 
 /** Describes a thrown value as half a sentence. */
 export function reasonOf(error: unknown): string {
-  if (!(error instanceof Error)) return `threw ${typeof error === 'string' ? JSON.stringify(error) : String(error)}`;
+  if (!(error instanceof Error)) return `it threw ${shownValue(error)}, which is not an Error`;
   if (error.message !== '') return isDefect(error) ? withPlace(error.message, error) : error.message;
   // A refused connection to a name with several addresses is an AggregateError without a message.
   if (error instanceof AggregateError && error.errors.length > 0) return error.errors.map(reasonOf).join('; ');
@@ -262,6 +288,20 @@ function isDefect(error: unknown): boolean {
 function withPlace(reason: string, error: unknown): string {
   const place = placeOf(error);
   return place === undefined ? reason : `${reason}, at ${place}`;
+}
+
+/** A thrown value that is not an error, for a message. Reading it may fail, too. */
+function shownValue(value: unknown): string {
+  try {
+    return typeof value === 'string' ? JSON.stringify(value) : String(value);
+  } catch {
+    return 'a value without a text';
+  }
+}
+
+/** ` (or plugboard-x or x)`: the other packages that a short name can mean. */
+function orOthers(names: readonly string[]): string {
+  return names.length === 0 ? '' : ` (or ${names.join(' or ')})`;
 }
 
 /** `@you/greeter` of `@you/greeter/sub`. */

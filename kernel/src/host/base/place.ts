@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { KERNEL } from './kernel-package.js';
 
@@ -14,7 +15,7 @@ export function placeOf(error: unknown): string | undefined {
     const [, file, row, column] = FRAME.exec(line.trim()) ?? [];
     if (file === undefined) continue;
     const path = file.startsWith('file:') ? fileURLToPath(file) : file;
-    if (path.startsWith(`${KERNEL.path}/dist/`) || path.startsWith(`${KERNEL.path}/src/`)) continue;
+    if (['dist', 'src', 'bin'].some((folder) => path.startsWith(join(KERNEL.path, folder, '/')))) continue;
     return [path, row, column].filter((part) => part !== undefined).join(':');
   }
   return undefined;

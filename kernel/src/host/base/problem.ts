@@ -25,7 +25,8 @@ export interface Problem {
   readonly file: string;
   readonly position: Position | undefined;
   readonly path: ConfigPath;
-  readonly plugin?: Pick<PluginIdentity, 'name' | 'version'> | undefined;
+  /** The plugin of the entry, with its path if the mistake is in the plugin. */
+  readonly plugin?: (Pick<PluginIdentity, 'name' | 'version'> & Partial<PluginIdentity>) | undefined;
 }
 
 /**
@@ -35,7 +36,7 @@ export interface Problem {
 export function formatProblem({ file, position, path, message, plugin }: Problem): string {
   const place = position === undefined ? file : `${file}:${position.line}:${position.column}`;
   const about = path.length > 0 ? ` ${formatPath(path)}` : '';
-  const from = plugin === undefined ? '' : ` (plugin ${plugin.name} ${plugin.version})`;
+  const from = plugin === undefined ? '' : ` (plugin ${plugin.name} ${plugin.version}${plugin.path ? `, ${plugin.path}` : ''})`;
   return `${place}${about}: ${message}${from}`;
 }
 

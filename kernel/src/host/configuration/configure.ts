@@ -1,11 +1,12 @@
 import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { fault, reasonOf } from '../base/errors.js';
+import { type Fault, fault, reasonWithPlace } from '../base/errors.js';
 import type { ConfigPath } from '../base/problem.js';
 import type { OptionSchema } from '../options/schema.js';
 import type { Reference } from '../options/variables.js';
 import type { LoadedPlugin } from '../plugin/loader.js';
-import type { CheckContext } from '../plugin/plugin.js';
+import type { CheckContext, ConfigProblem } from '../plugin/plugin.js';
+import { typeName } from '../plugin/shape.js';
 import type { Entry } from './entries.js';
 import type { FileLayout } from './file-layout.js';
 import type { Problems } from './problems.js';
@@ -77,16 +78,29 @@ function runCheck(entry: Entry, plugin: LoadedPlugin, context: Omit<CheckContext
       ? withoutInvalid(plugin.options, entry.options, entry.references)
       : { config: entry.config, removed: [] };
   if (rest === undefined) return;
-  try {
-    for (const problem of plugin.definition.check(rest.config, { ...context, readFile: fileReader(entry, context) })) {
-      if (!isOwnProblem(problem.path, rest.removed)) continue;
-      problems.add([...entry.optionsPath, ...problem.path], fault('OPTION_INVALID', problem.message), 'value', plugin);
-      entry.faulty = true;
-    }
-  } catch (error) {
-    problems.add(entry.path, fault('CHECK_FAILED', reasonOf(error)), 'key', plugin);
+  const reject = (found: Fault, at: 'key' | 'value', path: ConfigPath = entry.path) => {
+    problems.add(path, found, at, plugin);
     entry.faulty = true;
+  };
+  try {
+    const found: unknown = plugin.definition.check(rest.config, { ...context, readFile: fileReader(entry, context) });
+    const mistake = resultMistake(found);
+    if (mistake !== undefined) reject(fault('CHECK_RESULT', 'check', mistake), 'key');
+    else
+      for (const { path, message } of found as readonly ConfigProblem[]) {
+        if (isOwnProblem(path, rest.removed)) reject(fault('OPTION_INVALID', message), 'value', [...entry.optionsPath, ...path]);
+      }
+  } catch (error) {
+    reject(fault('CHECK_FAILED', reasonWithPlace(error)), 'key');
   }
+}
+
+/** Says why what a plugin's `check` or `verify` returned is not a list of problems. */
+export function resultMistake(found: unknown): string | undefined {
+  const isProblem = (value: unknown) =>
+    typeof value === 'object' && value !== null && 'path' in value && Array.isArray(value.path) && 'message' in value;
+  if (!Array.isArray(found)) return typeName(found);
+  return found.every(isProblem) ? undefined : 'an array with other values';
 }
 
 /** Reads files for `check`, and records them as part of the entry. */

@@ -24,6 +24,11 @@ export interface SectionLayout {
   readonly prefix: string;
   /** `map`: named entries. `single`: the section is one entry. */
   readonly shape: 'map' | 'single';
+  /**
+   * The extension point that every entry of the section contributes to, and entries of other
+   * sections do not.
+   */
+  readonly provides?: { readonly point: string /** With its article. */; readonly name: string };
   /** The file must have the section. */
   readonly required?: boolean;
   /** The section may be absent but not empty, and its entries cannot be `optional`. */

@@ -1,4 +1,4 @@
-import { ConfigError, type Fault } from '../base/errors.js';
+import { ConfigError, type Fault, type HostErrorCode } from '../base/errors.js';
 import type { ConfigPath, PluginIdentity, Problem } from '../base/problem.js';
 import type { ConfigSource } from './config-source.js';
 
@@ -19,9 +19,10 @@ export class Problems {
   /**
    * @param at whether the mistake is in the key at the path or in its value: the reported position.
    */
-  add(path: ConfigPath, fault: Fault, at: 'key' | 'value' = 'key', plugin?: Pick<PluginIdentity, 'name' | 'version'>): void {
-    const { code, message } = fault;
-    this.#found.push({ file: this.#source.shown, position: this.#source.position(path, at), path, code, message, plugin });
+  add(path: ConfigPath, { code, message }: Fault, at: 'key' | 'value' = 'key', plugin?: PluginIdentity): void {
+    const position = this.#source.position(path, at);
+    const about = plugin && identityFor(code, message, plugin);
+    this.#found.push({ file: this.#source.shown, position, path, code, message, plugin: about });
   }
 
   /** All problems as one error, or undefined if there are none. */
@@ -33,4 +34,18 @@ export class Problems {
   throwIfAny(): void {
     if (this.error) throw this.error;
   }
+}
+
+/** Mistakes of a plugin, not of its configuration: their messages show the plugin's path. */
+const OF_PLUGIN = new Set<HostErrorCode>([
+  'CHECK_FAILED',
+  'CHECK_RESULT',
+  'DEFAULT_INVALID',
+  'POINT_NEEDED',
+  'REGISTER_FAILED',
+  'REGISTER_TIMED_OUT',
+]);
+
+function identityFor(code: HostErrorCode, message: string, { name, version, path }: PluginIdentity): Problem['plugin'] {
+  return OF_PLUGIN.has(code) && !message.includes(path) ? { name, version, path } : { name, version };
 }

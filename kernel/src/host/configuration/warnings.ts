@@ -14,13 +14,20 @@ export function warningsOf(entries: readonly Entry[], source: ConfigSource): rea
     .flatMap((entry) => {
       const { plugin, path, optionsPath, options } = entry;
       if (plugin === undefined) return [];
+      const { name, version, kernelCopy: copy } = plugin;
       const warn = (at: ConfigPath, { code, message }: Fault) =>
-        formatProblem({ code, message, file: source.shown, position: source.position(at, 'key'), path: at, plugin });
-      const { kernelCopy: copy } = plugin;
+        formatProblem({
+          code,
+          message,
+          file: source.shown,
+          position: source.position(at, 'key'),
+          path: at,
+          plugin: { name, version },
+        });
       const { deprecated } = plugin.definition;
       const own = `${KERNEL.version} at ${KERNEL.path}`;
       return [
-        ...(copy ? [warn(path, fault('KERNEL_COPY', copy.name, copy.version, copy.path, own))] : []),
+        ...(copy ? [warn(path, fault('KERNEL_COPY', copy.name, copy.version, copy.path, own, copy.cure))] : []),
         ...(deprecated === undefined ? [] : [warn(path, fault('PLUGIN_DEPRECATED', deprecated))]),
         ...plugin.options
           .deprecated(options)

@@ -1,5 +1,5 @@
 import type { ErrorObject } from 'ajv';
-import { fault, reasonOf } from '../base/errors.js';
+import { fault } from '../base/errors.js';
 import type { ConfigPath } from '../base/problem.js';
 import { compile, FORMATS, requireLater } from './compile.js';
 import { type CompiledSchema, digestOf } from './compiled-schema.js';
@@ -39,7 +39,7 @@ export class OptionSchema {
       if (this.#accepts === undefined) compile(this.schema);
     } catch (error) {
       const place = faultyPart(schema, (part) => compile(closed(part))).join('.');
-      throw new Error(`${place === '' ? '' : `${place}: `}${reasonOf(error)}`, { cause: error });
+      throw new Error(`${place === '' ? '' : `${place}: `}${(error as Error).message}`, { cause: error });
     }
   }
 

@@ -1,22 +1,24 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { findPackageJSON, registerHooks } from 'node:module';
-import { isAbsolute, join, resolve } from 'node:path';
+import { isAbsolute, join, relative, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { hostError, reasonOf } from '../base/errors.js';
 import { KERNEL } from '../base/kernel-package.js';
+import { nearest } from '../base/nearest.js';
 import type { PluginIdentity } from '../base/problem.js';
 import { isCompiledSchema } from '../options/compiled-schema.js';
 import { OptionSchema } from '../options/schema.js';
-import { importPlugin, kernelCopy, type PluginModule, updateOfKernel } from './import-plugin.js';
+import { importPlugin, type PluginModule } from './import-plugin.js';
 import { packageOf, readManifest } from './manifest.js';
 import { API_VERSION, type DefinedPlugin, isPlugin } from './plugin.js';
+import { type KernelCopy, kernelCopy, updateOfKernel } from './server-packages.js';
 
 /** A plugin that was found on this machine and imported. */
 export interface LoadedPlugin extends PluginIdentity {
   readonly definition: DefinedPlugin;
   readonly options: OptionSchema;
   /** Another copy of this package that the plugin imports. */
-  readonly kernelCopy?: PluginIdentity | undefined;
+  readonly kernelCopy?: KernelCopy | undefined;
 }
 
 /** The name of an npm package, with or without a scope, and optionally a subpath. */
@@ -67,9 +69,12 @@ export class Loader {
 
   async #import(url: string): Promise<LoadedPlugin> {
     const path = fileURLToPath(url);
-    const module = await importPlugin(url, path, this.#importLimit);
-    const version = packageOf(path)?.version ?? '0.0.0';
-    return { ...loadedPlugin(module, path, version), kernelCopy: kernelCopy(url) };
+    const owner = packageOf(path);
+    // The folder of the configuration is no package of a plugin.
+    const isOwn = owner !== undefined && relative(owner.folder, this.#fileFolder).startsWith('..');
+    const shown = isOwn ? `${path} (${owner.name} ${owner.version})` : path;
+    const module = await importPlugin({ url, path, shown }, this.#folders, this.#importLimit);
+    return { ...loadedPlugin(module, path, owner?.version ?? '0.0.0'), kernelCopy: kernelCopy(url, path) };
   }
 
   #resolve(use: string, prefix: string): string {
@@ -77,8 +82,14 @@ export class Loader {
     const names = packageNames(use, prefix);
     if (!names.every((name) => PACKAGE_NAME.test(name))) throw hostError('USE_INVALID', use);
     const found = names.map((name) => this.#resolvePackage(name)).find((url) => url !== undefined);
-    if (found === undefined) throw hostError('PLUGIN_NOT_INSTALLED', packageName(use, prefix));
+    if (found === undefined) throw hostError('PLUGIN_NOT_INSTALLED', names, this.#similar(use, prefix));
     return found;
+  }
+
+  /** `, did you mean "openai"?`, if an installed plugin has a similar name. */
+  #similar(use: string, prefix: string): string {
+    const near = nearest(use, this.installed(prefix));
+    return near === undefined ? '' : `, did you mean "${near}"?`;
   }
 
   /** The short names of the plugins that the configuration's package depends on, for editors. */
@@ -155,25 +166,26 @@ function resolvePath(path: string): string {
   if (!stat.isDirectory()) return pathToFileURL(path).href;
   const { name, exports, main } = readManifest(path) ?? {};
   if (name !== undefined && exports !== undefined) return resolveFrom(name, path);
+  if (main === undefined && !existsSync(join(path, 'index.js'))) throw hostError('PLUGIN_FOLDER_EMPTY', path);
   return pathToFileURL(join(path, main ?? 'index.js')).href;
 }
 
 /** @throws HostError if the value is not a plugin, or not one that this kernel can use. */
 function loadedPlugin(module: PluginModule, path: string, version: string): LoadedPlugin {
-  const definition = checkDefinition(module.default, path);
+  const definition = checkDefinition(module.default, path, version);
   const { compiledOptions } = module;
   const compiled = isCompiledSchema(compiledOptions) ? compiledOptions : undefined;
   try {
     return { definition, options: new OptionSchema(definition.configSchema, compiled), name: definition.name, version, path };
   } catch (error) {
-    throw hostError('OPTION_SCHEMA_INVALID', `the plugin ${definition.name} at ${path}`, reasonOf(error));
+    throw hostError('OPTION_SCHEMA_INVALID', `the plugin ${definition.name} ${version} at ${path}`, reasonOf(error));
   }
 }
 
-function checkDefinition(value: unknown, path: string): DefinedPlugin {
+function checkDefinition(value: unknown, path: string, version: string): DefinedPlugin {
   if (!isPlugin(value)) throw hostError('NOT_A_PLUGIN', path, 'it has no default export that definePlugin() made');
   const { name, apiVersion, configSchema, register }: Partial<DefinedPlugin> = value;
-  const about = `the plugin ${name ?? 'without a name'} at ${path}`;
+  const about = `the plugin ${name ?? 'without a name'} ${version} at ${path}`;
   if (typeof name !== 'string') throw hostError('DEFINITION_INCOMPLETE', about, 'name');
   if (typeof apiVersion !== 'number') throw hostError('DEFINITION_INCOMPLETE', about, `apiVersion, for example ${API_VERSION}`);
   if (apiVersion > API_VERSION) throw hostError('API_TOO_NEW', about, apiVersion, ownVersion(), updateOfKernel(path));

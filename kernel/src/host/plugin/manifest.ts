@@ -9,6 +9,7 @@ interface Manifest {
   readonly main?: string;
   readonly dependencies?: Readonly<Record<string, string>>;
   readonly peerDependencies?: Readonly<Record<string, string>>;
+  readonly devDependencies?: Readonly<Record<string, string>>;
 }
 
 /**
@@ -27,10 +28,10 @@ export function readManifest(folder: string): Manifest | undefined {
  * Reads the `package.json` of the package that a module belongs to. Nested files without a version
  * are skipped.
  */
-export function packageOf(path: string): Manifest | undefined {
+export function packageOf(path: string): (Manifest & { readonly folder: string }) | undefined {
   for (let folder = dirname(path); ; folder = dirname(folder)) {
     const manifest = readManifest(folder);
-    if (manifest?.version !== undefined) return manifest;
+    if (manifest?.version !== undefined) return { ...manifest, folder };
     if (folder === dirname(folder)) return undefined;
   }
 }

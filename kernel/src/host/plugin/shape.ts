@@ -3,9 +3,9 @@ import type { ExtensionPoint, MemberType } from './extension-point.js';
 /** Says how a value differs from the shape of its extension point. Undefined if it does not. */
 export function shapeMistake(value: unknown, { shape }: Pick<ExtensionPoint<unknown>, 'shape'>): string | undefined {
   if (shape === undefined) return undefined;
-  if (shape === 'function') return typeof value === 'function' ? undefined : `it is ${article(typeOf(value))}, not a function`;
+  if (shape === 'function') return typeof value === 'function' ? undefined : `it is ${typeName(value)}, not a function`;
   if (value === null || (typeof value !== 'object' && typeof value !== 'function')) {
-    return `it is ${article(typeOf(value))}, not an object with ${list(Object.keys(shape))}`;
+    return `it is ${typeName(value)}, not an object with ${list(Object.keys(shape))}`;
   }
   for (const [key, type] of Object.entries(shape)) {
     const name = key.replace(/\?$/, '');
@@ -16,6 +16,11 @@ export function shapeMistake(value: unknown, { shape }: Pick<ExtensionPoint<unkn
     return `its member "${name}" ${wrong}; it must be ${article(type)}`;
   }
   return undefined;
+}
+
+/** `a string`, `null`: what a value is, for a message. */
+export function typeName(value: unknown): string {
+  return article(typeOf(value));
 }
 
 function typeOf(value: unknown): MemberType | string {

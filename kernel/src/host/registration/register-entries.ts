@@ -1,9 +1,15 @@
-import { fault, reasonOf } from '../base/errors.js';
+import { fault, reasonOf, reasonWithPlace } from '../base/errors.js';
+import { resultMistake } from '../configuration/configure.js';
 import type { Entry } from '../configuration/entries.js';
 import { enabledEntries } from '../configuration/read-configuration.js';
 import { startOrder } from '../lifecycle/order.js';
 import { type Registered, type RegistrationDependencies, registerEntry } from './register.js';
 import type { Revision } from './revision.js';
+import { runWithin } from './run-within.js';
+import { checkSection } from './section.js';
+
+/** Milliseconds that the registrations of all entries may take together. */
+const REGISTER_LIMIT = 10_000;
 
 /**
  * Registers the entries of a revision and derives their start order: the last two phases of
@@ -17,10 +23,19 @@ export function registerEntries(
   kept: ReadonlyMap<string, Registered> = new Map(),
 ): void {
   const { registry, configuration } = revision;
-  const registered = enabledEntries(configuration.contents).flatMap((entry) => {
-    const stays = kept.get(entry.id);
-    return stays ? [keep(entry, stays, revision)] : register(entry, revision, { ...dependencies, revision });
+  const registered: Registered[] = [];
+  let current: Entry | undefined;
+  const isDone = runWithin(REGISTER_LIMIT, () => {
+    for (const entry of enabledEntries(configuration.contents)) {
+      current = entry;
+      const stays = kept.get(entry.id);
+      registered.push(...(stays ? [keep(entry, stays, revision)] : register(entry, revision, { ...dependencies, revision })));
+    }
   });
+  if (!isDone && current) {
+    const { id, path, plugin } = current;
+    configuration.problems.add(path, fault('REGISTER_TIMED_OUT', id, REGISTER_LIMIT / 1000), 'key', plugin);
+  }
   registry.seal();
   if (!configuration.problems.any) {
     reportMissingPoints(registered, revision);
@@ -50,13 +65,16 @@ function isSame(a: Readonly<Record<string, unknown>>, b: Readonly<Record<string,
   return [...keys].every((key) => Object.is(a[key], b[key]));
 }
 
-function register(entry: Entry, { configuration }: Revision, dependencies: RegistrationDependencies): Registered[] {
+function register(entry: Entry, { registry, configuration }: Revision, dependencies: RegistrationDependencies): Registered[] {
   const { plugin } = entry;
   if (plugin === undefined || entry.faulty) return [];
   try {
-    return [registerEntry(entry, plugin, dependencies)];
+    const registered = registerEntry(entry, plugin, dependencies);
+    const points = registry.of(entry.id).map(({ point }) => point.id);
+    checkSection(entry.section, [...new Set(points)], configuration.layout);
+    return [registered];
   } catch (error) {
-    dependencies.revision.registry.disable(entry.id);
+    registry.disable(entry.id);
     const failed = fault('REGISTER_FAILED', reasonOf(error));
     if (entry.optional) entry.disabled = `it ${failed.message}`;
     else configuration.problems.add(entry.path, failed, 'key', plugin);
@@ -75,10 +93,15 @@ function reportMissingPoints(registered: readonly Registered[], { registry, conf
 
 function verify({ entry, plugin, lifecycle }: Registered, { configuration: { problems } }: Revision): void {
   try {
-    for (const { path, message } of lifecycle.verify?.() ?? [])
-      problems.add([...entry.optionsPath, ...path], fault('OPTION_INVALID', message), 'value', plugin);
+    const found = lifecycle.verify?.() ?? [];
+    const mistake = resultMistake(found);
+    if (mistake !== undefined) problems.add(entry.path, fault('CHECK_RESULT', 'verify', mistake), 'key', plugin);
+    else
+      for (const { path, message } of found) {
+        problems.add([...entry.optionsPath, ...path], fault('OPTION_INVALID', message), 'value', plugin);
+      }
   } catch (error) {
-    problems.add(entry.path, fault('CHECK_FAILED', reasonOf(error)), 'key', plugin);
+    problems.add(entry.path, fault('CHECK_FAILED', reasonWithPlace(error)), 'key', plugin);
   }
 }
 

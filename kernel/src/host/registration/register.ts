@@ -9,7 +9,7 @@ import type { Budgets } from '../plugin/budgets.js';
 import type { ExtensionPoint, Extensions } from '../plugin/extension-point.js';
 import type { LoadedPlugin } from '../plugin/loader.js';
 import type { Lifecycle, PluginContext } from '../plugin/plugin.js';
-import { shapeMistake } from '../plugin/shape.js';
+import { shapeMistake, typeName } from '../plugin/shape.js';
 import { BUDGETS, CLOCK, CONFIG, ENTRY, HOST, IDS, LOGGER } from './injection.js';
 import { type Registry, viewOf } from './registry.js';
 
@@ -93,6 +93,9 @@ export function registerEntry(entry: Entry, plugin: LoadedPlugin, dependencies: 
   const assertOpen = (action: string) => {
     if (!open) throw hostError('REGISTER_OVER', id, action);
   };
+  const assertPoint = (method: string, point: unknown) => {
+    if (!isPoint(point)) throw hostError('POINT_INVALID', method, typeName(point));
+  };
   const assertRunning = () => {
     if (host.phase === 'starting') throw hostError('LATE_TOO_EARLY', id);
   };
@@ -111,6 +114,7 @@ export function registerEntry(entry: Entry, plugin: LoadedPlugin, dependencies: 
       .register(ENTRY, { useValue: id })
       .register<Logger>(LOGGER, { useValue: log }),
     contribute<T>(point: ExtensionPoint<T>, value: T, as: string = name): void {
+      assertPoint('contribute', point);
       assertOpen(`contribute to ${point}`);
       const mistake = shapeMistake(value, point as ExtensionPoint<unknown>);
       if (mistake !== undefined) throw hostError('CONTRIBUTION_INVALID', id, as, point.id, mistake);
@@ -118,12 +122,14 @@ export function registerEntry(entry: Entry, plugin: LoadedPlugin, dependencies: 
       contributes.add(point.key);
     },
     extensions<T>(point: ExtensionPoint<T>): Extensions<T> {
+      assertPoint('extensions', point);
       assertOpen(`read ${point}`);
       reads.add(point.key);
       allReads.add(point as ExtensionPoint<unknown>);
       return viewOf(point, current);
     },
     late<T>(point: ExtensionPoint<T>): Extensions<T> {
+      assertPoint('late', point);
       assertOpen(`read ${point}`);
       allReads.add(point as ExtensionPoint<unknown>);
       return viewOf(point, current, assertRunning);
@@ -153,6 +159,10 @@ function callRegister(plugin: LoadedPlugin, ctx: PluginContext<Readonly<Record<s
   } catch (error) {
     throw new HostError('REGISTER_FAILED', reasonWithPlace(error), { cause: error });
   }
+}
+
+function isPoint(value: unknown): value is ExtensionPoint<unknown> {
+  return typeof value === 'object' && value !== null && 'key' in value && typeof value.key === 'symbol' && 'discipline' in value;
 }
 
 function asLifecycle(returned: unknown): Lifecycle {

@@ -77,7 +77,7 @@ t.test('rule 4: mistakes that depend on other entries are reported with their pl
   };
   t.match(await problemsOf(t, files), [
     'plugboard.yaml:3:24 models.a.n: fits no other entry (plugin test-plugin 0.1.0)',
-    "plugboard.yaml:4:3 models.b: the plugin's check failed: oops (plugin throws 0.1.0)",
+    `plugboard.yaml:4:3 models.b: the plugin's check failed: oops, at ${join(t.testdirName, 'throws.js')}:13:49 (plugin throws 0.1.0)`,
   ]);
 });
 

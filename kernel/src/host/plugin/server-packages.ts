@@ -1,0 +1,93 @@
+import { realpathSync } from 'node:fs';
+import { findPackageJSON, registerHooks } from 'node:module';
+import { dirname, isAbsolute, join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { KERNEL } from '../base/kernel-package.js';
+import type { PluginIdentity } from '../base/problem.js';
+import { packageOf, readManifest } from './manifest.js';
+
+/** The scope of the packages that a plugin outside of the server's folder shares with the server. */
+const SCOPE = `${KERNEL.name.split('/')[0]}/`;
+
+/** A copy of this package that a plugin imports instead of this one. */
+export interface KernelCopy extends PluginIdentity {
+  /** What to do about it. */
+  readonly cure: string;
+}
+
+/** Finds the copy of this package that a module imports, if it is not this one. */
+export function kernelCopy(url: string, modulePath: string): KernelCopy | undefined {
+  if (!finds(KERNEL.name, url)) return undefined;
+  const path = dirname(realpathSync(findPackageJSON(KERNEL.name, url) ?? KERNEL.path));
+  if (path === realpathSync(KERNEL.path)) return undefined;
+  return { name: KERNEL.name, version: readManifest(path)?.version ?? '0.0.0', path, cure: cureOfCopy(modulePath) };
+}
+
+function cureOfCopy(modulePath: string): string {
+  const { folder, dependencies } = packageOf(modulePath) ?? {};
+  const manifest = folder === undefined ? "the plugin's package.json" : join(folder, 'package.json');
+  if (dependencies?.[KERNEL.name] !== undefined) {
+    return `move it from dependencies to peerDependencies in ${manifest}, then install the plugin again`;
+  }
+  if (!isInstalled(modulePath)) {
+    return "this is expected while you develop the plugin; to run it, install its package in the server's folder";
+  }
+  return `make it a peerDependency in ${manifest}, then run npm dedupe`;
+}
+
+let folders: readonly string[] | undefined;
+
+/**
+ * Lets a plugin that is used by path, and perhaps lies outside of the server's folder, import this
+ * package and the plugins that it lists as peers: where Node.js finds none, they are the server's.
+ * @param serverFolders where the server looks for packages, besides this package's own folder.
+ */
+export function provideServerPackages(url: string, path: string, serverFolders: readonly string[]): void {
+  if (folders !== undefined || isInstalled(path)) return;
+  const peers = Object.keys(packageOf(path)?.peerDependencies ?? {}).filter((name) => name.startsWith(SCOPE));
+  if ([KERNEL.name, ...peers].every((name) => finds(name, url))) return;
+  folders = [...serverFolders, KERNEL.path];
+  registerHooks({
+    resolve(specifier, context, next) {
+      if (!specifier.startsWith(SCOPE)) return next(specifier, context);
+      const parents = [context.parentURL, ...parentsFor(specifier)];
+      for (const [index, parentURL] of parents.entries()) {
+        try {
+          return next(specifier, { ...context, parentURL });
+        } catch (error) {
+          if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND' || index === parents.length - 1) throw error;
+        }
+      }
+      return next(specifier, context);
+    },
+  });
+}
+
+/** The modules to resolve a package from, besides the one that imports it. */
+function parentsFor(specifier: string): string[] {
+  const isKernel = specifier === KERNEL.name || specifier.startsWith(`${KERNEL.name}/`);
+  return (isKernel ? [KERNEL.path] : (folders ?? [])).map((folder) => pathToFileURL(join(folder, 'package.json')).href);
+}
+
+/** What to do about a plugin that needs a newer kernel. */
+export function updateOfKernel(path: string): string {
+  const { name, peerDependencies, dependencies } = (isAbsolute(path) && packageOf(path)) || {};
+  const range = peerDependencies?.[KERNEL.name] ?? dependencies?.[KERNEL.name];
+  const isVersion = range !== undefined && !range.includes(':');
+  return `update ${KERNEL.name}${isVersion ? ` (the package.json of ${name} asks for ${range})` : ''}`;
+}
+
+/** Whether a module is part of a package that npm installed. */
+export function isInstalled(path: string): boolean {
+  return /[\\/]node_modules[\\/]/.test(path);
+}
+
+/** Whether a module can import a package. */
+function finds(name: string, url: string): boolean {
+  try {
+    findPackageJSON(name, url);
+    return true;
+  } catch {
+    return false;
+  }
+}
