@@ -95,7 +95,7 @@ t.test(
     const error = await runner.start().catch((error) => error);
     t.same(messagesOf(error), [
       'c did not start: port 1 is taken (plugin plugin-c 1.2.3, /plugins/c.js)',
-      'b did not stop cleanly: threw "no Error at all" (plugin plugin-b 1.2.3, /plugins/b.js)',
+      'b did not stop cleanly: it threw "no Error at all", which is not an Error (plugin plugin-b 1.2.3, /plugins/b.js)',
     ]);
     t.match(error.failures[0].cause, { message: 'port 1 is taken' });
     t.same(seen, ['a start', 'b start', 'c stop', 'a stop']);
@@ -218,7 +218,7 @@ t.test('an error without a message is reported by its class', async (t) => {
     return messagesOf(await runner.start().catch((error) => error))[0];
   };
   t.match(await failing(new RangeError()), 'a did not start: RangeError (');
-  t.match(await failing(null), 'a did not start: threw null (');
+  t.match(await failing(null), 'a did not start: it threw null, which is not an Error (');
   t.match(
     await failing(new AggregateError([new Error('refused by ::1'), new Error('refused by 127.0.0.1')])),
     'refused by ::1; refused by 127.0.0.1',

@@ -86,7 +86,7 @@ export class Loader {
     return found;
   }
 
-  /** `, did you mean "openai"?`, if an installed plugin has a similar name. */
+  /** `, did you mean "greeter"?`, if an installed plugin has a similar name. */
   #similar(use: string, prefix: string): string {
     const near = nearest(use, this.installed(prefix));
     return near === undefined ? '' : `, did you mean "${near}"?`;
