@@ -135,7 +135,7 @@ export class SqliteStore implements SessionStore, Lifecycle {
   async begin(id: SessionId, { turnId, input }: TurnBegin): Promise<void> {
     const text = encodeMessageList(input);
     this.#assertFits(id, SMALLEST_TURN);
-    await this.#write(false, ({ turns }) => turns.begin(id, turnId, text));
+    await this.#write(false, ({ turns }) => turns.begin(id, turnId, text), true);
   }
 
   async commit(id: SessionId, { turnId, expected, messages, user, idempotency: record }: TurnCommit): Promise<void> {
@@ -152,7 +152,7 @@ export class SqliteStore implements SessionStore, Lifecycle {
   }
 
   async abandon(_: SessionId, turnId: string): Promise<void> {
-    await this.#write(false, ({ turns }) => turns.end(turnId));
+    await this.#write(false, ({ turns }) => turns.end(turnId), true);
     this.#opened?.tables.turns.forget(turnId);
   }
 
@@ -325,10 +325,11 @@ export class SqliteStore implements SessionStore, Lifecycle {
     }
   }
 
-  async #write<T>(isDurable: boolean, work: (tables: StoreTables) => T): Promise<T> {
+  /** @param isStatement whether the work writes with one statement only. */
+  async #write<T>(isDurable: boolean, work: (tables: StoreTables) => T, isStatement = false): Promise<T> {
     const { tables, writes, health } = this.#require();
     try {
-      return await writes.write(isDurable, () => work(tables));
+      return await writes.write(isDurable, () => work(tables), isStatement);
     } catch (error) {
       throw health.record(explainError(error, this.#options.path));
     }

@@ -119,3 +119,23 @@ t.test('rejects every write if no transaction can begin', async (t) => {
   const results = await Promise.allSettled([1, 2].map((n) => writes.write(true, () => n)));
   t.match(results, [{ reason: /within a transaction/ }, { reason: /within a transaction/ }]);
 });
+
+t.test('runs a single statement without a transaction around it if it is alone in its group', async (t) => {
+  const { database } = openDatabase(join(t.testdir(), 'sessions.db'));
+  t.teardown(() => database.close());
+  const writes = new GroupCommit(database, async () => {});
+  const write = () => writes.write(false, () => database.isTransaction, true);
+  t.equal(await write(), false);
+  t.same(await Promise.all([write(), write()]), [true, true]);
+  const failure = new Error('refused');
+  await t.rejects(
+    writes.write(
+      false,
+      () => {
+        throw failure;
+      },
+      true,
+    ),
+    failure,
+  );
+});

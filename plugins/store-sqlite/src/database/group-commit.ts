@@ -3,6 +3,7 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite';
 interface Write {
   readonly job: () => unknown;
   readonly isDurable: boolean;
+  readonly isStatement: boolean;
   readonly resolve: (value: never) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -47,10 +48,11 @@ export class GroupCommit {
    *
    * @param isDurable whether it must survive a power failure. Otherwise it survives a killed process only, and waits for no sync.
    * @param job synchronous. May run up to three times; the earlier runs are rolled back.
+   * @param isStatement whether the job writes with one statement only. Alone in its group, it then needs no `BEGIN` and `COMMIT`.
    */
-  write<T>(isDurable: boolean, job: () => T): Promise<T> {
+  write<T>(isDurable: boolean, job: () => T, isStatement = false): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>();
-    this.#queue.push({ job, isDurable, resolve, reject });
+    this.#queue.push({ job, isDurable, isStatement, resolve, reject });
     this.#scheduled ??= setImmediate(() => this.flush());
     return promise;
   }
@@ -71,7 +73,7 @@ export class GroupCommit {
   /** Returns the writes that were committed; the others are rejected. */
   #commitAll(group: readonly Write[]): readonly Committed[] {
     try {
-      return this.#transaction(() => group.map(run));
+      return group.length === 1 && group[0]?.isStatement ? group.map(run) : this.#transaction(() => group.map(run));
     } catch (error) {
       if (group.length === 1) {
         group[0]?.reject(error);

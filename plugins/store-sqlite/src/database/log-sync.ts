@@ -35,9 +35,11 @@ export class LogSync {
   #start(): Promise<void> {
     this.#next = undefined;
     this.#running = new Promise<void>((resolve, reject) => {
-      fdatasync(this.#file, (error) => (error ? reject(error) : resolve()));
-    }).finally(() => {
-      this.#running = undefined;
+      fdatasync(this.#file, (error) => {
+        this.#running = undefined;
+        if (error) reject(error);
+        else resolve();
+      });
     });
     return this.#running;
   }

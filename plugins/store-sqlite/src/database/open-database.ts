@@ -5,8 +5,13 @@ import { explainError } from '../errors/sqlite-error.js';
 import { cannotCreateFile, cannotCreateFolder, walUnavailable } from '../errors/store-error.js';
 import { assertOwnFile, migrate } from './schema.js';
 
-/** The write-ahead log is truncated to this size after it was larger, in bytes. */
-const WAL_LIMIT = 16 * 1024 * 1024;
+/**
+ * Pages in the write-ahead log at which it is moved into the file. Pages that many turns change, such
+ * as those of indexes, are then moved once for all of them.
+ */
+const WAL_PAGES = 4_000;
+/** The write-ahead log is truncated to this size after it was larger, in bytes: a little more than `WAL_PAGES`. */
+const WAL_LIMIT = 20 * 1024 * 1024;
 
 export interface OpenedDatabase {
   readonly database: DatabaseSync;
@@ -33,7 +38,7 @@ export function openDatabase(path: string): OpenedDatabase {
     assertOwnFile(database, path);
     const mode = database.prepare('PRAGMA journal_mode = WAL').get()?.journal_mode;
     if (mode !== 'wal') throw walUnavailable(path, mode);
-    database.exec(`PRAGMA synchronous = FULL; PRAGMA journal_size_limit = ${WAL_LIMIT}`);
+    database.exec(`PRAGMA synchronous = FULL; PRAGMA journal_size_limit = ${WAL_LIMIT}; PRAGMA wal_autocheckpoint = ${WAL_PAGES}`);
     const opening = migrateAndCount(database);
     database.exec('PRAGMA synchronous = NORMAL'); // GroupCommit syncs what must survive a power failure
     return { database, opening };

@@ -47,6 +47,9 @@ export class SessionTable {
     this.#clock = clock;
     this.#usePrecision = usePrecision;
     this.#sql = prepareAll(database, SQL);
+    // Run in each turn: an array costs less than an object.
+    this.#sql.version.setReturnArrays(true);
+    this.#sql.increment.setReturnArrays(true);
   }
 
   load(id: SessionId): StoredSession {
@@ -57,7 +60,8 @@ export class SessionTable {
   }
 
   version(id: SessionId): number {
-    return this.#find(id)?.version ?? this.initialVersion(id);
+    const row = this.#sql.version.get(...columns(id)) as [number] | undefined;
+    return row ? row[0] : this.initialVersion(id);
   }
 
   exists(id: SessionId): boolean {
@@ -146,12 +150,13 @@ export class SessionTable {
   /** @returns the row id, or undefined if there is no session at that version. */
   #increment(id: SessionId, expected: number, bytes: number, user: string | null): number | undefined {
     const now = timestamp(this.#clock);
-    const row = this.#sql.increment.get(now, bytes, ...columns(id), expected);
+    const row = this.#sql.increment.get(now, bytes, ...columns(id), expected) as IncrementedRow | undefined;
     if (!row) return undefined;
+    const [session, usedAt, oldUser] = row;
     // Only where they change: both columns are indexed.
-    if (now - Number(row.used_at) > this.#usePrecision) this.#sql.setUsed.run(now, row.id ?? null);
-    if (user !== null && user !== row.user) this.#sql.setUser.run(user, row.id ?? null);
-    return Number(row.id);
+    if (now - usedAt > this.#usePrecision) this.#sql.setUsed.run(now, session);
+    if (user !== null && user !== oldUser) this.#sql.setUser.run(user, session);
+    return session;
   }
 
   /** @returns the row id, or undefined if a new session would not start at that version. */
@@ -177,6 +182,9 @@ interface SessionRow {
   readonly version: number;
 }
 
+/** The columns `id`, `used_at` and `user`. */
+type IncrementedRow = readonly [number, number, string | null];
+
 interface LoadedRow {
   readonly id: number;
   readonly version: number;
@@ -191,6 +199,7 @@ function idOf(row: Record<string, SQLOutputValue> | undefined): number | undefin
 const SQL = {
   load: `SELECT id, version, messages AS covered, text FROM session LEFT JOIN summary ON session = id
     WHERE project = ? AND agent = ? AND key = ?`,
+  version: 'SELECT version FROM session WHERE project = ? AND agent = ? AND key = ?',
   find: 'SELECT id, base, version FROM session WHERE project = ? AND agent = ? AND key = ?',
   tombstone: 'SELECT version FROM tombstone WHERE project = ? AND agent = ? AND key = ? AND expires_at > ?',
 
