@@ -1,5 +1,5 @@
 import type { Message } from '@plugboard/kernel';
-import type { ContentPart, RefusalPart, ToolDeclaration } from '@plugboard/kernel/contracts';
+import { type ContentPart, messageJson, type RefusalPart, type ToolDeclaration } from '@plugboard/kernel/contracts';
 
 /** Estimated bytes of JSON text per token. */
 const BYTES_PER_TOKEN = 4;
@@ -17,7 +17,7 @@ const estimated = new WeakMap<object, number>();
 export function bytesOf(value: Message | readonly ToolDeclaration[]): number {
   let bytes = counted.get(value);
   if (bytes === undefined) {
-    bytes = Buffer.byteLength(JSON.stringify(value));
+    bytes = Buffer.byteLength('content' in value ? messageJson(value) : JSON.stringify(value));
     counted.set(value, bytes);
   }
   return bytes;

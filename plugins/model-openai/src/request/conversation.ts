@@ -36,6 +36,7 @@ function assistant(
   of: string,
   ids: Map<string, string>,
 ): WireMessage[] {
+  if (isWire(message, before, dialect)) return [asWire(message)];
   const { extra, tool_calls: calls, ...plain } = message;
   const own = readConnectionData(extra, of);
   const wire: Record<string, unknown> & { role: string } = { ...plain, ...own?.fields };
@@ -47,6 +48,15 @@ function assistant(
   if (dialect.placeholder !== undefined && (calls || before?.role === 'tool')) addPlaceholder(wire, dialect.placeholder, isOwn);
   for (const name of Object.keys(wire)) if (dialect.omit.has(name)) omitField(wire, name);
   return isEmpty(wire) ? [] : [wire];
+}
+
+/** Whether an assistant message is sent as it is. */
+function isWire(message: AssistantMessage, before: Message | undefined, dialect: Dialect): boolean {
+  const { content, tool_calls: calls, extra } = message;
+  if (typeof content !== 'string' || content.trim() === '' || calls || extra) return false;
+  if (dialect.placeholder !== undefined && before?.role === 'tool') return false;
+  for (const name in message) if (dialect.omit.has(name)) return false;
+  return true;
 }
 
 function toolCall(call: ToolCallPart, dialect: Dialect, of: string, ids: Map<string, string>): object {

@@ -1,5 +1,5 @@
 import type { ModelRequest } from '@plugboard/kernel';
-import type { ToolDeclaration } from '@plugboard/kernel/contracts';
+import { knownMessageJson, type ToolDeclaration } from '@plugboard/kernel/contracts';
 import { isObject } from '../json/json.js';
 import type { Dialect, TokenParam } from '../provider/dialect.js';
 import { TOKEN_PARAMS } from '../provider/dialect.js';
@@ -12,13 +12,13 @@ export function requestBody(model: string, request: ModelRequest, dialect: Diale
   const isStream = incremental || dialect.alwaysStream;
   const body: Record<string, unknown> = {
     model,
-    messages: wireMessages(messages, dialect, of),
     ...paramsOf(request, dialect),
     ...(tools.length > 0 ? { tools: tools.map((tool) => toolOf(tool, dialect)) } : {}),
     ...(isStream ? { stream: true, stream_options: { include_usage: true } } : { stream: false }),
   };
   for (const name of dialect.omit) delete body[name];
-  return jsonOf(Object.assign(body, dialect.body));
+  const sent = wireMessages(messages, dialect, of).map((message) => jsonOf(message));
+  return `${jsonOf(Object.assign(body, dialect.body)).slice(0, -1)},"messages":[${sent.join(',')}]}`;
 }
 
 function paramsOf({ params, tools }: ModelRequest, dialect: Dialect): Record<string, unknown> {
@@ -54,10 +54,10 @@ function toolOf({ name, description, inputSchema, strict }: ToolDeclaration, dia
 /**
  * Replaces half a surrogate pair, which a caller or a tool may have cut off, by U+FFFD. Model
  * servers refuse the whole request for it, and a session that contains one could not be continued.
- * In JSON it is an escape, so most bodies need no second pass.
+ * In JSON it is an escape, so most values need no second pass.
  */
-function jsonOf(body: object): string {
-  const json = JSON.stringify(body);
+function jsonOf(value: object): string {
+  const json = knownMessageJson(value) ?? JSON.stringify(value);
   if (!json.includes('\\ud')) return json;
-  return JSON.stringify(body, (_, value) => (typeof value === 'string' ? value.toWellFormed() : value));
+  return JSON.stringify(value, (_, inner) => (typeof inner === 'string' ? inner.toWellFormed() : inner));
 }

@@ -38,7 +38,9 @@ export function openDatabase(path: string): OpenedDatabase {
     assertOwnFile(database, path);
     const mode = database.prepare('PRAGMA journal_mode = WAL').get()?.journal_mode;
     if (mode !== 'wal') throw walUnavailable(path, mode);
-    database.exec(`PRAGMA synchronous = FULL; PRAGMA journal_size_limit = ${WAL_LIMIT}; PRAGMA wal_autocheckpoint = ${WAL_PAGES}`);
+    database.exec(
+      `PRAGMA synchronous = FULL; PRAGMA journal_size_limit = ${WAL_LIMIT}; PRAGMA wal_autocheckpoint = ${WAL_PAGES}`,
+    );
     const opening = migrateAndCount(database);
     database.exec('PRAGMA synchronous = NORMAL'); // GroupCommit syncs what must survive a power failure
     return { database, opening };

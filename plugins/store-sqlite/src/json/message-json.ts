@@ -1,4 +1,5 @@
 import type { Message } from '@plugboard/kernel';
+import { messageJson } from '@plugboard/kernel/contracts';
 import { badMessage } from '../errors/store-error.js';
 
 /** Makes the error for a row from a clause whose subject is the row. */
@@ -14,7 +15,7 @@ export function encodeMessages(messages: readonly Message[]): readonly string[] 
   return messages.map((message, i) => {
     const problem = problemOf(message);
     if (problem !== undefined) throw badMessage(i, problem);
-    return JSON.stringify(message);
+    return messageJson(message);
   });
 }
 

@@ -1,0 +1,19 @@
+import t from 'tap';
+import type { Message } from '../../src/contracts/messages/message.js';
+import { knownMessageJson, messageJson } from '../../src/contracts/messages/message-json.js';
+
+t.test('serializes a message once and keeps the text with the object', async (t) => {
+  let reads = 0;
+  const message: Message = {
+    role: 'user',
+    get content() {
+      reads++;
+      return 'Grüße "quoted"';
+    },
+  };
+  t.equal(knownMessageJson(message), undefined);
+  t.equal(messageJson(message), '{"role":"user","content":"Grüße \\"quoted\\""}');
+  t.equal(messageJson(message), knownMessageJson(message));
+  t.equal(reads, 1);
+  t.equal(knownMessageJson({ ...message }), undefined, 'a copy may differ');
+});
