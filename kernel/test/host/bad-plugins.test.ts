@@ -374,6 +374,30 @@ t.test('a second copy of the kernel is a warning with its version, its path and 
   ]);
 });
 
+t.test('a plugin that fails with a second copy of the kernel is told apart, with the cure', async (t) => {
+  const [problem = ''] = await problemsOf(t, {
+    'plugboard.yaml': 'transports: {}\nplugins:\n  odd: { use: ./odd.js }\n',
+    'odd.js': `
+      import { define } from '@plugboard/kernel';
+      export default define({ name: 'odd', apiVersion: 1, configSchema: { type: 'object' }, register: () => { throw new Error('TypeInfo not known'); } });`,
+    node_modules: {
+      '@plugboard': {
+        kernel: {
+          'package.json': '{ "name": "@plugboard/kernel", "version": "0.0.7", "type": "module", "exports": "./index.js" }',
+          'index.js': 'export const define = (plugin) => ({ ...plugin, [Symbol.for("plugboard.plugin")]: true });',
+        },
+      },
+    },
+  });
+  const copy = join(t.testdirName, 'node_modules/@plugboard/kernel');
+  const copies = `0.0.7 at ${copy}, than this program, ${KERNEL.version} at ${KERNEL.path}`;
+  t.match(problem, 'plugins.odd: cannot be registered: TypeInfo not known, at ');
+  t.match(
+    problem,
+    `. It loads another copy of the kernel, ${copies}; use the program of its folder: npx plugboard (plugin odd 0.1.0)`,
+  );
+});
+
 t.test('deprecated plugins and options are warnings with what to use instead, also in the log', async (t) => {
   const properties = `{
     old: { type: 'string', deprecated: true, description: 'Set words instead.' },

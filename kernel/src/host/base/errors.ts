@@ -91,6 +91,8 @@ const MESSAGES = {
   REGISTER_FAILED: (reason: string) => `cannot be registered: ${reason}`,
   REGISTER_TIMED_OUT: (entry: string, seconds: number) =>
     `the register() of ${entry} did not return within ${seconds} s; move slow work to start()`,
+  REGISTER_FAILED_IN_COPY: (reason: string, copy: string, own: string) =>
+    `cannot be registered: ${reason}. It loads another copy of the kernel, ${copy}, than this program, ${own}; use the program of its folder: npx plugboard`,
   REGISTER_ASYNC: () => 'register() must be synchronous and return nothing or an object with start and stop',
   REGISTER_OVER: (entry: string, action: string) => `${entry} may ${action} only while its register() runs`,
   LATE_TOO_EARLY: (entry: string) => `${entry} may use a point that it reads with late() only once the server runs`,

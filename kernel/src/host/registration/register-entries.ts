@@ -1,8 +1,11 @@
-import { fault, reasonOf, reasonWithPlace } from '../base/errors.js';
+import { type Fault, fault, reasonOf, reasonWithPlace } from '../base/errors.js';
+import { KERNEL } from '../base/kernel-package.js';
+import type { PluginIdentity } from '../base/problem.js';
 import { resultMistake } from '../configuration/configure.js';
 import type { Entry } from '../configuration/entries.js';
 import { enabledEntries } from '../configuration/read-configuration.js';
 import { startOrder } from '../lifecycle/order.js';
+import type { LoadedPlugin } from '../plugin/loader.js';
 import { type Registered, type RegistrationDependencies, registerEntry } from './register.js';
 import type { Revision } from './revision.js';
 import { runWithin } from './run-within.js';
@@ -75,11 +78,18 @@ function register(entry: Entry, { registry, configuration }: Revision, dependenc
     return [registered];
   } catch (error) {
     registry.disable(entry.id);
-    const failed = fault('REGISTER_FAILED', reasonOf(error));
+    const failed = registerFault(error, plugin);
     if (entry.optional) entry.disabled = `it ${failed.message}`;
     else configuration.problems.add(entry.path, failed, 'key', plugin);
     return [];
   }
+}
+
+/** A failure is often the consequence of a second copy of the kernel, such as a global one. */
+function registerFault(error: unknown, { kernelCopy: copy }: LoadedPlugin): Fault {
+  if (copy === undefined) return fault('REGISTER_FAILED', reasonOf(error));
+  const where = ({ version, path }: PluginIdentity) => `${version} at ${path}`;
+  return fault('REGISTER_FAILED_IN_COPY', reasonOf(error), where(copy), where(KERNEL));
 }
 
 function reportMissingPoints(registered: readonly Registered[], { registry, configuration }: Revision): void {
