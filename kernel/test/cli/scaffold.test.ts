@@ -1,6 +1,7 @@
-import { globSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { globSync, readFileSync, realpathSync } from 'node:fs';
+import { join, relative } from 'node:path';
 import t from 'tap';
+import { localPackages } from '../../src/cli/scaffold/local-packages.js';
 import { pascalCase, pluginName } from '../../src/cli/scaffold/plugin-name.js';
 import { run } from './plugboard.js';
 
@@ -55,6 +56,46 @@ t.test('creates a plugin with the given name everywhere', async (t) => {
     t.notMatch(readFileSync(join(folder, path), 'utf8'), /starter/i, path);
   }
   t.match(readFileSync(join(folder, 'src/index.ts'), 'utf8'), 'myWeatherInterceptor(ctx.config');
+});
+
+t.test('takes from files what was not installed from a registry, and prints an example', async (t) => {
+  const cwd = t.testdir({});
+  const { stdout } = await run(t, ['create-plugin', 'ask', 'plugins/ask', '--kind', 'transport'], { cwd });
+  const root = join(import.meta.dirname, '../../..');
+  const folder = join(cwd, 'plugins/ask');
+  const { devDependencies, peerDependencies } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+  t.match(peerDependencies, { '@plugboard/kernel': /^>=/, '@plugboard/transport-http': /^>=/ });
+  for (const [name, path] of Object.entries({ kernel: 'kernel', 'transport-http': 'plugins/transport-http' })) {
+    const source = `file:${relative(folder, join(root, path))}`;
+    t.equal(devDependencies[`@plugboard/${name}`], source);
+    t.match(stdout, `  @plugboard/${name}: ${source}\n`);
+  }
+  t.match(devDependencies, { typescript: /^\^/ });
+  t.match(stdout, '  transports:\n    http: {}\n    ask: { use: ./plugins/ask }\n');
+});
+
+t.test('takes a tarball, and leaves what came from a registry to it', async (t) => {
+  const manifest = (name: string) => ({ 'package.json': JSON.stringify({ name, version: '1.0.0' }) });
+  const lock = {
+    'node_modules/packed': { resolved: 'file:tarballs/packed-1.0.0.tgz' },
+    'node_modules/removed': { resolved: 'file:tarballs/removed-1.0.0.tgz' },
+    'node_modules/public': { resolved: 'https://registry.example.com/public-1.0.0.tgz' },
+  };
+  const names = ['packed', 'removed', 'public', 'unlocked'];
+  const cwd = realpathSync(
+    t.testdir({
+      tarballs: { 'packed-1.0.0.tgz': '' },
+      node_modules: {
+        '.package-lock.json': JSON.stringify({ packages: lock }),
+        ...Object.fromEntries(names.map((name) => [name, manifest(name)])),
+      },
+    }),
+  );
+  const before = process.cwd();
+  process.chdir(cwd);
+  t.teardown(() => process.chdir(before));
+  const found = localPackages([...names, 'not-installed'], join(cwd, 'mine'));
+  t.same([...found], [['packed', 'file:../tarballs/packed-1.0.0.tgz']]);
 });
 
 t.test('overwrites nothing', async (t) => {

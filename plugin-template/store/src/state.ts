@@ -68,5 +68,8 @@ export class StateFile {
       await file.close();
     }
     await rename(`${this.#path}.new`, this.#path);
+    // Only now does a crash of the machine leave the new name, too.
+    const folder = await open(dirname(this.#path));
+    await folder.sync().finally(() => folder.close());
   }
 }

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { ManualClock, pluginContract, sessionStoreContract } from '@plugboard/kernel/testing';
+import { fileURLToPath } from 'node:url';
+import { ManualClock, pluginContract, sessionStoreContract, testContext } from '@plugboard/kernel/testing';
 import plugin from '../src/index.ts';
 import { StarterStore } from '../src/starter-store.ts';
 
@@ -13,8 +15,8 @@ after(() => rm(folder, { recursive: true }));
 const clock = new ManualClock();
 let count = 0;
 
-async function openAt(path: string) {
-  const store = new StarterStore(path, clock);
+async function openAt(path: string, at = clock) {
+  const store = new StarterStore(path, at);
   await store.open();
   return { store, path };
 }
@@ -31,6 +33,15 @@ async function opened(path: string) {
 sessionStoreContract(test, {
   open: () => opened(join(folder, `${++count}.json`)),
   reopen: (before) => opened(paths.get(before) ?? ''),
+  kill: () => {
+    const path = join(folder, `${++count}.json`);
+    const killed = fileURLToPath(new URL('killed.ts', import.meta.url));
+    return {
+      process: spawn(process.execPath, [...process.execArgv, killed, path]),
+      open: () => openAt(path, new ManualClock(Date.now())),
+    };
+  },
+  register: (folder) => testContext(plugin, { config: { path: './sessions.json' }, folder }),
   clock,
 });
 

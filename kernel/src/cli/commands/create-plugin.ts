@@ -1,9 +1,10 @@
 import { existsSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { join, relative, resolve } from 'node:path';
 import { didYouMean } from '../command/arguments.js';
 import { type CommandAction, CommandError, UsageError } from '../command/command.js';
 import { type Files, readFiles, templateFolder, writeFiles } from '../scaffold/files.js';
+import { localPackages } from '../scaffold/local-packages.js';
 import { camelCase, type PluginName, pascalCase, pluginName } from '../scaffold/plugin-name.js';
 
 /** The kinds of plugins that there are templates for, with their part in package names. */
@@ -33,12 +34,46 @@ export const createPlugin: CommandAction = {
         `the folder ${folder} is not empty: choose another one, as in plugboard create-plugin ${name.packageName} DIR`,
       );
     }
-    await writeFiles(folder, await filesOf(kind, name));
+    const files = await filesOf(kind, name);
+    const local = useLocalPackages(files, folder);
+    await writeFiles(folder, files);
     print(`created ${name.packageName} in ${folder}\n\nNext:\n\n  cd ${given}\n  npm install\n  npm run build\n  npm test\n`);
-    print(`Then use it in a plugboard.yaml with \`use: ${folder}\`. README.md says how to try and publish it.`);
+    if (local.size > 0) {
+      const sources = Array.from(local, ([dependency, source]) => `  ${dependency}: ${source}`);
+      print(
+        `These packages come from files in this installation, so package.json does the same for development:\n\n${sources.join('\n')}\n`,
+      );
+    }
+    print(`Then use it in a plugboard.yaml:\n\n${exampleOf(files, name, folder)}`);
+    print('README.md says how to develop, try and publish it.');
     return 0;
   },
 };
+
+/** Lets the package take from files what no registry may have. Returns these packages. */
+function useLocalPackages(files: Map<string, string>, folder: string): ReadonlyMap<string, string> {
+  const manifest = JSON.parse(files.get('package.json') ?? '') as Manifest;
+  const local = localPackages(Object.keys(manifest.peerDependencies), folder);
+  const devDependencies = Object.fromEntries(
+    Object.entries({ ...manifest.devDependencies, ...Object.fromEntries(local) }).sort(),
+  );
+  files.set('package.json', `${JSON.stringify({ ...manifest, devDependencies }, undefined, 2)}\n`);
+  return local;
+}
+
+interface Manifest {
+  readonly peerDependencies: Readonly<Record<string, string>>;
+  readonly devDependencies: Readonly<Record<string, string>>;
+}
+
+/** The example of the README, with the folder as `use`. */
+function exampleOf(files: Files, { packageName }: PluginName, folder: string): string {
+  const [example = ''] = /(?<=```yaml\n).*?(?=```)/s.exec(files.get('README.md') ?? '') ?? [];
+  const path = relative(process.cwd(), folder);
+  return example
+    .replace(`use: ${packageName}`, `use: ${path.startsWith('..') ? path : `./${path}`}`)
+    .replaceAll(/^(?=.)/gm, '  ');
+}
 
 function kindOf(word: string): keyof typeof KINDS {
   if (Object.hasOwn(KINDS, word)) return word as keyof typeof KINDS;
@@ -47,7 +82,7 @@ function kindOf(word: string): keyof typeof KINDS {
 }
 
 /** The files of a template with the plugin's names in place of `starter`. */
-async function filesOf(kind: keyof typeof KINDS, name: PluginName): Promise<Files> {
+async function filesOf(kind: keyof typeof KINDS, name: PluginName): Promise<Map<string, string>> {
   const templates = templateFolder('plugin-template');
   const shared = async (file: string) => readFile(join(templates, file), 'utf8');
   const files = new Map(await readFiles(join(templates, kind)));

@@ -1,0 +1,13 @@
+/**
+ * A process that writes to a store, in the file that its argument names, until it is killed.
+ * `node --test` runs every file of this folder: without an argument it does nothing.
+ */
+import { ManualClock, writeUntilKilled } from '@plugboard/kernel/testing';
+import { StarterStore } from '../src/starter-store.ts';
+
+const [, , path] = process.argv;
+if (path !== undefined) {
+  const store = new StarterStore(path, new ManualClock(Date.now()));
+  await store.open();
+  await writeUntilKilled(store);
+}
