@@ -1,5 +1,5 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
-import { findPackageJSON, registerHooks } from 'node:module';
+import { registerHooks } from 'node:module';
 import { isAbsolute, join, relative, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { hostError, reasonOf } from '../base/errors.js';
@@ -102,7 +102,6 @@ export class Loader {
   #resolvePackage(name: string): string | undefined {
     for (const folder of this.#folders) {
       try {
-        findPackageJSON(name, from(folder)); // throws if there is no such package
         return resolveFrom(name, folder);
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code === 'ERR_MODULE_NOT_FOUND') continue;

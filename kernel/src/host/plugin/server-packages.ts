@@ -17,10 +17,20 @@ export interface KernelCopy extends PluginIdentity {
 
 /** Finds the copy of this package that a module imports, if it is not this one. */
 export function kernelCopy(url: string, modulePath: string): KernelCopy | undefined {
-  if (!finds(KERNEL.name, url)) return undefined;
-  const path = dirname(realpathSync(findPackageJSON(KERNEL.name, url) ?? KERNEL.path));
-  if (path === realpathSync(KERNEL.path)) return undefined;
+  const path = kernelOf(url);
+  if (path === undefined || path === OWN_FOLDER) return undefined;
   return { name: KERNEL.name, version: readManifest(path)?.version ?? '0.0.0', path, cure: cureOfCopy(modulePath) };
+}
+
+const OWN_FOLDER = realpathSync(KERNEL.path);
+
+/** The folder of the kernel that a module imports, or undefined if it finds none. */
+function kernelOf(url: string): string | undefined {
+  try {
+    return dirname(realpathSync(findPackageJSON(KERNEL.name, url) ?? KERNEL.path));
+  } catch {
+    return undefined;
+  }
 }
 
 function cureOfCopy(modulePath: string): string {
