@@ -7,6 +7,8 @@ if (Number(major) < 24) {
   console.error(`plugboard needs Node.js 24 or newer; this is ${process.version} (${process.execPath}).`);
   process.exit(1);
 }
+// SIGHUP reloads a server. One that comes before the configuration was read must not end the process.
+if (process.argv[2] === 'start') process.on('SIGHUP', () => {});
 // Compiled code is kept beside the package where that is writable, so that later starts compile less.
 const { enableCompileCache } = await import('node:module');
 enableCompileCache(process.env.NODE_COMPILE_CACHE ?? fileURLToPath(new URL('../.compile-cache', import.meta.url)));

@@ -74,9 +74,13 @@ t.test('rule 8: a bad file changes nothing, and the error names the place and th
     [
       'R-050 a plugin that throws in start',
       'tools: { a: { use: ./start.mjs } }\n',
-      /^tools\.a did not start: port 1 is taken \(plugin faulty 0\.1\.0, start\.mjs\)/,
+      /^plugboard\.yaml:\d+:10 tools\.a did not start: port 1 is taken \(plugin faulty 0\.1\.0, start\.mjs\)/,
     ],
-    ['R-051 a plugin that hangs in start', 'tools: { a: { use: ./hang.mjs } }\n', /^tools\.a did not start within 0\.2 s/],
+    [
+      'R-051 a plugin that hangs in start',
+      'tools: { a: { use: ./hang.mjs } }\n',
+      /^plugboard\.yaml:\d+:10 tools\.a did not start within 0\.2 s/,
+    ],
     [
       'a tool that only the running server shows to be missing',
       'tools: { a: { use: ./empty.mjs } }\nprojects: {}\n',

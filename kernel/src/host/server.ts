@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { type ConfigError, HostError, type PluginError, reasonOf, StartError } from './base/errors.js';
 import type { FileContents } from './configuration/entries.js';
+import { entryPlace } from './configuration/entry-place.js';
 import { type DescribedEntry, fileSchema } from './configuration/file-schema.js';
 import { Problems } from './configuration/problems.js';
 import { type Configuration, type ReadOptions, readConfiguration } from './configuration/read-configuration.js';
@@ -229,19 +230,9 @@ export class Server {
     } catch (error) {
       if (!(error instanceof StartError)) throw error;
       this.#throwMistakes(error.failures);
-      throw new StartError(error.failures.map((failure) => failure.at(this.#placeOf(failure.entry))));
+      const { configuration } = this.#revision;
+      throw new StartError(error.failures.map((failure) => failure.at(entryPlace(failure.entry, configuration))));
     }
-  }
-
-  /**
-   * The place of an entry in the file, `plugboard.yaml:12:3`. Undefined if the configuration is an
-   * object.
-   */
-  #placeOf(id: string): string | undefined {
-    const { source } = this.#revision.configuration;
-    const entry = this.#contents.entries.find((one) => one.id === id);
-    const position = entry && source.position(entry.path, 'key');
-    return position && `${source.shown}:${position.line}:${position.column}`;
   }
 
   /** @throws ConfigError if mistakes in the file prevented the start. */

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '../base/ambient.js';
 import { ConfigError, fault, type HostError, PluginError, ReloadError, reasonOf } from '../base/errors.js';
 import type { Entry } from '../configuration/entries.js';
+import { entryPlace } from '../configuration/entry-place.js';
 import { enabledEntries } from '../configuration/read-configuration.js';
 import { reportFaults } from '../configuration/report-faults.js';
 import { DEFAULT_LIMIT, EntryRunner } from '../lifecycle/entry-runner.js';
@@ -169,9 +170,11 @@ export class Staging {
 
   /** Mistakes in the file are reported with their positions. */
   #errorOf(failures: readonly PluginError[]): HostError {
-    const { problems } = this.#next.configuration;
-    reportFaults(failures, this.#next.configuration.contents, problems);
-    return problems.error instanceof ConfigError ? problems.error : new ReloadError(failures);
+    const { configuration } = this.#next;
+    const { problems, contents } = configuration;
+    reportFaults(failures, contents, problems);
+    if (problems.error instanceof ConfigError) return problems.error;
+    return new ReloadError(failures.map((failure) => failure.at(entryPlace(failure.entry, configuration))));
   }
 }
 
