@@ -1,5 +1,5 @@
 import type { Message } from '@plugboard/kernel';
-import { type AssistantMessage, type ToolCallPart, textOf } from '@plugboard/kernel/contracts';
+import { type AssistantMessage, type ToolCallPart, type ToolMessage, textOf } from '@plugboard/kernel/contracts';
 import { readConnectionData } from '../extra/connection-data.js';
 import { isObject } from '../json/json.js';
 import type { Dialect, Placeholder } from '../provider/dialect.js';
@@ -16,17 +16,20 @@ import type { WireMessage } from './wire-message.js';
 export function wireMessages(messages: readonly Message[], dialect: Dialect, of: string): readonly WireMessage[] {
   /** The ids that the server knows, by those of the conversation. */
   const ids = new Map<string, string>();
-  const sent = messages.flatMap((message, i): WireMessage | readonly WireMessage[] => {
-    if (message.role === 'assistant') return assistant(message, messages[i - 1], dialect, of, ids);
-    if (message.role === 'tool') {
-      const { tool_call_id: id } = message;
-      const known = ids.get(id) ?? toolCallId(id, dialect.toolIds);
-      return known === id ? asWire(message) : { ...message, tool_call_id: known };
-    }
-    const hasName = 'name' in message && message.role !== 'function';
-    return hasName && dialect.omit.has('name') ? withoutName(message) : asWire(message);
-  });
+  const sent: WireMessage[] = [];
+  for (const [i, message] of messages.entries()) {
+    if (message.role === 'assistant') sent.push(...assistant(message, messages[i - 1], dialect, of, ids));
+    else if (message.role === 'tool') sent.push(toolResult(message, dialect, ids));
+    else if ('name' in message && message.role !== 'function' && dialect.omit.has('name')) sent.push(withoutName(message));
+    else sent.push(asWire(message));
+  }
   return dialect.roles === 'alternate' ? alternate(sent) : sent;
+}
+
+function toolResult(message: ToolMessage, dialect: Dialect, ids: ReadonlyMap<string, string>): WireMessage {
+  const { tool_call_id: id } = message;
+  const known = ids.get(id) ?? toolCallId(id, dialect.toolIds);
+  return known === id ? asWire(message) : { ...message, tool_call_id: known };
 }
 
 function assistant(
