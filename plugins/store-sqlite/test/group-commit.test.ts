@@ -65,6 +65,25 @@ t.test('acknowledges a durable write when the log is synced after its commit, an
   t.same(settled, ['begin true', 'abandon true', 'commit true']);
 });
 
+t.test('syncs once for the commits of two ticks, and at once when flushed', async (t) => {
+  const { writes, syncs } = manualSyncs(t);
+  const first = writes.write(true, () => 1);
+  await new Promise(setImmediate);
+  t.equal(syncs.length, 0);
+  const second = writes.write(true, () => 2);
+  await nextTick();
+  t.equal(syncs.length, 1);
+  syncs[0]?.resolve();
+  t.same(await Promise.all([first, second]), [1, 2]);
+  const last = writes.write(true, () => 3);
+  writes.flush();
+  t.equal(syncs.length, 2);
+  syncs[1]?.resolve();
+  t.equal(await last, 3);
+  await nextTick();
+  t.equal(syncs.length, 2);
+});
+
 t.test('rejects durable writes whose sync fails', async (t) => {
   const { writes, syncs } = manualSyncs(t);
   const results = Promise.allSettled([writes.write(true, () => 1), writes.write(false, () => 2), writes.write(true, () => 3)]);
