@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
+import { recognizeAcrossCopies } from '../../src/host/base/across-copies.js';
 import { KERNEL } from '../../src/host/base/kernel-package.js';
 import { Loader } from '../../src/host/plugin/loader.js';
 import { runWithin } from '../../src/host/registration/run-within.js';
@@ -326,6 +327,9 @@ t.test('errors are recognised across two copies of the kernel', async (t) => {
   t.notOk(new HostError('POINT_EMPTY', 'x') instanceof StartError, 'a base class is not its subclass');
   t.notOk(new Error('x') instanceof VersionConflict);
   t.notOk((null as unknown) instanceof ModelError);
+  class Renamed extends Error {}
+  recognizeAcrossCopies(Renamed, 'Original');
+  t.equal(Renamed.name, 'Original', 'also if the build has renamed the class');
   class Special extends ModelError {}
   t.ok(new Special('x', { retryable: false }) instanceof Special, 'a subclass of a plugin');
   t.notOk(new ModelError('x', { retryable: false }) instanceof Special);

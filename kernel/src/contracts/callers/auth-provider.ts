@@ -10,8 +10,8 @@ import type { Principal } from './principal.js';
  *    refusal is final.
  * 3. A credential that no provider claims is refused. Without any provider the server is open.
  * 4. The same credential has the same result as long as nothing has changed.
- * 5. A malformed credential is refused or not claimed. A provider throws only if it cannot decide,
- *    for example because a key server is unreachable: the caller then gets 503.
+ * 5. A missing or malformed credential is refused or not claimed. A provider throws only if it
+ *    cannot decide, for example because a key server is unreachable: the caller then gets 503.
  * 6. When the signal aborts, the caller has disconnected and the result is not used.
  *
  * @public

@@ -11,6 +11,8 @@
  * ```
  */
 export function recognizeAcrossCopies(type: abstract new (...args: never[]) => Error, name: string): void {
+  // The build may rename classes. Log lines and the messages of assertions show this name.
+  Object.defineProperty(type, 'name', { value: name, configurable: true });
   const brand = Symbol.for(`plugboard.error.${name}`);
   Object.defineProperty(type.prototype, brand, { value: true });
   Object.defineProperty(type, Symbol.hasInstance, {

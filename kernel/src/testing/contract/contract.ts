@@ -1,3 +1,5 @@
+import { inspect } from 'node:util';
+
 /**
  * Declares a test of a runner: `t.test` of tap, `test` of node:test or vitest, `it` of mocha.
  * `run` takes no argument and rejects if the test fails.
@@ -57,7 +59,7 @@ export class Contract {
   }
 
   #broken(promise: string, source: string, cause: unknown): BrokenPromise {
-    const found = cause instanceof Error ? cause.message : String(cause);
+    const found = cause instanceof Error ? cause.message : `it threw ${inspect(cause)}, which is not an Error`;
     return new BrokenPromise(`${this.#subject} ${promise}.\nFound: ${found}\nDocumented at: ${documented(source)}`, { cause });
   }
 }

@@ -77,6 +77,22 @@ export function authProviderCases(options: AuthProviderContractOptions): readonl
       assert.ok(bearer.length < 4 || !reason.includes(bearer), 'the reason, which is logged, contains the bearer token');
     });
   });
+  contract.add('accepts no request without credentials', 'AuthProvider 5', async () => {
+    const provider = await open();
+    const [none, empty] = [await ask(provider, {}), await ask(provider, { headers: { authorization: '' } })];
+    for (const result of [none, empty]) assert.ok(result === undefined || 'refused' in result, `it answers ${kindOf(result)}`);
+  });
+  const { bearer: token } = valid;
+  if (token !== undefined) {
+    contract.add('accepts no token that only resembles a valid one', 'AuthProvider 5', async () => {
+      const provider = await open();
+      const resembling = { [`${token}x`]: 'with a letter more', [token.slice(0, -1)]: 'without its last letter' };
+      for (const [bearer, difference] of Object.entries(resembling)) {
+        const result = await ask(provider, { ...valid, bearer, headers: { authorization: `Bearer ${bearer}` } });
+        assert.ok(result === undefined || 'refused' in result, `it accepts the valid token ${difference}`);
+      }
+    });
+  }
   contract.add('accepts no malformed token and does not throw', 'AuthProvider 5', async () => {
     const provider = await open();
     for (const bearer of MALFORMED) {

@@ -6,6 +6,9 @@ import { Contract, type ContractCase, type DeclareTest, declareTests } from '../
 import { deepFreeze } from '../contract/deep-freeze.js';
 import { waitFor } from '../contract/wait.js';
 
+/** Milliseconds after its signal was aborted at which the runtime abandons a call (`Tool` 1). */
+const ABANDONED_AFTER = 5_000;
+
 /** A call that should succeed. @experimental */
 export interface SampleCall {
   /** The tool's own name. */
@@ -110,7 +113,8 @@ export function toolSourceCases({ open, calls, timeLimit }: ToolSourceContractOp
       const abort = new AbortController();
       const ended = run(found, input, abort.signal).catch(() => undefined);
       abort.abort(new Error('the turn has ended'));
-      await waitFor(`the end of ${call} after its signal was aborted`, ended, timeLimit);
+      const limit = Math.min(timeLimit ?? ABANDONED_AFTER, ABANDONED_AFTER);
+      await waitFor(`the end of ${call} after its signal was aborted`, ended, limit);
     });
   }
   return contract.cases;

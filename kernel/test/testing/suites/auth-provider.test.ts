@@ -11,7 +11,7 @@ const ACME: AuthResult = { principal: { project: 'acme', scopes: DEFAULT_SCOPES 
  */
 function provider(changes: Readonly<Record<string, () => AuthResult | undefined | Promise<AuthResult>>> = {}): AuthProvider {
   return {
-    async authenticate({ bearer = '' }) {
+    async authenticate({ bearer = 'none' }) {
       if (Object.hasOwn(changes, bearer)) return changes[bearer]?.();
       if (bearer === 'key-good') return ACME;
       return bearer.startsWith('key-') ? { refused: 'unknown key' } : undefined;
@@ -35,6 +35,8 @@ const SAME = 'gives the same answer each time, also at the same time';
 const FOREIGN = 'returns `undefined` for the credentials of another provider';
 const REFUSES = 'refuses invalid credentials with a reason';
 const REASON = 'keeps the credentials out of the reason';
+const MISSING = 'accepts no request without credentials';
+const RESEMBLING = 'accepts no token that only resembles a valid one';
 const MALFORMED = 'accepts no malformed token and does not throw';
 const ABORTED = 'ends soon after the signal is aborted';
 
@@ -56,6 +58,9 @@ t.test('finds each broken promise', async (t) => {
   t.same(await failing(cases(provider({ 'key-bad': () => ({ refused: '' }) }))), [REFUSES]);
   t.same(await failing(cases(provider({ 'key-bad': () => ({ refused: 'key-bad is unknown' }) }))), [REASON]);
   t.same(await failing(cases(provider({ '': () => ACME }))), [MALFORMED]);
+  t.same(await failing(cases(provider({ none: () => ACME }))), [MISSING]);
+  t.same(await failing(cases(provider({ 'key-goodx': () => ACME }))), [RESEMBLING]);
+  t.same(await failing(cases(provider({ 'key-goo': () => ACME }))), [RESEMBLING]);
   const throwing = () => {
     throw new Error('invalid token');
   };

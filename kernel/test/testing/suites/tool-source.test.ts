@@ -89,6 +89,17 @@ t.test('says which promise is broken, how, and where it is documented', async (t
   );
 });
 
+t.test('says what was thrown instead of an error', async (t) => {
+  const throwing = cases(() =>
+    source({
+      run: () => {
+        throw 'no luck';
+      },
+    }),
+  );
+  t.match(await verdict(throwing, ANSWERS), "Found: it threw 'no luck', which is not an Error");
+});
+
 t.test('distinguishes a wrong sample from a wrong tool', async (t) => {
   const wrong = cases(() => source(), { tool: 'echo', input: { text: 1 } });
   t.match(
