@@ -25,7 +25,12 @@ export const configSchema = {
           minLength: 1,
           description: 'The copy. Missing folders are created, readable by the server only.',
         },
-        every: { type: 'string', format: 'duration', description: 'The time from one copy to the next.', default: '24h' },
+        every: {
+          type: 'string',
+          format: 'duration',
+          description: 'The time from one copy to the next, at least `1m`.',
+          default: '24h',
+        },
       },
       required: ['path'],
       additionalProperties: false,

@@ -1,4 +1,5 @@
 import { definePlugin, parseDuration, parseSize, SessionStores } from '@plugboard/kernel';
+import { checkConfig } from './check-config.js';
 import { configSchema } from './config.js';
 import { SqliteStore } from './sqlite-store.js';
 
@@ -7,6 +8,7 @@ export default definePlugin({
   apiVersion: 1,
   summary: 'Keeps sessions in a SQLite file',
   configSchema,
+  check: checkConfig,
   register({ config, resolvePath, clock, log, contribute }) {
     const quotas = { maxSessions: config.maxSessionsPerProject, maxBytes: parseSize(config.maxBytesPerProject) };
     const backup = config.backup && { path: resolvePath(config.backup.path), every: parseDuration(config.backup.every) };

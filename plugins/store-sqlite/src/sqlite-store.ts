@@ -220,9 +220,9 @@ export class SqliteStore implements SessionStore, Lifecycle {
     return this.#opened?.health.check() ?? { ok: false, reason: notOpen(this.#options.path).message };
   }
 
-  stop(): void {
+  stop(): Promise<void> | undefined {
     const opened = this.#opened;
-    if (!opened) return;
+    if (!opened) return undefined;
     this.#opened = undefined;
     opened.sweeper.stop();
     opened.backup?.stop();
@@ -238,6 +238,7 @@ export class SqliteStore implements SessionStore, Lifecycle {
     }
     opened.database.close();
     void opened.logSync.close();
+    return opened.backup?.close();
   }
 
   async #putDocument(id: SessionId, name: string, text: string): Promise<void> {

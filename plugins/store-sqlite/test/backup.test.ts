@@ -1,8 +1,10 @@
+import { spawnSync } from 'node:child_process';
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { eventually, ManualClock } from '@plugboard/kernel/testing';
+import { checkOptions, eventually, ManualClock } from '@plugboard/kernel/testing';
 import t, { type Test } from 'tap';
+import plugin from '../src/index.js';
 import { ANNA, DAY, HOUR, loaded, openStore, session, turn } from './open-store.js';
 
 /** A store with a backup every six hours. */
@@ -82,6 +84,16 @@ t.test('a failed backup is logged, keeps the previous one, and is tried again', 
   await eventually(() => backups('could not back up the sessions; will retry') === 2);
 });
 
+t.test('the lock of the file is kept while it is copied and after', async (t) => {
+  const { clock, backups, path } = openWithBackup(t);
+  clock.advance(0);
+  await eventually(() => backups() === 1);
+  const read = `new (require('node:sqlite').DatabaseSync)(${JSON.stringify(path)}).prepare('SELECT count(*) FROM session').get()`;
+  const other = spawnSync(process.execPath, ['-e', read], { encoding: 'utf8' });
+  t.equal(other.status, 1);
+  t.match(other.stderr, 'database is locked');
+});
+
 t.test('a long interval is waited for, and a store that stops makes no backup', async (t) => {
   const folder = t.testdir({ 'copy.db': '' });
   const path = join(folder, 'copy.db');
@@ -96,4 +108,11 @@ t.test('a long interval is waited for, and a store that stops makes no backup', 
   t.equal(readFileSync(path, 'utf8'), 'old');
   t.strictSame(logs, []);
   t.equal(clock.pending, 0);
+});
+
+t.test('refuses a backup onto the file itself, or too often', async (t) => {
+  const faults = (backup: object) => checkOptions(plugin, { path: './data/sessions.db', backup }).faults;
+  t.strictSame(faults({ path: 'data/../data/sessions.db' }), ['backup.path: is the database file itself; name another file']);
+  t.strictSame(faults({ path: './data/copy.db', every: '30s' }), ['backup.every: must be at least 1m']);
+  t.strictSame(faults({ path: './data/copy.db' }), []);
 });
