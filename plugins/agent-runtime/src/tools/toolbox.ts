@@ -74,6 +74,13 @@ export class Toolboxes {
     const problems: ConfigProblem[] = [];
     const sources = this.#sourcesOf(patterns);
     const listed = await Promise.all(sources.map(({ value }) => value.tools(signal)));
+    for (const [index, { name }] of sources.entries()) {
+      const mistake = mistakeOf(listed[index]);
+      if (mistake === undefined) continue;
+      const path = [patterns.findIndex((pattern) => toolEntry(pattern) === name)];
+      problems.push({ path, message: `entry "${name}": ${mistake}; its plugin must be corrected` });
+    }
+    if (problems.length > 0) return problems;
     this.#build(patterns, sources, listed, (clash) =>
       problems.push({ path: [], message: `${clash}; rename one of the entries, or list the tools to allow by name` }),
     );
@@ -137,6 +144,18 @@ export class Toolboxes {
       return undefined;
     }
   }
+}
+
+/** Says why what a plugin's `tools()` returned is not a list of tools. */
+function mistakeOf(listed: unknown): string | undefined {
+  if (!Array.isArray(listed)) return 'tools() did not return an array';
+  for (const tool of listed as readonly Partial<Tool>[]) {
+    if (typeof tool?.name !== 'string') return 'tools() returned a tool without a name';
+    if (typeof tool.description !== 'string') return `the tool "${tool.name}" has no description`;
+    if (typeof tool.inputSchema !== 'object' || tool.inputSchema === null) return `the tool "${tool.name}" has no inputSchema`;
+    if (typeof tool.run !== 'function') return `the tool "${tool.name}" has no run()`;
+  }
+  return undefined;
 }
 
 function matches(pattern: string, entry: string, tool: string): boolean {

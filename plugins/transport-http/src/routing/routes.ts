@@ -44,7 +44,7 @@ export type Access = 'public' | 'page' | readonly Scope[];
 
 export const HttpRoutes = defineExtensionPoint<HttpRoute>('transport-http.routes', {
   discipline: 'in-order',
-  shape: { method: 'string', path: 'string', 'schema?': 'object', handle: 'function' },
+  shape: { method: 'string', path: 'string', body: 'string', startsWork: 'boolean', 'schema?': 'object', handle: 'function' },
   describe: ({ method, path, link }) => [
     { kind: 'route', label: method, text: path },
     ...(link === undefined ? [] : [{ kind: 'link', label: link, text: path }]),
