@@ -81,9 +81,11 @@ export class Loader {
     if (/^\.\.?\//.test(use) || isAbsolute(use)) return resolvePath(resolve(this.#fileFolder, use));
     const names = packageNames(use, prefix);
     if (!names.every((name) => PACKAGE_NAME.test(name))) throw hostError('USE_INVALID', use);
-    const found = names.map((name) => this.#resolvePackage(name)).find((url) => url !== undefined);
-    if (found === undefined) throw hostError('PLUGIN_NOT_INSTALLED', names, this.#similar(use, prefix));
-    return found;
+    for (const name of names) {
+      const url = this.#resolvePackage(name);
+      if (url !== undefined) return url;
+    }
+    throw hostError('PLUGIN_NOT_INSTALLED', names, this.#similar(use, prefix));
   }
 
   /** `, did you mean "greeter"?`, if an installed plugin has a similar name. */
