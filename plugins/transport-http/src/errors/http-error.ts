@@ -7,9 +7,24 @@ export interface HttpErrorOptions {
   readonly body?: object | undefined;
 }
 
+/** Marks these errors in every copy of this package: a plugin may bring its own. */
+const BRAND = Symbol.for('plugboard.error.HttpError');
+
 /** An error response. Throw it from a route; the server sends it with its status. */
 export class HttpError extends Error {
   override readonly name: string = 'HttpError';
+
+  static {
+    Object.defineProperty(HttpError.prototype, BRAND, { value: true });
+    Object.defineProperty(HttpError, Symbol.hasInstance, {
+      value(this: unknown, value: unknown): boolean {
+        // Subclasses inherit this method, but have no brand of their own.
+        if (this !== HttpError) return Function.prototype[Symbol.hasInstance].call(this, value);
+        return typeof value === 'object' && value !== null && BRAND in value;
+      },
+    });
+  }
+
   readonly code: string | undefined;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: object | undefined;
