@@ -17,3 +17,9 @@ t.test('serializes a message once and keeps the text with the object', async (t)
   t.equal(reads, 1);
   t.equal(knownMessageJson({ ...message }), undefined, 'a copy may differ');
 });
+
+t.test('the text of a large message is not kept: no budget counts it', async (t) => {
+  const message: Message = { role: 'user', content: 'x'.repeat(20_000) };
+  t.equal(messageJson(message), JSON.stringify(message));
+  t.equal(knownMessageJson(message), undefined);
+});

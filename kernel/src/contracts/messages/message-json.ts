@@ -1,5 +1,11 @@
 import type { Message } from './message.js';
 
+/**
+ * Characters of a text that is kept. No budget counts the texts, and those of large messages would
+ * double what their sessions take.
+ */
+const KEPT_LENGTH = 16 * 1024;
+
 const texts = new WeakMap<object, string>();
 
 /**
@@ -13,7 +19,7 @@ export function messageJson(message: Message): string {
   let text = texts.get(message);
   if (text === undefined) {
     text = JSON.stringify(message);
-    texts.set(message, text);
+    if (text.length <= KEPT_LENGTH) texts.set(message, text);
   }
   return text;
 }
