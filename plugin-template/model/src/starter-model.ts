@@ -11,6 +11,9 @@ interface Line {
   readonly end?: { readonly read: number; readonly written: number };
 }
 
+/** Characters of the longest line: a server that never ends one must not fill the memory. */
+const LONGEST_LINE = 1_000_000;
+
 /** Connects to a model server that streams lines of JSON. */
 export class StarterModel implements ModelConnector {
   readonly model: string;
@@ -54,9 +57,20 @@ export class StarterModel implements ModelConnector {
     for await (const piece of response.body.pipeThrough(new TextDecoderStream())) {
       const lines = (rest + piece).split('\n');
       rest = lines.pop() ?? '';
-      const events = lines.flatMap((line) => eventsOf(JSON.parse(line)));
+      if (rest.length > LONGEST_LINE) {
+        throw new ModelError(`it sent a line of more than ${LONGEST_LINE} characters.`, { retryable: false });
+      }
+      const events = lines.flatMap((line) => eventsOf(parse(line)));
       if (events.length > 0) yield events;
     }
+  }
+}
+
+function parse(line: string): Line {
+  try {
+    return JSON.parse(line);
+  } catch (error) {
+    throw new ModelError('it sent a line that is not JSON.', { retryable: false, cause: error });
   }
 }
 

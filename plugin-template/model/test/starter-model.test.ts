@@ -8,11 +8,17 @@ import { ModelConnectors } from '@plugboard/kernel';
 import { modelConnectorContract, modelRequest, pluginContract, testContext } from '@plugboard/kernel/testing';
 import plugin from '../src/index.ts';
 
-/** A model server over real HTTP that answers with three lines. It knows the model `small` only. */
+/**
+ * A model server over real HTTP that answers with three lines. It knows the model `small`, and two
+ * that answer wrongly.
+ */
 const server = createServer(async (request, response) => {
   let body = '';
   for await (const piece of request) body += piece;
-  if (JSON.parse(body).model !== 'small') return void response.writeHead(404).end();
+  const { model } = JSON.parse(body);
+  if (model === 'confused') return void response.end('<html>\n');
+  if (model === 'endless') return void response.end('x'.repeat(1_000_001));
+  if (model !== 'small') return void response.writeHead(404).end();
   for (const text of ['Hello', ' there', '.']) {
     response.write(`${JSON.stringify({ text })}\n`);
     await setTimeout(5);
@@ -36,6 +42,11 @@ modelConnectorContract(test, { open: () => connector(), text: modelRequest('Hell
 
 test('reports an unknown model as an error that no retry cures', async () => {
   await assert.rejects(begin({ model: 'huge' }), { message: 'it answered with status 404.', retryable: false });
+});
+
+test('reports a line that is not JSON, or too long, as an error that no retry cures', async () => {
+  await assert.rejects(begin({ model: 'confused' }), { message: 'it sent a line that is not JSON.', retryable: false });
+  await assert.rejects(begin({ model: 'endless' }), { message: /line of more than 1000000 characters/, retryable: false });
 });
 
 test('reports an unreachable server as an error that a retry may cure', async () => {
