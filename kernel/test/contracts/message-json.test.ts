@@ -18,7 +18,7 @@ t.test('serializes a message once and keeps the text with the object', async (t)
   t.equal(knownMessageJson({ ...message }), undefined, 'a copy may differ');
 });
 
-t.test('the text of a large message is not kept: no budget counts it', async (t) => {
+t.test('the text of a large message is not kept: it would double the memory of a turn', async (t) => {
   const message: Message = { role: 'user', content: 'x'.repeat(20_000) };
   t.equal(messageJson(message), JSON.stringify(message));
   t.equal(knownMessageJson(message), undefined);

@@ -201,7 +201,7 @@ export const configSchema = {
           type: 'string',
           format: 'size',
           description:
-            'Conversations kept in memory between turns, measured as JSON. Beyond the limit, the largest idle ones are dropped and loaded again when used. Default: an eighth of the heap limit.',
+            'Conversations kept in memory between turns. Each counts twice its size as JSON, for its messages and their JSON text. Beyond the limit, the largest idle ones are dropped and loaded again when used. Default: an eighth of the heap limit.',
           examples: ['256mb'],
         },
       },

@@ -1,8 +1,8 @@
 import type { Message } from './message.js';
 
 /**
- * Characters of a text that is kept. No budget counts the texts, and those of large messages would
- * double what their sessions take.
+ * Longest text that is kept, in characters. The limit of conversations in memory counts the texts,
+ * but no limit counts those of a running turn, where texts of large messages would double its memory.
  */
 const KEPT_LENGTH = 16 * 1024;
 

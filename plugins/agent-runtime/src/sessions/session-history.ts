@@ -24,9 +24,12 @@ export class SessionHistory {
     this.#onResize = onResize;
   }
 
-  /** Size of the cached messages as JSON. */
+  /**
+   * Memory of the cached messages: twice their size as JSON, for the objects and for the JSON text
+   * that `messageJson` keeps with them. An upper bound, because texts of large messages are not kept.
+   */
   get cachedBytes(): number {
-    return this.#known?.bytes ?? 0;
+    return 2 * (this.#known?.bytes ?? 0);
   }
 
   /** Drops the cache. The next turn loads the conversation again. */

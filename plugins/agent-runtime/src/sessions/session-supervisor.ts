@@ -44,8 +44,8 @@ export class SessionSupervisor {
 
   /**
    * @param limit maximum number of waiting turns per session.
-   * @param cache size of all conversations in memory, as JSON. Beyond its limit, the largest idle
-   *   ones are evicted (S-37).
+   * @param cache memory of all conversations between turns, see `SessionHistory.cachedBytes`. Beyond
+   *   its limit, the largest idle ones are evicted (S-37).
    */
   constructor(limit: number, cache: Budget, clock: Clock, log: Logger) {
     this.#limit = limit;
