@@ -342,7 +342,7 @@ t.test('a file with mistakes changes nothing, and each mistake has its position'
   await server.start();
   const file = join(t.testdirName, 'plugboard.yaml');
   await writeFile(file, 'transports: {}\nplugins: { a: { use: ./nowhere.js }\n');
-  t.match((await server.reload()).refused?.message, /^plugboard\.yaml:3:1: invalid YAML/);
+  t.match((await server.reload()).refused?.message, /^plugboard\.yaml:2:10: invalid YAML: the closing "}" is missing[^\n]*$/);
   await writeFile(file, `transports: {}\nplugins:\n  a: { use: ./nowhere.js }\n  b: { use: "\${GONE}" }\n`);
   t.strictSame((await server.reload()).refused?.message.split('\n'), [
     `plugboard.yaml:3:13 plugins.a.use: there is no plugin at ${join(t.testdirName, 'nowhere.js')}`,

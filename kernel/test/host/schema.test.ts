@@ -19,6 +19,11 @@ t.test('each fault is one sentence that says what is valid', async (t) => {
     [{ type: 'string' }, 8080, 'must be text (quoted if it looks like a number), not 8080'],
     [{ type: 'string' }, 'x'.repeat(99).split(''), 'must be text (quoted if it looks like a number), not a list'],
     [{ type: 'array', items: { type: 'string' } }, { a: 1 }, 'must be a list, not a map'],
+    [{ type: 'array', items: { type: 'string' } }, 'clok', 'must be a list, such as [clok], not "clok"'],
+    [{ type: 'array', items: { type: 'string' } }, 'a, files/*', 'must be a list, such as [a, "files/*"], not "a, files/*"'],
+    [{ type: 'array', items: { type: 'integer' } }, 5, 'must be a list, such as [5], not 5'],
+    [{ type: 'array', items: { type: 'string' } }, '', 'must be a list, not ""'],
+    [{ type: 'array', items: { type: 'object' } }, 'x', 'must be a list, not "x"'],
     [{ type: 'object', properties: { file: {} } }, 'x', 'must be a map { file }, not "x"'],
     [{ type: 'object', additionalProperties: true }, 'x', 'must be a map, not "x"'],
     [{ type: ['integer', 'null'] }, 'x', 'must be a whole number or nothing, not "x"'],
@@ -83,6 +88,25 @@ t.test('all faults are reported with their place', async (t) => {
     { path: ['a/b~c'], at: 'key', code: 'OPTION_UNKNOWN', message: 'unknown option; known: "use", "optional"' },
     { path: ['otional'], at: 'key', code: 'OPTION_UNKNOWN', message: 'unknown option, did you mean "optional"?' },
   ]);
+});
+
+t.test('an option of a nested object is suggested with its place', async (t) => {
+  const properties: Record<string, JsonSchema> = {
+    model: { type: 'string' },
+    params: { type: 'object', additionalProperties: true, propertyNames: { examples: ['temperature', 'top_p', 'modle'] } },
+    system: { anyOf: [{ type: 'string' }, { type: 'object', properties: { file: { type: 'string' } } }] },
+    retry: { type: 'object', properties: { delay: { type: 'object', properties: { initial: { type: 'string' } } } } },
+  };
+  t.same(faults(properties, { temperature: 0.2, topp: 1, file: 'x', initial: '1s', modell: 'x', modle: 'x', zzz: 1 }), [
+    'temperature: unknown option, did you mean params: { temperature: … }?',
+    'topp: unknown option, did you mean params: { top_p: … }?',
+    'file: unknown option, did you mean system: { file: … }?',
+    'initial: unknown option, did you mean retry: { delay: { initial: … } }?',
+    'modell: unknown option, did you mean "model"?',
+    'modle: unknown option, did you mean params: { modle: … }?',
+    'zzz: unknown option; known: "model", "params", "system", "retry"',
+  ]);
+  t.same(faults(properties, { params: { anything: 1 } }), []);
 });
 
 t.test('a fault in a choice refers to the nearest branch', async (t) => {

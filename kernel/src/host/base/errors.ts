@@ -15,7 +15,8 @@ const MESSAGES = {
   YAML_INVALID: (reason: string) => `invalid YAML: ${reason}`,
   YAML_UNQUOTED_VARIABLE: () => `quote a variable inside { } or [ ]: "\${NAME}"`,
   YAML_DUPLICATE_KEY: () => 'this key occurs twice; remove one of them',
-  YAML_UNKNOWN_ALIAS: (alias: string) => `the alias *${alias} has no anchor; write &${alias} at a value above it`,
+  YAML_UNKNOWN_ALIAS: (alias: string) =>
+    `the alias *${alias} has no anchor; write &${alias} at a value above it, or put the text in quotes`,
   YAML_ALIAS_CYCLE: (alias: string) => `the alias "${alias}" refers to a value that contains it`,
   YAML_ALIAS_EXPANSION: () => 'too many aliases that refer to other aliases',
   VARIABLE_UNSET: (name: string) => `the variable ${name} is not set; set it, for example in .env, or write \${${name}:-default}`,

@@ -3,6 +3,7 @@ import { dirname, isAbsolute, relative, resolve, sep } from 'node:path';
 import {
   type Document,
   isAlias,
+  isCollection,
   isMap,
   isNode,
   isPair,
@@ -16,9 +17,10 @@ import {
   type YAMLError,
   type YAMLMap,
 } from 'yaml';
-import { ConfigError, fault } from '../base/errors.js';
+import { ConfigError, type Fault, fault } from '../base/errors.js';
 import type { ConfigPath, Position } from '../base/problem.js';
 import type { ConfigSource, TextFault } from './config-source.js';
+import { syntaxFault } from './yaml-sentences.js';
 
 /**
  * A configuration file: its YAML content (JSON is YAML), and the position of each key and value.
@@ -43,10 +45,8 @@ export class ConfigFile implements ConfigSource {
   ) {
     this.folder = dirname(path);
     this.#document = parseDocument(text, { lineCounter: this.#lines, prettyErrors: false, merge: true });
-    const errors = untilLost([...this.#document.errors, ...this.#document.warnings]);
-    const faults = errors.map((error) => this.#textFault(error, text));
-    faults.push(...this.#aliasFaults());
-    let broken = errors.some((error) => error.code !== 'DUPLICATE_KEY') || faults.length > errors.length;
+    const faults = this.#textFaults(text);
+    let broken = faults.some(({ code }) => code !== 'YAML_DUPLICATE_KEY');
     let content: unknown = null;
     try {
       if (!broken) content = this.#document.toJS();
@@ -118,25 +118,70 @@ export class ConfigFile implements ConfigSource {
     return undefined;
   }
 
-  #textFault(error: YAMLError, text: string): TextFault {
+  /**
+   * All mistakes in the text, as far as the parser can tell: at most one syntax error of a line, and
+   * none after the first that changes the structure, such as a wrong indentation or a missing quote.
+   * The parser cannot know what was meant after it, and most later errors only follow from it. For
+   * the same reason, duplicate keys are reported up to the first syntax error only.
+   */
+  #textFaults(text: string): TextFault[] {
+    const { errors, warnings } = this.#document;
+    // Warnings about indentation concern a closing bracket that every other parser accepts.
+    const found = [...errors, ...warnings.filter(({ code }) => code !== 'BAD_INDENT')];
+    const faults: TextFault[] = [];
+    const lines = new Set<number>();
+    let end = text.length;
+    for (const error of found.toSorted((a, b) => a.pos[0] - b.pos[0])) {
+      const [offset] = error.pos;
+      const position = this.#positionAt(offset);
+      if (error.code === 'DUPLICATE_KEY') {
+        if (lines.size === 0) faults.push({ path: this.#pathOfKey(offset), position, ...fault('YAML_DUPLICATE_KEY') });
+      } else if (!lines.has(position.line)) {
+        lines.add(position.line);
+        const { isLocal, ...described } = this.#syntaxFault(error, text);
+        faults.push(described);
+        if (!isLocal) {
+          end = offset;
+          break;
+        }
+      }
+    }
+    const aliases = this.#aliasFaults().filter(({ offset }) => offset < end && !lines.has(this.#positionAt(offset).line));
+    return [...faults, ...aliases.map(({ offset, ...alias }) => ({ path: [], position: this.#positionAt(offset), ...alias }))];
+  }
+
+  #syntaxFault(error: YAMLError, text: string): TextFault & { readonly isLocal: boolean } {
     const [offset] = error.pos;
-    const position = this.#positionAt(offset);
-    if (error.code === 'DUPLICATE_KEY') return { path: this.#pathOfKey(offset), position, ...fault('YAML_DUPLICATE_KEY') };
-    const isVariable = error.code === 'UNEXPECTED_TOKEN' && /\$\{?$/.test(text.slice(0, offset));
-    return { path: [], position, ...(isVariable ? fault('YAML_UNQUOTED_VARIABLE') : fault('YAML_INVALID', error.message)) };
+    if (['UNEXPECTED_TOKEN', 'MISSING_CHAR'].includes(error.code) && /\$\{?$/.test(text.slice(0, offset))) {
+      return { path: [], position: this.#positionAt(offset), isLocal: false, ...fault('YAML_UNQUOTED_VARIABLE') };
+    }
+    const { message, isLocal } = syntaxFault(error, text);
+    return { path: [], position: this.#positionAt(this.#startOf(error)), isLocal, ...fault('YAML_INVALID', message) };
+  }
+
+  /** Where an error starts. The parser reports a quote or bracket that is not closed where it gave up. */
+  #startOf({ message, pos: [offset] }: YAMLError): number {
+    let start = offset;
+    if (!/closing|end with a/.test(message)) return start;
+    visit(this.#document, (_, node) => {
+      const isEnclosed = isCollection(node) ? node.flow === true : isScalar(node) && /^QUOTE/.test(node.type ?? '');
+      if (!isNode(node) || !node.range || !isEnclosed) return;
+      if (node.range[0] < offset && node.range[1] >= offset) [start] = node.range;
+    });
+    return start;
   }
 
   /**
    * Finds aliases that have no data: those without an anchor, and those that contain themselves.
    */
-  #aliasFaults(): TextFault[] {
-    const faults: TextFault[] = [];
+  #aliasFaults(): (Fault & { readonly offset: number })[] {
+    const faults: (Fault & { readonly offset: number })[] = [];
     visit(this.#document, {
       Alias: (_, alias, ancestors) => {
-        const position = this.#positionAt(alias.range?.[0] ?? 0);
+        const offset = alias.range?.[0] ?? 0;
         const target = alias.resolve(this.#document);
-        if (target === undefined) faults.push({ path: [], position, ...fault('YAML_UNKNOWN_ALIAS', alias.source) });
-        else if (ancestors.includes(target)) faults.push({ path: [], position, ...fault('YAML_ALIAS_CYCLE', alias.source) });
+        if (target === undefined) faults.push({ offset, ...fault('YAML_UNKNOWN_ALIAS', alias.source) });
+        else if (ancestors.includes(target)) faults.push({ offset, ...fault('YAML_ALIAS_CYCLE', alias.source) });
       },
     });
     return faults;
@@ -154,13 +199,6 @@ export class ConfigFile implements ConfigSource {
     });
     return found;
   }
-}
-
-/** Keeps the first syntax error and drops the errors after it: they only follow from it. */
-function untilLost(errors: readonly YAMLError[]): YAMLError[] {
-  const inOrder = errors.toSorted((a, b) => a.pos[0] - b.pos[0]);
-  const lost = inOrder.findIndex(({ code }) => code === 'UNEXPECTED_TOKEN');
-  return lost < 0 ? inOrder : inOrder.slice(0, lost + 1);
 }
 
 function keyText(pair: Pair): string {

@@ -1,7 +1,8 @@
 import type { ErrorObject } from 'ajv';
 import { type Fault, fault } from '../base/errors.js';
-import { nearest, suggestion } from '../base/nearest.js';
+import { nearest } from '../base/nearest.js';
 import type { ConfigPath } from '../base/problem.js';
+import { optionSuggestion } from './option-suggestion.js';
 import type { JsonSchema } from './schema-types.js';
 
 /** A mistake in an option, in one sentence. */
@@ -61,15 +62,27 @@ function optionFault(error: ErrorObject, root: unknown, hidden: readonly string[
   const schema = error.parentSchema as JsonSchema;
   if (error.keyword === 'additionalProperties') {
     const key = String(params.additionalProperty);
-    const names = [...Object.keys(schema.properties ?? {}), ...(path.length === 0 ? known : [])];
-    return { path: [...path, key], at: 'key', ...fault('OPTION_UNKNOWN', suggestion(key, names)) };
+    const ending = optionSuggestion(key, schema, path.length === 0 ? known : []);
+    return { path: [...path, key], at: 'key', ...fault('OPTION_UNKNOWN', ending) };
   }
   if (error.keyword === 'required') return { path, at: 'key', ...fault('OPTION_MISSING', String(params.missingProperty)) };
   const concealed = hidden.some((at) => `${error.instancePath}/`.startsWith(`${at}/`));
-  const but = concealed ? '' : `, not ${shown(error.data)}`;
+  const but = concealed ? '' : `${asList(error, schema)}, not ${shown(error.data)}`;
   const near = !concealed && typeof error.data === 'string' ? nearest(error.data, texts(schema.enum)) : undefined;
   const message = `${sentence(error, params, schema, but)}${near === undefined ? '' : `, did you mean "${near}"?`}`;
   return { path, at: 'value', ...fault('OPTION_INVALID', message) };
+}
+
+/** `, such as [clock]` for a text or number where a list must be. */
+function asList({ keyword, data }: ErrorObject, { type, items }: JsonSchema): string {
+  if (keyword !== 'type' || type !== 'array' || (typeof data !== 'string' && typeof data !== 'number')) return '';
+  if (items?.type !== 'string' && items?.type !== 'number' && items?.type !== 'integer') return '';
+  const words = String(data)
+    .split(',')
+    .map((word) => word.trim())
+    .filter((word) => word !== '');
+  const list = words.map((word) => (/^\w[\w./-]*$/.test(word) ? word : JSON.stringify(word))).join(', ');
+  return words.length === 0 || list.length > 60 ? '' : `, such as [${list}]`;
 }
 
 /** @param but `, not X`, if the value can be printed. */

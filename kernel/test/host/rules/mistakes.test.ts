@@ -86,7 +86,9 @@ t.test('rule 4: a missing or unreadable file is a configuration error', async (t
     `plugboard.yaml: the file does not exist (${join(t.testdirName, 'plugboard.yaml')}); name another one with -c FILE`,
   ]);
   t.same(await problemsOf(t, { 'plugboard.yaml': {} }), ['plugboard.yaml: the file cannot be read (EISDIR)']);
-  t.match(await problemsOf(t, { 'plugboard.yaml': 'transports: {', '.env': '' }), [/^plugboard.yaml:1:14: invalid YAML: /]);
+  t.match(await problemsOf(t, { 'plugboard.yaml': 'transports: {', '.env': '' }), [
+    /^plugboard.yaml:1:13: invalid YAML: the closing "}" is missing/,
+  ]);
   t.match(await problemsOf(t, { 'plugboard.yaml': '- a\n' }), [
     /^plugboard.yaml:1:1: the file must be a map of sections: transports, /,
     /missing/,
