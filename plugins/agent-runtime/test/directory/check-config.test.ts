@@ -43,6 +43,15 @@ t.test('unknown references are reported with a suggestion', async (t) => {
   ]);
 });
 
+t.test('a sampling parameter outside params is suggested with its place', async (t) => {
+  const { faults } = checkOptions(definition, { agents: { a: { model: 'fast', temprature: 0.2, seed: 1, tools: 'clock' } } });
+  t.strictSame(faults, [
+    'agents.a.temprature: unknown option, did you mean params: { temperature: … }?',
+    'agents.a.seed: unknown option, did you mean params: { seed: … }?',
+    'agents.a.tools: must be a list, such as [clock], not "clock"',
+  ]);
+});
+
 t.test('a default agent must belong to its project, and an agent and a model must have different names', async (t) => {
   const agents = { a: { model: 'fast', project: 'acme' } };
   t.strictSame(problems({ agents, projects: { acme: {} }, defaultAgent: 'a' }, { models: ['fast'] }), [
