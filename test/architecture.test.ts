@@ -108,7 +108,7 @@ t.test('a package reaches another one through its entry point only', async (t) =
  */
 const LAYERS: Readonly<Record<string, readonly string[]>> = {
   'kernel/src/contracts': ['', 'runtime', 'store', 'events', 'model', 'tools', 'callers', 'messages'],
-  'kernel/src/cli': ['', 'commands', 'chat', 'running', 'scaffold', 'server', 'command'],
+  'kernel/src/cli': ['', 'commands', 'chat', 'running', 'scaffold', 'command', 'server'],
   'kernel/src/host': ['', 'reload', 'registration', 'lifecycle', 'configuration', 'plugin', 'options', 'log', 'base'],
   'kernel/src/testing': [
     '',

@@ -4,7 +4,10 @@ import { fileURLToPath } from 'node:url';
 // Checked in rather than built, because npm links no bin that is missing when it installs.
 const [major] = process.versions.node.split('.');
 if (Number(major) < 24) {
-  console.error(`plugboard needs Node.js 24 or newer; this is ${process.version} (${process.execPath}).`);
+  console.error(
+    `plugboard needs Node.js 24 or newer; this is ${process.version} (${process.execPath}). ` +
+      'Install it, or run "npm install node@24" in this folder and use "npx plugboard".',
+  );
   process.exit(1);
 }
 // SIGHUP reloads a server. One that comes before the configuration was read must not end the process.

@@ -108,6 +108,20 @@ t.test('chat --url: Ctrl-C stops the turn and not the program', async (t) => {
   t.equal(await chat.code(), 0);
 });
 
+t.test('chat --url: Ctrl-D during an answer ends the program after the answer, with exit code 0', async (t) => {
+  const server = await TestServer.start(t, LIVE_TRANSPORTS + AGENTS);
+  const { promise: rest, resolve: send } = Promise.withResolvers<void>();
+  server.models.enqueue({ text: ['Once upon', rest, ' a time.'] });
+  const chat = Chat.onTerminal(t, ['--url', server.url]);
+  await chat.shows('Talking to assistant');
+  chat.type('Tell me a story\r\x04');
+  await chat.shows('Once upon');
+  send();
+  t.equal(await chat.code(), 0);
+  t.match(chat.output, /Once upon a time\.\s*$/);
+  t.notMatch(chat.output, 'ERR_');
+});
+
 t.test('chat --url: a stopped turn ends on the server even if the agent outlives its callers', async (t) => {
   const server = await TestServer.start(t, LIVE_TRANSPORTS + AGENTS.replace('tools: [clock]', 'onDisconnect: continue'));
   server.models.enqueue({ text: ['Once', never] });

@@ -180,7 +180,7 @@ for (const kind of KINDS) {
     t.ok(Number(/^# pass (\d+)$/m.exec(stdout)?.[1]) > 15, 'the contract suites ran');
     const [example = ''] = /(?<=```yaml\n).*?(?=```)/s.exec(await readFile(join(plugin, 'README.md'), 'utf8')) ?? [];
     const used = example.replace(/use: plugboard-\w+-my-\w+/, `use: ./my-${kind}`);
-    const rest = ['transports: { http: {}, chat-completions: {} }', 'models: { fast: { use: demo } }'].filter(
+    const rest = ['transports: { http: {}, chat-completions: {} }', 'models: { demo: {} }'].filter(
       (line) => !used.includes(`${line.split(':')[0]}:`),
     );
     await writeFile(join(site, `${kind}.yaml`), `${used}\n${rest.join('\n')}\n`);

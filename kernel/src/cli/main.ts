@@ -76,21 +76,23 @@ export async function main(argv: readonly string[]): Promise<never> {
 }
 
 async function run([name = '--help', ...rest]: readonly string[]): Promise<number> {
+  let hint = 'plugboard --help for the commands';
   try {
     if (name === '--version') return print(KERNEL.version);
     if (['help', '--help', '-h'].includes(name)) return print(await help(rest));
     const command = await find(name, rest);
+    hint = `plugboard ${name} --help for its ${'actions' in command ? 'actions' : 'arguments'}`;
     if (!('actions' in command)) return await runAction(name, command, rest);
     const [first = '', ...others] = rest;
     if (/^(|-.*)$/.test(first) && rest.some((word) => word === '--help' || word === '-h'))
       return print(helpOfFamily(name, command));
     const action = Object.hasOwn(command.actions, first) ? command.actions[first] : undefined;
     if (action === undefined) throw new UsageError(noAction(name, first, Object.keys(command.actions)));
+    hint = `plugboard ${name} ${first} --help for its arguments`;
     return await runAction(`${name} ${first}`, action, others);
   } catch (error) {
     if (error instanceof ConfigError) return fail(error.message, EXIT_CONFIG);
-    if (error instanceof UsageError)
-      return fail(`plugboard: ${error.message}\nRun plugboard --help for the commands.`, EXIT_USAGE);
+    if (error instanceof UsageError) return fail(`plugboard: ${error.message}\nRun ${hint}.`, EXIT_USAGE);
     if (error instanceof CommandError) return fail(`plugboard: ${error.message}`, EXIT_FAILURE);
     return fail(`plugboard: ${error instanceof Error ? error.stack : error}`, EXIT_FAILURE);
   }

@@ -39,6 +39,16 @@ t.test('rule 4: an invalid one exits with 78 and prints every mistake to standar
   }
 });
 
+t.test('sources whose tools are known only at the start are listed', async (t) => {
+  const tools = (single: boolean) =>
+    plugin('tools', `ctx.contribute(kernel.ToolSources, { single: ${single}, tools: () => [] })`);
+  const yaml = `${distribution['plugboard.yaml']}\ntools: { files: { use: ./files.js }, clock: { use: ./clock.js } }\n`;
+  const cwd = t.testdir({ ...distribution, 'plugboard.yaml': yaml, 'files.js': tools(false), 'clock.js': tools(true) });
+  const { code, stdout } = await run(t, ['check'], { cwd });
+  t.equal(code, 0);
+  t.match(stdout, /\n {2}not checked +tools of files \(known when the server starts\)\n$/);
+});
+
 t.test('the required credential is printed', async (t) => {
   const cwd = t.testdir({
     ...distributionWith('ctx.contribute(AuthProviders, { authenticate() {} })', '', 'auth'),

@@ -47,6 +47,7 @@ t.test('an invalid command line exits with 2 and a hint', async (t) => {
     t.equal(code, 2);
     t.equal(stdout, '');
     t.match(stderr, message);
-    t.match(stderr, 'Run plugboard --help for the commands.');
+    const hint = /unknown command/.test(stderr) ? '--help for the commands' : `${args[0]} --help for its arguments`;
+    t.match(stderr, `\nRun plugboard ${hint}.\n`);
   }
 });

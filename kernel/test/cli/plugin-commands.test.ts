@@ -1,5 +1,7 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import t from 'tap';
-import { distribution, distributionWith, run } from './plugboard.js';
+import { distribution, distributionWith, Plugboard, run } from './plugboard.js';
 
 /** A plugin with a command, and with a family of commands. */
 const GREETING = `
@@ -72,6 +74,14 @@ t.test('unknown arguments of a command exit with 2 and a message', async (t) => 
   ] as const) {
     t.match(await run(t, args, { cwd }), { code: 2, stdout: '', stderr: message }, args.join(' '));
   }
+  for (const [args, help] of [
+    [['greet'], 'plugboard greet --help for its arguments'],
+    [['gesture', 'wav'], 'plugboard gesture --help for its actions'],
+    [['gesture', 'greet', 'you'], 'plugboard gesture greet --help for its arguments'],
+    [['gret'], 'plugboard --help for the commands'],
+  ] as const) {
+    t.match((await run(t, args, { cwd })).stderr, `\nRun ${help}.\n`);
+  }
 });
 
 t.test('a failed command is reported without a stack, a defect with one', async (t) => {
@@ -114,6 +124,23 @@ t.test('a command runs despite mistakes in other entries and reports them', asyn
     stderr: 'plugboard.yaml has mistakes that do not matter here; plugboard check lists them\n',
   });
   t.match(await run(t, ['check'], { cwd }), { code: 78 });
+});
+
+t.test('a command says that a running server does not have its entry yet', async (t) => {
+  const files = distributionWith(GREETING);
+  const cwd = t.testdir({ ...files, 'plugboard.yaml': distribution['plugboard.yaml'] ?? '' });
+  const env = { TMPDIR: cwd };
+  const server = new Plugboard(t, ['start'], { cwd, env });
+  await server.prints('curl ');
+  await writeFile(join(cwd, 'plugboard.yaml'), files['plugboard.yaml'] ?? '');
+  const { code, stderr } = await run(t, ['gesture', 'wave'], { cwd, env });
+  t.equal(code, 0);
+  t.match(stderr, /^server (\d+) runs without plugins\.extra: reload it with "kill -HUP \1", or restart it\n$/);
+  server.kill('SIGHUP');
+  await server.logs('the changed configuration was applied');
+  t.match(await run(t, ['gesture', 'wave'], { cwd, env }), { code: 0, stderr: '' });
+  server.kill('SIGTERM');
+  t.equal(await server.exit(), 0);
 });
 
 t.test('help and suggestions for mistyped commands work with an invalid file', async (t) => {

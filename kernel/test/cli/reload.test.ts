@@ -110,7 +110,7 @@ t.test('rule 8: check --diff prints what a reload would change', async (t) => {
   t.strictSame(await check(), {
     code: 78,
     lines: [
-      'plugboard.yaml is valid',
+      'plugboard.yaml is valid for a new start, but not for a reload',
       'SERVER: a reload would be refused, because these cannot change while the server runs; restart it',
       '  changed sessions.ttl',
     ],

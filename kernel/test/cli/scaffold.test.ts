@@ -56,6 +56,8 @@ t.test('creates a plugin with the given name everywhere', async (t) => {
     t.notMatch(readFileSync(join(folder, path), 'utf8'), /starter/i, path);
   }
   t.match(readFileSync(join(folder, 'src/index.ts'), 'utf8'), 'myWeatherInterceptor(ctx.config');
+  const sample = 'The code is a working sample (refuses long conversations and meters turns): replace it with your own.';
+  t.match(stdout, sample);
 });
 
 t.test('takes from files what was not installed from a registry, and prints an example', async (t) => {
@@ -72,6 +74,27 @@ t.test('takes from files what was not installed from a registry, and prints an e
   }
   t.match(devDependencies, { typescript: /^\^/ });
   t.match(stdout, '  transports:\n    http: {}\n    ask: { use: ./plugins/ask }\n');
+});
+
+t.test('init in a clone prints how to install packages that no registry has', async (t) => {
+  const cwd = t.testdir({});
+  const { code, stdout } = await run(t, ['init', 'mine'], { cwd });
+  t.equal(code, 0);
+  const clone = join(import.meta.dirname, '../../..');
+  const steps = [
+    'Next:',
+    '',
+    `  mkdir ${join(cwd, 'mine')}/packages`,
+    `  cd ${clone}`,
+    '  npm run build',
+    `  npm pack --workspaces --pack-destination ${join(cwd, 'mine')}/packages`,
+    `  cd ${join(cwd, 'mine')}`,
+    '  npm install ./packages/*.tgz',
+    '  npx plugboard token create --project default --name me',
+  ];
+  t.match(stdout, `${steps.join('\n')}\n`);
+  t.match(stdout, /no registry.*\n.*distributions\.md/);
+  t.match(readFileSync(join(cwd, 'mine/README.md'), 'utf8'), /npm install \.\/packages\/\*\.tgz\nnpx plugboard token create/);
 });
 
 t.test('takes a tarball, and leaves what came from a registry to it', async (t) => {

@@ -68,7 +68,7 @@ t.test('create prints the token alone on standard output and notes beside it', a
     [
       'This is token tok_0000000000000002 ("ci" of project acme). It is shown only once: store it safely.',
       'Scopes: chat, models:read. Agents: billing. Expires: 2026-04-01T00:00:00.000Z.',
-      'A running server accepts it within 10 seconds.',
+      'A running server with this provider accepts it within 10 seconds.',
     ].join('\n'),
   );
   t.match(records(), [

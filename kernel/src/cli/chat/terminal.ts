@@ -24,6 +24,10 @@ export async function runConversation(conversation: Conversation, { input, outpu
   const lines = createInterface({ input, ...(interactive && { output, prompt: `\n${paint(output, 'bold', 'you')} › ` }) });
   let failures = 0;
   let turn: AbortController | undefined;
+  let ended = false; // the input may end while an answer is shown
+  lines.once('close', () => {
+    ended = true;
+  });
   lines.on('SIGINT', () => (turn ? turn.abort() : lines.close()));
   if (interactive) {
     const agent = paint(output, 'bold', conversation.agent);
@@ -44,7 +48,7 @@ export async function runConversation(conversation: Conversation, { input, outpu
       }
       turn = undefined;
     }
-    if (interactive) lines.prompt();
+    if (interactive && !ended) lines.prompt();
   }
   if (interactive) output.write('\n');
   return failures;

@@ -1,6 +1,7 @@
 import { ConfigError } from '../../host/base/errors.js';
 import { compose } from '../../host/compose.js';
 import { layout } from '../../layout.js';
+import { runningConfigs } from '../server/running-config.js';
 import { didYouMean, peekArguments } from './arguments.js';
 import {
   CONFIG_OPTION,
@@ -68,7 +69,12 @@ export async function pluginCommand(name: string, argv: readonly string[], own: 
         : `${entries.join(' and ')} both have the command "${name}"; choose one, for example --entry ${first.entry}`,
     );
   }
-  return withOwnOptions(first.value, mistakes && `${file} has mistakes that do not matter here; plugboard check lists them`);
+  return withOwnOptions(first.value, () => [
+    ...(mistakes ? [`${file} has mistakes that do not matter here; plugboard check lists them`] : []),
+    ...runningConfigs(file)
+      .filter(({ image }) => !Object.hasOwn(image.entries, first.entry))
+      .map(({ pid }) => `server ${pid} runs without ${first.entry}: reload it with "kill -HUP ${pid}", or restart it`),
+  ]);
 }
 
 async function contributed(file: string) {
@@ -76,21 +82,21 @@ async function contributed(file: string) {
   return { commands: server.extensions(Commands).all(), mistakes: server.mistakes };
 }
 
-/** Adds the options of every plugin command. @param warning printed before the command runs. */
-function withOwnOptions(command: Command, warning: string | undefined): Command {
-  if (!('actions' in command)) return withOptions(command, warning);
+/** Adds the options of every plugin command. @param warnings printed before the command runs. */
+function withOwnOptions(command: Command, warnings: () => readonly string[]): Command {
+  if (!('actions' in command)) return withOptions(command, warnings);
   return {
     ...command,
-    actions: Object.fromEntries(Object.entries(command.actions).map(([name, one]) => [name, withOptions(one, warning)])),
+    actions: Object.fromEntries(Object.entries(command.actions).map(([name, one]) => [name, withOptions(one, warnings)])),
   };
 }
 
-function withOptions(action: CommandAction, warning: string | undefined): CommandAction {
+function withOptions(action: CommandAction, warnings: () => readonly string[]): CommandAction {
   return {
     ...action,
     options: { ...action.options, ...OWN_OPTIONS },
     run: (args, terminal) => {
-      if (warning !== undefined) terminal.note(warning);
+      for (const warning of warnings()) terminal.note(warning);
       return action.run(args, terminal);
     },
   };

@@ -1,5 +1,7 @@
 import { relative } from 'node:path';
+import { ToolSources } from '../../contracts/tools/tool-source.js';
 import { compose } from '../../host/compose.js';
+import type { Server } from '../../host/server.js';
 import { layout } from '../../layout.js';
 import { table } from '../command/arguments.js';
 import { CONFIG_OPTION, type CommandAction, type CommandTerminal, configFile, EXIT_CONFIG } from '../command/command.js';
@@ -28,12 +30,23 @@ export const check: CommandAction = {
       ['sessions', sessions],
       ['access', auth.length > 0 ? `with a credential (${auth.join(', ')})` : 'open'],
       ...disabled.map(({ entry, reason }): [string, string] => ['disabled', `${entry}: ${reason}`]),
+      ...laterTools(server),
     ];
     terminal.print(`${validLine(file)}\n${table(rows)}`);
     for (const warning of server.warnings) terminal.note(`warning: ${warning}`);
     return 0;
   },
 };
+
+/** The sources of which an agent may name a tool that they turn out not to have. */
+function laterTools(server: Server): [string, string][] {
+  const sources = server
+    .extensions(ToolSources)
+    .all()
+    .filter(({ value }) => value.single !== true);
+  if (sources.length === 0) return [];
+  return [['not checked', `tools of ${sources.map(({ name }) => name).join(', ')} (known when the server starts)`]];
+}
 
 async function diff(file: string, terminal: CommandTerminal): Promise<number> {
   const previews = await previewReloads(file);
@@ -43,8 +56,10 @@ async function diff(file: string, terminal: CommandTerminal): Promise<number> {
     terminal.note(NOTHING_TO_COMPARE);
     return 0;
   }
-  terminal.print([validLine(file), ...previews.flatMap(({ lines }) => lines)].join('\n'));
-  return previews.some(({ isRefused }) => isRefused) ? EXIT_CONFIG : 0;
+  const isRefused = previews.some((preview) => preview.isRefused);
+  const first = isRefused ? `${validLine(file)} for a new start, but not for a reload` : validLine(file);
+  terminal.print([first, ...previews.flatMap(({ lines }) => lines)].join('\n'));
+  return isRefused ? EXIT_CONFIG : 0;
 }
 
 const NOTHING_TO_COMPARE =

@@ -44,7 +44,8 @@ export const createPlugin: CommandAction = {
         `These packages come from files in this installation, so package.json does the same for development:\n\n${sources.join('\n')}\n`,
       );
     }
-    print(`Then use it in a plugboard.yaml:\n\n${exampleOf(files, name, folder)}`);
+    print(`Then add it to the sections of a plugboard.yaml:\n\n${exampleOf(files, name, folder)}`);
+    print(`The code is a working sample (${subjectOf(files)}): replace it with your own.`);
     print('README.md says how to develop, try and publish it.');
     return 0;
   },
@@ -61,7 +62,14 @@ function useLocalPackages(files: Map<string, string>, folder: string): ReadonlyM
   return local;
 }
 
+/** What the sample does: `rolls dice`. */
+function subjectOf(files: Files): string {
+  const { description } = JSON.parse(files.get('package.json') ?? '') as Manifest;
+  return description.replace(/^.*?: /, '');
+}
+
 interface Manifest {
+  readonly description: string;
   readonly peerDependencies: Readonly<Record<string, string>>;
   readonly devDependencies: Readonly<Record<string, string>>;
 }

@@ -24,7 +24,7 @@ export function printToken(
       `This is ${describeToken(record)}. It is shown only once: store it safely.`,
       `Scopes: ${scopes.join(', ')}.${agents ? ` Agents: ${agents.join(', ')}.` : ''} Expires: ${expiresAt ?? 'never'}.`,
       ...notes,
-      'A running server accepts it within 10 seconds.',
+      'A running server with this provider accepts it within 10 seconds.',
     ].join('\n'),
   );
 }
