@@ -34,7 +34,7 @@ export const init: CommandAction = {
     }
     print('  npx plugboard token create --project default --name me');
     print('  npx plugboard start\n');
-    print('Every call needs the token that the second command prints. A built-in stand-in answers until you set up a model:');
+    print('Every call needs the token that "token create" prints. A built-in stand-in answers until you set up a model:');
     print('copy .env.example to .env and set a key. README.md says how to call, change and deploy the server.');
     if (clone !== undefined) {
       print('\nThis is a clone of Plugboard, whose packages may be on no registry: so they are packed and installed from files.');
