@@ -32,6 +32,17 @@ t.test('--version prints the version of the package', async (t) => {
   t.match(await run(t, ['--version'], { cwd }), { code: 0, stdout: `${version}\n` });
 });
 
+t.test('an older Node.js is refused with the cure', async (t) => {
+  const older = `Object.defineProperty(process, 'versions', { value: { node: '20.9.0' } })`;
+  const env = { NODE_OPTIONS: `--import="data:text/javascript,${encodeURIComponent(older)}"` };
+  t.match(await run(t, ['--version'], { cwd, env }), {
+    code: 1,
+    stdout: '',
+    stderr:
+      /^plugboard needs Node\.js 24 or newer; this is .*Install it, or run "npm install node@24" in this folder and use "npx plugboard"\.\n$/,
+  });
+});
+
 t.test('an invalid command line exits with 2 and a hint', async (t) => {
   for (const [args, message] of [
     [['strat'], 'plugboard: unknown command "strat", did you mean start?'],
