@@ -69,7 +69,7 @@ export {
   type UserMessage,
   type VideoPart,
 } from './messages/message.js';
-export { knownMessageJson, messageJson } from './messages/message-json.js';
+export { knownMessageJson, messageJson, messageSize } from './messages/message-json.js';
 export { parseJson } from './messages/parse-json.js';
 export type { ModelEnd, ModelReasoning, ModelText, ModelToolCall, ModelUsage, ToolDeclaration } from './model/model-connector.js';
 export { addUsage, NO_USAGE, type Usage } from './model/usage.js';

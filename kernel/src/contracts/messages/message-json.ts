@@ -6,7 +6,15 @@ import type { Message } from './message.js';
  */
 const KEPT_LENGTH = 16 * 1024;
 
-const texts = new WeakMap<object, string>();
+/** What is known of a message after its first serialization. */
+interface Serialized {
+  /** Undefined for a large message. */
+  readonly text: string | undefined;
+  readonly bytes: number;
+}
+
+/** One entry per message: entries of a WeakMap cost more than what they hold. */
+const serialized = new WeakMap<object, Serialized>();
 
 /**
  * Returns a message of a session as JSON. The text is kept with the message, so that its size, the
@@ -16,15 +24,25 @@ const texts = new WeakMap<object, string>();
  * @experimental
  */
 export function messageJson(message: Message): string {
-  let text = texts.get(message);
-  if (text === undefined) {
-    text = JSON.stringify(message);
-    if (text.length <= KEPT_LENGTH) texts.set(message, text);
-  }
+  const known = serialized.get(message);
+  if (known?.text !== undefined) return known.text;
+  const text = JSON.stringify(message);
+  if (!known) remember(message, text);
   return text;
+}
+
+/** Returns the size of a message of a session as JSON, in bytes. @experimental */
+export function messageSize(message: Message): number {
+  return (serialized.get(message) ?? remember(message, JSON.stringify(message))).bytes;
 }
 
 /** Returns the text that `messageJson` made of the same object, if it did. @experimental */
 export function knownMessageJson(message: object): string | undefined {
-  return texts.get(message);
+  return serialized.get(message)?.text;
+}
+
+function remember(message: Message, text: string): Serialized {
+  const known = { text: text.length <= KEPT_LENGTH ? text : undefined, bytes: Buffer.byteLength(text) };
+  serialized.set(message, known);
+  return known;
 }

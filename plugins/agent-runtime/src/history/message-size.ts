@@ -1,5 +1,5 @@
 import type { Message } from '@plugboard/kernel';
-import { type ContentPart, messageJson, type RefusalPart, type ToolDeclaration } from '@plugboard/kernel/contracts';
+import { type ContentPart, messageSize, type RefusalPart, type ToolDeclaration } from '@plugboard/kernel/contracts';
 
 /** Estimated bytes of JSON text per token. */
 const BYTES_PER_TOKEN = 4;
@@ -10,15 +10,16 @@ const BYTES_PER_TOKEN = 4;
  */
 const PART_TOKENS: Readonly<Record<string, number>> = { image_url: 1_500, input_audio: 2_000, video_url: 4_000, file: 4_000 };
 
-const counted = new WeakMap<object, number>();
+const toolBytes = new WeakMap<object, number>();
 const estimated = new WeakMap<object, number>();
 
 /** Bytes of a message, or of a list of tools, as JSON. Cached per object. */
 export function bytesOf(value: Message | readonly ToolDeclaration[]): number {
-  let bytes = counted.get(value);
+  if ('content' in value) return messageSize(value);
+  let bytes = toolBytes.get(value);
   if (bytes === undefined) {
-    bytes = Buffer.byteLength('content' in value ? messageJson(value) : JSON.stringify(value));
-    counted.set(value, bytes);
+    bytes = Buffer.byteLength(JSON.stringify(value));
+    toolBytes.set(value, bytes);
   }
   return bytes;
 }

@@ -206,15 +206,16 @@ export class SessionActor {
   async #drive(job: Job): Promise<void> {
     const { signal } = job.abort;
     const sink = { closed: false, write: (batch: readonly AgentEvent[]) => job.broadcast.write(batch) };
-    const late = Promise.withResolvers<'late'>();
+    const { promise, resolve, reject } = Promise.withResolvers<AgentEvent | undefined | 'late'>();
     let timer: Timer | undefined;
     const onAbort = () => {
       job.broadcast.removeLimit();
-      timer = this.#clock.after(SETTLE_TIMEOUT, () => late.resolve('late'));
+      timer = this.#clock.after(SETTLE_TIMEOUT, () => resolve('late'));
     };
     if (signal.aborted) onAbort();
     else signal.addEventListener('abort', onAbort, { once: true });
-    const end = await Promise.race([job.turn.run(this.#history, job.abort, sink), late.promise]);
+    job.turn.run(this.#history, job.abort, sink).then(resolve, reject);
+    const end = await promise;
     timer?.cancel();
     if (end === 'late') {
       sink.closed = true;

@@ -18,12 +18,13 @@ export type StoreCall = <T>(work: () => Promise<T>, operation: string, session?:
 
 /** @param timeout time limit of one operation, in milliseconds. */
 export function storeCalls(clock: Clock, timeout = STORE_TIMEOUT): StoreCall {
-  return async (work, operation, session) => {
+  return async <T>(work: () => Promise<T>, operation: string, session?: SessionId) => {
     const span = startSpan('store', () => ({ operation, session }));
-    const late = Promise.withResolvers<never>();
-    const timer = clock.after(timeout, () => late.reject(new Error(`no answer within ${timeout / 1000} s`)));
+    const { promise, resolve, reject } = Promise.withResolvers<T>(); // cheaper than `Promise.race`
+    const timer = clock.after(timeout, () => reject(new Error(`no answer within ${timeout / 1000} s`)));
     try {
-      const result = await Promise.race([work(), late.promise]);
+      Promise.resolve(work()).then(resolve, reject);
+      const result = await promise;
       span.end();
       return result;
     } catch (error) {

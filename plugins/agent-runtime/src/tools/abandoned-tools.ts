@@ -43,11 +43,16 @@ export class AbandonedTools {
 
   /**
    * Waits for the tools of a session's earlier turns.
+   * @returns undefined if there are none.
    * @throws the signal's reason if it aborts first.
    */
-  async settled(session: SessionId, signal: AbortSignal): Promise<void> {
+  settled(session: SessionId, signal: AbortSignal): Promise<void> | undefined {
+    if (this.#all.size === 0) return undefined;
     const mine = [...this.#all].filter(({ turn }) => belongs(turn, session));
-    if (mine.length === 0) return;
+    return mine.length === 0 ? undefined : this.#wait(mine, signal);
+  }
+
+  async #wait(mine: readonly AbandonedTool[], signal: AbortSignal): Promise<void> {
     const aborted = Promise.withResolvers<never>();
     const onAbort = () => aborted.reject(signal.reason);
     signal.addEventListener('abort', onAbort, { once: true });

@@ -99,7 +99,7 @@ export class ToolRunner {
    * Waits until the tools of a session's earlier turns have ended, or were abandoned.
    * @throws the signal's reason if it aborts first.
    */
-  settled(session: SessionId, signal: AbortSignal): Promise<void> {
+  settled(session: SessionId, signal: AbortSignal): Promise<void> | undefined {
     return this.#abandonedTools.settled(session, signal);
   }
 

@@ -107,7 +107,8 @@ async function inSession(run: Run, history: SessionHistory): Promise<void> {
   const { agent, request, idempotent, signal, deps } = run;
   const { id, store } = history;
   const { policy } = agent.history;
-  await deps.tools.settled(id, signal);
+  const abandoned = deps.tools.settled(id, signal);
+  if (abandoned) await abandoned;
   const stored = await deps.storeCall(() => history.current(), 'load', id);
   assertNotFull(stored);
   const { system, added } = newMessages(stored.messages, request.messages);
