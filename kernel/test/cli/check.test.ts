@@ -72,7 +72,6 @@ t.test('a plugin outside of the folder of the server uses the kernel of the serv
   });
 });
 
-// In a separate process: the loader that compiles the tests accepts such a module.
 t.test('a module that Node.js takes for CommonJS is reported with the cure', async (t) => {
   const compiled = `
     Object.defineProperty(exports, '__esModule', { value: true });
