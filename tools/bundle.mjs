@@ -1,6 +1,7 @@
-// Bundles the packages of the workspace: one file for each entry point, and files for what entry points share. A start then reads some
-// dozens of files of ours instead of hundreds, and takes a quarter less time. Other packages stay imports, but for those in BUNDLED.
-// `npm run build` runs it after tsc, which checks types and writes the declarations. Source maps lead to the sources.
+// Bundles the packages of the workspace: one file for each entry point, and files for what entry points
+// share. A start then reads some dozens of our files instead of hundreds, and takes a quarter less time.
+// Other packages stay imports, except those in BUNDLED. `npm run build` runs it after tsc, which checks
+// types and writes the declarations. Source maps lead to the sources.
 import { appendFileSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -13,9 +14,10 @@ const root = resolve(import.meta.dirname, '..');
 const PROGRAMS = { kernel: { 'cli/main': 'src/cli/main.ts' } };
 
 /**
- * Dependencies that become part of a package's bundle, with their own dependencies. They consist of many small files, and every start reads
- * all of them. They stay in `dependencies`: the declarations refer to them, and `npm audit` reports them. Packages that talk to the network
- * are not among them, so that `npm update` is enough to update those.
+ * Dependencies that become part of a package's bundle, with their own dependencies. They consist of many
+ * small files, and every start reads all of them. They stay in `dependencies`: the declarations refer to
+ * them, and `npm audit` reports them. Packages that use the network are not bundled, so that `npm update`
+ * is enough to update those.
  */
 const BUNDLED = { kernel: ['pino', 'reflect-metadata', 'secure-json-parse', 'tsyringe', 'yaml'] };
 
@@ -39,7 +41,10 @@ const compiledSchemas = {
   },
 };
 
-/** Has TypeScript compile the classes with decorators. esbuild would make a WeakMap of each of their private members, which is slow. */
+/**
+ * Compiles the classes with decorators with TypeScript. esbuild would make a WeakMap of each of their
+ * private members, which is slow.
+ */
 const decorators = {
   name: 'decorators',
   setup({ onLoad }) {

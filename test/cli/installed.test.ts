@@ -92,7 +92,7 @@ await t.test('the Dockerfile runs the server as another user, on the slim image 
   await t.rejects(exec(process.execPath, args, { env: { ...env, PORT } }), { code: 1 }, 'unhealthy when nothing answers');
 });
 
-await t.test('the compose file fixes what the container needs, whatever .env says', async (t) => {
+await t.test('the compose file sets what the container needs, also if .env sets it', async (t) => {
   const { services } = parse(await readFile(join(site, 'compose.yaml'), 'utf8'));
   t.match(services['my-agents'], {
     read_only: true,

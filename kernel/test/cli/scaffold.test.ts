@@ -102,7 +102,7 @@ t.test('takes a tarball, and leaves what came from a registry to it', async (t) 
   const lock = {
     'node_modules/packed': { resolved: 'file:tarballs/packed-1.0.0.tgz' },
     'node_modules/removed': { resolved: 'file:tarballs/removed-1.0.0.tgz' },
-    'node_modules/public': { resolved: 'https://registry.example.com/public-1.0.0.tgz' },
+    'node_modules/public': { resolved: 'https://example.com/public-1.0.0.tgz' },
   };
   const names = ['packed', 'removed', 'public', 'unlocked'];
   const cwd = realpathSync(

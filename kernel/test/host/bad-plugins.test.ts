@@ -378,7 +378,7 @@ t.test('a second copy of the kernel is a warning with its version, its path and 
   ]);
 });
 
-t.test('a plugin that fails with a second copy of the kernel is told apart, with the cure', async (t) => {
+t.test('the error of a plugin that fails with a second copy of the kernel names both copies and the cure', async (t) => {
   const [problem = ''] = await problemsOf(t, {
     'plugboard.yaml': 'transports: {}\nplugins:\n  odd: { use: ./odd.js }\n',
     'odd.js': `

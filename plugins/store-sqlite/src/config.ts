@@ -18,7 +18,7 @@ export const configSchema = {
     backup: {
       type: 'object',
       description:
-        'Copies the file to `path` while the server runs, `every` so often. The copy is always complete; a new one replaces it.',
+        'Copies the file to `path` while the server runs, at the interval `every`. A copy replaces the one before when it is complete.',
       properties: {
         path: {
           type: 'string',

@@ -12,8 +12,8 @@ export interface ReloadPreview {
 }
 
 /**
- * Compares a configuration file with what the running servers of this file have in force. The file
- * is read with the environment of each server, where this process may read it.
+ * Compares a configuration file with the configurations that the running servers of this file use.
+ * The file is read with the environment of each server, where this process may read it.
  *
  * @returns one preview per server.
  * @throws ConfigError if the file has mistakes.

@@ -23,7 +23,7 @@ export interface RunningConfig {
 const SERVICES = '/run/plugboard';
 
 /**
- * Records the configuration in force of this process, for `plugboard check --diff`: in the runtime
+ * Records the configuration that this process uses, for `plugboard check --diff`: in the runtime
  * folder that systemd gave it, else in a folder of this user among the temporary files. Other users
  * cannot read the record. It is removed when the process exits.
  */

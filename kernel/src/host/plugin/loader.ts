@@ -70,7 +70,7 @@ export class Loader {
   async #import(url: string): Promise<LoadedPlugin> {
     const path = fileURLToPath(url);
     const owner = packageOf(path);
-    // The folder of the configuration is no package of a plugin.
+    // A plugin in the folder of the configuration has no package of its own.
     const isOwn = owner !== undefined && relative(owner.folder, this.#fileFolder).startsWith('..');
     const shown = isOwn ? `${path} (${owner.name} ${owner.version})` : path;
     const module = await importPlugin({ url, path, shown }, this.#folders, this.#importLimit);

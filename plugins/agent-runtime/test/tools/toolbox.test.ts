@@ -13,7 +13,7 @@ async function problemsWith(listed: unknown) {
   return new Toolboxes(sources, new CapturedLog().logger(new ManualClock())).problems(['a'], new AbortController().signal);
 }
 
-t.test('a list of tools that is none is reported with its entry and what is missing', async (t) => {
+t.test('a malformed list of tools is reported with its entry and the missing member', async (t) => {
   const mistakes: readonly (readonly [unknown, string])[] = [
     [null, 'tools() did not return an array'],
     [[undefined], 'tools() returned a tool without a name'],

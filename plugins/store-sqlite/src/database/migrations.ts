@@ -121,14 +121,15 @@ export const MIGRATIONS: readonly Migration[] = [
   -- The opening that is still copying a fork to this id; NULL if its messages are to be deleted.
   ALTER TABLE leftover ADD COLUMN opening INTEGER;
 
-  -- There are few turns, and the process that runs one knows its row: each of these indexes cost a page per begin and end of a turn.
+  -- There are few turns, and the process that runs one knows its row: each of these indexes cost a page
+  -- per begin and end of a turn.
   DROP INDEX turn_by_id;
   DROP INDEX turn_open;
   DROP INDEX turn_by_session;
   `,
   `
-  -- Appended in the order of commits, so that turns of many sessions that end together share pages: rows kept in the order of the index
-  -- cost a turn half as many pages again.
+  -- Rows are appended in the order of commits, so that turns of many sessions that end together share
+  -- pages. Rows in the order of the index made a turn write half as many pages again.
   ALTER TABLE message RENAME TO ordered_message;
   CREATE TABLE message (
     id INTEGER PRIMARY KEY,

@@ -25,7 +25,7 @@ export function draining(): HttpError {
   });
 }
 
-/** There is no memory for a message. @param setting the option with the limit. */
+/** The memory for messages is in use. @param setting the option that limits it. */
 export function overloaded(setting: string): HttpError {
   const message = `The memory for request bodies is in use (\`${setting}\`). Try again in a few seconds, or send smaller messages.`;
   return unavailable('overloaded', message, { 'retry-after': '1' });

@@ -22,7 +22,7 @@ export function registrationCase({ addAlone, clock }: Suite, register: (folder: 
   });
 }
 
-/** What is in the second list and not in the first: what others close meanwhile is none of it. */
+/** Resources that were opened. Those that other code closes meanwhile are ignored. */
 function added(before: readonly string[], after: readonly string[]): readonly string[] {
   const rest = [...before];
   return after.filter((kind) => {
