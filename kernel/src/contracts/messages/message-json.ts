@@ -17,9 +17,9 @@ interface Serialized {
 const serialized = new WeakMap<object, Serialized>();
 
 /**
- * Returns a message of a session as JSON. The text is kept with the message, so that its size, the
- * store and every later request to a model share one serialization. The message must not change
- * afterwards.
+ * Returns a message of a session as JSON. A text of up to 16,384 characters is kept with the
+ * message, so that the store and every later request to a model share one serialization. The message
+ * must not change afterwards.
  *
  * @experimental
  */
@@ -36,7 +36,12 @@ export function messageSize(message: Message): number {
   return (serialized.get(message) ?? remember(message, JSON.stringify(message))).bytes;
 }
 
-/** Returns the text that `messageJson` made of the same object, if it did. @experimental */
+/**
+ * Returns the text that is kept with a message.
+ *
+ * @returns undefined if `messageJson` was not called with this object, or the text was too long.
+ * @experimental
+ */
 export function knownMessageJson(message: object): string | undefined {
   return serialized.get(message)?.text;
 }
