@@ -49,6 +49,7 @@ import { init } from './commands/init.js';
 import { plugins } from './commands/plugins.js';
 import { schema } from './commands/schema.js';
 import { start } from './commands/start.js';
+import { reportForeignExit } from './running/exit-report.js';
 
 const EXIT_FAILURE = 1;
 const EXIT_USAGE = 2;
@@ -72,7 +73,10 @@ const terminal: CommandTerminal = {
 /** Runs a command and ends the process with its exit code, even if a plugin left something open. */
 export async function main(argv: readonly string[]): Promise<never> {
   process.stdout.on('error', () => undefined); // the reader of a pipe has closed it: not an error
-  process.exit(await run(argv));
+  const ownExit = reportForeignExit(argv[0] === 'start');
+  const code = await run(argv);
+  ownExit();
+  process.exit(code);
 }
 
 async function run([name = '--help', ...rest]: readonly string[]): Promise<number> {

@@ -5,6 +5,7 @@ import type { Server } from '../../host/server.js';
 import { layout } from '../../layout.js';
 import { table } from '../command/arguments.js';
 import { CONFIG_OPTION, type CommandAction, type CommandTerminal, configFile, EXIT_CONFIG } from '../command/command.js';
+import { reportBlocking } from '../running/block-report.js';
 import { previewReloads } from '../server/reload-preview.js';
 import { serverInfo } from '../server/server-info.js';
 
@@ -20,6 +21,7 @@ export const check: CommandAction = {
   },
   async run(args, terminal) {
     const file = configFile(args);
+    reportBlocking();
     if (args.has('diff')) return diff(file, terminal);
     const server = await compose({ file, layout });
     const { agents, models, sessions, auth, disabled } = serverInfo(server);

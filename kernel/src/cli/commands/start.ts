@@ -8,6 +8,7 @@ import type { Server } from '../../host/server.js';
 import { layout } from '../../layout.js';
 import { CONFIG_OPTION, type CommandAction, configFile } from '../command/command.js';
 import { Banner } from '../running/banner.js';
+import { reportBlocking } from '../running/block-report.js';
 import { FileWatch } from '../running/file-watch.js';
 import { Reloads } from '../running/reloads.js';
 import { Shutdown } from '../running/shutdown.js';
@@ -31,6 +32,7 @@ export const start: CommandAction = {
     // Timers of the host and of plugins do not keep the process alive, but a waiting server must
     // stay.
     setInterval(() => undefined, 2 ** 30);
+    const endReport = reportBlocking();
     const hangUps = new HangUps();
     const environment = new PrivateEnvironment();
     const server = await compose({ file: configFile(args), layout, env: environment.variables });
@@ -49,6 +51,7 @@ export const start: CommandAction = {
     } finally {
       clearTimeout(slow);
     }
+    endReport();
     await logWritten(); // the log of the start comes before the banner
     banner.ready();
     recordConfig(server);

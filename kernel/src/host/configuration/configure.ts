@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { type Fault, fault, reasonWithPlace } from '../base/errors.js';
+import { beginMethod } from '../base/plugin-calls.js';
 import type { ConfigPath } from '../base/problem.js';
 import type { OptionSchema } from '../options/schema.js';
 import type { Reference } from '../options/variables.js';
@@ -82,6 +83,7 @@ function runCheck(entry: Entry, plugin: LoadedPlugin, context: Omit<CheckContext
     problems.add(path, found, at, plugin);
     entry.faulty = true;
   };
+  const ended = beginMethod('check', entry.id, plugin);
   try {
     const found: unknown = plugin.definition.check(rest.config, { ...context, readFile: fileReader(entry, context) });
     const mistake = resultMistake(found);
@@ -92,6 +94,8 @@ function runCheck(entry: Entry, plugin: LoadedPlugin, context: Omit<CheckContext
       }
   } catch (error) {
     reject(fault('CHECK_FAILED', reasonWithPlace(error)), 'key');
+  } finally {
+    ended();
   }
 }
 

@@ -1,5 +1,6 @@
 import type { Clock } from '../base/ambient.js';
 import { fault, PluginError, reasonOf } from '../base/errors.js';
+import { beginMethod } from '../base/plugin-calls.js';
 import type { PluginIdentity } from '../base/problem.js';
 import type { Logger } from '../log/log.js';
 import type { Lifecycle } from '../plugin/plugin.js';
@@ -42,6 +43,7 @@ export class EntryRunner {
       reminder.refresh();
     });
     this.#status.set(id, 'starting');
+    const ended = beginMethod('start', id, plugin);
     try {
       const { startLimit = DEFAULT_LIMIT } = lifecycle;
       await withinLimit((limited) => lifecycle.start?.(limited), startLimit, this.#clock, signal);
@@ -54,6 +56,7 @@ export class EntryRunner {
       if (!signal.aborted) this.#status.set(id, 'failed', failure.message);
       return failure;
     } finally {
+      ended();
       reminder.cancel();
     }
   }
@@ -78,6 +81,7 @@ export class EntryRunner {
   async stop({ id, plugin, lifecycle }: LivingEntry, most = Number.POSITIVE_INFINITY): Promise<PluginError | undefined> {
     const failed = this.#status.get(id) === 'failed';
     if (!failed) this.#status.set(id, 'stopping');
+    const ended = beginMethod('stop', id, plugin);
     const limit = Math.min(lifecycle.stopLimit ?? DEFAULT_LIMIT, most);
     try {
       await withinLimit((signal) => lifecycle.stop?.(signal, limit), limit, this.#clock);
@@ -89,6 +93,8 @@ export class EntryRunner {
       const failure = new PluginError(id, plugin, what, { cause });
       if (!failed) this.#status.set(id, 'failed', failure.message);
       return failure;
+    } finally {
+      ended();
     }
   }
 }

@@ -19,6 +19,8 @@ export interface ModuleLocation {
   readonly path: string;
   /** The path for messages, with the name and version of the module's package if it has its own. */
   readonly shown: string;
+  /** The module's package; undefined if it has none. */
+  readonly packageName: string | undefined;
 }
 
 /** Says why a module could not be imported, and what to do about it. */

@@ -73,7 +73,7 @@ export class Loader {
     // A plugin in the folder of the configuration has no package of its own.
     const isOwn = owner !== undefined && relative(owner.folder, this.#fileFolder).startsWith('..');
     const shown = isOwn ? `${path} (${owner.name} ${owner.version})` : path;
-    const module = await importPlugin({ url, path, shown }, this.#folders, this.#importLimit);
+    const module = await importPlugin({ url, path, shown, packageName: owner?.name }, this.#folders, this.#importLimit);
     return { ...loadedPlugin(module, path, owner?.version ?? '0.0.0'), kernelCopy: kernelCopy(url, path) };
   }
 

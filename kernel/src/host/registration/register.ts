@@ -2,6 +2,7 @@ import 'reflect-metadata';
 import { container, type DependencyContainer } from 'tsyringe';
 import type { Clock, IdSource } from '../base/ambient.js';
 import { HostError, hostError, reasonWithPlace } from '../base/errors.js';
+import { beginMethod } from '../base/plugin-calls.js';
 import type { Entry } from '../configuration/entries.js';
 import type { HostView } from '../lifecycle/status.js';
 import type { Logger } from '../log/log.js';
@@ -143,7 +144,7 @@ export function registerEntry(entry: Entry, plugin: LoadedPlugin, dependencies: 
     hold: () => scope.revision.hold(),
   });
 
-  const returned = callRegister(plugin, ctx);
+  const returned = callRegister(id, plugin, ctx);
   open = false;
   const lifecycle = asLifecycle(returned);
   if (contributes.size === 0 && !Object.values(lifecycle).some((member) => typeof member === 'function')) {
@@ -153,11 +154,14 @@ export function registerEntry(entry: Entry, plugin: LoadedPlugin, dependencies: 
 }
 
 /** @throws what `register` throws, with the file and line that it comes from. */
-function callRegister(plugin: LoadedPlugin, ctx: PluginContext<Readonly<Record<string, unknown>>>): unknown {
+function callRegister(id: string, plugin: LoadedPlugin, ctx: PluginContext<Readonly<Record<string, unknown>>>): unknown {
+  const ended = beginMethod('register', id, plugin);
   try {
     return plugin.definition.register(ctx);
   } catch (error) {
     throw new HostError('REGISTER_FAILED', reasonWithPlace(error), { cause: error });
+  } finally {
+    ended();
   }
 }
 
