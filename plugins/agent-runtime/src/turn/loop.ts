@@ -17,6 +17,7 @@ import type { Agent } from '../directory/agent.js';
 import { answerTokens, followUpToolChoice } from '../directory/parameters.js';
 import { trimConversation } from '../history/history-view.js';
 import { tokensOf } from '../history/message-size.js';
+import type { WriteBatch } from '../streams/pulled.js';
 import { RepeatGuard } from '../tools/repeat-guard.js';
 import type { ToolRunner } from '../tools/tool-runner.js';
 import type { Toolbox, Toolboxes } from '../tools/toolbox.js';
@@ -35,18 +36,20 @@ export interface LoopDependencies {
  * The agent loop: calls the model, runs the tools that it calls and returns their results to it,
  * until it answers without a call, a budget is reached, or it calls a client tool.
  *
- * @param onToolsStart runs before tools of the agent start, and before their calls are yielded.
+ * @param write receives the events of the turn.
+ * @param onToolsStart runs before tools of the agent start, and before their calls are written.
  * @throws TurnError with a message for the caller, or any other error of a defect.
  */
-export async function* runLoop(
+export async function runLoop(
   agent: Agent,
   turn: Turn,
   deps: LoopDependencies,
+  write: WriteBatch,
   onToolsStart?: () => Promise<void>,
-): AsyncGenerator<readonly AgentEvent[]> {
+): Promise<void> {
   const toolbox = await deps.toolboxes.of(agent.tools, turn.signal);
   assertDistinctTools(turn.clientTools, toolbox);
-  yield [{ type: 'started', turnId: turn.id, agent: agent.name }];
+  await write([{ type: 'started', turnId: turn.id, agent: agent.name }]);
 
   const declarations = turn.clientTools.length === 0 ? toolbox.declarations : [...toolbox.declarations, ...turn.clientTools];
   const conversation = withPrompt(turn.system, turn.messages);
@@ -75,7 +78,8 @@ export async function* runLoop(
         for (;;) {
           transcript.add(batch);
           if (read.hasEnded) break;
-          if (batch.length > 0) yield batch;
+          const full = batch.length > 0 ? write(batch) : undefined;
+          if (full) await full;
           batch = read.takeNext(await rest.next());
         }
         last = batch;
@@ -96,7 +100,10 @@ export async function* runLoop(
     usage = addUsage(usage, read.usage);
     hasText ||= read.hasText;
     const { calls, reason } = read;
-    if (calls.length === 0) return yield [...last, finished(reason === 'tool_calls' ? 'stop' : reason, usage)];
+    if (calls.length === 0) {
+      await write([...last, finished(reason === 'tool_calls' ? 'stop' : reason, usage)]);
+      return;
+    }
 
     const isClientCall = (call: ModelToolCall) =>
       agent.kind === 'model' || turn.clientTools.some(({ name }) => name === call.name);
@@ -108,25 +115,29 @@ export async function* runLoop(
     });
     if (limit) {
       const text: readonly AgentEvent[] = hasText ? [] : [{ type: 'text', text: LIMIT_MESSAGES[limit](agent) }];
-      return yield [...last, ...text, { ...finished('length', usage), limit }];
+      await write([...last, ...text, { ...finished('length', usage), limit }]);
+      return;
     }
 
     const asked = calls.map((call) => toolCall(deps.ids, call, read.connection, isClientCall(call) ? undefined : toolbox));
     transcript.add(asked);
     if (onToolsStart && asked.some(({ tool }) => tool !== undefined)) {
-      if (last.length > 0) yield last;
+      if (last.length > 0) await write(last);
       last = [];
       await onToolsStart();
     }
-    yield [...last, ...asked];
+    await write([...last, ...asked]);
     const first = toolCalls;
     toolCalls += calls.length;
     const own = asked.flatMap((call, place) => (call.tool ? [{ call, index: first + place }] : []));
     for await (const batch of deps.tools.run(own, toolbox, guard, agent, turn)) {
       transcript.add(batch);
-      yield batch;
+      await write(batch);
     }
-    if (endsWithClientCalls) return yield [finished('tool_calls', usage)];
+    if (endsWithClientCalls) {
+      await write([finished('tool_calls', usage)]);
+      return;
+    }
   }
 }
 

@@ -1,4 +1,4 @@
-import type { AgentEvent, Clock, Extensions, Interceptor, Message, SessionStore, Turn } from '@plugboard/kernel';
+import type { AgentEvent, Clock, Contribution, Extensions, Interceptor, Message, SessionStore, Turn } from '@plugboard/kernel';
 import type { ToolDeclaration, TurnRequest } from '@plugboard/kernel/contracts';
 import { type AgentEvents, addUsage, Transcript, TurnError, type Usage } from '@plugboard/kernel/contracts';
 import type { Agent } from '../directory/agent.js';
@@ -10,6 +10,7 @@ import { dueSummary } from '../history/summary/due-summary.js';
 import type { SessionHistory } from '../sessions/session-history.js';
 import { assertNotFull } from '../sessions/session-limits.js';
 import type { StoreCall } from '../sessions/store-call.js';
+import { pulled, type WriteBatch } from '../streams/pulled.js';
 import type { ConcurrencyLimiter } from './concurrency-limiter.js';
 import type { IdempotentTurn } from './idempotency.js';
 import { type LoopDependencies, runLoop } from './loop.js';
@@ -157,21 +158,24 @@ interface PumpOptions {
 /** Runs the agent loop and its interceptors and writes the events to the output, up to the terminal event. */
 async function pump(run: Run, turn: Turn, { usageBefore, onBatch, commit }: PumpOptions): Promise<void> {
   const { output } = run;
-  for await (const events of intercepted(run, turn)) {
-    if (output.closed) return;
+  const finish = async (batch: readonly AgentEvent[], last: AgentEvent, store: () => Promise<void>) => {
+    if (batch.length > 1) await output.write(batch.slice(0, -1));
+    turn.signal.throwIfAborted();
+    await store();
+    output.write([last]);
+  };
+  const write = (events: readonly AgentEvent[]) => {
+    if (output.closed) throw turn.signal.reason;
     const sealed = output.seal(events);
     const batch = usageBefore ? withUsage(sealed, usageBefore) : sealed;
     onBatch?.(batch);
     const last = batch.at(-1);
-    if (commit && last?.type === 'finished') {
-      if (batch.length > 1) await output.write(batch.slice(0, -1));
-      turn.signal.throwIfAborted();
-      await commit();
-      output.write([last]);
-    } else {
-      const wait = output.write(batch);
-      if (wait) await wait;
-    }
+    return commit && last?.type === 'finished' ? finish(batch, last, commit) : output.write(batch);
+  };
+  const interceptors = run.deps.interceptors.all();
+  if (interceptors.length === 0) return loop(run, turn, write);
+  for await (const batch of intercepted(run, turn, interceptors)) {
+    await write(batch);
     if (output.end) return;
   }
 }
@@ -190,15 +194,18 @@ function withUsage(batch: readonly AgentEvent[], before: Usage): readonly AgentE
   return last?.type === 'finished' ? [...batch.slice(0, -1), { ...last, usage: addUsage(before, last.usage) }] : batch;
 }
 
-/** Wraps the agent loop in the interceptors. A turn keeps the interceptors that it began with. */
-function intercepted({ agent, idempotent, deps }: Run, turn: Turn): AgentEvents {
-  const interceptors = deps.interceptors.all();
+/** Wraps the agent loop in the interceptors that the turn began with. */
+function intercepted(run: Run, turn: Turn, interceptors: readonly Contribution<Interceptor>[]): AgentEvents {
   const from = (index: number, current: Turn): AgentEvents => {
     const interceptor = interceptors[index];
     if (interceptor) return interceptor.value(current, (next) => from(index + 1, next));
-    return runLoop(agent, current, deps, idempotent && (() => idempotent.onToolsStart(turn.signal)));
+    return pulled((write) => loop(run, current, write));
   };
   return from(0, turn);
+}
+
+function loop({ agent, idempotent, signal, deps }: Run, turn: Turn, write: WriteBatch): Promise<void> {
+  return runLoop(agent, turn, deps, write, idempotent && (() => idempotent.onToolsStart(signal)));
 }
 
 function makeTurn({ agent, request, signal, deps }: Run, messages: readonly Message[]): Turn {

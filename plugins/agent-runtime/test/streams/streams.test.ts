@@ -5,6 +5,7 @@ import { ManualClock } from '@plugboard/kernel/testing';
 import t from 'tap';
 import { batchChannel } from '../../src/streams/batch-channel.js';
 import { Channel } from '../../src/streams/channel.js';
+import { pulled } from '../../src/streams/pulled.js';
 import { nameAtModel } from '../../src/tools/tool-names.js';
 import { collect, request, ScriptedModel, startRuntime } from '../harness.js';
 
@@ -195,4 +196,47 @@ t.test('the text of a content', (t) => {
   );
   t.equal(textOf([{ type: 'refusal', refusal: 'no' }]), 'no');
   t.end();
+});
+
+t.test('interceptors pull the agent loop: it starts with the first read, and waits after each batch', async (t) => {
+  const seen: string[] = [];
+  const events = pulled(async (write) => {
+    for (const event of [started, finished]) {
+      seen.push(event.type);
+      await write([event]);
+    }
+    seen.push('end');
+  });
+  await setImmediate();
+  t.strictSame(seen, [], 'nothing was read');
+  t.strictSame(await events.next(), { value: [started], done: false });
+  await setImmediate();
+  t.strictSame(seen, ['started'], 'the next batch was not asked for');
+  t.strictSame(await events.next(), { value: [finished], done: false });
+  t.strictSame(await events.next(), { value: undefined, done: true });
+  t.strictSame(seen, ['started', 'finished', 'end']);
+});
+
+t.test('a reader that leaves stops the agent loop, and an error of the loop reaches the reader', async (t) => {
+  let stopped: unknown;
+  const events = pulled(async (write) => {
+    try {
+      await write([started]);
+    } catch (error) {
+      stopped = error;
+      throw error;
+    }
+  });
+  for await (const batch of events) {
+    t.strictSame(batch, [started]);
+    break;
+  }
+  t.match(stopped, { message: /has left/ });
+
+  const failing = pulled(async (write) => {
+    await write([started]);
+    throw new TurnError('model_failed', 'no');
+  });
+  await failing.next();
+  await t.rejects(failing.next(), { code: 'model_failed' });
 });
