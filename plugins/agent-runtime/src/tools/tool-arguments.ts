@@ -42,7 +42,7 @@ type ArgumentsResult =
 export function argumentsValidator(tool: Tool): ArgumentsValidator {
   const { $schema: dialect, ...own } = tool.inputSchema;
   const schema = { type: 'object', ...own };
-  checkSchema(() => checkParts(schema));
+  checkSchema(() => checkParts(schema) ?? JSON.stringify(schema));
   let validate = isSimple(schema) ? undefined : compile(schema, dialect);
   return (text) => {
     validate ??= compile(schema, dialect);

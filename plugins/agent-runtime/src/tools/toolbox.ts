@@ -2,6 +2,7 @@ import type { ConfigProblem, Contribution, Extensions, Logger, Tool, ToolSource 
 import type { ToolDeclaration } from '@plugboard/kernel/contracts';
 import { toolEntry } from '../directory/check-config.js';
 import { type ArgumentsValidator, argumentsValidator } from './tool-arguments.js';
+import { listMistake, toolMistake } from './tool-mistakes.js';
 import { nameAtModel } from './tool-names.js';
 import { type ToolLimits, toolLimits } from './tool-run.js';
 
@@ -25,6 +26,9 @@ export interface Toolbox {
 
 const EMPTY: Toolbox = { declarations: [], tools: new Map() };
 
+/** Distinct warnings that are remembered, so that each is logged once. */
+const WARNINGS = 500;
+
 interface CachedToolbox {
   readonly sources: readonly Contribution<ToolSource>[];
   readonly listed: readonly (readonly Tool[])[];
@@ -34,6 +38,9 @@ interface CachedToolbox {
 /**
  * Resolves an agent's tool patterns. Sources answer from memory, so they are asked at every turn;
  * names and compiled validators are rebuilt only when a source returns a different list.
+ *
+ * What is wrong with the tools when the server starts is a mistake of the configuration. Later it is
+ * logged once, and the tool is skipped: it does not end the turn.
  */
 export class Toolboxes {
   readonly #sources: Extensions<ToolSource>;
@@ -45,6 +52,10 @@ export class Toolboxes {
    * while it is not offered, because conversations may contain calls by that name.
    */
   readonly #owners = new Map<readonly string[], Map<string, string>>();
+  /** The last list of each source, for when it fails. */
+  readonly #lastListed = new Map<ToolSource, readonly Tool[]>();
+  readonly #failing = new Set<ToolSource>();
+  readonly #warnings = new Set<string>();
 
   /** @param sources a view that does not change. */
   constructor(sources: Extensions<ToolSource>, log: Logger) {
@@ -57,11 +68,13 @@ export class Toolboxes {
     if (patterns.length === 0) return EMPTY;
     const cached = this.#cache.get(patterns);
     const sources = cached?.sources ?? this.#sourcesOf(patterns);
-    const listed = await Promise.all(sources.map(({ value }) => value.tools(signal)));
+    const listed = await Promise.all(sources.map((source) => this.#list(source, signal)));
     if (cached && cached.listed.length === listed.length && cached.listed.every((tools, index) => tools === listed[index])) {
       return cached.toolbox;
     }
-    const toolbox = this.#build(patterns, sources, listed, (clash) => this.#log.warn(`${clash}; the newer one was skipped`));
+    const toolbox = this.#build(patterns, sources, listed, (clash) =>
+      this.#warnOnce(`${clash}; the newer one was skipped. Rename one of the entries, or list the tools to allow by name`),
+    );
     this.#cache.set(patterns, { sources, listed, toolbox });
     return toolbox;
   }
@@ -73,12 +86,14 @@ export class Toolboxes {
   async problems(patterns: readonly string[], signal: AbortSignal): Promise<ConfigProblem[]> {
     const problems: ConfigProblem[] = [];
     const sources = this.#sourcesOf(patterns);
-    const listed = await Promise.all(sources.map(({ value }) => value.tools(signal)));
-    for (const [index, { name }] of sources.entries()) {
-      const mistake = mistakeOf(listed[index]);
-      if (mistake === undefined) continue;
-      const path = [patterns.findIndex((pattern) => toolEntry(pattern) === name)];
-      problems.push({ path, message: `entry "${name}": ${mistake}; its plugin must be corrected` });
+    const listed: (readonly Tool[])[] = [];
+    for (const { name, value } of sources) {
+      const found = await firstList(value, signal);
+      if (typeof found !== 'string') listed.push(found);
+      else {
+        const path = [patterns.findIndex((pattern) => toolEntry(pattern) === name)];
+        problems.push({ path, message: ofPlugin(name, found) });
+      }
     }
     if (problems.length > 0) return problems;
     this.#build(patterns, sources, listed, (clash) =>
@@ -103,6 +118,23 @@ export class Toolboxes {
     return this.#sources.all().filter(({ name }) => entries.has(name));
   }
 
+  /** A source that fails keeps the tools it had. */
+  async #list({ name, value }: Contribution<ToolSource>, signal: AbortSignal): Promise<readonly Tool[]> {
+    try {
+      const listed = await value.tools(signal);
+      const mistake = listMistake(listed);
+      if (mistake !== undefined) throw new Error(mistake);
+      this.#lastListed.set(value, listed);
+      this.#failing.delete(value);
+      return listed;
+    } catch (err) {
+      signal.throwIfAborted();
+      if (!this.#failing.has(value)) this.#log.warn({ err, entry: `tools.${name}` }, `${LIST_FAILED}; it keeps the tools it had`);
+      this.#failing.add(value);
+      return this.#lastListed.get(value) ?? [];
+    }
+  }
+
   #build(
     patterns: readonly string[],
     sources: readonly Contribution<ToolSource>[],
@@ -115,6 +147,11 @@ export class Toolboxes {
     this.#owners.set(patterns, owners);
     sources.forEach((source, index) => {
       for (const tool of listed[index] ?? []) {
+        const mistake = toolMistake(tool);
+        if (mistake !== undefined) {
+          this.#warnOnce(ofPlugin(source.name, `${mistake} and was skipped`));
+          continue;
+        }
         if (!patterns.some((pattern) => matches(pattern, source.name, tool.name))) continue;
         const name = nameAtModel(source.name, tool.name, source.value.single ?? false);
         const owner = owners.get(name);
@@ -126,7 +163,7 @@ export class Toolboxes {
         if (!check) continue;
         owners.set(name, label(source.name, tool));
         tools.set(name, { entry: source.name, tool, limits: toolLimits(source.shared), check, log: this.#log });
-        declarations.push({ name, description: tool.description, inputSchema: tool.inputSchema });
+        declarations.push({ name, description: tool.description, inputSchema: { type: 'object', ...tool.inputSchema } });
       }
     });
     return { declarations, tools };
@@ -140,22 +177,34 @@ export class Toolboxes {
       this.#checks.set(tool, check);
       return check;
     } catch (error) {
-      this.#log.warn(`tool ${label(entry, tool)} has an invalid input schema and was skipped: ${(error as Error).message}`);
+      this.#warnOnce(`tool ${label(entry, tool)} has an invalid input schema and was skipped: ${(error as Error).message}`);
       return undefined;
     }
   }
+
+  #warnOnce(warning: string): void {
+    if (this.#warnings.has(warning)) return;
+    if (this.#warnings.size >= WARNINGS) this.#warnings.clear();
+    this.#warnings.add(warning);
+    this.#log.warn(warning);
+  }
 }
 
-/** Says why what a plugin's `tools()` returned is not a list of tools. */
-function mistakeOf(listed: unknown): string | undefined {
-  if (!Array.isArray(listed)) return 'tools() did not return an array';
-  for (const tool of listed as readonly Partial<Tool>[]) {
-    if (typeof tool?.name !== 'string') return 'tools() returned a tool without a name';
-    if (typeof tool.description !== 'string') return `the tool "${tool.name}" has no description`;
-    if (typeof tool.inputSchema !== 'object' || tool.inputSchema === null) return `the tool "${tool.name}" has no inputSchema`;
-    if (typeof tool.run !== 'function') return `the tool "${tool.name}" has no run()`;
+const LIST_FAILED = 'the tools of an entry cannot be listed';
+
+/** The tools of a source when the server starts, or what is wrong with them. */
+async function firstList(source: ToolSource, signal: AbortSignal): Promise<readonly Tool[] | string> {
+  try {
+    const listed = await source.tools(signal);
+    return listMistake(listed) ?? listed.map(toolMistake).find((mistake) => mistake !== undefined) ?? listed;
+  } catch (error) {
+    signal.throwIfAborted();
+    return `tools() failed: ${(error as Error).message}`;
   }
-  return undefined;
+}
+
+function ofPlugin(entry: string, mistake: string): string {
+  return `entry "${entry}": ${mistake}; its plugin must be corrected`;
 }
 
 function matches(pattern: string, entry: string, tool: string): boolean {

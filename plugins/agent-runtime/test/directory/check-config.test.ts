@@ -126,7 +126,7 @@ t.test('a new tool with a taken name or an invalid schema is skipped with a warn
     models: { fast: model },
     tools: { e: { single: false, tools: () => listed } },
   });
-  listed = [...listed, tool('a', () => ''), { ...tool('bad', () => ''), inputSchema: { type: 'no-such-type' } }];
+  listed = [...listed, tool('a', () => ''), tool('bad', () => '', { x: { type: 'no-such-type' } })];
   await collect(runtime.run(request(target('x'))));
   await collect(runtime.run(request(target('x'))));
   t.strictSame(
