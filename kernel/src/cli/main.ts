@@ -41,7 +41,7 @@ import {
   EXIT_CONFIG,
   UsageError,
 } from './command/command.js';
-import { pluginCommand, pluginCommands } from './command/plugin-commands.js';
+import { EXPECTED, pluginCommand, pluginCommands } from './command/plugin-commands.js';
 import { chat } from './commands/chat.js';
 import { check } from './commands/check.js';
 import { createPlugin } from './commands/create-plugin.js';
@@ -139,14 +139,14 @@ async function help(argv: readonly string[]): Promise<string> {
   ].join('\n');
 }
 
-/** The commands of plugins, if the configuration file can be read. */
+/** The commands of plugins: those of the configuration file, if it can be read, and well-known ones. */
 async function commandsOfPlugins(argv: readonly string[]): Promise<[string, string][]> {
-  try {
-    const found = await pluginCommands(configFile(peekArguments(argv, { config: CONFIG_OPTION })));
-    return [...found].filter(([name]) => !Object.hasOwn(commands, name));
-  } catch {
-    return []; // help does not report mistakes in the file
-  }
+  const file = configFile(peekArguments(argv, { config: CONFIG_OPTION }));
+  const found = await pluginCommands(file).catch(() => new Map<string, string>()); // help does not report mistakes in the file
+  const expected = Object.entries(EXPECTED).filter(([name]) => !found.has(name));
+  return [...found, ...expected.map(([name, { summary }]): [string, string] => [name, summary])].filter(
+    ([name]) => !Object.hasOwn(commands, name),
+  );
 }
 
 function print(text: string): number {

@@ -149,6 +149,19 @@ t.test('help and suggestions for mistyped commands work with an invalid file', a
   t.match(await run(t, ['strat'], { cwd }), { code: 2, stderr: 'unknown command "strat", did you mean start?' });
 });
 
+t.test('the help lists plugboard token, also if the file lacks its plugin or cannot be read', async (t) => {
+  const needs = /\n {2}token +Creates, .* API tokens; needs "auth: \{ bearer: \{\} \}" in the file\n/;
+  t.match((await run(t, ['--help'], { cwd: t.testdir(distribution) })).stdout, needs);
+  t.match((await run(t, ['--help'], { cwd: t.testdir({}) })).stdout, needs);
+  const { stdout } = await run(t, ['--help'], {
+    cwd: t.testdir(
+      distributionWith('ctx.contribute(cli.Commands, { summary: "Own", options: {}, run: async () => 0 }, "token")'),
+    ),
+  });
+  t.match(stdout, /\n {2}token +Own\n/);
+  t.equal(stdout.split('  token ').length, 2);
+});
+
 t.test('plugboard token names the entry that the file lacks', async (t) => {
   const cwd = t.testdir(distribution);
   t.match(await run(t, ['token', 'list'], { cwd }), {

@@ -13,9 +13,12 @@ import {
   UsageError,
 } from './command.js';
 
-/** Well-known commands of plugins, and what a file needs to have them. */
-const EXPECTED: Readonly<Record<string, string>> = {
-  token: 'install @plugboard/auth-bearer, and add "auth: { bearer: {} }" to the file',
+/** Well-known commands of plugins: what a file needs to have them, for the help and for an error. */
+export const EXPECTED: Readonly<Record<string, { readonly summary: string; readonly cure: string }>> = {
+  token: {
+    summary: 'Creates, lists, rotates and revokes API tokens; needs "auth: { bearer: {} }" in the file',
+    cure: 'install @plugboard/auth-bearer, and add "auth: { bearer: {} }" to the file',
+  },
 };
 
 const ENTRY_OPTION: CommandOption = {
@@ -54,7 +57,7 @@ export async function pluginCommand(name: string, argv: readonly string[], own: 
   const named = commands.filter((command) => command.name === name);
   if (named.length === 0) {
     if (mistakes && isExpected) throw mistakes;
-    const expected = isExpected ? `: no plugin of ${file} provides it; ${EXPECTED[name]}` : undefined;
+    const expected = isExpected ? `: no plugin of ${file} provides it; ${EXPECTED[name]?.cure}` : undefined;
     throw new UsageError(
       `unknown command "${name}"${expected ?? didYouMean(name, [...own, ...commands.map((command) => command.name)])}`,
     );
