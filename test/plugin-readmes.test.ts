@@ -49,7 +49,7 @@ function exampleIsValid(t: Test, plugin: DefinedPlugin, { example }: Readme): vo
   t.ok(entries.length > 0, 'the example uses the plugin');
   for (const { id, options, references, commonKeys } of entries) {
     const variables = new Set(references.map(({ path }) => path.join('.'))); // their values are unknown
-    const { faults } = new OptionSchema(plugin.configSchema).check(options, references, commonKeys);
+    const { faults } = new OptionSchema(plugin.configSchema).check(options, references, { keys: commonKeys, synonyms: {} });
     t.same(
       faults.filter(({ path }) => !variables.has(path.join('.'))),
       [],

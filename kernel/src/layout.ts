@@ -22,6 +22,7 @@ export const layout: FileLayout = {
       shape: 'map',
       strict: true,
       literals: ['open'],
+      usual: { tokens: 'bearer', tokensFile: 'bearer', issuer: 'jwt', jwksUri: 'jwt' },
     },
     sessions: {
       description: 'The store of conversations: one entry. Without it, they are kept in memory.',
@@ -36,12 +37,14 @@ export const layout: FileLayout = {
       prefix: 'model',
       provides: { point: ModelConnectors.id, name: 'a model connector' },
       shape: 'map',
+      usual: { model: 'openai', baseUrl: 'openai', apiKey: 'openai' },
     },
     tools: {
       description: 'Tools for the agents, by name. An entry offers one tool or several.',
       prefix: 'tool',
       provides: { point: ToolSources.id, name: 'a tool source' },
       shape: 'map',
+      usual: { command: 'mcp', args: 'mcp' },
       shared: {
         timeout: { type: 'string', format: 'duration', default: '60s', description: 'Time limit of one call.' },
         resultLimit: {
@@ -71,4 +74,23 @@ export const layout: FileLayout = {
   },
   plainOptions: ['host', 'port', 'system'],
   secretFields: ['apiKey', 'api_key', 'password', 'token'],
+  synonyms: {
+    use: ['provider', 'type', 'kind', 'plugin'],
+    model: ['llm', 'modelName', 'engine', 'deployment'],
+    baseUrl: ['url', 'endpoint', 'apiBase'],
+    apiKey: ['key', 'token', 'secret'],
+    system: ['prompt', 'instructions', 'systemPrompt', 'systemMessage'],
+    params: ['parameters', 'modelSettings'],
+    maxSteps: ['maxIterations', 'maxTurns'],
+    tools: ['functions', 'mcp', 'mcpServers'],
+    args: ['arguments'],
+    env: ['environment'],
+    cwd: ['workingDirectory'],
+    tokens: ['keys', 'apiKeys'],
+    models: ['providers', 'llms'],
+    sessions: ['storage', 'store', 'database'],
+    auth: ['authentication'],
+    transports: ['server', 'http'],
+    log: ['logging'],
+  },
 };

@@ -79,11 +79,10 @@ t.test('all faults are reported with their place', async (t) => {
       'n: must be a number, not "y"',
     ],
   );
-  const { faults: found } = new OptionSchema({ type: 'object', properties: {} }).check(
-    { 'a/b~c': 1, otional: 1 },
-    [],
-    ['use', 'optional'],
-  );
+  const { faults: found } = new OptionSchema({ type: 'object', properties: {} }).check({ 'a/b~c': 1, otional: 1 }, [], {
+    keys: ['use', 'optional'],
+    synonyms: {},
+  });
   t.same(found, [
     { path: ['a/b~c'], at: 'key', code: 'OPTION_UNKNOWN', message: 'unknown option; known: "use", "optional"' },
     { path: ['otional'], at: 'key', code: 'OPTION_UNKNOWN', message: 'unknown option, did you mean "optional"?' },

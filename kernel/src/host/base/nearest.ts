@@ -33,6 +33,15 @@ export function suggestion(word: string, known: readonly string[]): string {
   return known.length > 0 ? `; known: ${known.map((name) => `"${name}"`).join(', ')}` : '';
 }
 
+/** Words that people know for a name from elsewhere, by that name. */
+export type Synonyms = Readonly<Record<string, readonly string[]>>;
+
+/** Finds the name that a word is a synonym of. Letter case, `-` and `_` are ignored. */
+export function synonymOf(word: string, names: readonly string[], synonyms: Synonyms): string | undefined {
+  const plain = normalize(word);
+  return names.find((name) => Object.hasOwn(synonyms, name) && synonyms[name]?.some((other) => normalize(other) === plain));
+}
+
 function normalize(word: string): string {
   return word.toLowerCase().replace(/[-_]/g, '');
 }

@@ -45,7 +45,7 @@ export function configure(
   const { plugin, optionsPath, options, references, commonKeys } = entry;
   addSecretVariables(entry, layout, secrets);
   if (plugin === undefined) return;
-  const checked = plugin.options.check(options, references, commonKeys);
+  const checked = plugin.options.check(options, references, { keys: commonKeys, synonyms: layout.synonyms });
   for (const text of checked.secrets) {
     secrets.texts.add(text);
     for (const { name, text: part } of references)

@@ -1,5 +1,5 @@
 import { fault } from '../base/errors.js';
-import { suggestion } from '../base/nearest.js';
+import { suggestion, synonymOf } from '../base/nearest.js';
 import { type ConfigPath, formatPath } from '../base/problem.js';
 import { OptionSchema } from '../options/schema.js';
 import type { JsonSchema } from '../options/schema-types.js';
@@ -140,8 +140,13 @@ export class FileReader {
     if (owners.some(({ plugin }) => plugin === undefined)) return;
     const known = [...Object.keys(sections), ...owners.flatMap(topLevelKeys), 'log'];
     for (const key of this.#content.keys()) {
-      if (!known.includes(key)) this.#problems.add([key], fault('SECTION_UNKNOWN', suggestion(key, known)));
+      if (!known.includes(key)) this.#problems.add([key], fault('SECTION_UNKNOWN', this.#sectionSuggestion(key, known)));
     }
+  }
+
+  #sectionSuggestion(key: string, known: readonly string[]): string {
+    const synonym = synonymOf(key, known, this.#layout.synonyms);
+    return synonym === undefined ? suggestion(key, known) : `, did you mean "${synonym}"?`;
   }
 
   #readTopLevelOptionsOf(entry: Entry): void {

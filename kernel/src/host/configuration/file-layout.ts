@@ -1,3 +1,4 @@
+import type { Synonyms } from '../base/nearest.js';
 import type { JsonSchema } from '../options/schema-types.js';
 
 /**
@@ -13,6 +14,8 @@ export interface FileLayout {
   readonly plainOptions: readonly string[];
   /** Names of fields that are secret in every log line: `password`. */
   readonly secretFields: readonly string[];
+  /** What other programs call the keys of the file, for suggestions. */
+  readonly synonyms: Synonyms;
 }
 
 export interface SectionLayout {
@@ -29,6 +32,11 @@ export interface SectionLayout {
    * sections do not.
    */
   readonly provides?: { readonly point: string /** With its article. */; readonly name: string };
+  /**
+   * The plugins that have these options, by the option: what an entry without a `use` most likely
+   * means.
+   */
+  readonly usual?: Readonly<Record<string, string>>;
   /** The file must have the section. */
   readonly required?: boolean;
   /** The section may be absent but not empty, and its entries cannot be `optional`. */

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { HostError } from '../base/errors.js';
+import { synonymOf } from '../base/nearest.js';
 import type { CredentialShapes } from '../log/redactor.js';
 import { type Environment, readEnvironment } from '../options/variables.js';
 import { Loader } from '../plugin/loader.js';
@@ -93,17 +94,33 @@ function credentialsOf({ entries }: FileContents): Set<CredentialShapes> {
   return new Set(entries.flatMap(({ plugin }) => plugin?.definition.credentials ?? []));
 }
 
-async function load(entry: Entry, { sections }: FileLayout, loader: Loader, problems: Problems): Promise<void> {
+async function load(entry: Entry, layout: FileLayout, loader: Loader, problems: Problems): Promise<void> {
   if (entry.use === '' && entry.definition === undefined) return; // reported before
   try {
-    const prefix = sections[entry.section]?.prefix ?? entry.section;
-    entry.plugin = entry.definition ? loader.adopt(entry.definition) : await loader.load(entry.use, prefix);
+    const prefix = layout.sections[entry.section]?.prefix ?? entry.section;
+    entry.plugin = entry.definition
+      ? loader.adopt(entry.definition)
+      : await loader.load(entry.use, prefix, usualPlugin(entry, layout));
   } catch (error) {
     if (!(error instanceof HostError)) throw error;
     entry.faulty = true;
     if (entry.use === entry.name) problems.add(entry.path, error);
     else problems.add([...entry.path, 'use'], error, 'value');
   }
+}
+
+/** What an entry without a `use` most likely means, by its options. */
+function usualPlugin({ use, name, section, options }: Entry, { sections, synonyms }: FileLayout): string | undefined {
+  if (use !== name) return undefined;
+  const { usual = {} } = sections[section] ?? {};
+  const named = Object.entries(options).find(([key]) => synonymOf(key, ['use'], synonyms));
+  const [
+    ,
+    value = Object.keys(options)
+      .map((key) => usual[key])
+      .find((plugin) => plugin !== undefined),
+  ] = named ?? [];
+  return typeof value === 'string' && /^[\w-]+$/.test(value) && value !== name ? value : undefined;
 }
 
 function checkContext(

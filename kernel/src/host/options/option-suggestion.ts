@@ -1,13 +1,23 @@
-import { nearest, suggestion } from '../base/nearest.js';
+import { nearest, type Synonyms, suggestion, synonymOf } from '../base/nearest.js';
 import type { JsonSchema } from './schema-types.js';
+
+/** What can be suggested besides the options of a schema. */
+export interface Suggestions {
+  /** Keys that can stand beside those of the schema. */
+  readonly keys: readonly string[];
+  readonly synonyms: Synonyms;
+}
+
+export const NO_SUGGESTIONS: Suggestions = { keys: [], synonyms: {} };
 
 /**
  * Ends the message about an unknown option. A known option of an object below the schema is
  * suggested with its place: `, did you mean params: { temperature: … }?`.
- * @param known keys that can stand beside those of the schema.
  */
-export function optionSuggestion(key: string, schema: JsonSchema, known: readonly string[]): string {
-  const names = [...Object.keys(schema.properties ?? {}), ...known];
+export function optionSuggestion(key: string, schema: JsonSchema, { keys, synonyms }: Suggestions): string {
+  const names = [...Object.keys(schema.properties ?? {}), ...keys];
+  const synonym = synonymOf(key, names, synonyms);
+  if (synonym !== undefined) return `, did you mean "${synonym}"?`;
   const nested = nestedOptions(schema);
   const last = (path: readonly string[]) => path.at(-1) ?? '';
   const near = nearest(key, names) === undefined ? nearest(key, nested.map(last)) : undefined;

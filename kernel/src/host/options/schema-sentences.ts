@@ -2,7 +2,7 @@ import type { ErrorObject } from 'ajv';
 import { type Fault, fault } from '../base/errors.js';
 import { nearest } from '../base/nearest.js';
 import type { ConfigPath } from '../base/problem.js';
-import { optionSuggestion } from './option-suggestion.js';
+import { optionSuggestion, type Suggestions } from './option-suggestion.js';
 import type { JsonSchema } from './schema-types.js';
 
 /** A mistake in an option, in one sentence. */
@@ -23,15 +23,14 @@ const FORMATS = {
  * Converts ajv's errors to sentences.
  * @param root the value that was checked.
  * @param hidden pointers to values that must not be printed.
- * @param known keys that can stand beside the options, for suggestions.
  */
 export function sentences(
   errors: readonly ErrorObject[],
   root: unknown,
   hidden: readonly string[],
-  known: readonly string[],
+  suggestions: Suggestions,
 ): OptionFault[] {
-  return relevant(errors).map((error) => optionFault(error, root, hidden, known));
+  return relevant(errors).map((error) => optionFault(error, root, hidden, suggestions));
 }
 
 /**
@@ -56,13 +55,13 @@ function relevant(errors: readonly ErrorObject[]): ErrorObject[] {
   return [...here, ...relevant(errors.filter((error) => error !== union && !below(error)))];
 }
 
-function optionFault(error: ErrorObject, root: unknown, hidden: readonly string[], known: readonly string[]): OptionFault {
+function optionFault(error: ErrorObject, root: unknown, hidden: readonly string[], { keys, synonyms }: Suggestions): OptionFault {
   const path = pathOf(error.instancePath, root);
   const params = error.params as Record<string, unknown>;
   const schema = error.parentSchema as JsonSchema;
   if (error.keyword === 'additionalProperties') {
     const key = String(params.additionalProperty);
-    const ending = optionSuggestion(key, schema, path.length === 0 ? known : []);
+    const ending = optionSuggestion(key, schema, { keys: path.length === 0 ? keys : [], synonyms });
     return { path: [...path, key], at: 'key', ...fault('OPTION_UNKNOWN', ending) };
   }
   if (error.keyword === 'required') return { path, at: 'key', ...fault('OPTION_MISSING', String(params.missingProperty)) };

@@ -4,6 +4,7 @@ import type { ConfigPath } from '../base/problem.js';
 import { compile, FORMATS, requireLater } from './compile.js';
 import { type CompiledSchema, digestOf } from './compiled-schema.js';
 import { KERNEL_SCHEMAS } from './kernel-schemas.js';
+import { NO_SUGGESTIONS, type Suggestions } from './option-suggestion.js';
 import { faultyPart } from './schema-faults.js';
 import { type OptionFault, sentences } from './schema-sentences.js';
 import type { JsonSchema } from './schema-types.js';
@@ -56,9 +57,8 @@ export class OptionSchema {
    * Checks a copy of the options.
    * @param references values that come from variables: they can become a number or a boolean, and
    * are never printed.
-   * @param known keys that can stand beside the options, for suggestions.
    */
-  check(options: unknown, references: readonly Reference[] = [], known: readonly string[] = []): CheckedOptions {
+  check(options: unknown, references: readonly Reference[] = [], suggestions: Suggestions = NO_SUGGESTIONS): CheckedOptions {
     const at = (matches: (reference: Reference) => boolean) =>
       new Set(references.filter(matches).map(({ path }) => pointer(path)));
     const whole = at((reference) => reference.whole);
@@ -69,7 +69,9 @@ export class OptionSchema {
     const reported = errors.filter(({ instancePath }) => !unset.has(instancePath));
     return {
       value: frozen(value) as Readonly<Record<string, unknown>>,
-      faults: sentences(reported, value, hidden, known).map((found) => (has(options, found.path) ? found : ofDefault(found))),
+      faults: sentences(reported, value, hidden, suggestions).map((found) =>
+        has(options, found.path) ? found : ofDefault(found),
+      ),
       secrets: secrets.flatMap(({ texts }) => texts),
     };
   }

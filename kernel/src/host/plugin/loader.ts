@@ -52,9 +52,12 @@ export class Loader {
     this.#folders = [...new Set([fileFolder, cwd, import.meta.dirname])];
   }
 
-  /** @throws HostError if there is no such plugin, or if it cannot be used. */
-  async load(use: string, prefix: string): Promise<LoadedPlugin> {
-    const url = this.#resolve(use, prefix);
+  /**
+   * @param usual what to suggest if there is no such plugin.
+   * @throws HostError if there is no such plugin, or if it cannot be used.
+   */
+  async load(use: string, prefix: string, usual?: string): Promise<LoadedPlugin> {
+    const url = this.#resolve(use, prefix, usual);
     const loading = this.#loaded.get(url) ?? this.#import(url);
     this.#loaded.set(url, loading);
     return loading;
@@ -77,7 +80,7 @@ export class Loader {
     return { ...loadedPlugin(module, path, owner?.version ?? '0.0.0'), kernelCopy: kernelCopy(url, path) };
   }
 
-  #resolve(use: string, prefix: string): string {
+  #resolve(use: string, prefix: string, usual: string | undefined): string {
     if (/^\.\.?\//.test(use) || isAbsolute(use)) return resolvePath(resolve(this.#fileFolder, use));
     const names = packageNames(use, prefix);
     if (!names.every((name) => PACKAGE_NAME.test(name))) throw hostError('USE_INVALID', use);
@@ -85,7 +88,11 @@ export class Loader {
       const url = this.#resolvePackage(name);
       if (url !== undefined) return url;
     }
-    throw hostError('PLUGIN_NOT_INSTALLED', names, this.#similar(use, prefix));
+    throw hostError(
+      'PLUGIN_NOT_INSTALLED',
+      names,
+      usual === undefined ? this.#similar(use, prefix) : `, did you mean use: ${usual}?`,
+    );
   }
 
   /** `, did you mean "greeter"?`, if an installed plugin has a similar name. */

@@ -1,0 +1,62 @@
+import t from 'tap';
+import { layout } from '../../../src/layout.js';
+import { problemsOf } from '../distribution.js';
+
+/** The problems of a file, without what the messages say about the plugin. */
+async function problemsIn(t: Parameters<typeof problemsOf>[0], ...lines: string[]): Promise<string[]> {
+  const problems = await problemsOf(t, { 'plugboard.yaml': ['transports: {}', ...lines].join('\n') }, { layout });
+  return problems.map((problem) => problem.replace(/^plugboard.yaml:\d+:\d+ /, '').replace(/ \(plugin .*$/, ''));
+}
+
+t.test('rule 2: words that other programs use for an option are answered with the option', async (t) => {
+  const words: Record<string, string> = {
+    prompt: 'system',
+    instructions: 'system',
+    system_prompt: 'system',
+    systemPrompt: 'system',
+    llm: 'model',
+    max_turns: 'maxSteps',
+  };
+  for (const [word, option] of Object.entries(words))
+    t.match(
+      await problemsIn(t, 'models: { demo: {} }', `agents: { a: { model: demo, ${word}: x } }`),
+      [`agents.a.${word}: unknown option, did you mean "${option}"?`],
+      word,
+    );
+  const connection: Record<string, string> = { api_key: 'apiKey', key: 'apiKey', url: 'baseUrl', base_url: 'baseUrl' };
+  for (const [word, option] of Object.entries(connection))
+    t.match(
+      await problemsIn(t, `models: { fast: { use: openai, model: m, ${word}: "x" } }`),
+      [`models.fast.${word}: unknown option, did you mean "${option}"?`],
+      word,
+    );
+  t.match(await problemsIn(t, 'models: { demo: {} }', 'agents: { a: { model: demo, max_tokens: 5, maxTokns: 5 } }'), [
+    'agents.a.max_tokens: unknown option, did you mean params: { max_tokens: … }?',
+    'agents.a.maxTokns: unknown option, did you mean "maxTokens"?',
+  ]);
+});
+
+t.test('rule 2: so are those for a section', async (t) => {
+  t.match(await problemsIn(t, 'mcpServers: {}', 'providers: {}', 'database: {}'), [
+    'mcpServers: unknown section, did you mean "tools"?',
+    'providers: unknown section, did you mean "models"?',
+    'database: unknown section, did you mean "sessions"?',
+  ]);
+});
+
+t.test('rule 1: an entry without a use that cannot be found is answered with what its options mean', async (t) => {
+  t.match(
+    await problemsIn(
+      t,
+      'models: { a: { provider: openai, model: m }, b: { model: m, apiKey: k }, c: { provider: "not a name" } }',
+      'tools: { d: { command: npx }, e: { x: 1 } }',
+    ),
+    [
+      'models.a: the plugin @plugboard/model-a is not installed, did you mean use: openai?; run npm install @plugboard/model-a',
+      'models.b: the plugin @plugboard/model-b is not installed, did you mean use: openai?; run',
+      'models.c: the plugin @plugboard/model-c is not installed; run',
+      'tools.d: the plugin @plugboard/tool-d is not installed, did you mean use: mcp?; run',
+      'tools.e: the plugin @plugboard/tool-e is not installed; run',
+    ],
+  );
+});
