@@ -62,9 +62,9 @@ interface OpenStore extends OpenedDatabase {
  * Keeps sessions in a SQLite file that belongs to this process alone.
  *
  * 1. `start` opens the file and takes its lock.
- * 2. Reads are answered at once. Writes wait for the end of the tick and are committed together
- *    (group-commit.ts). A write is acknowledged when it is on disk; `begin` and `abandon` when they
- *    survive the process, which is enough for them.
+ * 2. Reads are answered at once. Writes of a few ticks are committed together (group-commit.ts).
+ *    A write is acknowledged when it is on disk; `begin` and `abandon` when they survive the
+ *    process, which is enough for them.
  * 3. From time to time some expired rows are deleted, and the file is backed up.
  * 4. `stop` commits what is queued, moves the write-ahead log into the file, and closes it.
  */

@@ -2,10 +2,10 @@ import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { VersionConflict } from '@plugboard/kernel/contracts';
 import t, { type Test } from 'tap';
-import { GroupCommit } from '../src/database/group-commit.js';
+import { GROUP_TICKS, GroupCommit } from '../src/database/group-commit.js';
 import { LogSync } from '../src/database/log-sync.js';
 import { openDatabase } from '../src/database/open-database.js';
-import { ANNA, loaded, openStore, session, turn } from './open-store.js';
+import { ANNA, groupCommitted, loaded, openStore, session, turn } from './open-store.js';
 
 const PAGE = 4_096;
 
@@ -39,12 +39,6 @@ function manualSyncs(t: Test) {
   return { database, writes, syncs };
 }
 
-/** Lets the tick end, and what follows it. */
-async function nextTick(): Promise<void> {
-  await new Promise(setImmediate);
-  await new Promise(setImmediate);
-}
-
 t.test('acknowledges a durable write when the log is synced after its commit, and other writes before', async (t) => {
   const { database, writes, syncs } = manualSyncs(t);
   t.equal(database.prepare('PRAGMA synchronous').get()?.synchronous, 1, 'NORMAL');
@@ -52,12 +46,12 @@ t.test('acknowledges a durable write when the log is synced after its commit, an
   const write = (name: string, isDurable: boolean) =>
     writes.write(isDurable, () => database.isTransaction).then((inside) => settled.push(`${name} ${inside}`));
   const first = [write('begin', false), write('commit', true)];
-  await nextTick();
+  await groupCommitted();
   t.same(settled, ['begin true']);
   t.equal(syncs.length, 1);
   t.notOk(database.isTransaction, 'the commit comes before the sync');
   const second = [write('abandon', false)];
-  await nextTick();
+  await groupCommitted();
   t.same(settled, ['begin true', 'abandon true']);
   t.equal(syncs.length, 1, 'nothing to sync');
   syncs[0]?.resolve();
@@ -65,29 +59,32 @@ t.test('acknowledges a durable write when the log is synced after its commit, an
   t.same(settled, ['begin true', 'abandon true', 'commit true']);
 });
 
-t.test('syncs once for the commits of two ticks, and at once when flushed', async (t) => {
+t.test('commits and syncs the writes of a few ticks together, and at once when flushed', async (t) => {
   const { writes, syncs } = manualSyncs(t);
-  const first = writes.write(true, () => 1);
-  await new Promise(setImmediate);
-  t.equal(syncs.length, 0);
-  const second = writes.write(true, () => 2);
-  await nextTick();
+  const committed: number[] = [];
+  const group: Promise<number>[] = [];
+  for (let tick = 0; tick < GROUP_TICKS; tick++) {
+    t.same(committed, []);
+    group.push(writes.write(true, () => committed.push(tick)));
+    await new Promise(setImmediate);
+  }
+  t.same(committed, [0, 1, 2, 3]);
   t.equal(syncs.length, 1);
   syncs[0]?.resolve();
-  t.same(await Promise.all([first, second]), [1, 2]);
+  t.same(await Promise.all(group), [1, 2, 3, 4]);
   const last = writes.write(true, () => 3);
   writes.flush();
   t.equal(syncs.length, 2);
   syncs[1]?.resolve();
   t.equal(await last, 3);
-  await nextTick();
+  await groupCommitted();
   t.equal(syncs.length, 2);
 });
 
 t.test('rejects durable writes whose sync fails', async (t) => {
   const { writes, syncs } = manualSyncs(t);
   const results = Promise.allSettled([writes.write(true, () => 1), writes.write(false, () => 2), writes.write(true, () => 3)]);
-  await nextTick();
+  await groupCommitted();
   syncs[0]?.reject(new Error('EIO'));
   t.match(await results, [{ reason: { message: 'EIO' } }, { value: 2 }, { reason: { message: 'EIO' } }]);
 });

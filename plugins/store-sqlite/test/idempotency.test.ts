@@ -1,6 +1,6 @@
 import type { IdempotencyRecord } from '@plugboard/kernel/contracts';
 import t from 'tap';
-import { DAY, HOUR, openStore } from './open-store.js';
+import { DAY, groupCommitted, HOUR, openStore } from './open-store.js';
 
 function record(key: string, text = 'answer', project = 'acme'): IdempotencyRecord {
   return { key: { project, route: '/v1/chat/completions', key }, fingerprint: 'f1', result: { text } };
@@ -29,8 +29,7 @@ t.test('deletes expired records in small steps', async (t) => {
   const left: unknown[] = [];
   for (const ms of [DAY - HOUR, 50]) {
     clock.advance(ms);
-    await new Promise(setImmediate);
-    await new Promise(setImmediate);
+    await groupCommitted();
     left.push(database.prepare('SELECT count(*) AS n FROM idempotency').get()?.n);
   }
   t.same(left, [51, 1]);

@@ -4,6 +4,7 @@ import type { Clock, Message, SessionStore } from '@plugboard/kernel';
 import type { SessionId } from '@plugboard/kernel/contracts';
 import { CapturedLog, ManualClock } from '@plugboard/kernel/testing';
 import type { BackupOptions } from '../src/database/backup.js';
+import { GROUP_TICKS } from '../src/database/group-commit.js';
 import { openDatabase } from '../src/database/open-database.js';
 import { SqliteStore } from '../src/sqlite-store.js';
 import type { ProjectQuotas } from '../src/tables/project-usage.js';
@@ -49,11 +50,15 @@ export function openStore<C extends Clock = ManualClock>(
   return { store, database, clock, path, logs: log.lines, close: () => store.stop() };
 }
 
+/** Waits until the writes that are queued are committed. Durable writes are not synced yet. */
+export async function groupCommitted(): Promise<void> {
+  for (let tick = 0; tick <= GROUP_TICKS; tick++) await new Promise(setImmediate);
+}
+
 /** Advances the clock step by step, so that what a timer started is written before the next one fires. */
 export async function pass(clock: ManualClock, ms: number, step = HOUR): Promise<void> {
   for (let passed = 0; passed < ms; passed += step) {
     clock.advance(step);
-    await new Promise(setImmediate);
-    await new Promise(setImmediate);
+    await groupCommitted();
   }
 }

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { DAY, HOUR, loaded, OWNER, openStore, pass, session, turn } from './open-store.js';
+import { DAY, groupCommitted, HOUR, loaded, OWNER, openStore, pass, session, turn } from './open-store.js';
 
 const LARGE = 'x'.repeat(10_000);
 
@@ -82,7 +82,7 @@ t.test('S-39 a fork is copied in slices; other calls are answered meanwhile', as
   while (!isForked) {
     const { version, messages } = await store.load(session('copy'));
     t.ok(version === 0 || messages.length === 3_800, 'nothing of an unfinished fork can be seen');
-    await new Promise(setImmediate);
+    await groupCommitted();
     slices++;
   }
   t.ok(slices > 6, `${slices} slices`);
@@ -109,8 +109,8 @@ t.test('S-39 a fork that fails, or whose process dies, leaves nothing behind', a
   await store.delete(copies[1] ?? session(''));
   await pass(clock, 1_000, 50);
   void store.fork(session('long'), 'unfinished', 1).catch(() => {});
-  await new Promise(setImmediate);
-  await new Promise(setImmediate);
+  await groupCommitted();
+  await groupCommitted();
   t.ok(Number(count()) > 3 * 1_200, 'a slice is copied');
   first.database.close(); // as a killed process would leave it
 
@@ -128,7 +128,7 @@ t.test('S-39 refuses a fork whose source is deleted, or whose key is used, while
   const messages = Array.from({ length: 1_000 }, () => turn(1)).flat();
   for (const key of ['one', 'two']) await store.commit(session(key), { expected: 0, messages });
   const forks = [store.fork(session('one'), 'copy of one', 1), store.fork(session('two'), 'copy of two', 1)];
-  await new Promise(setImmediate);
+  await groupCommitted();
   const changes = [store.delete(session('one')), store.commit(session('copy of two'), { expected: 0, messages: turn(7) })];
   t.match(await Promise.allSettled(forks), [{ status: 'fulfilled' }, { reason: { name: 'SessionExists' } }]);
   await Promise.all(changes);
