@@ -313,7 +313,6 @@ export class Runtime implements AgentRuntime {
       } finally {
         release();
       }
-      if (!output.end && !output.closed) throw new Error('an interceptor or the agent loop ended without a terminal event');
     } catch (error) {
       this.#logFailure(error, request);
       if (!output.end && !output.closed) await output.write([failed(failureOf(error, output.toolsRan))]);

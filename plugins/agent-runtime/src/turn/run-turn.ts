@@ -13,6 +13,7 @@ import type { StoreCall } from '../sessions/store-call.js';
 import { pulled, type WriteBatch } from '../streams/pulled.js';
 import type { ConcurrencyLimiter } from './concurrency-limiter.js';
 import type { IdempotentTurn } from './idempotency.js';
+import { assertBatch, endedEarly, eventsOf } from './interceptor-errors.js';
 import { type LoopDependencies, runLoop } from './loop.js';
 import { PendingCalls } from './pending-tool-calls.js';
 import { summarize } from './summarize.js';
@@ -175,9 +176,11 @@ async function pump(run: Run, turn: Turn, { usageBefore, onBatch, commit }: Pump
   const interceptors = run.deps.interceptors.all();
   if (interceptors.length === 0) return loop(run, turn, write);
   for await (const batch of intercepted(run, turn, interceptors)) {
+    assertBatch(interceptors, batch);
     await write(batch);
     if (output.end) return;
   }
+  if (!output.closed) throw endedEarly(interceptors);
 }
 
 /** Tokens left for stored messages, after the answer and everything else in the request. */
@@ -198,8 +201,9 @@ function withUsage(batch: readonly AgentEvent[], before: Usage): readonly AgentE
 function intercepted(run: Run, turn: Turn, interceptors: readonly Contribution<Interceptor>[]): AgentEvents {
   const from = (index: number, current: Turn): AgentEvents => {
     const interceptor = interceptors[index];
-    if (interceptor) return interceptor.value(current, (next) => from(index + 1, next));
-    return pulled((write) => loop(run, current, write));
+    if (!interceptor) return pulled((write) => loop(run, current, write));
+    const returned = interceptor.value(current, (next) => from(index + 1, next));
+    return eventsOf(interceptor.entry, returned);
   };
   return from(0, turn);
 }
