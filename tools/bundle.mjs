@@ -3,6 +3,7 @@
 // Other packages stay imports, except those in BUNDLED. `npm run build` runs it after tsc, which checks
 // types and writes the declarations. Source maps lead to the sources.
 import { appendFileSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { isBuiltin } from 'node:module';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
@@ -16,10 +17,12 @@ const PROGRAMS = { kernel: { 'cli/main': 'src/cli/main.ts' } };
 /**
  * Dependencies that become part of a package's bundle, with their own dependencies. They consist of many
  * small files, and every start reads all of them. They stay in `dependencies`: the declarations refer to
- * them, and `npm audit` reports them. Packages that use the network are not bundled, so that `npm update`
- * is enough to update those.
+ * them, and `npm audit` reports them.
  */
-const BUNDLED = { kernel: ['pino', 'reflect-metadata', 'secure-json-parse', 'tsyringe', 'yaml'] };
+const BUNDLED = {
+  kernel: ['pino', 'reflect-metadata', 'secure-json-parse', 'tsyringe', 'yaml'],
+  'plugins/transport-http': ['koa', '@koa/router'],
+};
 
 /** Bundles these dependencies and no others. */
 const dependencies = (bundled) => ({
@@ -32,6 +35,21 @@ const dependencies = (bundled) => ({
     });
   },
 });
+
+/**
+ * Loads mime-types with the first call of one of its functions. Koa requires two versions of it, each
+ * sorts a table of all media types when it is loaded, and transport-http sets every media type itself.
+ */
+const mediaTypes = {
+  name: 'media-types',
+  setup({ onLoad }) {
+    const functions = ['charset', 'contentType', 'extension', 'lookup'];
+    const forward = (name) => `exports.${name} = (type) => require('./index.js?loaded').${name}(type);`;
+    onLoad({ filter: /\/node_modules\/mime-types\/index\.js$/ }, ({ suffix }) =>
+      suffix === '' ? { contents: functions.map(forward).join('\n') } : undefined,
+    );
+  },
+};
 
 /** Puts the compiled schemas of the kernel's own options into its bundle. */
 const compiledSchemas = {
@@ -70,14 +88,14 @@ await Promise.all(packages.map(addCompiledOptions)); // imports the packages, wh
 
 async function bundle(name) {
   const folder = join(root, name);
-  const { metafile } = await build({
+  const { metafile, outputFiles } = await build({
     absWorkingDir: folder,
     entryPoints: { ...exported(folder), ...PROGRAMS[name] },
     outdir: 'dist',
     chunkNames: '[name]-[hash]', // beside the entry points, so that `..` is the package's folder in all of them
     bundle: true,
     splitting: true,
-    plugins: [dependencies(BUNDLED[name] ?? []), compiledSchemas, decorators],
+    plugins: [dependencies(BUNDLED[name] ?? []), mediaTypes, compiledSchemas, decorators],
     banner: BUNDLED[name] && { js: 'const require = process.getBuiltinModule;' }, // what bundled dependencies still require
     format: 'esm',
     platform: 'node',
@@ -86,10 +104,23 @@ async function bundle(name) {
     sourcemap: true,
     metafile: true,
     logLevel: 'warning',
+    write: false,
   });
+  for (const { path, text } of outputFiles) writeFileSync(path, path.endsWith('.js') ? withoutImportsOfNode(text) : text);
   if (BUNDLED[name]) writeFileSync(join(folder, 'dist/LICENSES.txt'), licenses(folder, Object.keys(metafile.inputs)));
   const written = new Set(Object.keys(metafile.outputs));
   for (const file of globSync('dist/**/*.{js,js.map}', { cwd: folder })) if (!written.has(file)) rmSync(join(folder, file));
+}
+
+/**
+ * Replaces the imports of Node's modules. An import reads every export, used or not, and many of them load
+ * further modules: `WebSocket` of node:http, for example, loads Node's own copy of undici.
+ */
+function withoutImportsOfNode(code) {
+  return code.replace(/^import (?:(\w+)|\{([^}]*)\}) from "([\w:/]+)";$/gm, (statement, name, names, module) => {
+    const bound = name ?? `{${names.replaceAll(' as ', ': ')}}`;
+    return isBuiltin(module) ? `const ${bound} = process.getBuiltinModule("${module}");` : statement;
+  });
 }
 
 /** Adds the compiled schema of a plugin's options to its bundle. */

@@ -1,11 +1,11 @@
 import type { IncomingMessage, RequestListener } from 'node:http';
+import { ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Extensions, PluginContext, Principal } from '@plugboard/kernel';
 import { missingScope } from '@plugboard/kernel/contracts';
 import { inject, injectable } from '@plugboard/kernel/injection';
 import Koa, { type Context } from 'koa';
-import { ServerResponse } from '../base/node-http.js';
 import { JsonBodies } from '../body/json-body.js';
 import {
   draining,

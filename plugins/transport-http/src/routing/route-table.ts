@@ -1,5 +1,5 @@
+import { Router } from '@koa/router';
 import type { Contribution } from '@plugboard/kernel';
-import { Router } from '../base/koa-router.js';
 import { upgradeRequired } from '../errors/refusals.js';
 import { type BodySchema, bodySchema } from './body-schema.js';
 import type { HttpRoute } from './routes.js';

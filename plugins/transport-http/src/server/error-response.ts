@@ -1,4 +1,4 @@
-import { STATUS_CODES } from '../base/node-http.js';
+import { STATUS_CODES } from 'node:http';
 import type { HttpError } from '../errors/http-error.js';
 
 /**

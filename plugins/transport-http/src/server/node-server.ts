@@ -1,7 +1,6 @@
-import type { Server } from 'node:http';
+import { createServer, type Server } from 'node:http';
 import { parseDuration } from '@plugboard/kernel';
 import type { Listeners } from '../application/application.js';
-import { createServer } from '../base/node-http.js';
 import type { HttpConfig } from '../config.js';
 import type { ClientErrorHandler } from './client-error-handler.js';
 import type { Connections } from './connections.js';
