@@ -87,7 +87,7 @@ t.test('a read is available after registration, a late read once the server runs
   });
   t.throws(() => ctx.late(point), { message: 'plugins.reader may read test.point only while its register() runs' });
   await server.stop();
-  const refused = 'plugins.reader may use a point that it reads with late() only once the server runs';
+  const refused = 'plugins.reader cannot use a point that it reads with late() before the server runs';
   t.same(left('seen'), { atRegister: [0, refused], atStart: [2, refused], atStop: [2, 2] });
 });
 

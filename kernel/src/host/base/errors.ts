@@ -46,9 +46,14 @@ const MESSAGES = {
   // Loading a plugin
   USE_INVALID: (use: string) =>
     `"${use}" is not a valid plugin reference; write a short name, a package name, or a path that is absolute or starts with ./ or ../`,
-  PLUGIN_NOT_INSTALLED: (names: readonly string[], similar: string) =>
-    `the plugin ${names[0]} is not installed${similar}; run npm install ${packageOf(names[0] ?? '')}${orOthers(names.slice(1))}`,
-  PLUGIN_NOT_FOUND: (path: string) => `there is no plugin at ${path}`,
+  PLUGIN_NOT_INSTALLED: (names: readonly string[], isKey: boolean, likely: string | undefined) =>
+    isKey
+      ? `the entry has no "use", so its key names the plugin, and ${names[0]} is not installed; ${
+          likely === undefined ? 'add "use" with the name or the path of a plugin' : `add use: ${likely}`
+        }, or run ${installOf(names)}`
+      : `the plugin ${names[0]} is not installed${likely === undefined ? '' : `, did you mean "${likely}"?`}; run ${installOf(names)}`,
+  PLUGIN_NOT_FOUND: (path: string, similar: string | undefined) =>
+    `there is no plugin at ${path}${similar === undefined ? '' : `, did you mean "${similar}"?`}`,
   PLUGIN_NOT_BUILT: (path: string) => `the plugin's module ${path} does not exist; build the plugin first`,
   PLUGIN_FOLDER_EMPTY: (folder: string) =>
     `the folder ${folder} is not a plugin: it has neither a package.json with "exports" nor an index.js`,
@@ -96,7 +101,7 @@ const MESSAGES = {
     `cannot be registered: ${reason}. It loads another copy of the kernel, ${copy}, than this program, ${own}; use the program of its folder: npx plugboard`,
   REGISTER_ASYNC: () => 'register() must be synchronous and return nothing or an object with start and stop',
   REGISTER_OVER: (entry: string, action: string) => `${entry} may ${action} only while its register() runs`,
-  LATE_TOO_EARLY: (entry: string) => `${entry} may use a point that it reads with late() only once the server runs`,
+  LATE_TOO_EARLY: (entry: string) => `${entry} cannot use a point that it reads with late() before the server runs`,
   POINT_INVALID: (method: string, found: string) =>
     `ctx.${method}() needs an extension point as its first argument, not ${found}; import one, or make one with defineExtensionPoint()`,
   SECTION_WRONG: (found: readonly string[], needed: string | undefined, section: string, places: readonly string[]) =>
@@ -302,9 +307,9 @@ function shownValue(value: unknown): string {
   }
 }
 
-/** ` (or plugboard-x or x)`: the other packages that a short name can mean. */
-function orOthers(names: readonly string[]): string {
-  return names.length === 0 ? '' : ` (or ${names.join(' or ')})`;
+/** `npm install @plugboard/x (or plugboard-x or x)` for the packages that a `use` can mean. */
+function installOf([first = '', ...others]: readonly string[]): string {
+  return `npm install ${packageOf(first)}${others.length === 0 ? '' : ` (or ${others.join(' or ')})`}`;
 }
 
 /** `@you/greeter` of `@you/greeter/sub`. */

@@ -27,6 +27,8 @@ export interface Entry {
   readonly optionsPath: ConfigPath;
   /** Empty if the entry has no valid `use`, or if it has a `definition`. */
   readonly use: string;
+  /** The entry has no `use`: its key names the plugin. */
+  readonly isUseKey: boolean;
   /** The plugin itself, if a program gave it as `use`. */
   readonly definition?: DefinedPlugin | undefined;
   readonly optional: boolean;
@@ -222,13 +224,15 @@ export class FileReader {
       this.#problems.add([...path, 'optional'], fault('ENTRY_NOT_OPTIONAL', section));
     }
     const { use, optional, unless, ...shared } = common.value;
+    const isUseKey = definition === undefined && !('use' in value) && layout.shape !== 'single';
     const entry: Entry = {
       id: formatPath(path),
       name,
       section,
       path,
       optionsPath: layout.topLevelOptions ? [] : path,
-      use: definition ? '' : typeof use === 'string' ? use : 'use' in value || layout.shape === 'single' ? '' : name,
+      use: isUseKey ? name : typeof use === 'string' && definition === undefined ? use : '',
+      isUseKey,
       definition,
       optional: optional === true,
       unless: Array.isArray(unless) ? unless : [],

@@ -100,18 +100,18 @@ async function load(entry: Entry, layout: FileLayout, loader: Loader, problems: 
     const prefix = layout.sections[entry.section]?.prefix ?? entry.section;
     entry.plugin = entry.definition
       ? loader.adopt(entry.definition)
-      : await loader.load(entry.use, prefix, usualPlugin(entry, layout));
+      : await loader.load(entry.use, prefix, { isKey: entry.isUseKey, usual: usualPlugin(entry, layout) });
   } catch (error) {
     if (!(error instanceof HostError)) throw error;
     entry.faulty = true;
-    if (entry.use === entry.name) problems.add(entry.path, error);
+    if (entry.isUseKey) problems.add(entry.path, error);
     else problems.add([...entry.path, 'use'], error, 'value');
   }
 }
 
 /** What an entry without a `use` most likely means, by its options. */
-function usualPlugin({ use, name, section, options }: Entry, { sections, synonyms }: FileLayout): string | undefined {
-  if (use !== name) return undefined;
+function usualPlugin({ isUseKey, name, section, options }: Entry, { sections, synonyms }: FileLayout): string | undefined {
+  if (!isUseKey) return undefined;
   const { usual = {} } = sections[section] ?? {};
   const named = Object.entries(options).find(([key]) => synonymOf(key, ['use'], synonyms));
   const [

@@ -30,8 +30,8 @@ interface FilesReloaded {
  *    reverse.
  * 4. `stop` stops what has started, in reverse, to the end: failures are reported together. It also
  *    ends a start in progress.
- * 5. `replace` changes the entries while they run: some have started, and others must no longer be
- *    stopped here.
+ * 5. `replace` takes over entries that a reload has started, and drops those that it retired: they
+ *    are stopped elsewhere.
  */
 export class LifecycleRunner {
   #order: readonly LivingEntry[];

@@ -4,12 +4,12 @@ import { isAbsolute, join, relative, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { hostError, reasonOf } from '../base/errors.js';
 import { KERNEL } from '../base/kernel-package.js';
-import { nearest } from '../base/nearest.js';
 import type { PluginIdentity } from '../base/problem.js';
 import { isCompiledSchema } from '../options/compiled-schema.js';
 import { OptionSchema } from '../options/schema.js';
 import { importPlugin, type PluginModule } from './import-plugin.js';
 import { packageOf, readManifest } from './manifest.js';
+import { type MissingPluginHints, similarFile, similarPlugin } from './missing-plugin.js';
 import { API_VERSION, type DefinedPlugin, isPlugin } from './plugin.js';
 import { type KernelCopy, kernelCopy, updateOfKernel } from './server-packages.js';
 
@@ -17,7 +17,7 @@ import { type KernelCopy, kernelCopy, updateOfKernel } from './server-packages.j
 export interface LoadedPlugin extends PluginIdentity {
   readonly definition: DefinedPlugin;
   readonly options: OptionSchema;
-  /** Another copy of this package that the plugin imports. */
+  /** The plugin's own copy of the kernel, if it imports another one than this program. */
   readonly kernelCopy?: KernelCopy | undefined;
 }
 
@@ -53,11 +53,10 @@ export class Loader {
   }
 
   /**
-   * @param usual what to suggest if there is no such plugin.
    * @throws HostError if there is no such plugin, or if it cannot be used.
    */
-  async load(use: string, prefix: string, usual?: string): Promise<LoadedPlugin> {
-    const url = this.#resolve(use, prefix, usual);
+  async load(use: string, prefix: string, hints: MissingPluginHints = {}): Promise<LoadedPlugin> {
+    const url = this.#resolve(use, prefix, hints);
     const loading = this.#loaded.get(url) ?? this.#import(url);
     this.#loaded.set(url, loading);
     return loading;
@@ -74,13 +73,13 @@ export class Loader {
     const path = fileURLToPath(url);
     const owner = packageOf(path);
     // A plugin in the folder of the configuration has no package of its own.
-    const isOwn = owner !== undefined && relative(owner.folder, this.#fileFolder).startsWith('..');
-    const shown = isOwn ? `${path} (${owner.name} ${owner.version})` : path;
+    const hasOwnPackage = owner !== undefined && relative(owner.folder, this.#fileFolder).startsWith('..');
+    const shown = hasOwnPackage ? `${path} (${owner.name} ${owner.version})` : path;
     const module = await importPlugin({ url, path, shown, packageName: owner?.name }, this.#folders, this.#importLimit);
     return { ...loadedPlugin(module, path, owner?.version ?? '0.0.0'), kernelCopy: kernelCopy(url, path) };
   }
 
-  #resolve(use: string, prefix: string, usual: string | undefined): string {
+  #resolve(use: string, prefix: string, { isKey = false, usual }: MissingPluginHints): string {
     if (/^\.\.?\//.test(use) || isAbsolute(use)) return resolvePath(resolve(this.#fileFolder, use));
     const names = packageNames(use, prefix);
     if (!names.every((name) => PACKAGE_NAME.test(name))) throw hostError('USE_INVALID', use);
@@ -88,17 +87,8 @@ export class Loader {
       const url = this.#resolvePackage(name);
       if (url !== undefined) return url;
     }
-    throw hostError(
-      'PLUGIN_NOT_INSTALLED',
-      names,
-      usual === undefined ? this.#similar(use, prefix) : `, did you mean use: ${usual}?`,
-    );
-  }
-
-  /** `, did you mean "greeter"?`, if an installed plugin has a similar name. */
-  #similar(use: string, prefix: string): string {
-    const near = nearest(use, this.installed(prefix));
-    return near === undefined ? '' : `, did you mean "${near}"?`;
+    const likely = usual ?? similarPlugin(use, this.#fileFolder, this.installed(prefix));
+    throw hostError('PLUGIN_NOT_INSTALLED', names, isKey, likely);
   }
 
   /** The short names of the plugins that the configuration's package depends on, for editors. */
@@ -152,13 +142,13 @@ export function packageName(use: string, prefix: string): string {
 }
 
 /** The URL of a module in the folder, which does not have to exist. */
-function from(folder: string): string {
+function moduleUrlIn(folder: string): string {
   return pathToFileURL(join(folder, 'plugboard.js')).href;
 }
 
 /** Resolves a package as Node.js does from a folder: `import.meta.resolve` with another start. */
 function resolveFrom(name: string, folder: string): string {
-  const parentURL = from(folder);
+  const parentURL = moduleUrlIn(folder);
   const hooks = registerHooks({ resolve: (specifier, context, next) => next(specifier, { ...context, parentURL }) });
   try {
     return import.meta.resolve(name);
@@ -170,7 +160,7 @@ function resolveFrom(name: string, folder: string): string {
 /** Resolves the path of a module or of a package's folder. */
 function resolvePath(path: string): string {
   const stat = statSync(path, { throwIfNoEntry: false });
-  if (stat === undefined) throw hostError('PLUGIN_NOT_FOUND', path);
+  if (stat === undefined) throw hostError('PLUGIN_NOT_FOUND', path, similarFile(path));
   if (!stat.isDirectory()) return pathToFileURL(path).href;
   const { name, exports, main } = readManifest(path) ?? {};
   if (name !== undefined && exports !== undefined) return resolveFrom(name, path);

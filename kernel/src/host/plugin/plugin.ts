@@ -159,7 +159,7 @@ export interface PluginContext<C = unknown> {
    */
   extensions<T>(point: ExtensionPoint<T>): Extensions<T>;
   /**
-   * Reads a point without an effect on the start order. The view can be used only once the server
+   * Reads a point without an effect on the start order. The view cannot be used before the server
    * runs.
    */
   late<T>(point: ExtensionPoint<T>): Extensions<T>;
@@ -214,7 +214,7 @@ export interface Reconfiguration<C = unknown> {
  * @public
  */
 export interface Lifecycle<C = unknown> {
-  /** Finds mistakes in the options that only show beside what other entries contribute. */
+  /** Finds mistakes in the options that appear only together with other entries' contributions. */
   verify?(): readonly ConfigProblem[];
   /** @param signal aborted when the time limit is over or the server is asked to stop. */
   start?(signal: AbortSignal): Promise<void> | void;

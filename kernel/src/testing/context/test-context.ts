@@ -150,6 +150,7 @@ function entryOf(id: string, config: Readonly<Record<string, unknown>>): Entry {
     path,
     optionsPath: path,
     use: '.',
+    isUseKey: false,
     optional: false,
     unless: [],
     options: config,

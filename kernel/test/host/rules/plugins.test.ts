@@ -126,7 +126,7 @@ t.test('rule 1: a plugin that cannot be used is reported with what is missing', 
   });
   const at = t.testdirName;
   t.match(problems, [
-    'plugboard.yaml:3:3 tools.nowhere: the plugin @plugboard/tool-nowhere is not installed; run npm install @plugboard/tool-nowhere (or plugboard-tool-nowhere or nowhere)',
+    'plugboard.yaml:3:3 tools.nowhere: the entry has no "use", so its key names the plugin, and @plugboard/tool-nowhere is not installed; add "use" with the name or the path of a plugin, or run npm install @plugboard/tool-nowhere (or plugboard-tool-nowhere or nowhere)',
     'plugboard.yaml:4:18 tools.scoped.use: the plugin @acme/missing/deep is not installed; run npm install @acme/missing',
     `plugboard.yaml:5:16 tools.path.use: there is no plugin at ${join(at, 'missing.js')}`,
     new RegExp(`^plugboard.yaml:6:19 tools.unbuilt.use: .*${join(at, 'node_modules/@acme/unbuilt/dist/index.js')}`),
@@ -143,4 +143,32 @@ t.test('rule 1: a plugin that cannot be used is reported with what is missing', 
     'plugboard.yaml:17:1 sessions: the option "use" is missing',
   ]);
   t.equal(problems.length, 15);
+});
+
+t.test('rule 1: a plugin that is not found is answered with the module that the entry most likely means', async (t) => {
+  const problems = await problemsOf(t, {
+    'plugboard.yaml': [
+      'transports: {}',
+      'plugins:',
+      '  polite: {}',
+      '  sober: { use: polite }',
+      '  bare: { use: polite.js }',
+      '  below: { use: own/loud.mjs }',
+      '  near: { use: ./own/no-word.ts }',
+      '  other: { use: ./own/notes }',
+      '  far: { use: ./nowhere/no-word.ts }',
+    ].join('\n'),
+    'polite.js': plugin({ name: 'polite' }),
+    own: { 'loud.mjs': '', 'no-words.ts': '', 'notes.txt': '' },
+  });
+  const at = t.testdirName;
+  t.match(problems, [
+    'plugboard.yaml:3:3 plugins.polite: the entry has no "use", so its key names the plugin, and @plugboard/plugin-polite is not installed; add use: ./polite.js, or run npm install @plugboard/plugin-polite (or plugboard-plugin-polite or polite)',
+    'plugins.sober.use: the plugin @plugboard/plugin-polite is not installed, did you mean "./polite.js"?; run',
+    'plugins.bare.use: the plugin @plugboard/plugin-polite.js is not installed, did you mean "./polite.js"?; run',
+    'plugins.below.use: the plugin own/loud.mjs is not installed, did you mean "./own/loud.mjs"?; run',
+    `plugins.near.use: there is no plugin at ${join(at, 'own/no-word.ts')}, did you mean "${join(at, 'own/no-words.ts')}"?`,
+    /plugins\.other\.use: there is no plugin at .*notes$/,
+    /plugins\.far\.use: there is no plugin at .*no-word\.ts$/,
+  ]);
 });

@@ -1,0 +1,48 @@
+import { type Dirent, readdirSync } from 'node:fs';
+import { basename, dirname, join, parse } from 'node:path';
+import { nearest } from '../base/nearest.js';
+
+/** What is known about an entry whose plugin may be missing. */
+export interface MissingPluginHints {
+  /** The entry has no `use`: its own key names the plugin. */
+  readonly isKey?: boolean;
+  /** The plugin that entries with such options usually have. */
+  readonly usual?: string | undefined;
+}
+
+/** The endings of modules that Node.js runs. */
+const MODULE = /\.[cm]?[jt]s$/;
+
+/**
+ * Finds the plugin that a `use` without an installed package most likely means: a module in the
+ * folder of the configuration with that name, or an installed plugin with a similar name.
+ * @param installed the short names of the installed plugins.
+ */
+export function similarPlugin(use: string, folder: string, installed: readonly string[]): string | undefined {
+  const path = join(folder, use);
+  const module = modulesIn(dirname(path)).find((name) => name === basename(path) || parse(name).name === basename(path));
+  return module === undefined ? nearest(use, installed) : `./${join(dirname(use), module)}`;
+}
+
+/** Finds the module or folder beside a missing one with the most similar name. */
+export function similarFile(path: string): string | undefined {
+  const entries = entriesOf(dirname(path)).filter((entry) => entry.isDirectory() || MODULE.test(entry.name));
+  const near = nearest(
+    basename(path),
+    entries.map(({ name }) => name),
+  );
+  return near && join(dirname(path), near);
+}
+
+function modulesIn(folder: string): readonly string[] {
+  return entriesOf(folder).flatMap(({ name }) => (MODULE.test(name) ? [name] : []));
+}
+
+/** The entries of a folder, or none if it cannot be read. */
+function entriesOf(folder: string): readonly Dirent[] {
+  try {
+    return readdirSync(folder, { withFileTypes: true });
+  } catch {
+    return [];
+  }
+}
