@@ -221,8 +221,8 @@ export class Runtime implements AgentRuntime {
   }
 
   /**
-   * Runs a turn without a session. It ends when its reader leaves, and is abandoned if it does not
-   * settle in time after an abort.
+   * Runs a turn without a session. It ends when its reader leaves, and no longer counts as running
+   * if it is overdue: aborted, and not settled in time.
    */
   #runStateless(request: TurnRequest, idempotent: IdempotentTurn | undefined): AgentEvents {
     const abort = new AbortController();
@@ -243,9 +243,9 @@ export class Runtime implements AgentRuntime {
       channel.removeLimit();
       settling = this.#deps.clock.after(SETTLE_TIMEOUT, () => {
         over();
-        const late = failed(failureOf(abort.signal.reason, true));
-        idempotent?.abandon(late);
-        channel.write([late]);
+        const overdue = failed(failureOf(abort.signal.reason, true));
+        idempotent?.drop(overdue);
+        channel.write([overdue]);
         channel.end();
       });
     });
@@ -280,7 +280,7 @@ export class Runtime implements AgentRuntime {
       busy: busy ?? target.onBusy,
       outlivesReaders: target.onDisconnect === 'continue',
       run: (history, abort, sink) => this.#drive(request, history, idempotent, abort, sink),
-      onDropped: (end) => idempotent?.abandon(end),
+      onDropped: (end) => idempotent?.drop(end),
     };
     return this.#sessions.submit(id, this.#deps.stores.one(), turn, signal);
   }

@@ -249,7 +249,7 @@ t.test('the process limits running and waiting turns and refuses the rest', asyn
   await setImmediate();
   t.match(await collect(runtime.run(request(target()))), [{ type: 'failed', failure: { code: 'overloaded', retryAfter: 1 } }]);
   leave.abort();
-  t.match(await waiting, [{ type: 'failed', failure: { code: 'abandoned' } }], 'a waiting turn is abandoned');
+  t.match(await waiting, [{ type: 'failed', failure: { code: 'abandoned' } }], 'a waiting turn ends with its caller');
   const next = collect(runtime.run(request(target())));
   gate.resolve();
   t.match(endOf(await first), { type: 'finished' });

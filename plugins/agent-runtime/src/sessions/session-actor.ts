@@ -23,7 +23,7 @@ export interface SessionTurn {
   run(history: SessionHistory, abort: AbortController, sink: TurnSink): Promise<AgentEvent | undefined>;
   /**
    * Called if the turn ends without the result of `run`: it was refused, ended in the queue, or
-   * was abandoned.
+   * is overdue.
    */
   onDropped(end: TurnFailed): void;
 }
@@ -50,7 +50,7 @@ export class SessionActor {
   readonly #onCrash: () => void;
   readonly #waiting = new Set<Job>();
   #running: Job | undefined;
-  /** Resolves when the running turn has ended or was abandoned. */
+  /** Resolves when the running turn has ended or is overdue. */
   #settled: Promise<void> = Promise.resolve();
   /**
    * The number of pieces of work between turns, and a promise that resolves after the last. No turn
@@ -202,30 +202,30 @@ export class SessionActor {
     this.#settled = this.#drive(job);
   }
 
-  /** Runs a turn. Abandons it if it does not settle in time after an abort. */
+  /** Runs a turn, and does not wait for it if it is overdue: aborted, and not settled in time. */
   async #drive(job: Job): Promise<void> {
     const { signal } = job.abort;
     const sink = { closed: false, write: (batch: readonly AgentEvent[]) => job.broadcast.write(batch) };
-    const { promise, resolve, reject } = Promise.withResolvers<AgentEvent | undefined | 'late'>();
+    const { promise, resolve, reject } = Promise.withResolvers<AgentEvent | undefined | 'overdue'>();
     let timer: Timer | undefined;
     const onAbort = () => {
       job.broadcast.removeLimit();
-      timer = this.#clock.after(SETTLE_TIMEOUT, () => resolve('late'));
+      timer = this.#clock.after(SETTLE_TIMEOUT, () => resolve('overdue'));
     };
     if (signal.aborted) onAbort();
     else signal.addEventListener('abort', onAbort, { once: true });
     job.turn.run(this.#history, job.abort, sink).then(resolve, reject);
     const end = await promise;
     timer?.cancel();
-    if (end === 'late') {
+    if (end === 'overdue') {
       sink.closed = true;
-      const abandonment = failed(failureOf(signal.reason, true));
-      job.turn.onDropped(abandonment);
-      job.broadcast.write([abandonment]);
+      const overdue = failed(failureOf(signal.reason, true));
+      job.turn.onDropped(overdue);
+      job.broadcast.write([overdue]);
     }
     job.broadcast.end();
     this.#running = undefined;
-    if (end !== 'late' && end?.type === 'failed' && end.failure.code === 'crashed') {
+    if (end !== 'overdue' && end?.type === 'failed' && end.failure.code === 'crashed') {
       this.#crashed = true;
       this.#onCrash();
     } else this.#next();

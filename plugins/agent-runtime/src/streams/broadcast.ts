@@ -20,7 +20,7 @@ export class Broadcast {
   /** Size of `#sent`. */
   #size = 0;
   readonly #isReplayed: boolean;
-  /** Whether the terminal event was written. Readers that leave then do not abandon the turn. */
+  /** Whether the terminal event was written. Readers that leave then do not end the turn. */
   #complete = false;
   #ended = false;
 

@@ -1,5 +1,5 @@
 /**
- * How long a turn or a tool may go on after it was aborted, in milliseconds. It is abandoned then,
- * and what waits for it continues.
+ * How long a turn or a tool may go on after it was aborted, in milliseconds. After that the turn is
+ * overdue or the tool abandoned, and what waits for it continues.
  */
 export const SETTLE_TIMEOUT = 5_000;

@@ -4,6 +4,6 @@ import type { AgentEvent } from '@plugboard/kernel';
 export interface TurnSink {
   /** Returns a promise while a reader is slow. */
   write(batch: readonly AgentEvent[]): Promise<unknown> | undefined;
-  /** Whether the turn was abandoned: it stops at its next batch. */
+  /** Whether the turn is overdue: it stops at its next batch. */
   readonly closed: boolean;
 }

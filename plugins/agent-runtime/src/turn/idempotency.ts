@@ -138,8 +138,11 @@ export class IdempotentTurn {
     }
   }
 
-  /** Ends an abandoned turn. */
-  abandon(event: TurnFailed): void {
+  /**
+   * Ends a turn that was refused, was dropped from the queue or is overdue. If its answer is being
+   * stored, the result of that ends the turn instead.
+   */
+  drop(event: TurnFailed): void {
     if (!this.#isStoring) this.fail(event);
   }
 

@@ -49,7 +49,7 @@ t.test('a turn is not committed if the session has changed since it was loaded',
   t.strictSame((await store.load(ID)).messages, [...theirs, user('two'), assistant('3')]);
 });
 
-t.test('the next turn sees a commit that succeeds after it was abandoned', async (t) => {
+t.test('the next turn sees a commit that succeeds after its turn was overdue', async (t) => {
   const { clock, store, gates, reached, send } = await heldWorld();
   const slowCommit = Promise.withResolvers<void>();
   gates.commit = slowCommit.promise;

@@ -118,7 +118,7 @@ t.test('R-081 interrupt: waiting and running turns fail without a trace, and the
   t.equal(textOfEvents(await third), '3');
 });
 
-t.test('a turn that ignores its abort is abandoned after five seconds and can no longer commit', async (t) => {
+t.test('a turn that ignores its abort is overdue after five seconds and can no longer commit', async (t) => {
   const clock = new ManualClock();
   const stuck = Promise.withResolvers<void>();
   const entered = Promise.withResolvers<void>();

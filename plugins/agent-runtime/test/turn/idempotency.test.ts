@@ -189,7 +189,7 @@ t.test('a session that is closed after crashes frees keys', async (t) => {
   }
 });
 
-t.test('an abandoned turn frees its key unless its tools had started', async (t) => {
+t.test('an overdue turn frees its key unless its tools had started', async (t) => {
   for (const hasTool of [false, true]) {
     const clock = new ManualClock();
     const held = gate();
@@ -219,7 +219,7 @@ t.test('an abandoned turn frees its key unless its tools had started', async (t)
   }
 });
 
-t.test('a turn that is abandoned while its answer is being stored has that answer', async (t) => {
+t.test('a turn that is overdue while its answer is being stored has that answer', async (t) => {
   const clock = new ManualClock();
   const held = gate();
   const { run, send, runtime, store } = await idempotentClient({

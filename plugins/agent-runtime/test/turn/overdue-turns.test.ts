@@ -6,7 +6,7 @@ import { answerWith, collect, endOf, memoryStore, request, ScriptedModel, startR
 
 const agents = { assistant: { model: 'fast', timeout: '1m' } };
 
-t.test('a stateless turn that ignores its time limit is abandoned after five seconds', async (t) => {
+t.test('a stateless turn that ignores its time limit is overdue after five seconds', async (t) => {
   const clock = new ManualClock();
   const stuck = Promise.withResolvers<void>();
   const stubborn: Interceptor = async function* (turn, next) {
