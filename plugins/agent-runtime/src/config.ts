@@ -21,7 +21,7 @@ const SAMPLING_PARAMETERS = [
 /** One entry of `agents`. */
 const agentSchema = {
   type: 'object',
-  description: 'An agent: a model connection with a prompt, tools and budgets. Its name is the `model` of requests.',
+  description: 'An agent: a model connection with a prompt, tools and limits. Its name is the `model` of requests.',
   properties: {
     model: {
       description: 'A name under `models`, or a list of names: the first connection that works answers.',

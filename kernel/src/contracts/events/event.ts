@@ -121,7 +121,7 @@ export interface TurnExtra {
 export interface TurnFinished {
   readonly type: 'finished';
   readonly reason: 'stop' | 'length' | 'tool_calls' | 'content_filter';
-  /** The budget that ended the turn, if one did. */
+  /** The agent's limit that ended the turn, if one did. */
   readonly limit?: 'max_steps' | 'max_tool_calls' | 'max_tokens' | undefined;
   /** Sum over all model calls. */
   readonly usage: Usage;

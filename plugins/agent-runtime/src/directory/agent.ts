@@ -16,7 +16,7 @@ import { readPrompt } from './system-prompt.js';
 export type RestartPolicy = 'rollback' | 'keep-input';
 
 /** The limits of one turn. */
-interface Budget {
+interface TurnLimits {
   readonly steps: number;
   readonly toolCalls: number;
   readonly tokens: number;
@@ -34,7 +34,7 @@ export interface Agent extends Target {
   /** Patterns of the tools that it may call. */
   readonly tools: readonly string[];
   readonly params: Readonly<Record<string, unknown>>;
-  readonly budget: Budget;
+  readonly limits: TurnLimits;
   /** Time limit of one turn, in milliseconds. */
   readonly timeout: number;
   readonly onRestart: RestartPolicy;
@@ -56,11 +56,11 @@ export function agentForRequest({ target, clientTools, maxToolCalls, wholeHistor
   const agent = agentOf(target);
   const hasOwnTools = agent.clientTools === undefined && clientTools.length > 0;
   if (!hasOwnTools && maxToolCalls === undefined && !wholeHistory) return agent;
-  const { budget, history } = agent;
+  const { limits, history } = agent;
   return {
     ...agent,
     clientTools: hasOwnTools ? 'passthrough' : agent.clientTools,
-    budget: { ...budget, toolCalls: Math.min(budget.toolCalls, maxToolCalls ?? budget.toolCalls) },
+    limits: { ...limits, toolCalls: Math.min(limits.toolCalls, maxToolCalls ?? limits.toolCalls) },
     history: wholeHistory ? { ...history, policy: 'error' } : history,
   };
 }
@@ -88,7 +88,7 @@ export function configuredAgent(
     params: settings.params,
     clientTools: settings.clientTools,
     toolVisibility: settings.toolVisibility,
-    budget: {
+    limits: {
       steps: settings.maxSteps,
       toolCalls: settings.maxToolCalls,
       tokens: settings.maxTokens ?? Number.POSITIVE_INFINITY,
@@ -115,7 +115,7 @@ export function rawModel(name: string, models: Extensions<ModelConnector>): Agen
     params: {},
     clientTools: 'passthrough',
     toolVisibility: 'full',
-    budget: { steps: 1, toolCalls: Number.POSITIVE_INFINITY, tokens: Number.POSITIVE_INFINITY },
+    limits: { steps: 1, toolCalls: Number.POSITIVE_INFINITY, tokens: Number.POSITIVE_INFINITY },
     timeout: parseDuration('10m'),
     onBusy: 'enqueue',
     onRestart: 'rollback',

@@ -34,7 +34,7 @@ export interface LoopDependencies {
 
 /**
  * The agent loop: calls the model, runs the tools that it calls and returns their results to it,
- * until it answers without a call, a budget is reached, or it calls a client tool.
+ * until it answers without a call, a limit is reached, or it calls a client tool.
  *
  * @param write receives the events of the turn.
  * @param onToolsStart runs before tools of the agent start, and before their calls are written.
@@ -211,17 +211,17 @@ function finished(reason: TurnFinished['reason'], usage: TurnFinished['usage']):
 
 type Limit = NonNullable<TurnFinished['limit']>;
 
-/** The budget that another step would exceed, if any. */
-function exceededLimit({ budget }: Agent, would: { step: number; toolCalls: number; tokens: number }): Limit | undefined {
-  if (would.step >= budget.steps) return 'max_steps';
-  if (would.toolCalls > budget.toolCalls) return 'max_tool_calls';
-  if (would.tokens >= budget.tokens) return 'max_tokens';
+/** The limit that another step would exceed, if any. */
+function exceededLimit({ limits }: Agent, would: { step: number; toolCalls: number; tokens: number }): Limit | undefined {
+  if (would.step >= limits.steps) return 'max_steps';
+  if (would.toolCalls > limits.toolCalls) return 'max_tool_calls';
+  if (would.tokens >= limits.tokens) return 'max_tokens';
   return undefined;
 }
 
-/** The answer of a turn that reached a budget before the model answered. */
+/** The answer of a turn that reached a limit before the model answered. */
 const LIMIT_MESSAGES: Record<Limit, (agent: Agent) => string> = {
-  max_steps: ({ budget }) => `The agent reached its limit of ${budget.steps} model calls before it finished.`,
-  max_tool_calls: ({ budget }) => `The agent reached its limit of ${budget.toolCalls} tool calls before it finished.`,
-  max_tokens: ({ budget }) => `The agent reached its limit of ${budget.tokens} tokens before it finished.`,
+  max_steps: ({ limits }) => `The agent reached its limit of ${limits.steps} model calls before it finished.`,
+  max_tool_calls: ({ limits }) => `The agent reached its limit of ${limits.toolCalls} tool calls before it finished.`,
+  max_tokens: ({ limits }) => `The agent reached its limit of ${limits.tokens} tokens before it finished.`,
 };

@@ -148,7 +148,7 @@ async function inSession(run: Run, history: SessionHistory): Promise<void> {
 }
 
 interface PumpOptions {
-  /** Usage before the first step, which the turn reports but the agent's budgets do not count. */
+  /** Usage before the first step, which the turn reports but the agent's limits do not count. */
   readonly usageBefore?: Usage | undefined;
   /** Observes each batch before the readers receive it. */
   readonly onBatch?: ((batch: readonly AgentEvent[]) => void) | undefined;

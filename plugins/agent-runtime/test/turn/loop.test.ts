@@ -44,7 +44,7 @@ t.test('C-053 C-054 the agent’s prompt comes first, and a caller’s system me
   t.strictSame(model.asked[1]?.messages, [user('x'), { role: 'system', content: 'Be long.' }, user('y')]);
 });
 
-t.test('R-045 R-046 budgets end a turn successfully, and the third identical call in a row is not run', async (t) => {
+t.test('R-045 R-046 limits end a turn successfully, and the third identical call in a row is not run', async (t) => {
   let ran = 0;
   const tools = { again: singleTool(() => `run ${++ran}`) };
   const endless = () => new ScriptedModel(() => callTools(['again', {}]));

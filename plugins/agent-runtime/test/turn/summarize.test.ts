@@ -295,7 +295,7 @@ t.test('a caller’s own system message comes before the summary', async (t) => 
   t.match(scene.asked()[2], [{ role: 'system', content: 'Be kind.' }, behind('summary 1', 'two'), {}, user('three')]);
 });
 
-t.test('the usage of a summary is reported and does not count against the agent’s budgets', async (t) => {
+t.test('the usage of a summary is reported and does not count against the agent’s limits', async (t) => {
   const scene = await sceneOf({
     agent: { maxTokens: 50, maxSteps: 2, clientTools: 'passthrough' },
     summary: () => [{ type: 'text', text: 'short' }, usage(1000, 10), END],

@@ -14,7 +14,7 @@ export interface AnswerHead {
 
 /** The result of a completed turn. */
 export interface Answer {
-  /** The text of the last step. If a budget ended the turn, the last text of any step. */
+  /** The text of the last step. If a limit ended the turn, the last text of any step. */
   readonly text: string;
   /** Calls of client tools, if the turn ended with them. */
   readonly toolCalls: readonly TurnToolCall[];
