@@ -60,10 +60,10 @@ import type { TurnSink } from './streams/turn-sink.js';
 import { ToolRunner } from './tools/tool-runner.js';
 import { AgentRevision, type AgentRevisionOptions } from './turn/agent-revision.js';
 import type { ConcurrencyLimiter } from './turn/concurrency-limiter.js';
+import { CredentialTurnLimiter } from './turn/credential-turn-limiter.js';
 import { IdempotencyClaims, type IdempotentTurn } from './turn/idempotency.js';
 import type { ConnectionFailures } from './turn/model-calls.js';
 import { runTurn, type TurnDependencies } from './turn/run-turn.js';
-import { TokenTurnLimiter } from './turn/token-turn-limiter.js';
 import { turnLimiter, turnLimits } from './turn/turn-limiter.js';
 import { TurnOutput } from './turn/turn-output.js';
 
@@ -89,9 +89,9 @@ interface RuntimeDependencies {
   hold(): () => void;
 }
 
-/** The current revision of the agents, and what turns that begin under it run with. */
-interface RevisionInForce {
-  readonly revision: AgentRevision;
+/** The agents of the current configuration, and what turns that begin with them need. */
+interface ActiveAgents {
+  readonly agents: AgentRevision;
   readonly deps: TurnDependencies;
 }
 
@@ -104,9 +104,9 @@ export class Runtime implements AgentRuntime {
   readonly #failures: ConnectionFailures = new WeakMap();
   readonly #sessions: SessionSupervisor;
   readonly #idempotency: IdempotencyClaims;
-  readonly #tokens = new TokenTurnLimiter();
+  readonly #credentials = new CredentialTurnLimiter();
   readonly #running = new Map<AbortController, Promise<unknown>>();
-  #revision: RevisionInForce | undefined;
+  #activated: ActiveAgents | undefined;
 
   constructor(deps: RuntimeDependencies) {
     const { settings, log, clock, ids, stores } = deps;
@@ -128,7 +128,7 @@ export class Runtime implements AgentRuntime {
       log,
       storeCall,
       sessions: this.#sessions,
-      agents: () => this.#current(),
+      agents: () => this.#active.agents,
     });
   }
 
@@ -146,7 +146,7 @@ export class Runtime implements AgentRuntime {
     const revision = await this.#prepare({ settings, models, tools, interceptors }, signal);
     const agents = new Map([...revision.directory.agents()].map((agent) => [agent.name, agent]));
     await recoverTurns(stores.one(), (name) => agents.get(name)?.onRestart ?? 'rollback', log);
-    this.#putInForce(revision);
+    this.#activate(revision);
   }
 
   /**
@@ -164,7 +164,7 @@ export class Runtime implements AgentRuntime {
     return () => {
       this.#limiter.resize(turnLimits(config));
       this.#sessions.resize(config.limits.queuedPerSession, cacheSize(config));
-      this.#putInForce(revision);
+      this.#activate(revision);
     };
   }
 
@@ -189,15 +189,16 @@ export class Runtime implements AgentRuntime {
   }
 
   resolve(name: string, principal: Principal): TargetResolution {
-    return this.#current().directory.resolve(name, principal);
+    return this.#active.agents.directory.resolve(name, principal);
   }
 
   list(principal: Principal): readonly TargetInfo[] {
-    return this.#current().directory.list(principal);
+    return this.#active.agents.directory.list(principal);
   }
 
   async ready(): Promise<boolean> {
-    if (this.#deps.host.phase !== 'running' || !this.#current().directory.canAnswer || this.#sessions.isUnstable) return false;
+    if (this.#deps.host.phase !== 'running' || this.#sessions.isUnstable) return false;
+    if (!this.#active.agents.directory.canAnswer) return false;
     const probe = storeCalls(this.#deps.clock, HEALTH_TIMEOUT);
     return probe(() => this.#deps.stores.one().health(), 'health').then(
       ({ ok }) => ok,
@@ -206,7 +207,7 @@ export class Runtime implements AgentRuntime {
   }
 
   projectLimits(project: string): ProjectLimits {
-    return this.#current().projectLimits(project);
+    return this.#active.agents.projectLimits(project);
   }
 
   claim(key: IdempotencyKey, fingerprint: string): Promise<ClaimResult> {
@@ -214,6 +215,7 @@ export class Runtime implements AgentRuntime {
   }
 
   run(asked: TurnRequest): AgentEvents {
+    // Extras are data of a model connection. Callers may not send any.
     const messages = withoutExtras(asked.messages);
     const request = messages === asked.messages ? asked : { ...asked, messages };
     const idempotent = request.idempotency && this.#idempotency.turn(request.idempotency);
@@ -298,16 +300,17 @@ export class Runtime implements AgentRuntime {
     abort: AbortController,
     sink: TurnSink,
   ): Promise<AgentEvent | undefined> {
-    const { revision, deps } = this.#inForce();
+    const { agents, deps } = this.#active;
     const releaseEntries = this.#deps.hold();
     const span = startSpan('turn', () => ({ request }));
     const output = new TurnOutput(sink, span, idempotent);
     try {
       if (this.#deps.host.phase === 'stopping') throw new TurnError('draining', 'The server is stopping.', { retryAfter: 1 });
       abort.signal.throwIfAborted();
-      const release = this.#tokens.acquire(request.principal);
+      const release = this.#credentials.acquire(request.principal);
       try {
-        const target = revision.targetOf(request);
+        // A reload may have replaced the target since it was resolved, for example while the turn was in the queue.
+        const target = agents.targetOf(request);
         const current = target === request.target ? request : { ...request, target };
         await runTurn(agentForRequest(current), current, history, idempotent, abort, deps, output);
       } finally {
@@ -324,18 +327,14 @@ export class Runtime implements AgentRuntime {
     return output.end;
   }
 
-  #current(): AgentRevision {
-    return this.#inForce().revision;
+  get #active(): ActiveAgents {
+    if (!this.#activated) throw new Error('the agent runtime has not started yet');
+    return this.#activated;
   }
 
-  #inForce(): RevisionInForce {
-    if (!this.#revision) throw new Error('the agent runtime has not started yet');
-    return this.#revision;
-  }
-
-  #putInForce(revision: AgentRevision): void {
-    const { models, toolboxes, interceptors } = revision;
-    this.#revision = { revision, deps: { ...this.#turnDeps, models, toolboxes, interceptors } };
+  #activate(agents: AgentRevision): void {
+    const { models, toolboxes, interceptors } = agents;
+    this.#activated = { agents, deps: { ...this.#turnDeps, models, toolboxes, interceptors } };
   }
 
   #logFailure(error: unknown, request: TurnRequest): void {

@@ -4,7 +4,7 @@ import { TurnError } from '@plugboard/kernel/contracts';
 const UNLIMITED = () => {};
 
 /** Limits concurrent turns per credential, for those that have a limit of their own. */
-export class TokenTurnLimiter {
+export class CredentialTurnLimiter {
   readonly #running = new Map<string, number>();
 
   /** @returns a function to call when the turn has ended. @throws TurnError `rate_limited` */
