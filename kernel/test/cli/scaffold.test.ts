@@ -94,7 +94,10 @@ t.test('init in a clone prints how to install packages that no registry has', as
   ];
   t.match(stdout, `${steps.join('\n')}\n`);
   t.match(stdout, /no registry.*\n.*distributions\.md/);
-  t.match(readFileSync(join(cwd, 'mine/README.md'), 'utf8'), /npm install \.\/packages\/\*\.tgz\nnpx plugboard token create/);
+  const readme = readFileSync(join(cwd, 'mine/README.md'), 'utf8');
+  t.match(readme, /npm install \.\/packages\/\*\.tgz\nnpx plugboard token create/);
+  t.match(readme, /upgrade \| .* replace the tarballs in `packages`, `npm install \.\/packages\/\*\.tgz`, `npx plugboard check`/);
+  t.match(readme, /go back \| .* restore the data, `packages`, `package\.json` and `package-lock\.json`/);
 });
 
 t.test('takes a tarball, and leaves what came from a registry to it', async (t) => {

@@ -62,6 +62,11 @@ function fromTarballs(readme: string): string {
   return readme
     .replace('```sh\nnpm install\n', `\`\`\`sh\n${INSTALL_TARBALLS}\n`)
     .replace(
+      'raise the versions in `package.json`, `npm install`',
+      `replace the tarballs in \`packages\`, \`${INSTALL_TARBALLS}\``,
+    )
+    .replace('`package.json` and `package-lock.json`', '`packages`, `package.json` and `package-lock.json`')
+    .replace(
       '## Run it\n',
       '## Run it\n\nIts packages come from a clone of Plugboard, which packs them into `packages` with\n' +
         '`npm pack --workspaces --pack-destination PATH/packages`. For Docker, add the line `COPY packages packages` to the\n' +

@@ -48,7 +48,7 @@ export const newerSchema = (path: string, found: number, known: number) =>
   new StoreError(
     'newer_schema',
     `${path} was written by a newer version of this plugin (schema ${found}; this version supports up to ${known}) and was not changed: ` +
-      'install the newer version again, or set `path` to another file',
+      'install the newer version again, restore the backup from before the upgrade, or set `path` to another file',
   );
 
 export const walUnavailable = (path: string, mode: unknown) =>
