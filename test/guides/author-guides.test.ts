@@ -2,15 +2,14 @@ import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { Page } from './support/page.js';
-import { Shell } from './support/shell.js';
+import { Page } from '../support/page.js';
+import { Shell } from '../support/shell.js';
 
 /**
- * Runs the snippets of the short guides for authors. Those of the long guides run in
- * guides.test.ts.
+ * Runs the snippets of the short guides for authors. Those of the long guides have a file each.
  */
 
-const root = join(import.meta.dirname, '..');
+const root = join(import.meta.dirname, '../..');
 const guide = (name: string) => new Page(join(root, 'docs/guides', name));
 
 /** Commands that need a registry, or create the folder that the test has created. */
