@@ -5,6 +5,21 @@ import { bearer } from './tokens.js';
 /** What a server of conversations serves. */
 export const CONVERSATION_TRANSPORTS = `${TRANSPORTS}  conversations: {}\n`;
 
+/** Agents that show their tool calls, in part or not at all, and one that takes images and client tools. */
+export const SEVERAL_AGENTS = `${CONVERSATION_TRANSPORTS}
+models:
+  fast: { use: openai, baseUrl: "\${MODEL_URL}", model: big-1, input: [text] }
+  sharp: { use: openai, baseUrl: "\${MODEL_URL}", model: big-2, input: [text, image] }
+tools:
+  clock: {}
+agents:
+  assistant: { model: fast, tools: [clock] }
+  discreet: { model: fast, tools: [clock], toolVisibility: names }
+  silent: { model: fast, tools: [clock], toolVisibility: none }
+  seeing: { model: sharp, clientTools: passthrough, tools: [clock] }
+defaultAgent: assistant
+`;
+
 /** A conversation as callers see it. */
 export interface ConversationBody {
   readonly id: string;
@@ -34,6 +49,12 @@ export interface PageBody<T> {
   readonly last_id: string | null;
   readonly has_more: boolean;
 }
+
+/** Items that a conversation is created with. */
+export const SEED = [
+  { role: 'user', content: 'I am Ann.' },
+  { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'Hello, Ann.', annotations: [] }] },
+];
 
 /** Calls `/v1/conversations` and what is below, as one caller. */
 export class Caller {
