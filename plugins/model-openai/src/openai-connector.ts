@@ -9,14 +9,13 @@ import {
   parseDuration,
 } from '@plugboard/kernel';
 import { CLOCK, CONFIG, IDS, inject, injectable } from '@plugboard/kernel/injection';
-import type { Pool } from 'undici';
 import type { OpenAiConfig } from './config.js';
 import { modelFingerprint } from './extra/connection-data.js';
 import { Failures } from './failure/failures.js';
 import { Redactor } from './failure/redactor.js';
+import { ClientPool } from './http/client-pool.js';
 import { type Endpoint, parseBaseUrl } from './http/endpoint.js';
 import { Exchange } from './http/exchange.js';
-import { createPool } from './http/pool.js';
 import type { Dialect } from './provider/dialect.js';
 import { describeDialect, resolveDialect } from './provider/resolve-dialect.js';
 import { defaultHeaders, mergeHeaders } from './request/headers.js';
@@ -55,7 +54,6 @@ export class OpenAiConnector implements ModelConnector, Lifecycle {
   readonly #clock: Clock;
   readonly #ids: IdSource;
   readonly #idleTimeout: number;
-  readonly #origin: string;
   readonly #path: string;
   readonly #headers: Readonly<Record<string, string>>;
   readonly #failures: Failures;
@@ -63,8 +61,7 @@ export class OpenAiConnector implements ModelConnector, Lifecycle {
   readonly #dialect: Dialect;
   /** Identifies the model in what it attaches to messages. */
   readonly #of: string;
-  /** Undefined before the first request. */
-  #pool: Pool | undefined;
+  readonly #pool: ClientPool;
 
   constructor(@inject(CONFIG) config: OpenAiConfig, @inject(CLOCK) clock: Clock, @inject(IDS) ids: IdSource) {
     const { origin, host, path } = endpointOf(config);
@@ -74,7 +71,6 @@ export class OpenAiConnector implements ModelConnector, Lifecycle {
     this.#clock = clock;
     this.#ids = ids;
     this.#idleTimeout = parseDuration(config.idleTimeout);
-    this.#origin = origin;
     this.#path = path;
     this.#config = config;
     this.#dialect = resolveDialect(config, host, config.model);
@@ -82,6 +78,7 @@ export class OpenAiConnector implements ModelConnector, Lifecycle {
     this.#headers = defaultHeaders(config.apiKey, this.#dialect.keyHeader, config.headers);
     const redactor = new Redactor([config.apiKey ?? '', ...Object.values(config.headers)], [origin, host]);
     this.#failures = new Failures(redactor, clock, config, this.#dialect.provider);
+    this.#pool = new ClientPool(origin, parseDuration(config.connectTimeout));
   }
 
   supportsParam(param: string): boolean {
@@ -109,7 +106,6 @@ export class OpenAiConnector implements ModelConnector, Lifecycle {
     });
     if (!signal.aborted) {
       const headers = mergeHeaders(this.#headers, request.headers);
-      this.#pool ??= this.#createPool();
       this.#pool.dispatch(
         { method: 'POST', path: this.#path, headers, body: requestBody(this.model, request, this.#dialect, this.#of) },
         exchange,
@@ -129,17 +125,7 @@ export class OpenAiConnector implements ModelConnector, Lifecycle {
 
   /** Closes all sockets. The agent runtime, which uses the connection, has stopped before it. */
   async stop(): Promise<void> {
-    await this.#pool?.destroy();
-  }
-
-  #createPool(): Pool {
-    return createPool(this.#origin, {
-      allowH2: false,
-      connectTimeout: parseDuration(this.#config.connectTimeout),
-      // `idleTimeout` applies from the request to the end of the answer.
-      headersTimeout: 0,
-      bodyTimeout: 0,
-    });
+    await this.#pool.destroy();
   }
 }
 
