@@ -149,14 +149,14 @@ export class ChunkWriter {
   }
 }
 
-type Batches = AsyncIterator<readonly AgentEvent[]> | Iterator<readonly AgentEvent[]>;
+type Batch = readonly AgentEvent[];
 type Text = IteratorResult<string, undefined>;
 
 const END: Text = { value: undefined, done: true };
 
-/** The body of a stream: one text per batch with content. Not a generator: every token passes here. */
+/** The body of a stream: one text per batch, empty for a batch without content. Not a generator: every token passes here. */
 export class ChunkStream implements AsyncIterableIterator<string, undefined> {
-  readonly #events: Batches;
+  readonly #events: AsyncIterator<Batch>;
   readonly #writer: ChunkWriter;
   readonly #onEnd: () => void;
   /** What the next text begins with. */
@@ -168,35 +168,22 @@ export class ChunkStream implements AsyncIterableIterator<string, undefined> {
    * @param hasContent whether the first events have content: the opening is then sent with them, else at once.
    * @param onEnd called once, at the end or when the stream is abandoned.
    */
-  constructor(
-    events: AsyncIterable<readonly AgentEvent[]> | Iterable<readonly AgentEvent[]>,
-    writer: ChunkWriter,
-    hasContent: boolean,
-    onEnd: () => void,
-  ) {
-    this.#events = Symbol.asyncIterator in events ? events[Symbol.asyncIterator]() : events[Symbol.iterator]();
+  constructor(events: AsyncIterable<Batch>, writer: ChunkWriter, hasContent: boolean, onEnd: () => void) {
+    this.#events = events[Symbol.asyncIterator]();
     this.#writer = writer;
     this.#onEnd = onEnd;
     this.#opening = writer.opening;
     this.#opensAtOnce = !hasContent;
   }
 
-  /** @throws Error if the events end without a terminal event. */
-  async next(): Promise<Text> {
+  /** Rejects if the events end without a terminal event. */
+  next(): Promise<Text> {
     if (this.#opensAtOnce) {
       this.#opensAtOnce = false;
-      return this.#opened(this.#writer.started ? '' : this.#writer.comment);
+      return Promise.resolve(this.#opened(this.#writer.started ? '' : this.#writer.comment));
     }
-    if (this.#writer.ended) return this.return();
-    while (!this.#isOver) {
-      const batch = await this.#events.next();
-      if (batch.done) break;
-      const frames = this.#writer.write(batch.value);
-      if (frames !== '') return this.#opened(frames);
-    }
-    if (this.#isOver) return END;
-    await this.return();
-    throw new Error('the events of a turn ended without a terminal event');
+    if (this.#isOver || this.#writer.ended) return this.return();
+    return this.#events.next().then(this.#write);
   }
 
   async return(): Promise<Text> {
@@ -212,6 +199,18 @@ export class ChunkStream implements AsyncIterableIterator<string, undefined> {
 
   [Symbol.asyncIterator](): this {
     return this;
+  }
+
+  readonly #write = (batch: IteratorResult<Batch>): Text | Promise<Text> => {
+    if (this.#isOver) return END;
+    if (batch.done) return this.#endEarly();
+    const frames = this.#writer.write(batch.value);
+    return frames === '' ? { value: '', done: false } : this.#opened(frames);
+  };
+
+  async #endEarly(): Promise<never> {
+    await this.return();
+    throw new Error('the events of a turn ended without a terminal event');
   }
 
   #opened(frames: string): Text {

@@ -1,5 +1,5 @@
 import type { AgentEvent } from '@plugboard/kernel';
-import type { AnswerRecorder, Failure } from '@plugboard/kernel/contracts';
+import type { AgentEvents, AnswerRecorder, Failure } from '@plugboard/kernel/contracts';
 import type { ErrorBody, ProtocolError } from '@plugboard/openai-protocol';
 import { type Answer, AnswerBuilder, type AnswerHead } from './completion.js';
 
@@ -68,7 +68,7 @@ function isRecorded(value: unknown): value is RecordedAnswer {
 const PIECE = 4096;
 
 /** Returns the events of a replayed stream. */
-export function* eventsOf({ text, toolCalls, finished }: Answer): Generator<readonly AgentEvent[]> {
+export async function* eventsOf({ text, toolCalls, finished }: Answer): AgentEvents {
   const [encoder, room] = [new TextEncoder(), new Uint8Array(PIECE)];
   for (let start = 0; start < text.length; ) {
     const { read } = encoder.encodeInto(text.slice(start, start + PIECE), room); // whole characters only

@@ -159,7 +159,7 @@ export async function chunksOf(reply: HttpReply): Promise<string[]> {
   const { body } = reply;
   if (typeof body !== 'object' || !(Symbol.asyncIterator in body)) throw new Error('the reply is not a stream');
   const items: string[] = [];
-  for await (const item of body) items.push(item);
+  for await (const item of body) if (item !== '') items.push(item); // an empty one is not written
   return items;
 }
 

@@ -52,6 +52,7 @@ export class StreamedBody {
     try {
       res.write(''); // sends the head at the end of this tick, with the first item if it is there
       for (let next = await this.#iterator.next(); !next.done && !res.destroyed; next = await this.#iterator.next()) {
+        if (next.value === '') continue;
         if (!this.#write(next.value)) await this.#drained();
         idle?.refresh();
       }
@@ -65,7 +66,7 @@ export class StreamedBody {
   /** Writes an item with all others of this tick. Returns whether the socket has room for more. */
   #write(text: string): boolean {
     const { socket, chunkedEncoding } = this.#res;
-    if (socket === null || text === '') return true;
+    if (socket === null) return true;
     socket.cork();
     process.nextTick(uncork, socket);
     const bytes = Buffer.byteLength(text);

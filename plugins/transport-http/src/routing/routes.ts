@@ -99,7 +99,7 @@ export interface HttpReply {
   readonly headers?: Readonly<Record<string, string>>;
   /**
    * An object is sent as JSON; a string or bytes as they are, with the content type from `headers`. An iterable
-   * is streamed: each item is one write, pulled only when the socket has room. If it throws, the
+   * is streamed: each item is one write, an empty one none, pulled only when the socket has room. If it throws, the
    * socket is destroyed, so that the caller does not take a partial stream for a complete one.
    */
   readonly body?: object | string | Uint8Array | AsyncIterable<string>;
