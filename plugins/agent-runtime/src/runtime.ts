@@ -279,7 +279,7 @@ export class Runtime implements AgentRuntime {
     const turn: SessionTurn = {
       // A retry with an idempotency key gets the stored answer instead of joining the turn.
       fingerprint: idempotent ? undefined : fingerprint,
-      busy: busy ?? target.onBusy,
+      onBusy: busy ?? target.onBusy,
       outlivesReaders: target.onDisconnect === 'continue',
       run: (history, abort, sink) => this.#drive(request, history, idempotent, abort, sink),
       onDropped: (end) => idempotent?.drop(end),

@@ -13,7 +13,7 @@ export interface SessionTurn {
   /** Equal for a retry of the same request, which joins the turn instead of running another. */
   readonly fingerprint: string | undefined;
   /** What happens if the session is busy. */
-  readonly busy: BusyMode;
+  readonly onBusy: BusyMode;
   /** Whether the turn continues when its last reader has left. */
   readonly outlivesReaders: boolean;
   /**
@@ -72,12 +72,12 @@ export class SessionActor {
     this.#onCrash = onCrash;
   }
 
-  get busy(): boolean {
-    return this.#occupied || this.#waiting.size > 0;
+  get isBusy(): boolean {
+    return this.#isOccupied || this.#waiting.size > 0;
   }
 
   /** Whether a new turn has to wait. */
-  get #occupied(): boolean {
+  get #isOccupied(): boolean {
     return this.#running !== undefined || this.#holds > 0;
   }
 
@@ -94,14 +94,14 @@ export class SessionActor {
     if (duplicate)
       return (
         this.#read(duplicate, signal) ??
-        refusedTurn(turn, busy('The same request is being answered, and it is too late to join its answer'))
+        refusedTurn(turn, sessionBusy('The same request is being answered, and it is too late to join its answer'))
       );
-    if (turn.busy === 'reject' && this.busy) return refusedTurn(turn, busy('The session is busy with another turn'));
-    if (turn.busy === 'interrupt')
+    if (turn.onBusy === 'reject' && this.isBusy) return refusedTurn(turn, sessionBusy('The session is busy with another turn'));
+    if (turn.onBusy === 'interrupt')
       this.#endAll(new TurnError('turn_interrupted', 'The turn was interrupted by a newer request to its session.'));
     // An interrupting turn always fits: it has just ended all others.
-    if (turn.busy !== 'interrupt' && this.#occupied && this.#waiting.size >= this.#limit())
-      return refusedTurn(turn, busy('The session is busy, and its queue is full'));
+    if (turn.onBusy !== 'interrupt' && this.#isOccupied && this.#waiting.size >= this.#limit())
+      return refusedTurn(turn, sessionBusy('The session is busy, and its queue is full'));
 
     const job: Job = {
       turn,
@@ -114,9 +114,9 @@ export class SessionActor {
     };
     this.#waiting.add(job);
     const events = this.#read(job, signal);
-    if (this.#occupied)
+    if (this.#isOccupied)
       job.queueTimer = this.#clock.after(QUEUE_TIMEOUT, () =>
-        job.actor.#end(job, busy('The session was busy with earlier turns for too long')),
+        job.actor.#end(job, sessionBusy('The session was busy with earlier turns for too long')),
       );
     else this.#next();
     return events ?? only(failed(failureOf(callerDisconnected(), false)));
@@ -136,7 +136,7 @@ export class SessionActor {
    * @throws TurnError `session_busy` if the session has turns; any error of the work.
    */
   whileIdle<T>(work: (history: SessionHistory) => Promise<T>): Promise<T> {
-    if (this.busy) return Promise.reject(busy('The session is busy with a turn'));
+    if (this.isBusy) return Promise.reject(sessionBusy('The session is busy with a turn'));
     return this.#hold(() => work(this.#history));
   }
 
@@ -195,7 +195,7 @@ export class SessionActor {
 
   #next(): void {
     const [job] = this.#waiting;
-    if (!job || this.#occupied || this.#crashed) return;
+    if (!job || this.#isOccupied || this.#crashed) return;
     this.#waiting.delete(job);
     job.queueTimer?.cancel();
     this.#running = job;
@@ -248,7 +248,7 @@ export class SessionActor {
   }
 }
 
-function busy(what: string): TurnError {
+function sessionBusy(what: string): TurnError {
   return new TurnError('session_busy', `${what}; try again in a moment.`, { retryAfter: 1 });
 }
 

@@ -81,7 +81,7 @@ export class SessionSupervisor {
   statusOf(id: SessionId): SessionStatus {
     const name = nameOf(id);
     if (this.#quarantine(name)) return 'quarantined';
-    return this.#active.get(name)?.actor.busy ? 'running' : 'idle';
+    return this.#active.get(name)?.actor.isBusy ? 'running' : 'idle';
   }
 
   /** @see SessionActor.whileIdle */
@@ -141,7 +141,7 @@ export class SessionSupervisor {
     if (quarantined) {
       this.#log.error({ project: id.project, agent: id.agent }, 'a session crashed repeatedly and is closed for a minute');
       crashed?.refuseWaiting(quarantined);
-    } else if (crashed?.busy) crashed.handOver(this.#activate(name, id, store).actor);
+    } else if (crashed?.isBusy) crashed.handOver(this.#activate(name, id, store).actor);
   }
 
   #quarantine(name: string): TurnError | undefined {
@@ -165,7 +165,7 @@ export class SessionSupervisor {
   #onResize(bytes: number): void {
     this.#cache.record(bytes);
     while (bytes > 0 && this.#cache.used > this.#cache.limit) {
-      const idle = [...this.#active.values()].filter(({ actor, history }) => !actor.busy && history.cachedBytes > 0);
+      const idle = [...this.#active.values()].filter(({ actor, history }) => !actor.isBusy && history.cachedBytes > 0);
       const largest = idle.reduce<Active | undefined>(
         (found, one) => (found && found.history.cachedBytes >= one.history.cachedBytes ? found : one),
         undefined,
@@ -179,7 +179,7 @@ export class SessionSupervisor {
   #evict(): void {
     if (this.#active.size < MAX_ACTORS) return;
     for (const [name, { actor }] of this.#active) {
-      if (actor.busy) continue;
+      if (actor.isBusy) continue;
       this.#remove(name);
       return;
     }
@@ -191,7 +191,7 @@ export class SessionSupervisor {
       const now = this.#clock.monotonic();
       for (const [name, { actor, usedAt }] of this.#active) {
         if (now - usedAt < HIBERNATE_AFTER) break;
-        if (!actor.busy) this.#remove(name);
+        if (!actor.isBusy) this.#remove(name);
       }
       for (const [name, crashes] of this.#crashes) if (recent(crashes, now).length === 0) this.#crashes.delete(name);
       this.#sweeping = false;
