@@ -47,7 +47,7 @@ interface Project {
   readonly name: string;
   share: number;
   held: number;
-  waiting: number;
+  waitingCount: number;
   readonly callers: Map<string, Caller>;
 }
 
@@ -58,9 +58,10 @@ interface Project {
  * 1. A place is granted at once while there is one, and the project and the caller are below their shares.
  * 2. Otherwise the turn waits. A place that becomes free goes to the project that holds the fewest among those
  *    that wait, there to the caller that holds the fewest, and there to the first in the queue.
- * 3. When the queue is full, a newcomer takes the place of the newest waiter of the project with the most
- *    waiters, or of the caller with the most within its own project, if that one still has more than the
- *    newcomer's. Otherwise the newcomer is rejected.
+ * 3. When the queue is full, a newcomer may take the place of another waiter, which is then rejected. The
+ *    project with the most waiters loses one if it has at least two more than the newcomer's project: the
+ *    newest waiter of its caller with the most. If not, the same holds between the callers of the newcomer's
+ *    own project. If that does not help either, the newcomer is rejected.
  */
 export class ConcurrencyLimiter {
   #options: ConcurrencyLimiterOptions;
@@ -116,7 +117,7 @@ export class ConcurrencyLimiter {
   #callerOf({ project: name, caller: key }: PlaceOwner): Caller {
     let project = this.#projects.get(name);
     if (!project) {
-      project = { name, share: this.#options.projectShare(name), held: 0, waiting: 0, callers: new Map() };
+      project = { name, share: this.#options.projectShare(name), held: 0, waitingCount: 0, callers: new Map() };
       this.#projects.set(name, project);
     }
     const id = key ?? '';
@@ -147,7 +148,7 @@ export class ConcurrencyLimiter {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const leave = () => {
       caller.waiting.delete(waiter);
-      caller.project.waiting--;
+      caller.project.waitingCount--;
       this.#options.queue.release([], 1);
       signal.removeEventListener('abort', onAbort);
     };
@@ -167,7 +168,7 @@ export class ConcurrencyLimiter {
       reject(signal.reason);
     };
     caller.waiting.add(waiter);
-    caller.project.waiting++;
+    caller.project.waitingCount++;
     if (signal.aborted) onAbort();
     else signal.addEventListener('abort', onAbort, { once: true });
     return promise;
@@ -187,8 +188,8 @@ export class ConcurrencyLimiter {
 
   /** The caller whose newest waiter gives way to a newcomer of this one. */
   #greediest(caller: Caller): Caller | undefined {
-    const project = greatest(this.#projects.values(), ({ waiting }) => waiting);
-    if (project && project !== caller.project && project.waiting > caller.project.waiting + 1) {
+    const project = greatest(this.#projects.values(), ({ waitingCount }) => waitingCount);
+    if (project && project !== caller.project && project.waitingCount > caller.project.waitingCount + 1) {
       return greatest(project.callers.values(), ({ waiting }) => waiting.size);
     }
     const other = greatest(caller.project.callers.values(), ({ waiting }) => waiting.size);
@@ -216,8 +217,8 @@ function isBelowShares({ held, share, project }: Caller): boolean {
 }
 
 /** The caller of a project that gets the next place; undefined if none waits or may have it. */
-function nextCaller({ held, share, waiting, callers }: Project): Caller | undefined {
-  if (waiting === 0 || held >= share) return undefined;
+function nextCaller({ held, share, waitingCount, callers }: Project): Caller | undefined {
+  if (waitingCount === 0 || held >= share) return undefined;
   return smallest(callers.values(), (caller) =>
     caller.waiting.size > 0 && caller.held < caller.share ? caller.held : undefined,
   );
