@@ -8,6 +8,7 @@ import type { SessionHistory } from './session-history.js';
 
 /** How long a turn waits for the earlier ones of its session, in milliseconds. */
 const QUEUE_TIMEOUT = 60_000;
+
 /** A turn to run in a session. */
 export interface SessionTurn {
   /** Equal for a retry of the same request, which joins the turn instead of running another. */
@@ -52,11 +53,9 @@ export class SessionActor {
   #running: Job | undefined;
   /** Resolves when the running turn has ended or is overdue. */
   #settled: Promise<void> = Promise.resolve();
-  /**
-   * The number of pieces of work between turns, and a promise that resolves after the last. No turn
-   * begins before.
-   */
+  /** The number of pieces of work between turns. Turns wait for them. */
   #holds = 0;
+  /** Resolves after the last of them. */
   #released: Promise<unknown> = Promise.resolve();
   #crashed = false;
 

@@ -70,7 +70,7 @@ export class SessionSupervisor {
     return recent(this.#allCrashes, this.#clock.monotonic()).length > MAX_TOTAL_CRASHES;
   }
 
-  /** @param signal the caller's. */
+  /** @param signal aborts when the caller disconnects. */
   submit(id: SessionId, store: SessionStore, turn: SessionTurn, signal: AbortSignal): AgentEvents {
     const name = nameOf(id);
     const quarantined = this.#quarantine(name);

@@ -10,7 +10,7 @@ export interface ToolLimits {
   readonly result: number;
 }
 
-/** @param shared the shared options of the entry. */
+/** @param shared the options of every entry under `tools`: `timeout` and `resultLimit`. */
 export function toolLimits(shared: Readonly<Record<string, unknown>>): ToolLimits {
   return { timeout: parseDuration(String(shared.timeout ?? '60s')), result: parseSize(String(shared.resultLimit ?? '64kb')) };
 }
@@ -28,7 +28,7 @@ interface ToolRunOptions {
   readonly seesImages: boolean;
   readonly clock: Clock;
   /** Aborts when the turn must end. */
-  readonly turn: AbortSignal;
+  readonly turnSignal: AbortSignal;
   /** Called when the tool is aborted. @param ended resolves when it has ended. */
   onAbandoned(ended: Promise<void>): void;
 }
@@ -41,17 +41,17 @@ export async function runTool(
   tool: Tool,
   input: Readonly<Record<string, unknown>>,
   call: Omit<ToolCall, 'signal'>,
-  { limits, seesImages, clock, turn, onAbandoned }: ToolRunOptions,
+  { limits, seesImages, clock, turnSignal, onAbandoned }: ToolRunOptions,
 ): Promise<ToolOutcome> {
-  turn.throwIfAborted();
+  turnSignal.throwIfAborted();
   const abort = new AbortController();
   const stopped = Promise.withResolvers<ToolOutcome>();
   let isOver = false;
   const onTurnEnd = () => {
-    abort.abort(turn.reason);
-    stopped.reject(turn.reason);
+    abort.abort(turnSignal.reason);
+    stopped.reject(turnSignal.reason);
   };
-  turn.addEventListener('abort', onTurnEnd, { once: true });
+  turnSignal.addEventListener('abort', onTurnEnd, { once: true });
   const timer = clock.after(limits.timeout, () => {
     const late = toolError(`The tool did not finish within ${limits.timeout / 1000} s and was stopped.`);
     abort.abort(new Error(late.content));
@@ -67,7 +67,7 @@ export async function runTool(
   } finally {
     isOver = true;
     timer.cancel();
-    turn.removeEventListener('abort', onTurnEnd);
+    turnSignal.removeEventListener('abort', onTurnEnd);
     if (abort.signal.aborted) onAbandoned(running.then(() => {}));
   }
 }

@@ -148,7 +148,7 @@ export class ToolRunner {
       limits: known.limits,
       seesImages: agent.input.includes('image'),
       clock: this.#clock,
-      turn: signal,
+      turnSignal: signal,
       onAbandoned: (ended) => this.#abandonedTools.add(turn, ended, () => warnAbandoned(known, call.id, turn)),
     });
   }

@@ -43,7 +43,7 @@ export class IdempotencyClaims {
     this.#asking.set(name, asked.promise);
     try {
       const record = await this.#storeCall(() => this.#stores.one().idempotency.get(key), 'idempotency.get');
-      if (record) return seen(record, fingerprint);
+      if (record) return claimResultOf(record, fingerprint);
       const claim = { key, fingerprint };
       this.#held.set(name, claim);
       return { kind: 'new', claim };
@@ -76,7 +76,7 @@ export class IdempotentTurn {
   readonly #log: Logger;
   readonly #release: () => void;
   #toolsBegan = false;
-  /** Whether the answer is being stored. Its result is the end of the turn. */
+  /** Whether the answer is being stored. From then on, storing it decides how the turn ends. */
   #isStoring = false;
   #hasEnded = false;
 
@@ -106,7 +106,7 @@ export class IdempotentTurn {
 
   /** Stores the answer of a finished stateless turn. A session stores it with its commit. */
   async store(): Promise<void> {
-    await this.#storeCall(() => this.#store.idempotency.put(this.answer()), 'idempotency.put');
+    await this.#storeCall(() => this.#store.idempotency.put(this.beginStoring()), 'idempotency.put');
     this.end();
   }
 
@@ -115,8 +115,8 @@ export class IdempotentTurn {
     if (batch.at(-1)?.type !== 'failed') this.#recorder.add(batch);
   }
 
-  /** Returns the record of the finished turn. */
-  answer(): IdempotencyRecord {
+  /** Returns the record of the finished turn. From now on, storing it decides how the turn ends. */
+  beginStoring(): IdempotencyRecord {
     this.#isStoring = true;
     return this.#record({ text: this.#recorder.text() });
   }
@@ -164,8 +164,8 @@ export class IdempotentTurn {
   }
 }
 
-/** The state of a key that has a record in the store. */
-function seen({ fingerprint, result }: IdempotencyRecord, wanted: string): ClaimResult {
+/** Returns the result of a claim whose key has a record in the store. */
+function claimResultOf({ fingerprint, result }: IdempotencyRecord, wanted: string): ClaimResult {
   if (fingerprint !== wanted) return { kind: 'mismatch' };
   return result === 'began' ? { kind: 'interrupted' } : { kind: 'replay', text: result.text };
 }

@@ -38,7 +38,7 @@ export interface LoopDependencies {
  *
  * @param write receives the events of the turn.
  * @param onToolsStart runs before tools of the agent start, and before their calls are written.
- * @throws TurnError with a message for the caller, or any other error of a defect.
+ * @throws TurnError with a message for the caller, or another error, which is a defect.
  */
 export async function runLoop(
   agent: Agent,
@@ -65,7 +65,7 @@ export async function runLoop(
     const headers: Record<string, string> = {};
     const span = startSpan('step', () => ({ turn, step, connections: agent.connections, headers }));
     const read = new StepReader();
-    /** What came with the end of the answer. It leaves together with what follows from it. */
+    /** The last batch. Held back, to be written in one batch with the tool calls or the terminal event. */
     let last: readonly AgentEvent[] = [];
     try {
       const request = (connector: ModelConnector, name: string) =>
@@ -109,6 +109,7 @@ export async function runLoop(
       agent.kind === 'model' || turn.clientTools.some(({ name }) => name === call.name);
     const endsWithClientCalls = calls.some(isClientCall);
     const limit = exceededLimit(agent, {
+      // Such a turn needs no further model call.
       step: endsWithClientCalls ? 0 : step,
       toolCalls: toolCalls + calls.length,
       tokens: usage.promptTokens + usage.completionTokens,
@@ -127,9 +128,9 @@ export async function runLoop(
       await onToolsStart();
     }
     await write([...last, ...asked]);
-    const first = toolCalls;
+    const firstIndex = toolCalls;
     toolCalls += calls.length;
-    const own = asked.flatMap((call, place) => (call.tool ? [{ call, index: first + place }] : []));
+    const own = asked.flatMap((call, place) => (call.tool ? [{ call, index: firstIndex + place }] : []));
     for await (const batch of deps.tools.run(own, toolbox, guard, agent, turn)) {
       transcript.add(batch);
       await write(batch);

@@ -46,7 +46,7 @@ interface Run {
  * @param idempotent present if the request has an idempotency key.
  * @param abort aborts the turn, with the error for the caller as the reason. The agent's time limit
  *   aborts it here.
- * @throws TurnError, or any other error of a defect.
+ * @throws TurnError, or another error, which is a defect.
  */
 export async function runTurn(
   agent: Agent,
@@ -135,7 +135,7 @@ async function inSession(run: Run, history: SessionHistory): Promise<void> {
       },
       async commit() {
         const messages = [...added, ...transcript.messages()];
-        const commit = { turnId: turn.id, messages, user: request.session?.user, idempotency: idempotent?.answer() };
+        const commit = { turnId: turn.id, messages, user: request.session?.user, idempotency: idempotent?.beginStoring() };
         await deps.storeCall(() => history.commit(basis, commit), 'commit', id);
         isCommitted = true;
         idempotent?.end();
