@@ -84,7 +84,7 @@ t.test(
 
     async function start(): Promise<string> {
       const url = await victim.start();
-      interrupted += victim.log.filter(({ msg }) => String(msg).startsWith('turn_interrupted')).length;
+      interrupted += victim.log.filter(({ event }) => event === 'turn_interrupted').length;
       return url;
     }
 

@@ -14,8 +14,8 @@ export async function recoverTurns(store: SessionStore, policyOf: (agent: string
   for (const turn of await store.recover()) {
     const policy = policyOf(turn.id.agent);
     log.warn(
-      { project: turn.id.project, agent: turn.id.agent, turn_id: turn.turnId, policy },
-      'turn_interrupted: the server died during a turn',
+      { event: 'turn_interrupted', project: turn.id.project, agent: turn.id.agent, turn_id: turn.turnId, policy },
+      'the server died during a turn',
     );
     if (policy !== 'keep-input') continue;
     try {

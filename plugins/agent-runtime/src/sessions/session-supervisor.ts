@@ -134,7 +134,7 @@ export class SessionSupervisor {
     this.#crashes.set(name, [...recent(this.#crashes.get(name) ?? [], now), now]);
     this.#allCrashes = [...recent(this.#allCrashes, now), now];
     if (this.#allCrashes.length === MAX_TOTAL_CRASHES + 1)
-      this.#log.error({ crashes: this.#allCrashes.length }, 'supervisor_overrun: sessions crash repeatedly');
+      this.#log.error({ event: 'supervisor_overrun', crashes: this.#allCrashes.length }, 'sessions crash repeatedly');
     const crashed = this.#active.get(name)?.actor;
     this.#remove(name);
     const quarantined = this.#quarantine(name);

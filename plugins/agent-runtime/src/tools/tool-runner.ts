@@ -157,7 +157,7 @@ export class ToolRunner {
 function warnAbandoned({ entry, tool: { name: tool }, log }: AgentTool, id: string, turn: Turn): void {
   eventChannels.toolAbandoned.publish({ turn, id, entry, tool });
   log.warn(
-    { entry, tool, agent: turn.agent, request_id: turn.requestId },
-    'tool_abandoned: a tool still ran five seconds after it was aborted and was abandoned',
+    { event: 'tool_abandoned', entry, tool, agent: turn.agent, request_id: turn.requestId },
+    'a tool still ran five seconds after it was aborted and was abandoned',
   );
 }

@@ -43,5 +43,5 @@ t.test('keep-input: results of calls that a later turn has closed are not stored
   const kept: Message[] = [user('one'), calling, result, user('two'), { role: 'assistant', content: 'ok' }];
   const { messages, warnings } = await recovered(kept, [result]);
   t.strictSame(messages, kept);
-  t.match(warnings, [/^turn_interrupted/, /does not fit after the stored messages of its session/]);
+  t.match(warnings, [/^the server died during a turn/, /does not fit after the stored messages of its session/]);
 });

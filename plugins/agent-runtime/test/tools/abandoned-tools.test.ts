@@ -38,7 +38,7 @@ async function idempotentClient(tool: ReturnType<typeof deaf>, more: { intercept
     ...more,
     shared: { deaf: { ...more.shared } },
   });
-  const abandoned = () => app.lines.filter(({ msg }) => msg.startsWith('tool_abandoned'));
+  const abandoned = () => app.lines.filter(({ event }) => event === 'tool_abandoned');
   const send = (signal = new AbortController().signal, text = 'Hello') =>
     collect(app.runtime.run(request(app.target(), { signal, messages: [user(text)], session: { key: 's' } })));
   return { ...app, clock, model, abandoned, send };
