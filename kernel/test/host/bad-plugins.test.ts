@@ -32,7 +32,10 @@ async function problemsWith(t: Test, module: string, options = ''): Promise<stri
 
 t.test('R-053 the error for a name that is contributed twice says how to name the second value', async (t) => {
   t.match(await problemsWith(t, plugin({ register: 'ctx.contribute(point, 1); ctx.contribute(point, 2);' })), [
-    /^plugboard.yaml:3:3 plugins.odd: cannot be registered: plugins.odd contributes "odd" to test.point twice; pass another name as the third argument of ctx.contribute, at .*odd-\d+.js:13:\d+ \(plugin test-plugin 0.1.0\)$/,
+    new RegExp(
+      '^plugboard.yaml:3:3 plugins.odd: cannot be registered: plugins.odd contributes "odd" to test.point twice; ' +
+        'pass another name as the third argument of ctx.contribute, at .*odd-\\d+.js:13:\\d+ \\(plugin test-plugin 0.1.0\\)$',
+    ),
   ]);
   t.match(await problemsWith(t, plugin({ register: 'ctx.contribute(only, 1); ctx.contribute(only, 2);' })), [
     /plugins.odd contributes twice to test.only, which allows only one, at /,
@@ -40,8 +43,11 @@ t.test('R-053 the error for a name that is contributed twice says how to name th
 });
 
 t.test('R-053 an entry that contributes nothing and does nothing is an error', async (t) => {
-  const nothing =
-    /^plugboard.yaml:3:3 plugins.odd: cannot be registered: plugins.odd contributes nothing and has no start\(\); call ctx.contribute\(\) in register\(\), or remove the entry from the configuration \(plugin test-plugin 0.1.0, \/.*odd-\d+.js\)$/;
+  const nothing = new RegExp(
+    '^plugboard.yaml:3:3 plugins.odd: cannot be registered: plugins.odd contributes nothing and has no start\\(\\); ' +
+      'call ctx.contribute\\(\\) in register\\(\\), or remove the entry from the configuration ' +
+      '\\(plugin test-plugin 0.1.0, /.*odd-\\d+.js\\)$',
+  );
   t.match(await problemsWith(t, plugin({ register: 'return;' })), [nothing]);
   t.match(await problemsWith(t, plugin({ register: 'return { startLimit: 5 };' })), [nothing]);
 });
@@ -105,7 +111,8 @@ t.test('an entry in the wrong section is refused, with what it contributes and w
     const problem = await inSection(section, foreign);
     t.match(
       problem,
-      `cannot be registered: the plugin contributes ${found?.name} (${found?.point}), not ${name} (${point}); move the entry to ${home}, or correct its "use" (plugin test-plugin 0.1.0, `,
+      `cannot be registered: the plugin contributes ${found?.name} (${found?.point}), not ${name} (${point}); ` +
+        `move the entry to ${home}, or correct its "use" (plugin test-plugin 0.1.0, `,
       section,
     );
     t.match(problem, section === 'sessions' || section === 'runtime' ? `yaml:2:1 ${section}: ` : `yaml:2:${section.length + 5} `);
@@ -198,7 +205,10 @@ t.test('R-053 an invalid option schema is reported with the property', async (t)
     const [problem = ''] = await problemsWith(t, plugin({ properties }));
     t.match(
       problem,
-      /^plugboard.yaml:3:15 plugins.odd.use: the plugin test-plugin 0.1.0 at .*odd-\d+.js has an invalid option schema: .*; its author must correct configSchema there$/,
+      new RegExp(
+        '^plugboard.yaml:3:15 plugins.odd.use: the plugin test-plugin 0.1.0 at .*odd-\\d+.js has an invalid option schema: ' +
+          '.*; its author must correct configSchema there$',
+      ),
     );
     t.ok(problem.includes(`schema: ${fault}`), problem);
   }
@@ -209,12 +219,15 @@ t.test('R-053 an invalid option schema is reported with the property', async (t)
 
 t.test('an invalid default blames the plugin and not the operator', async (t) => {
   const properties =
-    '{ n: { type: "integer", default: "x" }, list: { type: "array", items: { type: "object", properties: { m: { type: "string", default: 5 } } } } }';
+    '{ n: { type: "integer", default: "x" }, list: { type: "array", items: { type: "object", properties: ' +
+    '{ m: { type: "string", default: 5 } } } } }';
   const problems = await problemsWith(t, plugin({ properties }), ', list: [{}]');
   const from = `(plugin test-plugin 0.1.0, ${join(t.testdirName, `odd-${count}.js`)})`;
   t.same(problems, [
-    `plugboard.yaml:3:3 plugins.odd.n: the plugin's own default for this option is invalid (must be a whole number, not "x"); set the option, and report this to the plugin's author ${from}`,
-    `plugboard.yaml:3:35 plugins.odd.list[0].m: the plugin's own default for this option is invalid (must be text (quoted if it looks like a number), not 5); set the option, and report this to the plugin's author ${from}`,
+    `plugboard.yaml:3:3 plugins.odd.n: the plugin's own default for this option is invalid (must be a whole number, ` +
+      `not "x"); set the option, and report this to the plugin's author ${from}`,
+    `plugboard.yaml:3:35 plugins.odd.list[0].m: the plugin's own default for this option is invalid (must be text (quoted ` +
+      `if it looks like a number), not 5); set the option, and report this to the plugin's author ${from}`,
   ]);
   t.match(await problemsWith(t, plugin({ properties }), ', n: y'), [/plugins.odd.n: must be a whole number, not "y"/]);
 });
@@ -232,7 +245,10 @@ t.test('a name that the kernel does not export is reported with the import path 
     },
   });
   t.match(problems, [
-    /index.js \(odd 3.0.0\) imports "beam", which @plugboard\/kernel\/contracts \(.*\) does not export; update @plugboard\/kernel \(the package.json of odd asks for >=7.1\)$/,
+    new RegExp(
+      'index.js \\(odd 3.0.0\\) imports "beam", which @plugboard/kernel/contracts \\(.*\\) does not export; ' +
+        'update @plugboard/kernel \\(the package.json of odd asks for >=7.1\\)$',
+    ),
   ]);
   t.match(await problemsWith(t, `import { beam } from 'node:path'; ${plugin()}`), [/cannot be loaded: .*'beam'/]);
 });
@@ -358,7 +374,8 @@ t.test('a second copy of the kernel is a warning with its version, its path and 
   const at = t.testdirName;
   const own = `beside ${KERNEL.version} at ${KERNEL.path}`;
   const warning = (place: string, folder: string, cure: string) =>
-    `plugboard.yaml:${place}: loads a second copy of the kernel, @plugboard/kernel 0.0.7 at ${join(at, folder)}/node_modules/@plugboard/kernel, ${own}; ${cure} (plugin odd 1.0.0)`;
+    `plugboard.yaml:${place}: loads a second copy of the kernel, @plugboard/kernel 0.0.7 at ` +
+    `${join(at, folder)}/node_modules/@plugboard/kernel, ${own}; ${cure} (plugin odd 1.0.0)`;
   t.same(server.warnings, [
     warning(
       '3:3 plugins.a',
@@ -394,11 +411,11 @@ t.test('the error of a plugin that fails with a second copy of the kernel names 
     },
   });
   const copy = join(t.testdirName, 'node_modules/@plugboard/kernel');
-  const copies = `0.0.7 at ${copy}, than this program, ${KERNEL.version} at ${KERNEL.path}`;
+  const copies = `(0.0.7 at ${copy}) than this program (${KERNEL.version} at ${KERNEL.path})`;
   t.match(problem, 'plugins.odd: cannot be registered: TypeInfo not known, at ');
   t.match(
     problem,
-    `. It loads another copy of the kernel, ${copies}; use the program of its folder: npx plugboard (plugin odd 0.1.0)`,
+    `. It loads another copy of the kernel ${copies}; run the program in its folder: npx plugboard (plugin odd 0.1.0)`,
   );
 });
 
@@ -409,7 +426,8 @@ t.test('deprecated plugins and options are warnings with what to use instead, al
   }`;
   const { server, log } = await composed(t, {
     'plugboard.yaml':
-      'transports: {}\nplugins:\n  odd: { use: ./odd.js, old: x, words: [{ n: 1 }] }\n  fine: { use: ./odd.js, optional: true }\n',
+      'transports: {}\nplugins:\n  odd: { use: ./odd.js, old: x, words: [{ n: 1 }] }\n' +
+      '  fine: { use: ./odd.js, optional: true }\n',
     'odd.js': plugin({ properties, more: "deprecated: 'use @you/even'," }),
   });
   const expected = [

@@ -45,7 +45,8 @@ const MESSAGES = {
 
   // Loading a plugin
   USE_INVALID: (use: string) =>
-    `"${use}" is not a valid plugin reference; write a short name, a package name, or a path that is absolute or starts with ./ or ../`,
+    `"${use}" is not a valid plugin reference; write a short name, a package name, ` +
+    'or a path that is absolute or starts with ./ or ../',
   PLUGIN_NOT_INSTALLED: (names: readonly string[], isKey: boolean, likely: string | undefined) =>
     isKey
       ? `the entry has no "use", so its key names the plugin, and ${names[0]} is not installed; ${
@@ -64,9 +65,11 @@ const MESSAGES = {
   PLUGIN_COMMONJS: (path: string) =>
     `Node.js loads ${path} as a CommonJS module; add "type": "module" to the package.json beside it and build it as an ES module`,
   PLUGIN_TYPESCRIPT_INSTALLED: (path: string) =>
-    `Node.js runs no TypeScript below node_modules: ${path}; build the plugin, and let the "exports" of its package.json point to JavaScript`,
+    `Node.js does not run TypeScript below node_modules (${path}); build the plugin, ` +
+    'and point "exports" in its package.json to JavaScript',
   PLUGIN_TYPESCRIPT_SYNTAX: (path: string, reason: string) =>
-    `the plugin at ${path} cannot be loaded: ${reason}; Node.js only removes types: avoid such syntax ("erasableSyntaxOnly" in tsconfig.json finds it), or build the plugin`,
+    `the plugin at ${path} cannot be loaded: ${reason}; ` +
+    'Node.js removes types and compiles nothing: avoid this syntax (tsc finds it with "erasableSyntaxOnly"), or build the plugin',
   PLUGIN_IMPORT_TIMED_OUT: (path: string, seconds: number) =>
     `the plugin at ${path} was not loaded within ${seconds} s: its module awaits something at the top level; await it in start()`,
   DEPENDENCY_MISSING: (path: string, name: string, importer: string, folder: string, isListed: boolean) =>
@@ -98,16 +101,19 @@ const MESSAGES = {
   REGISTER_TIMED_OUT: (entry: string, seconds: number) =>
     `the register() of ${entry} did not return within ${seconds} s; move slow work to start()`,
   REGISTER_FAILED_IN_COPY: (reason: string, copy: string, own: string) =>
-    `cannot be registered: ${reason}. It loads another copy of the kernel, ${copy}, than this program, ${own}; use the program of its folder: npx plugboard`,
+    `cannot be registered: ${reason}. It loads another copy of the kernel (${copy}) than this program (${own}); ` +
+    'run the program in its folder: npx plugboard',
   REGISTER_ASYNC: () => 'register() must be synchronous and return nothing or an object with start and stop',
   REGISTER_OVER: (entry: string, action: string) => `${entry} may ${action} only while its register() runs`,
   LATE_TOO_EARLY: (entry: string) => `${entry} cannot use a point that it reads with late() before the server runs`,
   POINT_INVALID: (method: string, found: string) =>
-    `ctx.${method}() needs an extension point as its first argument, not ${found}; import one, or make one with defineExtensionPoint()`,
-  SECTION_WRONG: (found: readonly string[], needed: string | undefined, section: string, places: readonly string[]) =>
-    places.length === 0
-      ? `an entry under ${section} must contribute ${needed}; call ctx.contribute() in register()`
-      : `the plugin contributes ${found.join(' and ')}${needed === undefined ? '' : `, not ${needed}`}; move the entry to ${places.join(' or ')}, or correct its "use"`,
+    `ctx.${method}() needs an extension point as its first argument, not ${found}; import one, ` +
+    'or make one with defineExtensionPoint()',
+  SECTION_WRONG: (found: readonly string[], needed: string | undefined, section: string, places: readonly string[]) => {
+    if (places.length === 0) return `an entry under ${section} must contribute ${needed}; call ctx.contribute() in register()`;
+    const instead = needed === undefined ? '' : `, not ${needed}`;
+    return `the plugin contributes ${found.join(' and ')}${instead}; move the entry to ${places.join(' or ')}, or correct its "use"`;
+  },
   CONTRIBUTED_TWICE: (entry: string, other: string, name: string, point: string) =>
     `${entry} and ${other} both provide "${name}" at ${point}; rename one of them`,
   CONTRIBUTED_TWICE_BY_ONE: (entry: string, name: string, point: string) =>
@@ -115,7 +121,8 @@ const MESSAGES = {
   CONTRIBUTION_INVALID: (entry: string, name: string, point: string, mistake: string) =>
     `${entry} contributes "${name}" to ${point}, but ${mistake}`,
   CONTRIBUTES_NOTHING: (entry: string) =>
-    `${entry} contributes nothing and has no start(); call ctx.contribute() in register(), or remove the entry from the configuration`,
+    `${entry} contributes nothing and has no start(); call ctx.contribute() in register(), ` +
+    'or remove the entry from the configuration',
   ONLY_ONE_ALLOWED: (entry: string, other: string, point: string) =>
     entry === other
       ? `${entry} contributes twice to ${point}, which allows only one`

@@ -126,20 +126,28 @@ t.test('rule 1: a plugin that cannot be used is reported with what is missing', 
   });
   const at = t.testdirName;
   t.match(problems, [
-    'plugboard.yaml:3:3 tools.nowhere: the entry has no "use", so its key names the plugin, and @plugboard/tool-nowhere is not installed; add "use" with the name or the path of a plugin, or run npm install @plugboard/tool-nowhere (or plugboard-tool-nowhere or nowhere)',
+    'plugboard.yaml:3:3 tools.nowhere: the entry has no "use", so its key names the plugin, ' +
+      'and @plugboard/tool-nowhere is not installed; add "use" with the name or the path of a plugin, ' +
+      'or run npm install @plugboard/tool-nowhere (or plugboard-tool-nowhere or nowhere)',
     'plugboard.yaml:4:18 tools.scoped.use: the plugin @acme/missing/deep is not installed; run npm install @acme/missing',
     `plugboard.yaml:5:16 tools.path.use: there is no plugin at ${join(at, 'missing.js')}`,
     new RegExp(`^plugboard.yaml:6:19 tools.unbuilt.use: .*${join(at, 'node_modules/@acme/unbuilt/dist/index.js')}`),
     /^plugboard.yaml:7:18 tools.hidden.use: the package @acme\/hidden cannot be loaded: /,
     'plugboard.yaml:8:20 tools.absolute.use: there is no plugin at /no/such/plugin',
     'plugboard.yaml:9:15 tools.url.use: "https://example.com/p.js" is not a valid plugin reference',
-    `plugboard.yaml:10:18 tools.broken.use: the plugin at ${join(at, 'broken.js')} imports the package "not-installed-either" in ${join(at, 'broken.js')}, which is not installed; run npm install not-installed-either in `,
-    `plugboard.yaml:11:17 tools.other.use: ${join(at, 'other.js')} is not a plugin: its default export is an object, which definePlugin() did not make; export the result of definePlugin()`,
-    `plugboard.yaml:12:17 tools.newer.use: the plugin newer 0.1.0 at ${join(at, 'newer.js')} needs plugin API 2, which @plugboard/kernel ${KERNEL.version} (plugin API 1) does not have; update @plugboard/kernel (the package.json of `,
-    `plugboard.yaml:13:17 tools.older.use: the plugin older 0.1.0 at ${join(at, 'older.js')} was written for plugin API 0, which @plugboard/kernel ${KERNEL.version} (plugin API 1) no longer has; update the plugin`,
+    `plugboard.yaml:10:18 tools.broken.use: the plugin at ${join(at, 'broken.js')} imports the package ` +
+      `"not-installed-either" in ${join(at, 'broken.js')}, which is not installed; run npm install not-installed-either in `,
+    `plugboard.yaml:11:17 tools.other.use: ${join(at, 'other.js')} is not a plugin: its default export is an object, ` +
+      'which definePlugin() did not make; export the result of definePlugin()',
+    `plugboard.yaml:12:17 tools.newer.use: the plugin newer 0.1.0 at ${join(at, 'newer.js')} needs plugin API 2, ` +
+      `which @plugboard/kernel ${KERNEL.version} (plugin API 1) does not have; update @plugboard/kernel (the package.json of `,
+    `plugboard.yaml:13:17 tools.older.use: the plugin older 0.1.0 at ${join(at, 'older.js')} was written for plugin API 0, ` +
+      `which @plugboard/kernel ${KERNEL.version} (plugin API 1) no longer has; update the plugin`,
     `plugboard.yaml:14:20 tools.nameless.use: the plugin without a name 0.1.0 at ${join(at, 'nameless.js')} does not define name`,
-    `plugboard.yaml:15:22 tools.schemaless.use: the plugin test-plugin 0.1.0 at ${join(at, 'schemaless.js')} does not define configSchema`,
-    `plugboard.yaml:16:19 tools.strange.use: the plugin strange 0.1.0 at ${join(at, 'strange.js')} has an invalid option schema: properties.a: type must be`,
+    `plugboard.yaml:15:22 tools.schemaless.use: the plugin test-plugin 0.1.0 at ${join(at, 'schemaless.js')} does not ` +
+      'define configSchema',
+    `plugboard.yaml:16:19 tools.strange.use: the plugin strange 0.1.0 at ${join(at, 'strange.js')} has an invalid option ` +
+      'schema: properties.a: type must be',
     'plugboard.yaml:17:1 sessions: the option "use" is missing',
   ]);
   t.equal(problems.length, 15);
@@ -163,7 +171,9 @@ t.test('rule 1: a plugin that is not found is answered with the module that the 
   });
   const at = t.testdirName;
   t.match(problems, [
-    'plugboard.yaml:3:3 plugins.polite: the entry has no "use", so its key names the plugin, and @plugboard/plugin-polite is not installed; add use: ./polite.js, or run npm install @plugboard/plugin-polite (or plugboard-plugin-polite or polite)',
+    'plugboard.yaml:3:3 plugins.polite: the entry has no "use", so its key names the plugin, ' +
+      'and @plugboard/plugin-polite is not installed; add use: ./polite.js, ' +
+      'or run npm install @plugboard/plugin-polite (or plugboard-plugin-polite or polite)',
     'plugins.sober.use: the plugin @plugboard/plugin-polite is not installed, did you mean "./polite.js"?; run',
     'plugins.bare.use: the plugin @plugboard/plugin-polite.js is not installed, did you mean "./polite.js"?; run',
     'plugins.below.use: the plugin own/loud.mjs is not installed, did you mean "./own/loud.mjs"?; run',
