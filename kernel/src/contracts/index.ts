@@ -72,6 +72,7 @@ export {
 export { knownMessageJson, messageJson, messageSize } from './messages/message-json.js';
 export { parseJson } from './messages/parse-json.js';
 export type { ModelEnd, ModelReasoning, ModelText, ModelToolCall, ModelUsage, ToolDeclaration } from './model/model-connector.js';
+export { SAMPLING_PARAMETERS } from './model/sampling-parameters.js';
 export { addUsage, NO_USAGE, type Usage } from './model/usage.js';
 export type {
   AgentRuntime,

@@ -1,22 +1,7 @@
 import type { Infer, JsonSchema } from '@plugboard/kernel';
+import { SAMPLING_PARAMETERS } from '@plugboard/kernel/contracts';
 
 const duration = { type: 'string', format: 'duration' } as const;
-
-/** The usual keys of `params`, for suggestions: those that a request may set (docs/reference/wire.md). */
-const SAMPLING_PARAMETERS = [
-  'temperature',
-  'top_p',
-  'max_completion_tokens',
-  'max_tokens',
-  'frequency_penalty',
-  'presence_penalty',
-  'stop',
-  'seed',
-  'response_format',
-  'reasoning_effort',
-  'verbosity',
-  'prompt_cache_key',
-] as const;
 
 /** One entry of `agents`. */
 const agentSchema = {
@@ -54,7 +39,7 @@ const agentSchema = {
     params: {
       type: 'object',
       additionalProperties: true,
-      propertyNames: { examples: [...SAMPLING_PARAMETERS] },
+      propertyNames: { examples: SAMPLING_PARAMETERS }, // for suggestions
       description: 'Sampling parameters sent to the model. They override those of a request.',
       default: {},
     },

@@ -1,4 +1,4 @@
-import { isBlankKey, type Target } from '@plugboard/kernel/contracts';
+import { isBlankKey, SAMPLING_PARAMETERS, type Target } from '@plugboard/kernel/contracts';
 import { headerSafeName, MAX_IGNORED_PARAMS } from '@plugboard/openai-protocol';
 import type { CompletionRequest } from './request.js';
 import type { KeySource } from './session-key.js';
@@ -15,20 +15,7 @@ interface Parameters {
 const HANDLED = new Set(['model', 'messages', 'stream', 'stream_options', 'n', 'modalities', 'metadata']);
 
 /** Fields sent with every model call, if the target supports them. */
-const SAMPLING = new Set([
-  'max_completion_tokens',
-  'max_tokens',
-  'temperature',
-  'top_p',
-  'frequency_penalty',
-  'presence_penalty',
-  'stop',
-  'seed',
-  'response_format',
-  'reasoning_effort',
-  'verbosity',
-  'prompt_cache_key',
-]);
+const SAMPLING: ReadonlySet<string> = new Set(SAMPLING_PARAMETERS);
 
 /** Fields that make sense for a single model call only: sent to raw models, not to agents. */
 const RAW_ONLY = new Set(['logit_bias', 'prediction', 'prompt_cache_options']);
