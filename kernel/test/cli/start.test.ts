@@ -81,6 +81,22 @@ t.test('R-050 a plugin that throws in start ends the process with 1 and is named
   t.equal(program.stdout, '', 'nothing is said to listen');
 });
 
+t.test('an address in use is logged without the stacks of its errors', async (t) => {
+  const program = start(
+    t,
+    distributionWith(`return { async start() {
+      const { createServer } = await import('node:net');
+      const listen = (port) => new Promise((resolve, reject) => {
+        const server = createServer().once('error', reject).listen(port, '127.0.0.1', () => resolve(server.address().port));
+      });
+      await listen(await listen(0)).catch((cause) => { throw new Error('the port is in use', { cause }); });
+    } };`),
+  );
+  t.equal(await program.exit(), 1);
+  t.match(program.log.at(-1), { level: 'fatal', msg: /plugins\.extra did not start: the port is in use/ });
+  t.notMatch(program.stderr, /"err"|"stack"/);
+});
+
 t.test('R-050 an optional plugin that throws in start does not', async (t) => {
   const program = start(t, distributionWith('return { start() { throw new Error("no luck"); } };', ', optional: true'));
   await program.prints('curl ');

@@ -46,7 +46,7 @@ export const start: CommandAction = {
       await server.start();
     } catch (error) {
       if (!(error instanceof StartError)) throw error;
-      for (const failure of error.failures) server.log.fatal({ err: failure.cause }, failure.message);
+      for (const { cause, message } of error.failures) server.log.fatal(isExplained(cause) ? {} : { err: cause }, message);
       return shutdown.reason === undefined ? 1 : shutdown.exitCode;
     } finally {
       clearTimeout(slow);
@@ -60,6 +60,14 @@ export const start: CommandAction = {
     return shutdown.exitCode;
   },
 };
+
+/**
+ * Whether a plugin says in its own words what the operating system refused, such as a port in use.
+ * The stacks of both errors would hide the message.
+ */
+function isExplained(error: unknown): boolean {
+  return error instanceof Error && error.cause instanceof Error && 'syscall' in error.cause;
+}
 
 /**
  * Listens for SIGHUP from the beginning, because it would end the process otherwise. A signal that
