@@ -1,3 +1,4 @@
+import { compose } from '@plugboard/kernel';
 import { startServer } from '@plugboard/kernel/testing';
 import t from 'tap';
 import { TRANSPORTS } from '../support/test-server.js';
@@ -22,4 +23,13 @@ t.test('an agent name that no request could contain is refused', async (t) => {
     const yaml = `${TRANSPORTS}${MODELS}agents: { ${name}: { model: fast } }\n`;
     await t.rejects(startServer(yaml), { name: 'ConfigError', message: /the name of an agent/ }, name);
   }
+});
+
+t.test('routes that no entry serves are a warning that names the missing transport', async (t) => {
+  const cwd = t.testdir({ 'plugboard.yaml': 'transports: { chat-completions: {}, websocket: {} }\n' });
+  const { warnings } = await compose({ cwd, env: {} });
+  t.same(warnings, [
+    'plugboard.yaml:1:15: transports.chat-completions contributes to transport-http.routes, which no entry reads; add http: {} under transports, which serves the routes',
+    'plugboard.yaml:1:37: transports.websocket contributes to transport-http.upgrades, which no entry reads; add http: {} under transports, which serves the paths',
+  ]);
 });

@@ -18,6 +18,7 @@ import type { Description, ExtensionPoint, Extensions } from './plugin/extension
 import type { EntryScope, Registered, RegistrationDependencies } from './registration/register.js';
 import { viewOf } from './registration/registry.js';
 import { Revision } from './registration/revision.js';
+import { unreadPoints } from './registration/unread-points.js';
 import { type ConfigChange, type ConfigImage, changesBetween, imageOf } from './reload/changes.js';
 import { refuseRestart } from './reload/refuse-restart.js';
 import { Staging } from './reload/staging.js';
@@ -128,11 +129,11 @@ export class Server {
   }
 
   /**
-   * What works but should be changed: deprecated plugins and options, second copies of the kernel.
-   * One sentence each.
+   * What works but should be changed: deprecated plugins and options, second copies of the kernel,
+   * contributions that no entry reads. One sentence each.
    */
   get warnings(): readonly string[] {
-    return warningsOf(this.#contents.entries, this.#revision.configuration.source);
+    return [...warningsOf(this.#contents.entries, this.#revision.configuration.source), ...unreadPoints(this.#revision)];
   }
 
   /** The absolute path of the configuration file; undefined if the configuration is an object. */

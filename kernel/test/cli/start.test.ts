@@ -46,11 +46,13 @@ t.test('the banner names the required credential and prints no warning', async (
 
 t.test('the banner names a missing agent, model or address', async (t) => {
   const program = start(t, { 'plugboard.yaml': 'transports: {}\n' });
-  await program.prints('warning');
+  await program.prints('address');
   t.match(
     program.stdout,
     /agents +none: the server is not ready without one\n {2}models +none: the server is not ready without one\n/,
   );
+  t.match(program.stdout, /address +none: no entry listens for callers; add a transport that does, such as http: \{\}\n$/);
+  t.notMatch(program.stdout, 'warning', 'an open server without an address is no risk');
   program.kill('SIGTERM');
   t.equal(await program.exit(), 0, 'and runs all the same');
 });

@@ -443,3 +443,20 @@ t.test('deprecated plugins and options are warnings with what to use instead, al
     expected,
   );
 });
+
+t.test('contributions that no entry reads are a warning, if their point says what to add', async (t) => {
+  const point = `defineExtensionPoint('test.unread', { discipline: 'in-order', unread: 'add a reader' })`;
+  const contributes = plugin({ register: `ctx.contribute(${point}, ctx.name); ctx.contribute(point, 1);` });
+  const files = {
+    'contributes.js': contributes,
+    'reads.js': plugin({ register: `ctx.late(${point});` }),
+    'plugboard.yaml': 'transports: {}\nplugins:\n  a: { use: ./contributes.js }\n  b: { use: ./contributes.js }\n',
+  };
+  const { server, log } = await composed(t, files);
+  const expected = ['plugboard.yaml:3:3: plugins.a, plugins.b contribute to test.unread, which no entry reads; add a reader'];
+  t.same(server.warnings, expected);
+  await server.start();
+  t.match(log.lines, [{ level: 'warn', msg: expected[0] }]);
+  const read = await composed(t, { ...files, 'plugboard.yaml': `${files['plugboard.yaml']}  c: { use: ./reads.js }\n` });
+  t.same(read.server.warnings, []);
+});

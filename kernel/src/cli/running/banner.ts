@@ -13,6 +13,8 @@ const OPEN_WARNING: Row = [
   'anyone who can reach the address can use every agent and model; add a provider under "auth" to change that',
 ];
 
+const NO_ADDRESS: Row = ['address', 'none: no entry listens for callers; add a transport that does, such as http: {}'];
+
 /**
  * The output of `plugboard start`, one fact a line: all of it when the server is up, or in two
  * parts if the start takes long.
@@ -38,7 +40,7 @@ export class Banner {
   ready(): void {
     this.#printInfo();
     const info = serverInfo(this.#server);
-    const addresses = info.addresses.map((address): Row => ['address', address]);
+    const addresses = info.listens ? info.addresses.map((address): Row => ['address', address]) : [NO_ADDRESS];
     const [address] = info.addresses;
     const links = info.links.flatMap(({ label, target }): Row[] => {
       const url = URL.parse(target, address);
@@ -51,13 +53,13 @@ export class Banner {
   #printInfo(): void {
     if (this.#printed) return;
     this.#printed = true;
-    const { agents, models, sessions, auth } = serverInfo(this.#server);
+    const { agents, models, sessions, auth, listens } = serverInfo(this.#server);
     const rows: Row[] = [
       ['agents', agents.join(', ') || 'none: the server is not ready without one'],
       ['models', models.join(', ') || 'none: the server is not ready without one'],
       ['sessions', sessions],
       ['access', auth.length > 0 ? `with a credential (${auth.join(', ')})` : 'open'],
-      ...(auth.length > 0 ? [] : [OPEN_WARNING]),
+      ...(auth.length === 0 && listens ? [OPEN_WARNING] : []),
     ];
     this.#print(`plugboard ${KERNEL.version}\n`);
     this.#rows(rows);

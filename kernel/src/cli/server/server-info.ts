@@ -9,6 +9,8 @@ import { type LinkInfo, linksOf } from './descriptions.js';
 export interface ServerInfo {
   /** The addresses of the transports that already listen. */
   readonly addresses: readonly string[];
+  /** Whether a transport listens, or will listen once the server has started. */
+  readonly listens: boolean;
   readonly agents: readonly string[];
   readonly models: readonly string[];
   /** The plugin that stores sessions, for example `memory`. */
@@ -23,12 +25,10 @@ export interface ServerInfo {
 
 export function serverInfo(server: Server): ServerInfo {
   const store = server.extensions(SessionStores).all()[0]?.entry;
+  const transports = server.extensions(Transports).all();
   return {
-    addresses: server
-      .extensions(Transports)
-      .all()
-      .map(({ value }) => value.address())
-      .filter((address) => address !== undefined),
+    addresses: transports.map(({ value }) => value.address()).filter((address) => address !== undefined),
+    listens: transports.length > 0,
     agents: server.keys('agents'),
     models: names(server.extensions(ModelConnectors)),
     sessions: shortName(server.plugins.find(({ entry }) => entry === store)?.name ?? 'none'),

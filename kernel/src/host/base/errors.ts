@@ -94,6 +94,8 @@ const MESSAGES = {
   KERNEL_COPY: (name: string, version: string, path: string, own: string, cure: string) =>
     `loads a second copy of the kernel, ${name} ${version} at ${path}, beside ${own}; ${cure}`,
   PLUGIN_DEPRECATED: (instead: string) => `the plugin is deprecated: ${instead}`,
+  POINT_UNREAD: (entries: readonly string[], point: string, cure: string) =>
+    `${entries.join(', ')} ${entries.length === 1 ? 'contributes' : 'contribute'} to ${point}, which no entry reads; ${cure}`,
   OPTION_DEPRECATED: (description: string) => `this option is deprecated${description === '' ? '' : `: ${description}`}`,
 
   // Registration

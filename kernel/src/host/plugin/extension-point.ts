@@ -43,6 +43,11 @@ export interface ExtensionPoint<T> {
    * with `?` is optional.
    */
   readonly shape?: 'function' | Readonly<Record<string, MemberType>> | undefined;
+  /**
+   * What to add to the configuration if there are contributions, but no entry reads the point:
+   * `add greet: {} under plugins`. It ends a warning. Without it, there is none.
+   */
+  readonly unread?: string | undefined;
   toString(): string;
 }
 
@@ -66,6 +71,8 @@ export function defineExtensionPoint<T>(
      * later reader.
      */
     readonly shape?: ShapeOf<T>;
+    /** What to add to the configuration if no entry reads the contributions. */
+    readonly unread?: string;
   },
 ): ExtensionPoint<T> {
   return Object.freeze({
@@ -74,6 +81,7 @@ export function defineExtensionPoint<T>(
     discipline: options.discipline,
     describe: options.describe,
     shape: options.shape as ExtensionPoint<T>['shape'],
+    unread: options.unread,
     toString: () => id,
   });
 }

@@ -49,6 +49,7 @@ export const HttpRoutes = defineExtensionPoint<HttpRoute>('transport-http.routes
     { kind: 'route', label: method, text: path },
     ...(link === undefined ? [] : [{ kind: 'link', label: link, text: path }]),
   ],
+  unread: 'add http: {} under transports, which serves the routes',
 });
 
 export interface HttpRequest {

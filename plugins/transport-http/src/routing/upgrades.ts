@@ -27,6 +27,7 @@ export interface HttpUpgrade {
 export const HttpUpgrades = defineExtensionPoint<HttpUpgrade>('transport-http.upgrades', {
   discipline: 'in-order',
   describe: ({ path }) => [{ kind: 'route', label: 'GET', text: path }],
+  unread: 'add http: {} under transports, which serves the paths',
 });
 
 export interface UpgradeRequest extends Omit<HttpRequest, 'params' | 'rawBody' | 'body'> {

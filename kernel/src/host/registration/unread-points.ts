@@ -1,0 +1,24 @@
+import { fault } from '../base/errors.js';
+import { formatProblem } from '../base/problem.js';
+import type { Revision } from './revision.js';
+
+/**
+ * Warns of contributions that no entry reads, at the points whose owner says what to add in that
+ * case: one sentence for each point.
+ */
+export function unreadPoints({ registry, order, configuration }: Revision): readonly string[] {
+  const { source, contents } = configuration;
+  const read = new Set(order.flatMap(({ allReads }) => [...allReads].map(({ key }) => key)));
+  return registry.points().flatMap(({ point, contributions }) => {
+    const contributors = [...new Set(contributions.map(({ entry }) => entry))];
+    if (point.unread === undefined || contributors.length === 0 || read.has(point.key)) return [];
+    const path = contents.entries.find(({ id }) => id === contributors[0])?.path ?? [];
+    const position = source.position(path, 'key');
+    return formatProblem({
+      ...fault('POINT_UNREAD', contributors, point.id, point.unread),
+      file: source.shown,
+      position,
+      path: [],
+    });
+  });
+}
