@@ -53,6 +53,7 @@ import type { SessionTurn } from './sessions/session-actor.js';
 import type { SessionHistory } from './sessions/session-history.js';
 import { SessionSupervisor } from './sessions/session-supervisor.js';
 import { storeCalls } from './sessions/store-call.js';
+import { StoreHealth } from './sessions/store-health.js';
 import { batchChannel } from './streams/batch-channel.js';
 import { callerDisconnected } from './streams/broadcast.js';
 import { SETTLE_TIMEOUT } from './streams/settle-timeout.js';
@@ -104,6 +105,7 @@ export class Runtime implements AgentRuntime {
   readonly #failures: ConnectionFailures = new WeakMap();
   readonly #sessions: SessionSupervisor;
   readonly #idempotency: IdempotencyClaims;
+  readonly #storeHealth: StoreHealth;
   readonly #credentials = new CredentialTurnLimiter();
   readonly #running = new Map<AbortController, Promise<unknown>>();
   #activated: ActiveAgents | undefined;
@@ -122,6 +124,7 @@ export class Runtime implements AgentRuntime {
     });
     this.#sessions = new SessionSupervisor(settings.limits.queuedPerSession, cache, clock, log);
     this.#idempotency = new IdempotencyClaims(stores, storeCall, log);
+    this.#storeHealth = new StoreHealth({ stores, storeCall: storeCalls(clock, HEALTH_TIMEOUT), log });
     this.conversations = new SessionConversations({
       stores,
       ids,
@@ -199,11 +202,7 @@ export class Runtime implements AgentRuntime {
   async ready(): Promise<boolean> {
     if (this.#deps.host.phase !== 'running' || this.#sessions.isUnstable) return false;
     if (!this.#active.agents.directory.canAnswer) return false;
-    const probe = storeCalls(this.#deps.clock, HEALTH_TIMEOUT);
-    return probe(() => this.#deps.stores.one().health(), 'health').then(
-      ({ ok }) => ok,
-      () => false,
-    );
+    return this.#storeHealth.check();
   }
 
   projectLimits(project: string): ProjectLimits {

@@ -23,7 +23,10 @@ export interface SessionStore extends ConversationStore {
   readonly pendingToolCalls: PendingToolCalls;
   readonly documents: DocumentStore;
   readonly idempotency: IdempotencyStore;
-  /** Reports whether the store works at the moment; `reason` says what is wrong and what to do. */
+  /**
+   * Reports whether the store works at the moment. `reason` says what is wrong and what to do. The
+   * runtime asks at each readiness probe, is not ready while `ok` is false, and logs the reason.
+   */
   health(): Promise<{ readonly ok: boolean; readonly reason?: string }>;
 }
 

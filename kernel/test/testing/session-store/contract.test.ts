@@ -31,4 +31,11 @@ t.test('a store that is not well', async (t) => {
     }
   }
   t.same(await failingCases(Unwell), ['reports that it works']);
+
+  class Talkative extends PlainStore {
+    override async health() {
+      return { ok: true, sessions: 12 };
+    }
+  }
+  t.same(await failingCases(Talkative), [], 'further fields are allowed');
 });
