@@ -2,7 +2,7 @@ import { AgentRuntimes, AuthProviders, type PluginContext } from '@plugboard/ker
 import type { Reconfiguration } from '@plugboard/kernel/contracts';
 import { CONFIG } from '@plugboard/kernel/injection';
 import { HOLD, HttpApplication, ROUTES, UPGRADES } from './application/application.js';
-import { JsonBodies } from './body/json-body.js';
+import { RequestBodies } from './body/request-bodies.js';
 import type { HttpConfig } from './config.js';
 import { ERROR_FORMATTERS, ErrorBodies, ErrorFormatters } from './errors/error-format.js';
 import { AccessLog } from './exchange/access-log.js';
@@ -43,7 +43,7 @@ export function registerClasses({ container, extensions, hold }: PluginContext<H
     .registerSingleton(HeapGuard)
     .registerSingleton(HttpApplication)
     .registerSingleton(HttpTransport)
-    .registerSingleton(JsonBodies)
+    .registerSingleton(RequestBodies)
     .registerSingleton(LogThrottle)
     .registerSingleton(MemoryLimits)
     .registerSingleton(RateLimits);
@@ -59,7 +59,7 @@ function applicationOf(next: Reconfiguration<HttpConfig>, container: PluginConte
     .registerSingleton(AllowedHosts)
     .registerSingleton(Cors)
     .registerSingleton(Gate)
-    .registerSingleton(JsonBodies)
+    .registerSingleton(RequestBodies)
     .registerSingleton(HttpApplication)
     .resolve(HttpApplication);
 }

@@ -4,7 +4,7 @@ import { registerClasses } from './classes.js';
 import { configSchema } from './config.js';
 import { HttpTransport } from './http-transport.js';
 
-export { parseJsonObject } from './body/json-body.js';
+export { parseJsonObject } from './body/request-bodies.js';
 export { type ErrorFormatter, ErrorFormatters } from './errors/error-format.js';
 export * from './errors/http-error.js';
 export * from './routing/routes.js';

@@ -6,7 +6,7 @@ import type { Extensions, PluginContext, Principal } from '@plugboard/kernel';
 import { missingScope } from '@plugboard/kernel/contracts';
 import { inject, injectable } from '@plugboard/kernel/injection';
 import Koa, { type Context } from 'koa';
-import { JsonBodies } from '../body/json-body.js';
+import { RequestBodies } from '../body/request-bodies.js';
 import {
   draining,
   headersTooLarge,
@@ -66,7 +66,7 @@ export class HttpApplication {
   readonly #gate: Gate;
   readonly #authentication: Authentication;
   readonly #rates: RateLimits;
-  readonly #bodies: JsonBodies;
+  readonly #bodies: RequestBodies;
   readonly #exchanges: Exchanges;
   readonly #heapGuard: HeapGuard;
   readonly #hold: PluginContext['hold'];
@@ -77,7 +77,7 @@ export class HttpApplication {
     @inject(Gate) gate: Gate,
     @inject(Authentication) authentication: Authentication,
     @inject(RateLimits) rates: RateLimits,
-    @inject(JsonBodies) bodies: JsonBodies,
+    @inject(RequestBodies) bodies: RequestBodies,
     @inject(Exchanges) exchanges: Exchanges,
     @inject(HeapGuard) heapGuard: HeapGuard,
     @inject(HOLD) hold: PluginContext['hold'],

@@ -1,5 +1,5 @@
 import type { Principal } from '@plugboard/kernel';
-import type { RequestBody } from '../body/json-body.js';
+import type { RequestBody } from '../body/request-bodies.js';
 import type { Exchange, LogFields } from '../exchange/exchange.js';
 import type { MemoryLease } from '../limits/memory-limits.js';
 import type { HttpRequest } from '../routing/routes.js';

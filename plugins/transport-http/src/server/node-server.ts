@@ -21,7 +21,7 @@ export function createNodeServer(
 ): Server {
   const server = createServer({
     maxHeaderSize: HEAD_LIMIT,
-    requestTimeout: 0, // would include the time of the head; json-body.ts limits the time of the body
+    requestTimeout: 0, // would include the time of the head; request-bodies.ts limits the time of the body
     connectionsCheckingInterval: 1_000, // the precision of the time limits above
     requireHostHeader: false, // Node would answer without a body; application.ts checks it
     shouldUpgradeCallback: (request) => listeners().isUpgrade(request),
@@ -32,7 +32,7 @@ export function createNodeServer(
   });
   server.on('connection', (socket) => connections.add(socket));
   server.on('request', serve);
-  server.on('checkContinue', serve); // json-body.ts sends 100 when it reads the body
+  server.on('checkContinue', serve); // request-bodies.ts sends 100 when it reads the body
   server.on('checkExpectation', serve); // unknown expectations are ignored
   server.on('clientError', (error, socket) => clientErrors.onClientError(error, socket));
   server.on('upgrade', (req, socket, head) => listeners().upgrade(req, socket, head));

@@ -33,7 +33,7 @@ const JSON_LIMITS: JsonLimits = { depth: 64, values: 200_000, keys: 10_000 };
 /** Bytes of memory that a byte of a body costs: itself, the values parsed from it, and the request to the model. */
 const COST = 3;
 
-/** Bytes of memory that a piece of a body costs besides: one byte can be a chunk of its own. */
+/** Bytes of memory that a piece of a body costs in addition: one byte can be a chunk of its own. */
 const PIECE_COST = 512;
 
 /** For requests that announce no body: the collector returns nothing then. */
@@ -48,7 +48,7 @@ export interface RequestBody {
 
 /** Reads bodies. Checks, in this order: headers, length, memory, bytes, nesting and number of values, JSON. */
 @injectable()
-export class JsonBodies {
+export class RequestBodies {
   readonly #limit: number;
   readonly #timeout: number;
   readonly #clock: Clock;
@@ -75,19 +75,20 @@ export class JsonBodies {
     if (length > this.#limit) throw bodyTooLarge(this.#limit);
     const { bodies } = this.#memory;
     if (length * COST + PIECE_COST > bodies.share(OWNER_LEVELS)) throw bodyExceedsMemory(bodies.setting);
-    const bytes =
-      length > 0 && ctx.req.readableLength === length ? this.#arrived(ctx.req, exchange) : await this.#arriving(ctx, exchange);
+    const isBuffered = length > 0 && ctx.req.readableLength === length;
+    const bytes = isBuffered ? this.#takeBuffered(ctx.req, exchange) : await this.#collect(ctx, exchange);
     return { bytes, value: kind === 'json' ? parseJsonObject(bytes.toString()) : bytes };
   }
 
-  /** Takes a body of which every byte has arrived together with the head. Few have not. */
-  #arrived(req: IncomingMessage, exchange: Exchange): Buffer {
+  /** Takes a body of which every byte has arrived together with the head. Most have. */
+  #takeBuffered(req: IncomingMessage, exchange: Exchange): Buffer {
     if (!exchange.leaseBody().grow(req.readableLength * COST)) throw tooManyBodies(this.#memory.bodies.setting);
     exchange.onBodyRead();
     return req.read() as Buffer;
   }
 
-  #arriving(ctx: Context, exchange: Exchange): Promise<Buffer> {
+  /** Collects the bytes of a body that still arrives. */
+  #collect(ctx: Context, exchange: Exchange): Promise<Buffer> {
     if (/100-continue/i.test(ctx.req.headers.expect ?? '')) ctx.res.writeContinue();
     const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
     const lease = exchange.leaseBody();
@@ -133,7 +134,7 @@ function bodyCollector(limit: number): Middleware {
 
 async function done(): Promise<void> {}
 
-/** Strict: without a preflight, browsers send forms and plain text to foreign servers (C-022). */
+/** Accepts JSON only: browsers send forms and plain text cross-origin without a preflight (C-022). */
 function checkType(header: string | undefined): void {
   if (header === 'application/json') return;
   const type = parseContentType(header ?? '');
