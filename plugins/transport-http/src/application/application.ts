@@ -33,7 +33,7 @@ import { AcceptableUpgrade } from './upgrade-request.js';
 
 /** Token of the routes, registered by the plugin's `register`. */
 export const ROUTES = Symbol('transport-http.routes');
-/** The same of the upgrades. */
+/** Token of the upgrades, registered by the plugin's `register`. */
 export const UPGRADES = Symbol('transport-http.upgrades');
 
 const HEADER_COUNT_LIMIT = 100;
@@ -61,7 +61,7 @@ class SilentKoa extends Koa {
 export class HttpApplication {
   readonly #routes: Extensions<HttpRoute>;
   readonly #upgrades: Extensions<HttpUpgrade>;
-  /** What came together with requests for upgrades. */
+  /** Bytes received after the head of an upgrade request. */
   readonly #heads = new WeakMap<IncomingMessage, Buffer>();
   readonly #gate: Gate;
   readonly #authentication: Authentication;
@@ -142,7 +142,7 @@ export class HttpApplication {
     }
   }
 
-  /** The steps of a request. One function, because each of its frames stays on the heap for the whole stream. */
+  /** The steps of a request. One function: each async function on the way stays on the heap for the whole stream. */
   async #run(table: RouteTable, ctx: Context, exchange: Exchange): Promise<void> {
     checkHead(ctx.req);
     exchange.match = table.find(exchange.method, exchange.path);
@@ -205,7 +205,7 @@ function requiresCredential({ match, path }: Exchange): boolean {
   return (match !== undefined && typeof match.route.access !== 'string') || path === '/v1' || path.startsWith('/v1/');
 }
 
-/** Answers a request without a route: OPTIONS with 204. @throws HttpError 404 or 405 for any other method. */
+/** Answers OPTIONS for a known path. @throws HttpError 404 for an unknown path, 405 for any other method. */
 function unrouted(method: string, path: string, allowed: readonly string[]): HttpReply {
   if (allowed.length === 0) throw notFound(method, path);
   if (method !== 'OPTIONS') throw methodNotAllowed(allowed);
@@ -218,10 +218,13 @@ function isWebSocket({ method, headers }: IncomingMessage): boolean {
 
 const TOKEN_PARAMETERS = new Set(['token', 'access_token', 'api_key', 'api-key', 'apikey', 'key', 'authorization', 'bearer']);
 
+/** The beginning of issued tokens, see docs/reference/authentication.md. */
+const ISSUED_TOKEN = /^svc[pae]_/;
+
 /** The query parameter that seems to hold a token, by its name or its value. */
 function tokenIn(query: URLSearchParams): string | undefined {
   for (const [name, value] of query) {
-    if (TOKEN_PARAMETERS.has(name.toLowerCase()) || /^svc[pae]_/.test(value)) return name.slice(0, 64);
+    if (TOKEN_PARAMETERS.has(name.toLowerCase()) || ISSUED_TOKEN.test(value)) return name.slice(0, 64);
   }
   return undefined;
 }

@@ -37,7 +37,7 @@ const BINARY_TYPE = 'application/octet-stream';
  * One request and its reply.
  *
  * 1. It begins when Node emits the request, before the body is read.
- * 2. The middleware sets the route and the principal.
+ * 2. The steps of `HttpApplication` set the route and the principal.
  * 3. `reply` or `fail` answers. Only the first answer is sent.
  * 4. It ends when the reply has been sent or the connection is closed.
  */
@@ -53,7 +53,7 @@ export class Exchange implements ReplyObserver {
   readonly path: string;
   /** Without the question mark. */
   readonly query: string;
-  /** Headers of every reply, error replies too. Middleware may add to them before the reply. */
+  /** Headers of every reply, error replies too. The steps may add to them before the reply. */
   readonly headers: Record<string, string>;
   match: RouteMatch | undefined;
   principal: Principal | undefined;
@@ -71,7 +71,7 @@ export class Exchange implements ReplyObserver {
   #status = 0;
   #errorCode: string | undefined;
 
-  /** @param head of a request for an upgrade: what came together with it. */
+  /** @param head bytes received after the head of an upgrade request; undefined for any other. */
   constructor(
     req: IncomingMessage,
     res: ServerResponse,
@@ -267,12 +267,13 @@ export class Exchange implements ReplyObserver {
   #send(status: number, type: string | undefined, headers: HttpReply['headers'], body: string | Uint8Array): void {
     if (!this.#writer.pending) return;
     const bytes = Buffer.byteLength(body);
-    if (bytes > UNCOUNTED) this.#leaseReply(bytes);
+    if (bytes > UNCOUNTED) this.#countReply(bytes);
     this.#status = status;
     this.#writer.send(status, this.#merged(type, headers), body, bytes);
   }
 
-  #leaseReply(bytes: number): void {
+  /** Counts the memory of the reply, until the exchange ends. @throws HttpError 503 */
+  #countReply(bytes: number): void {
     const { replies } = this.#dependencies.memory;
     this.#reply ??= this.#lease(replies);
     if (!this.#reply.grow(bytes)) throw tooManyReplies(replies.setting);
