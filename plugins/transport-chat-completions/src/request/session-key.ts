@@ -42,7 +42,7 @@ export function parseSession(
   return key === undefined ? undefined : { key, user };
 }
 
-/** The sources that took part in naming the session. */
+/** The sources that may name the session: without `user` if a conversation id names it. */
 export function effectiveSources(session: NamedSession | undefined, sources: readonly KeySource[]): readonly KeySource[] {
   return session && 'conversation' in session ? sources.filter((source) => source !== 'user') : sources;
 }
