@@ -22,12 +22,13 @@ const MEANINGS: Readonly<Record<number, readonly [StoreErrorCode, string]>> = {
   ],
 };
 
+const OTHER = ['sqlite', 'does not have the expected content, or could not be used: restore a backup, or report this'] as const;
+
 /** Turns an error of SQLite into a `StoreError`. Returns any other error unchanged. */
 export function explainError(error: unknown, path: string): unknown {
   if (isSystemError(error)) return cannotSync(path, error);
   if (!isSqliteError(error)) return error;
-  const [code, meaning] = MEANINGS[error.errcode] ??
-    MEANINGS[error.errcode & 0xff] ?? ['sqlite', 'does not have the expected content, or could not be used'];
+  const [code, meaning] = MEANINGS[error.errcode] ?? MEANINGS[error.errcode & 0xff] ?? OTHER;
   return new StoreError(code, `${path} ${meaning} (SQLite ${error.errcode}: ${error.message})`, { cause: error });
 }
 

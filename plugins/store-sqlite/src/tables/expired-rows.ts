@@ -22,14 +22,14 @@ export class ExpiredRows {
   /**
    * One small step. An expired session is deleted at once and its messages step by step after it.
    * Like a deleted session it leaves its version behind, so that a new session with its id is not
-   * taken for it. A session with a running turn does not expire.
+   * mistaken for the old one. A session with a running turn does not expire.
    *
    * @param ttl milliseconds that sessions and interrupted turns are kept.
    * @param usePrecision milliseconds by which the last use of a session may be later than its row says.
    */
   sweep(ttl: number, usePrecision: number): Swept {
     const now = timestamp(this.#clock);
-    this.#sql.useRunning.run(now, now - ttl);
+    this.#sql.touchRunning.run(now, now - ttl);
     const expired = this.#sql.expiredSessions.all(now - ttl - usePrecision, STEP_ROWS) as unknown as readonly ExpiredRow[];
     for (const { id } of expired) {
       this.#sql.addLeftover.run(id);
@@ -72,7 +72,7 @@ interface ExpiredRow {
 }
 
 const SQL = {
-  useRunning: `UPDATE session SET used_at = ? WHERE used_at <= ? AND (project, agent, key) IN
+  touchRunning: `UPDATE session SET used_at = ? WHERE used_at <= ? AND (project, agent, key) IN
     (SELECT project, agent, key FROM turn WHERE interrupted_at IS NULL)`,
   expiredSessions: 'SELECT id, project, bytes FROM session WHERE used_at <= ? ORDER BY used_at LIMIT ?',
   addTombstone: `INSERT OR REPLACE INTO tombstone (project, agent, key, version, expires_at)

@@ -41,7 +41,7 @@ export class SessionTable {
   readonly #usePrecision: number;
   readonly #sql: Statements<keyof typeof SQL>;
 
-  /** @param usePrecision milliseconds by which the time of a session's last use may be too early. */
+  /** @param usePrecision milliseconds by which the last use of a session may be later than its row says. */
   constructor(path: string, database: DatabaseSync, clock: Clock, usePrecision: number) {
     this.#messages = new MessageTable(path, database);
     this.#clock = clock;
@@ -93,7 +93,7 @@ export class SessionTable {
     this.#messages.add(session, version, bodies);
   }
 
-  /** @param bodies the messages, each as JSON. @returns what the session takes more than before. @throws VersionConflict */
+  /** @param bodies the messages, each as JSON. @returns by how much the session grew. @throws VersionConflict */
   commit(id: SessionId, expected: number, bodies: readonly string[], user: string | null): Usage {
     const bytes = sizeOf(bodies);
     const session = this.#increment(id, expected, bytes, user);
@@ -104,7 +104,7 @@ export class SessionTable {
     return isNew ? { sessions: 1, bytes: bytes + NO_METADATA.length } : { sessions: 0, bytes };
   }
 
-  /** @param metadata as JSON. @returns what the session takes more than before. */
+  /** @param metadata as JSON. @returns by how much the session grew. */
   setMetadata(id: SessionId, metadata: string): Usage {
     const before = this.#sql.metadataSize.get(...columns(id))?.size;
     const bytes = before === undefined ? 0 : Buffer.byteLength(metadata) - Number(before);
