@@ -13,18 +13,26 @@ interface Serialized {
   readonly bytes: number;
 }
 
-/** One entry per message: entries of a WeakMap cost more than what they hold. */
-const serialized = new WeakMap<object, Serialized>();
+/**
+ * The key under which a message holds what is known of it. The property is not enumerable: a copy
+ * of the message may differ, and does not get it. A WeakMap of all messages in memory would make
+ * each garbage collection, and each look at a message, slower.
+ */
+const SERIALIZED = Symbol('serialized');
+
+function serializedOf(message: object): Serialized | undefined {
+  return (message as { readonly [SERIALIZED]?: Serialized })[SERIALIZED];
+}
 
 /**
  * Returns a message of a session as JSON. A text of up to 16,384 characters is kept with the
  * message, so that the store and every later request to a model share one serialization. The message
- * must not change afterwards.
+ * must not change afterwards. Nothing is kept with a frozen message.
  *
  * @experimental
  */
 export function messageJson(message: Message): string {
-  const known = serialized.get(message);
+  const known = serializedOf(message);
   if (known?.text !== undefined) return known.text;
   const text = JSON.stringify(message);
   if (!known) remember(message, text);
@@ -33,7 +41,7 @@ export function messageJson(message: Message): string {
 
 /** Returns the size of a message of a session as JSON, in bytes. @experimental */
 export function messageSize(message: Message): number {
-  return (serialized.get(message) ?? remember(message, JSON.stringify(message))).bytes;
+  return (serializedOf(message) ?? remember(message, JSON.stringify(message))).bytes;
 }
 
 /**
@@ -43,11 +51,11 @@ export function messageSize(message: Message): number {
  * @experimental
  */
 export function knownMessageJson(message: object): string | undefined {
-  return serialized.get(message)?.text;
+  return serializedOf(message)?.text;
 }
 
 function remember(message: Message, text: string): Serialized {
-  const known = { text: text.length <= KEPT_LENGTH ? text : undefined, bytes: Buffer.byteLength(text) };
-  serialized.set(message, known);
-  return known;
+  const value: Serialized = { text: text.length <= KEPT_LENGTH ? text : undefined, bytes: Buffer.byteLength(text) };
+  Reflect.defineProperty(message, SERIALIZED, { value });
+  return value;
 }

@@ -1,4 +1,4 @@
-import type { SessionStore } from '@plugboard/kernel';
+import type { Message, SessionStore } from '@plugboard/kernel';
 import type { SessionId, StoredSession, Summary, TurnCommit } from '@plugboard/kernel/contracts';
 import { bytesOf } from '../history/message-size.js';
 
@@ -8,12 +8,19 @@ import { bytesOf } from '../history/message-size.js';
  */
 const SUMMARY_COOLDOWN = 4;
 
+/** A conversation in memory. A commit appends the messages of its turn to it. */
+export interface LoadedSession extends StoredSession {
+  readonly messages: Message[];
+}
+
 /** The conversation of an active session, cached between turns. */
 export class SessionHistory {
   readonly id: SessionId;
   readonly store: SessionStore;
   readonly #onResize: (bytes: number) => void;
-  #known: StoredSession | undefined;
+  #known: LoadedSession | undefined;
+  /** What was reported to `#onResize`. */
+  #cachedBytes = 0;
   /** No summary is requested before this version. */
   #summaryFrom = 0;
 
@@ -29,7 +36,7 @@ export class SessionHistory {
    * that `messageJson` keeps with them. An upper bound, because texts of large messages are not kept.
    */
   get cachedBytes(): number {
-    return 2 * (this.#known?.bytes ?? 0);
+    return this.#cachedBytes;
   }
 
   /** Drops the cache. The next turn loads the conversation again. */
@@ -38,12 +45,14 @@ export class SessionHistory {
   }
 
   /** Returns the stored conversation: from memory if the store is still at the same version. */
-  async current(): Promise<StoredSession> {
+  async current(): Promise<LoadedSession> {
     if (this.#known && (await this.store.version(this.id)) === this.#known.version) return this.#known;
     this.#cache(undefined);
     const stored = await this.store.load(this.id);
-    this.#cache(stored);
-    return stored;
+    // Messages of a store may be frozen, and then could not keep their texts.
+    const loaded = { ...stored, messages: stored.messages.map((message) => ({ ...message })) };
+    this.#cache(loaded);
+    return loaded;
   }
 
   /** Whether a summary may be requested for the loaded conversation. */
@@ -60,32 +69,35 @@ export class SessionHistory {
    * Stores a summary. If the store fails, the summary lasts as long as the session is in memory.
    * @throws what the store throws.
    */
-  async summarize(stored: StoredSession, summary: Summary): Promise<void> {
+  async summarize(stored: LoadedSession, summary: Summary): Promise<void> {
     if (this.#known === stored) this.#cache({ ...stored, summary });
     await this.store.putSummary(this.id, stored.version, summary);
   }
 
   /**
-   * Commits a turn on top of the conversation it began with. If the session has moved on, nothing
-   * is stored.
+   * Commits a turn on top of the conversation it began with, and appends its messages to it. If the
+   * session has moved on, nothing is stored.
    *
    * @throws what the store throws. The cache is then dropped: how much of the commit took effect is
    *   unknown.
    */
-  async commit({ version, messages, bytes, summary }: StoredSession, turn: Omit<TurnCommit, 'expected'>): Promise<void> {
-    this.#cache(undefined);
-    await this.store.commit(this.id, { ...turn, expected: version });
-    this.#cache({
-      version: version + 1,
-      messages: [...messages, ...turn.messages],
-      bytes: turn.messages.reduce((sum, message) => sum + bytesOf(message), bytes),
-      summary,
-    });
+  async commit({ version, messages, bytes, summary }: LoadedSession, turn: Omit<TurnCommit, 'expected'>): Promise<void> {
+    this.#known = undefined;
+    let committed: LoadedSession | undefined;
+    try {
+      await this.store.commit(this.id, { ...turn, expected: version });
+      messages.push(...turn.messages);
+      const added = turn.messages.reduce((sum, message) => sum + bytesOf(message), 0);
+      committed = { version: version + 1, messages, bytes: bytes + added, summary };
+    } finally {
+      this.#cache(committed);
+    }
   }
 
-  #cache(stored: StoredSession | undefined): void {
-    const before = this.cachedBytes;
-    this.#known = stored;
-    if (this.cachedBytes !== before) this.#onResize(this.cachedBytes - before);
+  #cache(loaded: LoadedSession | undefined): void {
+    const change = 2 * (loaded?.bytes ?? 0) - this.#cachedBytes;
+    this.#known = loaded;
+    this.#cachedBytes += change;
+    if (change !== 0) this.#onResize(change);
   }
 }

@@ -1,9 +1,9 @@
-import type { StoredSession, Summary, Usage } from '@plugboard/kernel/contracts';
+import type { Summary, Usage } from '@plugboard/kernel/contracts';
 import { startSpan } from '../diagnostics/channels.js';
 import type { Agent } from '../directory/agent.js';
 import type { DueSummary } from '../history/summary/due-summary.js';
 import { summaryRequest } from '../history/summary/summary-request.js';
-import type { SessionHistory } from '../sessions/session-history.js';
+import type { LoadedSession, SessionHistory } from '../sessions/session-history.js';
 import type { StoreCall } from '../sessions/store-call.js';
 import type { ModelCalls } from './model-calls.js';
 import { StepReader } from './step-reader.js';
@@ -12,7 +12,7 @@ import { readSummary } from './summary-answer.js';
 /** The result of a request for a summary. */
 interface SummaryResult {
   /** The conversation with its new summary, or unchanged if it failed. */
-  readonly stored: StoredSession;
+  readonly stored: LoadedSession;
   /** Usage of the model call, successful or not. */
   readonly usage: Usage;
 }
@@ -25,7 +25,7 @@ interface SummaryResult {
  */
 export async function summarize(
   history: SessionHistory,
-  stored: StoredSession,
+  stored: LoadedSession,
   due: DueSummary,
   agent: Agent,
   models: ModelCalls,

@@ -19,7 +19,7 @@ t.test('S-37 conversations in memory count their messages and the JSON texts kep
   t.equal(charged, 2 * 2 * jsonSize(loaded));
 
   const added: Message[] = [user('and now?'), { role: 'assistant', content: 'y'.repeat(3000) }];
-  for (const history of histories) await history.commit(stored, { turnId: 'turn_1', messages: added });
+  for (const history of histories) await history.commit(await history.current(), { turnId: 'turn_1', messages: added });
   t.ok(
     added.every((message) => knownMessageJson(message) !== undefined),
     'the texts are kept',
