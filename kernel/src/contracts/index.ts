@@ -2,6 +2,8 @@
  * Messages, events, sessions, and every type that the extension points refer to.
  * `@plugboard/kernel` exports what a plugin needs first; this module exports the rest.
  */
+
+export { type ActiveMember, ActiveSet } from '../host/base/active-set.js';
 export type { Timer } from '../host/base/ambient.js';
 export { Budget, type BudgetOptions, type BudgetReport, heapLimit } from '../host/base/budget.js';
 export type { Fault, HostErrorCode } from '../host/base/errors.js';

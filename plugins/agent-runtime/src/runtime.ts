@@ -34,6 +34,8 @@ import type {
   TurnRequest,
 } from '@plugboard/kernel/contracts';
 import {
+  type ActiveMember,
+  ActiveSet,
   type AgentEvents,
   type FailureCode,
   failed,
@@ -96,6 +98,13 @@ interface ActiveAgents {
   readonly deps: TurnDependencies;
 }
 
+/** A stateless turn that runs. */
+interface RunningTurn extends ActiveMember {
+  readonly abort: AbortController;
+  /** Resolves when it has ended. */
+  ended: Promise<unknown>;
+}
+
 /** Resolves names to agents and drives turns. */
 export class Runtime implements AgentRuntime {
   readonly conversations: Conversations;
@@ -107,7 +116,7 @@ export class Runtime implements AgentRuntime {
   readonly #idempotency: IdempotencyClaims;
   readonly #storeHealth: StoreHealth;
   readonly #credentials = new CredentialTurnLimiter();
-  readonly #running = new Map<AbortController, Promise<unknown>>();
+  readonly #running = new ActiveSet<RunningTurn>();
   #activated: ActiveAgents | undefined;
 
   constructor(deps: RuntimeDependencies) {
@@ -186,9 +195,10 @@ export class Runtime implements AgentRuntime {
   /** Ends the running turns and waits for them. */
   async stop(signal: AbortSignal): Promise<void> {
     const reason = new TurnError('stopped', 'The server stopped before the agent finished.');
-    for (const abort of this.#running.keys()) abort.abort(reason);
+    const running = [...this.#running];
+    for (const { abort } of running) abort.abort(reason);
     const over = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
-    await Promise.race([Promise.all([this.#sessions.end(reason), ...this.#running.values()]), over]);
+    await Promise.race([Promise.all([this.#sessions.end(reason), ...running.map(({ ended }) => ended)]), over]);
   }
 
   resolve(name: string, principal: Principal): TargetResolution {
@@ -227,6 +237,7 @@ export class Runtime implements AgentRuntime {
    */
   #runStateless(request: TurnRequest, idempotent: IdempotentTurn | undefined): AgentEvents {
     const abort = new AbortController();
+    const running: RunningTurn = { place: -1, abort, ended: Promise.resolve() };
     // A retry can fetch the answer of a turn with an idempotency key, so that turn may continue without a reader.
     const outlivesReader = idempotent !== undefined && request.target.onDisconnect === 'continue';
     const leave = () => {
@@ -238,7 +249,7 @@ export class Runtime implements AgentRuntime {
     const over = () => {
       settling?.cancel();
       request.signal.removeEventListener('abort', end);
-      this.#running.delete(abort);
+      this.#running.delete(running);
     };
     abort.signal.addEventListener('abort', () => {
       channel.removeLimit();
@@ -262,7 +273,8 @@ export class Runtime implements AgentRuntime {
         return full;
       },
     };
-    this.#running.set(abort, this.#drive(request, undefined, idempotent, abort, sink).then(over));
+    this.#running.add(running);
+    running.ended = this.#drive(request, undefined, idempotent, abort, sink).then(over);
     return channel;
   }
 

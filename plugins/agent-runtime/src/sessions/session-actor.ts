@@ -49,7 +49,7 @@ export class SessionActor {
   readonly #limit: () => number;
   readonly #clock: Clock;
   readonly #onCrash: () => void;
-  readonly #waiting = new Set<Job>();
+  readonly #waiting: Job[] = [];
   #running: Job | undefined;
   /** Resolves when the running turn has ended or is overdue. */
   #settled: Promise<void> = Promise.resolve();
@@ -72,7 +72,7 @@ export class SessionActor {
   }
 
   get isBusy(): boolean {
-    return this.#isOccupied || this.#waiting.size > 0;
+    return this.#isOccupied || this.#waiting.length > 0;
   }
 
   /** Whether a new turn has to wait. */
@@ -99,7 +99,7 @@ export class SessionActor {
     if (turn.onBusy === 'interrupt')
       this.#endAll(new TurnError('turn_interrupted', 'The turn was interrupted by a newer request to its session.'));
     // An interrupting turn always fits: it has just ended all others.
-    if (turn.onBusy !== 'interrupt' && this.#isOccupied && this.#waiting.size >= this.#limit())
+    if (turn.onBusy !== 'interrupt' && this.#isOccupied && this.#waiting.length >= this.#limit())
       return refusedTurn(turn, sessionBusy('The session is busy, and its queue is full'));
 
     const job: Job = {
@@ -111,7 +111,7 @@ export class SessionActor {
         if (!turn.outlivesReaders) job.actor.#end(job, callerDisconnected());
       }),
     };
-    this.#waiting.add(job);
+    this.#waiting.push(job);
     const events = this.#read(job, signal);
     if (this.#isOccupied)
       job.queueTimer = this.#clock.after(QUEUE_TIMEOUT, () =>
@@ -153,21 +153,19 @@ export class SessionActor {
    * turns is done.
    */
   handOver(successor: SessionActor): void {
-    for (const job of this.#waiting) {
-      this.#waiting.delete(job);
-      job.actor = successor;
-      successor.#waiting.add(job);
-    }
+    const jobs = this.#waiting.splice(0);
+    for (const job of jobs) job.actor = successor;
+    successor.#waiting.push(...jobs);
     void successor.#hold(() => this.#released);
   }
 
   /** Rejects the waiting turns. */
   refuseWaiting(reason: TurnError): void {
-    for (const job of this.#waiting) this.#end(job, reason);
+    for (const job of [...this.#waiting]) this.#end(job, reason);
   }
 
-  #jobs(): Job[] {
-    return this.#running ? [this.#running, ...this.#waiting] : [...this.#waiting];
+  #jobs(): readonly Job[] {
+    return this.#running ? [this.#running, ...this.#waiting] : this.#waiting;
   }
 
   #read(job: Job, signal: AbortSignal): AgentEvents | undefined {
@@ -195,7 +193,7 @@ export class SessionActor {
   #next(): void {
     const [job] = this.#waiting;
     if (!job || this.#isOccupied || this.#crashed) return;
-    this.#waiting.delete(job);
+    this.#waiting.shift();
     job.queueTimer?.cancel();
     this.#running = job;
     this.#settled = this.#drive(job);
@@ -231,14 +229,16 @@ export class SessionActor {
   }
 
   #endAll(reason: TurnError): void {
-    for (const job of this.#waiting) this.#end(job, reason);
+    for (const job of [...this.#waiting]) this.#end(job, reason);
     if (this.#running) this.#end(this.#running, reason);
   }
 
   /** Aborts a turn. A waiting turn ends at once; a running one ends when it settles. */
   #end(job: Job, reason: TurnError): void {
     job.abort.abort(reason);
-    if (!this.#waiting.delete(job)) return;
+    const index = this.#waiting.indexOf(job);
+    if (index < 0) return;
+    this.#waiting.splice(index, 1);
     job.queueTimer?.cancel();
     const end = failed(failureOf(reason, false));
     job.turn.onDropped(end);

@@ -10,6 +10,8 @@ import { SessionHistory } from './session-history.js';
  */
 const HIBERNATE_AFTER = 15 * 60_000;
 const SWEEP_EVERY = 60_000;
+/** The order of use is precise to this many milliseconds: to change it with every turn costs more. */
+const ORDER_EVERY = 60_000;
 /** Maximum number of sessions in memory. Beyond it, the least recently used idle one is evicted. */
 const MAX_ACTORS = 10_000;
 /** A session with this many crashes within `CRASH_WINDOW` is quarantined. */
@@ -25,6 +27,8 @@ interface Active {
   readonly actor: SessionActor;
   readonly history: SessionHistory;
   usedAt: number;
+  /** When it was last moved to the end of the order of use. */
+  orderedAt: number;
 }
 
 /**
@@ -104,12 +108,15 @@ export class SessionSupervisor {
     await Promise.all([...this.#active.values()].map(({ actor }) => actor.end(reason)));
   }
 
-  /** Returns the session's actor and marks it as most recently used. */
+  /** Returns the session's actor and marks it as used. */
   #use(name: string, id: SessionId, store: SessionStore): SessionActor {
     const active = this.#active.get(name) ?? this.#activate(name, id, store);
-    this.#active.delete(name);
-    this.#active.set(name, active);
     active.usedAt = this.#clock.monotonic();
+    if (active.usedAt - active.orderedAt >= ORDER_EVERY) {
+      active.orderedAt = active.usedAt;
+      this.#active.delete(name);
+      this.#active.set(name, active);
+    }
     return active.actor;
   }
 
@@ -122,7 +129,8 @@ export class SessionSupervisor {
       this.#clock,
       () => this.#onCrash(name, id, store),
     );
-    const active = { actor, history, usedAt: this.#clock.monotonic() };
+    const now = this.#clock.monotonic();
+    const active = { actor, history, usedAt: now, orderedAt: now };
     this.#active.set(name, active);
     if (!this.#sweeping) this.#sweepLater();
     return active;
@@ -189,9 +197,9 @@ export class SessionSupervisor {
     this.#sweeping = true;
     this.#clock.after(SWEEP_EVERY, () => {
       const now = this.#clock.monotonic();
-      for (const [name, { actor, usedAt }] of this.#active) {
-        if (now - usedAt < HIBERNATE_AFTER) break;
-        if (!actor.isBusy) this.#remove(name);
+      for (const [name, { actor, usedAt, orderedAt }] of this.#active) {
+        if (now - orderedAt < HIBERNATE_AFTER) break;
+        if (!actor.isBusy && now - usedAt >= HIBERNATE_AFTER) this.#remove(name);
       }
       for (const [name, crashes] of this.#crashes) if (recent(crashes, now).length === 0) this.#crashes.delete(name);
       this.#sweeping = false;

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Clock, Logger, Principal } from '@plugboard/kernel';
-import type { Budget } from '@plugboard/kernel/contracts';
+import type { ActiveMember, Budget } from '@plugboard/kernel/contracts';
 import type { ErrorBodies } from '../errors/error-format.js';
 import { HttpError } from '../errors/http-error.js';
 import { internalError, tooManyReplies } from '../errors/refusals.js';
@@ -41,7 +41,7 @@ const BINARY_TYPE = 'application/octet-stream';
  * 3. `reply` or `fail` answers. Only the first answer is sent.
  * 4. It ends when the reply has been sent or the connection is closed.
  */
-export class Exchange implements ReplyObserver {
+export class Exchange implements ReplyObserver, ActiveMember {
   readonly req: IncomingMessage;
   readonly requestId: string;
   /** On the clock's monotonic scale. */
@@ -55,6 +55,8 @@ export class Exchange implements ReplyObserver {
   readonly query: string;
   /** Headers of every reply, error replies too. The steps may add to them before the reply. */
   readonly headers: Record<string, string>;
+  /** Among the exchanges in progress. */
+  place = -1;
   match: RouteMatch | undefined;
   principal: Principal | undefined;
 

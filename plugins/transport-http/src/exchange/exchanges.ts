@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock, IdSource, Logger } from '@plugboard/kernel';
+import { ActiveSet } from '@plugboard/kernel/contracts';
 import { CLOCK, IDS, inject, injectable, LOGGER } from '@plugboard/kernel/injection';
 import { ErrorBodies } from '../errors/error-format.js';
 import { MemoryLimits } from '../limits/memory-limits.js';
@@ -16,7 +17,7 @@ export class Exchanges implements ExchangeDependencies {
   readonly memory: MemoryLimits;
   readonly #ids: IdSource;
   readonly #accessLog: AccessLog;
-  readonly #open = new Set<Exchange>();
+  readonly #open = new ActiveSet<Exchange>();
   #draining = false;
   #disconnects = 0;
   #onExchangeEnd: () => void = () => {};
