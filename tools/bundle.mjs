@@ -20,7 +20,7 @@ const PROGRAMS = { kernel: { 'cli/main': 'src/cli/main.ts' } };
  * them, and `npm audit` reports them.
  */
 const BUNDLED = {
-  kernel: ['pino', 'reflect-metadata', 'secure-json-parse', 'tsyringe', 'yaml'],
+  kernel: ['ajv/dist/runtime', 'pino', 'reflect-metadata', 'secure-json-parse', 'tsyringe', 'yaml'],
   'plugins/transport-http': ['koa', '@koa/router'],
 };
 

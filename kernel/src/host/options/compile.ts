@@ -1,5 +1,7 @@
 import { createRequire } from 'node:module';
 import type { Ajv, Options, ValidateFunction } from 'ajv';
+import equal from 'ajv/dist/runtime/equal.js';
+import ucs2length from 'ajv/dist/runtime/ucs2length.js';
 import { DURATION_PATTERN } from './duration.js';
 import type { JsonSchema } from './schema-types.js';
 import { SIZE_PATTERN } from './size.js';
@@ -13,7 +15,18 @@ export const FORMATS = {
 } as const;
 
 /** Loads a module when it is needed, and not with this one: loading ajv takes as long as Node.js. */
-export const requireLater = createRequire(import.meta.url);
+const requireLater = createRequire(import.meta.url);
+
+/** The parts of ajv that compiled schemas use. They are small, and no reason to load a package at the start. */
+const RUNTIME = new Map<string, unknown>([
+  ['ajv/dist/runtime/equal', equal],
+  ['ajv/dist/runtime/ucs2length', ucs2length],
+]);
+
+/** `require` for compiled schemas. */
+export function requireRuntime(name: string): unknown {
+  return RUNTIME.get(name) ?? requireLater(name);
+}
 
 /**
  * Creates an ajv for option schemas. Without the meta-schema: compiling it costs more than all

@@ -13,7 +13,7 @@ export interface CompiledSchema {
    * Creates ajv's validator. It fills in defaults and returns whether the options are valid. To
    * describe mistakes, the schema is compiled again.
    */
-  create(schema: JsonSchema, formats: typeof FORMATS, require: NodeJS.Require): (options: unknown) => boolean;
+  create(schema: JsonSchema, formats: typeof FORMATS, require: (name: string) => unknown): (options: unknown) => boolean;
 }
 
 export function isCompiledSchema(value: unknown): value is CompiledSchema {

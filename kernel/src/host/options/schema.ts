@@ -1,7 +1,7 @@
 import type { ErrorObject } from 'ajv';
 import { fault } from '../base/errors.js';
 import type { ConfigPath } from '../base/problem.js';
-import { compile, FORMATS, requireLater } from './compile.js';
+import { compile, FORMATS, requireRuntime } from './compile.js';
 import { type CompiledSchema, digestOf } from './compiled-schema.js';
 import { KERNEL_SCHEMAS } from './kernel-schemas.js';
 import { NO_SUGGESTIONS, type Suggestions } from './option-suggestion.js';
@@ -90,7 +90,7 @@ export class OptionSchema {
 function acceptorOf(schema: JsonSchema, compiled: CompiledSchema | undefined): ((options: unknown) => boolean) | undefined {
   const digest = digestOf(schema);
   const found = compiled?.digest === digest ? compiled : KERNEL_SCHEMAS.find((own) => own.digest === digest);
-  return found?.create(schema, FORMATS, requireLater);
+  return found?.create(schema, FORMATS, requireRuntime);
 }
 
 /** Whether the options have a value at a path, or a key that the schema does not know. */
