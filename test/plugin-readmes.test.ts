@@ -10,7 +10,7 @@ import { entriesServedBy, README_SECTIONS, Readme } from './support/readme.js';
 
 /**
  * The house style of our plugins: the files, the README, its example and its settings table.
- * `UPDATE_README=1` writes the settings tables instead of comparing them.
+ * `npm run readmes` writes the settings tables instead of comparing them.
  */
 
 const root = join(import.meta.dirname, '..');
@@ -39,7 +39,7 @@ for (const folder of folders.toSorted()) {
     const table = settingsTable(plugin.configSchema);
     t.ok(readme.settings !== undefined, 'has <!-- settings --> and <!-- /settings -->');
     if (process.env.UPDATE_README === '1') writeFileSync(path, readme.withSettings(table));
-    else t.equal(readme.settings, table, 'if not, run this test with UPDATE_README=1');
+    else t.equal(readme.settings, table, 'the settings table is that of the schema: run `npm run readmes` after a change');
   });
 }
 
