@@ -17,7 +17,7 @@ async function completion(text: string, fields: object = {}): Promise<Completion
   return (await server.chat(saying(text, fields))).body as Completion;
 }
 
-t.test('C-075 C-076 C-077 C-083 a completion has the fields of the service document and the reference', async (t) => {
+t.test('C-075 C-076 C-077 C-083 a completion has the stated fields and those of the reference API', async (t) => {
   const before = Math.floor(Date.now() / 1000);
   const first = await completion('Hi');
   const after = Math.floor(Date.now() / 1000);

@@ -38,7 +38,7 @@ function fault(work: () => unknown) {
   throw new Error('nothing was refused');
 }
 
-t.test('C-120 to C-124 the table of the service document', async (t) => {
+t.test('C-120 to C-124 the table of keys', async (t) => {
   t.equal(key({}), undefined);
   t.equal(key({ user: 'ann' }), 'ann');
   t.equal(key({ session_id: 's1' }), 's1');

@@ -2,10 +2,7 @@ import type { Extensions, Logger } from '@plugboard/kernel';
 import type { AgentRuntime } from '@plugboard/kernel/contracts';
 import type { HttpRoute } from '@plugboard/transport-http';
 
-/**
- * The body of every probe (service document, Health response). Reveals nothing about what the
- * server serves.
- */
+/** The body of every probe (C-160). Reveals nothing about what the server serves (C-143). */
 interface Report {
   readonly status: 'ok';
   readonly service: 'plugboard';

@@ -3,7 +3,7 @@ import type { AgentRuntime, TargetInfo } from '@plugboard/kernel/contracts';
 import { invalidRequest } from '@plugboard/openai-protocol';
 import type { HttpReply, HttpRequest, HttpRoute } from '@plugboard/transport-http';
 
-/** An entry of the model list (service document, Model list response). */
+/** An entry of the model list (C-155, C-156). */
 interface Model {
   readonly id: string;
   readonly object: 'model';

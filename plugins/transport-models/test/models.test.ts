@@ -52,7 +52,7 @@ t.test('fulfils the plugin contract', async (t) => {
   pluginContract(t.test, plugin, { packageDir: new URL('..', import.meta.url) });
 });
 
-t.test('C-155 C-156 the list has the shape of the service document, agents first', async (t) => {
+t.test('C-155 C-156 the list has exactly the stated fields, agents first', async (t) => {
   const reply = await fetch(await serve(t));
   t.equal(reply.status, 200);
   t.equal(reply.headers.get('content-type'), 'application/json; charset=utf-8');

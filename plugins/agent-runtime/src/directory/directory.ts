@@ -5,7 +5,7 @@ import type { RuntimeSettings } from '../config.js';
 import { type Agent, configuredAgent, rawModel } from './agent.js';
 
 /**
- * Resolves names to agents, in the order of the service document:
+ * Resolves names to agents (C-065 to C-070), in this order:
  *
  * 1. An agent of that name. If the caller may not use it, the result is `forbidden`.
  * 2. A raw model connection of that name, in the open scope and the default project only.

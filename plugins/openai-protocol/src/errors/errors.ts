@@ -42,8 +42,8 @@ export function invalidRequest(
 }
 
 /**
- * A service error of the service document: nothing resolves (400), out of scope (403), the turn
- * failed (502).
+ * An error of type `svc_error` (docs/reference/wire.md, Errors): nothing resolves (400), out of
+ * scope (403), the turn failed (502).
  */
 export function serviceError(
   status: 400 | 403 | 502,

@@ -19,9 +19,9 @@ export type NamedSession =
   | NamedConversation;
 
 /**
- * Finds the session of a request by the service document's table; undefined if it is stateless. Blank
- * values count as absent. `session_id` in the body wins over the header. A conversation id identifies
- * the session alone; `user` is then ignored.
+ * Finds the session of a request by the table in docs/reference/sessions.md, Keys; undefined if it
+ * is stateless. Blank values count as absent. `session_id` in the body wins over the header. A
+ * conversation id identifies the session alone; `user` is then ignored.
  *
  * @param sources where a key may come from; others are ignored.
  * @throws ProtocolError 400 for an invalid key.
