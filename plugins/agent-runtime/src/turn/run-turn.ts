@@ -3,11 +3,11 @@ import type { ToolDeclaration, TurnRequest } from '@plugboard/kernel/contracts';
 import { type AgentEvents, addUsage, Transcript, TurnError, type Usage } from '@plugboard/kernel/contracts';
 import type { Agent } from '../directory/agent.js';
 import { answerTokens, mergeParams } from '../directory/parameters.js';
-import { historyBudget, historyView } from '../history/history-view.js';
+import { type HistoryBudget, historyBudget, historyView } from '../history/history-view.js';
 import { estimateTokens, tokensOf } from '../history/message-size.js';
 import { newMessages } from '../history/session-input.js';
 import { dueSummary } from '../history/summary/due-summary.js';
-import type { SessionHistory } from '../sessions/session-history.js';
+import type { LoadedSession, SessionHistory } from '../sessions/session-history.js';
 import { assertNotFull } from '../sessions/session-limits.js';
 import type { StoreCall } from '../sessions/store-call.js';
 import { pulled, type WriteBatch } from '../streams/pulled.js';
@@ -16,7 +16,7 @@ import type { IdempotentTurn } from './idempotency.js';
 import { assertBatch, endedEarly, eventsOf } from './interceptor-errors.js';
 import { type LoopDependencies, runLoop } from './loop.js';
 import { PendingCalls } from './pending-tool-calls.js';
-import { summarize } from './summarize.js';
+import { type SummaryResult, summarize } from './summarize.js';
 import type { TurnOutput } from './turn-output.js';
 
 export interface TurnDependencies extends LoopDependencies {
@@ -109,25 +109,25 @@ async function inSession(run: Run, history: SessionHistory): Promise<void> {
   const { agent, request, idempotent, signal, deps } = run;
   const { id, store } = history;
   const { policy } = agent.history;
-  const abandoned = deps.tools.settled(id, signal);
-  if (abandoned) await abandoned;
+  const earlierTools = deps.tools.settled(id, signal);
+  if (earlierTools) await earlierTools;
   const stored = await deps.storeCall(() => history.current(), 'load', id);
   assertNotFull(stored);
   const { system, added } = newMessages(stored.messages, request.messages);
   const toolbox = await deps.toolboxes.of(agent.tools, signal);
   const tools = agent.clientTools === 'passthrough' ? [...toolbox.declarations, ...request.clientTools] : toolbox.declarations;
   const budget = historyBudget(agent.history, tokensLeft(agent, request, [...system, ...added], tools));
-  const view = historyView(stored, added, policy, budget);
-  const turn = makeTurn(run, [...system, ...view]);
+  const turn = makeTurn(run, [...system, ...historyView(stored, added, policy, budget)]);
   await deps.storeCall(() => store.begin(id, { turnId: turn.id, input: added }), 'begin', id);
   let isCommitted = false;
   try {
-    const due = history.maySummarize(stored) ? dueSummary(stored, added, policy, budget) : undefined;
-    const summarized = due && (await summarize(history, stored, due, agent, deps.models, deps.storeCall, signal));
-    const basis = summarized?.stored ?? stored;
-    const seen = summarized ? { ...turn, messages: [...system, ...historyView(basis, added, policy, budget)] } : turn;
+    const summarizing = summarizeIfDue(run, history, stored, added, budget);
+    const summarized = summarizing && (await summarizing);
+    const conversation = summarized?.stored ?? stored;
+    const view = summarized && historyView(conversation, added, policy, budget);
+    const shortenedTurn = view ? { ...turn, messages: [...system, ...view] } : turn;
     const transcript = new Transcript();
-    await pump(run, seen, {
+    await pump(run, shortenedTurn, {
       usageBefore: summarized?.usage,
       onBatch(batch) {
         idempotent?.add(batch);
@@ -136,7 +136,7 @@ async function inSession(run: Run, history: SessionHistory): Promise<void> {
       async commit() {
         const messages = [...added, ...transcript.messages()];
         const commit = { turnId: turn.id, messages, user: request.session?.user, idempotency: idempotent?.beginStoring() };
-        await deps.storeCall(() => history.commit(basis, commit), 'commit', id);
+        await deps.storeCall(() => history.commit(conversation, commit), 'commit', id);
         isCommitted = true;
         idempotent?.end();
       },
@@ -145,6 +145,19 @@ async function inSession(run: Run, history: SessionHistory): Promise<void> {
     // If this fails too, `recover` finds the turn at the next start.
     if (!isCommitted) await deps.storeCall(() => store.abandon(id, turn.id), 'abandon', id).catch(() => {});
   }
+}
+
+/** Summarizes the oldest turns of the conversation. Returns undefined if that is not due. */
+function summarizeIfDue(
+  { agent, signal, deps }: Run,
+  history: SessionHistory,
+  stored: LoadedSession,
+  added: readonly Message[],
+  budget: HistoryBudget,
+): Promise<SummaryResult> | undefined {
+  if (!history.maySummarize(stored)) return undefined;
+  const due = dueSummary(stored, added, agent.history.policy, budget);
+  return due && summarize(history, stored, due, agent, deps.models, deps.storeCall, signal);
 }
 
 interface PumpOptions {

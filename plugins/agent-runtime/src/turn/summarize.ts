@@ -10,7 +10,7 @@ import { StepReader } from './step-reader.js';
 import { readSummary } from './summary-answer.js';
 
 /** The result of a request for a summary. */
-interface SummaryResult {
+export interface SummaryResult {
   /** The conversation with its new summary, or unchanged if it failed. */
   readonly stored: LoadedSession;
   /** Usage of the model call, successful or not. */
