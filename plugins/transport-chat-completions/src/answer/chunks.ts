@@ -21,21 +21,16 @@ function isEmpty(event: TurnText): boolean {
  * a token costs one concatenation. Text is inserted as the model server escaped it, where available.
  */
 export class ChunkWriter {
-  /** The first chunk, with the role. */
-  readonly opening: string;
   /** Whether the end of the turn was written. Nothing may follow. */
   ended = false;
   /** Whether an event has arrived. Until then the turn waits in the queue. */
   started = false;
 
+  readonly #head: AnswerHead;
   readonly #encoder: StreamEncoder;
   readonly #logFields: TurnLogFields;
   readonly #errorOf: (failure: Failure) => ErrorBody;
   readonly #includeUsage: boolean;
-  /** Up to the opening bracket of `choices`. */
-  readonly #envelope: string;
-  readonly #beforeDelta: string;
-  readonly #afterDelta: string;
   readonly #beforeText: string;
   readonly #afterText: string;
 
@@ -54,20 +49,35 @@ export class ChunkWriter {
       readonly errorOf: (failure: Failure) => ErrorBody;
     },
   ) {
+    this.#head = head;
     this.#encoder = options.encoder;
     this.#logFields = options.logFields;
     this.#includeUsage = options.includeUsage;
     this.#errorOf = options.errorOf;
-    const { before, after } = options.encoder;
-    this.#envelope =
-      `${before}{"id":${JSON.stringify(head.id)},"object":"chat.completion.chunk","created":${head.created},"model":${JSON.stringify(head.model)}` +
-      `,"service_tier":"default","system_fingerprint":${JSON.stringify(head.fingerprint)},"choices":[`;
-    const end = `${this.#includeUsage ? '],"usage":null}' : ']}'}${after}`;
-    this.#beforeDelta = `${this.#envelope}{"index":0,"delta":`;
-    this.#afterDelta = `,"logprobs":null,"finish_reason":null}${end}`;
-    this.#beforeText = `${this.#beforeDelta}{"content":"`;
-    this.#afterText = `"}${this.#afterDelta}`;
-    this.opening = this.#chunk('{"role":"assistant","content":"","refusal":null}');
+    this.#beforeText = joined(this.#beforeDelta, '{"content":"');
+    this.#afterText = joined('"}', this.#afterDelta);
+  }
+
+  /** The first chunk, with the role. */
+  get opening(): string {
+    return this.#chunk('{"role":"assistant","content":"","refusal":null}');
+  }
+
+  /** A chunk up to the opening bracket of `choices`. */
+  get #envelope(): string {
+    const { id, created, model, fingerprint } = this.#head;
+    return (
+      `${this.#encoder.before}{"id":${JSON.stringify(id)},"object":"chat.completion.chunk","created":${created},"model":${JSON.stringify(model)}` +
+      `,"service_tier":"default","system_fingerprint":${JSON.stringify(fingerprint)},"choices":[`
+    );
+  }
+
+  get #beforeDelta(): string {
+    return `${this.#envelope}{"index":0,"delta":`;
+  }
+
+  get #afterDelta(): string {
+    return `,"logprobs":null,"finish_reason":null}${this.#includeUsage ? '],"usage":null}' : ']}'}${this.#encoder.after}`;
   }
 
   /** The comment for a silent stream: `queued` or `keep-alive`. */
@@ -218,6 +228,11 @@ export class ChunkStream implements AsyncIterableIterator<string, undefined> {
     this.#opening = '';
     return { value, done: false };
   }
+}
+
+/** Joins the parts of a text that is inserted often. V8 keeps a concatenation as a tree, which each insertion would copy part by part. */
+function joined(...parts: readonly string[]): string {
+  return parts.join('');
 }
 
 /** Escapes a text for a JSON string, without the quotes. */
