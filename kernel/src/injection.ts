@@ -5,4 +5,4 @@
 import 'reflect-metadata';
 
 export { inject, injectable, singleton } from 'tsyringe';
-export { BUDGETS, CLOCK, CONFIG, ENTRY, HOST, IDS, LOGGER } from './host/registration/injection.js';
+export { BUDGETS, CLOCK, CONFIG, ENTRY, HOST, IDS, LOGGER } from './host/registration/injectables.js';

@@ -29,7 +29,7 @@ export function introduction(messages: readonly Message[], tools: readonly ToolD
 /** The answer after tool calls: their results. */
 export function report(results: readonly ToolResult[]): string {
   return [
-    ...results.map(({ tool, text }) => `I called ${tool}. It returned:\n\n${cut(text, RESULT_LENGTH)}`),
+    ...results.map(({ tool, text }) => `I called ${tool}. It returned:\n\n${truncate(text, RESULT_LENGTH)}`),
     `I am only a stand-in: I can call tools, but I do not understand their results. ${REAL_MODEL}`,
   ].join('\n\n');
 }
@@ -61,10 +61,10 @@ function offer(tools: readonly ToolDeclaration[]): string {
 }
 
 function quoted(text: string): string {
-  return `"${cut(text.trim(), PROMPT_LENGTH)}"`;
+  return `"${truncate(text.trim(), PROMPT_LENGTH)}"`;
 }
 
-function cut(text: string, length: number): string {
+function truncate(text: string, length: number): string {
   if (text.length <= length) return text;
   const shown = text.slice(0, length).replace(/[\ud800-\udbff]$/, ''); // half of a surrogate pair
   return `${shown}… (${text.length - shown.length} more characters)`;

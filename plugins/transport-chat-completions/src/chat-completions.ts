@@ -30,8 +30,8 @@ import { type AnswerForm, replayAnswer } from './answer/replay.js';
 import type { ChatCompletionsConfig } from './config.js';
 import { clientToolsOf } from './request/client-tools.js';
 import { assertText, conversationOf } from './request/messages.js';
+import { effectiveSources, type NamedSession, parseSession } from './request/named-session.js';
 import { parametersOf } from './request/parameters.js';
-import { effectiveSources, type NamedSession, parseSession } from './request/session-key.js';
 import { parseRequest } from './request/validate.js';
 
 /** Milliseconds from accepting a request until the head of a stream is sent, even if there is nothing to stream yet. */

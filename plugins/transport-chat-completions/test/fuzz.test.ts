@@ -2,8 +2,8 @@ import type { AgentEvent } from '@plugboard/kernel';
 import { ProtocolError } from '@plugboard/openai-protocol';
 import fc from 'fast-check';
 import t from 'tap';
+import { parseSession } from '../src/request/named-session.js';
 import { requestSchema } from '../src/request/request-schema.js';
-import { parseSession } from '../src/request/session-key.js';
 import { parseRequest } from '../src/request/validate.js';
 import { chunksOf, finished, HI, startRoute, textOf } from './support/route.js';
 

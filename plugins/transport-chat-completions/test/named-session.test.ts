@@ -1,7 +1,7 @@
 import { ProtocolError } from '@plugboard/openai-protocol';
 import t from 'tap';
+import { effectiveSources, type KeySource, parseSession } from '../src/request/named-session.js';
 import type { CompletionRequest } from '../src/request/request.js';
-import { effectiveSources, type KeySource, parseSession } from '../src/request/session-key.js';
 
 const ALL: readonly KeySource[] = ['session_id', 'header', 'user'];
 

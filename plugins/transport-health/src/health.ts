@@ -10,7 +10,7 @@ interface Report {
 }
 
 /** Answers probes: whether the process is alive, and whether it can run a turn. */
-export class Health {
+export class HealthRoutes {
   readonly #runtimes: Extensions<AgentRuntime>;
   readonly #log: Logger;
 

@@ -1,7 +1,7 @@
 import { AgentRuntimes, definePlugin } from '@plugboard/kernel';
 import { HttpRoutes } from '@plugboard/transport-http';
 import { configSchema } from './config.js';
-import { Health } from './health.js';
+import { HealthRoutes } from './health.js';
 
 export default definePlugin({
   name: '@plugboard/transport-health',
@@ -9,7 +9,7 @@ export default definePlugin({
   summary: 'Answers liveness and readiness probes',
   configSchema,
   register(ctx) {
-    const health = new Health(ctx.extensions(AgentRuntimes), ctx.log);
+    const health = new HealthRoutes(ctx.extensions(AgentRuntimes), ctx.log);
     for (const route of health.routes) ctx.contribute(HttpRoutes, route, route.path);
   },
 });

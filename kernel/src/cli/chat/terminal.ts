@@ -67,10 +67,10 @@ async function showAnswer(answer: AsyncIterable<ChatEvent>, { output, errors }: 
         inText ||= event.text.trim() !== '';
         break;
       case 'call':
-        line(`→ ${event.name} ${shorten(event.input)}`);
+        line(`→ ${event.name} ${truncate(event.input)}`);
         break;
       case 'result':
-        line(`${event.isError ? '✗' : '←'} ${shorten(event.content)}`);
+        line(`${event.isError ? '✗' : '←'} ${truncate(event.content)}`);
         break;
       case 'cut':
         line(`(the answer was cut: ${event.reason})`);
@@ -83,7 +83,7 @@ async function showAnswer(answer: AsyncIterable<ChatEvent>, { output, errors }: 
   if (inText) output.write('\n');
 }
 
-function shorten(text: string): string {
+function truncate(text: string): string {
   const flat = text.replace(/\s+/g, ' ').trim();
   return flat.length > SHOWN ? `${flat.slice(0, SHOWN)}…` : flat;
 }

@@ -11,7 +11,7 @@ const DEPTH_LIMIT = 8;
  */
 export function errorFields(error: unknown): unknown {
   try {
-    return shortened(stdSerializers.errWithCause(error as Error), DEPTH_LIMIT);
+    return truncateFields(stdSerializers.errWithCause(error as Error), DEPTH_LIMIT);
   } catch {
     return essentials(error); // a frozen error, or one of whose properties cannot be read
   }
@@ -20,25 +20,25 @@ export function errorFields(error: unknown): unknown {
 function essentials(error: unknown): object {
   try {
     const { name, message, stack } = error as Error;
-    return { type: cut(String(name)), message: cut(String(message)), stack: cut(String(stack)) };
+    return { type: truncate(String(name)), message: truncate(String(message)), stack: truncate(String(stack)) };
   } catch {
     return { type: 'unreadable', message: 'what was thrown cannot be read: its properties throw' };
   }
 }
 
-/** Copies a value with its long texts cut, those of causes too. */
-function shortened(value: unknown, depth: number): unknown {
-  if (typeof value === 'string') return cut(value);
+/** Copies a value with its long texts truncated, those of causes too. */
+function truncateFields(value: unknown, depth: number): unknown {
+  if (typeof value === 'string') return truncate(value);
   if (typeof value !== 'object' || value === null || !('message' in value)) return value;
   const fields: Record<string, unknown> = {};
   for (const key in value) {
     const field = (value as Record<string, unknown>)[key];
     if (field === undefined || (key === 'cause' && depth === 0)) continue;
-    fields[key] = typeof field === 'string' ? cut(field) : key === 'cause' ? shortened(field, depth - 1) : field;
+    fields[key] = typeof field === 'string' ? truncate(field) : key === 'cause' ? truncateFields(field, depth - 1) : field;
   }
   return fields;
 }
 
-function cut(text: string): string {
+function truncate(text: string): string {
   return text.length <= TEXT_LIMIT ? text : `${text.slice(0, TEXT_LIMIT).toWellFormed()}… (${text.length} characters)`;
 }

@@ -11,7 +11,7 @@ import type { ExtensionPoint, Extensions } from '../plugin/extension-point.js';
 import type { LoadedPlugin } from '../plugin/loader.js';
 import type { Lifecycle, PluginContext } from '../plugin/plugin.js';
 import { shapeMistake, typeName } from '../plugin/shape.js';
-import { BUDGETS, CLOCK, CONFIG, ENTRY, HOST, IDS, LOGGER } from './injection.js';
+import { BUDGETS, CLOCK, CONFIG, ENTRY, HOST, IDS, LOGGER } from './injectables.js';
 import { type Registry, viewOf } from './registry.js';
 
 /** What an entry sees of the configuration. */

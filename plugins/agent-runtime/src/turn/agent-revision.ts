@@ -57,7 +57,7 @@ export class AgentRevision {
     this.interceptors = fixedView(options.interceptors);
   }
 
-  /** Finds mistakes that only show beside running models and tools. */
+  /** Finds mistakes that appear only together with running models and tools. */
   async problems(signal: AbortSignal): Promise<readonly ConfigProblem[]> {
     const problems = checkParams(this.#settings.agents, this.#connectors);
     for (const { name, tools } of this.directory.agents()) {

@@ -10,7 +10,7 @@ import { type AssistantMessage, type PendingToolCallsOwner, textOf } from '@plug
  * They belong to one caller, a token or a JWT subject (S-43). The key is a hash of the caller, the
  * random id of the call, and the text of the user's last message.
  */
-export class PendingCalls {
+export class MixedCalls {
   readonly #store: SessionStore;
   readonly #owner: PendingToolCallsOwner;
   readonly #caller: string;

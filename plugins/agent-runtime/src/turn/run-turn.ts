@@ -15,7 +15,7 @@ import type { ConcurrencyLimiter } from './concurrency-limiter.js';
 import type { IdempotentTurn } from './idempotency.js';
 import { assertBatch, endedEarly, eventsOf } from './interceptor-errors.js';
 import { type LoopDependencies, runLoop } from './loop.js';
-import { PendingCalls } from './pending-tool-calls.js';
+import { MixedCalls } from './mixed-calls.js';
 import { type SummaryResult, summarize } from './summarize.js';
 import type { TurnOutput } from './turn-output.js';
 
@@ -76,7 +76,7 @@ export async function runTurn(
 
 function stateless(run: Run): Promise<void> {
   const { agent, request, idempotent } = run;
-  if (mayMixCalls(agent)) return withPendingCalls(run);
+  if (mayMixCalls(agent)) return withMixedCalls(run);
   const turn = makeTurn(run, request.messages);
   const onBatch = idempotent && ((batch: readonly AgentEvent[]) => idempotent.add(batch));
   const commit = idempotent && (() => idempotent.store());
@@ -84,10 +84,10 @@ function stateless(run: Run): Promise<void> {
 }
 
 /** Runs a stateless turn that may end with both client tool calls and calls that ran on the server. */
-async function withPendingCalls(run: Run): Promise<void> {
+async function withMixedCalls(run: Run): Promise<void> {
   const { agent, request, idempotent, signal, deps } = run;
-  const pending = new PendingCalls(deps.stores.one(), agent.name, request.principal);
-  const messages = await deps.storeCall(() => pending.expand(request.messages), 'pendingToolCalls.load');
+  const mixed = new MixedCalls(deps.stores.one(), agent.name, request.principal);
+  const messages = await deps.storeCall(() => mixed.expand(request.messages), 'pendingToolCalls.load');
   const turn = makeTurn(run, messages);
   const transcript = new Transcript();
   const calls: AgentEvent[] = [];
@@ -98,7 +98,7 @@ async function withPendingCalls(run: Run): Promise<void> {
       for (const event of batch) if (event.type === 'tool-call') calls.push(event);
     },
     async commit() {
-      await deps.storeCall(() => pending.save(messages, transcript.messages(), calls), 'pendingToolCalls.save');
+      await deps.storeCall(() => mixed.save(messages, transcript.messages(), calls), 'pendingToolCalls.save');
       signal.throwIfAborted();
       await idempotent?.store();
     },

@@ -1,7 +1,7 @@
 import type { Target, TurnToolProgress, TurnToolResult } from '@plugboard/kernel/contracts';
 import type { EventNumbers } from './event-numbers.js';
 import type { OutputItem } from './output-item.js';
-import { shortened } from './shortened.js';
+import { truncateResult } from './truncate-result.js';
 
 /** A tool that the server runs, as callers know it. */
 interface ServerTool {
@@ -74,7 +74,7 @@ export class McpCallItem implements OutputItem {
   finish(result: TurnToolResult, out: string[]): void {
     this.#status = result.isError ? 'failed' : 'completed';
     if (result.isError) this.#error = this.#errorOf(result);
-    else if (this.#showsAll) this.#output = JSON.stringify(shortened(result.content));
+    else if (this.#showsAll) this.#output = JSON.stringify(truncateResult(result.content));
     this.#close(`response.mcp_call.${this.#status}`, out);
   }
 
@@ -100,7 +100,7 @@ export class McpCallItem implements OutputItem {
   }
 
   #errorOf({ content }: TurnToolResult): string {
-    const text = this.#showsAll ? shortened(content) : 'The tool call failed.';
+    const text = this.#showsAll ? truncateResult(content) : 'The tool call failed.';
     return JSON.stringify({ type: 'mcp_tool_execution_error', content: [{ type: 'text', text }] });
   }
 }

@@ -14,7 +14,7 @@ import {
   requireField,
   requireObject,
   requireString,
-  truncated,
+  truncate,
   wrongType,
   wrongValue,
 } from '@plugboard/openai-protocol';
@@ -130,7 +130,7 @@ class InputBuilder implements InputMessages {
   #call(call: FunctionCallPart, index: number, param: string): void {
     const asking = this.#step === undefined ? undefined : this.messages[this.#step];
     if (asking?.role === 'assistant' && asking.tool_calls?.some(({ id }) => id === call.id)) {
-      throw invalidValue(param, `two calls in a row have the id '${truncated(call.id)}', so their results cannot be told apart`);
+      throw invalidValue(param, `two calls in a row have the id '${truncate(call.id)}', so their results cannot be told apart`);
     }
     if (asking?.role === 'assistant' && this.#step !== undefined) this.messages[this.#step] = calling(asking, call);
     else this.#push(calling({ role: 'assistant', content: null }, call), index);

@@ -75,16 +75,16 @@ function modelOf(target: Target, runtime: AgentRuntime): Target {
 /** The conversation is data: calls can be shown without declaring tools, and nothing said can pass for another's words. */
 function lineOf(message: Message): string {
   const { role } = message;
-  const content = role === 'tool' || role === 'function' ? shortened(textOf(message.content)) : textOf(message.content);
+  const content = role === 'tool' || role === 'function' ? truncate(textOf(message.content)) : textOf(message.content);
   if (message.role !== 'assistant' || !message.tool_calls) return JSON.stringify({ role, content });
   const calls = message.tool_calls.map((call) =>
     call.type === 'function'
-      ? { name: call.function.name, arguments: shortened(call.function.arguments) }
-      : { name: call.custom.name, input: shortened(call.custom.input) },
+      ? { name: call.function.name, arguments: truncate(call.function.arguments) }
+      : { name: call.custom.name, input: truncate(call.custom.input) },
   );
   return JSON.stringify({ role, content, calls });
 }
 
-function shortened(text: string): string {
+function truncate(text: string): string {
   return text.length <= MOST_DATA ? text : `${text.slice(0, MOST_DATA)} … [${text.length} characters]`;
 }

@@ -1,5 +1,5 @@
 import type { Message } from '@plugboard/kernel';
-import { invalidRequest, truncated } from '@plugboard/openai-protocol';
+import { invalidRequest, truncate } from '@plugboard/openai-protocol';
 import type { InputMessages } from '../items/input-messages.js';
 
 /**
@@ -46,7 +46,7 @@ function callsBefore(messages: readonly Message[], index: number): ReadonlySet<s
 }
 
 function noCall(id: string, item: number) {
-  return invalidRequest(`No function call with the call_id '${truncated(id)}' waits for an output.`, {
+  return invalidRequest(`No function call with the call_id '${truncate(id)}' waits for an output.`, {
     param: `input[${item}].call_id`,
   });
 }

@@ -1,5 +1,5 @@
 import type { Principal } from '@plugboard/kernel';
-import { invalidRequest, truncated } from '@plugboard/openai-protocol';
+import { invalidRequest, truncate } from '@plugboard/openai-protocol';
 import type { InputItem } from '../request/request.js';
 import { responseOfItem, type StoredResponses } from './stored-response.js';
 
@@ -32,7 +32,7 @@ export async function resolveReferences(
     }
     const response = typeof item.id === 'string' ? responseOfItem(item.id) : undefined;
     const found = response && (await outputOf(response)).find(({ id }) => id === item.id);
-    if (!found) throw invalidRequest(`Item with id '${truncated(String(item.id))}' not found.`, { param: `input[${index}].id` });
+    if (!found) throw invalidRequest(`Item with id '${truncate(String(item.id))}' not found.`, { param: `input[${index}].id` });
     resolved.push(found);
   }
   return resolved;

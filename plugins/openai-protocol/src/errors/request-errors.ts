@@ -18,7 +18,7 @@ export function wrongType(param: string, expectation: string, value: unknown): P
 }
 
 export function wrongValue(param: string, value: string, supported: readonly string[]): ProtocolError {
-  return invalidRequest(`Invalid value: '${truncated(value)}'. Supported values are: ${quotedList(supported)}.`, {
+  return invalidRequest(`Invalid value: '${truncate(value)}'. Supported values are: ${quotedList(supported)}.`, {
     param,
     code: 'invalid_value',
   });
@@ -120,10 +120,10 @@ export function quotedList(words: readonly string[]): string {
 }
 
 /**
- * Shortens a value from the request for an error message. An unpaired surrogate becomes U+FFFD:
+ * Truncates a value from the request for an error message. An unpaired surrogate becomes U+FFFD:
  * strict JSON parsers refuse it.
  */
-export function truncated(value: string): string {
+export function truncate(value: string): string {
   return value.length <= 64 ? value.toWellFormed() : `${value.slice(0, 61).toWellFormed()}...`;
 }
 

@@ -11,7 +11,7 @@ import {
   quotedList,
   stringTooLong,
   tooManyProperties,
-  truncated,
+  truncate,
   wrongType,
   wrongValue,
 } from './request-errors.js';
@@ -78,7 +78,7 @@ function pathOf(pointer: string, body: unknown): string {
   let here = body;
   for (const segment of pointer.split('/').slice(1)) {
     const key = segment.replaceAll('~1', '/').replaceAll('~0', '~');
-    place = Array.isArray(here) ? `${place}[${key}]` : join(place, truncated(key));
+    place = Array.isArray(here) ? `${place}[${key}]` : join(place, truncate(key));
     here = (here as Readonly<Record<string, unknown>>)[key];
   }
   return place;

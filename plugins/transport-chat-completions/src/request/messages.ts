@@ -1,6 +1,6 @@
 import type { Message } from '@plugboard/kernel';
 import type { AssistantMessage, ContentPart, RefusalPart } from '@plugboard/kernel/contracts';
-import { invalidRequest, requireString, truncated, unsupportedPart } from '@plugboard/openai-protocol';
+import { invalidRequest, requireString, truncate, unsupportedPart } from '@plugboard/openai-protocol';
 import type { RequestMessage, RequestPart } from './request.js';
 
 /**
@@ -35,7 +35,7 @@ function assertDistinctIds(calls: readonly { readonly id: string }[], i: number)
   for (const [j, { id }] of calls.entries()) {
     if (ids.has(id)) {
       const param = `messages[${i}].tool_calls[${j}].id`;
-      throw invalidRequest(`Duplicate value for '${param}': two tool calls have the id '${truncated(id)}'.`, { param });
+      throw invalidRequest(`Duplicate value for '${param}': two tool calls have the id '${truncate(id)}'.`, { param });
     }
     ids.add(id);
   }

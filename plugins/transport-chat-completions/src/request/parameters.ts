@@ -1,7 +1,7 @@
 import { isBlankKey, SAMPLING_PARAMETERS, type Target } from '@plugboard/kernel/contracts';
 import { headerSafeName, MAX_IGNORED_PARAMS } from '@plugboard/openai-protocol';
+import type { KeySource } from './named-session.js';
 import type { CompletionRequest } from './request.js';
-import type { KeySource } from './session-key.js';
 
 /** The fields of a request that are not its conversation, by their effect. */
 interface Parameters {

@@ -64,18 +64,18 @@ function lineOf(message: Message): string {
   if (message.role !== 'assistant') return JSON.stringify({ role: message.role, content });
   const calls = (message.tool_calls ?? []).map((call) =>
     call.type === 'function'
-      ? { name: call.function.name, arguments: cut(call.function.arguments) }
-      : { name: call.custom.name, input: cut(call.custom.input) },
+      ? { name: call.function.name, arguments: truncate(call.function.arguments) }
+      : { name: call.custom.name, input: truncate(call.custom.input) },
   );
   return JSON.stringify({ role: 'assistant', content, ...(calls.length > 0 && { calls }) });
 }
 
 function contentOf({ role, content }: Message): string {
-  if (role === 'tool' || role === 'function') return cut(textOf(content));
+  if (role === 'tool' || role === 'function') return truncate(textOf(content));
   if (typeof content !== 'object' || content === null) return content ?? '';
   return content.map((part) => textOf([part] as ContentPart[]) || `[${part.type}]`).join('\n');
 }
 
-function cut(text: string): string {
+function truncate(text: string): string {
   return text.length <= MAX_DATA ? text : `${text.slice(0, MAX_DATA)} … [${text.length} characters in all]`;
 }
