@@ -7,6 +7,9 @@ import { headerLines } from './headers.js';
 
 const HEADER = 'idempotency-key';
 
+/** A body of up to this many characters, which are more than those of a hash, identifies itself. */
+const SHORT_BODY = 1024;
+
 /**
  * Parses the header `Idempotency-Key`; undefined if absent.
  *
@@ -38,7 +41,9 @@ export function requestFingerprint(body: unknown, session: string | undefined, p
  */
 export function joinFingerprint({ principal, rawBody }: Pick<HttpRequest, 'principal' | 'rawBody'>): string | undefined {
   const caller = callerId(principal);
-  return caller === undefined ? undefined : `${hash('sha256', rawBody, 'base64')} ${caller}`;
+  if (caller === undefined) return undefined;
+  const body = rawBody.length <= SHORT_BODY ? rawBody : hash('sha256', rawBody, 'base64');
+  return `${caller.length} ${caller} ${body}`;
 }
 
 /**
