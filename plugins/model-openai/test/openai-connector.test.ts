@@ -1,4 +1,5 @@
 import type { ModelRequest } from '@plugboard/kernel';
+import { messageJson } from '@plugboard/kernel/contracts';
 import { modelConnectorContract, modelRequest, pluginContract } from '@plugboard/kernel/testing';
 import t from 'tap';
 import plugin from '../src/index.js';
@@ -76,6 +77,24 @@ t.test('requests one JSON object otherwise, and sends no tool parameters without
   const [request] = server.requests;
   t.strictSame(request?.body, { model: 'gpt-test', messages: [{ role: 'user', content: 'Hi' }], seed: 1, stream: false });
   t.equal(request?.headers.authorization, undefined);
+});
+
+t.test('replaces half a surrogate pair in messages and tools, and sends the rest of the body as it is', async (t) => {
+  const { server, ...connection } = await open(t);
+  const messages = [
+    { role: 'user' as const, content: 'cut off: \ud83d' },
+    { role: 'user' as const, content: 'whole: 😀, and a path: C:\\udir' },
+  ];
+  for (const message of messages) messageJson(message);
+  const tools = [{ ...CLOCK, description: 'Cut off: \ud83d' }];
+  for (let times = 0; times < 2; times++) await readAll(connection, { ...WHOLE, messages, tools });
+  for (const { body } of server.requests) {
+    t.match(body, {
+      messages: [{ content: 'cut off: \ufffd' }, { content: 'whole: 😀, and a path: C:\\udir' }],
+      tools: [{ function: { description: 'Cut off: \ufffd' } }],
+    });
+  }
+  t.equal(server.requests.length, 2);
 });
 
 t.test('reuses a socket for the next request, whatever the status', async (t) => {

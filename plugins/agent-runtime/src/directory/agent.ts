@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { Extensions, ModelConnector } from '@plugboard/kernel';
 import { parseDuration } from '@plugboard/kernel';
-import type { Target, TurnRequest } from '@plugboard/kernel/contracts';
-import { DEFAULT_PROJECT } from '@plugboard/kernel/contracts';
+import type { SystemMessage, Target, TurnRequest } from '@plugboard/kernel/contracts';
+import { DEFAULT_PROJECT, messageJson } from '@plugboard/kernel/contracts';
 import type { AgentSettings } from '../config.js';
 import type { HistoryOptions } from '../history/history-view.js';
 import { modelNames } from './check-config.js';
@@ -31,6 +31,8 @@ export interface Agent extends Target {
   /** The model connections, in order of preference. */
   readonly connections: readonly string[];
   readonly system: string | undefined;
+  /** The same as a message, which is serialized once. */
+  readonly prompt: SystemMessage | undefined;
   /** Patterns of the tools that it may call. */
   readonly tools: readonly string[];
   readonly params: Readonly<Record<string, unknown>>;
@@ -84,6 +86,7 @@ export function configuredAgent(
     project: settings.project,
     description: settings.description,
     system,
+    prompt: promptMessage(system),
     tools: settings.tools,
     params: settings.params,
     clientTools: settings.clientTools,
@@ -111,6 +114,7 @@ export function rawModel(name: string, models: Extensions<ModelConnector>): Agen
     project: DEFAULT_PROJECT,
     description: undefined,
     system: undefined,
+    prompt: undefined,
     tools: [],
     params: {},
     clientTools: 'passthrough',
@@ -139,6 +143,13 @@ function connected(names: readonly string[], params: Readonly<Record<string, unk
     contextWindow: first?.contextWindow ?? Number.POSITIVE_INFINITY,
     forwardsParam: (param: string) => !overridesParam(params, param) && first?.supportsParam(param) === true,
   };
+}
+
+function promptMessage(content: string | undefined): SystemMessage | undefined {
+  if (content === undefined) return undefined;
+  const message: SystemMessage = { role: 'system', content };
+  messageJson(message);
+  return message;
 }
 
 function historyRules(settings: AgentSettings['history']): HistoryOptions {

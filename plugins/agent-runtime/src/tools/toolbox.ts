@@ -69,9 +69,7 @@ export class Toolboxes {
     const cached = this.#cache.get(patterns);
     const sources = cached?.sources ?? this.#sourcesOf(patterns);
     const listed = await Promise.all(sources.map((source) => this.#list(source, signal)));
-    if (cached && cached.listed.length === listed.length && cached.listed.every((tools, index) => tools === listed[index])) {
-      return cached.toolbox;
-    }
+    if (cached && listed.every((tools, index) => isSameList(tools, cached.listed[index] ?? []))) return cached.toolbox;
     const toolbox = this.#build(patterns, sources, listed, (clash) =>
       this.#warnOnce(`${clash}; the newer one was skipped. Rename one of the entries, or list the tools to allow by name`),
     );
@@ -213,4 +211,9 @@ function matches(pattern: string, entry: string, tool: string): boolean {
 
 function label(entry: string, tool: Tool): string {
   return `${entry}/${tool.name}`;
+}
+
+/** Sources may make a new list for every turn. */
+function isSameList(tools: readonly Tool[], others: readonly Tool[]): boolean {
+  return tools.length === others.length && tools.every((tool, index) => tool === others[index]);
 }

@@ -52,7 +52,7 @@ export async function runLoop(
   await write([{ type: 'started', turnId: turn.id, agent: agent.name }]);
 
   const declarations = turn.clientTools.length === 0 ? toolbox.declarations : [...toolbox.declarations, ...turn.clientTools];
-  const conversation = withPrompt(turn.system, turn.messages);
+  const conversation = withPrompt(turn, agent);
   const transcript = new Transcript();
   const guard = new RepeatGuard();
   let usage = NO_USAGE;
@@ -182,10 +182,13 @@ function fittingMessages(
  * Adds the prompt. A system message that an interceptor put first becomes part of it: some model
  * servers take only one.
  */
-function withPrompt(system: string | undefined, messages: readonly Message[]): readonly Message[] {
+function withPrompt({ system, messages }: Turn, agent: Agent): readonly Message[] {
   if (system === undefined) return messages;
   const [first] = messages;
-  if (first?.role !== 'system') return [{ role: 'system', content: system }, ...messages];
+  if (first?.role !== 'system') {
+    const prompt = agent.prompt?.content === system ? agent.prompt : { role: 'system' as const, content: system };
+    return [prompt, ...messages];
+  }
   return [{ ...first, content: `${system}\n\n${textOf(first.content)}` }, ...messages.slice(1)];
 }
 

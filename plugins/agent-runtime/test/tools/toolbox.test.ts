@@ -103,3 +103,12 @@ t.test('a source that fails later keeps its tools, and each time that it begins 
   const warning = 'the tools of an entry cannot be listed; it keeps the tools it had';
   t.same(warnings(), [warning, warning]);
 });
+
+t.test('a source may return a new list in every turn: an agent keeps its tools while they are the same', async (t) => {
+  const { turn } = await changing();
+  const [a, b] = [tool('a', () => ''), tool('b', () => '')];
+  const { tools } = await turn(() => [a]);
+  t.equal((await turn(() => [a])).tools, tools);
+  t.match((await turn(() => [a, b])).tools, [{ name: 'e_a' }, { name: 'e_b' }]);
+  t.match((await turn(() => [b])).tools, [{ name: 'e_b' }]);
+});

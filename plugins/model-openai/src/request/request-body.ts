@@ -13,12 +13,25 @@ export function requestBody(model: string, request: ModelRequest, dialect: Diale
   const body: Record<string, unknown> = {
     model,
     ...paramsOf(request, dialect),
-    ...(tools.length > 0 ? { tools: tools.map((tool) => toolOf(tool, dialect)) } : {}),
     ...(isStream ? { stream: true, stream_options: { include_usage: true } } : { stream: false }),
   };
   for (const name of dialect.omit) delete body[name];
-  const sent = wireMessages(messages, dialect, of).map((message) => jsonOf(message));
-  return `${jsonOf(Object.assign(body, dialect.body)).slice(0, -1)},"messages":[${sent.join(',')}]}`;
+  Object.assign(body, dialect.body);
+  const lists: Lists = { messages: wireMessages(messages, dialect, of) };
+  if (tools.length > 0 && !dialect.omit.has('tools') && !('tools' in body)) lists.tools = wireTools(tools, dialect);
+  const json = join(body, lists, jsonOf);
+  return json.includes(HALF_A_PAIR) ? join(body, lists, wellFormedJson) : json;
+}
+
+/** The fields of a body whose text is known from earlier requests. */
+interface Lists {
+  readonly messages: readonly object[];
+  tools?: readonly object[];
+}
+
+function join(body: object, { messages, tools }: Lists, jsonOf: (value: object) => string): string {
+  const beside = tools === undefined ? '' : `,"tools":${jsonOf(tools)}`;
+  return `${jsonOf(body).slice(0, -1)}${beside},"messages":[${messages.map(jsonOf).join(',')}]}`;
 }
 
 function paramsOf({ params, tools }: ModelRequest, dialect: Dialect): Record<string, unknown> {
@@ -46,18 +59,38 @@ function renameTokenParam(params: Record<string, unknown>, wanted: TokenParam): 
   }
 }
 
+/** What was last made of a list of tools. An agent has the same list in each of its turns. */
+const knownTools = new WeakMap<readonly ToolDeclaration[], { readonly dialect: Dialect; readonly sent: readonly object[] }>();
+/** The JSON of what was made of them. */
+const toolTexts = new WeakMap<object, string>();
+
+function wireTools(tools: readonly ToolDeclaration[], dialect: Dialect): readonly object[] {
+  const known = knownTools.get(tools);
+  if (known?.dialect === dialect) return known.sent;
+  const sent = tools.map((tool) => toolOf(tool, dialect));
+  knownTools.set(tools, { dialect, sent });
+  toolTexts.set(sent, JSON.stringify(sent));
+  return sent;
+}
+
 function toolOf({ name, description, inputSchema, strict }: ToolDeclaration, dialect: Dialect): object {
   const parameters = toolSchema(inputSchema, dialect.schema);
   return { type: 'function', function: { name, description, parameters, ...(dialect.omit.has('strict') ? {} : { strict }) } };
 }
 
+function jsonOf(value: object): string {
+  return knownMessageJson(value) ?? toolTexts.get(value) ?? JSON.stringify(value);
+}
+
+/** In JSON, half a surrogate pair is an escape. A whole one is not. */
+const HALF_A_PAIR = '\\ud';
+
 /**
  * Replaces half a surrogate pair, which a caller or a tool may have cut off, by U+FFFD. Model
  * servers refuse the whole request for it, and a session that contains one could not be continued.
- * In JSON it is an escape, so most values need no second pass.
  */
-function jsonOf(value: object): string {
-  const json = knownMessageJson(value) ?? JSON.stringify(value);
-  if (!json.includes('\\ud')) return json;
+function wellFormedJson(value: object): string {
+  const json = jsonOf(value);
+  if (!json.includes(HALF_A_PAIR)) return json;
   return JSON.stringify(value, (_, inner) => (typeof inner === 'string' ? inner.toWellFormed() : inner));
 }
