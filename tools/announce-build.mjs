@@ -3,4 +3,4 @@
  */
 import { existsSync } from 'node:fs';
 
-if (!existsSync(new URL('../kernel/dist', import.meta.url))) console.log('building, this takes about 20 s the first time');
+if (!existsSync(new URL('../kernel/dist', import.meta.url))) console.log('building, this takes about 30 s the first time');
