@@ -139,7 +139,7 @@ async function help(argv: readonly string[]): Promise<string> {
   ].join('\n');
 }
 
-/** The commands of plugins: those of the configuration file, if it can be read, and well-known ones. */
+/** The commands of plugins: those of the file, if it can be read, and well-known ones. */
 async function commandsOfPlugins(argv: readonly string[]): Promise<[string, string][]> {
   const file = configFile(peekArguments(argv, { config: CONFIG_OPTION }));
   const found = await pluginCommands(file).catch(() => new Map<string, string>()); // help does not report mistakes in the file

@@ -155,7 +155,10 @@ export class Server {
     return [...new Set([...own, ...named])];
   }
 
-  /** The names of the variables that the configuration takes secrets from, those of a refused change included. */
+  /**
+   * The names of the variables that the configuration takes secrets from, those of a refused change
+   * included.
+   */
   get secretVariables(): ReadonlySet<string> {
     return new Set([this.#revision.configuration, this.#lastRead].flatMap(({ secretVariables }) => [...secretVariables]));
   }

@@ -13,7 +13,9 @@ import {
   UsageError,
 } from './command.js';
 
-/** Well-known commands of plugins: what a file needs to have them, for the help and for an error. */
+/**
+ * Well-known commands of plugins: what a file needs to have them, for the help and for an error.
+ */
 export const EXPECTED: Readonly<Record<string, { readonly summary: string; readonly cure: string }>> = {
   token: {
     summary: 'Creates, lists, rotates and revokes API tokens; needs "auth: { bearer: {} }" in the file',

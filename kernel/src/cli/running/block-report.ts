@@ -20,8 +20,9 @@ const THREAD = `
   });`;
 
 /**
- * Reports plugins whose code blocks the process while they are loaded or started, such as an endless
- * loop at the top level of a module. Only another thread can: nothing else runs in this one.
+ * Reports plugins whose code blocks the process while they are loaded or started, such as an
+ * endless loop at the top level of a module. Only another thread can: nothing else runs in this
+ * one.
  *
  * @param to the file descriptor for the report.
  * @returns what ends the watch.

@@ -55,7 +55,9 @@ export function recordConfig(server: Server): void {
 
 const recorded = new Set<string>();
 
-/** The servers on this machine that run with a configuration file, as far as this user can see them. */
+/**
+ * The servers on this machine that run with a configuration file, as far as this user can see them.
+ */
 export function runningConfigs(file: string): readonly RunningConfig[] {
   const services = namesIn(SERVICES).map((name) => join(SERVICES, name));
   const folders = new Set([temporaryFolder(), runtimeFolder() ?? temporaryFolder(), ...services]);

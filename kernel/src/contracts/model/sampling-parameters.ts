@@ -1,6 +1,6 @@
 /**
- * The sampling parameters that an agent's `params` and a caller's request may set, as chat completions
- * name them. A model connector says which of them its model takes (`supportsParam`).
+ * The sampling parameters that an agent's `params` and a caller's request may set, as chat
+ * completions name them. A model connector says which of them its model takes (`supportsParam`).
  *
  * @experimental
  */

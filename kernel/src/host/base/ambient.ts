@@ -28,8 +28,8 @@ export interface IdSource {
 }
 
 /**
- * Timers are restarted with everything that is read or written. A restart only notes the time; what is left of the
- * wait begins when the timeout fires.
+ * Timers are restarted with everything that is read or written. A restart only notes the time; what
+ * is left of the wait begins when the timeout fires.
  */
 class SystemTimer implements Timer {
   readonly #ms: number;

@@ -1,9 +1,9 @@
 import { getHeapStatistics } from 'node:v8';
 
 /**
- * How many times of what it leaves free an owner may hold, by its level: one alone gets three
- * quarters of the budget, the next one three quarters of the rest. Owners inside of another get
- * half, so that one of them cannot use up the share of all.
+ * What an owner may hold, as a multiple of what it leaves free, by its level. A single owner gets
+ * three quarters of the budget, and the next one three quarters of the rest. Owners inside another
+ * one get half, so that one of them cannot use up the share of all.
  */
 const SHARES = [3, 1] as const;
 
@@ -27,8 +27,7 @@ export interface BudgetReport extends BudgetOptions {
 }
 
 /**
- * A bounded amount of something that a process has only so much of, such as memory, shared fairly
- * by its owners.
+ * A limited resource of the process, such as memory, shared fairly by its owners.
  *
  * 1. `reserve` takes an amount for an owner. It is refused beyond the limit, or beyond the owner's
  *    share.
@@ -69,7 +68,7 @@ export class Budget {
   }
 
   /**
-   * The most that one owner can get when nothing else is in use, for an owner of so many levels.
+   * The most that an owner with this many levels can get when nothing else is in use.
    */
   share(levels: number): number {
     const share = shareAt(levels - 1);
@@ -108,7 +107,8 @@ export class Budget {
   }
 
   /**
-   * Records a change of what is in use without an owner and without a limit, for a cache that makes room by itself.
+   * Records a change of what is in use without an owner and without a limit, for a cache that
+   * evicts by itself.
    * @param amount negative if there is less.
    */
   record(amount: number): void {
@@ -138,7 +138,7 @@ export class Budget {
   }
 }
 
-/** What an owner holds, with what the owners inside of it hold. */
+/** What an owner holds, and what the owners inside it hold. */
 interface Held {
   amount: number;
   inside: Map<string, Held> | undefined;

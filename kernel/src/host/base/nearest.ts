@@ -1,7 +1,7 @@
 /**
  * Finds the candidate that a mistyped word most likely means, or undefined if none is near. Letter
  * case, `-` and `_` are ignored: `base_url` finds `baseUrl`. One typing error is allowed for every
- * three characters; of equals, the first wins.
+ * three characters; on a tie, the first wins.
  *
  * @public
  */

@@ -119,10 +119,10 @@ export class ConfigFile implements ConfigSource {
   }
 
   /**
-   * All mistakes in the text, as far as the parser can tell: at most one syntax error of a line, and
-   * none after the first that changes the structure, such as a wrong indentation or a missing quote.
-   * The parser cannot know what was meant after it, and most later errors only follow from it. For
-   * the same reason, duplicate keys are reported up to the first syntax error only.
+   * All mistakes in the text, as far as the parser can tell: at most one syntax error of a line,
+   * and none after the first that changes the structure, such as a wrong indentation or a missing
+   * quote. The parser cannot know what was meant after it, and most later errors only follow from
+   * it. For the same reason, duplicate keys are reported up to the first syntax error only.
    */
   #textFaults(text: string): TextFault[] {
     const { errors, warnings } = this.#document;
@@ -159,7 +159,7 @@ export class ConfigFile implements ConfigSource {
     return { path: [], position: this.#positionAt(this.#startOf(error)), isLocal, ...fault('YAML_INVALID', message) };
   }
 
-  /** Where an error starts. The parser reports a quote or bracket that is not closed where it gave up. */
+  /** Where an error starts. The parser reports an unclosed quote or bracket where it gave up. */
   #startOf({ message, pos: [offset] }: YAMLError): number {
     let start = offset;
     if (!/closing|end with a/.test(message)) return start;
@@ -172,7 +172,8 @@ export class ConfigFile implements ConfigSource {
   }
 
   /**
-   * Finds aliases that have no data: those without an anchor, and those that contain themselves.
+   * Finds aliases that cannot be resolved: those without an anchor, and those that contain
+   * themselves.
    */
   #aliasFaults(): (Fault & { readonly offset: number })[] {
     const faults: (Fault & { readonly offset: number })[] = [];

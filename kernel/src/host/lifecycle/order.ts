@@ -1,5 +1,5 @@
 /**
- * What decides about the place of an entry: the points it contributes to, and the points it reads.
+ * What determines when an entry starts: the points it contributes to, and the points it reads.
  */
 interface OrderedEntry {
   readonly contributes: ReadonlySet<symbol>;

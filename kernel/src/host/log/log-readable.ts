@@ -12,10 +12,13 @@ const STYLES: Readonly<Record<string, Style>> = {
   fatal: 'bgRed',
 };
 
-/** Shown elsewhere in the line, or equal on every line of a server. */
+/** Fields that are shown elsewhere in the line, or are the same in every line of a server. */
 const HIDDEN = new Set(['time', 'level', 'msg', 'service', 'version', 'pid', 'err']);
 
-/** Formats a JSON log line for a terminal: `14:05:09 info  file written  file=a.txt bytes=20`, with an error's stack below it. */
+/**
+ * Formats a JSON log line for a terminal: `14:05:09 info  file written  file=a.txt bytes=20`, with
+ * an error's stack below it.
+ */
 export function readable(line: string): string {
   const fields = parsed(line);
   if (fields === undefined) return line;

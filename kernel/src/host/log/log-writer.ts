@@ -38,8 +38,8 @@ export function defaultLogBuffer(): number {
  * 1. Lines wait in memory until a batch is written. One write is in progress at most.
  * 2. A destination that is slow, or is not read at all, fills the memory for waiting lines. Further
  *    lines are dropped and counted.
- * 3. A write that fails (a full disk, a closed pipe) drops its batch. The next attempt follows a second
- *    later.
+ * 3. A write that fails (a full disk, a closed pipe) drops its batch. The next attempt follows a
+ *    second later.
  * 4. When lines get through again, the number of dropped lines is reported.
  */
 export class LogWriter implements LogSink {
@@ -188,7 +188,7 @@ export class LogWriter implements LogSink {
     });
   }
 
-  /** The process ends: what waits is tried once more, without waiting for anybody to read it. */
+  /** The process ends: tries once more to write what waits, without waiting for a reader. */
   #writeLast(): void {
     if (this.#waiting.length === 0) return;
     try {

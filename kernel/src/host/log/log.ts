@@ -80,7 +80,10 @@ function redactorOf({ secrets, credentials = [] }: Pick<CreateLoggerOptions, 'se
   });
 }
 
-/** Formats `,"time":"2026-11-21T10:00:00.000Z"`. Everything but the milliseconds is formatted once a second. */
+/**
+ * Formats `,"time":"2026-11-21T10:00:00.000Z"`. Everything but the milliseconds is formatted once a
+ * second.
+ */
 function stamps(clock: Clock): () => string {
   let second = Number.NaN;
   let start = '';

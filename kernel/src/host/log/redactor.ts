@@ -1,13 +1,20 @@
 const REDACTED = '[redacted]';
 
-/** Shorter values, such as `1` or `on`, protect nothing, and their removal would make a text unreadable. */
+/**
+ * Shorter values, such as `1` or `on`, protect nothing, and their removal would make a text
+ * unreadable.
+ */
 const MIN_LENGTH = 4;
 
-/** How credentials look in a text. A plugin declares those that it knows in its definition. @public */
+/**
+ * How credentials look in a text. A plugin declares those that it knows in its definition.
+ *
+ * @public
+ */
 export interface CredentialShapes {
   /**
-   * Patterns that match a whole credential: `/key-[0-9a-f]{32}/`. They are joined into one expression, so flags and
-   * back references have no effect.
+   * Patterns that match a whole credential: `/key-[0-9a-f]{32}/`. They are joined into one
+   * expression, so flags and back references have no effect.
    */
   readonly patterns?: readonly RegExp[];
   /** Names of fields in JSON text whose strings are credentials, at any depth: `apiKey`. */
@@ -16,15 +23,18 @@ export interface CredentialShapes {
 
 /** The secrets that a redactor removes. @experimental */
 export interface RedactorOptions extends CredentialShapes {
-  /** Secrets to remove wherever they occur. Of a value with several lines, each line is also a secret. */
+  /**
+   * Secrets to remove wherever they occur. Of a value with several lines, each line is also a
+   * secret.
+   */
   readonly values?: Iterable<string>;
   /** Characters below which a value, or a line of one, is not a secret. 4 by default. */
   readonly minLength?: number;
 }
 
 /**
- * Creates a function that replaces secrets in a text with `[redacted]`, in one pass. It takes plain text and JSON text: values
- * are also found in their JSON spelling, and JSON stays valid.
+ * Creates a function that replaces secrets in a text with `[redacted]`, in one pass. It takes plain
+ * text and JSON text: values are also found in their JSON spelling, and JSON stays valid.
  *
  * ```ts
  * const redact = createRedactor({ values: [config.apiKey], patterns: [/key-[0-9a-f]{32}/] });

@@ -1,4 +1,4 @@
-/** Objects that others own: they are forgotten when nothing else refers to them. */
+/** Weak references to objects: each is dropped when nothing else refers to its object. */
 export class WeakRefs<T extends object> {
   readonly #refs = new Set<WeakRef<T>>();
   readonly #collected = new FinalizationRegistry<WeakRef<T>>((ref) => this.#refs.delete(ref));

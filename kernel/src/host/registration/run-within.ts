@@ -9,8 +9,8 @@ const isDebugged = [...process.execArgv, process.env.NODE_OPTIONS ?? ''].some((o
 let script: Script | undefined;
 
 /**
- * Runs synchronous code, and ends it from outside if it takes longer than the limit: an endless loop
- * would otherwise stop the process without a word.
+ * Runs synchronous code, and ends it from outside if it takes longer than the limit: an endless
+ * loop would otherwise stop the process without a word.
  * @param limit milliseconds.
  * @returns whether it ended by itself.
  * @throws what the code throws.
