@@ -8,6 +8,7 @@ t.test('R-051 a plugin that blocks the process is named by another thread', (t) 
   const path = join(t.testdir({ report: '' }), 'report');
   const file = openSync(path, 'a');
   const end = reportBlocking(20, file);
+  beginCall({ text: 'the import of /http.js', path: '/http.js', packageName: '@plugboard/transport-http' });
   const ended = beginCall({ text: 'the import of /odd.js', path: '/odd.js', packageName: 'odd' });
   while (readFileSync(path, 'utf8') === ''); // blocks
   ended();

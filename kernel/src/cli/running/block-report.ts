@@ -30,10 +30,9 @@ const THREAD = `
 export function reportBlocking(limit = LIMIT, to = 2): () => void {
   let thread: Worker | undefined;
   const tell = () => {
-    const calls = runningCalls();
-    if (thread === undefined && calls.every(({ packageName }) => packageName?.startsWith(OWN_SCOPE))) return;
-    thread ??= startThread(limit, to);
-    thread.postMessage(calls.map(({ text }) => text).join(' or '));
+    const calls = runningCalls().filter(({ packageName }) => packageName?.startsWith(OWN_SCOPE) !== true);
+    if (calls.length > 0) thread ??= startThread(limit, to);
+    thread?.postMessage(calls.map(({ text }) => text).join(' or '));
   };
   const heartbeat = setInterval(() => thread && tell(), limit / 5).unref();
   const stopListening = onCalls(tell);
