@@ -96,7 +96,7 @@ export function pluginCases<S extends JsonSchema>(
     const runs = lifecycle.start !== undefined || lifecycle.stop !== undefined;
     assert.ok(runs || contributions().length > 0, 'it contributes nothing and returns no lifecycle');
   });
-  contract.add('stops without having started, and twice', 'Lifecycle 5', async () => {
+  contract.add('stops without having started, and twice', 'Lifecycle 6', async () => {
     const { lifecycle } = testContext(definition, context);
     const stop = async () => lifecycle.stop?.(new AbortController().signal);
     await waitFor('the first stop', stop());

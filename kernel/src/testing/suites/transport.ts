@@ -64,13 +64,13 @@ export function transportCases({ open }: TransportContractOptions): readonly Con
     await start(opened);
     assert.ok(await accepts(opened.transport.address()), `${opened.transport.address()} refuses connections after \`start\``);
   });
-  add('accepts no connection after it has stopped', 'Lifecycle 5', async (opened) => {
+  add('accepts no connection after it has stopped', 'Lifecycle 6', async (opened) => {
     await start(opened);
     const address = opened.transport.address();
     await stop(opened);
     assert.ok(!(await accepts(address)), `${address} accepts connections after \`stop\``);
   });
-  add('stops while a connection is open', 'Lifecycle 5', async (opened) => {
+  add('stops while a connection is open', 'Lifecycle 6', async (opened) => {
     await start(opened);
     const socket = await connected(opened.transport.address());
     assert.ok(socket, `${opened.transport.address()} refuses connections after \`start\``);
@@ -80,7 +80,7 @@ export function transportCases({ open }: TransportContractOptions): readonly Con
       socket.destroy();
     }
   });
-  add('stops without having started, and twice', 'Lifecycle 5', async (opened) => {
+  add('stops without having started, and twice', 'Lifecycle 6', async (opened) => {
     await stop(opened);
     await stop(opened);
   });
