@@ -16,7 +16,8 @@ export const layout: FileLayout = {
     },
     auth: {
       description:
-        'How callers are identified: providers, asked in this order, or the word `open`. Without it, the server is open on this machine only.',
+        'How callers are identified: providers, asked in this order, or the word `open`. ' +
+        'Without it, the server is open on this machine only.',
       prefix: 'auth',
       provides: { point: AuthProviders.id, name: 'an auth provider' },
       shape: 'map',

@@ -41,7 +41,8 @@ export const createPlugin: CommandAction = {
     if (local.size > 0) {
       const sources = Array.from(local, ([dependency, source]) => `  ${dependency}: ${source}`);
       print(
-        `These packages come from files in this installation, so package.json does the same for development:\n\n${sources.join('\n')}\n`,
+        'These packages come from files in this installation, so package.json does the same for ' +
+          `development:\n\n${sources.join('\n')}\n`,
       );
     }
     print(`Then add it to the sections of a plugboard.yaml:\n\n${exampleOf(files, name, folder)}`);

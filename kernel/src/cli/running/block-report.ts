@@ -15,7 +15,8 @@ const THREAD = `
   parentPort.on('message', (calls) => {
     clearTimeout(timer);
     if (calls === '') return;
-    const text = 'plugboard: blocked for ' + limit / 1000 + ' s in ' + calls + '; its code does not return, perhaps an endless loop\\n';
+    const blocked = 'blocked for ' + limit / 1000 + ' s in ' + calls;
+    const text = 'plugboard: ' + blocked + '; its code does not return, perhaps an endless loop\\n';
     timer = setTimeout(() => require('node:fs').writeSync(to, text), limit);
   });`;
 

@@ -24,7 +24,8 @@ const MAX_LENGTH = 214;
 export function pluginName(name: string, prefix: string): PluginName {
   if (!PACKAGE_NAME.test(name) || name.length > MAX_LENGTH) {
     throw new UsageError(
-      `"${name}" is not a valid package name: use lower-case letters, digits, "-", "." and "_", for example "weather" or "@you/weather"`,
+      `"${name}" is not a valid package name: use lower-case letters, digits, "-", "." and "_", ` +
+        'for example "weather" or "@you/weather"',
     );
   }
   if (name.startsWith('@plugboard/'))

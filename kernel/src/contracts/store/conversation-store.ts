@@ -232,7 +232,8 @@ export class ProjectQuotaExceeded extends Error {
   /** @param limit the value of the option, in sessions or bytes. */
   constructor(setting: string, limit: number) {
     super(
-      `The project has reached \`${setting}\` (${limit}) of the session store: delete conversations, or raise the limit under \`sessions\`.`,
+      `The project has reached \`${setting}\` (${limit}) of the session store: delete conversations, ` +
+        'or raise the limit under `sessions`.',
     );
     this.setting = setting;
   }

@@ -114,7 +114,10 @@ const MESSAGES = {
   SECTION_WRONG: (found: readonly string[], needed: string | undefined, section: string, places: readonly string[]) => {
     if (places.length === 0) return `an entry under ${section} must contribute ${needed}; call ctx.contribute() in register()`;
     const instead = needed === undefined ? '' : `, not ${needed}`;
-    return `the plugin contributes ${found.join(' and ')}${instead}; move the entry to ${places.join(' or ')}, or correct its "use"`;
+    return (
+      `the plugin contributes ${found.join(' and ')}${instead}; move the entry to ${places.join(' or ')}, ` +
+      'or correct its "use"'
+    );
   },
   CONTRIBUTED_TWICE: (entry: string, other: string, name: string, point: string) =>
     `${entry} and ${other} both provide "${name}" at ${point}; rename one of them`,

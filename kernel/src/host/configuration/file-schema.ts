@@ -86,7 +86,8 @@ class FileSchema {
       $schema: 'http://json-schema.org/draft-07/schema#',
       title: 'Plugboard configuration',
       description:
-        'Knows the plugins and the names that the file had when `plugboard schema` wrote it. Write it again after you add an entry.',
+        'Knows the plugins and the names that the file had when `plugboard schema` wrote it. ' +
+        'Write it again after you add an entry.',
       type: 'object',
       properties: { $schema, ...properties },
       required: Object.keys(this.#sections).filter((section) => this.#sections[section]?.required),

@@ -10,7 +10,8 @@ export const LOG_SCHEMA = {
       type: 'string',
       format: 'size',
       description:
-        'Memory for log lines that wait to be written. By default a 64th of the heap limit, 16 MB at most. Further lines are dropped and counted.',
+        'Memory for log lines that wait to be written. By default a 64th of the heap limit, 16 MB at most. ' +
+        'Further lines are dropped and counted.',
     },
     audit: {
       type: 'string',

@@ -65,7 +65,10 @@ function colonInText(before: string): string {
 }
 
 function keyBelowText(before: string): string {
-  return `a key follows, indented below this text; align it with "${keyOf(before)}", or write the text in a block ("${keyOf(before)}: |")`;
+  return (
+    `a key follows, indented below this text; align it with "${keyOf(before)}", ` +
+    `or write the text in a block ("${keyOf(before)}: |")`
+  );
 }
 
 /** The key at the start of the last line, or `key` if it has none. */
