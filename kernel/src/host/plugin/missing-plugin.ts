@@ -24,14 +24,13 @@ export function similarPlugin(use: string, folder: string, installed: readonly s
   return module === undefined ? nearest(use, installed) : `./${join(dirname(use), module)}`;
 }
 
-/** Finds the module or folder beside a missing one with the most similar name. */
+/** Finds the name of the module or folder beside a missing one that is most similar to its name. */
 export function similarFile(path: string): string | undefined {
   const entries = entriesOf(dirname(path)).filter((entry) => entry.isDirectory() || MODULE.test(entry.name));
-  const near = nearest(
+  return nearest(
     basename(path),
     entries.map(({ name }) => name),
   );
-  return near && join(dirname(path), near);
 }
 
 function modulesIn(folder: string): readonly string[] {
