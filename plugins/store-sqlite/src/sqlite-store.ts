@@ -108,12 +108,17 @@ export class SqliteStore implements SessionStore, Lifecycle {
     const opened = this.#openDatabase(path);
     try {
       const logSync = new LogSync(opened.database.location() ?? path);
+      const tables = new StoreTables(path, opened, clock, ttl);
       this.#opened = {
         ...opened,
-        tables: new StoreTables(path, opened, clock, ttl),
+        tables,
         usage: new ProjectUsage(opened.database, quotas),
         logSync,
-        writes: new GroupCommit(opened.database, () => logSync.sync()),
+        writes: new GroupCommit(
+          opened.database,
+          () => logSync.sync(),
+          () => tables.turns.running,
+        ),
         health: new Health(opened.database, path, clock, log),
         sweeper: this.#newSweeper(),
         backup: backup && new Backup(opened.database, backup, { clock, log }),

@@ -2,7 +2,7 @@ import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { VersionConflict } from '@plugboard/kernel/contracts';
 import t, { type Test } from 'tap';
-import { GROUP_TICKS, GroupCommit } from '../src/database/group-commit.js';
+import { GROUP_TICKS, GroupCommit, SYNC_TICKS } from '../src/database/group-commit.js';
 import { LogSync } from '../src/database/log-sync.js';
 import { openDatabase } from '../src/database/open-database.js';
 import { ANNA, groupCommitted, loaded, openStore, session, turn } from './open-store.js';
@@ -26,16 +26,19 @@ t.test('commits concurrent turns in one transaction; each can fail on its own', 
   t.same(await loaded(store, ANNA), { version: 1, messages: turn(1) });
 });
 
+const noTurns = () => 0;
+
 /** A file with a group commit whose syncs the test ends. */
-function manualSyncs(t: Test) {
+function manualSyncs(t: Test, running = noTurns) {
   const { database } = openDatabase(join(t.testdir(), 'sessions.db'));
   t.teardown(() => database.close());
   const syncs: PromiseWithResolvers<void>[] = [];
-  const writes = new GroupCommit(database, () => {
+  const startSync = () => {
     const sync = Promise.withResolvers<void>();
     syncs.push(sync);
     return sync.promise;
-  });
+  };
+  const writes = new GroupCommit(database, startSync, running);
   return { database, writes, syncs };
 }
 
@@ -81,6 +84,26 @@ t.test('commits and syncs the writes of a few ticks together, and at once when f
   t.equal(syncs.length, 2);
 });
 
+t.test('waits a few ticks more with the sync while other turns run', async (t) => {
+  let running = 3;
+  const { writes, syncs } = manualSyncs(t, () => running);
+  const committed: number[] = [];
+  const write = (n: number) => writes.write(true, () => committed.push(n));
+  const first = write(1);
+  await groupCommitted();
+  t.same(committed, [1]);
+  const second = write(2);
+  t.equal(syncs.length, 0);
+  for (let tick = 0; tick < SYNC_TICKS; tick++) await new Promise(setImmediate);
+  t.same([committed, syncs.length], [[1, 2], 1], 'the third turn does not end');
+  const third = write(3);
+  running = 1;
+  await groupCommitted();
+  t.equal(syncs.length, 2, 'no other turn runs');
+  for (const sync of syncs) sync.resolve();
+  t.same(await Promise.all([first, second, third]), [1, 2, 3]);
+});
+
 t.test('rejects durable writes whose sync fails', async (t) => {
   const { writes, syncs } = manualSyncs(t);
   const results = Promise.allSettled([writes.write(true, () => 1), writes.write(false, () => 2), writes.write(true, () => 3)]);
@@ -104,7 +127,7 @@ t.test('rolls back a job that fails half-way', async (t) => {
   const { database } = openDatabase(join(t.testdir(), 'sessions.db'));
   t.teardown(() => database.close());
   database.exec('CREATE TABLE list (n INTEGER)');
-  const writes = new GroupCommit(database, async () => {});
+  const writes = new GroupCommit(database, async () => {}, noTurns);
   const add = (n: number) => database.prepare('INSERT INTO list VALUES (?)').run(n);
   const results = await Promise.allSettled([
     writes.write(true, () => add(1)),
@@ -130,7 +153,7 @@ t.test('rolls back a job that fails half-way', async (t) => {
 t.test('rejects every write if no transaction can begin', async (t) => {
   const { database } = openDatabase(join(t.testdir(), 'sessions.db'));
   t.teardown(() => database.close());
-  const writes = new GroupCommit(database, async () => {});
+  const writes = new GroupCommit(database, async () => {}, noTurns);
   database.exec('BEGIN');
   const results = await Promise.allSettled([1, 2].map((n) => writes.write(true, () => n)));
   t.match(results, [{ reason: /within a transaction/ }, { reason: /within a transaction/ }]);
@@ -139,7 +162,7 @@ t.test('rejects every write if no transaction can begin', async (t) => {
 t.test('runs a single statement without a transaction around it if it is alone in its group', async (t) => {
   const { database } = openDatabase(join(t.testdir(), 'sessions.db'));
   t.teardown(() => database.close());
-  const writes = new GroupCommit(database, async () => {});
+  const writes = new GroupCommit(database, async () => {}, noTurns);
   const write = () => writes.write(false, () => database.isTransaction, true);
   t.equal(await write(), false);
   t.same(await Promise.all([write(), write()]), [true, true]);

@@ -9,14 +9,16 @@ interface Write {
 }
 
 /**
- * Ticks of the event loop that a group waits for further writes. A tick takes a microsecond on an
- * idle server, and as long as its work on a busy one: groups grow with the load, and one caller
- * alone does not wait.
+ * Ticks of the event loop that a group waits for further writes, and then for further commits before
+ * its sync. A tick takes a microsecond or two on an idle server, and as long as its work on a busy
+ * one: groups grow with the load without a timer.
  */
 export const GROUP_TICKS = 4;
+export const SYNC_TICKS = 8;
 
 /**
- * Group commit: writes of a few ticks share one transaction and one sync of the write-ahead log.
+ * Group commit: writes of a few ticks share one transaction, and those of a few more ticks one sync
+ * of the write-ahead log, which costs more.
  *
  * A group is first run without savepoints, which is cheapest. If a job fails, the group runs again
  * with a savepoint for each job, so that only that job fails. If the transaction fails as a whole
@@ -26,6 +28,7 @@ export const GROUP_TICKS = 4;
 export class GroupCommit {
   readonly #database: DatabaseSync;
   readonly #sync: () => Promise<void>;
+  readonly #running: () => number;
   readonly #begin: StatementSync;
   readonly #commit: StatementSync;
   readonly #rollback: StatementSync;
@@ -34,15 +37,21 @@ export class GroupCommit {
   readonly #release: StatementSync;
   #queue: Write[] = [];
   /** Set while the queue waits for further writes. */
-  #tick: NodeJS.Immediate | undefined;
+  #groupTick: NodeJS.Immediate | undefined;
+  /** Durable writes that are committed and wait for a sync. */
+  #unsynced: Committed[] = [];
+  /** Set while they wait for further ones. */
+  #syncTick: NodeJS.Immediate | undefined;
 
   /**
    * @param database with `synchronous = NORMAL`: a commit survives a killed process.
    * @param sync makes all earlier commits survive a power failure.
+   * @param running returns the number of turns that have begun and not ended.
    */
-  constructor(database: DatabaseSync, sync: () => Promise<void>) {
+  constructor(database: DatabaseSync, sync: () => Promise<void>, running: () => number) {
     this.#database = database;
     this.#sync = sync;
+    this.#running = running;
     this.#begin = database.prepare('BEGIN IMMEDIATE');
     this.#commit = database.prepare('COMMIT');
     this.#rollback = database.prepare('ROLLBACK');
@@ -61,27 +70,45 @@ export class GroupCommit {
   write<T>(isDurable: boolean, job: () => T, isStatement = false): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>();
     this.#queue.push({ job, isDurable, isStatement, resolve, reject });
-    if (!this.#tick) this.#wait(GROUP_TICKS);
+    if (!this.#groupTick) this.#waitForGroup(GROUP_TICKS);
     return promise;
   }
 
   /** Commits everything in the queue now, and starts the sync. */
   flush(): void {
-    clearImmediate(this.#tick);
-    this.#tick = undefined;
+    this.#commitQueue();
+    clearImmediate(this.#syncTick);
+    this.#syncTick = undefined;
+    const committed = this.#unsynced;
+    if (committed.length === 0) return;
+    this.#unsynced = [];
+    void this.#settleWhenSynced(committed);
+  }
+
+  #waitForGroup(ticks: number): void {
+    this.#groupTick = setImmediate(() => {
+      if (ticks > 1) return this.#waitForGroup(ticks - 1);
+      this.#commitQueue();
+      if (this.#unsynced.length > 0 && !this.#syncTick) this.#waitForSync(SYNC_TICKS);
+    });
+  }
+
+  /** Does not wait if no other turn is running that could end meanwhile. */
+  #waitForSync(ticks: number): void {
+    if (ticks === 0 || this.#running() <= this.#unsynced.length) this.flush();
+    else this.#syncTick = setImmediate(() => this.#waitForSync(ticks - 1));
+  }
+
+  #commitQueue(): void {
+    clearImmediate(this.#groupTick);
+    this.#groupTick = undefined;
     const group = this.#queue;
     if (group.length === 0) return;
     this.#queue = [];
-    const unsynced: Committed[] = [];
     for (const committed of this.#commitAll(group)) {
-      if (committed.write.isDurable) unsynced.push(committed);
+      if (committed.write.isDurable) this.#unsynced.push(committed);
       else committed.write.resolve(committed.value);
     }
-    if (unsynced.length > 0) void this.#settleWhenSynced(unsynced);
-  }
-
-  #wait(ticks: number): void {
-    this.#tick = setImmediate(() => (ticks > 1 ? this.#wait(ticks - 1) : this.flush()));
   }
 
   /** Returns the writes that were committed; the others are rejected. */

@@ -21,6 +21,11 @@ export class TurnTable {
     this.#sql = prepareAll(database, SQL);
   }
 
+  /** The number of turns that this process began and that have not ended. */
+  get running(): number {
+    return this.#rows.size;
+  }
+
   /** @param input a list of messages as JSON. */
   begin(id: SessionId, turnId: string, input: string): void {
     const { lastInsertRowid } = this.#sql.begin.run(...columns(id), turnId, this.#opening, timestamp(this.#clock), input);
