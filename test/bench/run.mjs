@@ -109,7 +109,8 @@ async function cpuRow(
   { requests, callers = CALLERS, units = 1, unit, servers, sessions = () => undefined, roundCount = ROUNDS },
 ) {
   const load = () => ({ count: requests, callers, session: sessions() });
-  if (kind !== kinds.paced) for (const server of servers) await warm(server, kind, sessions());
+  const warming = kind === kinds.paced ? kinds.burst : kind; // the same code, without waiting
+  for (const server of servers) await warm(server, warming, sessions());
   const cost = await rounds(roundCount, servers, (server) => cpuPer(server, kind, load()).then((each) => each / units));
   return servers.flatMap(({ name }) => [
     { server: name, what: unit, digits: 1, ...summary(cost.get(name)) },
