@@ -109,6 +109,6 @@ t.test('a source may return a new list in every turn: an agent keeps its tools w
   const [a, b] = [tool('a', () => ''), tool('b', () => '')];
   const { tools } = await turn(() => [a]);
   t.equal((await turn(() => [a])).tools, tools);
-  t.match((await turn(() => [a, b])).tools, [{ name: 'e_a' }, { name: 'e_b' }]);
-  t.match((await turn(() => [b])).tools, [{ name: 'e_b' }]);
+  t.match((await turn(() => [a, b])).tools, [{ name: 'e__a' }, { name: 'e__b' }]);
+  t.match((await turn(() => [b])).tools, [{ name: 'e__b' }]);
 });
