@@ -7,7 +7,7 @@ import { parseArgs } from 'node:util';
 import { kinds, latencies, open, send } from './load.mjs';
 import { prefill } from './prefill.mjs';
 import { HERE, startModel, startPlain, startPlugboard } from './servers.mjs';
-import { bareNode, startToListening } from './start.mjs';
+import { bareNode, fillCompileCache, startToListening } from './start.mjs';
 import { format, percentile, summary } from './statistics.mjs';
 
 const { values: options } = parseArgs({
@@ -257,6 +257,7 @@ async function startRow() {
   const starts = options.quick ? 5 : 15;
   const bare = [];
   const measured = new Map(Object.keys(checkouts).map((name) => [name, []]));
+  for (const [name, checkout] of Object.entries(checkouts)) await fillCompileCache(checkout, join(folder, `${name}-start.db`));
   for (let n = 0; n < starts; n++) {
     bare.push(await bareNode());
     for (const [name, checkout] of Object.entries(checkouts))

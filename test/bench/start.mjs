@@ -14,6 +14,21 @@ export async function bareNode() {
 /** Milliseconds until the server of a checkout listens, and its resident bytes then. */
 export async function startToListening(checkout, sessions) {
   const start = performance.now();
+  const child = await listeningServer(checkout, sessions);
+  const milliseconds = performance.now() - start;
+  const memory = residentMemory(child.pid);
+  child.kill('SIGKILL');
+  return { milliseconds, ...memory };
+}
+
+/** Starts the server of a checkout once and stops it, so that its compile cache is complete. */
+export async function fillCompileCache(checkout, sessions) {
+  const child = await listeningServer(checkout, sessions);
+  child.kill('SIGTERM');
+  await once(child, 'exit');
+}
+
+async function listeningServer(checkout, sessions) {
   const args = [join(checkout, 'kernel/bin/plugboard.js'), 'start', '-c', join(checkout, 'test/bench/start.yaml')];
   const child = spawn(process.execPath, args, {
     cwd: checkout,
@@ -24,12 +39,9 @@ export async function startToListening(checkout, sessions) {
   child.stdout.setEncoding('utf8');
   for await (const piece of child.stdout) {
     printed += piece;
-    if (/^ *address/m.test(printed)) break;
+    if (/^ *address/m.test(printed)) return child;
   }
-  const milliseconds = performance.now() - start;
-  const memory = residentMemory(child.pid);
-  child.kill('SIGKILL');
-  return { milliseconds, ...memory };
+  throw new Error(`The server of ${checkout} did not start`);
 }
 
 /** Bytes, from the system's own accounting. Without it (not Linux) all are NaN. */
