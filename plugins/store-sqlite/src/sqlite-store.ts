@@ -17,7 +17,7 @@ import type {
   TurnPage,
 } from '@plugboard/kernel/contracts';
 import { Backup, type BackupOptions } from './database/backup.js';
-import { GroupCommit } from './database/group-commit.js';
+import { GroupCommit, type WriteKind } from './database/group-commit.js';
 import { Health } from './database/health.js';
 import { LogSync } from './database/log-sync.js';
 import { type OpenedDatabase, openDatabase } from './database/open-database.js';
@@ -74,7 +74,7 @@ export class SqliteStore implements SessionStore, Lifecycle {
       const text = encodeMessageList(messages);
       const bytes = Buffer.byteLength(text);
       this.#assertHasRoom(owner.project, bytes);
-      await this.#write(true, ({ pendingCalls }) => pendingCalls.save(owner, keys, text));
+      await this.#write('durable', ({ pendingCalls }) => pendingCalls.save(owner, keys, text));
       this.#count([{ project: owner.project, bytes }]);
     },
     load: async (owner, key) => this.#read(({ pendingCalls }) => pendingCalls.load(owner, key)),
@@ -88,11 +88,12 @@ export class SqliteStore implements SessionStore, Lifecycle {
     get: async (key) => this.#read(({ idempotency }) => idempotency.get(key)),
     put: async (record) => {
       this.#assertHasRoom(record.key.project, recordSize(record));
-      this.#count(await this.#write(true, ({ idempotency }) => idempotency.put(record)));
+      this.#count(await this.#write('durable', ({ idempotency }) => idempotency.put(record)));
     },
   };
   readonly #options: SqliteStoreOptions;
   readonly #openDatabase: typeof openDatabase;
+  /** Undefined before `start` and after `stop`, which may come between a write and the work after it. */
   #opened: OpenStore | undefined;
   #lastSlice: Promise<unknown> = Promise.resolve();
 
@@ -140,29 +141,29 @@ export class SqliteStore implements SessionStore, Lifecycle {
   async begin(id: SessionId, { turnId, input }: TurnBegin): Promise<void> {
     const text = encodeMessageList(input);
     this.#assertFits(id, SMALLEST_TURN);
-    await this.#write(false, ({ turns }) => turns.begin(id, turnId, text), true);
+    await this.#write('statement', ({ turns }) => turns.begin(id, turnId, text));
   }
 
   async commit(id: SessionId, { turnId, expected, messages, user, idempotency: record }: TurnCommit): Promise<void> {
     const bodies = encodeMessages(messages);
     if (turnId === undefined) this.#assertFits(id, sizeOf(bodies));
-    const { used, changes } = await this.#write(true, ({ sessions, turns, idempotency }) => {
+    const { used, changes } = await this.#write('durable', ({ sessions, turns, idempotency }) => {
       const added = sessions.commit(id, expected, bodies, user ?? null);
       if (turnId !== undefined) turns.end(turnId);
       return { used: added, changes: record ? idempotency.put(record) : [] };
     });
-    this.#opened?.usage.add(id.project, used);
+    this.#addUsage(id.project, used);
     this.#count(changes);
     if (turnId !== undefined) this.#opened?.tables.turns.forget(turnId);
   }
 
   async abandon(_: SessionId, turnId: string): Promise<void> {
-    await this.#write(false, ({ turns }) => turns.end(turnId), true);
+    await this.#write('statement', ({ turns }) => turns.end(turnId));
     this.#opened?.tables.turns.forget(turnId);
   }
 
   async recover(): Promise<readonly InterruptedTurn[]> {
-    const found = await this.#write(true, ({ turns }) => turns.recover());
+    const found = await this.#write('durable', ({ turns }) => turns.recover());
     return this.#withoutErrors(found, 'an interrupted turn cannot be read and is skipped');
   }
 
@@ -171,8 +172,8 @@ export class SqliteStore implements SessionStore, Lifecycle {
     const bodies = encodeMessages(messages);
     const bytes = Buffer.byteLength(text) + sizeOf(bodies);
     this.#assertFits(id, bytes);
-    await this.#write(true, ({ sessions }) => sessions.create(id, text, bodies));
-    this.#opened?.usage.add(id.project, { sessions: 1, bytes });
+    await this.#write('durable', ({ sessions }) => sessions.create(id, text, bodies));
+    this.#addUsage(id.project, { sessions: 1, bytes });
   }
 
   async info(id: SessionId): Promise<SessionInfo | undefined> {
@@ -192,8 +193,8 @@ export class SqliteStore implements SessionStore, Lifecycle {
 
   async setMetadata(id: SessionId, metadata: Metadata): Promise<void> {
     const text = encodeMetadata(metadata);
-    const used = await this.#write(true, ({ sessions }) => sessions.setMetadata(id, text));
-    this.#opened?.usage.add(id.project, used);
+    const used = await this.#write('durable', ({ sessions }) => sessions.setMetadata(id, text));
+    this.#addUsage(id.project, used);
   }
 
   async turns(id: SessionId, page: TurnPage): Promise<readonly StoredTurn[]> {
@@ -201,22 +202,22 @@ export class SqliteStore implements SessionStore, Lifecycle {
   }
 
   async putSummary(id: SessionId, version: number, { messages, text }: Summary): Promise<void> {
-    await this.#write(false, ({ sessions }) => sessions.putSummary(id, version, { messages, text }));
+    await this.#write('committed', ({ sessions }) => sessions.putSummary(id, version, { messages, text }));
   }
 
   async fork(id: SessionId, key: string, turns: number): Promise<void> {
-    const fork = await this.#write(false, ({ forks }) => forks.begin(id, key, turns));
+    const fork = await this.#write('committed', ({ forks }) => forks.begin(id, key, turns));
     if (fork) await this.#copy(fork);
   }
 
   async delete(id: SessionId): Promise<boolean> {
-    const freed = await this.#write(true, ({ sessions, turns }) => {
+    const freed = await this.#write('durable', ({ sessions, turns }) => {
       const used = sessions.delete(id);
       if (used) turns.deleteAll(id);
       return used;
     });
     if (!freed) return false;
-    this.#opened?.usage.add(id.project, { sessions: -freed.sessions, bytes: -freed.bytes });
+    this.#addUsage(id.project, { sessions: -freed.sessions, bytes: -freed.bytes });
     this.#opened?.sweeper.wake();
     return true;
   }
@@ -247,21 +248,21 @@ export class SqliteStore implements SessionStore, Lifecycle {
   }
 
   async #putDocument(id: SessionId, name: string, text: string): Promise<void> {
-    const resized = await this.#write(true, ({ documents, sessions }) => {
+    const resized = await this.#write('durable', ({ documents, sessions }) => {
       const changes = documents.put(id, name, text);
       for (const change of changes) sessions.resize(change.id, change.bytes);
       return changes;
     });
-    for (const { bytes } of resized) this.#opened?.usage.add(id.project, { sessions: 0, bytes });
+    for (const { bytes } of resized) this.#addUsage(id.project, { sessions: 0, bytes });
   }
 
   async #deleteDocument(project: string, name: string): Promise<boolean> {
-    const resized = await this.#write(true, ({ documents, sessions }) => {
+    const resized = await this.#write('durable', ({ documents, sessions }) => {
       const change = documents.delete(project, name);
       if (change) sessions.resize(change.id, change.bytes);
       return change;
     });
-    if (resized) this.#opened?.usage.add(project, { sessions: 0, bytes: resized.bytes });
+    if (resized) this.#addUsage(project, { sessions: 0, bytes: resized.bytes });
     return resized !== undefined;
   }
 
@@ -290,11 +291,11 @@ export class SqliteStore implements SessionStore, Lifecycle {
         fork = await this.#copySlice(before);
         count({ sessions: 0, bytes: fork.bytes - before.bytes });
       }
-      isFinished = await this.#write(true, ({ forks }) => forks.finish(fork));
+      isFinished = await this.#write('durable', ({ forks }) => forks.finish(fork));
     } finally {
       if (!isFinished) {
         usage.add(id.project, { sessions: -counted.sessions, bytes: -counted.bytes });
-        await this.#write(false, ({ forks }) => forks.cancel(fork)).catch(() => {}); // the sweeper finds it when the file is opened again
+        await this.#write('committed', ({ forks }) => forks.cancel(fork)).catch(() => {}); // the sweeper finds it when the file is opened again
         sweeper.wake();
       }
     }
@@ -302,7 +303,7 @@ export class SqliteStore implements SessionStore, Lifecycle {
 
   /** Copies one slice of one fork at a time: slices of several forks in one transaction would add up. */
   #copySlice(fork: Fork): Promise<Fork> {
-    const copied = this.#lastSlice.then(() => this.#write(false, ({ forks }) => forks.copy(fork)));
+    const copied = this.#lastSlice.then(() => this.#write('committed', ({ forks }) => forks.copy(fork)));
     this.#lastSlice = copied.catch(() => {}); // thrown to the fork that it belongs to
     return copied;
   }
@@ -319,7 +320,12 @@ export class SqliteStore implements SessionStore, Lifecycle {
 
   /** Counts what projects store beside their sessions. */
   #count(changes: readonly SizeChange[]): void {
-    for (const { project, bytes } of changes) this.#opened?.usage.add(project, { sessions: 0, bytes });
+    for (const { project, bytes } of changes) this.#addUsage(project, { sessions: 0, bytes });
+  }
+
+  /** Counts what a project stores. */
+  #addUsage(project: string, change: Usage): void {
+    this.#opened?.usage.add(project, change);
   }
 
   #read<T>(work: (tables: StoreTables) => T): T {
@@ -331,11 +337,11 @@ export class SqliteStore implements SessionStore, Lifecycle {
     }
   }
 
-  /** @param isStatement whether the work writes with one statement only. */
-  async #write<T>(isDurable: boolean, work: (tables: StoreTables) => T, isStatement = false): Promise<T> {
+  /** @throws StoreError, or what the work throws. */
+  async #write<T>(kind: WriteKind, work: (tables: StoreTables) => T): Promise<T> {
     const { tables, writes, health } = this.#require();
     try {
-      return await writes.write(isDurable, () => work(tables), isStatement);
+      return await writes.write(kind, () => work(tables));
     } catch (error) {
       throw health.record(explainError(error, this.#options.path));
     }
@@ -356,9 +362,9 @@ export class SqliteStore implements SessionStore, Lifecycle {
 
   /** @returns whether there may be more to delete. */
   async #sweep(): Promise<boolean> {
-    const { hasMore, deleted, freed } = await this.#write(false, (tables) => tables.sweep());
+    const { hasMore, deleted, freed } = await this.#write('committed', (tables) => tables.sweep());
     this.#count(freed);
-    for (const { project, bytes } of deleted) this.#opened?.usage.add(project, { sessions: -1, bytes: -bytes });
+    for (const { project, bytes } of deleted) this.#addUsage(project, { sessions: -1, bytes: -bytes });
     return hasMore;
   }
 

@@ -2,7 +2,7 @@ import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { VersionConflict } from '@plugboard/kernel/contracts';
 import t, { type Test } from 'tap';
-import { GROUP_TICKS, GroupCommit, SYNC_TICKS } from '../src/database/group-commit.js';
+import { GROUP_TICKS, GroupCommit, SYNC_TICKS, type WriteKind } from '../src/database/group-commit.js';
 import { LogSync } from '../src/database/log-sync.js';
 import { openDatabase } from '../src/database/open-database.js';
 import { ANNA, groupCommitted, loaded, openStore, session, turn } from './open-store.js';
@@ -46,14 +46,14 @@ t.test('acknowledges a durable write when the log is synced after its commit, an
   const { database, writes, syncs } = manualSyncs(t);
   t.equal(database.prepare('PRAGMA synchronous').get()?.synchronous, 1, 'NORMAL');
   const settled: string[] = [];
-  const write = (name: string, isDurable: boolean) =>
-    writes.write(isDurable, () => database.isTransaction).then((inside) => settled.push(`${name} ${inside}`));
-  const first = [write('begin', false), write('commit', true)];
+  const write = (name: string, kind: WriteKind) =>
+    writes.write(kind, () => database.isTransaction).then((inside) => settled.push(`${name} ${inside}`));
+  const first = [write('begin', 'committed'), write('commit', 'durable')];
   await groupCommitted();
   t.same(settled, ['begin true']);
   t.equal(syncs.length, 1);
   t.notOk(database.isTransaction, 'the commit comes before the sync');
-  const second = [write('abandon', false)];
+  const second = [write('abandon', 'committed')];
   await groupCommitted();
   t.same(settled, ['begin true', 'abandon true']);
   t.equal(syncs.length, 1, 'nothing to sync');
@@ -68,14 +68,14 @@ t.test('commits and syncs the writes of a few ticks together, and at once when f
   const group: Promise<number>[] = [];
   for (let tick = 0; tick < GROUP_TICKS; tick++) {
     t.same(committed, []);
-    group.push(writes.write(true, () => committed.push(tick)));
+    group.push(writes.write('durable', () => committed.push(tick)));
     await new Promise(setImmediate);
   }
   t.same(committed, [0, 1, 2, 3]);
   t.equal(syncs.length, 1);
   syncs[0]?.resolve();
   t.same(await Promise.all(group), [1, 2, 3, 4]);
-  const last = writes.write(true, () => 3);
+  const last = writes.write('durable', () => 3);
   writes.flush();
   t.equal(syncs.length, 2);
   syncs[1]?.resolve();
@@ -88,7 +88,7 @@ t.test('waits a few ticks more with the sync while other turns run', async (t) =
   let running = 3;
   const { writes, syncs } = manualSyncs(t, () => running);
   const committed: number[] = [];
-  const write = (n: number) => writes.write(true, () => committed.push(n));
+  const write = (n: number) => writes.write('durable', () => committed.push(n));
   const first = write(1);
   await groupCommitted();
   t.same(committed, [1]);
@@ -106,7 +106,11 @@ t.test('waits a few ticks more with the sync while other turns run', async (t) =
 
 t.test('rejects durable writes whose sync fails', async (t) => {
   const { writes, syncs } = manualSyncs(t);
-  const results = Promise.allSettled([writes.write(true, () => 1), writes.write(false, () => 2), writes.write(true, () => 3)]);
+  const results = Promise.allSettled([
+    writes.write('durable', () => 1),
+    writes.write('committed', () => 2),
+    writes.write('durable', () => 3),
+  ]);
   await groupCommitted();
   syncs[0]?.reject(new Error('EIO'));
   t.match(await results, [{ reason: { message: 'EIO' } }, { value: 2 }, { reason: { message: 'EIO' } }]);
@@ -130,12 +134,12 @@ t.test('rolls back a job that fails half-way', async (t) => {
   const writes = new GroupCommit(database, async () => {}, noTurns);
   const add = (n: number) => database.prepare('INSERT INTO list VALUES (?)').run(n);
   const results = await Promise.allSettled([
-    writes.write(true, () => add(1)),
-    writes.write(true, () => {
+    writes.write('durable', () => add(1)),
+    writes.write('durable', () => {
       add(2);
       throw new Error('half-way');
     }),
-    writes.write(true, () => add(3)),
+    writes.write('durable', () => add(3)),
   ]);
   t.same(
     results.map(({ status }) => status),
@@ -155,7 +159,7 @@ t.test('rejects every write if no transaction can begin', async (t) => {
   t.teardown(() => database.close());
   const writes = new GroupCommit(database, async () => {}, noTurns);
   database.exec('BEGIN');
-  const results = await Promise.allSettled([1, 2].map((n) => writes.write(true, () => n)));
+  const results = await Promise.allSettled([1, 2].map((n) => writes.write('durable', () => n)));
   t.match(results, [{ reason: /within a transaction/ }, { reason: /within a transaction/ }]);
 });
 
@@ -163,18 +167,14 @@ t.test('runs a single statement without a transaction around it if it is alone i
   const { database } = openDatabase(join(t.testdir(), 'sessions.db'));
   t.teardown(() => database.close());
   const writes = new GroupCommit(database, async () => {}, noTurns);
-  const write = () => writes.write(false, () => database.isTransaction, true);
+  const write = () => writes.write('statement', () => database.isTransaction);
   t.equal(await write(), false);
   t.same(await Promise.all([write(), write()]), [true, true]);
   const failure = new Error('refused');
   await t.rejects(
-    writes.write(
-      false,
-      () => {
-        throw failure;
-      },
-      true,
-    ),
+    writes.write('statement', () => {
+      throw failure;
+    }),
     failure,
   );
 });

@@ -1,9 +1,18 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 
+/**
+ * When a write resolves:
+ *
+ * - `durable`: when its commit is synced, and survives a power failure.
+ * - `committed`: when it is committed, and survives a killed process.
+ * - `statement`: as `committed`, for a job that writes with one statement only. Alone in its group, it needs no
+ *   `BEGIN` and `COMMIT`.
+ */
+export type WriteKind = 'durable' | 'committed' | 'statement';
+
 interface Write {
+  readonly kind: WriteKind;
   readonly job: () => unknown;
-  readonly isDurable: boolean;
-  readonly isStatement: boolean;
   readonly resolve: (value: never) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -61,15 +70,13 @@ export class GroupCommit {
   }
 
   /**
-   * Runs a job inside a transaction. Resolves when it is committed.
+   * Runs a job inside a transaction. Resolves when `kind` says.
    *
-   * @param isDurable whether it must survive a power failure. Otherwise it survives a killed process only, and waits for no sync.
    * @param job synchronous. May run up to three times; the earlier runs are rolled back.
-   * @param isStatement whether the job writes with one statement only. Alone in its group, it then needs no `BEGIN` and `COMMIT`.
    */
-  write<T>(isDurable: boolean, job: () => T, isStatement = false): Promise<T> {
+  write<T>(kind: WriteKind, job: () => T): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>();
-    this.#queue.push({ job, isDurable, isStatement, resolve, reject });
+    this.#queue.push({ kind, job, resolve, reject });
     if (!this.#groupTick) this.#waitForGroup(GROUP_TICKS);
     return promise;
   }
@@ -106,7 +113,7 @@ export class GroupCommit {
     if (group.length === 0) return;
     this.#queue = [];
     for (const committed of this.#commitAll(group)) {
-      if (committed.write.isDurable) this.#unsynced.push(committed);
+      if (committed.write.kind === 'durable') this.#unsynced.push(committed);
       else committed.write.resolve(committed.value);
     }
   }
@@ -114,7 +121,7 @@ export class GroupCommit {
   /** Returns the writes that were committed; the others are rejected. */
   #commitAll(group: readonly Write[]): readonly Committed[] {
     try {
-      return group.length === 1 && group[0]?.isStatement ? group.map(run) : this.#transaction(() => group.map(run));
+      return group.length === 1 && group[0]?.kind === 'statement' ? group.map(run) : this.#transaction(() => group.map(run));
     } catch (error) {
       if (group.length === 1) {
         group[0]?.reject(error);
