@@ -118,7 +118,7 @@ export class SessionActor {
         job.actor.#end(job, sessionBusy('The session was busy with earlier turns for too long')),
       );
     else this.#next();
-    return events ?? only(failed(failureOf(callerDisconnected(), false)));
+    return events ?? only(failed(failureOf(signal.reason instanceof TurnError ? signal.reason : callerDisconnected(), false)));
   }
 
   /**

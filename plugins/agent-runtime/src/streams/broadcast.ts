@@ -22,7 +22,6 @@ export class Broadcast {
   readonly #isReplayed: boolean;
   /** Whether the terminal event was written. Readers that leave then do not end the turn. */
   #complete = false;
-  #ended = false;
 
   /**
    * @param isReplayed whether readers may join after the first event.
@@ -36,16 +35,12 @@ export class Broadcast {
   /**
    * Adds a reader.
    * @param signal aborts when the reader leaves.
-   * @returns undefined if the earlier events are no longer buffered.
+   * @returns undefined if the turn has ended, or the earlier events are no longer buffered.
    */
   join(signal: AbortSignal): AsyncIterable<Batch> | undefined {
     if (!this.#sent) return undefined;
     const reader: Channel<Batch> = batchChannel(() => this.#leave(reader), this.#size);
     for (const batch of this.#sent) reader.write(batch);
-    if (this.#ended) {
-      reader.end();
-      return reader;
-    }
     this.#readers.add(reader);
     const onAbort = () => {
       reader.removeLimit();
@@ -76,8 +71,9 @@ export class Broadcast {
     for (const reader of this.#readers) reader.removeLimit();
   }
 
+  /** Ends the events, and drops those that are buffered: the broadcast may stay in memory longer. */
   end(): void {
-    this.#ended = true;
+    this.#sent = undefined;
     for (const reader of this.#readers) reader.end();
     this.#readers.clear();
   }
