@@ -1,7 +1,7 @@
-// Bundles the packages of the workspace: one file for each entry point, and files for what entry points
-// share. A start then reads some dozens of our files instead of hundreds, and takes a quarter less time.
-// Other packages stay imports, except those in BUNDLED. `npm run build` runs it after tsc, which checks
-// types and writes the declarations. Source maps lead to the sources.
+// Bundles the packages of the workspace: one file for each entry point, and files for what entry
+// points share. A start then reads some dozens of our files instead of hundreds, and takes a
+// quarter less time. Other packages stay imports, except those in BUNDLED. `npm run build` runs it
+// after tsc, which checks types and writes the declarations. Source maps lead to the sources.
 import { appendFileSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
 import { join, resolve } from 'node:path';
@@ -15,9 +15,9 @@ const root = resolve(import.meta.dirname, '..');
 const PROGRAMS = { kernel: { 'cli/main': 'src/cli/main.ts' } };
 
 /**
- * Dependencies that become part of a package's bundle, with their own dependencies. They consist of many
- * small files, and every start reads all of them. They stay in `dependencies`: the declarations refer to
- * them, and `npm audit` reports them.
+ * Dependencies that become part of a package's bundle, with their own dependencies. They consist of
+ * many small files, and every start reads all of them. They stay in `dependencies`: the
+ * declarations refer to them, and `npm audit` reports them.
  */
 const BUNDLED = {
   kernel: ['ajv/dist/runtime', 'pino', 'reflect-metadata', 'secure-json-parse', 'tsyringe', 'yaml'],
@@ -37,8 +37,9 @@ const dependencies = (bundled) => ({
 });
 
 /**
- * Loads mime-types with the first call of one of its functions. Koa requires two versions of it, each
- * sorts a table of all media types when it is loaded, and transport-http sets every media type itself.
+ * Loads mime-types with the first call of one of its functions. Koa requires two versions of it,
+ * each sorts a table of all media types when it is loaded, and transport-http sets every media type
+ * itself.
  */
 const mediaTypes = {
   name: 'media-types',
@@ -60,8 +61,8 @@ const compiledSchemas = {
 };
 
 /**
- * Compiles the classes with decorators with TypeScript. esbuild would make a WeakMap of each of their
- * private members, which is slow.
+ * Compiles the classes with decorators with TypeScript. esbuild would make a WeakMap of each of
+ * their private members, which is slow.
  */
 const decorators = {
   name: 'decorators',
@@ -113,8 +114,9 @@ async function bundle(name) {
 }
 
 /**
- * Replaces the imports of Node's modules. An import reads every export, used or not, and many of them load
- * further modules: `WebSocket` of node:http, for example, loads Node's own copy of undici.
+ * Replaces the imports of Node's modules. An import reads every export, used or not, and many of
+ * them load further modules: `WebSocket` of node:http, for example, loads Node's own copy of
+ * undici.
  */
 function withoutImportsOfNode(code) {
   return code.replace(/^import (?:(\w+)|\{([^}]*)\}) from "([\w:/]+)";$/gm, (statement, name, names, module) => {

@@ -1,6 +1,6 @@
-// Compiles the option schemas of the kernel and of the bundled plugins, so that a start compiles none and
-// does not load ajv. kernel/src/host/options/compiled-schema.ts describes the result. The schema of any
-// other plugin is compiled when the plugin is loaded.
+// Compiles the option schemas of the kernel and of the bundled plugins, so that a start compiles
+// none and does not load ajv. kernel/src/host/options/compiled-schema.ts describes the result. The
+// schema of any other plugin is compiled when the plugin is loaded.
 import { rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';

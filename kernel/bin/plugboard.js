@@ -10,9 +10,11 @@ if (Number(major) < 24) {
   );
   process.exit(1);
 }
-// SIGHUP reloads a server. One that comes before the configuration was read must not end the process.
+// SIGHUP reloads a server. One that comes before the configuration was read must not end the
+// process.
 if (process.argv[2] === 'start') process.on('SIGHUP', () => {});
-// Compiled code is kept beside the package where that is writable, so that later starts compile less.
+// Compiled code is kept beside the package where that is writable, so that later starts compile
+// less.
 const { enableCompileCache } = await import('node:module');
 enableCompileCache(process.env.NODE_COMPILE_CACHE ?? fileURLToPath(new URL('../.compile-cache', import.meta.url)));
 const { main } = await import('../dist/cli/main.js');

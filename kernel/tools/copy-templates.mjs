@@ -1,4 +1,5 @@
-// Copies the plugin templates into the package before `npm pack`, and removes the copy afterwards (`--remove`).
+// Copies the plugin templates into the package before `npm pack`, and removes the copy afterwards
+// (`--remove`).
 import { cp, rm } from 'node:fs/promises';
 import { basename } from 'node:path';
 

@@ -21,7 +21,10 @@ const MIB = 1024 * 1024;
  * time.
  */
 const WAIT_LIMIT = 5_000;
-/** Milliseconds for which one body may hold the event loop. It is a tenth of that on a quiet machine; without limits it was 8,600. */
+/**
+ * Milliseconds for which one body may hold the event loop. It is a tenth of that on a quiet
+ * machine; without limits it was 8,600.
+ */
 const HOLD_LIMIT = 1_000;
 
 const HEADERS = { 'content-type': 'application/json', authorization: `Bearer ${ATTACKER}` };

@@ -1,4 +1,7 @@
-/** Secrets in the environment of a server, and code that looks for them there. Each server is a process of its own. */
+/**
+ * Secrets in the environment of a server, and code that looks for them there. Each server is a
+ * process of its own.
+ */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { eventually } from '@plugboard/kernel/testing';

@@ -1,4 +1,7 @@
-/** A project that fills the session store, beside one that uses it little (S-42). Each server is a process of its own. */
+/**
+ * A project that fills the session store, beside one that uses it little (S-42). Each server is a
+ * process of its own.
+ */
 import t, { type Test } from 'tap';
 import { ASSISTANT, TRANSPORTS } from '../support/test-server.js';
 import { bearer } from '../support/tokens.js';

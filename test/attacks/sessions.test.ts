@@ -1,4 +1,7 @@
-/** Conversations that are larger than the memory of the server (S-37). Each server is a process of its own. */
+/**
+ * Conversations that are larger than the memory of the server (S-37). Each server is a process of
+ * its own.
+ */
 import t from 'tap';
 import { ASSISTANT, TRANSPORTS } from '../support/test-server.js';
 import { ServerProcess } from './support/server-process.js';

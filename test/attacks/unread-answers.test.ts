@@ -1,6 +1,7 @@
 /**
- * Large and endless answers over WebSocket that clients do not read, or break off, on servers in processes of their own.
- * Short in `npm test`; with `PLUGBOARD_CHAOS` it takes a minute. `PLUGBOARD_SEED` repeats a run.
+ * Large and endless answers over WebSocket that clients do not read, or break off, on servers in
+ * processes of their own. Short in `npm test`; with `PLUGBOARD_CHAOS` it takes a minute.
+ * `PLUGBOARD_SEED` repeats a run.
  */
 import { once } from 'node:events';
 import { eventually } from '@plugboard/kernel/testing';

@@ -1,11 +1,12 @@
-// The floor: a bare Koa route with koa-bodyparser and one undici call, without an agent, events or checks.
+// The floor: a bare Koa route with koa-bodyparser and one undici call, without an agent, events or
+// checks.
 import { createRequire } from 'node:module';
 import Router from '@koa/router';
 import Koa from 'koa';
 import bodyParser from 'koa-bodyparser';
 
-// The undici of the model connections. The workspace has an older one too, which sends requests on used sockets without
-// looking for unexpected bytes first.
+// The undici of the model connections. The workspace has an older one too, which sends requests on
+// used sockets without looking for unexpected bytes first.
 const { Pool } = createRequire(new URL('../../plugins/model-openai/package.json', import.meta.url))('undici');
 
 const pool = new Pool(`http://127.0.0.1:${process.env.MODEL_PORT}`, { connections: null, pipelining: 1 });

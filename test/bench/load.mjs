@@ -19,7 +19,8 @@ export const kinds = {
 /**
  * Sends `count` requests, `callers` at a time. @throws if an answer is incomplete.
  *
- * @param session returns the session of a request, by its caller and the caller's number of requests so far.
+ * @param session returns the session of a request, by its caller and the caller's number of
+ *   requests so far.
  */
 export async function send(port, { fields, complete }, { count, callers, session = () => undefined }) {
   const agent = new Agent({ keepAlive: true, maxSockets: callers });
@@ -37,7 +38,10 @@ export async function send(port, { fields, complete }, { count, callers, session
   agent.destroy();
 }
 
-/** Milliseconds of `count` requests, one after the other: to the first piece of the body and to its end. */
+/**
+ * Milliseconds of `count` requests, one after the other: to the first piece of the body and to its
+ * end.
+ */
 export async function latencies(port, { fields, complete }, count) {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   const body = JSON.stringify(fields);

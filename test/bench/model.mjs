@@ -1,5 +1,5 @@
-// The scripted model server. The last message decides the answer: `json`, `burst`, `paced`, `slow`, `flood`, or
-// `tool`, which calls the clock before it answers.
+// The scripted model server. The last message decides the answer: `json`, `burst`, `paced`, `slow`,
+// `flood`, or `tool`, which calls the clock before it answers.
 import { createServer } from 'node:http';
 
 const TOKENS = 100;

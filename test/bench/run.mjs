@@ -25,7 +25,10 @@ const PACED_ROUNDS = options.quick ? 2 : 5;
 /** Share of the requests of a full run. */
 const SCALE = options.quick ? 0.25 : 0.5;
 const CALLERS = 8;
-/** Turns of each kind before its first round: V8 compiles meanwhile, on threads whose CPU counts too. */
+/**
+ * Turns of each kind before its first round: V8 compiles meanwhile, on threads whose CPU counts
+ * too.
+ */
 const WARM = options.quick ? { json: 4000, stream: 800 } : { json: 10_000, stream: 3000 };
 const TOKENS = 100;
 /** Streams that are open at the same time in row 5. */
@@ -92,7 +95,10 @@ writeFileSync(
 console.log(`${((performance.now() - begun) / 1000).toFixed(0)} s; written to ${options.out}`);
 process.exit(0);
 
-/** Runs one row unless other rows were asked for. Its figures are `{ server, what, median, low, high }`. */
+/**
+ * Runs one row unless other rows were asked for. Its figures are
+ * `{ server, what, median, low, high }`.
+ */
 async function row(id, title, target, run) {
   if (wanted && !wanted.includes(id)) return;
   console.log(`${id.padEnd(3)}${title} (target: ${target})`);
@@ -103,7 +109,10 @@ async function row(id, title, target, run) {
   results.push({ row: id, title, target, figures: figures.map(({ digits: _, ...figure }) => figure) });
 }
 
-/** CPU per unit of each server, and its ratio to R in the same round. @param sessions names the sessions of one round. */
+/**
+ * CPU per unit of each server, and its ratio to R in the same round. @param sessions names the
+ * sessions of one round.
+ */
 async function cpuRow(
   kind,
   { requests, callers = CALLERS, units = 1, unit, servers, sessions = () => undefined, roundCount = ROUNDS },
@@ -147,7 +156,8 @@ async function latencyRow() {
 async function streamsRow() {
   const figures = [];
   const figure = (server, what, value) => figures.push({ server: server.name, what, median: value, low: value, high: value });
-  // Memory of servers that have just started: the others still hold pages of earlier rows, which streams would reuse.
+  // Memory of servers that have just started: the others still hold pages of earlier rows, which
+  // streams would reuse.
   for (const server of await freshServers()) {
     await send(server.port, kinds.burst, { count: 200, callers: CALLERS });
     const before = await server.memory();

@@ -1,4 +1,5 @@
-// The server under test of sessions.mjs: its clock can be advanced, so that sessions hibernate without waiting.
+// The server under test of sessions.mjs: its clock can be advanced, so that sessions hibernate
+// without waiting.
 import { startServer } from '../../kernel/dist/testing/index.js';
 
 const HIBERNATED = 20 * 60_000;

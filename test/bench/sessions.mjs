@@ -94,7 +94,10 @@ async function memory() {
   console.log(`   after hibernation  ${kib(asleep, 'heap')} KiB of live heap, ${kib(asleep, 'rss')} KiB resident each\n`);
 }
 
-/** `turns` turns by `clients` at once. @param fields of a request, by its client and that client's number of turns so far. */
+/**
+ * `turns` turns by `clients` at once. @param fields of a request, by its client and that client's
+ * number of turns so far.
+ */
 async function send(clients, turns, fields) {
   const agent = new Agent({ keepAlive: true, maxSockets: clients });
   let left = turns;

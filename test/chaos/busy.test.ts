@@ -48,7 +48,10 @@ async function arrived(): Promise<void> {
   await server.chat(saying('And so on'));
 }
 
-/** The model answers this turn when the test releases it, and all others at once, each with the text of the user. */
+/**
+ * The model answers this turn when the test releases it, and all others at once, each with the text
+ * of the user.
+ */
 async function running(t: Test, text: string, stream: boolean, session: string) {
   const gate = Promise.withResolvers<void>();
   t.teardown(() => gate.resolve());

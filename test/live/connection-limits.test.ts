@@ -1,4 +1,6 @@
-/** More sockets than a server can hold. The server is a process of its own, with few descriptors. */
+/**
+ * More sockets than a server can hold. The server is a process of its own, with few descriptors.
+ */
 import { once } from 'node:events';
 import { eventually } from '@plugboard/kernel/testing';
 import t from 'tap';

@@ -13,7 +13,10 @@ function* endless() {
   for (;;) yield PIECE;
 }
 
-/** Waits until the model server has written nothing for a moment. @param sent the number of pieces so far. */
+/**
+ * Waits until the model server has written nothing for a moment. @param sent the number of pieces
+ * so far.
+ */
 async function standstill(sent: () => number): Promise<void> {
   let last = -1;
   await eventually(async () => {
@@ -37,7 +40,8 @@ for (const returns of [true, false]) {
     const asked = await app.models.received(1);
     await standstill(() => asked.sent);
     t.ok(asked.sent * PIECE.length < 64 * 2 ** 20, `the model's socket is not read any more, after ${asked.sent} pieces`);
-    // The first look of the server finds that the client has read something since the connection was opened.
+    // The first look of the server finds that the client has read something since the connection
+    // was opened.
     for (let second = 0; second < (returns ? 31 : 35); second++) {
       clock.advance(1_000);
       await new Promise((resolve) => setImmediate(resolve));

@@ -5,7 +5,10 @@ import { bearer } from './tokens.js';
 /** What a server of conversations serves. */
 export const CONVERSATION_TRANSPORTS = `${TRANSPORTS}  conversations: {}\n`;
 
-/** Agents that show their tool calls, in part or not at all, and one that takes images and client tools. */
+/**
+ * Agents that show their tool calls, in part or not at all, and one that takes images and client
+ * tools.
+ */
 export const SEVERAL_AGENTS = `${CONVERSATION_TRANSPORTS}
 models:
   fast: { use: openai, baseUrl: "\${MODEL_URL}", model: big-1, input: [text] }

@@ -195,7 +195,10 @@ export class Tenant {
     if (status === 200) this.#have(key);
   }
 
-  /** Reads a conversation: its own is returned; another tenant's is answered like one that never existed. */
+  /**
+   * Reads a conversation: its own is returned; another tenant's is answered like one that never
+   * existed.
+   */
   async #about(id: string, asked: Asked, right: readonly number[] = [200]): Promise<void> {
     const mine = this.own.has(id);
     const answer = await this.#ask(asked);

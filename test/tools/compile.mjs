@@ -1,4 +1,5 @@
-// Compiles the TypeScript that a test imports, in its own process: `node --import=./test/tools/compile.mjs`.
+// Compiles the TypeScript that a test imports, in its own process:
+// `node --import=./test/tools/compile.mjs`.
 import { existsSync, readFileSync } from 'node:fs';
 import { registerHooks } from 'node:module';
 import { fileURLToPath } from 'node:url';

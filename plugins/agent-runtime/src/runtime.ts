@@ -70,10 +70,16 @@ import { runTurn, type TurnDependencies } from './turn/run-turn.js';
 import { turnLimiter, turnLimits } from './turn/turn-limiter.js';
 import { TurnOutput } from './turn/turn-output.js';
 
-/** Time limit of the store's health check, in milliseconds: shorter than the timeout of a load balancer's probe. */
+/**
+ * Time limit of the store's health check, in milliseconds: shorter than the timeout of a load
+ * balancer's probe.
+ */
 const HEALTH_TIMEOUT = 2_000;
 
-/** Failures that are logged as warnings. The others are caused by the caller, or are in the access log. */
+/**
+ * Failures that are logged as warnings. The others are caused by the caller, or are in the access
+ * log.
+ */
 const WARNED_FAILURES: ReadonlySet<FailureCode> = new Set(['model_failed', 'timed_out', 'store_failed']);
 
 interface RuntimeDependencies {
@@ -238,7 +244,8 @@ export class Runtime implements AgentRuntime {
   #runStateless(request: TurnRequest, idempotent: IdempotentTurn | undefined): AgentEvents {
     const abort = new AbortController();
     const running: RunningTurn = { place: -1, abort, ended: Promise.resolve() };
-    // A retry can fetch the answer of a turn with an idempotency key, so that turn may continue without a reader.
+    // A retry can fetch the answer of a turn with an idempotency key, so that turn may continue
+    // without a reader.
     const outlivesReader = idempotent !== undefined && request.target.onDisconnect === 'continue';
     const leave = () => {
       if (!outlivesReader) abort.abort(callerDisconnected());
@@ -320,7 +327,8 @@ export class Runtime implements AgentRuntime {
       abort.signal.throwIfAborted();
       const release = this.#credentials.acquire(request.principal);
       try {
-        // A reload may have replaced the target since it was resolved, for example while the turn was in the queue.
+        // A reload may have replaced the target since it was resolved, for example while the turn
+        // was in the queue.
         const target = agents.targetOf(request);
         const current = target === request.target ? request : { ...request, target };
         await runTurn(agentForRequest(current), current, history, idempotent, abort, deps, output);

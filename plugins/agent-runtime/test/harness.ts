@@ -21,7 +21,9 @@ import memoryPlugin from '@plugboard/store-memory';
 import definition from '../src/index.js';
 import { Runtime } from '../src/runtime.js';
 
-/** What a model says in one call: batches to yield, or something to throw or to wait for on the way. */
+/**
+ * What a model says in one call: batches to yield, or something to throw or to wait for on the way.
+ */
 export type ModelStep = ModelEvent | Error | Promise<unknown>;
 
 /** A scripted model connection: answers call by call, and records its requests. */
@@ -118,7 +120,10 @@ export interface TestRuntimeOptions {
   readonly resolvePath?: (path: string) => string;
 }
 
-/** A started runtime over plain contributions, with an agent `assistant` on the model `fast` unless the options say otherwise. */
+/**
+ * A started runtime over plain contributions, with an agent `assistant` on the model `fast` unless
+ * the options say otherwise.
+ */
 export async function startRuntime(options: TestRuntimeOptions) {
   const clock = options.clock ?? new ManualClock();
   const captured = new CapturedLog();
@@ -267,7 +272,10 @@ export function gatedModel() {
   return { model, call };
 }
 
-/** Sends a user message to the agent `assistant`, in the session `s` by default, and reads the turn to its end. */
+/**
+ * Sends a user message to the agent `assistant`, in the session `s` by default, and reads the turn
+ * to its end.
+ */
 export function senderFor(
   app: Pick<Awaited<ReturnType<typeof startRuntime>>, 'runtime' | 'target'>,
   principal: Principal = OPEN,

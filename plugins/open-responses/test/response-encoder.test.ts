@@ -26,7 +26,9 @@ interface Written {
   readonly response: NonNullable<SentEvent['response']>;
 }
 
-/** All events of a response to these batches, checked for the rules that hold for every response. */
+/**
+ * All events of a response to these batches, checked for the rules that hold for every response.
+ */
 function written(
   batches: readonly (readonly AgentEvent[])[],
   end: TurnFinished | Failure = finished(),

@@ -93,7 +93,10 @@ export class SqliteStore implements SessionStore, Lifecycle {
   };
   readonly #options: SqliteStoreOptions;
   readonly #openDatabase: typeof openDatabase;
-  /** Undefined before `start` and after `stop`, which may come between a write and the work after it. */
+  /**
+   * Undefined before `start` and after `stop`, which may come between a write and the work after
+   * it.
+   */
   #opened: OpenStore | undefined;
   #lastSlice: Promise<unknown> = Promise.resolve();
 
@@ -301,7 +304,10 @@ export class SqliteStore implements SessionStore, Lifecycle {
     }
   }
 
-  /** Copies one slice of one fork at a time: slices of several forks in one transaction would add up. */
+  /**
+   * Copies one slice of one fork at a time: slices of several forks in one transaction would add
+   * up.
+   */
   #copySlice(fork: Fork): Promise<Fork> {
     const copied = this.#lastSlice.then(() => this.#write('committed', ({ forks }) => forks.copy(fork)));
     this.#lastSlice = copied.catch(() => {}); // thrown to the fork that it belongs to
@@ -313,7 +319,10 @@ export class SqliteStore implements SessionStore, Lifecycle {
     this.#require().usage.assertFits(id.project, bytes, () => !this.#read(({ sessions }) => sessions.exists(id)));
   }
 
-  /** @throws ProjectQuotaExceeded if the project cannot store so many bytes more beside its sessions. */
+  /**
+   * @throws ProjectQuotaExceeded if the project cannot store so many bytes more beside its
+   * sessions.
+   */
   #assertHasRoom(project: string, bytes: number): void {
     this.#require().usage.assertFits(project, bytes, () => false);
   }

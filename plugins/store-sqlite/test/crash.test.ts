@@ -23,7 +23,10 @@ function turnNumber(n: number): readonly Message[] {
   return [1, 2].map((i) => ({ role: i === 1 ? 'user' : 'assistant', content: `turn ${n} message ${i} of 2` }));
 }
 
-/** Starts a child that runs turns, kills it at a random point, and returns the commits that were acknowledged. */
+/**
+ * Starts a child that runs turns, kills it at a random point, and returns the commits that were
+ * acknowledged.
+ */
 async function killedChild(path: string, round: number, random: () => number): Promise<readonly string[]> {
   const child = spawn(process.execPath, [CHILD, path, String(round), ...KEYS], { stdio: ['ignore', 'pipe', 'inherit'] });
   const ended = once(child, 'close');

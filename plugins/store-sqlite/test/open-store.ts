@@ -55,7 +55,10 @@ export async function groupCommitted(): Promise<void> {
   for (let tick = 0; tick <= GROUP_TICKS; tick++) await new Promise(setImmediate);
 }
 
-/** Advances the clock step by step, so that what a timer started is written before the next one fires. */
+/**
+ * Advances the clock step by step, so that what a timer started is written before the next one
+ * fires.
+ */
 export async function pass(clock: ManualClock, ms: number, step = HOUR): Promise<void> {
   for (let passed = 0; passed < ms; passed += step) {
     clock.advance(step);

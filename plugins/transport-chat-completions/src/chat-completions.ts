@@ -34,7 +34,10 @@ import { effectiveSources, type NamedSession, parseSession } from './request/nam
 import { parametersOf } from './request/parameters.js';
 import { parseRequest } from './request/validate.js';
 
-/** Milliseconds from accepting a request until the head of a stream is sent, even if there is nothing to stream yet. */
+/**
+ * Milliseconds from accepting a request until the head of a stream is sent, even if there is
+ * nothing to stream yet.
+ */
 const HEAD_TIMEOUT = 5_000;
 
 interface ChatCompletionsDependencies {
@@ -73,7 +76,9 @@ export class ChatCompletions implements HttpRoute {
     this.#ids = ids;
   }
 
-  /** @throws ProtocolError for an invalid request, or a turn that failed before the head was sent. */
+  /**
+   * @throws ProtocolError for an invalid request, or a turn that failed before the head was sent.
+   */
   async handle(request: HttpRequest): Promise<HttpReply> {
     const body = parseRequest(request.body);
     const named = parseSession(body, request, this.#config.sessionFrom);

@@ -16,7 +16,10 @@ const wild = fc.oneof(
   fc.dictionary(fc.string(), fc.jsonValue(), { maxKeys: 20 }),
 );
 
-/** What is right mostly, so that one fault is not hidden behind another, and some requests have none. */
+/**
+ * What is right mostly, so that one fault is not hidden behind another, and some requests have
+ * none.
+ */
 const mostly = (right: fc.Arbitrary<unknown>) => fc.oneof({ weight: 19, arbitrary: right }, { weight: 1, arbitrary: wild });
 
 const text = fc.string({ unit: 'binary' });

@@ -17,7 +17,9 @@ async function recorded(batches: readonly (readonly AgentEvent[])[], fields: obj
   return { reply, text: recorder.text() };
 }
 
-/** A bench where the same request was answered before, by another id and at another time than now. */
+/**
+ * A bench where the same request was answered before, by another id and at another time than now.
+ */
 const replaying = (text: string) => startRoute({ rawHeaders: KEY, claimed: { kind: 'replay', text } });
 
 t.test('a request without a key claims nothing; one with a key passes its claim to the turn', async (t) => {

@@ -21,7 +21,10 @@ import { HttpUpgrades } from './routing/upgrades.js';
 import { ClientErrorHandler } from './server/client-error-handler.js';
 import { Connections } from './server/connections.js';
 
-/** Registers what the entry reads, and the plugin's classes, in the container of an entry: one instance of each. */
+/**
+ * Registers what the entry reads, and the plugin's classes, in the container of an entry: one
+ * instance of each.
+ */
 export function registerClasses({ container, extensions, hold }: PluginContext<HttpConfig>): void {
   container
     .register(ROUTES, { useValue: extensions(HttpRoutes) })
@@ -49,7 +52,10 @@ export function registerClasses({ container, extensions, hold }: PluginContext<H
     .registerSingleton(RateLimits);
 }
 
-/** Makes the application of a changed configuration. It shares with the one before what lives longer than a configuration. */
+/**
+ * Makes the application of a changed configuration. It shares with the one before what lives longer
+ * than a configuration.
+ */
 function applicationOf(next: Reconfiguration<HttpConfig>, container: PluginContext['container']): HttpApplication {
   return container
     .createChildContainer()

@@ -32,10 +32,11 @@ const ABORT_GRACE = 4_000;
  * The HTTP server of an entry.
  *
  * 1. It starts after the plugins that contribute routes and auth providers, and stops before them.
- * 2. While it stops, it refuses new work with 503 but keeps listening until the last reply has ended.
+ * 2. While it stops, it refuses new work with 503 but keeps listening until the last reply has
+ *    ended.
  * 3. `reconfigure` replaces everything behind the listening socket. Connections stay open.
- * 4. After `drain`, or less if the host gives it less time, it aborts the requests that still run. Four seconds later it closes
- *    their connections.
+ * 4. After `drain`, or less if the host gives it less time, it aborts the requests that still run.
+ *    Four seconds later it closes their connections.
  */
 @injectable()
 export class HttpTransport implements Transport, Lifecycle {
@@ -118,7 +119,10 @@ export class HttpTransport implements Transport, Lifecycle {
     if (this.#open) this.#reportOpen();
   }
 
-  /** @throws Error if two entries serve the same route, or no entry under `auth` provides authentication. */
+  /**
+   * @throws Error if two entries serve the same route, or no entry under `auth` provides
+   * authentication.
+   */
   reconfigure(next: Reconfiguration<HttpConfig>): () => void {
     const open = next.extensions(AuthProviders).all().length === 0;
     if (open) assertMeantToBeOpen(next.entries('auth').map((name) => `auth.${name}`));

@@ -13,7 +13,10 @@ export class ApiError extends Error {
 
 const TOKEN = 'plugboard.token';
 
-/** Sends requests with the token of this tab. The token is stored in `sessionStorage` and nowhere else. */
+/**
+ * Sends requests with the token of this tab. The token is stored in `sessionStorage` and nowhere
+ * else.
+ */
 export class Api {
   #note;
 
@@ -48,7 +51,8 @@ export class Api {
 
   /**
    * Sends a request. Resolves when the head of the reply has arrived.
-   * @param {string} method @param {string} path @param {object} [body] @param {AbortSignal} [signal]
+   * @param {string} method @param {string} path @param {object} [body] @param {AbortSignal}
+   *   [signal]
    * @throws {ApiError} if the status is not 2xx
    */
   async send(method, path, body, signal) {
@@ -110,7 +114,8 @@ async function errorOf(reply) {
 
 /**
  * Adds an entry to the event log.
- * @typedef {(direction: LogEntry['direction'], label: string, note: string | number, data: object) => void} Note
+ * @typedef {(direction: LogEntry['direction'], label: string, note: string | number, data: object)
+ *   => void} Note
  */
 
 /** Requests and events that are kept; the oldest go first. */

@@ -5,7 +5,8 @@ import { endsTurn } from './turn.js';
 
 /**
  * @typedef {object} Run a turn that is run or followed
- * @property {object | undefined} create the message that starts it; undefined if it is only followed
+ * @property {object | undefined} create the message that starts it; undefined if it is only
+ *   followed
  * @property {boolean} sent
  * @property {string} responseId empty until the server has accepted the message
  * @property {number} sequence of the last event
@@ -15,7 +16,10 @@ import { endsTurn } from './turn.js';
  * @property {(error: ApiError) => void} reject
  */
 
-/** Delays before each reconnect, in milliseconds. The server keeps the turn of a lost connection for 30 s. */
+/**
+ * Delays before each reconnect, in milliseconds. The server keeps the turn of a lost connection for
+ * 30 s.
+ */
 const RETRIES = [300, 1000, 2000, 4000, 8000, 12_000];
 
 /** Time between pings while a turn runs, in milliseconds. */
@@ -24,7 +28,10 @@ const PING_INTERVAL = 15_000;
 /** Close codes after which a reconnect cannot help: the message or the caller was refused. */
 const FINAL = [1003, 1008, 1009, 4401, 4403];
 
-/** Runs turns over the live WebSocket, one at a time. If the connection breaks, it reconnects and resumes the turn. */
+/**
+ * Runs turns over the live WebSocket, one at a time. If the connection breaks, it reconnects and
+ * resumes the turn.
+ */
 export class Live {
   /** @type {WebSocket | undefined} */
   #socket;
@@ -41,7 +48,8 @@ export class Live {
   idle = Promise.resolve();
 
   /**
-   * @param {() => Promise<string>} credential returns a token for the next connection; empty if the server is open
+   * @param {() => Promise<string>} credential returns a token for the next connection; empty if the
+   *   server is open
    * @param {import('./api.js').Note} note
    */
   constructor(credential, note) {
@@ -51,8 +59,10 @@ export class Live {
 
   /**
    * Runs a turn. Resolves after its last event.
-   * @param {object} create the `response.create` message @param {(event: ProtocolEvent) => void} onEvent
-   * @throws {ApiError} if the server does not accept the message, or the connection is lost for good
+   * @param {object} create the `response.create` message @param {(event: ProtocolEvent) => void}
+   *   onEvent
+   * @throws {ApiError} if the server does not accept the message, or the connection is lost for
+   *   good
    */
   run(create, onEvent) {
     return this.#start({ create, responseId: '', onEvent });
@@ -60,7 +70,8 @@ export class Live {
 
   /**
    * Follows a turn that another connection started.
-   * @param {string} responseId @param {(event: ProtocolEvent) => void} onEvent @throws {ApiError} if it cannot be resumed
+   * @param {string} responseId @param {(event: ProtocolEvent) => void} onEvent @throws {ApiError}
+   *   if it cannot be resumed
    */
   resume(responseId, onEvent) {
     return this.#start({ create: undefined, responseId, onEvent });

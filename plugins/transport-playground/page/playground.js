@@ -213,7 +213,9 @@ export class Playground extends EventTarget {
     if ((await this.#try(() => this.sessions.remove(session))) && this.session?.id === session.id) this.newChat();
   }
 
-  /** The request that the snippets show: the draft, or else the last message. @param {string} draft */
+  /**
+   * The request that the snippets show: the draft, or else the last message. @param {string} draft
+   */
   requestOf(draft) {
     const last = this.turns.at(-1);
     const isNew = draft.trim() !== '' || !last;
@@ -318,7 +320,8 @@ export class Playground extends EventTarget {
 
   /**
    * Adds earlier turns of a session.
-   * @param {string} id @param {string} [before] the oldest item shown; by default the newest are added
+   * @param {string} id @param {string} [before] the oldest item shown; by default the newest are
+   *   added
    */
   async #addOlder(id, before) {
     const { items, hasMore } = await this.sessions.items(id, before);

@@ -73,7 +73,10 @@ export class Sessions {
     return { items: data.reverse(), hasMore: has_more };
   }
 
-  /** @param {{ agent: string, id: string, metadata: Record<string, string> }} fields @returns {Promise<Session>} */
+  /**
+   * @param {{ agent: string, id: string, metadata: Record<string, string> }} fields @returns
+   * {Promise<Session>}
+   */
   async create(fields) {
     const session = await this.#api.post('v1/conversations', fields);
     this.list = [session, ...this.list];
@@ -89,7 +92,10 @@ export class Sessions {
     this.list = this.list.map((one) => (one.id === session.id ? changed : one));
   }
 
-  /** @param {Session} session @param {string} [after_item] the last item to copy @returns {Promise<Session>} */
+  /**
+   * @param {Session} session @param {string} [after_item] the last item to copy @returns
+   * {Promise<Session>}
+   */
   async fork({ id }, after_item) {
     const copy = await this.#api.post(`v1/conversations/${encodeURIComponent(id)}/fork`, { after_item });
     this.list = [copy, ...this.list];
@@ -120,7 +126,10 @@ export function addressedSession() {
   return decodeURIComponent(location.hash.slice(1));
 }
 
-/** Puts a session into the address, so that a reload, a bookmark and the back button find it. @param {string} id */
+/**
+ * Puts a session into the address, so that a reload, a bookmark and the back button find it. @param
+ * {string} id
+ */
 export function setAddress(id) {
   const hash = id === '' ? '' : `#${encodeURIComponent(id)}`;
   if (location.hash !== hash) history.pushState(null, '', location.pathname + location.search + hash);

@@ -4,7 +4,10 @@ import { inputItemsOf, messagesOf } from './turn.js';
 /** @typedef {import('./turn.js').ProtocolEvent} ProtocolEvent */
 /** @typedef {import('./turn.js').Turn} Turn */
 
-/** Runs turns, one at a time: over the live surface if the server has it, else over chat completions. */
+/**
+ * Runs turns, one at a time: over the live surface if the server has it, else over chat
+ * completions.
+ */
 export class TurnRunner {
   #api;
   #server;
@@ -67,8 +70,9 @@ export class TurnRunner {
 }
 
 /**
- * Runs a turn over `POST /v1/chat/completions`, for servers without the live surface. It emits events of the Responses
- * protocol. Tool calls are not among them: a completion does not contain them.
+ * Runs a turn over `POST /v1/chat/completions`, for servers without the live surface. It emits
+ * events of the Responses protocol. Tool calls are not among them: a completion does not contain
+ * them.
  *
  * @param {import('./api.js').Api} api @param {object} request the body, without `stream`
  * @param {(event: ProtocolEvent) => void} onEvent @param {AbortSignal} signal stops the turn

@@ -4,7 +4,8 @@
  * @property {string} id
  * @property {string} text
  *
- * @typedef {object} ToolItem a tool call. The server runs it, or leaves it to the client (`isOurs`).
+ * @typedef {object} ToolItem a tool call. The server runs it, or leaves it to the client
+ *   (`isOurs`).
  * @property {'tool'} kind
  * @property {string} id
  * @property {string} server the tool's entry in the configuration; empty if unknown
@@ -40,7 +41,8 @@
  * @property {number | undefined} ms duration, if this page saw the turn run
  * @property {number} version grows with each change
  *
- * @typedef {{ type: string, [field: string]: any }} ProtocolEvent an event or item of the Responses protocol
+ * @typedef {{ type: string, [field: string]: any }} ProtocolEvent an event or item of the Responses
+ *   protocol
  */
 
 const ENDS = ['response.completed', 'response.failed', 'response.incomplete'];
@@ -89,7 +91,8 @@ export function spokenTurn(turn) {
 }
 
 /**
- * Applies one event. Events that were applied before are ignored: a resumed response may repeat some.
+ * Applies one event. Events that were applied before are ignored: a resumed response may repeat
+ * some.
  * @param {Turn} turn @param {ProtocolEvent} event
  */
 export function applyEvent(turn, event) {
@@ -239,7 +242,8 @@ function textOf(parts) {
 
 /**
  * The turns of a stored conversation, oldest first.
- * @param {readonly ProtocolEvent[]} items oldest first. Those before the first message of the user form a turn without input.
+ * @param {readonly ProtocolEvent[]} items oldest first. Those before the first message of the user
+ *   form a turn without input.
  */
 export function turnsOf(items) {
   /** @type {Turn[]} */

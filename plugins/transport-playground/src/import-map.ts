@@ -6,8 +6,8 @@ export type ImportMap = Readonly<Record<string, string>>;
 const SPECIFIER = /(\bfrom\s*|\bimport\s*\(?\s*)(["'])([\w@][\w@/.-]*)\2/g;
 
 /**
- * Replaces bare module names by relative paths, as an import map would. Browsers accept import maps as inline scripts only,
- * which the page's content security policy forbids.
+ * Replaces bare module names by relative paths, as an import map would. Browsers accept import maps
+ * as inline scripts only, which the page's content security policy forbids.
  *
  * @param path of the module below the page.
  */

@@ -44,7 +44,10 @@ interface VendorFile {
   readonly suffix?: string;
 }
 
-/** Files of libraries, by their paths below the page. They are served as published, except for the names in their imports. */
+/**
+ * Files of libraries, by their paths below the page. They are served as published, except for the
+ * names in their imports.
+ */
 const VENDOR: Readonly<Record<string, VendorFile>> = {
   'vendor/lit-html.js': { package: 'lit-html', file: 'lit-html.js' },
   'vendor/marked.js': { package: 'marked', file: 'lib/marked.esm.js' },

@@ -6,7 +6,10 @@ import { type PageFile, readPageFiles } from './page-files.js';
 /** The page's path. Its files are below. */
 const PAGE = '/playground';
 
-/** Scripts, styles and connections of this server only. Text of a model or a tool cannot become a script. */
+/**
+ * Scripts, styles and connections of this server only. Text of a model or a tool cannot become a
+ * script.
+ */
 const SECURITY_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -107,7 +110,10 @@ export class Playground implements Lifecycle {
   }
 }
 
-/** Redirects browsers, which accept HTML, to the page. Other clients get a 404, as without the playground. */
+/**
+ * Redirects browsers, which accept HTML, to the page. Other clients get a 404, as without the
+ * playground.
+ */
 function openHome({ headers, method, path }: HttpRequest): HttpReply {
   if (!String(headers.accept ?? '').includes('text/html')) throw notFound(method, path);
   return { status: 303, headers: { location: PAGE.slice(1), vary: 'accept' } };

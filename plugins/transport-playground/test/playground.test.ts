@@ -162,7 +162,10 @@ t.test('the whole page stays within its budget', async (t) => {
   t.ok(total <= BUDGET, `${total} bytes`);
 });
 
-/** The tokens of a module, without the names of imported modules. Text of templates is compared without indentation. */
+/**
+ * The tokens of a module, without the names of imported modules. Text of templates is compared
+ * without indentation.
+ */
 function tokensOf(source: string): readonly string[] {
   const file = ts.createSourceFile('page.js', source, ts.ScriptTarget.ESNext, true, ts.ScriptKind.JS);
   const tokens: string[] = [];

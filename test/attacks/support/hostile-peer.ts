@@ -130,7 +130,8 @@ export class HostilePeer {
         socket.write(Buffer.from(Array.from({ length: 2_000 }, () => Math.floor(this.#options.fraction() * 256))));
     }
     await this.#pause();
-    // Node.js never closes a socket that is reset while its end is being sent, and its process then never ends.
+    // Node.js never closes a socket that is reset while its end is being sent, and its process then
+    // never ends.
     const isEnding = socket.writableEnded && !socket.writableFinished;
     if (this.#options.fraction() < 0.5 && !isEnding) socket.resetAndDestroy();
   }

@@ -2,7 +2,8 @@ import type { Message } from './message.js';
 
 /**
  * Longest text that is kept, in characters. The limit of conversations in memory counts the texts,
- * but no limit counts those of a running turn, where texts of large messages would double its memory.
+ * but no limit counts those of a running turn, where texts of large messages would double its
+ * memory.
  */
 const KEPT_LENGTH = 16 * 1024;
 
@@ -26,8 +27,8 @@ function serializedOf(message: object): Serialized | undefined {
 
 /**
  * Returns a message of a session as JSON. A text of up to 16,384 characters is kept with the
- * message, so that the store and every later request to a model share one serialization. The message
- * must not change afterwards. Nothing is kept with a frozen message.
+ * message, so that the store and every later request to a model share one serialization. The
+ * message must not change afterwards. Nothing is kept with a frozen message.
  *
  * @experimental
  */

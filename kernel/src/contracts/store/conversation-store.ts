@@ -34,8 +34,8 @@ export interface SessionId {
  *    that version, so a turn that loaded the old one cannot commit, and a cached conversation is
  *    not taken for the new one.
  * 6. A store may limit what one project stores, idempotency records and pending tool calls
- *    included. At the limit, `begin`, `create`, `fork`, a `commit` of a turn that did not begin, and
- *    what stores such a record or call alone, throw `ProjectQuotaExceeded` and change nothing.
+ *    included. At the limit, `begin`, `create`, `fork`, a `commit` of a turn that did not begin,
+ *    and what stores such a record or call alone, throw `ProjectQuotaExceeded` and change nothing.
  *    Sessions can still be read and deleted, a turn that has begun can still be committed, and
  *    other projects are not affected. A store that evicts sessions at its limits evicts those of
  *    the same project.

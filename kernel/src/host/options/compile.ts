@@ -14,10 +14,15 @@ export const FORMATS = {
   date: (text: string) => /^\d{4}-\d{2}-\d{2}/.test(text) && !Number.isNaN(Date.parse(text)),
 } as const;
 
-/** Loads a module when it is needed, and not with this one: loading ajv takes as long as Node.js. */
+/**
+ * Loads a module when it is needed, and not with this one: loading ajv takes as long as Node.js.
+ */
 const requireLater = createRequire(import.meta.url);
 
-/** The parts of ajv that compiled schemas use. They are small, and no reason to load a package at the start. */
+/**
+ * The parts of ajv that compiled schemas use. They are small, and no reason to load a package at
+ * the start.
+ */
 const RUNTIME = new Map<string, unknown>([
   ['ajv/dist/runtime/equal', equal],
   ['ajv/dist/runtime/ucs2length', ucs2length],

@@ -30,7 +30,8 @@ export class OptionSchema {
   readonly #accepts: ((options: unknown) => boolean) | undefined;
 
   /**
-   * @param compiled this schema as the build compiled it. If it is of another schema, it is not used.
+   * @param compiled this schema as the build compiled it. If it is of another schema, it is not
+   *   used.
    * @throws Error if the schema is invalid, with the place of the fault in the schema.
    */
   constructor(schema: JsonSchema, compiled?: CompiledSchema) {

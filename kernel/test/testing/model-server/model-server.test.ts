@@ -267,7 +267,9 @@ t.test('an error status has its body, by default the protocol’s, and a retry-a
   t.same(await (await ask(server)).json(), { error: 'odd' });
 });
 
-/** The data that arrived before the socket was closed, and whether the HTTP message was complete. */
+/**
+ * The data that arrived before the socket was closed, and whether the HTTP message was complete.
+ */
 function readRaw(server: ModelServer, body: object): Promise<{ received: string; complete: boolean }> {
   return new Promise((resolve, reject) => {
     const request = httpRequest(`${server.url}/chat/completions`, { method: 'POST' }, (response: IncomingMessage) => {

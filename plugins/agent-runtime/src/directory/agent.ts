@@ -53,7 +53,10 @@ export function agentOf(target: Target): Agent {
   return target as Agent;
 }
 
-/** The agent for one request: with the request's limits, and with its tools unless the agent ignores them. */
+/**
+ * The agent for one request: with the request's limits, and with its tools unless the agent ignores
+ * them.
+ */
 export function agentForRequest({ target, clientTools, maxToolCalls, wholeHistory }: TurnRequest): Agent {
   const agent = agentOf(target);
   const hasOwnTools = agent.clientTools === undefined && clientTools.length > 0;

@@ -3,8 +3,9 @@ import type { RuntimeSettings } from '../config.js';
 import { modelNames } from './check-config.js';
 
 /**
- * Finds parameters of agents that none of their model connections supports and that would be ignored
- * silently. Skips an agent if one of its connections is disabled: that connection may support them.
+ * Finds parameters of agents that none of their model connections supports and that would be
+ * ignored silently. Skips an agent if one of its connections is disabled: that connection may
+ * support them.
  */
 export function checkParams(agents: RuntimeSettings['agents'], models: Extensions<ModelConnector>): ConfigProblem[] {
   return Object.entries(agents).flatMap(([name, agent]) => {
@@ -19,7 +20,10 @@ export function checkParams(agents: RuntimeSettings['agents'], models: Extension
   });
 }
 
-/** `"fast" does not support`, `neither "fast" nor "local" supports`, `none of "a", "b", "c" supports` */
+/**
+ * `"fast" does not support`, `neither "fast" nor "local" supports`,
+ * `none of "a", "b", "c" supports`
+ */
 function taker(names: readonly string[]): string {
   const quoted = names.map((name) => `"${name}"`);
   if (quoted.length === 1) return `${quoted[0]} does not support`;

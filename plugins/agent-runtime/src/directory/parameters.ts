@@ -26,8 +26,8 @@ export function mergeParams(
 }
 
 /**
- * Returns the `tool_choice` of the steps after the first. A forced tool call is not repeated, because
- * the turn would never end. A list of allowed tools still applies.
+ * Returns the `tool_choice` of the steps after the first. A forced tool call is not repeated,
+ * because the turn would never end. A list of allowed tools still applies.
  *
  * @returns undefined if no restriction is left.
  */
@@ -38,7 +38,9 @@ export function followUpToolChoice(choice: unknown): unknown {
   return typeof allowed === 'object' ? { ...choice, allowed_tools: { ...allowed, mode: 'auto' } } : undefined;
 }
 
-/** Tokens to reserve for the answer: the token limit of the request, but at most half of the window. */
+/**
+ * Tokens to reserve for the answer: the token limit of the request, but at most half of the window.
+ */
 export function answerTokens(params: Readonly<Record<string, unknown>>, contextWindow: number): number {
   const limit = params.max_completion_tokens ?? params.max_tokens;
   return typeof limit === 'number' ? Math.min(limit, contextWindow / 2) : contextWindow / 4;

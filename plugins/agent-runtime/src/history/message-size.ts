@@ -5,8 +5,9 @@ import { type ContentPart, messageSize, type RefusalPart, type ToolDeclaration }
 const BYTES_PER_TOKEN = 4;
 
 /**
- * Estimated tokens of a part that is not text, regardless of its bytes: about the most that providers
- * count for an image of ordinary size, a minute of audio or video, and a document of a few pages.
+ * Estimated tokens of a part that is not text, regardless of its bytes: about the most that
+ * providers count for an image of ordinary size, a minute of audio or video, and a document of a
+ * few pages.
  */
 const PART_TOKENS: Readonly<Record<string, number>> = { image_url: 1_500, input_audio: 2_000, video_url: 4_000, file: 4_000 };
 
@@ -24,7 +25,10 @@ export function bytesOf(value: Message | readonly ToolDeclaration[]): number {
   return bytes;
 }
 
-/** Estimated tokens of a message or of a list of tools. The data of images, audio and files is not text. */
+/**
+ * Estimated tokens of a message or of a list of tools. The data of images, audio and files is not
+ * text.
+ */
 export function tokensOf(value: Message | readonly ToolDeclaration[]): number {
   if (!('content' in value) || typeof value.content === 'string' || value.content === null) {
     return Math.ceil(bytesOf(value) / BYTES_PER_TOKEN);

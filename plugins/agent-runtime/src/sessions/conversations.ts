@@ -200,7 +200,10 @@ export class SessionConversations implements Conversations {
   }
 }
 
-/** The same error for a missing session and one of another project, so that callers cannot distinguish them. */
+/**
+ * The same error for a missing session and one of another project, so that callers cannot
+ * distinguish them.
+ */
 function notFound(): TurnError {
   return new TurnError('conversation_not_found', 'No conversation with this id was found.');
 }

@@ -33,7 +33,8 @@ export class SessionHistory {
 
   /**
    * Memory of the cached messages: twice their size as JSON, for the objects and for the JSON text
-   * that `messageJson` keeps with them. An upper bound, because texts of large messages are not kept.
+   * that `messageJson` keeps with them. An upper bound, because texts of large messages are not
+   * kept.
    */
   get cachedBytes(): number {
     return this.#cachedBytes;

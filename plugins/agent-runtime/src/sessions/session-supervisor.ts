@@ -10,7 +10,9 @@ import { SessionHistory } from './session-history.js';
  */
 const HIBERNATE_AFTER = 15 * 60_000;
 const SWEEP_EVERY = 60_000;
-/** The order of use is precise to this many milliseconds: to change it with every turn costs more. */
+/**
+ * The order of use is precise to this many milliseconds: to change it with every turn costs more.
+ */
 const ORDER_EVERY = 60_000;
 /** Maximum number of sessions in memory. Beyond it, the least recently used idle one is evicted. */
 const MAX_ACTORS = 10_000;
@@ -48,8 +50,8 @@ export class SessionSupervisor {
 
   /**
    * @param limit maximum number of waiting turns per session.
-   * @param cache memory of all conversations between turns, see `SessionHistory.cachedBytes`. Beyond
-   *   its limit, the largest idle ones are evicted (S-37).
+   * @param cache memory of all conversations between turns, see `SessionHistory.cachedBytes`.
+   *   Beyond its limit, the largest idle ones are evicted (S-37).
    */
   constructor(limit: number, cache: Budget, clock: Clock, log: Logger) {
     this.#limit = limit;

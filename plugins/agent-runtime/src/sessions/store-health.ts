@@ -8,7 +8,9 @@ interface StoreHealthDependencies {
   readonly log: Logger;
 }
 
-/** Checks whether the session store works. Logs once why it does not, and once that it works again. */
+/**
+ * Checks whether the session store works. Logs once why it does not, and once that it works again.
+ */
 export class StoreHealth {
   readonly #deps: StoreHealthDependencies;
   #worked = true;

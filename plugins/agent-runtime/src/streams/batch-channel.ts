@@ -4,7 +4,10 @@ import { Channel } from './channel.js';
 /** Events that one step of a turn wrote at once. */
 export type Batch = readonly AgentEvent[];
 
-/** Approximate bytes buffered for a slow reader. Beyond them the turn waits, and with it the model's socket. */
+/**
+ * Approximate bytes buffered for a slow reader. Beyond them the turn waits, and with it the model's
+ * socket (R-010).
+ */
 const CHANNEL_SIZE = 64 * 1024;
 /** What an event counts in addition to its text. */
 const EVENT_OVERHEAD = 64;

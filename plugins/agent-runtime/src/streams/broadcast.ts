@@ -71,7 +71,9 @@ export class Broadcast {
     for (const reader of this.#readers) reader.removeLimit();
   }
 
-  /** Ends the events, and drops those that are buffered: the broadcast may stay in memory longer. */
+  /**
+   * Ends the events, and drops those that are buffered: the broadcast may stay in memory longer.
+   */
   end(): void {
     this.#sent = undefined;
     for (const reader of this.#readers) reader.end();

@@ -1,6 +1,7 @@
 /**
  * A bounded buffer between one writer and one reader. A slow reader makes the writer wait, and with
- * it the source that the writer reads from. An item that a reader already waits for is not measured.
+ * it the source that the writer reads from. An item that a reader already waits for is not
+ * measured.
  */
 export class Channel<T> implements AsyncIterableIterator<T, undefined> {
   #limit: number;
@@ -48,7 +49,9 @@ export class Channel<T> implements AsyncIterableIterator<T, undefined> {
     });
   }
 
-  /** Removes the limit of the buffer: the writer no longer waits. For a writer that is about to end. */
+  /**
+   * Removes the limit of the buffer: the writer no longer waits. For a writer that is about to end.
+   */
   removeLimit(): void {
     this.#limit = Number.POSITIVE_INFINITY;
     this.#release();

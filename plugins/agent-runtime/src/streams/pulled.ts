@@ -6,8 +6,9 @@ type Batch = readonly AgentEvent[];
 export type WriteBatch = (batch: Batch) => Promise<unknown> | undefined;
 
 /**
- * Makes the batches that a function writes readable, for a reader that decides how far it goes: the function starts with the
- * first read, and after each batch it waits for the next one. If the reader leaves, the write fails.
+ * Makes the batches that a function writes readable, for a reader that decides how far it goes: the
+ * function starts with the first read, and after each batch it waits for the next one. If the
+ * reader leaves, the write fails.
  *
  * @throws what the function throws.
  */

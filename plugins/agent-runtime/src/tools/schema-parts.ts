@@ -1,4 +1,7 @@
-/** Keywords of JSON Schema that hold a schema (`items` of draft 7: or a list of them), a list of schemas, or a map of schemas. */
+/**
+ * Keywords of JSON Schema that hold a schema (`items` of draft 7: or a list of them), a list of
+ * schemas, or a map of schemas.
+ */
 const HOLDERS: ReadonlySet<string> = new Set([
   ...['items', 'additionalItems', 'unevaluatedItems', 'contains', 'additionalProperties', 'unevaluatedProperties'],
   ...['propertyNames', 'not', 'if', 'then', 'else'],
@@ -8,8 +11,9 @@ const MAPS: ReadonlySet<string> = new Set(['properties', 'patternProperties', 'd
 const TEXTS: ReadonlySet<string> = new Set(['title', 'description']);
 
 /**
- * Checks what ajv's compiler does not: that each part of a schema is a schema, and the texts that model servers require. ajv can check
- * it with the meta-schema of JSON Schema, but compiling that takes 40 ms.
+ * Checks what ajv's compiler does not: that each part of a schema is a schema, and the texts that
+ * model servers require. ajv can check it with the meta-schema of JSON Schema, but compiling that
+ * takes 40 ms.
  * @throws Error that names the part.
  */
 export function checkParts(schema: unknown, place = 'it'): void {
@@ -28,8 +32,8 @@ export function checkParts(schema: unknown, place = 'it'): void {
 const TYPES: ReadonlySet<unknown> = new Set(['string', 'number', 'integer', 'boolean', 'object', 'array', 'null']);
 
 /**
- * Whether ajv can surely compile a schema whose parts are checked: one that has the keywords of most tools, and nothing that refers to
- * another schema or that is a pattern.
+ * Whether ajv can surely compile a schema whose parts are checked: one that has the keywords of
+ * most tools, and nothing that refers to another schema or that is a pattern.
  */
 export function isSimple(schema: unknown): boolean {
   if (typeof schema !== 'object' || schema === null || Array.isArray(schema)) return typeof schema === 'boolean';

@@ -16,8 +16,9 @@ const OPTIONS = { strict: false, allErrors: true, validateFormats: false, logger
 const WITHOUT_META_SCHEMA = { meta: false, validateSchema: false } as const;
 
 /**
- * Many MCP servers write draft 7, in which `items` may be a list. Everything else is read as 2020-12, MCP's default. ajv is loaded when
- * it is needed: that takes as long as the start of Node.js.
+ * Many MCP servers write draft 7, in which `items` may be a list. Everything else is read as
+ * 2020-12, MCP's default. ajv is loaded when it is needed: that takes as long as the start of
+ * Node.js.
  */
 function dialectOf(name: unknown): typeof Ajv {
   const isDraft7 = typeof name === 'string' && /draft-0[67]\//.test(name);
@@ -35,7 +36,8 @@ type ArgumentsResult =
   | { readonly fault: string };
 
 /**
- * Compiles the schema of a tool, once: a schema that is surely valid with the first call, any other at once.
+ * Compiles the schema of a tool, once: a schema that is surely valid with the first call, any other
+ * at once.
  *
  * @throws if the tool's schema is invalid.
  */

@@ -117,7 +117,10 @@ function describePart(part: ToolPart, seesImages: boolean): string[] {
   }
 }
 
-/** Truncates the text to `limit` bytes of UTF-8, including the note. An unpaired surrogate becomes U+FFFD. */
+/**
+ * Truncates the text to `limit` bytes of UTF-8, including the note. An unpaired surrogate becomes
+ * U+FFFD.
+ */
 function truncate(output: string, limit: number): string {
   const text = output.toWellFormed();
   // At most three bytes per UTF-16 unit, so most results need no counting.

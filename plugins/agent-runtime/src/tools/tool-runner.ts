@@ -35,7 +35,8 @@ export class ToolRunner {
   }
 
   /**
-   * Yields progress as it arrives and results in the order of their calls: what is there at once is one batch.
+   * Yields progress as it arrives and results in the order of their calls: what is there at once is
+   * one batch.
    * @throws the signal's reason if the turn ends meanwhile.
    */
   async *run(

@@ -39,8 +39,8 @@ interface CachedToolbox {
  * Resolves an agent's tool patterns. Sources answer from memory, so they are asked at every turn;
  * names and compiled validators are rebuilt only when a source returns a different list.
  *
- * What is wrong with the tools when the server starts is a mistake of the configuration. Later it is
- * logged once, and the tool is skipped: it does not end the turn.
+ * What is wrong with the tools when the server starts is a mistake of the configuration. Later it
+ * is logged once, and the tool is skipped: it does not end the turn.
  */
 export class Toolboxes {
   readonly #sources: Extensions<ToolSource>;
@@ -48,8 +48,8 @@ export class Toolboxes {
   readonly #cache = new Map<readonly string[], CachedToolbox>();
   readonly #checks = new WeakMap<Tool, ArgumentsValidator>();
   /**
-   * The first owner of each name at the model, by agent patterns: `entry/tool`. It keeps the name, even
-   * while it is not offered, because conversations may contain calls by that name.
+   * The first owner of each name at the model, by agent patterns: `entry/tool`. It keeps the name,
+   * even while it is not offered, because conversations may contain calls by that name.
    */
   readonly #owners = new Map<readonly string[], Map<string, string>>();
   /** The last list of each source, for when it fails. */

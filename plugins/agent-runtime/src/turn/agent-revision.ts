@@ -35,8 +35,8 @@ export interface AgentRevisionOptions {
 /**
  * The agents with their models, tools and interceptors, under one revision of the configuration.
  *
- * It is made when the runtime starts, and by each reload that changes something about it. A turn keeps the revision in which it
- * begins to run, and holds the entries that it uses.
+ * It is made when the runtime starts, and by each reload that changes something about it. A turn
+ * keeps the revision in which it begins to run, and holds the entries that it uses.
  */
 export class AgentRevision {
   readonly directory: Directory;
@@ -74,8 +74,10 @@ export class AgentRevision {
   }
 
   /**
-   * The target of a request as it is in this revision: the configuration may have changed since it was resolved.
-   * @throws TurnError if the caller can no longer use it; TypeError if it does not come from `resolve` of this runtime.
+   * The target of a request as it is in this revision: the configuration may have changed since it
+   * was resolved.
+   * @throws TurnError if the caller can no longer use it; TypeError if it does not come from
+   *   `resolve` of this runtime.
    */
   targetOf({ target, principal }: TurnRequest): Target {
     const { name, kind } = target;

@@ -52,16 +52,19 @@ interface Project {
 }
 
 /**
- * A counting semaphore with a bounded queue, both shared fairly between projects, then between the callers of
- * a project (S-41).
+ * A counting semaphore with a bounded queue, both shared fairly between projects, then between the
+ * callers of a project (S-41).
  *
- * 1. A place is granted at once while there is one, and the project and the caller are below their shares.
- * 2. Otherwise the turn waits. A place that becomes free goes to the project that holds the fewest among those
- *    that wait, there to the caller that holds the fewest, and there to the first in the queue.
- * 3. When the queue is full, a newcomer may take the place of another waiter, which is then rejected. The
- *    project with the most waiters loses one if it has at least two more than the newcomer's project: the
- *    newest waiter of its caller with the most. If not, the same holds between the callers of the newcomer's
- *    own project. If that does not help either, the newcomer is rejected.
+ * 1. A place is granted at once while there is one, and the project and the caller are below their
+ *    shares.
+ * 2. Otherwise the turn waits. A place that becomes free goes to the project that holds the fewest
+ *    among those that wait, there to the caller that holds the fewest, and there to the first in
+ *    the queue.
+ * 3. When the queue is full, a newcomer may take the place of another waiter, which is then
+ *    rejected. The project with the most waiters loses one if it has at least two more than the
+ *    newcomer's project: the newest waiter of its caller with the most. If not, the same holds
+ *    between the callers of the newcomer's own project. If that does not help either, the newcomer
+ *    is rejected.
  */
 export class ConcurrencyLimiter {
   #options: ConcurrencyLimiterOptions;
@@ -73,11 +76,11 @@ export class ConcurrencyLimiter {
   }
 
   /**
-   * Takes a place, which the caller gives back with `release` of the same owner. Returns `undefined` if one
-   * was free.
+   * Takes a place, which the caller gives back with `release` of the same owner. Returns
+   * `undefined` if one was free.
    *
-   * @throws the rejection if the queue is full; rejects with it if a newcomer takes the place in the queue, and
-   *   with the signal's reason if it aborts first.
+   * @throws the rejection if the queue is full; rejects with it if a newcomer takes the place in
+   *   the queue, and with the signal's reason if it aborts first.
    */
   acquire(owner: PlaceOwner, signal: AbortSignal): Promise<void> | undefined {
     const caller = this.#callerOf(owner);
@@ -99,7 +102,10 @@ export class ConcurrencyLimiter {
     if (this.#options.queue.used > 0) this.#grantNext();
   }
 
-  /** Changes the limits. Holders beyond them keep their places; waiters get the places that this adds. */
+  /**
+   * Changes the limits. Holders beyond them keep their places; waiters get the places that this
+   * adds.
+   */
   resize({ places, waitingPlaces, ...shares }: PlaceLimits): void {
     const { running, queue } = this.#options;
     this.#options = { ...this.#options, ...shares };

@@ -127,7 +127,10 @@ export class IdempotentTurn {
     this.#release();
   }
 
-  /** Ends a failed turn. If its tools had started, the failure is stored as its answer. Never rejects. */
+  /**
+   * Ends a failed turn. If its tools had started, the failure is stored as its answer. Never
+   * rejects.
+   */
   async fail(event: TurnFailed): Promise<void> {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
@@ -147,7 +150,8 @@ export class IdempotentTurn {
   }
 
   async #storeFailure(event: TurnFailed): Promise<void> {
-    // It is unknown whether the failed store operation took effect. The record, `began` or the answer, is correct either way.
+    // It is unknown whether the failed store operation took effect. The record, `began` or the
+    // answer, is correct either way.
     if (event.failure.code === 'store_failed') return;
     try {
       this.#recorder.add([event]);

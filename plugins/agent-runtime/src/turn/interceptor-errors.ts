@@ -15,13 +15,18 @@ export function eventsOf(entry: string, returned: unknown): AgentEvents {
   throw new Error(`${entry}: the interceptor returned ${found}, not events; write async function*, or return next(turn)`);
 }
 
-/** @throws Error that names the interceptors if they yielded something that is not a batch of events. */
+/**
+ * @throws Error that names the interceptors if they yielded something that is not a batch of
+ * events.
+ */
 export function assertBatch(interceptors: Interceptors, batch: unknown): void {
   if (!Array.isArray(batch))
     throw new Error(`${culprit(interceptors)} yielded ${typeOf(batch)}, not an array of events; write yield [event]`);
 }
 
-/** Makes the error for events that ended without a terminal event. The agent loop always writes one. */
+/**
+ * Makes the error for events that ended without a terminal event. The agent loop always writes one.
+ */
 export function endedEarly(interceptors: Interceptors): Error {
   return new Error(`${culprit(interceptors)} ended without \`finished\` or \`failed\`; pass on the last event of next(turn)`);
 }

@@ -65,7 +65,10 @@ export async function runLoop(
     const headers: Record<string, string> = {};
     const span = startSpan('step', () => ({ turn, step, connections: agent.connections, headers }));
     const read = new StepReader();
-    /** The last batch. Held back, to be written in one batch with the tool calls or the terminal event. */
+    /**
+     * The last batch. Held back, to be written in one batch with the tool calls or the terminal
+     * event.
+     */
     let last: readonly AgentEvent[] = [];
     try {
       const request = (connector: ModelConnector, name: string) =>
@@ -201,7 +204,10 @@ function assertDistinctTools(clientTools: readonly ToolDeclaration[], toolbox: T
   });
 }
 
-/** Gives a call a unique, unguessable id (S-43): models repeat ids, such as `call_0` in every answer. */
+/**
+ * Gives a call a unique, unguessable id (S-43): models repeat ids, such as `call_0` in every
+ * answer.
+ */
 function toolCall(ids: IdSource, call: ModelToolCall, connection: string, toolbox: Toolbox | undefined): TurnToolCall {
   const known = toolbox?.tools.get(call.name);
   const tool = toolbox ? { entry: known?.entry ?? '', name: known?.tool.name ?? call.name } : undefined;

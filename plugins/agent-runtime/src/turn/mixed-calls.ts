@@ -4,8 +4,8 @@ import { type AssistantMessage, type PendingToolCallsOwner, textOf } from '@plug
 
 /**
  * Keeps the calls and results of the agent's own tools in a stateless turn that ended with client
- * tool calls. The caller does not have them. They are stored until the caller's next request, so that
- * each tool runs once and the model receives complete batches.
+ * tool calls. The caller does not have them. They are stored until the caller's next request, so
+ * that each tool runs once and the model receives complete batches.
  *
  * They belong to one caller, a token or a JWT subject (S-43). The key is a hash of the caller, the
  * random id of the call, and the text of the user's last message.
@@ -37,7 +37,10 @@ export class MixedCalls {
     );
   }
 
-  /** Replaces each assistant message with client tool calls by the stored messages of its turn, each of them once. */
+  /**
+   * Replaces each assistant message with client tool calls by the stored messages of its turn, each
+   * of them once.
+   */
   async expand(messages: readonly Message[]): Promise<readonly Message[]> {
     if (!messages.some(callsTools)) return messages;
     const expanded = new Set<string>();

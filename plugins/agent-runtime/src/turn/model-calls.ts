@@ -95,7 +95,10 @@ export class ModelCalls {
     return error.retryAfter > MAX_RETRY_AFTER ? undefined : error.retryAfter + 1000 * jitter;
   }
 
-  /** Skips connections that failed repeatedly, unless all of them have. A single connection is always tried. */
+  /**
+   * Skips connections that failed repeatedly, unless all of them have. A single connection is
+   * always tried.
+   */
   #healthy(connections: readonly string[]): readonly string[] {
     if (connections.length < 2) return connections;
     const now = this.#clock.monotonic();

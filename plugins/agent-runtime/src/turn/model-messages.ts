@@ -4,7 +4,10 @@ import { INVALID_JSON, isEmptyArguments } from '../tools/tool-arguments.js';
 
 type ToolCall = NonNullable<AssistantMessage['tool_calls']>[number];
 
-/** A message in the forms that connections accept. Each form is built once and cached with the message. */
+/**
+ * A message in the forms that connections accept. Each form is built once and cached with the
+ * message.
+ */
 interface Prepared {
   /** With valid tool calls. */
   readonly valid: Message;
@@ -20,8 +23,8 @@ const prepared = new WeakMap<Message, Prepared>();
 /**
  * Converts a conversation to what a connection accepts. Model servers refuse tool calls whose
  * arguments are not a JSON object or whose name has characters other than letters, digits, `_` and
- * `-`, and text-only models refuse images. Such calls are corrected and their result names the fault;
- * images are replaced by a note. The stored session does not change.
+ * `-`, and text-only models refuse images. Such calls are corrected and their result names the
+ * fault; images are replaced by a note. The stored session does not change.
  */
 export function messagesFor(connector: ModelConnector, messages: readonly Message[]): readonly Message[] {
   const textOnly = !connector.input.includes('image');

@@ -83,7 +83,9 @@ function stateless(run: Run): Promise<void> {
   return pump(run, turn, { onBatch, commit });
 }
 
-/** Runs a stateless turn that may end with both client tool calls and calls that ran on the server. */
+/**
+ * Runs a stateless turn that may end with both client tool calls and calls that ran on the server.
+ */
 async function withMixedCalls(run: Run): Promise<void> {
   const { agent, request, idempotent, signal, deps } = run;
   const mixed = new MixedCalls(deps.stores.one(), agent.name, request.principal);
@@ -169,7 +171,10 @@ interface PumpOptions {
   readonly commit?: (() => Promise<void>) | undefined;
 }
 
-/** Runs the agent loop and its interceptors and writes the events to the output, up to the terminal event. */
+/**
+ * Runs the agent loop and its interceptors and writes the events to the output, up to the terminal
+ * event.
+ */
 async function pump(run: Run, turn: Turn, { usageBefore, onBatch, commit }: PumpOptions): Promise<void> {
   const { output } = run;
   const finish = async (batch: readonly AgentEvent[], last: AgentEvent, store: () => Promise<void>) => {

@@ -30,8 +30,9 @@ export function turnLimiter(settings: RuntimeSettings, budgets: Budgets): Concur
 }
 
 /**
- * The limits of the settings. By default no project and no caller can take every place: turns are long, and a place
- * that is taken is not taken back. Where `default` is the only project, the share of a project is everything.
+ * The limits of the settings. By default no project and no caller can take every place: turns are
+ * long, and a place that is taken is not taken back. Where `default` is the only project, the share
+ * of a project is everything.
  */
 export function turnLimits({ limits, projects }: RuntimeSettings): PlaceLimits {
   const { runningTurns, queuedTurns } = limits;

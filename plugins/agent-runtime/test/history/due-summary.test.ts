@@ -92,7 +92,10 @@ t.test('a summary becomes part of the next user message, text or parts', async (
   t.equal(historyView(beforeAnAnswer, NEW, 'summarize', ROOM).length, 4);
 });
 
-/** Whether every provider takes it: it begins with a user, and each call has its result, each result its call. */
+/**
+ * Whether every provider takes it: it begins with a user, and each call has its result, each result
+ * its call.
+ */
 function isValid(messages: readonly Message[]): boolean {
   let open = new Set<string>();
   for (const message of messages) {

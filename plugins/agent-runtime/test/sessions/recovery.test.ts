@@ -11,7 +11,9 @@ const calling: Message = {
 };
 const result: Message = { role: 'tool', tool_call_id: 'call_1', content: 'done' };
 
-/** What a session holds when a server has started again, in which a turn with that input was cut. */
+/**
+ * What a session holds when a server has started again, in which a turn with that input was cut.
+ */
 async function recovered(kept: readonly Message[], input: readonly Message[]) {
   const store = storeWith({ recover: async () => [{ id: ID, turnId: 'turn_cut', input }] });
   if (kept.length > 0) await store.commit(ID, { expected: 0, messages: kept });

@@ -4,7 +4,10 @@ import { ConcurrencyLimiter, type ConcurrencyLimiterOptions, type PlaceOwner } f
 
 interface Game {
   readonly limiter: ConcurrencyLimiter;
-  /** The names of the turns that got a place, in that order, and of those that were rejected: `!name`. */
+  /**
+   * The names of the turns that got a place, in that order, and of those that were rejected:
+   * `!name`.
+   */
   readonly seen: string[];
   enter(owner: PlaceOwner, name: string, signal?: AbortSignal): void;
 }

@@ -3,7 +3,10 @@ import type { Interceptor } from '@plugboard/kernel';
 import t from 'tap';
 import { answerWith, collect, request, ScriptedModel, startRuntime } from '../harness.js';
 
-/** Runs a turn through interceptors, the entries `i0`, `i1`, …. Returns its end and the errors that were logged. */
+/**
+ * Runs a turn through interceptors, the entries `i0`, `i1`, …. Returns its end and the errors that
+ * were logged.
+ */
 async function run(...interceptors: readonly unknown[]) {
   const app = await startRuntime({
     models: { fast: new ScriptedModel([answerWith('Hello')]) },

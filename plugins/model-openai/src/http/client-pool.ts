@@ -4,8 +4,8 @@ import type { buildConnector, Client, Dispatcher } from 'undici';
 const require = createRequire(import.meta.url);
 
 /**
- * The parts of undici that a connection uses, loaded with its first socket. The package's index also loads fetch, WebSocket,
- * EventSource, caches and mocks: 88 more modules and 13 MiB.
+ * The parts of undici that a connection uses, loaded with its first socket. The package's index
+ * also loads fetch, WebSocket, EventSource, caches and mocks: 88 more modules and 13 MiB.
  */
 const undici = {
   get Client() {
@@ -17,15 +17,19 @@ const undici = {
 };
 
 /**
- * The sockets to one model server, each with one request at a time. A request takes the socket that was used last, or opens
- * another one. undici's own pool looks through all of its sockets with each request, which is slow beside many open streams.
+ * The sockets to one model server, each with one request at a time. A request takes the socket that
+ * was used last, or opens another one. undici's own pool looks through all of its sockets with each
+ * request, which is slow beside many open streams.
  */
 export class ClientPool {
   readonly #origin: string;
   readonly #connectTimeout: number;
   /** Opens sockets, with the TLS sessions of the earlier ones. */
   #connect: buildConnector.connector | undefined;
-  /** An undici client opens one socket, and opens it again with the next request after it was closed. */
+  /**
+   * An undici client opens one socket, and opens it again with the next request after it was
+   * closed.
+   */
   readonly #clients = new Set<Client>();
   /** Clients without a request, in the order of their last use. */
   #free: Client[] = [];

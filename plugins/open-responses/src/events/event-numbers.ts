@@ -5,7 +5,10 @@ export class EventNumbers {
   #next = 0;
   readonly #end: string;
 
-  /** @param streamId the `stream_id` of the request, repeated in every event; undefined if it had none. */
+  /**
+   * @param streamId the `stream_id` of the request, repeated in every event; undefined if it had
+   * none.
+   */
   constructor(streamId: string | undefined) {
     this.#end = streamId === undefined ? '}' : `,"stream_id":${JSON.stringify(streamId)}}`;
   }
@@ -15,7 +18,10 @@ export class EventNumbers {
     return this.#next;
   }
 
-  /** @param fields the event's other fields as JSON, for example `"output_index":0,"item_id":"msg_1"`. */
+  /**
+   * @param fields the event's other fields as JSON, for example
+   * `"output_index":0,"item_id":"msg_1"`.
+   */
   event(type: string, fields: string): string {
     return `${START}${type}","sequence_number":${this.#next++},${fields}${this.#end}`;
   }

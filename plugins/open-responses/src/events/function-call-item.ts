@@ -2,7 +2,10 @@ import type { TurnToolCall } from '@plugboard/kernel/contracts';
 import type { EventNumbers } from './event-numbers.js';
 import type { OutputItem } from './output-item.js';
 
-/** A `function_call` item: a call of a tool that the caller runs. Its arguments are complete when the runtime reports it. */
+/**
+ * A `function_call` item: a call of a tool that the caller runs. Its arguments are complete when
+ * the runtime reports it.
+ */
 export class FunctionCallItem implements OutputItem {
   readonly index: number;
   readonly #id: string;

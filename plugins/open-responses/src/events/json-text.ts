@@ -5,7 +5,10 @@ export function escaped(text: string): string {
   return JSON.stringify(text).slice(1, -1);
 }
 
-/** The same for a piece of the model's text, reusing the model server's own escaping where it is available. */
+/**
+ * The same for a piece of the model's text, reusing the model server's own escaping where it is
+ * available.
+ */
 export function escapedText({ json, text }: TurnText): string {
   return json ?? escaped(text);
 }

@@ -11,8 +11,8 @@ interface ServerTool {
 }
 
 /**
- * An `mcp_call` item: a call of a tool that the server runs. SDKs of the protocol take it for a call that was already executed,
- * and run nothing themselves.
+ * An `mcp_call` item: a call of a tool that the server runs. SDKs of the protocol take it for a
+ * call that was already executed, and run nothing themselves.
  *
  * `names` as visibility hides arguments, progress and result.
  */

@@ -1,4 +1,7 @@
-/** An output item while it is being written. Its methods return events as JSON texts, in the order in which they are sent. */
+/**
+ * An output item while it is being written. Its methods return events as JSON texts, in the order
+ * in which they are sent.
+ */
 export interface OutputItem {
   /** Its place in the response's `output`. */
   readonly index: number;

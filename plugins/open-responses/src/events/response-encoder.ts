@@ -26,12 +26,15 @@ export interface EncoderOptions {
 /**
  * Writes the events of one turn as the events of one response (Open Responses, streaming).
  *
- * 1. `begin` says that the response exists, as running or as waiting; `start` says that the wait is over.
- * 2. `write` turns each batch of the turn's events into events of the protocol. It ignores the turn's terminal event.
- * 3. `close` ends the items that are still open, `terminal` writes the one terminal event. Nothing follows.
+ * 1. `begin` says that the response exists, as running or as waiting; `start` says that the wait is
+ *    over.
+ * 2. `write` turns each batch of the turn's events into events of the protocol. It ignores the
+ *    turn's terminal event.
+ * 3. `close` ends the items that are still open, `terminal` writes the one terminal event. Nothing
+ *    follows.
  *
- * Every event is returned as one JSON text. A token costs one concatenation: the constant parts of its event are built once per
- * item, and the text goes through as the model server escaped it.
+ * Every event is returned as one JSON text. A token costs one concatenation: the constant parts of
+ * its event are built once per item, and the text goes through as the model server escaped it.
  */
 export class ResponseEncoder {
   readonly id: string;
@@ -98,10 +101,16 @@ export class ResponseEncoder {
     );
   }
 
-  /** @param merges whether text that came in one batch becomes one event, for a reader that falls behind. */
+  /**
+   * @param merges whether text that came in one batch becomes one event, for a reader that falls
+   * behind.
+   */
   write(batch: readonly AgentEvent[], merges = false): string[] {
     const out: string[] = [];
-    /** Text to merge. It is joined: a string of thousands of concatenations would take several times its size. */
+    /**
+     * Text to merge. It is joined: a string of thousands of concatenations would take several times
+     * its size.
+     */
     let pieces: string[] = [];
     const flush = () => {
       if (pieces.length > 0) this.#say(pieces.join(''), out);

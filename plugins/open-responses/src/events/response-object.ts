@@ -13,7 +13,10 @@ export interface ResponseHead {
   readonly echo: ResponseEcho;
 }
 
-/** The fields of a response that repeat what its request asked for; defaults of the protocol where it said nothing. */
+/**
+ * The fields of a response that repeat what its request asked for; defaults of the protocol where
+ * it said nothing.
+ */
 export interface ResponseEcho {
   readonly previous_response_id: string | null;
   /** Only what the caller sent: the agent's own prompt is never shown. */
@@ -52,7 +55,10 @@ export interface EchoedTool {
 
 export type ResponseStatus = 'queued' | 'in_progress' | Outcome['status'];
 
-/** Renders the `response` object of one response, at any time of its life. All that does not change is rendered once. */
+/**
+ * Renders the `response` object of one response, at any time of its life. All that does not change
+ * is rendered once.
+ */
 export class ResponseObject {
   readonly #before: string;
   readonly #after: string;
@@ -62,7 +68,10 @@ export class ResponseObject {
     this.#after = `,${JSON.stringify(echo).slice(1)}`;
   }
 
-  /** @param output the items as JSON, joined by commas. @param completedAt Unix time, seconds; null unless it is completed. */
+  /**
+   * @param output the items as JSON, joined by commas. @param completedAt Unix time, seconds; null
+   * unless it is completed.
+   */
   json(status: ResponseStatus, output: string, outcome?: Outcome, completedAt: number | null = null): string {
     const details = outcome?.reason === undefined ? 'null' : `{"reason":"${outcome.reason}"}`;
     return (

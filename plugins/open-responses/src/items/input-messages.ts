@@ -57,7 +57,10 @@ export function messagesOf(items: unknown, rules: InputRules): InputMessages {
   return input;
 }
 
-/** Restates an error about `messages[i]`, as the runtime reports it, in terms of the items that the messages were made of. */
+/**
+ * Restates an error about `messages[i]`, as the runtime reports it, in terms of the items that the
+ * messages were made of.
+ */
 export function nameItems(
   { origins }: InputMessages,
   list: string,
@@ -126,7 +129,10 @@ class InputBuilder implements InputMessages {
     this.#step = message.role === 'assistant' ? this.messages.length - 1 : undefined;
   }
 
-  /** A call of a tool that the caller runs: its result is still to come, or follows as a separate item. */
+  /**
+   * A call of a tool that the caller runs: its result is still to come, or follows as a separate
+   * item.
+   */
   #call(call: FunctionCallPart, index: number, param: string): void {
     const asking = this.#step === undefined ? undefined : this.messages[this.#step];
     if (asking?.role === 'assistant' && asking.tool_calls?.some(({ id }) => id === call.id)) {
@@ -136,7 +142,10 @@ class InputBuilder implements InputMessages {
     else this.#push(calling({ role: 'assistant', content: null }, call), index);
   }
 
-  /** A call that ran on the server, with its result. Without its result, which the agent may hide, it says nothing to a model. */
+  /**
+   * A call that ran on the server, with its result. Without its result, which the agent may hide,
+   * it says nothing to a model.
+   */
   #serverCall(item: JsonObject, place: string, index: number): void {
     if (typeof item.output !== 'string') return;
     const label = requireString(item.server_label ?? '', `${place}.server_label`);

@@ -29,7 +29,9 @@ export function userContent(content: unknown, param: string, textOnly: string | 
   return joined(taken) ?? taken;
 }
 
-/** The content of an assistant's message item: its text, and its refusal. @throws ProtocolError 400 */
+/**
+ * The content of an assistant's message item: its text, and its refusal. @throws ProtocolError 400
+ */
 export function assistantContent(content: unknown, param: string): Pick<AssistantMessage, 'content' | 'refusal'> {
   const parts = partsAt(content, param);
   if (typeof parts === 'string') return { content: parts };
@@ -46,7 +48,10 @@ export function assistantContent(content: unknown, param: string): Pick<Assistan
   return refusal === undefined ? { content: text ?? '' } : { content: text, refusal };
 }
 
-/** Content that is text only: the output of a caller's tool, or instructions. @throws ProtocolError 400 */
+/**
+ * Content that is text only: the output of a caller's tool, or instructions. @throws ProtocolError
+ * 400
+ */
 export function onlyText(output: unknown, param: string): string {
   const parts = partsAt(output, param);
   if (typeof parts === 'string') return parts;

@@ -7,7 +7,10 @@ const LARGEST_BATCH = 64 * 1024;
 /** Dropped events leave a gap at the front of the array, which is closed once it is this long. */
 const LONGEST_GAP = 512;
 
-/** The newest events of one response, by their sequence numbers. When it is full, the oldest are dropped. */
+/**
+ * The newest events of one response, by their sequence numbers. When it is full, the oldest are
+ * dropped.
+ */
 export class EventBuffer {
   #events: string[] = [];
   /** Where the oldest event is in the array. */
@@ -46,7 +49,10 @@ export class EventBuffer {
     while (this.#first < needed && this.#isFull()) this.#drop();
   }
 
-  /** Whether the event with this number, and all after it, are still kept. The next one to come counts as kept. */
+  /**
+   * Whether the event with this number, and all after it, are still kept. The next one to come
+   * counts as kept.
+   */
   has(sequence: number): boolean {
     return sequence >= this.#first && sequence <= this.end;
   }

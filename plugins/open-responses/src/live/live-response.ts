@@ -7,16 +7,24 @@ import type { ResponseEncoder } from '../events/response-encoder.js';
 import { EventBuffer } from './event-buffer.js';
 import { EventReader } from './reader.js';
 
-/** A turn that has not begun after this long waits behind another one of its session, and its response is queued (ms). */
+/**
+ * A turn that has not begun after this long waits behind another one of its session, and its
+ * response is queued (ms).
+ */
 const QUEUED_AFTER = 100;
 /** How long a stored response runs on without a reader before it is cancelled (ms). */
 const RESUME_TIME = 30_000;
-/** The number of unread events at which the response waits for a reader, and at which it continues. */
+/**
+ * The number of unread events at which the response waits for a reader, and at which it continues.
+ */
 const MOST_LAG = 64;
 const LAG_TO_RESUME = 16;
 /** The same in characters, for readers that are behind by few but large events. */
 const MOST_LAG_SIZE = 64 * 1024;
-/** How many times a character of a response is in memory: in its item, in the transcript of the turn, and at the end in what is stored and sent. */
+/**
+ * How many times a character of a response is in memory: in its item, in the transcript of the
+ * turn, and at the end in what is stored and sent.
+ */
 const COPIES = 3;
 /** Seconds after which a client may try again when memory is short. */
 const RETRY_AFTER = 5;
@@ -69,9 +77,11 @@ export interface ResponseEnd {
 }
 
 /**
- * One response from its acceptance to its end. It drives its turn itself; connections only read its events.
+ * One response from its acceptance to its end. It drives its turn itself; connections only read its
+ * events.
  *
- * 1. `open` starts the turn and waits until it is known how it begins: refused, running, or waiting in a queue.
+ * 1. `open` starts the turn and waits until it is known how it begins: refused, running, or waiting
+ *    in a queue.
  * 2. Readers join with `read`, from any event that is still kept. The slowest one sets the pace.
  * 3. It ends with its turn, or when it is cancelled. A stored response waits 30 s for a reader to
  *    come back after the last has left.
@@ -139,7 +149,8 @@ export class LiveResponse {
   /**
    * Starts the turn.
    *
-   * @returns why it was refused before it began; undefined if it runs or waits. A refused response has no events.
+   * @returns why it was refused before it began; undefined if it runs or waits. A refused response
+   *   has no events.
    */
   async open(): Promise<Failure | undefined> {
     const { clock, session } = this.#options;
@@ -188,7 +199,10 @@ export class LiveResponse {
     return reader;
   }
 
-  /** Ends the turn. The response ends as `reason` says: cancelled, or cut short because the server stops. */
+  /**
+   * Ends the turn. The response ends as `reason` says: cancelled, or cut short because the server
+   * stops.
+   */
   cancel(reason = new TurnError('turn_cancelled', 'The response was cancelled.')): void {
     if (!this.#end) this.#abort.abort(reason);
   }
@@ -338,7 +352,10 @@ export class LiveResponse {
     await this.#unlessAborted(promise);
   }
 
-  /** Waits for a result, or until the turn is aborted. No race with one long-lived promise: that would keep every loser. */
+  /**
+   * Waits for a result, or until the turn is aborted. No race with one long-lived promise: that
+   * would keep every loser.
+   */
   #unlessAborted<T>(pending: Promise<T>): Promise<T | 'aborted'> {
     if (this.#abort.signal.aborted) {
       pending.catch(() => {});

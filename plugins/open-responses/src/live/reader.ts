@@ -1,8 +1,8 @@
 import type { EventBuffer } from './event-buffer.js';
 
 /**
- * Reads the events of a response from some number on, as they come. It holds no events itself: a reader that falls behind makes
- * the response wait, and costs no memory.
+ * Reads the events of a response from some number on, as they come. It holds no events itself: a
+ * reader that falls behind makes the response wait, and costs no memory.
  */
 export class EventReader {
   readonly #buffer: EventBuffer;
@@ -12,7 +12,10 @@ export class EventReader {
   #wanted: ((events: readonly string[] | undefined) => void) | undefined;
   #ended = false;
   #left = false;
-  /** Set by a reader whose own destination is filling up. Text that arrives together then becomes one event. */
+  /**
+   * Set by a reader whose own destination is filling up. Text that arrives together then becomes
+   * one event.
+   */
   pressed = false;
 
   constructor(
@@ -51,7 +54,10 @@ export class EventReader {
     return this.#ended && this.lag === 0;
   }
 
-  /** The events that are there, at least one and about 64 KiB at most; undefined at the end. One call at a time. */
+  /**
+   * The events that are there, at least one and about 64 KiB at most; undefined at the end. One
+   * call at a time.
+   */
   next(): Promise<readonly string[] | undefined> {
     if (this.lag > 0) return Promise.resolve(this.#take());
     if (this.#ended) return Promise.resolve(undefined);

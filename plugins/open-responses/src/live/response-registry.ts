@@ -4,7 +4,10 @@ import type { LiveResponse } from './live-response.js';
 
 /** How long the events of a stored response are kept after its end (ms). */
 const KEPT_AFTER_END = 120_000;
-/** Characters that all responses may hold after their end. Beyond it, the oldest are forgotten first. */
+/**
+ * Characters that all responses may hold after their end. Beyond it, the oldest are forgotten
+ * first.
+ */
 const MOST_KEPT = Math.min(64 * 1024 * 1024, heapLimit() / 16);
 
 interface Entry {
@@ -19,7 +22,10 @@ interface EndedEntry extends Entry {
   readonly size: number;
 }
 
-/** The responses that can be resumed and cancelled by their ids: stored ones that run, or ended a short while ago. */
+/**
+ * The responses that can be resumed and cancelled by their ids: stored ones that run, or ended a
+ * short while ago.
+ */
 export class ResponseRegistry {
   readonly #clock: Clock;
   readonly #running = new Map<string, Entry>();

@@ -7,7 +7,10 @@ import type { ResponseRequest, TextFormat } from './request.js';
 interface Parameters {
   /** Sampling parameters for the model calls of the turn, in the words of chat completions. */
   readonly params: Readonly<Record<string, unknown>>;
-  /** For `x-ignored-params`: fields that were accepted and have no effect, in the order of the request. */
+  /**
+   * For `x-ignored-params`: fields that were accepted and have no effect, in the order of the
+   * request.
+   */
   readonly ignored: readonly string[];
 }
 
@@ -53,7 +56,10 @@ const DEFAULTS: Readonly<Record<string, readonly unknown[]>> = {
   service_tier: ['auto', 'default'],
 };
 
-/** Sorts the fields of a request by what becomes of them. @param passesTools whether the caller's own tools go to the model. */
+/**
+ * Sorts the fields of a request by what becomes of them. @param passesTools whether the caller's
+ * own tools go to the model.
+ */
 export function parametersOf(request: ResponseRequest, target: Target, passesTools: boolean): Parameters {
   const params: Record<string, unknown> = {};
   const ignored: string[] = [];
@@ -70,7 +76,10 @@ export function parametersOf(request: ResponseRequest, target: Target, passesToo
   return { params, ignored };
 }
 
-/** The model's name of a field; `served` if the server honours it otherwise; undefined if it has no effect. */
+/**
+ * The model's name of a field; `served` if the server honours it otherwise; undefined if it has no
+ * effect.
+ */
 function parameterOf(
   name: string,
   request: ResponseRequest,

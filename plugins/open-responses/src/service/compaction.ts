@@ -64,7 +64,9 @@ export async function summarize(
   throw new TurnError('crashed', 'The summary was not finished.');
 }
 
-/** The model connection that an agent asks first. Callers need not be able to reach it themselves. */
+/**
+ * The model connection that an agent asks first. Callers need not be able to reach it themselves.
+ */
 function modelOf(target: Target, runtime: AgentRuntime): Target {
   if (target.kind === 'model') return target;
   const found = runtime.resolve(target.connection, OPEN);
@@ -72,7 +74,10 @@ function modelOf(target: Target, runtime: AgentRuntime): Target {
   throw new TurnError('model_failed', 'The model connection of the agent is not available.');
 }
 
-/** The conversation is data: calls can be shown without declaring tools, and nothing said can pass for another's words. */
+/**
+ * The conversation is data: calls can be shown without declaring tools, and nothing said can pass
+ * for another's words.
+ */
 function lineOf(message: Message): string {
   const { role } = message;
   const content = role === 'tool' || role === 'function' ? truncate(textOf(message.content)) : textOf(message.content);

@@ -13,7 +13,10 @@ interface RememberedResponse {
   readonly messages: readonly Message[] | undefined;
 }
 
-/** What a connection remembers of its responses: the last one of each lane. Discarded when the connection closes. */
+/**
+ * What a connection remembers of its responses: the last one of each lane. Discarded when the
+ * connection closes.
+ */
 export class ConnectionMemory {
   readonly #pool: ConnectionMemoryPool;
   readonly #lanes = new Map<string, { readonly response: RememberedResponse; readonly bytes: number }>();
@@ -82,8 +85,8 @@ export class ConnectionMemory {
 }
 
 /**
- * The memories of all connections together. Beyond its limit, the largest memory is cleared: its connection then has to send
- * its conversation again, as after a reconnect.
+ * The memories of all connections together. Beyond its limit, the largest memory is cleared: its
+ * connection then has to send its conversation again, as after a reconnect.
  */
 export class ConnectionMemoryPool {
   readonly #limit: number;

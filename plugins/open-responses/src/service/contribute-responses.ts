@@ -8,7 +8,10 @@ import { ResponseService } from './response-service.js';
  */
 export const ResponseServices = defineExtensionPoint<ResponseService>('open-responses.service', { discipline: 'in-order' });
 
-/** Contributes a service for this entry. @returns the service that all entries share; may be called once the server runs. */
+/**
+ * Contributes a service for this entry. @returns the service that all entries share; may be called
+ * once the server runs.
+ */
 export function contributeResponses(ctx: PluginContext<unknown>): () => ResponseService {
   const { clock, ids, log } = ctx;
   const runtimes = ctx.extensions(AgentRuntimes);

@@ -24,7 +24,10 @@ interface ResponsePlannerOptions {
   readonly ids: IdSource;
 }
 
-/** Checks requests and finds what they continue: agent, tools, parameters, input, history. Runs and stores nothing. */
+/**
+ * Checks requests and finds what they continue: agent, tools, parameters, input, history. Runs and
+ * stores nothing.
+ */
 export class ResponsePlanner {
   readonly #options: ResponsePlannerOptions;
 

@@ -44,7 +44,8 @@ export interface CompactedConversation {
 /**
  * Creates responses and finds them again, for all transports of the protocol together.
  *
- * A stored response lives in a session: `store: true` without `conversation` makes one for the chain that begins with it.
+ * A stored response lives in a session: `store: true` without `conversation` makes one for the
+ * chain that begins with it.
  */
 export class ResponseService {
   readonly stored: StoredResponses;
@@ -72,7 +73,8 @@ export class ResponseService {
   }
 
   /**
-   * Replaces a conversation by a summary of it: the items that a new chain of responses begins with.
+   * Replaces a conversation by a summary of it: the items that a new chain of responses begins
+   * with.
    *
    * @throws ProtocolError for a request that cannot be served. @throws TurnError
    */
@@ -110,7 +112,8 @@ export class ResponseService {
     try {
       plan = await this.#planner.plan(request, caller);
     } catch (error) {
-      // A continuation that fails evicts what it continues from the connection's memory (Open Responses, WebSocket continuation).
+      // A continuation that fails evicts what it continues from the connection's memory (Open
+      // Responses, WebSocket continuation).
       const { previous_response_id: previous } = request;
       if (previous !== undefined) caller.connection?.memory.evict(previous);
       throw error;

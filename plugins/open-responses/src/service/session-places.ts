@@ -29,8 +29,9 @@ export class SessionPlace {
 }
 
 /**
- * Finds the session for each response. Continuing the newest response of a chain adds a turn to its session; continuing an older
- * one, or one whose continuation already runs, copies the session up to it: a separate branch.
+ * Finds the session for each response. Continuing the newest response of a chain adds a turn to its
+ * session; continuing an older one, or one whose continuation already runs, copies the session up
+ * to it: a separate branch.
  */
 export class SessionPlaces {
   readonly #runtime: () => AgentRuntime;

@@ -8,7 +8,10 @@ export interface StoredResponse {
   readonly agent: string;
   /** The turn of the session that it came of, from 1. */
   readonly turn: number;
-  /** Whether the session exists for the sake of this chain of responses, and not because a request named it. */
+  /**
+   * Whether the session exists for the sake of this chain of responses, and not because a request
+   * named it.
+   */
   readonly isChain: boolean;
   /** The response, as JSON. */
   readonly response: string;

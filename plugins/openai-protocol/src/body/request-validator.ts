@@ -8,7 +8,10 @@ export class RequestValidator<T> {
   readonly #schema: SchemaObject;
   #compiled: ValidateFunction<T> | undefined;
 
-  /** The first body loads ajv and compiles the schema: at the start that would take longer than anything else. */
+  /**
+   * The first body loads ajv and compiles the schema: at the start that would take longer than
+   * anything else.
+   */
   constructor(schema: SchemaObject) {
     this.#schema = schema;
   }

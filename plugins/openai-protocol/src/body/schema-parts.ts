@@ -47,7 +47,7 @@ export const name: SchemaObject = { type: 'string', maxLength: 64, pattern: '^[a
 /** One of a few strings, or an object. */
 export const wordOr = (words: SchemaObject, other: SchemaObject): SchemaObject => ({
   if: { type: 'string' },
-  // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema; a schema is never awaited
+  // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema, never awaited
   then: words,
   else: { title: 'one of a string or object', ...other },
 });

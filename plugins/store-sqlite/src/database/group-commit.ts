@@ -5,8 +5,8 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite';
  *
  * - `durable`: when its commit is synced, and survives a power failure.
  * - `committed`: when it is committed, and survives a killed process.
- * - `statement`: as `committed`, for a job that writes with one statement only. Alone in its group, it needs no
- *   `BEGIN` and `COMMIT`.
+ * - `statement`: as `committed`, for a job that writes with one statement only. Alone in its group,
+ *   it needs no `BEGIN` and `COMMIT`.
  */
 export type WriteKind = 'durable' | 'committed' | 'statement';
 
@@ -18,9 +18,9 @@ interface Write {
 }
 
 /**
- * Ticks of the event loop that a group waits for further writes, and then for further commits before
- * its sync. A tick takes a microsecond or two on an idle server, and as long as its work on a busy
- * one: groups grow with the load without a timer.
+ * Ticks of the event loop that a group waits for further writes, and then for further commits
+ * before its sync. A tick takes a microsecond or two on an idle server, and as long as its work on
+ * a busy one: groups grow with the load without a timer.
  */
 export const GROUP_TICKS = 4;
 export const SYNC_TICKS = 8;

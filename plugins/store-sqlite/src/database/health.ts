@@ -12,8 +12,9 @@ const PROBE_BYTES = 64 * 1024;
 const PROBE_INTERVAL = 1_000;
 
 /**
- * Whether the store works. A write that fails because of the disk makes it unhealthy. It becomes healthy again when a probe write
- * succeeds, which is tried when the health is queried. A damaged file stays unhealthy.
+ * Whether the store works. A write that fails because of the disk makes it unhealthy. It becomes
+ * healthy again when a probe write succeeds, which is tried when the health is queried. A damaged
+ * file stays unhealthy.
  */
 export class Health {
   readonly #database: DatabaseSync;

@@ -8,10 +8,16 @@ import { close, fdatasync, openSync } from 'node:fs';
 export class LogSync {
   readonly #file: number;
   #running: Promise<void> | undefined;
-  /** The sync after the running one, if it is needed: the running one may have begun before the latest commit. */
+  /**
+   * The sync after the running one, if it is needed: the running one may have begun before the
+   * latest commit.
+   */
   #next: Promise<void> | undefined;
 
-  /** @param path of the database as SQLite names it, after resolving symbolic links. The log exists since the first write. */
+  /**
+   * @param path of the database as SQLite names it, after resolving symbolic links. The log exists
+   * since the first write.
+   */
   constructor(path: string) {
     this.#file = openSync(`${path}-wal`, 'r+');
   }

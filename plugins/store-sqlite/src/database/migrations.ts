@@ -144,7 +144,10 @@ export const MIGRATIONS: readonly Migration[] = [
   `,
 ];
 
-/** The third migration. Of an older session only its last use is known, which becomes the time of its creation and change. */
+/**
+ * The third migration. Of an older session only its last use is known, which becomes the time of
+ * its creation and change.
+ */
 function addConversations(database: DatabaseSync): void {
   database.function('conversation_id', { deterministic: true }, (project, agent, key) =>
     conversationId({ project: String(project), agent: String(agent), key: String(key) }),

@@ -6,11 +6,14 @@ import { cannotCreateFile, cannotCreateFolder, walUnavailable } from '../errors/
 import { assertOwnFile, migrate } from './schema.js';
 
 /**
- * Pages in the write-ahead log at which it is moved into the file. Pages that many turns change, such
- * as those of indexes, are then moved once for all of them.
+ * Pages in the write-ahead log at which it is moved into the file. Pages that many turns change,
+ * such as those of indexes, are then moved once for all of them.
  */
 const WAL_PAGES = 4_000;
-/** The write-ahead log is truncated to this size after it was larger, in bytes: a little more than `WAL_PAGES`. */
+/**
+ * The write-ahead log is truncated to this size after it was larger, in bytes: a little more than
+ * `WAL_PAGES`.
+ */
 const WAL_LIMIT = 20 * 1024 * 1024;
 
 export interface OpenedDatabase {

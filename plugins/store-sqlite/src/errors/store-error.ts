@@ -13,7 +13,9 @@ export type StoreErrorCode =
   | 'bad_metadata'
   | 'sqlite';
 
-/** A failure of the file, and what to do about it. The message names the file and never a session. */
+/**
+ * A failure of the file, and what to do about it. The message names the file and never a session.
+ */
 export class StoreError extends Error {
   override readonly name = 'StoreError';
   readonly code: StoreErrorCode;

@@ -29,7 +29,9 @@ export function sizeOf(bodies: readonly string[]): number {
   return bodies.reduce((sum, body) => sum + Buffer.byteLength(body), 0);
 }
 
-/** Decodes a message. Anyone can have changed the file, so its content is validated like a request. */
+/**
+ * Decodes a message. Anyone can have changed the file, so its content is validated like a request.
+ */
 export function decodeMessage(text: unknown, rowError: RowError): Message {
   const message = parseRow(text, rowError);
   const problem = problemOf(message);
@@ -90,7 +92,10 @@ const REQUIRED: Readonly<Record<string, readonly string[]>> = {
 };
 const CONTENT = ['content'];
 
-/** Levels of objects and arrays. `JSON.stringify` fails at some thousands, and so would every later request of the session. */
+/**
+ * Levels of objects and arrays. `JSON.stringify` fails at some thousands, and so would every later
+ * request of the session.
+ */
 const MAX_NESTING = 1000;
 
 /** Breadth first, because a recursive check would itself fail on deep values. */
@@ -121,7 +126,10 @@ function problemOf(value: unknown): string | undefined {
   return missing === undefined ? undefined : `has no ${missing}`;
 }
 
-/** Whether there is a key `__proto__` at any depth. It would set a prototype wherever its object is copied. */
+/**
+ * Whether there is a key `__proto__` at any depth. It would set a prototype wherever its object is
+ * copied.
+ */
 function hasPrototypeKey(value: object): boolean {
   return (
     Object.hasOwn(value, '__proto__') ||

@@ -12,7 +12,8 @@ export class DocumentTable {
 
   /**
    * Does nothing if there is no such session.
-   * @returns by how much the documents of sessions became larger, or smaller: this session, and another that had the name before.
+   * @returns by how much the documents of sessions became larger, or smaller: this session, and
+   *   another that had the name before.
    */
   put(id: SessionId, name: string, text: string): readonly Resized[] {
     const before = this.#sizeOf(id.project, name);
@@ -26,7 +27,9 @@ export class DocumentTable {
     return row && { id: { project, agent: row.agent, key: row.key }, text: row.body };
   }
 
-  /** @returns by how much the documents of its session became smaller; undefined if there was none. */
+  /**
+   * @returns by how much the documents of its session became smaller; undefined if there was none.
+   */
   delete(project: string, name: string): Resized | undefined {
     const before = this.#sizeOf(project, name);
     this.#sql.delete.run(project, name);

@@ -3,7 +3,10 @@ import type { OpenedDatabase } from '../database/open-database.js';
 import type { SizeChange } from './size-change.js';
 import { prepareAll, type Statements, TOMBSTONE_TTL, timestamp } from './statements.js';
 
-/** Maximum number of rows of each kind that one step deletes. That takes a few milliseconds, during which nothing else runs. */
+/**
+ * Maximum number of rows of each kind that one step deletes. That takes a few milliseconds, during
+ * which nothing else runs.
+ */
 const STEP_ROWS = 100;
 const STEP_MESSAGES = 500;
 
@@ -25,7 +28,8 @@ export class ExpiredRows {
    * mistaken for the old one. A session with a running turn does not expire.
    *
    * @param ttl milliseconds that sessions and interrupted turns are kept.
-   * @param usePrecision milliseconds by which the last use of a session may be later than its row says.
+   * @param usePrecision milliseconds by which the last use of a session may be later than its row
+   *   says.
    */
   sweep(ttl: number, usePrecision: number): Swept {
     const now = timestamp(this.#clock);

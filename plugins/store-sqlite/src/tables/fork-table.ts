@@ -95,7 +95,8 @@ export class ForkTable {
   }
 
   /**
-   * Returns false if the source was deleted meanwhile: its messages may be gone, and the fork must be cancelled.
+   * Returns false if the source was deleted meanwhile: its messages may be gone, and the fork must
+   * be cancelled.
    * @throws SessionExists if the key was used meanwhile.
    */
   finish({ source, sourceId, id, row, base, turns, bytes }: Fork): boolean {

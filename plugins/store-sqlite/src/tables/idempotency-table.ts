@@ -12,7 +12,10 @@ const OVERFLOW_ROWS = 1_000;
 /** Maximum number of rows that one sweep deletes. */
 const SWEEP_ROWS = 100;
 
-/** The table of idempotency records. Methods are synchronous; those that write run inside the caller's transaction. */
+/**
+ * The table of idempotency records. Methods are synchronous; those that write run inside the
+ * caller's transaction.
+ */
 export class IdempotencyTable {
   readonly #clock: Clock;
   readonly #sql: Statements<keyof typeof SQL>;
@@ -49,7 +52,10 @@ export class IdempotencyTable {
     return { hasMore: deleted.length === SWEEP_ROWS, freed: deleted.map(freed) };
   }
 
-  /** Deletes the oldest records of the project with the most, so that no project can push out another's (S-42). */
+  /**
+   * Deletes the oldest records of the project with the most, so that no project can push out
+   * another's (S-42).
+   */
   #deleteOverflow(): readonly SizeChange[] {
     const count = this.#count();
     const largest = this.#sql.largestProject.get()?.project ?? null;

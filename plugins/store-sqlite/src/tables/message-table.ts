@@ -4,7 +4,10 @@ import { badRow } from '../errors/store-error.js';
 import { decodeMessage } from '../json/message-json.js';
 import { prepareAll, type Statements } from './statements.js';
 
-/** The table of messages. A message belongs to a session row and to the version that its turn led to. */
+/**
+ * The table of messages. A message belongs to a session row and to the version that its turn led
+ * to.
+ */
 export class MessageTable {
   readonly #path: string;
   readonly #sql: Statements<keyof typeof SQL>;

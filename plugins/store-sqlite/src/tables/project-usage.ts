@@ -6,8 +6,8 @@ export interface ProjectQuotas {
   /** Maximum number of sessions of one project. */
   readonly maxSessions: number;
   /**
-   * Maximum size of what one project stores, in bytes: messages, documents and metadata as JSON, pending tool calls and
-   * idempotency records.
+   * Maximum size of what one project stores, in bytes: messages, documents and metadata as JSON,
+   * pending tool calls and idempotency records.
    */
   readonly maxBytes: number;
 }
@@ -20,7 +20,10 @@ export interface Usage {
 
 const NOTHING: Usage = { sessions: 0, bytes: 0 };
 
-/** What each project stores, counted in memory: the file belongs to this process alone. Only committed changes are added. */
+/**
+ * What each project stores, counted in memory: the file belongs to this process alone. Only
+ * committed changes are added.
+ */
 export class ProjectUsage {
   readonly #quotas: ProjectQuotas;
   readonly #projects = new Map<string, Usage>();
@@ -37,7 +40,8 @@ export class ProjectUsage {
   /**
    * Checks that a project may store so many bytes more.
    *
-   * @param isNew whether they make a new session. Called only if the project has reached its number of sessions.
+   * @param isNew whether they make a new session. Called only if the project has reached its number
+   *   of sessions.
    * @throws ProjectQuotaExceeded
    */
   assertFits(project: string, bytes: number, isNew: () => boolean): void {

@@ -32,8 +32,9 @@ interface NewRow {
  * synchronous; those that write run inside the caller's transaction. Values reach SQLite only as
  * bound parameters.
  *
- * A deleted session leaves its version in a tombstone. A new session with the same id continues from that version, in a new row,
- * which is independent of what is still to be deleted of the old one.
+ * A deleted session leaves its version in a tombstone. A new session with the same id continues
+ * from that version, in a new row, which is independent of what is still to be deleted of the old
+ * one.
  */
 export class SessionTable {
   readonly #messages: MessageTable;
@@ -41,7 +42,10 @@ export class SessionTable {
   readonly #usePrecision: number;
   readonly #sql: Statements<keyof typeof SQL>;
 
-  /** @param usePrecision milliseconds by which the last use of a session may be later than its row says. */
+  /**
+   * @param usePrecision milliseconds by which the last use of a session may be later than its row
+   * says.
+   */
   constructor(path: string, database: DatabaseSync, clock: Clock, usePrecision: number) {
     this.#messages = new MessageTable(path, database);
     this.#clock = clock;
@@ -93,7 +97,10 @@ export class SessionTable {
     this.#messages.add(session, version, bodies);
   }
 
-  /** @param bodies the messages, each as JSON. @returns by how much the session grew. @throws VersionConflict */
+  /**
+   * @param bodies the messages, each as JSON. @returns by how much the session grew. @throws
+   * VersionConflict
+   */
   commit(id: SessionId, expected: number, bodies: readonly string[], user: string | null): Usage {
     const bytes = sizeOf(bodies);
     const session = this.#increment(id, expected, bytes, user);

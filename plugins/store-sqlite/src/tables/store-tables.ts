@@ -9,7 +9,10 @@ import { SessionInfoTable } from './session-info-table.js';
 import { SessionTable } from './session-table.js';
 import { TurnTable } from './turn-table.js';
 
-/** Sessions may be kept this share of `ttl` longer, so that not every turn has to move its session in the index of last uses. */
+/**
+ * Sessions may be kept this share of `ttl` longer, so that not every turn has to move its session
+ * in the index of last uses.
+ */
 const USE_PRECISION = 0.01;
 
 /** All tables of the file, with their prepared statements. */

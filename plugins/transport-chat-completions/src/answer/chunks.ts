@@ -17,8 +17,9 @@ function isEmpty(event: TurnText): boolean {
 }
 
 /**
- * Writes the events of a turn as framed chunks. The constant parts of a chunk are built once, so that
- * a token costs one concatenation. Text is inserted as the model server escaped it, where available.
+ * Writes the events of a turn as framed chunks. The constant parts of a chunk are built once, so
+ * that a token costs one concatenation. Text is inserted as the model server escaped it, where
+ * available.
  */
 export class ChunkWriter {
   /** Whether the end of the turn was written. Nothing may follow. */
@@ -164,7 +165,10 @@ type Text = IteratorResult<string, undefined>;
 
 const END: Text = { value: undefined, done: true };
 
-/** The body of a stream: one text per batch, empty for a batch without content. Not a generator: every token passes here. */
+/**
+ * The body of a stream: one text per batch, empty for a batch without content. Not a generator:
+ * every token passes here.
+ */
 export class ChunkStream implements AsyncIterableIterator<string, undefined> {
   readonly #events: AsyncIterator<Batch>;
   readonly #writer: ChunkWriter;
@@ -175,7 +179,8 @@ export class ChunkStream implements AsyncIterableIterator<string, undefined> {
   #isOver = false;
 
   /**
-   * @param hasContent whether the first events have content: the opening is then sent with them, else at once.
+   * @param hasContent whether the first events have content: the opening is then sent with them,
+   *   else at once.
    * @param onEnd called once, at the end or when the stream is abandoned.
    */
   constructor(events: AsyncIterable<Batch>, writer: ChunkWriter, hasContent: boolean, onEnd: () => void) {
@@ -230,7 +235,10 @@ export class ChunkStream implements AsyncIterableIterator<string, undefined> {
   }
 }
 
-/** Joins the parts of a text that is inserted often. V8 keeps a concatenation as a tree, which each insertion would copy part by part. */
+/**
+ * Joins the parts of a text that is inserted often. V8 keeps a concatenation as a tree, which each
+ * insertion would copy part by part.
+ */
 function joined(...parts: readonly string[]): string {
   return parts.join('');
 }

@@ -21,7 +21,10 @@ export interface AnswerForm {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Answers a repeated request without running a turn. @throws ProtocolError if there is no answer to replay. */
+/**
+ * Answers a repeated request without running a turn. @throws ProtocolError if there is no answer to
+ * replay.
+ */
 export function replayAnswer(claimed: Exclude<ClaimResult, { kind: 'new' }>, form: AnswerForm): HttpReply {
   if (claimed.kind === 'replay') return replay(claimed.text, form);
   throw claimError(claimed);

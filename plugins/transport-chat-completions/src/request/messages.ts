@@ -4,8 +4,8 @@ import { invalidRequest, requireString, truncate, unsupportedPart } from '@plugb
 import type { RequestMessage, RequestPart } from './request.js';
 
 /**
- * Converts the messages of a request to the kernel's: `developer` becomes `system`, nulls and unknown
- * keys are dropped, and a content of text parts only becomes one string.
+ * Converts the messages of a request to the kernel's: `developer` becomes `system`, nulls and
+ * unknown keys are dropped, and a content of text parts only becomes one string.
  *
  * @throws ProtocolError 400 for a missing content, a text that is too long, or a `file_id`.
  */
@@ -97,7 +97,8 @@ function joined(parts: readonly (RequestPart | RefusalPart)[]): string | undefin
 }
 
 /**
- * Refuses content that no model connection of the agent takes. Each model call is made to fit its own connection.
+ * Refuses content that no model connection of the agent takes. Each model call is made to fit its
+ * own connection.
  *
  * @param from the messages before it are not sent to a model: the session has them already.
  * @throws ProtocolError 400 that names the first part that is not text.

@@ -1,6 +1,9 @@
 import type { AssistantMessage, AudioPart, FilePart, ImagePart, TextPart, VideoPart } from '@plugboard/kernel/contracts';
 
-/** The body of a request after `parseRequest`: matches `requestSchema`, without top-level nulls. Unknown fields are kept. */
+/**
+ * The body of a request after `parseRequest`: matches `requestSchema`, without top-level nulls.
+ * Unknown fields are kept.
+ */
 export interface CompletionRequest {
   /** 1 to 256 bytes. */
   readonly model: string;

@@ -19,7 +19,8 @@ const KNOWN_FIELDS: ReadonlySet<string> = new Set(['model', ...Object.keys(reque
 /**
  * Checks everything in a body that does not depend on the agent.
  *
- * @throws ProtocolError 400 for the first problem: first `model`, then schema errors in schema order,
+ * @throws ProtocolError 400 for the first problem: first `model`, then schema errors in schema
+ *   order,
  * then unsupported values.
  */
 export function parseRequest(body: unknown): CompletionRequest {

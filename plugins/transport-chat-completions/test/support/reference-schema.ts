@@ -1,8 +1,8 @@
 import { Ajv, type SchemaObject } from 'ajv';
 
 /**
- * The reference's CreateChatCompletionResponse and CreateChatCompletionStreamResponse, written down by hand from its OpenAPI
- * description, with nothing else allowed.
+ * The reference's CreateChatCompletionResponse and CreateChatCompletionStreamResponse, written down
+ * by hand from its OpenAPI description, with nothing else allowed.
  */
 
 const count: SchemaObject = { type: 'integer', minimum: 0 };

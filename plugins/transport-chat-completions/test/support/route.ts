@@ -81,7 +81,10 @@ export interface RouteOptions {
   readonly rawHeaders?: readonly string[];
 }
 
-/** The route under test with everything around it: a scripted runtime, a clock that stands, ids that count. */
+/**
+ * The route under test with everything around it: a scripted runtime, a clock that stands, ids that
+ * count.
+ */
 export function startRoute(options: RouteOptions = {}) {
   const turns: TurnRequest[] = [];
   const resolved: { name: string; principal: Principal }[] = [];

@@ -1,8 +1,8 @@
 import { ProtocolError } from '@plugboard/openai-protocol';
 
 /**
- * The error that a caller would get for what the work throws: the status, the code and the place, and the
- * sentence.
+ * The error that a caller would get for what the work throws: the status, the code and the place,
+ * and the sentence.
  */
 export function errorOf(work: () => unknown): { status: number; code: unknown; param: unknown; message: string } {
   try {

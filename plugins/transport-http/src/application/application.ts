@@ -44,12 +44,18 @@ export const HOLD = Symbol('transport-http.hold');
 /** What Node's server calls. */
 export interface Listeners {
   readonly request: RequestListener;
-  /** Whether a request asks for an upgrade that the server offers. Any other is served as if it asked for none. */
+  /**
+   * Whether a request asks for an upgrade that the server offers. Any other is served as if it
+   * asked for none.
+   */
   isUpgrade(request: IncomingMessage): boolean;
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
 }
 
-/** Koa without its own watch over the response: the exchange answers and ends every request, failed ones too. */
+/**
+ * Koa without its own watch over the response: the exchange answers and ends every request, failed
+ * ones too.
+ */
 class SilentKoa extends Koa {
   handleRequest(ctx: Context, steps: (ctx: Context) => Promise<void>): Promise<unknown> {
     return steps(ctx).catch((error) => this.emit('error', error, ctx));
@@ -136,13 +142,17 @@ export class HttpApplication {
     try {
       await this.#run(table, ctx, exchange);
     } catch (error) {
-      // Node emits a request before it parses bytes received with its head. After this tick `complete` is up to date.
+      // Node emits a request before it parses bytes received with its head. After this tick
+      // `complete` is up to date.
       await null;
       exchange.fail(error);
     }
   }
 
-  /** The steps of a request. One function: each async function on the way stays on the heap for the whole stream. */
+  /**
+   * The steps of a request. One function: each async function on the way stays on the heap for the
+   * whole stream.
+   */
   async #run(table: RouteTable, ctx: Context, exchange: Exchange): Promise<void> {
     checkHead(ctx.req);
     exchange.match = table.find(exchange.method, exchange.path);
@@ -200,12 +210,18 @@ function checkScopes(exchange: Exchange, principal: Principal): void {
   throw outOfScope(missing);
 }
 
-/** Every path under `/v1` requires a credential, even unknown ones, so that a 404 reveals nothing to unauthenticated callers. */
+/**
+ * Every path under `/v1` requires a credential, even unknown ones, so that a 404 reveals nothing to
+ * unauthenticated callers.
+ */
 function requiresCredential({ match, path }: Exchange): boolean {
   return (match !== undefined && typeof match.route.access !== 'string') || path === '/v1' || path.startsWith('/v1/');
 }
 
-/** Answers OPTIONS for a known path. @throws HttpError 404 for an unknown path, 405 for any other method. */
+/**
+ * Answers OPTIONS for a known path. @throws HttpError 404 for an unknown path, 405 for any other
+ * method.
+ */
 function unrouted(method: string, path: string, allowed: readonly string[]): HttpReply {
   if (allowed.length === 0) throw notFound(method, path);
   if (method !== 'OPTIONS') throw methodNotAllowed(allowed);

@@ -1,4 +1,7 @@
-/** What JSON from a caller may consist of. Values are objects, arrays, strings, numbers, booleans and nulls; keys are not. */
+/**
+ * What JSON from a caller may consist of. Values are objects, arrays, strings, numbers, booleans
+ * and nulls; keys are not.
+ */
 export interface JsonLimits {
   /** Levels of arrays and objects. */
   readonly depth: number;
@@ -10,7 +13,10 @@ export interface JsonLimits {
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
-/** What a character means outside of strings, by its code. Everything else is part of a number or a literal. */
+/**
+ * What a character means outside of strings, by its code. Everything else is part of a number or a
+ * literal.
+ */
 const [SCALAR, SPACE, STRING, COLON, OPEN, CLOSE] = [0, 1, 2, 3, 4, 5] as const;
 const KINDS = new Uint8Array(0x1_0000);
 for (const [characters, kind] of [
@@ -24,11 +30,12 @@ for (const [characters, kind] of [
 }
 
 /**
- * Counts what a JSON text consists of, before it is parsed. Parsed values take many times the memory
- * of their text (S-35), and `JSON.stringify` overflows the stack on nesting that `JSON.parse` accepts.
+ * Counts what a JSON text consists of, before it is parsed. Parsed values take many times the
+ * memory of their text (S-35), and `JSON.stringify` overflows the stack on nesting that
+ * `JSON.parse` accepts.
  *
- * One pass without recursion: about 5 ns per character in the worst case. For invalid JSON the result
- * is unspecified.
+ * One pass without recursion: about 5 ns per character in the worst case. For invalid JSON the
+ * result is unspecified.
  *
  * @returns the limit that the text exceeds; undefined if none.
  */

@@ -30,7 +30,10 @@ const require = createRequire(import.meta.url);
 /** Many times what real clients send. */
 const JSON_LIMITS: JsonLimits = { depth: 64, values: 200_000, keys: 10_000 };
 
-/** Bytes of memory that a byte of a body costs: itself, the values parsed from it, and the request to the model. */
+/**
+ * Bytes of memory that a byte of a body costs: itself, the values parsed from it, and the request
+ * to the model.
+ */
 const COST = 3;
 
 /** Bytes of memory that a piece of a body costs in addition: one byte can be a chunk of its own. */
@@ -46,7 +49,10 @@ export interface RequestBody {
   readonly value: Readonly<Record<string, unknown>> | Buffer;
 }
 
-/** Reads bodies. Checks, in this order: headers, length, memory, bytes, nesting and number of values, JSON. */
+/**
+ * Reads bodies. Checks, in this order: headers, length, memory, bytes, nesting and number of
+ * values, JSON.
+ */
 @injectable()
 export class RequestBodies {
   readonly #limit: number;
@@ -118,8 +124,9 @@ export class RequestBodies {
 }
 
 /**
- * Creates koa-bodyparser so that it collects bytes only: its own JSON mode accepts arrays, inflates, and writes error responses. It is
- * loaded with the first body that arrives in pieces, because its form parser and its tables of media types take longer to load than Koa.
+ * Creates koa-bodyparser so that it collects bytes only: its own JSON mode accepts arrays,
+ * inflates, and writes error responses. It is loaded with the first body that arrives in pieces,
+ * because its form parser and its tables of media types take longer to load than Koa.
  */
 function bodyCollector(limit: number): Middleware {
   const bodyParser = require('koa-bodyparser') as typeof import('koa-bodyparser');
@@ -134,7 +141,9 @@ function bodyCollector(limit: number): Middleware {
 
 async function done(): Promise<void> {}
 
-/** Accepts JSON only: browsers send forms and plain text cross-origin without a preflight (C-022). */
+/**
+ * Accepts JSON only: browsers send forms and plain text cross-origin without a preflight (C-022).
+ */
 function checkType(header: string | undefined): void {
   if (header === 'application/json') return;
   const type = parseContentType(header ?? '');

@@ -1,7 +1,10 @@
 import type { Scope } from '@plugboard/kernel/contracts';
 import { HttpError, retryAfterHeaders } from './http-error.js';
 
-/** Seconds until a caller should retry when the server stops. Its successor should be running by then. */
+/**
+ * Seconds until a caller should retry when the server stops. Its successor should be running by
+ * then.
+ */
 const RETRY_AFTER_DRAINING = '5';
 
 /**

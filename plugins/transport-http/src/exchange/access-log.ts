@@ -14,8 +14,8 @@ const CLIENT_CLOSED_REQUEST = 499;
 const QUOTE_LIMIT = 512;
 
 /**
- * Logs one line per request, and an audit event per 403. For unauthenticated callers it logs at most
- * one line per second and address, with the number of lines left out before it.
+ * Logs one line per request, and an audit event per 403. For unauthenticated callers it logs at
+ * most one line per second and address, with the number of lines left out before it.
  */
 @injectable()
 export class AccessLog {
@@ -59,8 +59,8 @@ export class AccessLog {
 }
 
 /**
- * Whether anybody could have sent the request, any number of times: it was refused before authentication succeeded, its
- * route is public, or, on an open server, it has no route.
+ * Whether anybody could have sent the request, any number of times: it was refused before
+ * authentication succeeded, its route is public, or, on an open server, it has no route.
  */
 function isUnauthenticated({ principal, match }: Exchange): boolean {
   return principal === undefined || principal === ANONYMOUS || (principal === OPEN && match === undefined);

@@ -95,7 +95,9 @@ export class Exchange implements ReplyObserver, ActiveMember {
     this.#writer = new ResponseWriter(req, res, dependencies.clock, this);
   }
 
-  /** Aborted when the caller disconnects before the reply is complete, or when the server must stop. */
+  /**
+   * Aborted when the caller disconnects before the reply is complete, or when the server must stop.
+   */
   get signal(): AbortSignal {
     return this.#abort.signal;
   }
@@ -122,7 +124,10 @@ export class Exchange implements ReplyObserver, ActiveMember {
     return this.#body;
   }
 
-  /** Counts the memory of a reply that may outlive the exchange. The owner of the reply ends the lease. */
+  /**
+   * Counts the memory of a reply that may outlive the exchange. The owner of the reply ends the
+   * lease.
+   */
   leaseReply(): MemoryLease {
     return new MemoryLease(this.#dependencies.memory.replies, ownerOf(this.principal, this.address));
   }
@@ -206,7 +211,10 @@ export class Exchange implements ReplyObserver, ActiveMember {
     }
   }
 
-  /** Sends an error reply: an `HttpError` as it is, any other error as a generic 500. The details of the latter are logged. */
+  /**
+   * Sends an error reply: an `HttpError` as it is, any other error as a generic 500. The details of
+   * the latter are logged.
+   */
   fail(error: unknown): void {
     if (this.#status === 101) {
       this.#failUpgraded(error);
@@ -281,7 +289,10 @@ export class Exchange implements ReplyObserver, ActiveMember {
     if (!this.#reply.grow(bytes)) throw tooManyReplies(replies.setting);
   }
 
-  /** A new object, to which the writer adds. @param type the content type, unless `headers` has another. */
+  /**
+   * A new object, to which the writer adds. @param type the content type, unless `headers` has
+   * another.
+   */
   #merged(type: string | undefined, headers: HttpReply['headers']): Record<string, string> {
     const merged = { ...this.headers };
     if (type !== undefined) merged['content-type'] = type;

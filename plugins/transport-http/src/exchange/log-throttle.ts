@@ -4,7 +4,9 @@ import { CLOCK, inject, injectable } from '@plugboard/kernel/injection';
 /** Milliseconds between two log lines about one source. */
 const INTERVAL = 1_000;
 
-/** Sources tracked at the same time. Also the maximum number of lines per second for all sources. */
+/**
+ * Sources tracked at the same time. Also the maximum number of lines per second for all sources.
+ */
 const MAX_SOURCES = 256;
 
 interface Source {
@@ -14,7 +16,10 @@ interface Source {
   suppressed: number;
 }
 
-/** Limits log lines to one per second and source, so that unauthenticated callers cannot flood the log. */
+/**
+ * Limits log lines to one per second and source, so that unauthenticated callers cannot flood the
+ * log (R-101).
+ */
 @injectable()
 export class LogThrottle {
   readonly #clock: Clock;
@@ -34,7 +39,8 @@ export class LogThrottle {
   /**
    * Asks to log a line about a source.
    *
-   * @returns undefined if the line must be suppressed; else the number of lines suppressed since the
+   * @returns undefined if the line must be suppressed; else the number of lines suppressed since
+   *   the
    * last one.
    */
   admit(name: string): number | undefined {

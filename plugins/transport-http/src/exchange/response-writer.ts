@@ -6,8 +6,8 @@ import type { HttpReply } from '../routing/routes.js';
 import { ASCII, STALL_LIMIT, StreamedBody } from './streamed-body.js';
 
 /**
- * Milliseconds for which the rest of a refused body is read and discarded after the reply. Closing a
- * connection with unread bytes resets it, and the reset can overtake the reply (RFC 9112, 9.6).
+ * Milliseconds for which the rest of a refused body is read and discarded after the reply. Closing
+ * a connection with unread bytes resets it, and the reset can overtake the reply (RFC 9112, 9.6).
  */
 export const LINGER = 5_000;
 
@@ -61,7 +61,10 @@ export class ResponseWriter {
     return this.#headAt;
   }
 
-  /** Sends a complete reply and adds the headers that belong to it. @param bytes the length of the body. @throws Error, with nothing sent, if a header is invalid. */
+  /**
+   * Sends a complete reply and adds the headers that belong to it. @param bytes the length of the
+   * body. @throws Error, with nothing sent, if a header is invalid.
+   */
   send(status: number, headers: Record<string, string>, body: string | Uint8Array, bytes: number): void {
     if (!this.pending) return;
     if (status !== 204 && status !== 304) headers['content-length'] = String(bytes);
@@ -101,7 +104,10 @@ export class ResponseWriter {
     }
   }
 
-  /** Hands the connection over until it is closed. Its new owner sees the end first, so that it can add to the access log. */
+  /**
+   * Hands the connection over until it is closed. Its new owner sees the end first, so that it can
+   * add to the access log.
+   */
   release(socket: Socket): void {
     this.#phase = 'upgraded';
     this.#headAt = this.#clock.monotonic();
@@ -110,7 +116,9 @@ export class ResponseWriter {
     socket.once('close', () => setImmediate(() => this.#onClose()));
   }
 
-  /** Destroys the connection, so that the caller does not take a partial reply for a complete one. */
+  /**
+   * Destroys the connection, so that the caller does not take a partial reply for a complete one.
+   */
   destroy(outcome: ReplyOutcome): void {
     this.#outcome ??= outcome;
     if (this.#upgraded) this.#upgraded.destroy();

@@ -5,8 +5,8 @@ import { isLoopback } from './loopback.js';
 
 /**
  * The host names that an open server accepts. With DNS rebinding, a web page makes a browser call
- * this machine under the page's own name, so that the browser treats both as one site. Only the Host
- * header reveals it (S-09).
+ * this machine under the page's own name, so that the browser treats both as one site. Only the
+ * Host header reveals it (S-09).
  */
 @injectable()
 export class AllowedHosts {
@@ -18,7 +18,9 @@ export class AllowedHosts {
     this.#checks = isLoopback(host) || hosts.length > 0;
   }
 
-  /** Loopback names are always allowed, with any port: only this machine can serve pages from them. */
+  /**
+   * Loopback names are always allowed, with any port: only this machine can serve pages from them.
+   */
   allow(host: HostName): boolean {
     return !this.#checks || isLoopback(host.name) || this.#named.has(host.name) || this.#named.has(`${host.name} ${host.port}`);
   }

@@ -13,7 +13,9 @@ const CREDENTIAL_LIMIT = 8192;
 /** Milliseconds between two log lines about a provider that keeps failing. */
 const REMINDER = 60_000;
 
-/** Identifies callers by their bearer token, or by other headers that an auth provider understands. */
+/**
+ * Identifies callers by their bearer token, or by other headers that an auth provider understands.
+ */
 @injectable()
 export class Authentication {
   readonly #providers: Extensions<AuthProvider>;
@@ -34,7 +36,10 @@ export class Authentication {
     this.#log = log;
   }
 
-  /** Whether no auth provider is configured. Credentials are then ignored: clients always send some key. */
+  /**
+   * Whether no auth provider is configured. Credentials are then ignored: clients always send some
+   * key.
+   */
   get open(): boolean {
     return this.#providers.all().length === 0;
   }
@@ -115,7 +120,10 @@ export class Authentication {
   }
 }
 
-/** A bearer token, or why there is none. `isFinal`: the request is refused whatever its other headers say. */
+/**
+ * A bearer token, or why there is none. `isFinal`: the request is refused whatever its other
+ * headers say.
+ */
 interface Bearer {
   readonly bearer?: string | undefined;
   readonly refused?: string;
@@ -143,7 +151,10 @@ function bearerOf({ req: { rawHeaders, headers }, isUpgrade }: Exchange): Bearer
   return { bearer };
 }
 
-/** Browsers cannot set headers of a WebSocket: they send the token as a sub-protocol (the OpenAI Realtime API's convention). */
+/**
+ * Browsers cannot set headers of a WebSocket: they send the token as a sub-protocol (the OpenAI
+ * Realtime API's convention).
+ */
 const PROTOCOL_PREFIX = 'openai-insecure-api-key.';
 
 function credentialOf(protocols: string | undefined): string | undefined {

@@ -29,7 +29,10 @@ const HEADER_NAME = /^[a-z0-9!#$%&'*+.^_`|~-]{1,64}$/;
 /** Header names per preflight: as many as a request may have. */
 const ASKED_LIMIT = 100;
 
-/** Adds CORS headers for the configured origins (Fetch, 3.2). Never allows cookies: tokens are sent in `Authorization`. */
+/**
+ * Adds CORS headers for the configured origins (Fetch, 3.2). Never allows cookies: tokens are sent
+ * in `Authorization`.
+ */
 @injectable()
 export class Cors {
   readonly #origins: ReadonlySet<string>;
@@ -45,7 +48,10 @@ export class Cors {
     return this.#any || (normal !== undefined && this.#origins.has(normal));
   }
 
-  /** Adds the CORS headers that every response carries, errors too. `Vary` is set for unlisted origins as well. */
+  /**
+   * Adds the CORS headers that every response carries, errors too. `Vary` is set for unlisted
+   * origins as well.
+   */
   addHeaders({ req, headers }: Exchange): void {
     if (!this.#any && this.#origins.size === 0) return;
     headers.vary = 'Origin';
@@ -55,7 +61,10 @@ export class Cors {
     headers['access-control-expose-headers'] = EXPOSED;
   }
 
-  /** Returns the reply to a preflight request, which needs no token; undefined for any other request. */
+  /**
+   * Returns the reply to a preflight request, which needs no token; undefined for any other
+   * request.
+   */
   preflight({ req, method }: Exchange): HttpReply | undefined {
     const { origin, 'access-control-request-method': wanted, 'access-control-request-headers': asked } = req.headers;
     if (method !== 'OPTIONS' || wanted === undefined || origin === undefined || !this.allows(origin)) return undefined;

@@ -4,12 +4,18 @@ import { CLOCK, inject, injectable } from '@plugboard/kernel/injection';
 import { tooManyRequests } from '../errors/refusals.js';
 import { ANONYMOUS } from '../limits/caller.js';
 
-/** Token of the agent runtime, which knows the limits of projects. Registered by the plugin's `register`. */
+/**
+ * Token of the agent runtime, which knows the limits of projects. Registered by the plugin's
+ * `register`.
+ */
 export const RUNTIMES = Symbol('transport-http.runtimes');
 
 const MINUTE = 60_000;
 
-/** Counts in request-milliseconds: one request costs 60,000, and each millisecond returns `requestsPerMinute` of them. */
+/**
+ * Counts in request-milliseconds: one request costs 60,000, and each millisecond returns
+ * `requestsPerMinute` of them.
+ */
 interface Bucket {
   /** How much is missing until the bucket is full. */
   readonly debt: number;
@@ -26,9 +32,9 @@ interface Applied {
 }
 
 /**
- * Limits requests per minute with one token bucket for each API token, and one for each project (S-41). A
- * bucket holds a minute's worth of requests and refills evenly, so an idle token may send a whole minute's
- * worth at once.
+ * Limits requests per minute with one token bucket for each API token, and one for each project
+ * (S-41). A bucket holds a minute's worth of requests and refills evenly, so an idle token may send
+ * a whole minute's worth at once.
  */
 @injectable()
 export class RateLimits {
@@ -48,9 +54,9 @@ export class RateLimits {
   }
 
   /**
-   * Counts one request of the principal, and adds the `x-ratelimit-…` headers of the limit that is closest.
-   * Does nothing if neither the principal nor its project has a limit, and for callers without a credential
-   * where one is required. A request that is refused counts nowhere.
+   * Counts one request of the principal, and adds the `x-ratelimit-…` headers of the limit that is
+   * closest. Does nothing if neither the principal nor its project has a limit, and for callers
+   * without a credential where one is required. A request that is refused counts nowhere.
    *
    * @throws HttpError 429 if a limit is used up.
    */

@@ -18,7 +18,10 @@ export function ownerOf(principal: Principal | undefined, address: string | unde
   return project === undefined || caller === undefined ? ['', networkOf(address)] : [project, caller];
 }
 
-/** An address as limits count it: of IPv6 the first 64 bits, because a single machine has all the others. */
+/**
+ * An address as limits count it: of IPv6 the first 64 bits, because a single machine has all the
+ * others.
+ */
 export function networkOf(address: string | undefined): string {
   if (address === undefined) return '';
   if (!address.includes(':')) return address; // IPv4

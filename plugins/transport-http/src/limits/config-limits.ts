@@ -17,8 +17,8 @@ export function replyMemoryOf({ replyMemory }: HttpConfig): number {
 }
 
 /**
- * The limit `maxConnections`. Unless it is set, callers get half of the process's file descriptors; a turn needs one more
- * for its model server, and stores and tools need some.
+ * The limit `maxConnections`. Unless it is set, callers get half of the process's file descriptors;
+ * a turn needs one more for its model server, and stores and tools need some.
  */
 export function maxConnectionsOf({ maxConnections }: HttpConfig): number {
   return maxConnections ?? Math.min(Math.floor(descriptorLimit() / 2), Math.floor(heapLimit() / HEAP_PER_CONNECTION));

@@ -12,12 +12,16 @@ interface GcDetail {
   readonly kind: number;
 }
 
-/** The garbage collections that visit the whole heap (`perf_hooks.constants.NODE_PERFORMANCE_GC_MAJOR`). */
+/**
+ * The garbage collections that visit the whole heap
+ * (`perf_hooks.constants.NODE_PERFORMANCE_GC_MAJOR`).
+ */
 const MAJOR = 4;
 
 /**
- * Watches how full the heap is after each full garbage collection. Near the limit the collector runs
- * again and again and everything becomes slow, before the process ends: new work is refused earlier.
+ * Watches how full the heap is after each full garbage collection. Near the limit the collector
+ * runs again and again and everything becomes slow, before the process ends: new work is refused
+ * earlier.
  */
 @injectable()
 export class HeapGuard {

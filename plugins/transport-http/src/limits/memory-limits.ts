@@ -35,8 +35,8 @@ export class MemoryLease {
   }
 
   /**
-   * Changes what is held, for a body or a reply that grows. Up to 16 KiB are not counted, more in steps of 64 KiB.
-   * Returns whether there was enough; if not, nothing changes.
+   * Changes what is held, for a body or a reply that grows. Up to 16 KiB are not counted, more in
+   * steps of 64 KiB. Returns whether there was enough; if not, nothing changes.
    */
   resize(bytes: number): boolean {
     const wanted = bytes <= UNCOUNTED ? 0 : Math.ceil(bytes / STEP) * STEP;
@@ -59,7 +59,10 @@ export class MemoryLease {
 export class MemoryLimits {
   /** Bodies of requests in progress. */
   readonly bodies: Budget;
-  /** Complete replies that callers have not read yet, and replies that their routes count themselves. */
+  /**
+   * Complete replies that callers have not read yet, and replies that their routes count
+   * themselves.
+   */
   readonly replies: Budget;
 
   constructor(@inject(CONFIG) config: HttpConfig, @inject(ENTRY) entry: string, @inject(BUDGETS) budgets: Budgets) {

@@ -16,7 +16,10 @@ export interface RouteMatch {
 
 const NO_PARAMS = Object.freeze({});
 
-/** Finds the route of a request. Paths are matched as sent; the first matching route in file order wins. */
+/**
+ * Finds the route of a request. Paths are matched as sent; the first matching route in file order
+ * wins.
+ */
 export class RouteTable {
   readonly #router = new Router({ sensitive: true });
   readonly #routes = new Map<unknown, HttpRoute>();
@@ -25,7 +28,9 @@ export class RouteTable {
   /** Matches of paths without parameters, by method and path. */
   readonly #fixed = new Map<string, RouteMatch>();
 
-  /** @throws Error if two entries contribute the same route, or if the schema of a route is invalid. */
+  /**
+   * @throws Error if two entries contribute the same route, or if the schema of a route is invalid.
+   */
   constructor(routes: readonly Contribution<HttpRoute>[], upgrades: readonly Contribution<HttpUpgrade>[] = []) {
     for (const { value } of upgrades) this.#upgrades.set(value.path, value);
     const owners = new Map<string, string>();

@@ -6,16 +6,21 @@ import type { Scope } from '@plugboard/kernel/contracts';
  * can be tested without a server.
  *
  * 1. transport-http checks Host, Origin, limits and credentials, then reads the body.
- * 2. It calls `handle`. A thrown `HttpError` is sent as it is; any other error becomes a generic 500
- *    and is logged.
+ * 2. It calls `handle`. A thrown `HttpError` is sent as it is; any other error becomes a generic
+ *    500 and is logged.
  * 3. It writes the reply. `request.signal` is aborted if the caller disconnects before the end.
  * 4. Many requests are handled at the same time.
  */
 export interface HttpRoute {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** A path of @koa/router 15, for example `/v1/models{/*id}`. HEAD is served with GET, OPTIONS with every route. */
+  /**
+   * A path of @koa/router 15, for example `/v1/models{/*id}`. HEAD is served with GET, OPTIONS with
+   * every route.
+   */
   readonly path: string;
-  /** If the route is a page for people: the label under which the start banner shows its address. */
+  /**
+   * If the route is a page for people: the label under which the start banner shows its address.
+   */
   readonly link?: string;
   /**
    * Who may call. A list: callers whose credential has all of these scopes, for example `['chat']`.
@@ -65,7 +70,10 @@ export interface HttpRequest {
   readonly rawHeaders: readonly string[];
   /** The text of the body for a route with `body: 'json'`; else empty. Decoded on each access. */
   readonly rawBody: string;
-  /** The parsed body, for a route with `body: 'json'`. A `Uint8Array`, for a route with `body: 'bytes'`. */
+  /**
+   * The parsed body, for a route with `body: 'json'`. A `Uint8Array`, for a route with
+   * `body: 'bytes'`.
+   */
   readonly body: unknown;
   readonly principal: Principal;
   /** `req_` and 32 hexadecimal digits; returned as `x-request-id`. */
@@ -74,12 +82,14 @@ export interface HttpRequest {
   readonly acceptedAt: number;
   /**
    * Aborted when the caller disconnects before the reply is complete. Also aborted when the drain
-   * time of a stopping server ends, with a `TurnError` as the reason: an answer can then still be sent.
+   * time of a stopping server ends, with a `TurnError` as the reason: an answer can then still be
+   * sent.
    */
   readonly signal: AbortSignal;
   /**
-   * Counts the memory of a reply that is collected or kept for its caller, against `replyMemory` and the caller's share of it.
-   * Complete replies are counted when they are sent; streams need it if they hold more than what waits for the socket.
+   * Counts the memory of a reply that is collected or kept for its caller, against `replyMemory`
+   * and the caller's share of it. Complete replies are counted when they are sent; streams need it
+   * if they hold more than what waits for the socket.
    */
   leaseReply(): Lease;
   /** Adds fields to the access log line of this request, for example `agent`, `steps`. */
@@ -90,7 +100,10 @@ export interface HttpRequest {
 export interface Lease {
   /** The option that sets the limit, as messages name it: `transports.http.replyMemory`. */
   readonly setting: string;
-  /** Sets how many bytes are held, approximately. Returns whether there was enough; if not, nothing changes. */
+  /**
+   * Sets how many bytes are held, approximately. Returns whether there was enough; if not, nothing
+   * changes.
+   */
   resize(bytes: number): boolean;
   end(): void;
 }
@@ -99,9 +112,10 @@ export interface HttpReply {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;
   /**
-   * An object is sent as JSON; a string or bytes as they are, with the content type from `headers`. An iterable
-   * is streamed: each item is one write, an empty one none, pulled only when the socket has room. If it throws, the
-   * socket is destroyed, so that the caller does not take a partial stream for a complete one.
+   * An object is sent as JSON; a string or bytes as they are, with the content type from `headers`.
+   * An iterable is streamed: each item is one write, an empty one none, pulled only when the socket
+   * has room. If it throws, the socket is destroyed, so that the caller does not take a partial
+   * stream for a complete one.
    */
   readonly body?: object | string | Uint8Array | AsyncIterable<string>;
   /**

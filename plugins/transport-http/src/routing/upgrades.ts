@@ -39,10 +39,14 @@ export interface UpgradeRequest extends Omit<HttpRequest, 'params' | 'rawBody' |
   readonly draining: AbortSignal;
   /** Hands the connection over. Once. */
   accept(): AcceptedUpgrade;
-  /** Authenticates again, because the connection may outlive its credential. @throws HttpError 401 or 503. */
+  /**
+   * Authenticates again, because the connection may outlive its credential. @throws HttpError 401
+   * or 503.
+   */
   authenticate(): Promise<Principal>;
   /**
-   * Counts the memory of what the client sends, against `bodyMemory` and the caller's share of it. It ends with the connection.
+   * Counts the memory of what the client sends, against `bodyMemory` and the caller's share of it.
+   * It ends with the connection.
    */
   leaseBody(): Lease;
   /** Counts a message as a request against the limits of the caller. @throws HttpError 429. */

@@ -9,7 +9,10 @@ import { Exchanges, isDisconnect } from '../exchange/exchanges.js';
 import { LINGER } from '../exchange/response-writer.js';
 import { errorResponse } from './error-response.js';
 
-/** The error of a `clientError` event: a parse error, an exceeded limit of Node's, or a failed connection. */
+/**
+ * The error of a `clientError` event: a parse error, an exceeded limit of Node's, or a failed
+ * connection.
+ */
 type ClientError = Error & { readonly code?: string; readonly reason?: string };
 
 /**

@@ -10,7 +10,8 @@ import { serializePipelining } from './serialize-pipelining.js';
 const HEAD_LIMIT = 16 * 1024;
 
 /**
- * Creates Node's HTTP server with our limits. Every answer of Node's own is replaced by one of ours.
+ * Creates Node's HTTP server with our limits. Every answer of Node's own is replaced by one of
+ * ours.
  * @param listeners called for each request: a reload replaces them.
  */
 export function createNodeServer(

@@ -8,7 +8,10 @@ export interface HttpUpgradeContractOptions {
   readonly open: () => Promise<HttpUpgrade> | HttpUpgrade;
 }
 
-/** Declares the tests of a path for WebSockets (`HttpUpgrade`). Its messages are tested over a real server. */
+/**
+ * Declares the tests of a path for WebSockets (`HttpUpgrade`). Its messages are tested over a real
+ * server.
+ */
 export function httpUpgradeContract(test: DeclareTest, options: HttpUpgradeContractOptions): void {
   declareTests(test, httpUpgradeCases(options));
 }

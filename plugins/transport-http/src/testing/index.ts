@@ -1,4 +1,7 @@
-/** The test kit of the HTTP extension points, for plugins that contribute routes, upgrades or error formats. */
+/**
+ * The test kit of the HTTP extension points, for plugins that contribute routes, upgrades or error
+ * formats.
+ */
 export { type ErrorFormatterContractOptions, errorFormatterContract } from './error-formatter.js';
 export { type HttpRouteContractOptions, httpRouteContract } from './http-route.js';
 export { type HttpUpgradeContractOptions, httpUpgradeContract } from './http-upgrade.js';

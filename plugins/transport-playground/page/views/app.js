@@ -17,7 +17,10 @@ const NEAR_END = 80;
 /** Least time between two texts for screen readers, in milliseconds. */
 const ANNOUNCE_INTERVAL = 1500;
 
-/** The page. It renders into the document, without a shadow root, so that one style sheet covers everything. */
+/**
+ * The page. It renders into the document, without a shadow root, so that one style sheet covers
+ * everything.
+ */
 export class PlaygroundApp extends HTMLElement {
   app = new Playground();
   draft = '';

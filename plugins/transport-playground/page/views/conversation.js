@@ -15,7 +15,10 @@ import './markdown-text.js';
  */
 const rendered = new WeakMap();
 
-/** One turn: the message, the tool calls, the answer. @param {Turn} turn @param {Playground} app @param {boolean} isLast */
+/**
+ * One turn: the message, the tool calls, the answer. @param {Turn} turn @param {Playground} app
+ * @param {boolean} isLast
+ */
 export function turnView(turn, app, isLast) {
   const version = `${turn.version} ${isLast}`;
   const [before, result] = rendered.get(turn) ?? [];
@@ -177,7 +180,10 @@ export function composer(view) {
     ${modePopover(view)}`;
 }
 
-/** Enter sends, Shift+Enter starts a line, Esc stops. @param {KeyboardEvent} event @param {View} view */
+/**
+ * Enter sends, Shift+Enter starts a line, Esc stops. @param {KeyboardEvent} event @param {View}
+ * view
+ */
 function onKey(event, view) {
   const { key, shiftKey, isComposing } = event;
   const sends = key === 'Enter' && !shiftKey && !isComposing;

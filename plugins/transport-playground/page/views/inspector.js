@@ -6,7 +6,10 @@ import { copyButton, duration, iconButton } from './parts.js';
 /** @typedef {import('./app.js').PlaygroundApp} View */
 /** @typedef {import('../api.js').LogEntry} LogEntry */
 
-/** The panel beside the conversation: the events on the wire, or the current request as code. @param {View} view */
+/**
+ * The panel beside the conversation: the events on the wire, or the current request as code. @param
+ * {View} view
+ */
 export function inspector(view) {
   if (view.panel === '') return nothing;
   return html`

@@ -4,8 +4,8 @@ let loading;
 let renderer;
 
 /**
- * Renders a model's text as Markdown. Blocks that did not change keep their nodes: streaming stays cheap, and a selection
- * survives. The text is shown unrendered until the renderer is loaded.
+ * Renders a model's text as Markdown. Blocks that did not change keep their nodes: streaming stays
+ * cheap, and a selection survives. The text is shown unrendered until the renderer is loaded.
  */
 class MarkdownText extends HTMLElement {
   #text = '';
@@ -74,7 +74,10 @@ class MarkdownText extends HTMLElement {
   }
 }
 
-/** A line above a block of code with its language and a button that copies it. @param {HTMLPreElement} pre */
+/**
+ * A line above a block of code with its language and a button that copies it. @param
+ * {HTMLPreElement} pre
+ */
 function addFrame(pre) {
   const frame = document.createElement('div');
   frame.className = 'code-frame';

@@ -35,7 +35,8 @@ export function icon(name) {
 
 /**
  * A button that shows an icon only.
- * @param {IconName} name @param {string} label @param {(event: Event) => void} onClick @param {string} [more] other classes
+ * @param {IconName} name @param {string} label @param {(event: Event) => void} onClick @param
+ *   {string} [more] other classes
  */
 export function iconButton(name, label, onClick, more = '') {
   return html`
@@ -63,7 +64,10 @@ export async function copyFrom(button, text) {
   setTimeout(() => delete button.dataset.copied, COPIED_TIME);
 }
 
-/** Browsers offer the clipboard under HTTPS and on localhost only; elsewhere a selection is copied. @param {string} text */
+/**
+ * Browsers offer the clipboard under HTTPS and on localhost only; elsewhere a selection is copied.
+ * @param {string} text
+ */
 async function copyText(text) {
   if (window.isSecureContext) return navigator.clipboard.writeText(text);
   const area = document.createElement('textarea');
@@ -88,7 +92,10 @@ export function count(value, noun) {
   return `${value.toLocaleString('en')} ${noun}${value === 1 ? '' : 's'}`;
 }
 
-/** How long ago something was: `now`, `5 min`, `3 h`, `2 d`, then the date. @param {number} seconds since 1970 */
+/**
+ * How long ago something was: `now`, `5 min`, `3 h`, `2 d`, then the date. @param {number} seconds
+ * since 1970
+ */
 export function ago(seconds) {
   const minutes = Math.floor((Date.now() / 1000 - seconds) / 60);
   if (minutes < 1) return 'now';
@@ -104,13 +111,19 @@ export function pretty(text) {
   return value ? JSON.stringify(value, null, 2) : text;
 }
 
-/** A tool's arguments on one line: `timeZone: "Asia/Tokyo", days: 2`. @param {string} text JSON, perhaps incomplete */
+/**
+ * A tool's arguments on one line: `timeZone: "Asia/Tokyo", days: 2`. @param {string} text JSON,
+ * perhaps incomplete
+ */
 export function preview(text) {
   const parts = Object.entries(objectIn(text) ?? {}).map(([name, value]) => `${name}: ${JSON.stringify(value)}`);
   return parts.join(', ');
 }
 
-/** @param {string} text @returns {object | undefined} undefined if the text is not a JSON object or array */
+/**
+ * @param {string} text @returns {object | undefined} undefined if the text is not a JSON object or
+ * array
+ */
 function objectIn(text) {
   try {
     const value = JSON.parse(text);

@@ -56,7 +56,10 @@ function row(session, view) {
     </li>`;
 }
 
-/** Text and tone of each state of the token. @type {Record<import('../server.js').Access, [string, string]>} */
+/**
+ * Text and tone of each state of the token. @type {Record<import('../server.js').Access, [string,
+ * string]>}
+ */
 const ACCESS = {
   checking: ['Connecting', 'quiet'],
   open: ['Open, no token needed', 'quiet'],

@@ -1,4 +1,7 @@
-/** Close codes and reasons. The OpenAI SDKs reconnect after 1001, 1011, 1012 and 1013, and stay closed after the others. */
+/**
+ * Close codes and reasons. The OpenAI SDKs reconnect after 1001, 1011, 1012 and 1013, and stay
+ * closed after the others.
+ */
 export const CLOSE = {
   idle: [1000, 'idle'],
   maxAge: [1001, 'max_age'],

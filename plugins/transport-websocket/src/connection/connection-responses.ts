@@ -28,7 +28,10 @@ interface ConnectionResponsesOptions {
   onRevoked(): void;
 }
 
-/** The responses of one connection: creates, cancels and resumes them, and sends their events at the pace of the client. */
+/**
+ * The responses of one connection: creates, cancels and resumes them, and sends their events at the
+ * pace of the client.
+ */
 export class ConnectionResponses {
   readonly #options: ConnectionResponsesOptions;
   readonly #lanes: Lanes;
@@ -91,7 +94,10 @@ export class ConnectionResponses {
     for (const live of this.#live.values()) live.cancel(reason);
   }
 
-  /** The client has disconnected. Each response loses a reader, and is cancelled unless it is stored. */
+  /**
+   * The client has disconnected. Each response loses a reader, and is cancelled unless it is
+   * stored.
+   */
   leave(): void {
     this.#closed = true;
     for (const leave of this.#leaving) leave();
@@ -130,7 +136,8 @@ export class ConnectionResponses {
     const live = await planned.create();
     this.#live.set(live.id, live);
     try {
-      // A stored response waits for its client to come back, also when it is left before its first event.
+      // A stored response waits for its client to come back, also when it is left before its first
+      // event.
       const leave = () => {
         if (!live.stored) live.abandon();
       };
@@ -155,7 +162,10 @@ export class ConnectionResponses {
     if (!(await this.#pump(live, after + 1))) throw eventsExpired(id);
   }
 
-  /** Sends the events of a response until it ends or the client disconnects. @returns false if the events are no longer kept. */
+  /**
+   * Sends the events of a response until it ends or the client disconnects. @returns false if the
+   * events are no longer kept.
+   */
   async #pump(live: LiveResponse, from: number): Promise<boolean> {
     const { outbox } = this.#options;
     const reader = live.read(from);

@@ -33,10 +33,12 @@ interface ConnectionDependencies {
 /**
  * One client on a WebSocket.
  *
- * 1. Messages are read one by one. A bad one is answered with an `error` event; ten within a minute close the connection.
- * 2. `response.create` is authenticated again, waits for the earlier responses of its lane, and runs. Its events are sent as they
- *    come; a slow client slows its responses.
- * 3. When the client disconnects, its responses lose a reader; those that are not stored are cancelled.
+ * 1. Messages are read one by one. A bad one is answered with an `error` event; ten within a minute
+ *    close the connection.
+ * 2. `response.create` is authenticated again, waits for the earlier responses of its lane, and
+ *    runs. Its events are sent as they come; a slow client slows its responses.
+ * 3. When the client disconnects, its responses lose a reader; those that are not stored are
+ *    cancelled.
  */
 export class Connection {
   readonly #ws: WebSocket;
@@ -116,7 +118,10 @@ export class Connection {
     this.#ws.terminate();
   }
 
-  /** Closes the connection if its credential is no longer valid. A failing auth provider closes nothing. */
+  /**
+   * Closes the connection if its credential is no longer valid. A failing auth provider closes
+   * nothing.
+   */
   async recheck(): Promise<void> {
     if (this.#upgrade.open || this.#checking) return;
     this.#checking = true;
@@ -212,7 +217,9 @@ export class Connection {
     if (this.#responses.inFlight === 0) this.#close(CLOSE.restart);
   }
 
-  /** The drain time of a stopping server is over. `close` follows once the client has disconnected. */
+  /**
+   * The drain time of a stopping server is over. `close` follows once the client has disconnected.
+   */
   #stop(): void {
     const { reason } = this.#upgrade.signal;
     if (reason instanceof TurnError) this.#responses.stop(reason);

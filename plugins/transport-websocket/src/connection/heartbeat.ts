@@ -56,7 +56,8 @@ export class Heartbeat {
     const { pingInterval, stallTimeout } = this.#limits;
     this.#stalledFor = progress === 'stalled' ? this.#stalledFor + now - this.#lastTick : 0;
     this.#lastTick = now;
-    // Pings wait behind what a slow client still has to read, so its reading counts as a sign of life.
+    // Pings wait behind what a slow client still has to read, so its reading counts as a sign of
+    // life.
     if (progress === 'reading') this.#lastHeard = now;
     if (this.#stalledFor >= stallTimeout) return CLOSE.slowConsumer;
     // While data waits, pongs cannot come: the stall timeout decides.

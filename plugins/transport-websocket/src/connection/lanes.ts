@@ -4,7 +4,10 @@ import { limited } from '../messages/refusals.js';
 /** Responses of one connection that run, wait, or are being resumed. */
 const MOST_IN_FLIGHT = 8;
 
-/** Limits and orders the work of one connection. Responses of one lane run one after the other, lanes side by side. */
+/**
+ * Limits and orders the work of one connection. Responses of one lane run one after the other,
+ * lanes side by side.
+ */
 export class Lanes {
   readonly #last = new Map<string, Promise<void>>();
   readonly #names = new Set<string>();

@@ -3,7 +3,10 @@ import type { WebSocket } from 'ws';
 
 /** What is sent between two pings, as a part of `maxBuffered`. */
 const PING_SHARE = 1 / 8;
-/** When the client is behind by no more than this part of `maxBuffered`, responses go on, and text is sent as it comes. */
+/**
+ * When the client is behind by no more than this part of `maxBuffered`, responses go on, and text
+ * is sent as it comes.
+ */
 const RESUME_SHARE = 1 / 4;
 /** The longest frame, in UTF-16 code units. A longer message is sent in several fragments. */
 const FRAGMENT = 64 * 1024;
@@ -11,9 +14,11 @@ const FRAGMENT = 64 * 1024;
 /**
  * Sends to one client, at most `maxBuffered` ahead of what it reads.
  *
- * 1. What the network has taken is not read yet: the buffers of the two systems hold several MiB. So a ping follows each part of
- *    what is sent. The client answers it when it has read up to there (RFC 6455, 5.5.3), and that makes room for more.
- * 2. Messages that find no room wait in a queue. Responses wait for `room` before they send, so that the queue stays short.
+ * 1. What the network has taken is not read yet: the buffers of the two systems hold several MiB.
+ *    So a ping follows each part of what is sent. The client answers it when it has read up to
+ *    there (RFC 6455, 5.5.3), and that makes room for more.
+ * 2. Messages that find no room wait in a queue. Responses wait for `room` before they send, so
+ *    that the queue stays short.
  * 3. A message longer than 64 KiB is sent in fragments, as there is room for them.
  *
  * Sizes are in UTF-16 code units, which are bytes for most text.
@@ -56,7 +61,10 @@ export class Outbox {
     return this.#unread > this.#maxBuffered * RESUME_SHARE;
   }
 
-  /** Sends the reply to a message. A client that sends many messages without reading the replies is read slowly. */
+  /**
+   * Sends the reply to a message. A client that sends many messages without reading the replies is
+   * read slowly.
+   */
   reply(message: string): void {
     this.send([message]);
     if (this.#queued === 0) return;
@@ -98,7 +106,10 @@ export class Outbox {
     if (this.#unread <= this.#maxBuffered * RESUME_SHARE) this.#wake();
   }
 
-  /** What the client has read since the last call: `stalled` if something waits and it has read nothing. */
+  /**
+   * What the client has read since the last call: `stalled` if something waits and it has read
+   * nothing.
+   */
   progress(): 'idle' | 'reading' | 'stalled' {
     const hasRead = this.#read > this.#readBefore;
     this.#readBefore = this.#read;
@@ -155,7 +166,10 @@ export class Outbox {
   }
 }
 
-/** Where the fragment of a message that begins at `start` ends. Both halves of a surrogate pair are in one fragment. */
+/**
+ * Where the fragment of a message that begins at `start` ends. Both halves of a surrogate pair are
+ * in one fragment.
+ */
 function endOfFragment(message: string, start: number): number {
   const end = start + FRAGMENT;
   if (end >= message.length) return message.length;

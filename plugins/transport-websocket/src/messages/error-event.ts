@@ -11,7 +11,8 @@ interface ErrorFields {
 const CODES: Readonly<Record<number, string>> = { 400: 'model_not_found', 403: 'agent_forbidden', 502: 'svc_error' };
 
 /**
- * The `error` event for a request that was not accepted. Status, code and message are those of the same request over HTTP.
+ * The `error` event for a request that was not accepted. Status, code and message are those of the
+ * same request over HTTP.
  *
  * @param streamId the `stream_id` of the request, if it is known.
  */

@@ -46,7 +46,10 @@ export function eventsExpired(id: string): ProtocolError {
   return invalidRequest(message, { status: 410, param: 'starting_after', code: 'response_events_expired' });
 }
 
-/** The client claims to have seen an event that does not exist yet. @param last the number of the newest event. */
+/**
+ * The client claims to have seen an event that does not exist yet. @param last the number of the
+ * newest event.
+ */
 export function eventAhead(after: number, last: number): ProtocolError {
   const message = `Invalid 'starting_after': the response has no event ${after} yet; its last one is ${last}.`;
   return invalidRequest(message, { param: 'starting_after', code: 'invalid_value' });

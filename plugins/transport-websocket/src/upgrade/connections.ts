@@ -15,8 +15,8 @@ const RECHECK = 5_000;
  * The open connections: how many there may be, and one timer for all of them.
  *
  * 1. `reconfigure` changes the limits of later connections. Open ones stay as they are.
- * 2. `stop` closes the connections when their responses have ended, and what is left when its time is over. When the whole server
- *    stops, the HTTP transport has closed them before.
+ * 2. `stop` closes the connections when their responses have ended, and what is left when its time
+ *    is over. When the whole server stops, the HTTP transport has closed them before.
  */
 export class Connections implements Lifecycle {
   #config: WebSocketConfig;

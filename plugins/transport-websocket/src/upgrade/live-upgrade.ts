@@ -12,7 +12,10 @@ import type { Connections } from './connections.js';
 /** The sub-protocol that the server selects. A token among the offered ones is never sent back. */
 const PROTOCOL = 'responses';
 
-/** Bounds what a client can make the parser hold back: fragments of one message, and pieces of one frame. */
+/**
+ * Bounds what a client can make the parser hold back: fragments of one message, and pieces of one
+ * frame.
+ */
 const MOST_FRAGMENTS = 128;
 const MOST_CHUNKS = 1024;
 
@@ -66,7 +69,9 @@ export class LiveUpgrade implements HttpUpgrade {
   }
 }
 
-/** Checks what the WebSocket library would refuse with its own messages. @throws ProtocolError 400 */
+/**
+ * Checks what the WebSocket library would refuse with its own messages. @throws ProtocolError 400
+ */
 function checkHandshake({ headers }: UpgradeRequest): void {
   if (headers['sec-websocket-version'] !== '13') {
     throw invalidRequest("Invalid 'Sec-WebSocket-Version': only version 13 is supported.", {
