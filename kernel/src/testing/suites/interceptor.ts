@@ -38,8 +38,13 @@ export function interceptorContract(test: DeclareTest, options: InterceptorContr
 }
 
 /** The cases of `interceptorContract`. */
-export function interceptorCases({ open, turn = testTurn(), timeLimit }: InterceptorContractOptions): readonly ContractCase[] {
+export function interceptorCases(options: InterceptorContractOptions): readonly ContractCase[] {
+  const { turn = testTurn(), timeLimit } = options;
   const contract = new Contract('An interceptor');
+  const open = async (): Promise<Interceptor> => {
+    const interceptor = await options.open();
+    return (given, next) => assertEvents(interceptor(given, next));
+  };
   const read = (events: AgentEvents) => waitFor('the end of the turn', readAll(events), timeLimit);
 
   contract.add('keeps the grammar of the events of a successful turn', 'AgentEvent', async () => {
@@ -103,6 +108,18 @@ export function interceptorCases({ open, turn = testTurn(), timeLimit }: Interce
     await Promise.all([run('turn_1'), run('turn_2'), run('turn_3')]);
   });
   return contract.cases;
+}
+
+/** A function that was meant to be `async function*` often returns a promise instead. */
+function assertEvents(returned: unknown): AgentEvents {
+  const isPromise = returned instanceof Promise;
+  if (isPromise) returned.catch(() => {}); // the mistake is reported, not the error
+  const found = isPromise ? 'a Promise' : `a value of type ${typeof returned}`;
+  assert.ok(
+    typeof returned === 'object' && returned !== null && Symbol.asyncIterator in returned,
+    `the interceptor returned ${found}, not events; write async function*, or return next(turn)`,
+  );
+  return returned as AgentEvents;
 }
 
 const DEFAULT_TURN: Omit<Turn, 'signal'> = {

@@ -68,3 +68,15 @@ t.test('says how the grammar is broken', async (t) => {
   const empty: Interceptor = async function* () {};
   t.match(await verdict(cases(empty), GRAMMAR), 'Found: the stream has no terminal event at its end: nothing');
 });
+
+t.test('says what an interceptor that returns no events should return', async (t) => {
+  const promised = (async () => {
+    throw new Error('no events');
+  }) as unknown as Interceptor;
+  const found = 'Found: the interceptor returned a Promise, not events; write async function*, or return next(turn)';
+  t.match(await verdict(cases(promised), GRAMMAR), found);
+  t.match(
+    await verdict(cases((() => 3) as unknown as Interceptor), ERROR),
+    'the interceptor returned a value of type number, not events',
+  );
+});
