@@ -48,7 +48,8 @@ export class PlaygroundApp extends HTMLElement {
     });
     this.addEventListener('click', ({ target }) => this.#copyCode(/** @type {Element} */ (target)));
     this.ariaBusy = 'true';
-    void app.start().then(() => {
+    void app.start().then(async () => {
+      await this.updateComplete;
       this.ariaBusy = 'false';
       if (app.server.needsToken) this.openDialog('token');
       else this.focusMessage();
