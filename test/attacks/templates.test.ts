@@ -1,5 +1,4 @@
-// biome-ignore-all lint/suspicious/noTemplateCurlyInString: that none of these is a template is
-// what is tried here
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: the tests send such text
 import { contentText } from '@plugboard/kernel/testing';
 import t from 'tap';
 import { Caller, type ConversationBody, type PageBody } from '../support/conversations.js';

@@ -28,7 +28,7 @@ t.test('rule 4: an invalid one exits with 78 and prints every mistake to standar
   t.equal(stdout, '');
   t.same(stderr.split('\n'), [
     'conf/wrong.yaml:2:1 modles: unknown section, did you mean "models"?',
-    `conf/wrong.yaml:3:20 tools.a.use: there is no plugin at ${join(cwd, 'conf/a.js')}`,
+    `conf/wrong.yaml:3:20 tools.a.use: no plugin was found at ${join(cwd, 'conf/a.js')}`,
     '',
   ]);
   for (const command of ['start', 'check', 'plugins', 'schema']) {

@@ -52,7 +52,7 @@ t.test('the banner names a missing agent, model or address', async (t) => {
     /agents +none: the server is not ready without one\n {2}models +none: the server is not ready without one\n/,
   );
   t.match(program.stdout, /address +none: no entry listens for callers; add a transport that does, such as http: \{\}\n$/);
-  t.notMatch(program.stdout, 'warning', 'an open server without an address is no risk');
+  t.notMatch(program.stdout, 'warning', 'no caller can reach a server without an address');
   program.kill('SIGTERM');
   t.equal(await program.exit(), 0, 'and runs all the same');
 });

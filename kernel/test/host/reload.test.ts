@@ -260,7 +260,7 @@ t.test('whatever fails, nothing changes', async (t) => {
   };
 
   await fails({ ...next, b: { use: plain, wort: 1 } }, /^configuration plugins\.b\.wort: unknown option, did you mean "word"/);
-  await fails({ ...next, b: { use: './b.js' } }, /plugins\.b\.use: there is no plugin at /);
+  await fails({ ...next, b: { use: './b.js' } }, /plugins\.b\.use: no plugin was found at /);
   const throws = definePlugin({
     name: 'throws',
     apiVersion: 1,
@@ -345,7 +345,7 @@ t.test('a file with mistakes changes nothing, and each mistake has its position'
   t.match((await server.reload()).refused?.message, /^plugboard\.yaml:2:10: invalid YAML: the closing "}" is missing[^\n]*$/);
   await writeFile(file, `transports: {}\nplugins:\n  a: { use: ./nowhere.js }\n  b: { use: "\${GONE}" }\n`);
   t.strictSame((await server.reload()).refused?.message.split('\n'), [
-    `plugboard.yaml:3:13 plugins.a.use: there is no plugin at ${join(t.testdirName, 'nowhere.js')}`,
+    `plugboard.yaml:3:13 plugins.a.use: no plugin was found at ${join(t.testdirName, 'nowhere.js')}`,
     `plugboard.yaml:4:13 plugins.b.use: the variable GONE is not set; set it, for example in .env, or write \${GONE:-default}`,
   ]);
 });

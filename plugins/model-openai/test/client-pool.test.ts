@@ -7,7 +7,7 @@ import t, { type Test } from 'tap';
 import type { Dispatcher } from 'undici';
 import { ClientPool } from '../src/http/client-pool.js';
 
-/** Starts a server that answers when it is told to, and a pool of sockets to it. */
+/** Starts a pool of sockets and its server, whose answers the test sends. */
 async function start(t: Test) {
   const requests: { readonly req: IncomingMessage; readonly res: ServerResponse }[] = [];
   const sockets = new Set<Socket>();
@@ -87,10 +87,10 @@ t.test('an invalid request is reported and occupies no socket', async (t) => {
 
 t.test('a server that cannot be reached, and a destroyed pool, fail the request', async (t) => {
   const { pool } = await start(t);
-  const nobody = new ClientPool('http://127.0.0.1:1', 1_000);
-  await t.rejects(send(nobody), { code: 'ECONNREFUSED' });
-  await t.rejects(send(nobody), { code: 'ECONNREFUSED' }, 'and is tried again');
-  await nobody.destroy();
+  const unreachable = new ClientPool('http://127.0.0.1:1', 1_000);
+  await t.rejects(send(unreachable), { code: 'ECONNREFUSED' });
+  await t.rejects(send(unreachable), { code: 'ECONNREFUSED' }, 'and is tried again');
+  await unreachable.destroy();
   await pool.destroy();
   await t.rejects(send(pool), { code: 'UND_ERR_DESTROYED' });
 });

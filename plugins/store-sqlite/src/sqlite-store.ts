@@ -298,7 +298,8 @@ export class SqliteStore implements SessionStore, Lifecycle {
     } finally {
       if (!isFinished) {
         usage.add(id.project, { sessions: -counted.sessions, bytes: -counted.bytes });
-        await this.#write('committed', ({ forks }) => forks.cancel(fork)).catch(() => {}); // the sweeper finds it when the file is opened again
+        // If this fails too, the sweeper finds the fork when the file is opened again.
+        await this.#write('committed', ({ forks }) => forks.cancel(fork)).catch(() => {});
         sweeper.wake();
       }
     }

@@ -1,6 +1,6 @@
 /** Bytes of UTF-8. */
 const MAX_BYTES = 512;
-// biome-ignore lint/suspicious/noControlCharactersInRegex: it finds them
+// biome-ignore lint/suspicious/noControlCharactersInRegex: keys must not have them
 const CONTROL_CHARACTER = /[\u0000-\u001f\u007f-\u009f]/;
 
 /**

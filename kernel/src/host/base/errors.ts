@@ -54,7 +54,7 @@ const MESSAGES = {
         }, or run ${installOf(names)}`
       : `the plugin ${names[0]} is not installed${likely === undefined ? '' : `, did you mean "${likely}"?`}; run ${installOf(names)}`,
   PLUGIN_NOT_FOUND: (path: string, similar: string | undefined) =>
-    `there is no plugin at ${path}${similar === undefined ? '' : `, did you mean "${similar}"?`}`,
+    `no plugin was found at ${path}${similar === undefined ? '' : `, did you mean "${similar}"?`}`,
   PLUGIN_NOT_BUILT: (path: string) => `the plugin's module ${path} does not exist; build the plugin first`,
   PLUGIN_FOLDER_EMPTY: (folder: string) =>
     `the folder ${folder} is not a plugin: it has neither a package.json with "exports" nor an index.js`,

@@ -52,9 +52,7 @@ export class Loader {
     this.#folders = [...new Set([fileFolder, cwd, import.meta.dirname])];
   }
 
-  /**
-   * @throws HostError if there is no such plugin, or if it cannot be used.
-   */
+  /** @throws HostError if the plugin is not found or cannot be used. */
   async load(use: string, prefix: string, hints: MissingPluginHints = {}): Promise<LoadedPlugin> {
     const url = this.#resolve(use, prefix, hints);
     const loading = this.#loaded.get(url) ?? this.#import(url);

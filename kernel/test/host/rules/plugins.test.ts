@@ -130,10 +130,10 @@ t.test('rule 1: a plugin that cannot be used is reported with what is missing', 
       'and @plugboard/tool-nowhere is not installed; add "use" with the name or the path of a plugin, ' +
       'or run npm install @plugboard/tool-nowhere (or plugboard-tool-nowhere or nowhere)',
     'plugboard.yaml:4:18 tools.scoped.use: the plugin @acme/missing/deep is not installed; run npm install @acme/missing',
-    `plugboard.yaml:5:16 tools.path.use: there is no plugin at ${join(at, 'missing.js')}`,
+    `plugboard.yaml:5:16 tools.path.use: no plugin was found at ${join(at, 'missing.js')}`,
     new RegExp(`^plugboard.yaml:6:19 tools.unbuilt.use: .*${join(at, 'node_modules/@acme/unbuilt/dist/index.js')}`),
     /^plugboard.yaml:7:18 tools.hidden.use: the package @acme\/hidden cannot be loaded: /,
-    'plugboard.yaml:8:20 tools.absolute.use: there is no plugin at /no/such/plugin',
+    'plugboard.yaml:8:20 tools.absolute.use: no plugin was found at /no/such/plugin',
     'plugboard.yaml:9:15 tools.url.use: "https://example.com/p.js" is not a valid plugin reference',
     `plugboard.yaml:10:18 tools.broken.use: the plugin at ${join(at, 'broken.js')} imports the package ` +
       `"not-installed-either" in ${join(at, 'broken.js')}, which is not installed; run npm install not-installed-either in `,
@@ -177,8 +177,8 @@ t.test('rule 1: a plugin that is not found is answered with the module that the 
     'plugins.sober.use: the plugin @plugboard/plugin-polite is not installed, did you mean "./polite.js"?; run',
     'plugins.bare.use: the plugin @plugboard/plugin-polite.js is not installed, did you mean "./polite.js"?; run',
     'plugins.below.use: the plugin own/loud.mjs is not installed, did you mean "./own/loud.mjs"?; run',
-    `plugins.near.use: there is no plugin at ${join(at, 'own/no-word.ts')}, did you mean "no-words.ts"?`,
-    /plugins\.other\.use: there is no plugin at .*notes$/,
-    /plugins\.far\.use: there is no plugin at .*no-word\.ts$/,
+    `plugins.near.use: no plugin was found at ${join(at, 'own/no-word.ts')}, did you mean "no-words.ts"?`,
+    /plugins\.other\.use: no plugin was found at .*notes$/,
+    /plugins\.far\.use: no plugin was found at .*no-word\.ts$/,
   ]);
 });

@@ -68,8 +68,8 @@ export class ChunkWriter {
   get #envelope(): string {
     const { id, created, model, fingerprint } = this.#head;
     return (
-      `${this.#encoder.before}{"id":${JSON.stringify(id)},"object":"chat.completion.chunk","created":${created},"model":${JSON.stringify(model)}` +
-      `,"service_tier":"default","system_fingerprint":${JSON.stringify(fingerprint)},"choices":[`
+      `${this.#encoder.before}{"id":${JSON.stringify(id)},"object":"chat.completion.chunk","created":${created},` +
+      `"model":${JSON.stringify(model)},"service_tier":"default","system_fingerprint":${JSON.stringify(fingerprint)},"choices":[`
     );
   }
 
