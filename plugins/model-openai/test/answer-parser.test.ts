@@ -281,13 +281,31 @@ t.test('an answer without choices is named, without a choice to read', async (t)
     (...chunks: readonly unknown[]) =>
     () =>
       parse(...chunks);
-  t.throws(broken({ id: 'x', choices: [] }, { choices: [], usage: { prompt_tokens: 1 } }), {
-    message:
-      'the model server sent an answer without choices: {"choices":[],"usage":{"prompt_tokens":1}}. Check that baseUrl points to a chat-completions server.',
-  });
+  t.throws(
+    broken({ id: 'x', choices: [] }),
+    { message: 'the model server sent an answer without choices: {"id":"x","choices":[]}.' },
+    'baseUrl is right: only a chat-completions server sends choices',
+  );
+  t.throws(broken({ id: 'x', usage: { prompt_tokens: 1 } }), { message: /without choices: .* Check that baseUrl points to/ });
   t.throws(broken({ type: 'message_start', message: { role: 'assistant' } }), { message: /"message_start"/ });
   t.throws(broken('text'), { message: /JSON that is not an object: text/ });
   t.throws(broken(delta({ content: 'a' }), 7), { message: 'the model server sent JSON that is not an object: 7.' });
+});
+
+t.test('blocked content ends the answer with its reason, or fails without blaming baseUrl', async (t) => {
+  const counted = { choices: [], usage: { prompt_tokens: 5, completion_tokens: 0 } };
+  const blocked = [
+    { type: 'usage', usage: { promptTokens: 5 } },
+    { type: 'end', reason: 'content_filter' },
+  ];
+  t.match(parse({ choices: [], promptFeedback: { blockReason: 'PROHIBITED_CONTENT' } }, counted), blocked);
+  t.match(parse({ ...counted, prompt_feedback: { block_reason: 'OTHER' } }), blocked);
+  t.match(parse({ promptFeedback: { blockReason: 'SAFETY' } }), blocked.slice(1), 'without choices and usage');
+  const seen = JSON.stringify(counted);
+  const message = `the model server sent no answer to the request, as some do when they block its content: ${seen}.`;
+  for (const chunks of [[counted], [{ choices: [] }, counted], [{ ...counted, promptFeedback: {} }, counted]])
+    t.throws(() => parse(...chunks), { message, retryable: false, isRequestFault: true });
+  t.strictSame(reasons({ choices: [], promptFeedback: null }, delta({ content: 'a' }), FINISH), ['text', 'stop'], 'not blocked');
 });
 
 t.test('reads the forms of older endpoints', async (t) => {

@@ -56,6 +56,10 @@ export class AnswerParser {
   #hasText = false;
   /** The last chunk without a choice: what came instead, should none follow. */
   #other: unknown;
+  /** Whether a chunk had a list of choices, as only chat-completions servers send them. */
+  #isChatServer = false;
+  /** Whether the server said that it blocked the prompt. */
+  #isBlocked = false;
 
   constructor({ failures, ids, tools, of, keepsReasoning, splitThinkTags }: AnswerOptions) {
     this.#of = of;
@@ -101,6 +105,8 @@ export class AnswerParser {
     if (usage) this.#usage = usage;
     this.#timings = chunk.timings ?? this.#timings;
     if (choice === undefined) {
+      this.#isChatServer ||= Array.isArray(chunk.choices);
+      this.#isBlocked ||= isBlocked(chunk);
       this.#other = chunk;
       return undefined;
     }
@@ -166,13 +172,13 @@ export class AnswerParser {
   end(ending: Ending, events: ModelEvent[], seen?: string): void {
     const finish = this.#finish;
     if (finish?.kind === 'failure') throw this.#failures.gaveUp(finish.word);
-    if (!this.#hasChoice) throw this.#noChoice(ending, seen);
+    if (!this.#hasChoice && !this.#isBlocked) throw this.#noChoice(ending, seen);
     const hasCalls = !this.#toolCalls.isEmpty;
-    if (finish === undefined && ending !== 'body' && !(ending === 'done' && this.#hasText && !hasCalls))
-      throw this.#failures.truncated(seen);
+    const mayEnd = ending === 'body' || this.#isBlocked || (ending === 'done' && this.#hasText && !hasCalls);
+    if (finish === undefined && !mayEnd) throw this.#failures.truncated(seen);
     const isSilent = !this.#hasText && !hasCalls;
     if (finish?.kind === 'unknown' && isSilent) throw this.#failures.gaveUp(finish.word);
-    const reason = finish?.kind === 'reason' ? finish.reason : 'stop';
+    const reason = finish?.kind === 'reason' ? finish.reason : this.#isBlocked ? 'content_filter' : 'stop';
     if (reason === 'tool_calls' && isSilent) throw this.#failures.missingCalls();
 
     this.#thinkTags?.end(events);
@@ -189,14 +195,20 @@ export class AnswerParser {
   }
 
   #noChoice(ending: Ending, seen: string | undefined): Error {
+    if (this.#isChatServer && this.#usage) return this.#failures.noAnswer(JSON.stringify(this.#other));
     if (this.#other !== undefined || ending === 'body') return this.#unreadable('an answer without choices', this.#other ?? null);
     return seen === undefined ? this.#failures.truncated() : this.#unreadable('text instead of an answer', seen);
   }
 
   #unreadable(what: string, seen: unknown): Error {
     const text = typeof seen === 'string' ? seen : JSON.stringify(seen);
-    return this.#failures.unreadable(what, { seen: text, hasBegun: this.#hasChoice });
+    return this.#failures.unreadable(what, { seen: text, hasBegun: this.#hasChoice || this.#isChatServer });
   }
+}
+
+/** Whether a chunk says that the prompt was blocked, in the form of Gemini's own API. */
+function isBlocked({ promptFeedback, prompt_feedback: feedback = promptFeedback }: Fields): boolean {
+  return isObject(feedback) && (isText(feedback.blockReason) || isText(feedback.block_reason));
 }
 
 /** The first choice. Requests ask for one only, but a chunk may belong to another. */

@@ -106,6 +106,17 @@ export class Failures {
     return this.#error('the model server announced tool calls and sent none.', { retryable: true });
   }
 
+  /**
+   * The server counted tokens and sent no choice, as Gemini does when it blocks content and does not
+   * say so.
+   *
+   * @param seen what came instead.
+   */
+  noAnswer(seen: string): ModelError {
+    const message = `the model server sent no answer to the request, as some do when they block its content: ${this.#show(seen)}.`;
+    return this.#error(message, { retryable: false, isRequestFault: true });
+  }
+
   /** The response has no body. */
   empty(): ModelError {
     return this.#error('the model server sent an empty answer.', { retryable: true });
