@@ -1,6 +1,6 @@
 import t from 'tap';
 import { isCompletion } from '../../plugins/transport-chat-completions/test/support/reference-schema.js';
-import { answerOf, saying, TestServer } from '../support/test-server.js';
+import { ASSISTANT, answerOf, saying, TestServer, TRANSPORTS } from '../support/test-server.js';
 import { readTreasure, toolFixtures, WITH_TOOLS } from '../support/with-tools.js';
 
 interface Completion {
@@ -130,4 +130,15 @@ t.test('C-084 all kinds of characters, and empty text, are returned unchanged', 
     t.equal(server.asked.messages.at(-1)?.content, text, 'in both directions');
     t.equal((await server.stream(saying(text))).text, text);
   }
+});
+
+t.test('variables in params and body reach the model server as numbers and booleans', async (t) => {
+  const yaml =
+    TRANSPORTS + ASSISTANT.replace('apiKey:', `body: { top_k: "\${TOP_K}", safe: "\${SAFE}", user: "\${ID}" }, apiKey:`);
+  const tuned = yaml.replace('model: fast,', `model: fast, params: { temperature: "\${TEMPERATURE}", stop: ["\${STOP}"] },`);
+  const app = await TestServer.start(t, tuned, {
+    env: { TOP_K: '40', SAFE: 'true', ID: '007', TEMPERATURE: '0.7', STOP: 'END' },
+  });
+  await app.chat(saying('Hi'));
+  t.match(app.models.requests[0]?.body, { top_k: 40, safe: true, user: '007', temperature: 0.7, stop: ['END'] });
 });

@@ -43,6 +43,11 @@ t.test('a .env file sets only unset variables', async (t) => {
   const dir = t.testdir({ '.env': 'NAME=from file\nOTHER="two words" # comment\nEMPTY=from file\n' });
   t.same(readEnvironment(dir, { NAME: 'set', EMPTY: '' }), { NAME: 'set', OTHER: 'two words', EMPTY: '' });
   t.same(readEnvironment(t.testdir({}), { NAME: 'set' }), { NAME: 'set' });
+  t.same(
+    readEnvironment(t.testdir({ '.env': '\ufeffNAME=a\r\nOTHER=b\r\n' }), {}),
+    { NAME: 'a', OTHER: 'b' },
+    'as Windows writes it',
+  );
   t.throws(
     () => readEnvironment(t.testdir({ '.env': {} }), {}),
     { name: 'ConfigError', message: '.env: the file cannot be read (EISDIR)' },

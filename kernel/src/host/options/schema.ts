@@ -142,7 +142,7 @@ function visit(schema: JsonSchema, value: unknown, path: ConfigPath, visitor: Vi
 
 /**
  * Copies a value. Scalars that are wholly one variable become numbers or booleans where the schema
- * does not accept text.
+ * does not accept text, and where it says nothing about them, if they look like one in JSON.
  */
 function coerced(schema: JsonSchema, value: unknown, whole: ReadonlySet<string>): unknown {
   const wanted = new Map<string, Set<string>>();
@@ -150,7 +150,7 @@ function coerced(schema: JsonSchema, value: unknown, whole: ReadonlySet<string>)
     const at = pointer(path);
     if (!whole.has(at)) return;
     const types = wanted.get(at) ?? new Set();
-    for (const type of [part.type ?? []].flat()) types.add(type);
+    for (const type of typesOf(part)) types.add(type);
     wanted.set(at, types);
   });
   const copy = (item: unknown, path: ConfigPath): unknown => {
@@ -158,16 +158,33 @@ function coerced(schema: JsonSchema, value: unknown, whole: ReadonlySet<string>)
     if (typeof item === 'object' && item !== null) {
       return Object.fromEntries(Object.entries(item).map(([key, child]) => [key, copy(child, [...path, key])]));
     }
-    const types = wanted.get(pointer(path));
-    return typeof item !== 'string' || types === undefined || types.has('string') ? item : scalar(item, types);
+    const at = pointer(path);
+    if (typeof item !== 'string' || !whole.has(at)) return item;
+    const types = wanted.get(at);
+    if (types === undefined || types.size === 0) return jsonScalar(item);
+    return types.has('string') ? item : scalar(item, types);
   };
   return copy(value, []);
+}
+
+/** The types of a schema, or of the values that it lists. */
+function typesOf({ type, enum: values, const: only }: JsonSchema): readonly string[] {
+  if (type !== undefined) return [type].flat();
+  return [...(values ?? []), ...(only === undefined ? [] : [only])].map((value) => typeof value);
 }
 
 function scalar(text: string, types: ReadonlySet<string>): unknown {
   if ((types.has('number') || types.has('integer')) && /^-?\d+(\.\d+)?([eE][-+]?\d+)?$/.test(text)) return Number(text);
   if (types.has('boolean') && (text === 'true' || text === 'false')) return text === 'true';
   return text;
+}
+
+/** Reads a number or a boolean of JSON. Text stays what a number would change, such as a long id. */
+function jsonScalar(text: string): unknown {
+  if (text === 'true' || text === 'false') return text === 'true';
+  if (!/^-?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?$/.test(text)) return text;
+  const number = Number(text);
+  return Math.abs(number) <= Number.MAX_SAFE_INTEGER ? number : text;
 }
 
 function secretsOf(schema: JsonSchema, value: unknown): { path: ConfigPath; texts: string[] }[] {
