@@ -39,6 +39,7 @@ export type { HostView } from './host/lifecycle/status.js';
 export { audit } from './host/log/audit.js';
 export type { Logger } from './host/log/log.js';
 export { type CredentialShapes, createRedactor } from './host/log/redactor.js';
+export { parseDate } from './host/options/date.js';
 export { parseDuration } from './host/options/duration.js';
 export type { Infer, JsonSchema } from './host/options/schema-types.js';
 export { parseSize } from './host/options/size.js';

@@ -26,6 +26,17 @@ t.test('the clock returns the time, never goes back, and fires a timer once', as
   await promise;
 });
 
+t.test('a timer of more than 24.8 days does not fire at once', async (t) => {
+  const long = [2 ** 31, 90 * 86_400_000, Number.POSITIVE_INFINITY].map((ms) =>
+    systemClock.after(ms, () => t.fail(`${ms} ms are over`)),
+  );
+  t.teardown(() => {
+    for (const timer of long) timer.cancel();
+  });
+  for (const timer of long) timer.refresh();
+  await new Promise((resolve) => setTimeout(resolve, 20));
+});
+
 t.test('a timer that is restarted fires after those that were not, and can be restarted when it has fired', async (t) => {
   const hold = setInterval(() => undefined, 1000);
   t.teardown(() => clearInterval(hold));

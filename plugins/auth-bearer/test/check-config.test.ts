@@ -42,6 +42,7 @@ t.test('refuses invalid tokens without quoting a secret', async (t) => {
     [{ ...good, agents: [] }, /^tokens\[0\]\.agents: /],
     [{ ...good, scopes: ['chat', 'chatt'] }, /^tokens\[0\]\.scopes\[1\]: .*chat/],
     [{ ...good, expires: 'tomorrow' }, /^tokens\[0\]\.expires: /],
+    [{ ...good, expires: '2027-02-30' }, /^tokens\[0\]\.expires: .* a date such as 2027-01-31, not "2027-02-30"/],
     [{ ...good, requestsPerMinute: 0 }, /^tokens\[0\]\.requestsPerMinute: /],
     [{ ...good, name: '' }, /^tokens\[0\]\.name: /],
     [{ ...good, name: 'two\nlines' }, /^tokens\[0\]\.name: /],

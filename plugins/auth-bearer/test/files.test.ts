@@ -81,6 +81,7 @@ t.test('S-19 refuses a file with any invalid record and names the record', async
     [withField('constructor', {}), 'tokens[0] has an unknown field "constructor"'],
     [withField('budget', 3), 'tokens[0] has an unknown field "budget"'],
     [withField('expiresAt', 'never'), 'tokens[0] has an invalid field "expiresAt"'],
+    [withField('expiresAt', '2027-02-30T00:00:00Z'), 'tokens[0] has an invalid field "expiresAt"'],
     [withField('expiresAt', null), 'tokens[0] has an invalid field "expiresAt"'],
     [withField('agents', []), 'tokens[0] has an invalid field "agents"'],
     [withField('agents', 'billing'), 'tokens[0] has an invalid field "agents"'],

@@ -122,6 +122,8 @@ t.test('create refuses unknown projects and agents, duplicates and invalid optio
       '--expires must be a duration such as 90d or a date such as 2027-01-31, not "soon"',
     ],
     [{ name: 'x', expires: '2026-99-01' }, 'UsageError', /^--expires must be a duration/],
+    [{ name: 'x', expires: '2026-02-30' }, 'UsageError', /^--expires must be a duration .*, not "2026-02-30"$/],
+    [{ name: 'x', expires: '2027-01-31x' }, 'UsageError', /^--expires must be a duration/],
     [{ name: 'x', expires: '99999999999d' }, 'UsageError', /^--expires must be a duration/],
     [{ name: 'x', expires: '2026-01-01' }, 'UsageError', '--expires: 2026-01-01 is not in the future'],
     [{ name: 'x', 'running-turns': '0' }, 'UsageError', '--running-turns must be a positive integer, not "0"'],
@@ -217,6 +219,10 @@ t.test('rotate grants a day of grace by default, but never extends the old token
   clock.advance(60_000);
   await run('rotate', { expires: '5h' }, ['brief']);
   t.match(records().slice(2), [{ expiresAt: '2026-01-01T01:00:00.000Z' }, { expiresAt: '2026-01-01T05:01:00.000Z' }]);
+  await t.rejects(run('rotate', { grace: '99999999999d' }, ['brief']), {
+    name: 'UsageError',
+    message: '--grace: 99999999999d is too long; use at most 10000d',
+  });
   await t.rejects(run('rotate', { grace: 'a while' }, ['brief']), {
     name: 'UsageError',
     message: /^--grace: "a while" is not a duration/,

@@ -27,6 +27,9 @@ export interface IdSource {
   fraction(): number;
 }
 
+/** The longest timeout of Node.js in milliseconds: 24.8 days. A longer one would fire at once. */
+const MAX_TIMEOUT = 2 ** 31 - 1;
+
 /**
  * Timers are restarted with everything that is read or written. A restart only notes the time; what
  * is left of the wait begins when the timeout fires.
@@ -36,13 +39,13 @@ class SystemTimer implements Timer {
   readonly #run: () => void;
   #timeout: NodeJS.Timeout;
   #isWaiting = true;
-  /** Set if the wait was restarted since the timeout began. */
+  /** Set if the wait was restarted since the timeout began, or is longer than one timeout. */
   #restartedAt: number | undefined;
 
   constructor(ms: number, run: () => void) {
     this.#ms = ms;
     this.#run = run;
-    this.#timeout = setTimeout(SystemTimer.#onTimeout, ms, this).unref();
+    this.#timeout = this.#begin(ms);
   }
 
   cancel(): void {
@@ -51,22 +54,24 @@ class SystemTimer implements Timer {
 
   refresh(): void {
     if (this.#isWaiting) this.#restartedAt = performance.now();
-    else this.#begin(this.#ms);
+    else this.#timeout = this.#begin(this.#ms);
   }
 
-  #begin(ms: number): void {
+  #begin(ms: number): NodeJS.Timeout {
     this.#isWaiting = true;
-    this.#restartedAt = undefined;
-    this.#timeout = setTimeout(SystemTimer.#onTimeout, ms, this).unref();
+    if (ms <= MAX_TIMEOUT) this.#restartedAt = undefined;
+    else this.#restartedAt ??= performance.now();
+    return setTimeout(SystemTimer.#onTimeout, Math.min(ms, MAX_TIMEOUT), this).unref();
   }
 
   static #onTimeout(timer: SystemTimer): void {
     const left = timer.#restartedAt === undefined ? 0 : timer.#restartedAt + timer.#ms - performance.now();
     if (left > 0) {
-      timer.#begin(left);
+      timer.#timeout = timer.#begin(left);
       return;
     }
     timer.#isWaiting = false;
+    timer.#restartedAt = undefined;
     timer.#run();
   }
 }

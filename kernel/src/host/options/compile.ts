@@ -2,6 +2,7 @@ import { createRequire } from 'node:module';
 import type { Ajv, Options, ValidateFunction } from 'ajv';
 import equal from 'ajv/dist/runtime/equal.js';
 import ucs2length from 'ajv/dist/runtime/ucs2length.js';
+import { parseDate } from './date.js';
 import { DURATION_PATTERN } from './duration.js';
 import type { JsonSchema } from './schema-types.js';
 import { SIZE_PATTERN } from './size.js';
@@ -11,7 +12,7 @@ export const FORMATS = {
   duration: (text: string) => DURATION_PATTERN.test(text),
   size: (text: string) => SIZE_PATTERN.test(text),
   url: (text: string) => URL.canParse(text),
-  date: (text: string) => /^\d{4}-\d{2}-\d{2}/.test(text) && !Number.isNaN(Date.parse(text)),
+  date: (text: string) => parseDate(text) !== undefined,
 } as const;
 
 /**

@@ -5,6 +5,8 @@ import { printToken } from './print-token.js';
 import { currentUser, readExpiry } from './read-options.js';
 
 const GRACE = '24h';
+/** Milliseconds: 10,000 days. */
+const MAX_GRACE = 10_000 * 86_400_000;
 
 export const rotate = (registry: TokenRegistry): CommandAction => ({
   summary: 'Replaces a token by a new one with the same rights, and prints it once',
@@ -36,7 +38,9 @@ export const rotate = (registry: TokenRegistry): CommandAction => ({
 
 function readDuration(text: string): number {
   try {
-    return parseDuration(text);
+    const grace = parseDuration(text);
+    if (grace > MAX_GRACE) throw new Error(`${text} is too long; use at most 10000d`);
+    return grace;
   } catch (error) {
     throw new UsageError(`--grace: ${(error as Error).message}`);
   }

@@ -1,4 +1,4 @@
-import { parseDuration } from '@plugboard/kernel';
+import { parseDate, parseDuration } from '@plugboard/kernel';
 
 /**
  * Parses an expiry: an ISO 8601 date or time (`2027-01-31` is the start of that day in UTC) or a
@@ -6,10 +6,7 @@ import { parseDuration } from '@plugboard/kernel';
  * @returns milliseconds since the epoch, or undefined if the text is neither.
  */
 export function parseExpiry(text: string, now: number): number | undefined {
-  if (/^\d{4}-\d{2}-\d{2}/.test(text)) {
-    const time = Date.parse(text);
-    return Number.isNaN(time) ? undefined : time;
-  }
+  if (/^\d{4}-/.test(text)) return parseDate(text);
   try {
     return now + parseDuration(text);
   } catch {

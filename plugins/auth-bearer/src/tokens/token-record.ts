@@ -1,3 +1,4 @@
+import { parseDate } from '@plugboard/kernel';
 import { SCOPES, type Scope } from '@plugboard/kernel/contracts';
 
 /**
@@ -37,8 +38,7 @@ export function statusOf({ revokedAt, expiresAt }: Pick<TokenRecord, 'revokedAt'
 type Check = (value: unknown) => boolean;
 
 const isNonEmpty: Check = (value) => typeof value === 'string' && value !== '';
-const isTime: Check = (value) =>
-  typeof value === 'string' && /^\d{4}-\d{2}-\d{2}T/.test(value) && !Number.isNaN(Date.parse(value));
+const isTime: Check = (value) => typeof value === 'string' && value.includes('T') && parseDate(value) !== undefined;
 const isCount: Check = (value) => Number.isInteger(value) && (value as number) > 0;
 const isList =
   (check: Check): Check =>
