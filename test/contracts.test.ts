@@ -19,8 +19,8 @@ import {
   testContext,
   transportContract,
 } from '@plugboard/kernel/testing';
-import { StreamEncoders } from '@plugboard/openai-protocol';
-import { streamEncoderContract } from '@plugboard/openai-protocol/testing';
+import { StreamEncoders } from '@plugboard/transport-chat-completions';
+import { streamEncoderContract } from '@plugboard/transport-chat-completions/testing';
 import http, { ErrorFormatters, HttpRoutes, HttpUpgrades } from '@plugboard/transport-http';
 import { errorFormatterContract, httpRouteContract, httpUpgradeContract } from '@plugboard/transport-http/testing';
 import t, { type Test } from 'tap';

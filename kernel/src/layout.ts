@@ -72,6 +72,15 @@ export const layout: FileLayout = {
       topLevelOptions: true,
       fixed: 'plugin', // two runtimes at once would run turns of one session side by side
     },
+    responses: {
+      description: 'The plugin that serves the Responses API to the transports `responses` and `websocket`: one entry.',
+      prefix: '',
+      provides: { point: 'open-responses.service', name: 'a service of the Responses API' },
+      shape: 'single',
+      fallback: { use: 'open-responses' },
+      onDemand: true,
+      fixed: 'plugin', // the responses in progress are in it
+    },
   },
   plainOptions: ['host', 'port', 'system'],
   secretFields: ['apiKey', 'api_key', 'password', 'token'],

@@ -46,3 +46,29 @@ t.test('rule 8: WebSockets of a removed transport end their response, and close 
   t.equal(last?.response && textOf(last.response), 'one two');
   t.strictSame(await Promise.all([idle.closed, busy.closed]), Array(2).fill({ code: 1012, reason: 'restart' }));
 });
+
+t.test('rule 8: responses in progress are found after a reload that changes the order of the transports', async (t) => {
+  const swapped = liveConfig().replace(/( {2}responses: \{\}\n)( {2}websocket: \{\}\n)/, '$2$1');
+  t.not(swapped, liveConfig());
+  const app = await TestServer.start(t, liveConfig());
+  const first = await LiveSocket.open(t, app);
+  const gate = Promise.withResolvers<void>();
+  app.models.enqueue({ text: ['one', gate.promise, ' two'] });
+  first.create({ model: 'assistant', input: 'go' });
+  const [created] = await first.until('response.output_text.delta');
+  const id = created?.response?.id ?? '';
+  await reload(app, swapped);
+
+  t.match((await app.get(`/v1/responses/${id}`)).body, { id, status: 'in_progress' });
+  const second = await LiveSocket.open(t, app);
+  second.send({ type: 'svc:response.resume', response_id: id });
+  await second.until('response.output_text.delta');
+  const named = liveConfig().replace(/\n/, '\nresponses: { use: open-responses }\n');
+  await reload(app, named);
+  t.match((await app.get(`/v1/responses/${id}`)).body, { id, status: 'in_progress' }, 'the service was named, and stayed');
+  gate.resolve();
+  for (const socket of [first, second]) {
+    const last = (await socket.turn()).at(-1);
+    t.equal(last?.response && textOf(last.response), 'one two');
+  }
+});

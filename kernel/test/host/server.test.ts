@@ -200,6 +200,50 @@ t.test('the agent runtime needs no entry, and its options are keys of the top le
   t.same(server.keys('agents'), ['a']);
 });
 
+t.test('a section that a plugin needs is served by its default plugin, only then, and needs no entry', async (t) => {
+  const yaml = (more: string) => ({
+    'plugboard.yaml': `transports: { http: {}${more} }\nsessions: { use: memory }\nmodels: { m: { use: demo } }\n`,
+  });
+  const services = async (files: Record<string, string>) => {
+    const { server } = await composed(t, files, { layout });
+    return server.plugins.filter(({ provides }) => provides.some(({ point }) => point === 'open-responses.service'));
+  };
+  t.match(await services(yaml(', responses: {}, websocket: {}')), [{ entry: 'responses', name: '@plugboard/open-responses' }]);
+  t.same(await services(yaml('')), []);
+  const named = yaml(', websocket: {}')['plugboard.yaml'];
+  t.match(await services({ 'plugboard.yaml': `${named}responses: { use: open-responses }\n` }), [{ entry: 'responses' }]);
+  t.match(await problemsOf(t, { 'plugboard.yaml': `${named}responses: { use: not-there }\n` }, { layout }), [
+    'plugboard.yaml:4:19 responses.use: the plugin @plugboard/not-there is not installed',
+  ]);
+});
+
+t.test('a default plugin is found among the dependencies of the plugin that needs it', async (t) => {
+  const files = {
+    'plugboard.yaml': 'transports: { t: { use: t } }\n',
+    node_modules: {
+      t: {
+        'package.json': '{ "name": "t", "version": "1.0.0", "type": "module", "main": "index.js" }',
+        'index.js': plugin({ name: 't', more: "needs: ['extra'],", register: 'ctx.contribute(list, 1);' }),
+        node_modules: {
+          extra: {
+            'package.json': '{ "name": "extra", "version": "1.0.0", "type": "module", "main": "index.js" }',
+            'index.js': plugin({ name: 'extra', register: 'ctx.contribute(list, 2);' }),
+          },
+        },
+      },
+    },
+  };
+  const extra = { prefix: '', shape: 'single', fallback: { use: 'extra' }, onDemand: true } as const;
+  const { server } = await composed(t, files, { layout: { ...bare, sections: { ...bare.sections, extra } } });
+  t.same(
+    server.plugins.map(({ entry, name }) => [entry, name]),
+    [
+      ['transports.t', 't'],
+      ['extra', 'extra'],
+    ],
+  );
+});
+
 t.test('another runtime defines other top-level keys and has no options beside `use`', async (t) => {
   const runtime = plugin({
     properties: '{ crew: { type: "array", items: { type: "string" } } }',
@@ -215,7 +259,7 @@ t.test('another runtime defines other top-level keys and has no options beside `
   t.same(left('crew'), ['ada']);
   t.same(await problemsOf(t, files('{ use: ./r.js, crew: [ada] }', 'agents: {}\n'), { layout }), [
     "plugboard.yaml:3:25 runtime.crew: unknown option; the options of runtime are keys of the file's top level",
-    'plugboard.yaml:4:1 agents: unknown section; known: "transports", "auth", "sessions", "models", "tools", "plugins", "runtime", "crew", "log"',
+    'plugboard.yaml:4:1 agents: unknown section; known: "transports", "auth", "sessions", "models", "tools", "plugins", "runtime", "responses", "crew", "log"',
   ]);
   t.match(await problemsOf(t, files('{ use: not-there }', 'agents: {}\n'), { layout }), [
     'plugboard.yaml:3:17 runtime.use: the plugin @plugboard/not-there is not installed',

@@ -1,5 +1,3 @@
-export * from './answer/stream-encoder.js';
-export * from './answer/turn-log-fields.js';
 export * from './body/ignored-params.js';
 export * from './body/present-fields.js';
 export * from './body/request-fields.js';
@@ -18,3 +16,4 @@ export * from './turn/idempotency-key.js';
 export * from './turn/repeated-request.js';
 export * from './turn/resolve-agent.js';
 export * from './turn/session-key.js';
+export * from './turn/turn-log-fields.js';

@@ -12,13 +12,11 @@ import {
   connectionHeader,
   conversationSessionKey,
   ignoredParamsHeader,
-  invalidRequest,
   joinFingerprint,
   parseBusyMode,
   parseIdempotencyKey,
   requestFingerprint,
   resolveAgent,
-  type StreamEncoder,
   TurnLogFields,
   turnFailureError,
 } from '@plugboard/openai-protocol';
@@ -27,6 +25,7 @@ import { ChunkStream, ChunkWriter, isVisible } from './answer/chunks.js';
 import { type AnswerHead, completionOf, readAnswer } from './answer/completion.js';
 import { Recorder } from './answer/recorded-answer.js';
 import { type AnswerForm, replayAnswer } from './answer/replay.js';
+import { requireStreamEncoder, type StreamEncoder } from './answer/stream-encoder.js';
 import type { ChatCompletionsConfig } from './config.js';
 import { clientToolsOf } from './request/client-tools.js';
 import { assertText, conversationOf } from './request/messages.js';
@@ -85,7 +84,7 @@ export class ChatCompletions implements HttpRoute {
     const sources = effectiveSources(named, this.#config.sessionFrom);
     const idempotencyKey = parseIdempotencyKey(request);
     const conversation = conversationOf(body.messages);
-    const encoder = body.stream ? this.#encoder() : undefined;
+    const encoder = body.stream ? requireStreamEncoder(this.#encoders) : undefined;
 
     const target = resolveAgent(this.#runtimes.one(), body.model, 'model', request.principal);
     const clientTools = clientToolsOf(body, target);
@@ -134,15 +133,6 @@ export class ChatCompletions implements HttpRoute {
       ? await conversationSessionKey(named, target, request.principal, this.#runtimes.one().conversations)
       : named.key;
     return { key, user: isKnown ? undefined : named.user, fingerprint: joinFingerprint(request), busy };
-  }
-
-  #encoder(): StreamEncoder {
-    const encoder = this.#encoders.get('sse');
-    if (encoder) return encoder;
-    throw invalidRequest(
-      'This server does not support streaming: the plugin @plugboard/transport-sse is not loaded. Add `sse: {}` under `transports` in its configuration, or omit `stream`.',
-      { param: 'stream', code: 'unsupported_value' },
-    );
   }
 
   async #complete(

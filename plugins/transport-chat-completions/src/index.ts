@@ -1,10 +1,11 @@
 import { AgentRuntimes, definePlugin } from '@plugboard/kernel';
-import { formatError, StreamEncoders } from '@plugboard/openai-protocol';
+import { formatError } from '@plugboard/openai-protocol';
 import { ErrorFormatters, HttpRoutes } from '@plugboard/transport-http';
+import { StreamEncoders } from './answer/stream-encoder.js';
 import { ChatCompletions } from './chat-completions.js';
 import { configSchema } from './config.js';
 
-export { type StreamEncoder, StreamEncoders } from '@plugboard/openai-protocol';
+export { requireStreamEncoder, type StreamEncoder, StreamEncoders } from './answer/stream-encoder.js';
 
 export default definePlugin({
   name: '@plugboard/transport-chat-completions',

@@ -15,12 +15,12 @@ import {
   parseBusyMode,
   parseIdempotencyKey,
   requestFingerprint,
-  type StreamEncoder,
   turnFailureError,
 } from '@plugboard/openai-protocol';
+import { requireStreamEncoder, type StreamEncoder } from '@plugboard/transport-chat-completions';
 import type { HttpReply, HttpRequest, HttpRoute } from '@plugboard/transport-http';
 import { ResponseRecorder, replyTo } from './recorded-response.js';
-import { encoderOf, JSON_HEADERS, streamReply } from './reply.js';
+import { JSON_HEADERS, streamReply } from './reply.js';
 
 /**
  * `POST /v1/responses`, in the order in which things happen: the body is checked, the agent and
@@ -56,7 +56,7 @@ export class CreateResponse implements HttpRoute {
   async #handle(request: HttpRequest): Promise<HttpReply> {
     const body = parseRequest(request.body);
     const repeatable = parseIdempotencyKey(request);
-    const encoder = body.stream === true ? encoderOf(this.#encoders, 'stream') : undefined;
+    const encoder = body.stream === true ? requireStreamEncoder(this.#encoders) : undefined;
     const planned = await this.#plan(request, body, encoder !== undefined);
     request.note({ agent: planned.target.name, stream: encoder !== undefined, response_id: planned.id });
     if (repeatable === undefined) return this.#answer(request, planned, await planned.create(), encoder);

@@ -1,6 +1,7 @@
 import { definePlugin } from '@plugboard/kernel';
-import { contributeResponses } from '@plugboard/open-responses';
-import { formatError, StreamEncoders } from '@plugboard/openai-protocol';
+import { ResponseServices } from '@plugboard/open-responses';
+import { formatError } from '@plugboard/openai-protocol';
+import { StreamEncoders } from '@plugboard/transport-chat-completions';
 import { ErrorFormatters, HttpRoutes } from '@plugboard/transport-http';
 import { configSchema } from './config.js';
 import { ResponseRoutes } from './response-routes.js';
@@ -10,9 +11,11 @@ export default definePlugin({
   apiVersion: 1,
   summary: 'Answers POST /v1/responses, whole or as a stream, and stores the responses',
   configSchema,
+  needs: ['responses'],
   register(ctx) {
     ctx.contribute(ErrorFormatters, formatError);
-    const { routes } = new ResponseRoutes(contributeResponses(ctx), ctx.extensions(StreamEncoders));
+    const services = ctx.extensions(ResponseServices);
+    const { routes } = new ResponseRoutes(() => services.one(), ctx.extensions(StreamEncoders));
     for (const route of routes) ctx.contribute(HttpRoutes, route, `${route.method} ${route.path}`);
   },
 });

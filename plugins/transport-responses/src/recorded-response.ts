@@ -1,7 +1,8 @@
 import type { AgentEvent } from '@plugboard/kernel';
 import type { AnswerRecorder, Failure } from '@plugboard/kernel/contracts';
 import { outcomeOfFinish, type PlannedResponse, ResponseEncoder, typeOfEvent } from '@plugboard/open-responses';
-import { type ErrorBody, ProtocolError, REPLAYED_HEADER, type StreamEncoder, turnFailureError } from '@plugboard/openai-protocol';
+import { type ErrorBody, ProtocolError, REPLAYED_HEADER, turnFailureError } from '@plugboard/openai-protocol';
+import type { StreamEncoder } from '@plugboard/transport-chat-completions';
 import type { HttpReply } from '@plugboard/transport-http';
 import { JSON_HEADERS } from './reply.js';
 

@@ -1,20 +1,9 @@
-import type { Extensions } from '@plugboard/kernel';
 import { TurnError } from '@plugboard/kernel/contracts';
 import { type EventReader, typeOfEvent } from '@plugboard/open-responses';
-import { invalidRequest, type StreamEncoder } from '@plugboard/openai-protocol';
+import type { StreamEncoder } from '@plugboard/transport-chat-completions';
 import type { HttpReply } from '@plugboard/transport-http';
 
 export const JSON_HEADERS = { 'content-type': 'application/json; charset=utf-8' } as const;
-
-/** The encoder for streams. @throws ProtocolError 400 where none is installed. */
-export function encoderOf(encoders: Extensions<StreamEncoder>, param: string): StreamEncoder {
-  const encoder = encoders.get('sse');
-  if (encoder) return encoder;
-  throw invalidRequest(
-    'This server does not stream: the plugin @plugboard/transport-sse is missing. Add `sse: {}` under `transports` in its configuration, or leave `stream` out.',
-    { param, code: 'unsupported_value' },
-  );
-}
 
 /**
  * Sends the events of a response as they come.

@@ -1,16 +1,11 @@
 import type { Extensions } from '@plugboard/kernel';
 import { failureOf, TurnError } from '@plugboard/kernel/contracts';
 import { isResponseId, type LiveResponse, parseCompaction, type ResponseService } from '@plugboard/open-responses';
-import {
-  invalidRequest,
-  invalidValue,
-  type ProtocolError,
-  type StreamEncoder,
-  turnFailureError,
-} from '@plugboard/openai-protocol';
+import { invalidRequest, invalidValue, type ProtocolError, turnFailureError } from '@plugboard/openai-protocol';
+import { requireStreamEncoder, type StreamEncoder } from '@plugboard/transport-chat-completions';
 import type { HttpReply, HttpRequest, HttpRoute } from '@plugboard/transport-http';
 import { CreateResponse } from './create-response.js';
-import { encoderOf, JSON_HEADERS, streamReply } from './reply.js';
+import { JSON_HEADERS, streamReply } from './reply.js';
 
 /** The routes of `/v1/responses`. */
 export class ResponseRoutes {
@@ -56,7 +51,7 @@ export class ResponseRoutes {
   }
 
   async #resume(request: HttpRequest, id: string, live: LiveResponse | undefined): Promise<HttpReply> {
-    const encoder = encoderOf(this.#encoders, 'stream');
+    const encoder = requireStreamEncoder(this.#encoders);
     const after = startingAfter(request.query);
     if (!live && !(await this.#service().stored.get(id, request.principal))) throw notFound(id);
     if (live && after >= live.nextSequence) {

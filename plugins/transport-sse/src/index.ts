@@ -1,5 +1,5 @@
 import { definePlugin, parseDuration } from '@plugboard/kernel';
-import { StreamEncoders } from '@plugboard/openai-protocol';
+import { StreamEncoders } from '@plugboard/transport-chat-completions';
 import { configSchema } from './config.js';
 import { SseEncoder } from './sse-encoder.js';
 

@@ -1,5 +1,5 @@
 import { parseDuration } from '@plugboard/kernel';
-import type { StreamEncoder } from '@plugboard/openai-protocol';
+import type { StreamEncoder } from '@plugboard/transport-chat-completions';
 import type { SseConfig } from './config.js';
 
 /**

@@ -1,5 +1,5 @@
 import { definePlugin } from '@plugboard/kernel';
-import { contributeResponses } from '@plugboard/open-responses';
+import { ResponseServices } from '@plugboard/open-responses';
 import { formatError } from '@plugboard/openai-protocol';
 import { ErrorFormatters, HttpUpgrades } from '@plugboard/transport-http';
 import { configSchema } from './config.js';
@@ -11,12 +11,13 @@ export default definePlugin({
   apiVersion: 1,
   summary: 'Serves the Responses API over WebSocket, at /v1/responses and /v1/live',
   configSchema,
+  needs: ['responses'],
   register(ctx) {
     ctx.contribute(ErrorFormatters, formatError);
     const connections = new Connections(ctx);
-    const service = contributeResponses(ctx);
+    const services = ctx.extensions(ResponseServices);
     for (const path of ['/v1/responses', '/v1/live']) {
-      ctx.contribute(HttpUpgrades, new LiveUpgrade(path, connections, service, ctx), path);
+      ctx.contribute(HttpUpgrades, new LiveUpgrade(path, connections, () => services.one(), ctx), path);
     }
     return connections;
   },

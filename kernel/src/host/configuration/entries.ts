@@ -102,7 +102,7 @@ export class FileReader {
   readonly #env: Environment;
   readonly #hasVariables: boolean;
   readonly #problems: Problems;
-  readonly #content: ReadonlyMap<string, unknown>;
+  readonly #content: Map<string, unknown>;
   readonly #entries: Entry[] = [];
   readonly #literals = new Map<string, string>();
 
@@ -128,6 +128,23 @@ export class FileReader {
       keys: new Map([...this.#content].flatMap(([key, value]) => (isMap(value) ? [[key, keysOf(key, value)]] : []))),
       log: this.#readLog(),
     };
+  }
+
+  /**
+   * Adds the default entries of the sections that the loaded plugins need and the file does not
+   * have. Returns each with the path of a plugin that needs it.
+   */
+  addNeeded(): readonly { readonly entry: Entry; readonly neededBy: string }[] {
+    const plugins = this.#entries.flatMap(({ plugin }) => plugin ?? []);
+    const needs = plugins.flatMap(({ path, definition }) => (definition.needs ?? []).map((section) => ({ section, path })));
+    return needs.flatMap(({ section, path }) => {
+      const layout = this.#layout.sections[section];
+      if (layout?.fallback === undefined || this.#content.has(section)) return [];
+      const present = this.#entries.length;
+      this.#content.set(section, layout.fallback);
+      this.#readSection(section, layout);
+      return this.#entries.slice(present).map((entry) => ({ entry, neededBy: path }));
+    });
   }
 
   /**
@@ -179,9 +196,9 @@ export class FileReader {
       if (value !== null || section === undefined || section.strict) found.set(key, value);
     }
     for (const [key, value] of Object.entries(replace)) found.set(key, value);
-    for (const [key, { required, fallback }] of Object.entries(sections)) {
+    for (const [key, { required, fallback, onDemand }] of Object.entries(sections)) {
       if (found.has(key) || omit.includes(key)) continue;
-      if (fallback !== undefined) found.set(key, fallback);
+      if (fallback !== undefined && !onDemand) found.set(key, fallback);
       if (required) this.#problems.add([key], fault('SECTION_MISSING'));
     }
     return found;

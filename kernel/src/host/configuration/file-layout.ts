@@ -45,6 +45,8 @@ export interface SectionLayout {
   readonly literals?: readonly string[];
   /** The entry to use if a `single` section is absent. */
   readonly fallback?: Readonly<Record<string, unknown>>;
+  /** `fallback` is only used if a plugin of the file needs the section. */
+  readonly onDemand?: boolean;
   /** Options that every entry of the section accepts in addition to its plugin's own. */
   readonly shared?: SharedOptions;
   /**

@@ -71,6 +71,7 @@ export async function readConfiguration(options: ReadOptions, known?: Loader): P
 
   const loader = known ?? new Loader(source.folder, cwd);
   await Promise.all(enabledEntries(contents).map((entry) => load(entry, layout, loader, problems)));
+  await Promise.all(reader.addNeeded().map(({ entry, neededBy }) => load(entry, layout, loader, problems, neededBy)));
   reader.readTopLevelOptions();
 
   const secrets = { texts: new Set<string>(), variables: new Set<string>() };
@@ -94,13 +95,20 @@ function credentialsOf({ entries }: FileContents): Set<CredentialShapes> {
   return new Set(entries.flatMap(({ plugin }) => plugin?.definition.credentials ?? []));
 }
 
-async function load(entry: Entry, layout: FileLayout, loader: Loader, problems: Problems): Promise<void> {
+/**
+ * @param neededBy the path of the plugin that needs the entry, for one that the file does not have.
+ */
+async function load(entry: Entry, layout: FileLayout, loader: Loader, problems: Problems, neededBy?: string): Promise<void> {
   if (entry.use === '' && entry.definition === undefined) return; // reported before
   try {
     const prefix = layout.sections[entry.section]?.prefix ?? entry.section;
     entry.plugin = entry.definition
       ? loader.adopt(entry.definition)
-      : await loader.load(entry.use, prefix, { isKey: entry.isUseKey, usual: usualPlugin(entry, layout) });
+      : await loader.load(entry.use, prefix, {
+          isKey: entry.isUseKey,
+          usual: usualPlugin(entry, layout),
+          neededBy,
+        });
   } catch (error) {
     if (!(error instanceof HostError)) throw error;
     entry.faulty = true;

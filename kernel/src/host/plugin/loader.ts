@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { registerHooks } from 'node:module';
-import { isAbsolute, join, relative, resolve } from 'node:path';
+import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { hostError, reasonOf } from '../base/errors.js';
 import { KERNEL } from '../base/kernel-package.js';
@@ -9,7 +9,7 @@ import { isCompiledSchema } from '../options/compiled-schema.js';
 import { OptionSchema } from '../options/schema.js';
 import { importPlugin, type PluginModule } from './import-plugin.js';
 import { packageOf, readManifest } from './manifest.js';
-import { type MissingPluginHints, similarFile, similarPlugin } from './missing-plugin.js';
+import { similarFile, similarPlugin, type UseHints } from './missing-plugin.js';
 import { API_VERSION, type DefinedPlugin, isPlugin } from './plugin.js';
 import { type KernelCopy, kernelCopy, updateOfKernel } from './server-packages.js';
 
@@ -53,7 +53,7 @@ export class Loader {
   }
 
   /** @throws HostError if the plugin is not found or cannot be used. */
-  async load(use: string, prefix: string, hints: MissingPluginHints = {}): Promise<LoadedPlugin> {
+  async load(use: string, prefix: string, hints: UseHints = {}): Promise<LoadedPlugin> {
     const url = this.#resolve(use, prefix, hints);
     const loading = this.#loaded.get(url) ?? this.#import(url);
     this.#loaded.set(url, loading);
@@ -77,12 +77,12 @@ export class Loader {
     return { ...loadedPlugin(module, path, owner?.version ?? '0.0.0'), kernelCopy: kernelCopy(url, path) };
   }
 
-  #resolve(use: string, prefix: string, { isKey = false, usual }: MissingPluginHints): string {
+  #resolve(use: string, prefix: string, { isKey = false, usual, neededBy }: UseHints): string {
     if (/^\.\.?\//.test(use) || isAbsolute(use)) return resolvePath(resolve(this.#fileFolder, use));
     const names = packageNames(use, prefix);
     if (!names.every((name) => PACKAGE_NAME.test(name))) throw hostError('USE_INVALID', use);
     for (const name of names) {
-      const url = this.#resolvePackage(name);
+      const url = this.#resolvePackage(name, neededBy === undefined ? [] : [dirname(neededBy)]);
       if (url !== undefined) return url;
     }
     const likely = usual ?? similarPlugin(use, this.#fileFolder, this.installed(prefix));
@@ -96,8 +96,8 @@ export class Loader {
   }
 
   /** Returns undefined if the package is not installed. */
-  #resolvePackage(name: string): string | undefined {
-    for (const folder of this.#folders) {
+  #resolvePackage(name: string, otherFolders: readonly string[]): string | undefined {
+    for (const folder of [...this.#folders, ...otherFolders]) {
       try {
         return resolveFrom(name, folder);
       } catch (error) {

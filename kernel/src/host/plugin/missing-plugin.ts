@@ -2,12 +2,14 @@ import { type Dirent, readdirSync } from 'node:fs';
 import { basename, dirname, join, parse } from 'node:path';
 import { nearest } from '../base/nearest.js';
 
-/** What is known about an entry whose plugin may be missing. */
-export interface MissingPluginHints {
+/** What is known about an entry besides its `use`. */
+export interface UseHints {
   /** The entry has no `use`: its own key names the plugin. */
   readonly isKey?: boolean;
   /** The plugin that entries with such options usually have. */
   readonly usual?: string | undefined;
+  /** The path of another plugin that needs it: its dependencies are searched last. */
+  readonly neededBy?: string | undefined;
 }
 
 /** The endings of modules that Node.js runs. */

@@ -52,6 +52,11 @@ export interface PluginDefinition<S extends JsonSchema = JsonSchema> {
   /** What the plugin's credentials look like. No log line of the server shows them. */
   readonly credentials?: CredentialShapes;
   /**
+   * The sections of the file that the plugin depends on. For one that the file does not have, its
+   * default entry is loaded.
+   */
+  readonly needs?: readonly string[];
+  /**
    * The top-level options that cannot change while the server runs, for example the address to
    * listen on. A reload that changes one is refused with its name.
    */

@@ -1,4 +1,4 @@
-import type { AgentEvent, Clock, IdSource, Logger } from '@plugboard/kernel';
+import { type AgentEvent, type Clock, defineExtensionPoint, type IdSource, type Logger } from '@plugboard/kernel';
 import {
   type AgentRuntime,
   heapLimit,
@@ -24,6 +24,12 @@ import { StoredResponses } from './stored-response.js';
 
 /** Bytes of conversations that all connections together remember. */
 const MOST_REMEMBERED = Math.min(128 * 1024 * 1024, heapLimit() / 16);
+
+/**
+ * The service behind the transports of the Responses API. Discipline: exactly one, so that a
+ * response created on one transport is found on another.
+ */
+export const ResponseServices = defineExtensionPoint<ResponseService>('open-responses.service', { discipline: 'one' });
 
 export interface ResponseServiceOptions {
   runtime(): AgentRuntime;

@@ -1,7 +1,8 @@
 import type { AgentEvent } from '@plugboard/kernel';
 import type { Failure, TurnFinished, TurnText, TurnToolCall } from '@plugboard/kernel/contracts';
-import type { ErrorBody, StreamEncoder, TurnLogFields } from '@plugboard/openai-protocol';
+import type { ErrorBody, TurnLogFields } from '@plugboard/openai-protocol';
 import { type AnswerHead, usageOf } from './completion.js';
+import type { StreamEncoder } from './stream-encoder.js';
 
 /** Characters per delta. Some clients limit lines to 64 KiB, and a character may need six bytes. */
 const MAX_DELTA = 8192;

@@ -4,7 +4,6 @@ import {
   connectionHeader,
   ProtocolError,
   REPLAYED_HEADER,
-  type StreamEncoder,
   TurnLogFields,
   turnFailureError,
 } from '@plugboard/openai-protocol';
@@ -12,6 +11,7 @@ import type { HttpReply } from '@plugboard/transport-http';
 import { ChunkStream, ChunkWriter } from './chunks.js';
 import { completionOf } from './completion.js';
 import { eventsOf, recordedAnswer } from './recorded-answer.js';
+import type { StreamEncoder } from './stream-encoder.js';
 
 /** The form in which a request wants its answer. */
 export interface AnswerForm {

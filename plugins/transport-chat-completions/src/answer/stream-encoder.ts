@@ -1,4 +1,5 @@
-import { defineExtensionPoint } from '@plugboard/kernel';
+import { defineExtensionPoint, type Extensions } from '@plugboard/kernel';
+import { invalidRequest } from '@plugboard/openai-protocol';
 
 /**
  * Frames a stream of JSON texts for `stream: true`. Discipline: by name of the format; `sse` is the
@@ -19,3 +20,13 @@ export interface StreamEncoder {
 }
 
 export const StreamEncoders = defineExtensionPoint<StreamEncoder>('chat-completions.stream-encoder', { discipline: 'by-name' });
+
+/** Returns the encoder for `stream: true`. @throws ProtocolError 400 if no plugin provides it. */
+export function requireStreamEncoder(encoders: Extensions<StreamEncoder>): StreamEncoder {
+  const encoder = encoders.get('sse');
+  if (encoder) return encoder;
+  throw invalidRequest(
+    'This server does not support streaming: the plugin @plugboard/transport-sse is not loaded. Add `sse: {}` under `transports` in its configuration, or omit `stream`.',
+    { param: 'stream', code: 'unsupported_value' },
+  );
+}
