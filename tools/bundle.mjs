@@ -8,6 +8,7 @@ import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
 import ts from 'typescript';
+import { licenses } from './licenses.mjs';
 import { kernelSchemas, pluginSchema } from './option-schemas.mjs';
 
 const root = resolve(import.meta.dirname, '..');
@@ -140,18 +141,4 @@ function exported(folder) {
   return Object.fromEntries(
     entries.map((entry) => [entry.default.replace(/^\.\/dist\/|\.js$/g, ''), entry['@plugboard/source']]),
   );
-}
-
-/** The names, versions and licenses of the packages that bundled files belong to. */
-function licenses(folder, files) {
-  const owners = files.flatMap((file) => /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+/.exec(resolve(folder, file)) ?? []);
-  return [...new Set(owners)].toSorted().map(license).join('\n\n');
-}
-
-function license(folder) {
-  const { name, version, license } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
-  const texts = globSync(['LICEN[CS]E*', 'licen[cs]e*', 'CopyrightNotice*'], { cwd: folder }).map((file) =>
-    readFileSync(join(folder, file), 'utf8').trim(),
-  );
-  return [`${name} ${version} (${license})`, ...new Set(texts)].join('\n\n');
 }
