@@ -190,6 +190,24 @@ t.test('the HTTP transport does not know the protocol of its routes', async (t) 
   );
 });
 
+t.test('the index of a plugin lists every class of its graph, and nothing else constructs one', async (t) => {
+  const texts = sources.map((file) => ({ file, text: readFileSync(join(root, file), 'utf8') }));
+  const faults = texts.flatMap(({ file, text }) =>
+    [...text.matchAll(/@injectable\(\)\nexport class (\w+)/g)].flatMap(([, name]) => {
+      const around = texts.filter((one) => home(one.file) === home(file));
+      const index = around.find((one) => one.file === `${home(file)}/src/index.ts`)?.text ?? '';
+      const [, graph = ''] = /createGraph\(([^;]*)\)/.exec(index) ?? [];
+      const isListed = new RegExp(`\\b${name}\\b`).test(graph);
+      const constructors = around.filter((one) => new RegExp(`new ${name}\\(`).test(one.text));
+      return [
+        ...(isListed ? [] : [`${name} is not listed in the createGraph of its package`]),
+        ...constructors.map((one) => `${one.file} constructs ${name}`),
+      ];
+    }),
+  );
+  t.strictSame(faults, []);
+});
+
 /** Packages that are not plugins. */
 const LIBRARIES = ['kernel', 'plugins/openai-protocol', 'plugins/open-responses'];
 

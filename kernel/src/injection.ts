@@ -1,8 +1,8 @@
 /**
- * Class graphs in a plugin: tsyringe's decorators, and the tokens that every entry's container
- * (`ctx.container`) provides.
+ * Class graphs in a plugin: tsyringe's decorators, the token of the entry's context, and the
+ * function that creates the graph.
  */
 import 'reflect-metadata';
 
-export { inject, injectable, singleton } from 'tsyringe';
-export { BUDGETS, CLOCK, CONFIG, ENTRY, HOST, IDS, LOGGER } from './host/registration/injectables.js';
+export { inject, injectable } from 'tsyringe';
+export { CONTEXT, createGraph, type InjectableClass } from './host/registration/class-graph.js';

@@ -5,7 +5,6 @@ import type { LogSink } from './log/log.js';
 import { createServerLog } from './log/server-log.js';
 import { parseSize } from './options/size.js';
 import { Budgets } from './plugin/budgets.js';
-import { rootContainer } from './registration/register.js';
 import { registerEntries } from './registration/register-entries.js';
 import { Revision } from './registration/revision.js';
 import { Server } from './server.js';
@@ -57,8 +56,7 @@ export async function compose(options: ComposeOptions): Promise<Server> {
   const { log } = serverLog;
   const budgets = new Budgets(clock, log);
   for (const budget of serverLog.budgets) budgets.add(budget);
-  const container = rootContainer({ clock, ids, host: status, budgets });
-  const registration = { host: status, log, clock, ids, budgets, container, resolvePath };
+  const registration = { host: status, log, clock, ids, budgets, resolvePath };
 
   const revision = new Revision(1, configuration);
   registerEntries(revision, registration);

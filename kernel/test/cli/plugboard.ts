@@ -92,7 +92,6 @@ export function plugin(name: string, body = '', properties = '{}'): string {
   return `
     import { createServer } from 'node:http';
     import * as kernel from '@plugboard/kernel';
-    import { HOST } from '@plugboard/kernel/injection';
     import * as cli from '@plugboard/kernel/cli';
     const { AuthProviders, defineExtensionPoint, definePlugin, ModelConnectors, Transports } = kernel;
     const routes = defineExtensionPoint('test.routes', { discipline: 'in-order', describe: (route) => [route] });
@@ -119,7 +118,7 @@ export const distribution: Readonly<Record<string, string>> = {
   'web.js': plugin(
     'web',
     `
-      const server = createServer((_, response) => response.end(ctx.container.resolve(HOST).phase));
+      const server = createServer((_, response) => response.end(ctx.host.phase));
       let address;
       ctx.extensions(routes);
       ctx.contribute(Transports, { address: () => address });

@@ -162,8 +162,7 @@ for (const [kind, crash] of [
 ]) {
   t.test(`R-065 an uncaught ${kind} is logged, the server becomes not ready, stops and exits with 1`, async (t) => {
     const body = `
-      const host = ctx.container.resolve(HOST);
-      return { start() { process.once('SIGUSR2', () => { ${crash}; }); }, stop() { ctx.log.info('stopping in phase ' + host.phase); } };
+      return { start() { process.once('SIGUSR2', () => { ${crash}; }); }, stop() { ctx.log.info('stopping in phase ' + ctx.host.phase); } };
     `;
     const program = start(t, distributionWith(body));
     await program.prints('curl ');

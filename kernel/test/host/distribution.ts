@@ -66,7 +66,7 @@ export function plugin(
   } = parts;
   return `
     import { ConfigFault, defineExtensionPoint, definePlugin } from '@plugboard/kernel';
-    import { CLOCK, CONFIG, ENTRY, HOST, LOGGER } from '@plugboard/kernel/injection';
+    import { CONTEXT } from '@plugboard/kernel/injection';
     const point = defineExtensionPoint('test.point', { discipline: 'by-name' });
     const list = defineExtensionPoint('test.list', { discipline: 'in-order', describe: (value) => value.facts ?? [] });
     const only = defineExtensionPoint('test.only', { discipline: 'one' });

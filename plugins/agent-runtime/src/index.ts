@@ -1,5 +1,4 @@
 import { AgentRuntimes, definePlugin, Interceptors, ModelConnectors, SessionStores, ToolSources } from '@plugboard/kernel';
-import { HOST } from '@plugboard/kernel/injection';
 import { configSchema } from './config.js';
 import { checkConfig } from './directory/check-config.js';
 import { Runtime } from './runtime.js';
@@ -17,7 +16,7 @@ export default definePlugin({
       clock: ctx.clock,
       ids: ctx.ids,
       budgets: ctx.budgets,
-      host: ctx.container.resolve(HOST),
+      host: ctx.host,
       models: ctx.extensions(ModelConnectors),
       tools: ctx.extensions(ToolSources),
       stores: ctx.extensions(SessionStores),

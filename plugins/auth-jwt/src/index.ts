@@ -3,8 +3,7 @@ import { checkConfig } from './check.js';
 import { configSchema } from './config.js';
 import { Issuer } from './issuer.js';
 import { JwtProvider } from './jwt-provider.js';
-import { ISSUER, KeyCache } from './key-cache.js';
-import { PROJECTS } from './project.js';
+import { KeyCache } from './key-cache.js';
 
 export default definePlugin({
   name: '@plugboard/auth-jwt',
@@ -13,10 +12,8 @@ export default definePlugin({
   configSchema,
   check: checkConfig,
   register(ctx) {
-    ctx.container.register(ISSUER, { useValue: new Issuer(ctx.config) });
-    ctx.container.register(PROJECTS, { useValue: ctx.entries('projects') });
-    ctx.container.registerSingleton(KeyCache);
-    const provider = ctx.container.resolve(JwtProvider);
+    const keys = new KeyCache(new Issuer(ctx.config), ctx.clock, ctx.log);
+    const provider = new JwtProvider(ctx.config, ctx.entries('projects'), keys, ctx.clock);
     ctx.contribute(AuthProviders, provider);
     return provider;
   },

@@ -7,13 +7,11 @@ import {
   type Lifecycle,
   parseDuration,
 } from '@plugboard/kernel';
-import { CLOCK, CONFIG, inject, injectable } from '@plugboard/kernel/injection';
 import type { JWTPayload } from 'jose';
 import type { JwtConfig } from './config.js';
 import { KeysUnavailable, refusalOf } from './errors.js';
-import { KeyCache } from './key-cache.js';
+import type { KeyCache } from './key-cache.js';
 import { principalOf } from './principal.js';
-import { PROJECTS } from './project.js';
 import { checkedClaims, type Expected, isToken, namedIssuer } from './token.js';
 
 /**
@@ -22,7 +20,6 @@ import { checkedClaims, type Expected, isToken, namedIssuer } from './token.js';
  * Returns undefined for a credential that is not a JWT, or a token of another issuer, which may
  * belong to another provider. Any other decision is final.
  */
-@injectable()
 export class JwtProvider implements AuthProvider, Lifecycle {
   readonly #config: JwtConfig;
   readonly #projects: readonly string[];
@@ -30,12 +27,7 @@ export class JwtProvider implements AuthProvider, Lifecycle {
   readonly #clock: Clock;
   readonly #expected: Omit<Expected, 'now'>;
 
-  constructor(
-    @inject(CONFIG) config: JwtConfig,
-    @inject(PROJECTS) projects: readonly string[],
-    @inject(KeyCache) keys: KeyCache,
-    @inject(CLOCK) clock: Clock,
-  ) {
+  constructor(config: JwtConfig, projects: readonly string[], keys: KeyCache, clock: Clock) {
     this.#config = config;
     this.#projects = projects;
     this.#keys = keys;

@@ -1,11 +1,7 @@
 import type { Clock, Logger } from '@plugboard/kernel';
-import { CLOCK, inject, injectable, LOGGER } from '@plugboard/kernel/injection';
 import { errors, type FlattenedJWSInput, type JWSHeaderParameters } from 'jose';
 import { KeysUnavailable, OtherIssuer } from './errors.js';
 import type { Issuer, Keys } from './issuer.js';
-
-/** The token for the issuer of the entry. */
-export const ISSUER = Symbol('auth-jwt.issuer');
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
@@ -41,7 +37,6 @@ interface Held {
  * 3. If it does not answer, the last keys are used for up to 24 hours. After that, or without any
  *    keys, every token is refused.
  */
-@injectable()
 export class KeyCache {
   readonly #issuer: Issuer;
   readonly #clock: Clock;
@@ -54,7 +49,7 @@ export class KeyCache {
   /** The error of the last request, if it failed. */
   #failure: KeysUnavailable | undefined;
 
-  constructor(@inject(ISSUER) issuer: Issuer, @inject(CLOCK) clock: Clock, @inject(LOGGER) log: Logger) {
+  constructor(issuer: Issuer, clock: Clock, log: Logger) {
     this.#issuer = issuer;
     this.#clock = clock;
     this.#log = log;

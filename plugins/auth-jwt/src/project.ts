@@ -2,9 +2,6 @@ import { DEFAULT_PROJECT } from '@plugboard/kernel/contracts';
 import type { JwtConfig } from './config.js';
 import { NO_PROJECT_CLAIM, UNKNOWN_PROJECT, UNMAPPED } from './errors.js';
 
-/** The token for the projects of the configuration. */
-export const PROJECTS = Symbol('auth-jwt.projects');
-
 /**
  * Returns the project of checked claims, or the reason why there is none.
  *

@@ -7,7 +7,6 @@ import {
   parseDuration,
 } from '@plugboard/kernel';
 import { NO_USAGE, textOf, type Usage } from '@plugboard/kernel/contracts';
-import { CLOCK, CONFIG, IDS, inject, injectable } from '@plugboard/kernel/injection';
 import { chooseCalls } from './choose-calls.js';
 import type { DemoConfig } from './config.js';
 import { lastPrompt, toolResults } from './conversation.js';
@@ -20,7 +19,6 @@ const PARAMS: readonly string[] = ['max_tokens', 'max_completion_tokens', 'tool_
  * Answers without a model server. The same conversation always gets the same answer: a tool call if
  * the last user message names a tool, the tool results if there are any, else an introduction.
  */
-@injectable()
 export class DemoModel implements ModelConnector {
   readonly model = 'demo';
   readonly contextWindow = 128_000;
@@ -29,7 +27,7 @@ export class DemoModel implements ModelConnector {
   readonly #clock: Clock;
   readonly #ids: IdSource;
 
-  constructor(@inject(CONFIG) config: DemoConfig, @inject(CLOCK) clock: Clock, @inject(IDS) ids: IdSource) {
+  constructor(config: DemoConfig, clock: Clock, ids: IdSource) {
     this.#pace = parseDuration(config.pace);
     this.#clock = clock;
     this.#ids = ids;

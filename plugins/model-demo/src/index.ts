@@ -8,6 +8,6 @@ export default definePlugin({
   summary: 'Simulates a model without an account: calls tools, and says that it is a stand-in',
   configSchema,
   register(ctx) {
-    ctx.contribute(ModelConnectors, ctx.container.resolve(DemoModel));
+    ctx.contribute(ModelConnectors, new DemoModel(ctx.config, ctx.clock, ctx.ids));
   },
 });

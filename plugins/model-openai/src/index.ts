@@ -11,7 +11,7 @@ export default definePlugin({
   credentials: { patterns: KEY_PATTERNS },
   check: problemsOf,
   register(ctx) {
-    const connector = ctx.container.resolve(OpenAiConnector);
+    const connector = new OpenAiConnector(ctx.config, ctx.clock, ctx.ids);
     ctx.contribute(ModelConnectors, connector);
     return connector;
   },

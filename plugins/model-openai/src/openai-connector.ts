@@ -8,7 +8,6 @@ import {
   type ModelRequest,
   parseDuration,
 } from '@plugboard/kernel';
-import { CLOCK, CONFIG, IDS, inject, injectable } from '@plugboard/kernel/injection';
 import type { OpenAiConfig } from './config.js';
 import { modelFingerprint } from './extra/connection-data.js';
 import { Failures } from './failure/failures.js';
@@ -46,7 +45,6 @@ const PARAMS: ReadonlySet<string> = new Set([
 ]);
 
 /** A connection to a server that speaks chat completions. Sockets stay open between requests. */
-@injectable()
 export class OpenAiConnector implements ModelConnector, Lifecycle {
   readonly model: string;
   readonly contextWindow: number;
@@ -63,7 +61,7 @@ export class OpenAiConnector implements ModelConnector, Lifecycle {
   readonly #of: string;
   readonly #pool: ClientPool;
 
-  constructor(@inject(CONFIG) config: OpenAiConfig, @inject(CLOCK) clock: Clock, @inject(IDS) ids: IdSource) {
+  constructor(config: OpenAiConfig, clock: Clock, ids: IdSource) {
     const { origin, host, path } = endpointOf(config);
     this.model = config.model;
     this.contextWindow = config.contextWindow;

@@ -1,14 +1,12 @@
 import type { Clock, Tool, ToolSource } from '@plugboard/kernel';
-import { CLOCK, CONFIG, inject, injectable } from '@plugboard/kernel/injection';
 import type { ClockConfig } from './config.js';
 
 /** Offers one tool, which reads the server's clock. */
-@injectable()
 export class ClockTool implements ToolSource {
   readonly single = true;
   readonly #tool: Tool;
 
-  constructor(@inject(CONFIG) config: ClockConfig, @inject(CLOCK) clock: Clock) {
+  constructor(config: ClockConfig, clock: Clock) {
     this.#tool = {
       name: 'clock',
       description: 'Tells the current date and time in a time zone.',

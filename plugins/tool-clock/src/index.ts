@@ -12,6 +12,6 @@ export default definePlugin({
       ? []
       : [{ path: ['timeZone'], message: `"${config.timeZone}" is not an IANA time zone: use a name such as "Europe/Paris"` }],
   register(ctx) {
-    ctx.contribute(ToolSources, ctx.container.resolve(ClockTool));
+    ctx.contribute(ToolSources, new ClockTool(ctx.config, ctx.clock));
   },
 });

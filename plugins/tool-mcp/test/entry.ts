@@ -3,7 +3,6 @@ import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Tool, type ToolCall, ToolSources } from '@plugboard/kernel';
 import type { ToolResultParts } from '@plugboard/kernel/contracts';
-import { LOGGER } from '@plugboard/kernel/injection';
 import { eventually, type LogLine, ManualClock, testContext, testToolCall } from '@plugboard/kernel/testing';
 import { pino } from 'pino';
 import type { Test } from 'tap';
@@ -31,10 +30,7 @@ export function entry(t: Pick<Test, 'teardown'>, config: object, clock = new Man
   const journal = watchedLog();
   const watched: typeof plugin = {
     ...plugin,
-    register: (given) => {
-      given.container.register(LOGGER, { useValue: journal.log });
-      return plugin.register({ ...given, log: journal.log });
-    },
+    register: (given) => plugin.register({ ...given, log: journal.log }),
   };
   const { lifecycle, contributed } = testContext(watched, { config, entry: 'tools.files', clock, folder: FOLDER });
   const source = contributed(ToolSources);

@@ -6,12 +6,13 @@ import {
   type HostView,
   type Lifecycle,
   type Logger,
+  type PluginContext,
   parseDuration,
   type Transport,
 } from '@plugboard/kernel';
 import { type Reconfiguration, TurnError } from '@plugboard/kernel/contracts';
-import { CONFIG, ENTRY, HOST, inject, injectable, LOGGER } from '@plugboard/kernel/injection';
-import { HttpApplication, type Listeners } from './application/application.js';
+import { CONTEXT, inject, injectable } from '@plugboard/kernel/injection';
+import { HttpApplication } from './application/application.js';
 import type { HttpConfig } from './config.js';
 import { Exchanges } from './exchange/exchanges.js';
 import { Authentication } from './gate/authentication.js';
@@ -21,9 +22,6 @@ import { ClientErrorHandler } from './server/client-error-handler.js';
 import { Connections } from './server/connections.js';
 import { listenError } from './server/listen-error.js';
 import { createNodeServer, setTimeouts } from './server/node-server.js';
-
-/** Token of the function that makes the application of a changed configuration. */
-export const APPLICATION_OF = Symbol('transport-http.application-of');
 
 /** Milliseconds that aborted replies have to send an error, once the drain time is over. */
 const ABORT_GRACE = 4_000;
@@ -51,17 +49,12 @@ export class HttpTransport implements Transport, Lifecycle {
   readonly #clientErrors: ClientErrorHandler;
   readonly #heapGuard: HeapGuard;
   readonly #memory: MemoryLimits;
-  readonly #applicationOf: (next: Reconfiguration<HttpConfig>) => HttpApplication;
-  #listeners: Listeners | undefined;
   #open = false;
   #server: Server | undefined;
   #stopped: Promise<void> | undefined;
 
   constructor(
-    @inject(CONFIG) config: HttpConfig,
-    @inject(ENTRY) entry: string,
-    @inject(LOGGER) log: Logger,
-    @inject(HOST) host: HostView,
+    @inject(CONTEXT) { config, entry, log, host }: PluginContext<HttpConfig>,
     @inject(HttpApplication) application: HttpApplication,
     @inject(Authentication) authentication: Authentication,
     @inject(Exchanges) exchanges: Exchanges,
@@ -69,7 +62,6 @@ export class HttpTransport implements Transport, Lifecycle {
     @inject(ClientErrorHandler) clientErrors: ClientErrorHandler,
     @inject(HeapGuard) heapGuard: HeapGuard,
     @inject(MemoryLimits) memory: MemoryLimits,
-    @inject(APPLICATION_OF) applicationOf: (next: Reconfiguration<HttpConfig>) => HttpApplication,
   ) {
     this.#config = config;
     this.#entry = entry;
@@ -82,7 +74,6 @@ export class HttpTransport implements Transport, Lifecycle {
     this.#clientErrors = clientErrors;
     this.#heapGuard = heapGuard;
     this.#memory = memory;
-    this.#applicationOf = applicationOf;
   }
 
   get stopLimit(): number {
@@ -101,8 +92,8 @@ export class HttpTransport implements Transport, Lifecycle {
     const { host, port } = this.#config;
     this.#open = this.#authentication.open;
     if (this.#open) assertMeantToBeOpen(authEntries(this.#host));
-    const first = this.#application.listeners();
-    const server = createNodeServer(this.#config, () => this.#listeners ?? first, this.#connections, this.#clientErrors);
+    this.#application.start();
+    const server = createNodeServer(this.#config, this.#application, this.#connections, this.#clientErrors);
     try {
       await once(server.listen({ host, port }), 'listening');
     } catch (error) {
@@ -126,10 +117,10 @@ export class HttpTransport implements Transport, Lifecycle {
   reconfigure(next: Reconfiguration<HttpConfig>): () => void {
     const open = next.extensions(AuthProviders).all().length === 0;
     if (open) assertMeantToBeOpen(next.entries('auth').map((name) => `auth.${name}`));
-    const listeners = this.#applicationOf(next).listeners();
+    const applyRoutes = this.#application.reconfigure(next);
     return () => {
       this.#config = next.config;
-      this.#listeners = listeners;
+      applyRoutes();
       if (this.#server) setTimeouts(this.#server, next.config);
       this.#connections.resize(next.config);
       this.#memory.resize(next.config);

@@ -1,8 +1,23 @@
 import { definePlugin, Transports } from '@plugboard/kernel';
+import { createGraph } from '@plugboard/kernel/injection';
+import { HttpApplication } from './application/application.js';
+import { RequestBodies } from './body/request-bodies.js';
 import { checkConfig } from './check-config.js';
-import { registerClasses } from './classes.js';
 import { configSchema } from './config.js';
+import { ErrorBodies } from './errors/error-format.js';
+import { AccessLog } from './exchange/access-log.js';
+import { Exchanges } from './exchange/exchanges.js';
+import { LogThrottle } from './exchange/log-throttle.js';
+import { AllowedHosts } from './gate/allowed-hosts.js';
+import { Authentication } from './gate/authentication.js';
+import { Cors } from './gate/cors.js';
+import { Gate } from './gate/gate.js';
+import { RateLimits } from './gate/rate-limits.js';
 import { HttpTransport } from './http-transport.js';
+import { HeapGuard } from './limits/heap-guard.js';
+import { MemoryLimits } from './limits/memory-limits.js';
+import { ClientErrorHandler } from './server/client-error-handler.js';
+import { Connections } from './server/connections.js';
 
 export { parseJsonObject } from './body/request-bodies.js';
 export { type ErrorFormatter, ErrorFormatters } from './errors/error-format.js';
@@ -23,8 +38,23 @@ export default definePlugin({
   },
   check: checkConfig,
   register(ctx) {
-    registerClasses(ctx);
-    const transport = ctx.container.resolve(HttpTransport);
+    const transport = createGraph(ctx, HttpTransport, [
+      AccessLog,
+      AllowedHosts,
+      Authentication,
+      ClientErrorHandler,
+      Connections,
+      Cors,
+      ErrorBodies,
+      Exchanges,
+      Gate,
+      HeapGuard,
+      HttpApplication,
+      LogThrottle,
+      MemoryLimits,
+      RateLimits,
+      RequestBodies,
+    ]);
     ctx.contribute(Transports, transport);
     return transport;
   },

@@ -47,7 +47,7 @@ t.test('R-101 requests refused for their Host or Origin are throttled in the acc
 
 t.test('R-101 each source is throttled separately', async (t) => {
   const clock = new ManualClock();
-  const limit = new LogThrottle(clock);
+  const limit = new LogThrottle({ clock });
   t.equal(limit.admit('a'), 0);
   t.equal(limit.admit('b'), 0);
   t.equal(limit.admit('a'), undefined);
@@ -59,7 +59,7 @@ t.test('R-101 each source is throttled separately', async (t) => {
 
 t.test('R-101 all sources together log at most 256 lines a second', async (t) => {
   const clock = new ManualClock();
-  const limit = new LogThrottle(clock);
+  const limit = new LogThrottle({ clock });
   const lines = (from: number) =>
     Array.from({ length: 10_000 }, (_, n) => limit.admit(`source ${from + n}`)).filter((suppressed) => suppressed !== undefined)
       .length;

@@ -1,6 +1,7 @@
 import type { DependencyContainer } from 'tsyringe';
 import { recognizeAcrossCopies } from '../base/across-copies.js';
 import type { Clock, IdSource } from '../base/ambient.js';
+import type { HostView } from '../lifecycle/status.js';
 import type { Logger } from '../log/log.js';
 import type { CredentialShapes } from '../log/redactor.js';
 import type { Infer, JsonSchema } from '../options/schema-types.js';
@@ -150,12 +151,11 @@ export interface PluginContext<C = unknown> {
   readonly log: Logger;
   readonly clock: Clock;
   readonly ids: IdSource;
+  /** The state of the server: its phase and its entries. */
+  readonly host: HostView;
   /** Budgets for what the plugin must bound, such as memory. Operators see them in the status. */
   readonly budgets: Budgets;
-  /**
-   * A container to build the plugin's class graph in. It provides `CONFIG`, `ENTRY`, `LOGGER`,
-   * `CLOCK`, `IDS`, `BUDGETS` and `HOST`.
-   */
+  /** A tsyringe container for `createGraph`, if the plugin has many classes. */
   readonly container: DependencyContainer;
   /** Contributes a value to a point, under the entry's name by default. */
   contribute<T>(point: ExtensionPoint<T>, value: T, name?: string): void;

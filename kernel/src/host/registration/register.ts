@@ -1,5 +1,5 @@
 import 'reflect-metadata';
-import { container, type DependencyContainer } from 'tsyringe';
+import { container } from 'tsyringe';
 import type { Clock, IdSource } from '../base/ambient.js';
 import { HostError, hostError, reasonWithPlace } from '../base/errors.js';
 import { beginMethod } from '../base/plugin-calls.js';
@@ -11,7 +11,7 @@ import type { ExtensionPoint, Extensions } from '../plugin/extension-point.js';
 import type { LoadedPlugin } from '../plugin/loader.js';
 import type { Lifecycle, PluginContext } from '../plugin/plugin.js';
 import { shapeMistake, typeName } from '../plugin/shape.js';
-import { BUDGETS, CLOCK, CONFIG, ENTRY, HOST, IDS, LOGGER } from './injectables.js';
+import { CONTEXT } from './class-graph.js';
 import { type Registry, viewOf } from './registry.js';
 
 /** What an entry sees of the configuration. */
@@ -38,8 +38,6 @@ export interface RegistrationDependencies {
   readonly clock: Clock;
   readonly ids: IdSource;
   readonly budgets: Budgets;
-  /** From `rootContainer`. */
-  readonly container: DependencyContainer;
   resolvePath(path: string): string;
 }
 
@@ -58,21 +56,6 @@ export interface Registered {
   /** The sections whose keys it read, with the keys. */
   readonly keysRead: ReadonlyMap<string, readonly string[]>;
   readonly scope: EntryScope;
-}
-
-/** Creates the container of one server: two servers in one process share nothing. */
-export function rootContainer({
-  clock,
-  ids,
-  host,
-  budgets,
-}: Pick<RegistrationDependencies, 'clock' | 'ids' | 'host' | 'budgets'>): DependencyContainer {
-  return container
-    .createChildContainer()
-    .register<Clock>(CLOCK, { useValue: clock })
-    .register<IdSource>(IDS, { useValue: ids })
-    .register<HostView>(HOST, { useValue: host })
-    .register<Budgets>(BUDGETS, { useValue: budgets });
 }
 
 /**
@@ -108,12 +91,9 @@ export function registerEntry(entry: Entry, plugin: LoadedPlugin, dependencies: 
     log,
     clock,
     ids,
+    host,
     budgets,
-    container: dependencies.container
-      .createChildContainer()
-      .register(CONFIG, { useValue: config })
-      .register(ENTRY, { useValue: id })
-      .register<Logger>(LOGGER, { useValue: log }),
+    container: container.createChildContainer(),
     contribute<T>(point: ExtensionPoint<T>, value: T, as: string = name): void {
       assertPoint('contribute', point);
       assertOpen(`contribute to ${point}`);
@@ -143,6 +123,7 @@ export function registerEntry(entry: Entry, plugin: LoadedPlugin, dependencies: 
     resolvePath: dependencies.resolvePath,
     hold: () => scope.revision.hold(),
   });
+  ctx.container.register(CONTEXT, { useValue: ctx });
 
   const returned = callRegister(id, plugin, ctx);
   open = false;

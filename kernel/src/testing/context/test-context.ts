@@ -8,7 +8,7 @@ import type { Infer, JsonSchema } from '../../host/options/schema-types.js';
 import { Budgets } from '../../host/plugin/budgets.js';
 import type { ExtensionPoint } from '../../host/plugin/extension-point.js';
 import type { CheckContext, DefinedPlugin, Lifecycle, PluginContext } from '../../host/plugin/plugin.js';
-import { registerEntry, rootContainer } from '../../host/registration/register.js';
+import { registerEntry } from '../../host/registration/register.js';
 import { Registry } from '../../host/registration/registry.js';
 import { CapturedLog, type LogLine } from '../base/captured-log.js';
 import { ManualClock } from '../base/clock.js';
@@ -111,7 +111,6 @@ export function testContext<S extends JsonSchema>(
       clock,
       ids,
       budgets,
-      container: rootContainer({ clock, ids, host, budgets }),
       resolvePath,
     },
   );

@@ -1,6 +1,6 @@
 import t from 'tap';
-import { defineExtensionPoint, definePlugin, type Extensions, type Logger } from '../../../src/index.js';
-import { CLOCK, CONFIG, ENTRY, HOST, IDS, inject, injectable, LOGGER } from '../../../src/injection.js';
+import { defineExtensionPoint, definePlugin, type Extensions, type PluginContext } from '../../../src/index.js';
+import { CONTEXT, createGraph, inject, injectable } from '../../../src/injection.js';
 import { checkOptions, ManualClock, testContext } from '../../../src/testing/index.js';
 
 const Greetings = defineExtensionPoint<string>('test.greeting', { discipline: 'by-name' });
@@ -8,14 +8,7 @@ const Others = defineExtensionPoint<number>('test.other', { discipline: 'in-orde
 
 @injectable()
 class Greeter {
-  constructor(
-    @inject(CONFIG) readonly config: { word: string },
-    @inject(ENTRY) readonly entry: string,
-    @inject(LOGGER) readonly log: Logger,
-    @inject(CLOCK) readonly clock: unknown,
-    @inject(IDS) readonly ids: unknown,
-    @inject(HOST) readonly host: unknown,
-  ) {}
+  constructor(@inject(CONTEXT) readonly ctx: PluginContext) {}
 }
 
 /** What the plugin below kept of its last registration. */
@@ -57,11 +50,9 @@ t.test(
     const ctx = testContext(plugin, { clock, entry: 'plugins.greeter', folder: '/etc/x' });
     t.same(ctx.config, { word: 'hello' });
     t.same([ctx.entry, ctx.name, seen.path], ['plugins.greeter', 'greeter', '/etc/x/a/b']);
-    const { config, entry, log, ...rest } = ctx.container.resolve(Greeter);
-    t.same([config, entry], [ctx.config, 'plugins.greeter']);
-    t.equal(rest.clock, clock);
-    t.equal(rest.ids, ctx.ids);
-    t.match(rest.host, { phase: 'running' });
+    const { clock: given, host, ids, log } = createGraph(ctx, Greeter, []).ctx;
+    t.same([given, ids], [clock, ctx.ids]);
+    t.match(host, { phase: 'running' });
     log.warn({ a: 1 }, 'careful');
     t.match(ctx.logs, [
       { level: 'info', msg: 'registered', plugin: 'test-greeter', entry: 'plugins.greeter', time: '2026-01-01T00:00:00.000Z' },

@@ -3,10 +3,11 @@ import { ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Extensions, PluginContext, Principal } from '@plugboard/kernel';
-import { missingScope } from '@plugboard/kernel/contracts';
-import { inject, injectable } from '@plugboard/kernel/injection';
+import { missingScope, type Reconfiguration } from '@plugboard/kernel/contracts';
+import { CONTEXT, inject, injectable } from '@plugboard/kernel/injection';
 import Koa, { type Context } from 'koa';
 import { RequestBodies } from '../body/request-bodies.js';
+import type { HttpConfig } from '../config.js';
 import {
   draining,
   headersTooLarge,
@@ -26,31 +27,12 @@ import { ANONYMOUS } from '../limits/caller.js';
 import { HeapGuard } from '../limits/heap-guard.js';
 import { splitTarget } from '../routing/request-target.js';
 import { RouteTable } from '../routing/route-table.js';
-import type { HttpReply, HttpRoute } from '../routing/routes.js';
-import type { HttpUpgrade } from '../routing/upgrades.js';
+import { type HttpReply, type HttpRoute, HttpRoutes } from '../routing/routes.js';
+import { type HttpUpgrade, HttpUpgrades } from '../routing/upgrades.js';
 import { RouteRequest } from './route-request.js';
 import { AcceptableUpgrade } from './upgrade-request.js';
 
-/** Token of the routes, registered by the plugin's `register`. */
-export const ROUTES = Symbol('transport-http.routes');
-/** Token of the upgrades, registered by the plugin's `register`. */
-export const UPGRADES = Symbol('transport-http.upgrades');
-
 const HEADER_COUNT_LIMIT = 100;
-
-/** Token of `hold` of the plugin's context. */
-export const HOLD = Symbol('transport-http.hold');
-
-/** What Node's server calls. */
-export interface Listeners {
-  readonly request: RequestListener;
-  /**
-   * Whether a request asks for an upgrade that the server offers. Any other is served as if it
-   * asked for none.
-   */
-  isUpgrade(request: IncomingMessage): boolean;
-  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
-}
 
 /**
  * Koa without its own watch over the response: the exchange answers and ends every request, failed
@@ -76,20 +58,20 @@ export class HttpApplication {
   readonly #exchanges: Exchanges;
   readonly #heapGuard: HeapGuard;
   readonly #hold: PluginContext['hold'];
+  readonly #koa: RequestListener;
+  #table: RouteTable = new RouteTable([]);
 
   constructor(
-    @inject(ROUTES) routes: Extensions<HttpRoute>,
-    @inject(UPGRADES) upgrades: Extensions<HttpUpgrade>,
+    @inject(CONTEXT) { extensions, hold }: PluginContext<HttpConfig>,
     @inject(Gate) gate: Gate,
     @inject(Authentication) authentication: Authentication,
     @inject(RateLimits) rates: RateLimits,
     @inject(RequestBodies) bodies: RequestBodies,
     @inject(Exchanges) exchanges: Exchanges,
     @inject(HeapGuard) heapGuard: HeapGuard,
-    @inject(HOLD) hold: PluginContext['hold'],
   ) {
-    this.#routes = routes;
-    this.#upgrades = upgrades;
+    this.#routes = extensions(HttpRoutes);
+    this.#upgrades = extensions(HttpUpgrades);
     this.#gate = gate;
     this.#authentication = authentication;
     this.#rates = rates;
@@ -97,28 +79,42 @@ export class HttpApplication {
     this.#exchanges = exchanges;
     this.#heapGuard = heapGuard;
     this.#hold = hold;
-  }
-
-  /**
-   * Creates the listeners for Node's server. Call it after all routes are contributed.
-   *
-   * @throws Error if two entries serve the same route.
-   */
-  listeners(): Listeners {
-    const table = new RouteTable(this.#routes.all(), this.#upgrades.all());
     const koa = new SilentKoa();
     koa.on('error', () => {}); // errors of the connection, which connections.ts handles
-    koa.use((ctx) => this.#serve(table, ctx));
-    const request = koa.callback();
-    return {
-      request,
-      isUpgrade: (req) => isWebSocket(req) && table.upgrades(splitTarget(req.url ?? '')[0]),
-      upgrade: (req, socket, head) => this.#upgrade(req, socket, head, request),
+    koa.use((ctx) => this.#serve(this.#table, ctx));
+    this.#koa = koa.callback();
+  }
+
+  /** Reads the routes. Call it when all are contributed. @throws Error if two entries serve one. */
+  start(): void {
+    this.#table = new RouteTable(this.#routes.all(), this.#upgrades.all());
+  }
+
+  /** @throws Error if two entries serve the same route. */
+  reconfigure({ config, extensions }: Reconfiguration<HttpConfig>): () => void {
+    const table = new RouteTable(extensions(HttpRoutes).all(), extensions(HttpUpgrades).all());
+    return () => {
+      this.#table = table;
+      this.#gate.configure(config);
+      this.#bodies.configure(config);
     };
   }
 
+  /** Handles a request. */
+  request(req: IncomingMessage, res: ServerResponse): void {
+    this.#koa(req, res);
+  }
+
+  /**
+   * Whether a request asks for an upgrade that the server offers. Any other is served as if it
+   * asked for none.
+   */
+  isUpgrade(req: IncomingMessage): boolean {
+    return isWebSocket(req) && this.#table.upgrades(splitTarget(req.url ?? '')[0]);
+  }
+
   /** Sends a request for an upgrade through the same steps as any other. */
-  #upgrade(req: IncomingMessage, socket: Duplex, head: Buffer, serve: RequestListener): void {
+  upgrade(req: IncomingMessage, socket: Duplex, head: Buffer): void {
     if (!(socket instanceof Socket) || this.#exchanges.find(socket)) {
       socket.destroy(); // pipelined behind a request that is still being answered
       return;
@@ -132,7 +128,7 @@ export class HttpApplication {
       res.emit('close'); // as Node does after a reply, so that the exchange ends
     });
     this.#heads.set(req, head);
-    serve(req, res);
+    this.#koa(req, res);
   }
 
   /** Begins the exchange, and sends what its steps throw as an error reply. */

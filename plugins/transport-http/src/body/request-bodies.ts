@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import { createRequire } from 'node:module';
-import { type Clock, parseDuration, parseSize } from '@plugboard/kernel';
+import { type Clock, type PluginContext, parseDuration, parseSize } from '@plugboard/kernel';
 import { parseJson } from '@plugboard/kernel/contracts';
-import { CLOCK, CONFIG, inject, injectable } from '@plugboard/kernel/injection';
+import { CONTEXT, inject, injectable } from '@plugboard/kernel/injection';
 import type { Context, Middleware } from 'koa';
 import type { HttpConfig } from '../config.js';
 import {
@@ -55,17 +55,22 @@ export interface RequestBody {
  */
 @injectable()
 export class RequestBodies {
-  readonly #limit: number;
-  readonly #timeout: number;
+  #limit = 0;
+  #timeout = 0;
   readonly #clock: Clock;
   readonly #memory: MemoryLimits;
   #collector: Middleware | undefined;
 
-  constructor(@inject(CONFIG) config: HttpConfig, @inject(CLOCK) clock: Clock, @inject(MemoryLimits) memory: MemoryLimits) {
-    this.#limit = parseSize(config.bodyLimit);
-    this.#timeout = parseDuration(config.bodyTimeout);
+  constructor(@inject(CONTEXT) { config, clock }: PluginContext<HttpConfig>, @inject(MemoryLimits) memory: MemoryLimits) {
     this.#clock = clock;
     this.#memory = memory;
+    this.configure(config);
+  }
+
+  configure({ bodyLimit, bodyTimeout }: HttpConfig): void {
+    this.#limit = parseSize(bodyLimit);
+    this.#timeout = parseDuration(bodyTimeout);
+    this.#collector = undefined;
   }
 
   /**

@@ -1,5 +1,5 @@
-import { defineExtensionPoint, type Extensions } from '@plugboard/kernel';
-import { inject, injectable } from '@plugboard/kernel/injection';
+import { defineExtensionPoint, type Extensions, type PluginContext } from '@plugboard/kernel';
+import { CONTEXT, inject, injectable } from '@plugboard/kernel/injection';
 import type { HttpError } from './http-error.js';
 
 /**
@@ -12,16 +12,13 @@ export const ErrorFormatters = defineExtensionPoint<ErrorFormatter>('transport-h
   discipline: 'in-order',
 });
 
-/** Token of the error formatters, registered by the plugin's `register`. */
-export const ERROR_FORMATTERS = Symbol('transport-http.error-formatters');
-
 /** Formats error responses. */
 @injectable()
 export class ErrorBodies {
   readonly #formatters: Extensions<ErrorFormatter>;
 
-  constructor(@inject(ERROR_FORMATTERS) formatters: Extensions<ErrorFormatter>) {
-    this.#formatters = formatters;
+  constructor(@inject(CONTEXT) { extensions }: PluginContext) {
+    this.#formatters = extensions(ErrorFormatters);
   }
 
   /** The body of an error response, as JSON text. */

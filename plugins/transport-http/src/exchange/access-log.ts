@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
-import { audit, type Clock, type Logger } from '@plugboard/kernel';
+import { audit, type Clock, type Logger, type PluginContext } from '@plugboard/kernel';
 import { OPEN } from '@plugboard/kernel/contracts';
-import { CLOCK, inject, injectable, LOGGER } from '@plugboard/kernel/injection';
+import { CONTEXT, inject, injectable } from '@plugboard/kernel/injection';
 import type { HttpError } from '../errors/http-error.js';
 import { ANONYMOUS, networkOf } from '../limits/caller.js';
 import type { Exchange } from './exchange.js';
@@ -23,7 +23,7 @@ export class AccessLog {
   readonly #clock: Clock;
   readonly #throttle: LogThrottle;
 
-  constructor(@inject(LOGGER) log: Logger, @inject(CLOCK) clock: Clock, @inject(LogThrottle) throttle: LogThrottle) {
+  constructor(@inject(CONTEXT) { log, clock }: PluginContext, @inject(LogThrottle) throttle: LogThrottle) {
     this.#log = log;
     this.#clock = clock;
     this.#throttle = throttle;

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Clock, IdSource, Logger } from '@plugboard/kernel';
+import type { Clock, IdSource, Logger, PluginContext } from '@plugboard/kernel';
 import { ActiveSet } from '@plugboard/kernel/contracts';
-import { CLOCK, IDS, inject, injectable, LOGGER } from '@plugboard/kernel/injection';
+import { CONTEXT, inject, injectable } from '@plugboard/kernel/injection';
 import { ErrorBodies } from '../errors/error-format.js';
 import { MemoryLimits } from '../limits/memory-limits.js';
 import { AccessLog } from './access-log.js';
@@ -24,9 +24,7 @@ export class Exchanges implements ExchangeDependencies {
   #onIdle: () => void = () => {};
 
   constructor(
-    @inject(CLOCK) clock: Clock,
-    @inject(IDS) ids: IdSource,
-    @inject(LOGGER) log: Logger,
+    @inject(CONTEXT) { clock, ids, log }: PluginContext,
     @inject(AccessLog) accessLog: AccessLog,
     @inject(ErrorBodies) errors: ErrorBodies,
     @inject(MemoryLimits) memory: MemoryLimits,

@@ -1,5 +1,5 @@
-import type { Clock } from '@plugboard/kernel';
-import { CLOCK, inject, injectable } from '@plugboard/kernel/injection';
+import type { Clock, PluginContext } from '@plugboard/kernel';
+import { CONTEXT, inject, injectable } from '@plugboard/kernel/injection';
 
 /** Milliseconds between two log lines about one source. */
 const INTERVAL = 1_000;
@@ -27,7 +27,7 @@ export class LogThrottle {
   readonly #sources = new Map<string, Source>();
   #suppressed = 0;
 
-  constructor(@inject(CLOCK) clock: Clock) {
+  constructor(@inject(CONTEXT) { clock }: Pick<PluginContext, 'clock'>) {
     this.#clock = clock;
   }
 

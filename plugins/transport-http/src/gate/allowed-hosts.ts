@@ -1,4 +1,5 @@
-import { CONFIG, inject, injectable } from '@plugboard/kernel/injection';
+import type { PluginContext } from '@plugboard/kernel';
+import { CONTEXT, inject, injectable } from '@plugboard/kernel/injection';
 import type { HttpConfig } from '../config.js';
 import { type HostName, parseHost } from './host-name.js';
 import { isLoopback } from './loopback.js';
@@ -10,10 +11,14 @@ import { isLoopback } from './loopback.js';
  */
 @injectable()
 export class AllowedHosts {
-  readonly #named: ReadonlySet<string>;
-  readonly #checks: boolean;
+  #named: ReadonlySet<string> = new Set();
+  #checks = true;
 
-  constructor(@inject(CONFIG) { host, hosts }: HttpConfig) {
+  constructor(@inject(CONTEXT) { config }: PluginContext<HttpConfig>) {
+    this.configure(config);
+  }
+
+  configure({ host, hosts }: HttpConfig): void {
     this.#named = new Set(hosts.flatMap((text) => keyOf(parseHost(text)) ?? []));
     this.#checks = isLoopback(host) || hosts.length > 0;
   }

@@ -1,11 +1,18 @@
-import type { AuthProvider, AuthResult, Clock, Credentials, Extensions, Logger, Principal } from '@plugboard/kernel';
+import {
+  type AuthProvider,
+  AuthProviders,
+  type AuthResult,
+  type Clock,
+  type Credentials,
+  type Extensions,
+  type Logger,
+  type PluginContext,
+  type Principal,
+} from '@plugboard/kernel';
 import { OPEN } from '@plugboard/kernel/contracts';
-import { CLOCK, inject, injectable, LOGGER } from '@plugboard/kernel/injection';
+import { CONTEXT, inject, injectable } from '@plugboard/kernel/injection';
 import { authUnavailable, unauthorized } from '../errors/refusals.js';
 import type { Exchange } from '../exchange/exchange.js';
-
-/** Token of the auth providers, registered by the plugin's `register`. */
-export const AUTH_PROVIDERS = Symbol('transport-http.auth-providers');
 
 /** Bytes of an Authorization header. Providers may have a lower limit. */
 const CREDENTIAL_LIMIT = 8192;
@@ -26,13 +33,9 @@ export class Authentication {
   /** How callers with a credential for one use are authenticated again. */
   readonly #renewals = new WeakMap<Exchange, () => Promise<AuthResult> | AuthResult>();
 
-  constructor(
-    @inject(AUTH_PROVIDERS) providers: Extensions<AuthProvider>,
-    @inject(LOGGER) log: Logger,
-    @inject(CLOCK) clock: Clock,
-  ) {
+  constructor(@inject(CONTEXT) { log, clock, extensions }: PluginContext) {
     this.#clock = clock;
-    this.#providers = providers;
+    this.#providers = extensions(AuthProviders);
     this.#log = log;
   }
 

@@ -1,4 +1,5 @@
-import { CONFIG, inject, injectable } from '@plugboard/kernel/injection';
+import type { PluginContext } from '@plugboard/kernel';
+import { CONTEXT, inject, injectable } from '@plugboard/kernel/injection';
 import type { HttpConfig } from '../config.js';
 import type { Exchange } from '../exchange/exchange.js';
 import type { HttpReply } from '../routing/routes.js';
@@ -35,10 +36,14 @@ const ASKED_LIMIT = 100;
  */
 @injectable()
 export class Cors {
-  readonly #origins: ReadonlySet<string>;
-  readonly #any: boolean;
+  #origins: ReadonlySet<string> = new Set();
+  #any = false;
 
-  constructor(@inject(CONFIG) { origins }: HttpConfig) {
+  constructor(@inject(CONTEXT) { config }: PluginContext<HttpConfig>) {
+    this.configure(config);
+  }
+
+  configure({ origins }: HttpConfig): void {
     this.#origins = new Set(origins.flatMap((origin) => normalOrigin(origin) ?? []));
     this.#any = origins.includes('*');
   }

@@ -1,4 +1,5 @@
 import { inject, injectable } from '@plugboard/kernel/injection';
+import type { HttpConfig } from '../config.js';
 import { hostNotAllowed, malformedHost, originNotAllowed } from '../errors/refusals.js';
 import type { Exchange } from '../exchange/exchange.js';
 import type { HttpReply } from '../routing/routes.js';
@@ -30,6 +31,11 @@ export class Gate {
     this.#authentication = authentication;
     this.#hosts = hosts;
     this.#cors = cors;
+  }
+
+  configure(config: HttpConfig): void {
+    this.#hosts.configure(config);
+    this.#cors.configure(config);
   }
 
   /**

@@ -1,14 +1,8 @@
-import type { Clock, Extensions, Principal } from '@plugboard/kernel';
+import { AgentRuntimes, type Clock, type Extensions, type PluginContext, type Principal } from '@plugboard/kernel';
 import type { AgentRuntime } from '@plugboard/kernel/contracts';
-import { CLOCK, inject, injectable } from '@plugboard/kernel/injection';
+import { CONTEXT, inject, injectable } from '@plugboard/kernel/injection';
 import { tooManyRequests } from '../errors/refusals.js';
 import { ANONYMOUS } from '../limits/caller.js';
-
-/**
- * Token of the agent runtime, which knows the limits of projects. Registered by the plugin's
- * `register`.
- */
-export const RUNTIMES = Symbol('transport-http.runtimes');
 
 const MINUTE = 60_000;
 
@@ -39,13 +33,14 @@ interface Applied {
 @injectable()
 export class RateLimits {
   readonly #clock: Clock;
+  /** The agent runtime knows the limits of projects. */
   readonly #runtimes: Extensions<AgentRuntime>;
   /** In order of last use. */
   readonly #buckets = new Map<string, Bucket>();
 
-  constructor(@inject(CLOCK) clock: Clock, @inject(RUNTIMES) runtimes: Extensions<AgentRuntime>) {
+  constructor(@inject(CONTEXT) { clock, extensions }: PluginContext) {
     this.#clock = clock;
-    this.#runtimes = runtimes;
+    this.#runtimes = extensions(AgentRuntimes);
   }
 
   /** The number of buckets kept: those used within the last minute. */

@@ -1,5 +1,6 @@
-import type { Budget, Budgets } from '@plugboard/kernel/contracts';
-import { BUDGETS, CONFIG, ENTRY, inject, injectable } from '@plugboard/kernel/injection';
+import type { PluginContext } from '@plugboard/kernel';
+import type { Budget } from '@plugboard/kernel/contracts';
+import { CONTEXT, inject, injectable } from '@plugboard/kernel/injection';
 import type { HttpConfig } from '../config.js';
 import { bodyMemoryOf, replyMemoryOf } from './config-limits.js';
 
@@ -65,7 +66,7 @@ export class MemoryLimits {
    */
   readonly replies: Budget;
 
-  constructor(@inject(CONFIG) config: HttpConfig, @inject(ENTRY) entry: string, @inject(BUDGETS) budgets: Budgets) {
+  constructor(@inject(CONTEXT) { config, entry, budgets }: PluginContext<HttpConfig>) {
     this.bodies = budgets.create({
       name: 'request bodies in memory',
       unit: 'bytes',

@@ -1,7 +1,7 @@
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import type { Clock } from '@plugboard/kernel';
-import { CLOCK, inject, injectable } from '@plugboard/kernel/injection';
+import type { Clock, PluginContext } from '@plugboard/kernel';
+import { CONTEXT, inject, injectable } from '@plugboard/kernel/injection';
 import type { HttpError } from '../errors/http-error.js';
 import { headersTooLarge, notFound, notHttp, requestTimeout } from '../errors/refusals.js';
 import { AccessLog } from '../exchange/access-log.js';
@@ -25,7 +25,11 @@ export class ClientErrorHandler {
   readonly #clock: Clock;
   readonly #accessLog: AccessLog;
 
-  constructor(@inject(Exchanges) exchanges: Exchanges, @inject(CLOCK) clock: Clock, @inject(AccessLog) accessLog: AccessLog) {
+  constructor(
+    @inject(CONTEXT) { clock }: PluginContext,
+    @inject(Exchanges) exchanges: Exchanges,
+    @inject(AccessLog) accessLog: AccessLog,
+  ) {
     this.#exchanges = exchanges;
     this.#clock = clock;
     this.#accessLog = accessLog;

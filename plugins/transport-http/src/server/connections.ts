@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
-import type { Clock } from '@plugboard/kernel';
-import type { Budget, Budgets } from '@plugboard/kernel/contracts';
-import { BUDGETS, CLOCK, CONFIG, ENTRY, inject, injectable } from '@plugboard/kernel/injection';
+import type { Clock, PluginContext } from '@plugboard/kernel';
+import type { Budget } from '@plugboard/kernel/contracts';
+import { CONTEXT, inject, injectable } from '@plugboard/kernel/injection';
 import type { HttpConfig } from '../config.js';
 import { tooManyConnections } from '../errors/refusals.js';
 import { Exchanges } from '../exchange/exchanges.js';
@@ -23,11 +23,8 @@ export class Connections {
   readonly #refused = new WeakSet<Socket>();
 
   constructor(
-    @inject(CONFIG) config: HttpConfig,
-    @inject(ENTRY) entry: string,
-    @inject(BUDGETS) budgets: Budgets,
+    @inject(CONTEXT) { config, entry, budgets, clock }: PluginContext<HttpConfig>,
     @inject(Exchanges) exchanges: Exchanges,
-    @inject(CLOCK) clock: Clock,
   ) {
     this.#exchanges = exchanges;
     this.#clock = clock;

@@ -1,6 +1,6 @@
 import { createServer, type Server } from 'node:http';
 import { parseDuration } from '@plugboard/kernel';
-import type { Listeners } from '../application/application.js';
+import type { HttpApplication } from '../application/application.js';
 import type { HttpConfig } from '../config.js';
 import type { ClientErrorHandler } from './client-error-handler.js';
 import type { Connections } from './connections.js';
@@ -12,11 +12,10 @@ const HEAD_LIMIT = 16 * 1024;
 /**
  * Creates Node's HTTP server with our limits. Every answer of Node's own is replaced by one of
  * ours.
- * @param listeners called for each request: a reload replaces them.
  */
 export function createNodeServer(
   config: HttpConfig,
-  listeners: () => Listeners,
+  application: HttpApplication,
   connections: Connections,
   clientErrors: ClientErrorHandler,
 ): Server {
@@ -25,18 +24,18 @@ export function createNodeServer(
     requestTimeout: 0, // would include the time of the head; request-bodies.ts limits the time of the body
     connectionsCheckingInterval: 1_000, // the precision of the time limits above
     requireHostHeader: false, // Node would answer without a body; application.ts checks it
-    shouldUpgradeCallback: (request) => listeners().isUpgrade(request),
+    shouldUpgradeCallback: (request) => application.isUpgrade(request),
   });
   setTimeouts(server, config);
   const serve = serializePipelining((req, res) => {
-    if (!connections.isRefused(req.socket)) listeners().request(req, res);
+    if (!connections.isRefused(req.socket)) application.request(req, res);
   });
   server.on('connection', (socket) => connections.add(socket));
   server.on('request', serve);
   server.on('checkContinue', serve); // request-bodies.ts sends 100 when it reads the body
   server.on('checkExpectation', serve); // unknown expectations are ignored
   server.on('clientError', (error, socket) => clientErrors.onClientError(error, socket));
-  server.on('upgrade', (req, socket, head) => listeners().upgrade(req, socket, head));
+  server.on('upgrade', (req, socket, head) => application.upgrade(req, socket, head));
   server.on('connect', (req, socket) => clientErrors.onConnect(req.url ?? '', socket));
   return server;
 }
