@@ -35,7 +35,7 @@ export {
 } from './contracts/tools/tool-source.js';
 export type { Clock, IdSource } from './host/base/ambient.js';
 export { ConfigError, HostError, PluginError, StartError } from './host/base/errors.js';
-export type { HostView } from './host/lifecycle/status.js';
+export type { HostView } from './host/base/status.js';
 export { audit } from './host/log/audit.js';
 export type { Logger } from './host/log/log.js';
 export { type CredentialShapes, createRedactor } from './host/log/redactor.js';

@@ -9,8 +9,8 @@ export { Budget, type BudgetOptions, type BudgetReport, heapLimit } from '../hos
 export type { Fault, HostErrorCode } from '../host/base/errors.js';
 export { nearest, suggestion } from '../host/base/nearest.js';
 export type { ConfigPath, PluginIdentity, Position, Problem } from '../host/base/problem.js';
+export type { EntryReport, EntryStatus, HostPhase } from '../host/base/status.js';
 export type { StopOptions } from '../host/lifecycle/lifecycle.js';
-export type { EntryReport, EntryStatus, HostPhase } from '../host/lifecycle/status.js';
 export type { LogSink } from '../host/log/log.js';
 export type { RedactorOptions } from '../host/log/redactor.js';
 export type { SchemaType } from '../host/options/schema-types.js';

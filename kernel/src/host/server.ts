@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { type ConfigError, HostError, type PluginError, reasonOf, StartError } from './base/errors.js';
+import type { HostView } from './base/status.js';
 import type { FileContents } from './configuration/entries.js';
 import { entryPlace } from './configuration/entry-place.js';
 import { type DescribedEntry, fileSchema } from './configuration/file-schema.js';
@@ -9,7 +10,6 @@ import { reportFaults } from './configuration/report-faults.js';
 import { warningsOf } from './configuration/warnings.js';
 import { LifecycleRunner, type StopOptions } from './lifecycle/lifecycle.js';
 import { Retirement } from './lifecycle/retirement.js';
-import type { HostView } from './lifecycle/status.js';
 import type { StatusBoard } from './lifecycle/status-board.js';
 import type { Logger } from './log/log.js';
 import type { ServerLog } from './log/server-log.js';

@@ -1,5 +1,5 @@
 import { hostError } from '../base/errors.js';
-import type { EntryReport, EntryStatus, HostPhase, HostView } from './status.js';
+import type { EntryReport, EntryStatus, HostPhase, HostView } from '../base/status.js';
 
 /** The states that may follow each. */
 const NEXT: Readonly<Record<EntryStatus, readonly EntryStatus[]>> = {

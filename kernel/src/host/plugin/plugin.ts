@@ -1,7 +1,7 @@
 import type { DependencyContainer } from 'tsyringe';
 import { recognizeAcrossCopies } from '../base/across-copies.js';
 import type { Clock, IdSource } from '../base/ambient.js';
-import type { HostView } from '../lifecycle/status.js';
+import type { HostView } from '../base/status.js';
 import type { Logger } from '../log/log.js';
 import type { CredentialShapes } from '../log/redactor.js';
 import type { Infer, JsonSchema } from '../options/schema-types.js';

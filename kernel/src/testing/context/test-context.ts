@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { resolve } from 'node:path';
 import type { Clock, IdSource } from '../../host/base/ambient.js';
+import type { HostView } from '../../host/base/status.js';
 import type { Entry } from '../../host/configuration/entries.js';
-import type { HostView } from '../../host/lifecycle/status.js';
 import { OptionSchema } from '../../host/options/schema.js';
 import type { Infer, JsonSchema } from '../../host/options/schema-types.js';
 import { Budgets } from '../../host/plugin/budgets.js';
