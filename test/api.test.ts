@@ -1,6 +1,6 @@
 /**
- * The interface of the kernel: small at its root, marked and documented everywhere, and never
- * changed by accident.
+ * The interface for plugin authors, of the kernel and the test kit: small at its root, marked and
+ * documented everywhere, and never changed by accident.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ import { apiReference } from './support/api/reference.js';
 import { apiReport, UPDATE } from './support/api/report.js';
 
 const root = join(import.meta.dirname, '..');
-const modules = readApi(join(root, 'kernel'));
+const modules = ['kernel', 'plugins/testing'].flatMap((folder) => readApi(join(root, folder)));
 const all = modules.flatMap(({ specifier, exports }) => exports.map((one) => ({ ...one, label: `${specifier}: ${one.name}` })));
 
 /** Names that a plugin author reads through before the first plugin. */

@@ -9,8 +9,7 @@ import {
   ToolSources,
   Transports,
 } from '@plugboard/kernel';
-import { Commands } from '@plugboard/kernel/cli';
-import type { AgentRuntime } from '@plugboard/kernel/contracts';
+import { type AgentRuntime, Commands } from '@plugboard/kernel/contracts';
 import {
   agentRuntimeContract,
   authProviderContract,
@@ -18,7 +17,7 @@ import {
   startServer,
   testContext,
   transportContract,
-} from '@plugboard/kernel/testing';
+} from '@plugboard/testing';
 import { StreamEncoders } from '@plugboard/transport-chat-completions';
 import { streamEncoderContract } from '@plugboard/transport-chat-completions/testing';
 import http, { ErrorFormatters, HttpRoutes, HttpUpgrades } from '@plugboard/transport-http';

@@ -3,7 +3,7 @@ import { existsSync, globSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { DefinedPlugin } from '@plugboard/kernel';
-import { settingsTable } from '@plugboard/kernel/testing';
+import { settingsTable } from '@plugboard/testing';
 import t, { type Test } from 'tap';
 import { OptionSchema } from '../kernel/src/host/options/schema.js';
 import { entriesServedBy, README_SECTIONS, Readme } from './support/readme.js';

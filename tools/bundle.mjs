@@ -2,7 +2,7 @@
 // points share. A start then reads some dozens of our files instead of hundreds, and takes a
 // quarter less time. Other packages stay imports, except those in BUNDLED. `npm run build` runs it
 // after tsc, which checks types and writes the declarations. Source maps lead to the sources.
-import { appendFileSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -13,7 +13,7 @@ import { kernelSchemas, pluginSchema } from './option-schemas.mjs';
 
 const root = resolve(import.meta.dirname, '..');
 /** Entry points that are not exported. */
-const PROGRAMS = { kernel: { 'cli/main': 'src/cli/main.ts' } };
+const PROGRAMS = { 'plugins/cli': { main: 'src/main.ts' } };
 
 /**
  * Dependencies that become part of a package's bundle, with their own dependencies. They consist of
@@ -129,6 +129,7 @@ function withoutImportsOfNode(code) {
 /** Adds the compiled schema of a plugin's options to its bundle. */
 async function addCompiledOptions(name) {
   const file = join(root, name, 'dist/index.js');
+  if (!existsSync(file)) return; // a program
   const { default: plugin } = await import(pathToFileURL(file).href);
   if (plugin?.configSchema === undefined) return; // a library
   appendFileSync(file, `\n${pluginSchema(plugin)}`);

@@ -2,9 +2,8 @@
  * The plugin interface of Plugboard: define a plugin, contribute to extension points, and run a
  * server in a program.
  *
- * More is in subpaths: `@plugboard/kernel/contracts` (messages, events, sessions, and everything
- * the extension points refer to), `/injection` (class graphs with tsyringe), `/cli` (commands) and
- * `/testing` (the test kit).
+ * More is in subpaths: `@plugboard/kernel/contracts` (messages, events, sessions, commands, and
+ * everything the extension points refer to) and `/injection` (class graphs with tsyringe).
  */
 import 'reflect-metadata';
 

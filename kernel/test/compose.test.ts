@@ -1,5 +1,6 @@
 import { createServer, type Server as HttpServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { CapturedLog, startServer } from '@plugboard/testing';
 import t from 'tap';
 import {
   type ComposeOptions,
@@ -10,7 +11,6 @@ import {
   ToolSources,
   Transports,
 } from '../src/index.js';
-import { CapturedLog, startServer } from '../src/testing/index.js';
 
 const hello = definePlugin({
   name: 'hello',

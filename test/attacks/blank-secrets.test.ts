@@ -1,5 +1,5 @@
 import t from 'tap';
-import { run } from '../../kernel/test/cli/plugboard.js';
+import { run } from '../../plugins/cli/test/plugboard.js';
 
 const FILE = (auth: string) => `
 transports: { http: { port: 0 }, models: {} }

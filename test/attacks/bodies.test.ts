@@ -4,7 +4,7 @@
  */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { eventually } from '@plugboard/kernel/testing';
+import { eventually } from '@plugboard/testing';
 import t from 'tap';
 import { ASSISTANT, TRANSPORTS } from '../support/test-server.js';
 import { LOOP_DELAY, LOOP_DELAY_FILES, longestDelay } from './support/loop-delay.js';

@@ -1,8 +1,8 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { inspect } from 'node:util';
-import type { Script } from '@plugboard/kernel/testing';
+import type { Script } from '@plugboard/testing';
 import t from 'tap';
-import { run } from '../../kernel/test/cli/plugboard.js';
+import { run } from '../../plugins/cli/test/plugboard.js';
 import { saying } from '../support/test-server.js';
 import { bearer } from '../support/tokens.js';
 import { Canaries, startWithSecrets, VARIABLES, writtenFiles } from './support/canaries.js';

@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { request } from 'node:http';
 import { connect, type Socket } from 'node:net';
-import { eventually } from '@plugboard/kernel/testing';
+import { eventually } from '@plugboard/testing';
 import t, { type Test } from 'tap';
 import { ASSISTANT, saying, TRANSPORTS } from '../support/test-server.js';
 import { ServerProcess } from './support/server-process.js';

@@ -4,7 +4,7 @@
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { eventually } from '@plugboard/kernel/testing';
+import { eventually } from '@plugboard/testing';
 import t from 'tap';
 import { ASSISTANT, saying, TRANSPORTS } from '../support/test-server.js';
 import { ServerProcess } from './support/server-process.js';

@@ -4,7 +4,7 @@
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { eventually } from '@plugboard/kernel/testing';
+import { eventually } from '@plugboard/testing';
 import t, { type Test } from 'tap';
 import { AUDIENCE, newKey, signed, TestIssuer } from '../../plugins/auth-jwt/test/support/issuer.js';
 import { ASSISTANT, TRANSPORTS } from '../support/test-server.js';

@@ -1,4 +1,4 @@
-import { eventually } from '@plugboard/kernel/testing';
+import { eventually } from '@plugboard/testing';
 /**
  * Connections in every state of the protocol, misused in every way, with and without a token, while
  * another caller works. Short in `npm test`; with `PLUGBOARD_CHAOS` each pair is played a thousand

@@ -4,7 +4,7 @@
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { eventually } from '@plugboard/kernel/testing';
+import { eventually } from '@plugboard/testing';
 import t from 'tap';
 import { AUDIENCE, newKey, signed } from '../../plugins/auth-jwt/test/support/issuer.js';
 import { rawExchange } from '../support/raw-exchange.js';

@@ -1,4 +1,4 @@
-import { eventually, ManualClock } from '@plugboard/kernel/testing';
+import { eventually, ManualClock } from '@plugboard/testing';
 import t from 'tap';
 import type { TestServer } from '../support/test-server.js';
 import { startWithAllRoutes } from './support/all-routes.js';

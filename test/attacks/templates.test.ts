@@ -1,5 +1,5 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the tests send such text
-import { contentText } from '@plugboard/kernel/testing';
+import { contentText } from '@plugboard/testing';
 import t from 'tap';
 import { Caller, type ConversationBody, type PageBody } from '../support/conversations.js';
 import { answerOf, MODEL_KEY, saying } from '../support/test-server.js';

@@ -4,7 +4,7 @@
  * `PLUGBOARD_SEED` repeats a run.
  */
 import { once } from 'node:events';
-import { eventually } from '@plugboard/kernel/testing';
+import { eventually } from '@plugboard/testing';
 import t, { type Test } from 'tap';
 import { WebSocket } from 'ws';
 import { seeded } from '../chaos/seeded.js';

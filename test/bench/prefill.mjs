@@ -12,7 +12,7 @@ const ANSWER = ' token'.repeat(100);
 export async function prefill(checkout, path, lengths) {
   const load = (file) => import(pathToFileURL(join(checkout, file)));
   const { SessionStores } = await load('kernel/dist/index.js');
-  const { testContext } = await load('kernel/dist/testing/index.js');
+  const { testContext } = await load('plugins/testing/dist/index.js');
   const { default: sqlite } = await load('plugins/store-sqlite/dist/index.js');
   const clock = { now: Date.now, monotonic: () => performance.now(), after: () => ({ cancel() {}, refresh() {} }) };
   const context = testContext(sqlite, { config: { path }, clock });

@@ -37,7 +37,7 @@ export async function startPlain(name, modelPort) {
  */
 export async function startPlugboard(name, { checkout, modelPort, sessions, nodeOptions = execArgv, config = 'bench.yaml' }) {
   const port = await freePort();
-  const child = fork(join(checkout, 'kernel/bin/plugboard.js'), ['start', '-c', join(checkout, 'test/bench', config)], {
+  const child = fork(join(checkout, 'node_modules/.bin/plugboard'), ['start', '-c', join(checkout, 'test/bench', config)], {
     execArgv: nodeOptions,
     cwd: checkout,
     env: { ...process.env, MODEL_PORT: String(modelPort), BENCH_PORT: String(port), BENCH_SESSIONS: sessions },

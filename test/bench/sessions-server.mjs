@@ -1,6 +1,6 @@
 // The server under test of sessions.mjs: its clock can be advanced, so that sessions hibernate
 // without waiting.
-import { startServer } from '../../kernel/dist/testing/index.js';
+import { startServer } from '../../plugins/testing/dist/index.js';
 
 const HIBERNATED = 20 * 60_000;
 

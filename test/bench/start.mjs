@@ -29,7 +29,7 @@ export async function fillCompileCache(checkout, sessions) {
 }
 
 async function listeningServer(checkout, sessions) {
-  const args = [join(checkout, 'kernel/bin/plugboard.js'), 'start', '-c', join(checkout, 'test/bench/start.yaml')];
+  const args = [join(checkout, 'node_modules/.bin/plugboard'), 'start', '-c', join(checkout, 'test/bench/start.yaml')];
   const child = spawn(process.execPath, args, {
     cwd: checkout,
     env: { ...process.env, BENCH_SESSIONS: sessions },

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { type SessionStore, SessionStores } from '@plugboard/kernel';
-import { ManualClock } from '@plugboard/kernel/testing';
+import { ManualClock } from '@plugboard/testing';
 import t from 'tap';
 import { TestServer, TRANSPORTS } from '../support/test-server.js';
 import { type Attempt, check } from './checker.js';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { type ChatRequest, ModelServer } from '@plugboard/kernel/testing';
+import { type ChatRequest, ModelServer } from '@plugboard/testing';
 import t from 'tap';
 import { type Attempt, check, type Verdict } from './checker.js';
 import { modelOf } from './known-turns.js';

@@ -1,5 +1,5 @@
 import type { Message } from '@plugboard/kernel';
-import type { ChatRequest, Script } from '@plugboard/kernel/testing';
+import type { ChatRequest, Script } from '@plugboard/testing';
 
 /** How many rounds of tool calls a turn of each kind is made of. */
 const ROUNDS = { plain: 0, tool: 1, tools: 2 };

@@ -1,5 +1,5 @@
 import type { Message } from '@plugboard/kernel';
-import { ModelServer } from '@plugboard/kernel/testing';
+import { ModelServer } from '@plugboard/testing';
 import t from 'tap';
 import { openStore } from '../../plugins/store-sqlite/test/open-store.js';
 import { Victim } from './victim.js';

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Message, SessionStore } from '@plugboard/kernel';
 import type { InterruptedTurn, SessionId, TurnCommit } from '@plugboard/kernel/contracts';
-import { CapturedLog, type ManualClock } from '@plugboard/kernel/testing';
+import { CapturedLog, type ManualClock } from '@plugboard/testing';
 import { MemoryStore } from '../../plugins/store-memory/src/memory-store.js';
 
 /**

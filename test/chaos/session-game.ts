@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Message } from '@plugboard/kernel';
 import type { SessionId } from '@plugboard/kernel/contracts';
-import { ManualClock } from '@plugboard/kernel/testing';
+import { ManualClock } from '@plugboard/testing';
 import { OPEN } from '../../kernel/src/contracts/callers/principal.js';
 import { ModelError } from '../../kernel/src/contracts/model/model-connector.js';
 import type { Interceptor } from '../../kernel/src/contracts/runtime/interceptor.js';

@@ -2,7 +2,7 @@ import { copyFileSync, existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import type { Test } from 'tap';
-import { Plugboard } from '../../kernel/test/cli/plugboard.js';
+import { Plugboard } from '../../plugins/cli/test/plugboard.js';
 import { openStore } from '../../plugins/store-sqlite/test/open-store.js';
 import type { StoredHistory } from './checker.js';
 

@@ -8,7 +8,7 @@ import { LIVE_TRANSPORTS } from '../support/live.js';
 import { TestServer, TRANSPORTS } from '../support/test-server.js';
 
 const ROOT = join(import.meta.dirname, '../..');
-const BIN = join(ROOT, 'kernel/bin/plugboard.js');
+const BIN = join(ROOT, 'plugins/cli/bin/plugboard.js');
 const never = new Promise<never>(() => {});
 
 const AGENTS = `

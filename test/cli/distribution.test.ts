@@ -3,11 +3,11 @@ import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import t from 'tap';
-import { Plugboard } from '../../kernel/test/cli/plugboard.js';
+import { Plugboard } from '../../plugins/cli/test/plugboard.js';
 import { readEventStream } from '../support/server-sent-events.js';
 
 const ROOT = join(import.meta.dirname, '../..');
-const BIN = join(ROOT, 'kernel/bin/plugboard.js');
+const BIN = join(ROOT, 'plugins/cli/bin/plugboard.js');
 
 /**
  * A free port, a folder for what is kept, and none of the keys that a real model would be asked

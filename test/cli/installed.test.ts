@@ -41,10 +41,10 @@ await t.test('npm packs every workspace, with what it needs and nothing else', a
   const packed = globSync('*.tgz', { cwd: tarballs });
   const workspaces = globSync('{kernel,plugins/*}/package.json', { cwd: root });
   t.equal(packed.length, workspaces.length);
-  const kernel = packed.find((name) => name.startsWith('plugboard-kernel-')) ?? '';
-  const { stdout } = await exec('tar', ['-tzf', join(tarballs, kernel)]);
+  const program = packed.find((name) => name.startsWith('plugboard-cli-')) ?? '';
+  const { stdout } = await exec('tar', ['-tzf', join(tarballs, program)]);
   for (const path of [
-    'dist/index.js',
+    'dist/main.js',
     'bin/plugboard.js',
     'plugin-template/tool/package.json',
     'templates/distribution/Dockerfile',
@@ -52,16 +52,16 @@ await t.test('npm packs every workspace, with what it needs and nothing else', a
     t.ok(stdout.includes(`package/${path}\n`), path);
   }
   t.notMatch(stdout, /package\/test\/|node_modules|\.env\n/);
-  t.notOk(existsSync(join(root, 'kernel/plugin-template')), 'the copy of the templates is removed');
+  t.notOk(existsSync(join(root, 'plugins/cli/plugin-template')), 'the copy of the templates is removed');
 });
 
 await t.test('plugboard init writes a distribution, which npm installs from the tarballs', async (t) => {
-  const { stdout } = await exec(process.execPath, [join(root, 'kernel/bin/plugboard.js'), 'init', site], { env });
+  const { stdout } = await exec(process.execPath, [join(root, 'plugins/cli/bin/plugboard.js'), 'init', site], { env });
   t.match(stdout, 'created my-agents in');
   const files = ['.dockerignore', '.env.example', '.gitignore', 'Dockerfile', 'README.md', 'compose.yaml', 'my-agents.service'];
   for (const file of files) t.ok(existsSync(join(site, file)), file);
   const manifest = JSON.parse(await readFile(join(site, 'package.json'), 'utf8'));
-  for (const name of Object.keys(manifest.dependencies)) {
+  for (const name of [...Object.keys(manifest.dependencies), '@plugboard/testing']) {
     const [tarball] = globSync(`${name.replace('@', '').replace('/', '-')}-[0-9]*.tgz`, { cwd: tarballs });
     t.ok(tarball, `${name} is packed`);
     manifest.dependencies[name] = `file:${join(tarballs, tarball ?? '')}`;
@@ -148,7 +148,7 @@ await t.test('imports only the plugins that the file uses', async (t) => {
   await writeFile(join(site, 'hook.mjs'), hook);
   await exec(
     process.execPath,
-    ['--import', './hook.mjs', 'node_modules/@plugboard/kernel/bin/plugboard.js', 'check', '-c', 'small.yaml'],
+    ['--import', './hook.mjs', 'node_modules/@plugboard/cli/bin/plugboard.js', 'check', '-c', 'small.yaml'],
     {
       cwd: site,
       env,
@@ -158,6 +158,7 @@ await t.test('imports only the plugins that the file uses', async (t) => {
   const packages = new Set([...urls.matchAll(/node_modules\/(@plugboard\/[\w-]+)\//g)].map(([, name]) => name));
   t.same([...packages].toSorted(), [
     '@plugboard/agent-runtime',
+    '@plugboard/cli',
     '@plugboard/kernel',
     '@plugboard/model-demo',
     '@plugboard/openai-protocol',

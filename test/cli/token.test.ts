@@ -1,7 +1,7 @@
 import { join } from 'node:path';
-import { eventually } from '@plugboard/kernel/testing';
+import { eventually } from '@plugboard/testing';
 import t, { type Test } from 'tap';
-import { Plugboard, run } from '../../kernel/test/cli/plugboard.js';
+import { Plugboard, run } from '../../plugins/cli/test/plugboard.js';
 
 const YAML = `
 transports: { http: { port: 0 }, models: {} }

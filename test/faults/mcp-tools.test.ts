@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import { eventually } from '@plugboard/kernel/testing';
+import { eventually } from '@plugboard/testing';
 import t from 'tap';
 import { saying, TestServer, TRANSPORTS } from '../support/test-server.js';
 

@@ -1,5 +1,5 @@
 import { compose } from '@plugboard/kernel';
-import { startServer } from '@plugboard/kernel/testing';
+import { startServer } from '@plugboard/testing';
 import t from 'tap';
 import { TRANSPORTS } from '../support/test-server.js';
 

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { eventually } from '@plugboard/kernel/testing';
+import { eventually } from '@plugboard/testing';
 import t, { type Test } from 'tap';
 import { SqliteStore } from '../../plugins/store-sqlite/src/sqlite-store.js';
 import { ASSISTANT, answerOf, saying, TestServer, TRANSPORTS } from '../support/test-server.js';

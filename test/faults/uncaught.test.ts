@@ -1,4 +1,4 @@
-import { eventually } from '@plugboard/kernel/testing';
+import { eventually } from '@plugboard/testing';
 /** Uncaught errors. Each server is a separate process. */
 import t, { type Test } from 'tap';
 import { ServerProcess } from '../attacks/support/server-process.js';

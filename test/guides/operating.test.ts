@@ -1,6 +1,6 @@
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ModelServer } from '@plugboard/kernel/testing';
+import { ModelServer } from '@plugboard/testing';
 import t from 'tap';
 import { Page } from '../support/page.js';
 import { Shell } from '../support/shell.js';

@@ -14,7 +14,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { CapturedLog } from '@plugboard/kernel/testing';
+import { CapturedLog } from '@plugboard/testing';
 import type { Test } from 'tap';
 import { ConfigError } from '../../kernel/src/host/base/errors.js';
 import { compose } from '../../kernel/src/host/compose.js';

@@ -8,8 +8,8 @@ import { setImmediate } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import * as kernel from '@plugboard/kernel';
 import { type DefinedPlugin, type ExtensionPoint, ModelConnectors } from '@plugboard/kernel';
-import * as kernelCli from '@plugboard/kernel/cli';
-import { modelConnectorContract, modelRequest, testContext } from '@plugboard/kernel/testing';
+import * as kernelCli from '@plugboard/kernel/contracts';
+import { modelConnectorContract, modelRequest, testContext } from '@plugboard/testing';
 import * as chatCompletions from '@plugboard/transport-chat-completions';
 import * as http from '@plugboard/transport-http';
 import t, { type Test } from 'tap';
@@ -79,7 +79,7 @@ t.test('the model connector passes its contract suite', async (t) => {
 t.test('the table lists all extension points', async (t) => {
   const homes = {
     '@plugboard/kernel': kernel,
-    '@plugboard/kernel/cli': kernelCli,
+    '@plugboard/kernel/contracts': kernelCli,
     '@plugboard/transport-http': http,
     '@plugboard/transport-chat-completions': chatCompletions,
   };

@@ -1,4 +1,4 @@
-import { eventually, ManualClock } from '@plugboard/kernel/testing';
+import { eventually, ManualClock } from '@plugboard/testing';
 import t from 'tap';
 import { RawClient } from '../../plugins/transport-http/test/support/raw-client.js';
 import { startWithAllRoutes, TOKEN, tokenFor } from '../attacks/support/all-routes.js';

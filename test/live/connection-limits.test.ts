@@ -2,7 +2,7 @@
  * More sockets than a server can hold. The server is a process of its own, with few descriptors.
  */
 import { once } from 'node:events';
-import { eventually } from '@plugboard/kernel/testing';
+import { eventually } from '@plugboard/testing';
 import t from 'tap';
 import { RawClient } from '../../plugins/transport-http/test/support/raw-client.js';
 import { ServerProcess } from '../attacks/support/server-process.js';

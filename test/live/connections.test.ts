@@ -1,4 +1,4 @@
-import { eventually, ManualClock } from '@plugboard/kernel/testing';
+import { eventually, ManualClock } from '@plugboard/testing';
 import t from 'tap';
 import { liveConfig } from '../support/live.js';
 import { ASSISTANT, TestServer } from '../support/test-server.js';

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { eventually } from '@plugboard/kernel/testing';
+import { eventually } from '@plugboard/testing';
 import t from 'tap';
 import { liveConfig } from '../support/live.js';
 import { TestServer } from '../support/test-server.js';

@@ -1,4 +1,4 @@
-import { eventually } from '@plugboard/kernel/testing';
+import { eventually } from '@plugboard/testing';
 import t from 'tap';
 import { LIVE_TRANSPORTS, liveConfig } from '../support/live.js';
 import { ASSISTANT, type Reply, TestServer } from '../support/test-server.js';

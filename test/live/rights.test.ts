@@ -1,5 +1,5 @@
 /** What becomes of an open socket while the rights of its caller change. */
-import { ManualClock } from '@plugboard/kernel/testing';
+import { ManualClock } from '@plugboard/testing';
 import t from 'tap';
 import { liveConfig } from '../support/live.js';
 import { ASSISTANT, TestServer } from '../support/test-server.js';

@@ -1,5 +1,5 @@
 /** Clients on sockets that read nothing, or send too slowly. */
-import { eventually, ManualClock } from '@plugboard/kernel/testing';
+import { eventually, ManualClock } from '@plugboard/testing';
 import t from 'tap';
 import { RawClient } from '../../plugins/transport-http/test/support/raw-client.js';
 import { liveConfig } from '../support/live.js';

@@ -1,4 +1,4 @@
-import { SequentialIds } from '@plugboard/kernel/testing';
+import { SequentialIds } from '@plugboard/testing';
 import t from 'tap';
 import { answerOf, MODEL_KEY, type Reply, saying, TestServer } from '../support/test-server.js';
 import { ProviderServer } from './provider-server.js';

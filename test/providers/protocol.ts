@@ -1,4 +1,4 @@
-import type { ChatRequest } from '@plugboard/kernel/testing';
+import type { ChatRequest } from '@plugboard/testing';
 import type { Answer } from './provider-server.js';
 
 /** What a provider's form of an answer differs in. */

@@ -1,4 +1,4 @@
-import { type ChatRequest, ModelServer, type ReceivedRequest, type Script } from '@plugboard/kernel/testing';
+import { type ChatRequest, ModelServer, type ReceivedRequest, type Script } from '@plugboard/testing';
 
 /** A message of a request, as far as a provider looks into it. */
 export type Sent = ChatRequest['messages'][number] & { readonly tool_calls?: readonly SentCall[] };

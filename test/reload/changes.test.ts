@@ -2,7 +2,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { eventually } from '@plugboard/kernel/testing';
+import { eventually } from '@plugboard/testing';
 import t from 'tap';
 import { witness } from '../../plugins/tool-mcp/test/witness.js';
 import { answerOf, saying, TestServer, TRANSPORTS } from '../support/test-server.js';

@@ -5,7 +5,7 @@ import {
   type StartedServer,
   type StartServerOptions,
   startServer,
-} from '@plugboard/kernel/testing';
+} from '@plugboard/testing';
 import type { Test } from 'tap';
 import { LiveStream } from './live-stream.js';
 import { readEventStream, type Streamed } from './server-sent-events.js';

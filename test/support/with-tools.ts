@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import type { StartServerOptions } from '@plugboard/kernel/testing';
+import type { StartServerOptions } from '@plugboard/testing';
 import { TRANSPORTS } from './test-server.js';
 
 /** An agent with real tools: the clock, and an MCP server that reads the files of a folder. */

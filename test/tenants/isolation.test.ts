@@ -1,4 +1,4 @@
-import { contentText } from '@plugboard/kernel/testing';
+import { contentText } from '@plugboard/testing';
 import fc from 'fast-check';
 import t from 'tap';
 import { TestServer, TRANSPORTS } from '../support/test-server.js';

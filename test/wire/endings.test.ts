@@ -1,4 +1,4 @@
-import { eventually, ManualClock } from '@plugboard/kernel/testing';
+import { eventually, ManualClock } from '@plugboard/testing';
 import t from 'tap';
 import { answerOf, errorOf, type Reply, saying, TestServer, TRANSPORTS } from '../support/test-server.js';
 import { toolFixtures, WITH_TOOLS } from '../support/with-tools.js';

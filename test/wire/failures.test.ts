@@ -1,5 +1,5 @@
 import { createServer } from 'node:net';
-import { ModelServer, type Script } from '@plugboard/kernel/testing';
+import { ModelServer, type Script } from '@plugboard/testing';
 import t from 'tap';
 import { readEventStream } from '../support/server-sent-events.js';
 import { answerOf, errorOf, MODEL_KEY, type Reply, saying, TestServer, TRANSPORTS } from '../support/test-server.js';

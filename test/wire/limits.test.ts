@@ -1,4 +1,4 @@
-import { ManualClock } from '@plugboard/kernel/testing';
+import { ManualClock } from '@plugboard/testing';
 import OpenAI from 'openai';
 import t from 'tap';
 import { ASSISTANT, errorOf, saying, TestServer, TRANSPORTS } from '../support/test-server.js';

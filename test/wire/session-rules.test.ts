@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs';
 import { AgentRuntimes } from '@plugboard/kernel';
-import { eventually } from '@plugboard/kernel/testing';
+import { eventually } from '@plugboard/testing';
 import t from 'tap';
 import { answerOf, errorOf, saying, TestServer, TRANSPORTS } from '../support/test-server.js';
 import { bearer, TOKENS, tokens } from '../support/tokens.js';

@@ -30,6 +30,17 @@ export {
   type Scope,
 } from './callers/principal.js';
 export {
+  type Command,
+  type CommandAction,
+  type CommandArguments,
+  CommandError,
+  type CommandFamily,
+  type CommandOption,
+  Commands,
+  type CommandTerminal,
+  UsageError,
+} from './commands/command.js';
+export {
   type AgentEvents,
   type Failure,
   type FailureCode,

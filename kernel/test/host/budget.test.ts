@@ -1,5 +1,5 @@
 import { Budget } from '@plugboard/kernel/contracts';
-import { CapturedLog, ManualClock } from '@plugboard/kernel/testing';
+import { CapturedLog, ManualClock } from '@plugboard/testing';
 import t from 'tap';
 import { Budgets } from '../../src/host/plugin/budgets.js';
 

@@ -1,10 +1,10 @@
+import { CapturedLog } from '@plugboard/testing';
 import type { Test } from 'tap';
 import { ConfigError } from '../../src/host/base/errors.js';
 import { type ComposeOptions, compose } from '../../src/host/compose.js';
 import type { FileLayout } from '../../src/host/configuration/file-layout.js';
 import type { Server } from '../../src/host/server.js';
 import { layout } from '../../src/layout.js';
-import { CapturedLog } from '../../src/testing/base/captured-log.js';
 
 /** The sections of the real file, for plugins that contribute anything. */
 const { runtime, ...otherSections } = Object.fromEntries(

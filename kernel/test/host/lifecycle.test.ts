@@ -1,12 +1,10 @@
 import { setImmediate } from 'node:timers/promises';
-import { eventually } from '@plugboard/kernel/testing';
+import { CapturedLog, eventually, ManualClock } from '@plugboard/testing';
 import t from 'tap';
 import { StartError } from '../../src/host/base/errors.js';
 import { LifecycleRunner } from '../../src/host/lifecycle/lifecycle.js';
 import { StatusBoard } from '../../src/host/lifecycle/status-board.js';
 import type { Lifecycle } from '../../src/host/plugin/plugin.js';
-import { CapturedLog } from '../../src/testing/base/captured-log.js';
-import { ManualClock } from '../../src/testing/base/clock.js';
 
 interface Part extends Lifecycle {
   readonly optional?: boolean;

@@ -1,8 +1,8 @@
+import { ManualClock } from '@plugboard/testing';
 import t from 'tap';
 import { createLogger, type LogSink } from '../../src/host/log/log.js';
 import { readable } from '../../src/host/log/log-readable.js';
 import type { CredentialShapes } from '../../src/host/log/redactor.js';
-import { ManualClock } from '../../src/testing/base/clock.js';
 
 const CREDENTIALS: readonly CredentialShapes[] = [
   { fields: ['apiKey', 'api_key', 'password', 'token'] },

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { SequentialIds } from '@plugboard/testing';
 import t from 'tap';
 import { ToolSources } from '../../src/contracts/tools/tool-source.js';
-import { SequentialIds } from '../../src/testing/base/ids.js';
 import { composed } from './distribution.js';
 
 const readme = readFileSync(join(import.meta.dirname, '../../README.md'), 'utf8');

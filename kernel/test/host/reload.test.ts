@@ -2,14 +2,13 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type DefinedPlugin, defineExtensionPoint, definePlugin, type JsonSchema, type Lifecycle } from '@plugboard/kernel';
+import { CapturedLog, ManualClock } from '@plugboard/testing';
 import t, { type Test } from 'tap';
 import { compose } from '../../src/host/compose.js';
 import type { FileLayout } from '../../src/host/configuration/file-layout.js';
 import type { PluginContext } from '../../src/host/plugin/plugin.js';
 import { describeChange } from '../../src/host/reload/describe-change.js';
 import type { ReloadResult, Server } from '../../src/host/server.js';
-import { CapturedLog } from '../../src/testing/base/captured-log.js';
-import { ManualClock } from '../../src/testing/base/clock.js';
 import { bare, composed, plugin } from './distribution.js';
 
 const words = defineExtensionPoint<string>('test.words', { discipline: 'by-name' });

@@ -1,9 +1,8 @@
 import { join } from 'node:path';
 import { defineExtensionPoint, type PluginContext } from '@plugboard/kernel';
+import { ManualClock, SequentialIds } from '@plugboard/testing';
 import t from 'tap';
 import { layout } from '../../src/layout.js';
-import { ManualClock } from '../../src/testing/base/clock.js';
-import { SequentialIds } from '../../src/testing/base/ids.js';
 import { bare, composed, plugin, problemsOf } from './distribution.js';
 
 const point = defineExtensionPoint<unknown>('test.point', { discipline: 'by-name' });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { AuthProviders, type Credentials } from '@plugboard/kernel';
-import { authProviderContract, pluginContract, testContext } from '@plugboard/kernel/testing';
+import { authProviderContract, pluginContract, testContext } from '@plugboard/testing';
 import plugin from '../src/index.ts';
 
 const config = { keys: [{ name: 'ci', key: 'key-of-the-tests' }] };

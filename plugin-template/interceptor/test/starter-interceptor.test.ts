@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type AgentEvent, Interceptors, type Message } from '@plugboard/kernel';
 import { NO_USAGE } from '@plugboard/kernel/contracts';
-import { interceptorContract, pluginContract, testContext, testTurn } from '@plugboard/kernel/testing';
+import { interceptorContract, pluginContract, testContext, testTurn } from '@plugboard/testing';
 import plugin from '../src/index.ts';
 
 const interceptor = (config: object = {}) => testContext(plugin, { config }).contributed(Interceptors);

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { after, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { ModelConnectors } from '@plugboard/kernel';
-import { modelConnectorContract, modelRequest, pluginContract, testContext } from '@plugboard/kernel/testing';
+import { modelConnectorContract, modelRequest, pluginContract, testContext } from '@plugboard/testing';
 import plugin from '../src/index.ts';
 
 /**

@@ -2,7 +2,7 @@
  * A process that writes to a store, in the file that its argument names, until it is killed.
  * `node --test` runs every file of this folder: without an argument it does nothing.
  */
-import { ManualClock, writeUntilKilled } from '@plugboard/kernel/testing';
+import { ManualClock, writeUntilKilled } from '@plugboard/testing';
 import { StarterStore } from '../src/starter-store.ts';
 
 const [, , path] = process.argv;

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { ManualClock, pluginContract, sessionStoreContract, testContext } from '@plugboard/kernel/testing';
+import { ManualClock, pluginContract, sessionStoreContract, testContext } from '@plugboard/testing';
 import plugin from '../src/index.ts';
 import { StarterStore } from '../src/starter-store.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ToolSources } from '@plugboard/kernel';
-import { pluginContract, SequentialIds, testContext, testToolCall, toolSourceContract } from '@plugboard/kernel/testing';
+import { pluginContract, SequentialIds, testContext, testToolCall, toolSourceContract } from '@plugboard/testing';
 import plugin from '../src/index.ts';
 
 /** The plugin's tool source, with these options and these random numbers. */

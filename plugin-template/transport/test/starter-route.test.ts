@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type AgentEvent, AgentRuntimes } from '@plugboard/kernel';
 import { type AgentRuntime, NO_USAGE, type Target } from '@plugboard/kernel/contracts';
-import { pluginContract, testContext } from '@plugboard/kernel/testing';
+import { pluginContract, testContext } from '@plugboard/testing';
 import { HttpRoutes } from '@plugboard/transport-http';
 import { httpRouteContract, testHttpRequest } from '@plugboard/transport-http/testing';
 import plugin from '../src/index.ts';

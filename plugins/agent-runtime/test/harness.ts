@@ -1,23 +1,31 @@
-import type {
-  AgentEvent,
-  Clock,
-  Contribution,
-  Extensions,
-  IdSource,
-  Interceptor,
-  Message,
-  ModelConnector,
-  ModelEvent,
-  ModelRequest,
-  SessionStore,
-  Tool,
-  ToolSource,
+import {
+  type AgentEvent,
+  type Clock,
+  type Contribution,
+  type Extensions,
+  type IdSource,
+  type Interceptor,
+  type Message,
+  type ModelConnector,
+  type ModelEvent,
+  type ModelRequest,
+  type Principal,
+  type SessionStore,
+  SessionStores,
+  type Tool,
+  type ToolSource,
 } from '@plugboard/kernel';
-import { type Principal, SessionStores } from '@plugboard/kernel';
-import type { AgentEvents, HostPhase, SessionRequest, Target, TurnRequest } from '@plugboard/kernel/contracts';
-import { Budgets, OPEN } from '@plugboard/kernel/contracts';
-import { CapturedLog, checkOptions, ManualClock, SequentialIds, testContext } from '@plugboard/kernel/testing';
+import {
+  type AgentEvents,
+  Budgets,
+  type HostPhase,
+  OPEN,
+  type SessionRequest,
+  type Target,
+  type TurnRequest,
+} from '@plugboard/kernel/contracts';
 import memoryPlugin from '@plugboard/store-memory';
+import { CapturedLog, checkOptions, ManualClock, SequentialIds, testContext } from '@plugboard/testing';
 import definition from '../src/index.js';
 import { Runtime } from '../src/runtime.js';
 

@@ -1,4 +1,4 @@
-import { pluginContract } from '@plugboard/kernel/testing';
+import { pluginContract } from '@plugboard/testing';
 import t from 'tap';
 import plugin from '../src/index.js';
 

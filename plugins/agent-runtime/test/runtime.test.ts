@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type { AgentEvent, Interceptor, Principal } from '@plugboard/kernel';
 import { OPEN, TurnError, VersionConflict } from '@plugboard/kernel/contracts';
-import { ManualClock } from '@plugboard/kernel/testing';
+import { ManualClock } from '@plugboard/testing';
 import t from 'tap';
 import { channels } from '../src/diagnostics/channels.js';
 import {

@@ -1,5 +1,5 @@
 import { AuthProviders, definePlugin } from '@plugboard/kernel';
-import { Commands } from '@plugboard/kernel/cli';
+import { Commands } from '@plugboard/kernel/contracts';
 import { HttpRoutes } from '@plugboard/transport-http';
 import { BearerTokens } from './bearer-tokens.js';
 import { checkConfig } from './check-config.js';

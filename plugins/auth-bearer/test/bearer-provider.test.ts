@@ -1,5 +1,5 @@
 import { DEFAULT_SCOPES } from '@plugboard/kernel/contracts';
-import { ManualClock, SequentialIds } from '@plugboard/kernel/testing';
+import { ManualClock, SequentialIds } from '@plugboard/testing';
 import { assert, property, string } from 'fast-check';
 import t from 'tap';
 import { BearerProvider } from '../src/provider/bearer-provider.js';

@@ -1,6 +1,6 @@
 import { chmodSync } from 'node:fs';
 import { join } from 'node:path';
-import { checkOptions } from '@plugboard/kernel/testing';
+import { checkOptions } from '@plugboard/testing';
 import t, { type Test } from 'tap';
 import plugin from '../src/index.js';
 import { digestOf } from '../src/tokens/digest.js';

@@ -1,4 +1,4 @@
-import { ManualClock, SequentialIds, startServer } from '@plugboard/kernel/testing';
+import { ManualClock, SequentialIds, startServer } from '@plugboard/testing';
 import t from 'tap';
 import { BearerProvider } from '../src/provider/bearer-provider.js';
 import { EphemeralTokens } from '../src/provider/ephemeral-tokens.js';

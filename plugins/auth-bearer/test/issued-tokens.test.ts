@@ -1,6 +1,6 @@
 import { chmodSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { CapturedLog, eventually, ManualClock } from '@plugboard/kernel/testing';
+import { CapturedLog, eventually, ManualClock } from '@plugboard/testing';
 import t, { type Test } from 'tap';
 import { writeAtomically } from '../src/files/atomic-write.js';
 import { IssuedTokens } from '../src/provider/issued-tokens.js';

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { CapturedLog, eventually, ManualClock } from '@plugboard/kernel/testing';
+import { CapturedLog, eventually, ManualClock } from '@plugboard/testing';
 import t, { type Test } from 'tap';
 import { LastUseRecorder, readLastUses } from '../src/files/last-use.js';
 

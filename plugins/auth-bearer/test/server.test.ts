@@ -1,8 +1,8 @@
 import { readFileSync, statSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
-import { type CommandArguments, type CommandFamily, Commands } from '@plugboard/kernel/cli';
-import { eventually, ManualClock, type StartedServer, type StartServerOptions, startServer } from '@plugboard/kernel/testing';
+import { type CommandArguments, type CommandFamily, Commands } from '@plugboard/kernel/contracts';
+import { eventually, ManualClock, type StartedServer, type StartServerOptions, startServer } from '@plugboard/testing';
 import t, { type Test } from 'tap';
 import { writeAtomically } from '../src/files/atomic-write.js';
 import { lastUseFile } from '../src/files/last-use.js';

@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { type CommandArguments, type CommandFamily, Commands } from '@plugboard/kernel/cli';
-import { ManualClock, SequentialIds, testContext } from '@plugboard/kernel/testing';
+import { type CommandArguments, type CommandFamily, Commands } from '@plugboard/kernel/contracts';
+import { ManualClock, SequentialIds, testContext } from '@plugboard/testing';
 import t, { type Test } from 'tap';
 import { writeAtomically } from '../src/files/atomic-write.js';
 import { lastUseFile } from '../src/files/last-use.js';

@@ -1,5 +1,5 @@
 import { createRedactor } from '@plugboard/kernel';
-import { SequentialIds } from '@plugboard/kernel/testing';
+import { SequentialIds } from '@plugboard/testing';
 import t from 'tap';
 import plugin from '../src/index.js';
 import { secretProblem } from '../src/tokens/configured-secret.js';

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { AuthProviders, ConfigFault } from '@plugboard/kernel';
-import { eventually, ManualClock, testContext } from '@plugboard/kernel/testing';
+import { eventually, ManualClock, testContext } from '@plugboard/testing';
 import t, { type Test } from 'tap';
 import plugin from '../src/index.js';
 import { AUDIENCE, newKey, signed, TestIssuer } from './support/issuer.js';

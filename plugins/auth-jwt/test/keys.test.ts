@@ -1,4 +1,4 @@
-import { eventually } from '@plugboard/kernel/testing';
+import { eventually } from '@plugboard/testing';
 import t from 'tap';
 import { newKey, TestIssuer } from './support/issuer.js';
 import { type Reply, world } from './support/server.js';

@@ -1,4 +1,4 @@
-import { checkOptions, pluginContract } from '@plugboard/kernel/testing';
+import { checkOptions, pluginContract } from '@plugboard/testing';
 import t from 'tap';
 import plugin from '../src/index.js';
 

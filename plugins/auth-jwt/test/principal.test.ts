@@ -1,6 +1,6 @@
 import { AuthProviders } from '@plugboard/kernel';
 import { DEFAULT_SCOPES } from '@plugboard/kernel/contracts';
-import { ManualClock, testContext } from '@plugboard/kernel/testing';
+import { ManualClock, testContext } from '@plugboard/testing';
 import t, { type Test } from 'tap';
 import plugin from '../src/index.js';
 import { AUDIENCE, newKey, signed, TestIssuer } from './support/issuer.js';

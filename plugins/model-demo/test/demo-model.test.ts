@@ -1,6 +1,6 @@
 import { type Message, ModelConnectors, type ModelEvent, type ModelRequest } from '@plugboard/kernel';
 import type { ToolDeclaration } from '@plugboard/kernel/contracts';
-import { ManualClock, modelConnectorContract, modelRequest, pluginContract, testContext } from '@plugboard/kernel/testing';
+import { ManualClock, modelConnectorContract, modelRequest, pluginContract, testContext } from '@plugboard/testing';
 import t from 'tap';
 import plugin from '../src/index.js';
 

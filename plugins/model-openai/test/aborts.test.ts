@@ -1,4 +1,4 @@
-import { eventually, modelRequest } from '@plugboard/kernel/testing';
+import { eventually, modelRequest } from '@plugboard/testing';
 import t from 'tap';
 import { open, plain, readAll, readError, runEventLoop, textEvent, WHOLE } from './connection.js';
 

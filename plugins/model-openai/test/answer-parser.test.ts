@@ -1,5 +1,5 @@
 import type { ModelEvent } from '@plugboard/kernel';
-import { ManualClock, SequentialIds } from '@plugboard/kernel/testing';
+import { ManualClock, SequentialIds } from '@plugboard/testing';
 import t from 'tap';
 import { AnswerParser } from '../src/answer/answer-parser.js';
 import { Failures } from '../src/failure/failures.js';

@@ -1,4 +1,4 @@
-import { checkOptions } from '@plugboard/kernel/testing';
+import { checkOptions } from '@plugboard/testing';
 import t from 'tap';
 import { parseBaseUrl } from '../src/http/endpoint.js';
 import plugin from '../src/index.js';

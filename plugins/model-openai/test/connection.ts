@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { ModelConnectors, type ModelError, type ModelEvent, type ModelRequest } from '@plugboard/kernel';
 import type { ToolDeclaration } from '@plugboard/kernel/contracts';
-import { ManualClock, ModelServer, modelRequest, SequentialIds, testContext } from '@plugboard/kernel/testing';
+import { ManualClock, ModelServer, modelRequest, SequentialIds, testContext } from '@plugboard/testing';
 import type { Test } from 'tap';
 import plugin from '../src/index.js';
 

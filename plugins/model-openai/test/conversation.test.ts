@@ -1,6 +1,6 @@
 import type { Message, ModelRequest } from '@plugboard/kernel';
 import type { Extra } from '@plugboard/kernel/contracts';
-import { modelRequest } from '@plugboard/kernel/testing';
+import { modelRequest } from '@plugboard/testing';
 import t from 'tap';
 import type { DialectOptions } from '../src/provider/dialect.js';
 import { resolveDialect } from '../src/provider/resolve-dialect.js';

@@ -1,5 +1,5 @@
 import { createServer } from 'node:net';
-import { ModelServer } from '@plugboard/kernel/testing';
+import { ModelServer } from '@plugboard/testing';
 import t from 'tap';
 import { connect, open, readAll, readError, STOP, textEvent, WHOLE } from './connection.js';
 

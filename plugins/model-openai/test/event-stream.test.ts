@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { ModelEvent } from '@plugboard/kernel';
-import { ManualClock, SequentialIds } from '@plugboard/kernel/testing';
+import { ManualClock, SequentialIds } from '@plugboard/testing';
 import fc from 'fast-check';
 import t from 'tap';
 import { AnswerParser } from '../src/answer/answer-parser.js';

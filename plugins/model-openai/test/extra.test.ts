@@ -1,5 +1,5 @@
 import { type Message, ModelConnectors, type ModelEvent } from '@plugboard/kernel';
-import { modelRequest } from '@plugboard/kernel/testing';
+import { modelRequest } from '@plugboard/testing';
 import t from 'tap';
 import { connect, open } from './connection.js';
 

@@ -1,4 +1,4 @@
-import { ManualClock } from '@plugboard/kernel/testing';
+import { ManualClock } from '@plugboard/testing';
 import t from 'tap';
 import { errorText, errorTextOfBody } from '../src/failure/error-object.js';
 import { Failures } from '../src/failure/failures.js';

@@ -1,6 +1,6 @@
 import type { ModelRequest } from '@plugboard/kernel';
 import { messageJson } from '@plugboard/kernel/contracts';
-import { modelConnectorContract, modelRequest, pluginContract } from '@plugboard/kernel/testing';
+import { modelConnectorContract, modelRequest, pluginContract } from '@plugboard/testing';
 import t from 'tap';
 import plugin from '../src/index.js';
 import { CLOCK, open, pausing, readAll, readError, runEventLoop, WHOLE } from './connection.js';

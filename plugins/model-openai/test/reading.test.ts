@@ -1,6 +1,6 @@
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import type { ModelEvent } from '@plugboard/kernel';
-import { modelRequest } from '@plugboard/kernel/testing';
+import { modelRequest } from '@plugboard/testing';
 import t from 'tap';
 import { open, pausing, plain, read, readAll, readError, runEventLoop, STOP, textEvent, WHOLE } from './connection.js';
 

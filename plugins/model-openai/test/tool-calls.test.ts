@@ -1,4 +1,4 @@
-import { SequentialIds } from '@plugboard/kernel/testing';
+import { SequentialIds } from '@plugboard/testing';
 import t from 'tap';
 import { ToolCalls } from '../src/answer/tool-calls.js';
 

@@ -1,6 +1,6 @@
 import { type Message, type SessionStore, SessionStores } from '@plugboard/kernel';
 import { type IdempotencyRecord, type SessionId, VersionConflict } from '@plugboard/kernel/contracts';
-import { ManualClock, pluginContract, type StoreQuotas, sessionStoreContract, testContext } from '@plugboard/kernel/testing';
+import { ManualClock, pluginContract, type StoreQuotas, sessionStoreContract, testContext } from '@plugboard/testing';
 import t from 'tap';
 import plugin from '../src/index.js';
 

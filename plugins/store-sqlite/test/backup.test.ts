@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { checkOptions, eventually, ManualClock } from '@plugboard/kernel/testing';
+import { checkOptions, eventually, ManualClock } from '@plugboard/testing';
 import t, { type Test } from 'tap';
 import plugin from '../src/index.js';
 import { ANNA, DAY, HOUR, loaded, openStore, session, turn } from './open-store.js';

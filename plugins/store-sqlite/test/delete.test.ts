@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { ManualClock } from '@plugboard/kernel/testing';
+import { ManualClock } from '@plugboard/testing';
 import t from 'tap';
 import { Sweeper } from '../src/database/sweeper.js';
 import { ANNA, DAY, HOUR, OWNER, openStore, pass, session, turn } from './open-store.js';

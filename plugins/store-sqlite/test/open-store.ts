@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import type { Clock, Message, SessionStore } from '@plugboard/kernel';
 import type { SessionId } from '@plugboard/kernel/contracts';
-import { CapturedLog, ManualClock } from '@plugboard/kernel/testing';
+import { CapturedLog, ManualClock } from '@plugboard/testing';
 import type { BackupOptions } from '../src/database/backup.js';
 import { GROUP_TICKS } from '../src/database/group-commit.js';
 import { openDatabase } from '../src/database/open-database.js';

@@ -3,7 +3,7 @@ import { mkdirSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { SessionStores } from '@plugboard/kernel';
-import { ManualClock, pluginContract, type StoreQuotas, sessionStoreContract, testContext } from '@plugboard/kernel/testing';
+import { ManualClock, pluginContract, type StoreQuotas, sessionStoreContract, testContext } from '@plugboard/testing';
 import t from 'tap';
 import plugin from '../src/index.js';
 import { ANNA, OWNER, openStore, turn } from './open-store.js';

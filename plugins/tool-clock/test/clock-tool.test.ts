@@ -1,12 +1,5 @@
 import { ToolSources } from '@plugboard/kernel';
-import {
-  checkOptions,
-  ManualClock,
-  pluginContract,
-  testContext,
-  testToolCall,
-  toolSourceContract,
-} from '@plugboard/kernel/testing';
+import { checkOptions, ManualClock, pluginContract, testContext, testToolCall, toolSourceContract } from '@plugboard/testing';
 import t from 'tap';
 import plugin from '../src/index.js';
 

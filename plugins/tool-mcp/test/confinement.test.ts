@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { checkOptions } from '@plugboard/kernel/testing';
+import { checkOptions } from '@plugboard/testing';
 import t, { type Test } from 'tap';
 import plugin from '../src/index.js';
 import { limitedCommand } from '../src/process/limited-command.js';

@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Tool, type ToolCall, ToolSources } from '@plugboard/kernel';
 import type { ToolResultParts } from '@plugboard/kernel/contracts';
-import { eventually, type LogLine, ManualClock, testContext, testToolCall } from '@plugboard/kernel/testing';
+import { eventually, type LogLine, ManualClock, testContext, testToolCall } from '@plugboard/testing';
 import { pino } from 'pino';
 import type { Test } from 'tap';
 import plugin from '../src/index.js';

@@ -1,5 +1,5 @@
 import type { Principal } from '@plugboard/kernel';
-import { checkOptions, ModelServer, startServer } from '@plugboard/kernel/testing';
+import { checkOptions, ModelServer, startServer } from '@plugboard/testing';
 import t, { type Test } from 'tap';
 import plugin from '../src/index.js';
 import { entry, FOLDER, fixture } from './entry.js';

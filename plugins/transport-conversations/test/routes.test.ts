@@ -1,7 +1,7 @@
 import { AgentRuntimes } from '@plugboard/kernel';
 import { type AgentRuntime, type Conversations, OPEN, TurnError } from '@plugboard/kernel/contracts';
-import { testContext } from '@plugboard/kernel/testing';
 import { ProtocolError } from '@plugboard/openai-protocol';
+import { testContext } from '@plugboard/testing';
 import { type HttpRequest, HttpRoutes } from '@plugboard/transport-http';
 import t from 'tap';
 import plugin from '../src/index.js';

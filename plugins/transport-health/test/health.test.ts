@@ -1,6 +1,6 @@
 import { AgentRuntimes, AuthProviders, Transports } from '@plugboard/kernel';
 import type { AgentRuntime } from '@plugboard/kernel/contracts';
-import { pluginContract, testContext } from '@plugboard/kernel/testing';
+import { pluginContract, testContext } from '@plugboard/testing';
 import http, { HttpRoutes } from '@plugboard/transport-http';
 import t, { type Test } from 'tap';
 import plugin from '../src/index.js';

@@ -1,5 +1,5 @@
 import { type AuthProvider, createRedactor } from '@plugboard/kernel';
-import { ManualClock } from '@plugboard/kernel/testing';
+import { ManualClock } from '@plugboard/testing';
 import t from 'tap';
 import { LogThrottle } from '../src/exchange/log-throttle.js';
 import plugin from '../src/index.js';

@@ -1,5 +1,5 @@
 import type { AuthProvider, Credentials } from '@plugboard/kernel';
-import { ManualClock } from '@plugboard/kernel/testing';
+import { ManualClock } from '@plugboard/testing';
 import t from 'tap';
 import { RawClient, replyOf } from './support/raw-client.js';
 import { echo, errorOf, get } from './support/routes.js';

@@ -1,4 +1,4 @@
-import { ManualClock } from '@plugboard/kernel/testing';
+import { ManualClock } from '@plugboard/testing';
 import fc from 'fast-check';
 import t from 'tap';
 import { RawClient, replyOf } from './support/raw-client.js';

@@ -1,4 +1,4 @@
-import { eventually, ManualClock } from '@plugboard/kernel/testing';
+import { eventually, ManualClock } from '@plugboard/testing';
 import fc from 'fast-check';
 import t from 'tap';
 import { exceededLimit } from '../src/body/json-limits.js';

@@ -1,6 +1,6 @@
 import { AgentRuntimes, type AuthProvider, type Principal } from '@plugboard/kernel';
 import { type AgentRuntime, OPEN, type ProjectLimits } from '@plugboard/kernel/contracts';
-import { ManualClock, testContext } from '@plugboard/kernel/testing';
+import { ManualClock, testContext } from '@plugboard/testing';
 import t from 'tap';
 import { RateLimits } from '../src/gate/rate-limits.js';
 import plugin, { HttpError } from '../src/index.js';

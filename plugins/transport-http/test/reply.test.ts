@@ -1,4 +1,4 @@
-import { eventually, ManualClock } from '@plugboard/kernel/testing';
+import { eventually, ManualClock } from '@plugboard/testing';
 import t from 'tap';
 import { HttpError } from '../src/index.js';
 import { RawClient, replyOf } from './support/raw-client.js';

@@ -1,4 +1,4 @@
-import { eventually } from '@plugboard/kernel/testing';
+import { eventually } from '@plugboard/testing';
 import t from 'tap';
 import { RawClient, replyOf } from './support/raw-client.js';
 import { echo, errorOf, get, mute, post, postJson } from './support/routes.js';

@@ -1,5 +1,5 @@
 import { type HostView, Transports } from '@plugboard/kernel';
-import { checkOptions, pluginContract, testContext } from '@plugboard/kernel/testing';
+import { checkOptions, pluginContract, testContext } from '@plugboard/testing';
 import t from 'tap';
 import plugin, { HttpRoutes } from '../src/index.js';
 import { listenError } from '../src/server/listen-error.js';

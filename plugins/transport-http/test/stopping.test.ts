@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { eventually, ManualClock } from '@plugboard/kernel/testing';
+import { eventually, ManualClock } from '@plugboard/testing';
 import t from 'tap';
 import { RawClient, replyOf } from './support/raw-client.js';
 import { echo, errorOf, get, mute, postJson } from './support/routes.js';

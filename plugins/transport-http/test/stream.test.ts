@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { eventually, ManualClock } from '@plugboard/kernel/testing';
+import { eventually, ManualClock } from '@plugboard/testing';
 import t from 'tap';
 import { RawClient, replyOf } from './support/raw-client.js';
 import { get } from './support/routes.js';

@@ -1,6 +1,6 @@
 import { AgentRuntimes, type AuthProvider, AuthProviders, type Principal, Transports } from '@plugboard/kernel';
 import type { AgentRuntime, TargetInfo } from '@plugboard/kernel/contracts';
-import { pluginContract, testContext } from '@plugboard/kernel/testing';
+import { pluginContract, testContext } from '@plugboard/testing';
 import http, { ErrorFormatters, HttpRoutes } from '@plugboard/transport-http';
 import t, { type Test } from 'tap';
 import plugin from '../src/index.js';

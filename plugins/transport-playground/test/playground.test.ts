@@ -1,6 +1,6 @@
 import { gunzipSync } from 'node:zlib';
 import { AuthProviders, Transports } from '@plugboard/kernel';
-import { pluginContract, testContext } from '@plugboard/kernel/testing';
+import { pluginContract, testContext } from '@plugboard/testing';
 import http, { HttpRoutes, HttpUpgrades } from '@plugboard/transport-http';
 import t, { type Test } from 'tap';
 import plugin from '../src/index.js';

@@ -1,6 +1,6 @@
 import { type AgentEvent, AgentRuntimes } from '@plugboard/kernel';
 import { type Conversations, NO_USAGE, type Target } from '@plugboard/kernel/contracts';
-import { checkOptions, ManualClock, pluginContract, testContext } from '@plugboard/kernel/testing';
+import { checkOptions, ManualClock, pluginContract, testContext } from '@plugboard/testing';
 import chatCompletions, { type StreamEncoder, StreamEncoders } from '@plugboard/transport-chat-completions';
 import { type HttpReply, HttpRoutes } from '@plugboard/transport-http';
 import { testHttpRequest } from '@plugboard/transport-http/testing';

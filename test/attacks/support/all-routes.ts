@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { SCOPES, type Scope } from '@plugboard/kernel/contracts';
-import type { StartServerOptions } from '@plugboard/kernel/testing';
+import type { StartServerOptions } from '@plugboard/testing';
 import type { Test } from 'tap';
 import { TestServer } from '../../support/test-server.js';
 

@@ -2,11 +2,11 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { eventually, ModelServer } from '@plugboard/kernel/testing';
+import { eventually, ModelServer } from '@plugboard/testing';
 import type { Test } from 'tap';
 import { MODEL_KEY } from '../../support/test-server.js';
 
-const BIN = join(import.meta.dirname, '../../../kernel/bin/plugboard.js');
+const BIN = join(import.meta.dirname, '../../../plugins/cli/bin/plugboard.js');
 const MIB = 1024 * 1024;
 
 interface ServerProcessOptions {

@@ -1,4 +1,4 @@
-import { type CommandFamily, Commands } from '@plugboard/kernel/cli';
+import { type CommandFamily, Commands } from '@plugboard/kernel/contracts';
 import type { TestServer } from '../../support/test-server.js';
 
 /** `plugboard token …` beside a server that runs, and what it prints. */

@@ -32,6 +32,9 @@ export interface ApiModule {
   readonly exports: readonly ApiExport[];
 }
 
+/** The import path of what only packages of this repository use. */
+const INTERNAL = './internal';
+
 const printer = ts.createPrinter({ removeComments: true });
 
 /** Reads what a package exports, by the declarations that the compiler emits for its sources. */
@@ -41,7 +44,7 @@ export function readApi(packageDir: string): readonly ApiModule[] {
     readonly exports: Readonly<Record<string, string | Readonly<Record<string, string>>>>;
   };
   const entries = Object.entries(manifest.exports).flatMap(([path, target]) =>
-    typeof target === 'string'
+    typeof target === 'string' || path === INTERNAL
       ? []
       : [{ specifier: join(manifest.name, path), file: join(packageDir, target['@plugboard/source'] ?? '') }],
   );

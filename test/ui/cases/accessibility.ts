@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module';
-import { eventually } from '@plugboard/kernel/testing';
+import { eventually } from '@plugboard/testing';
 import type { Browser } from 'playwright-core';
 import type { Test } from 'tap';
 import { Playground } from '../support/playground.js';

@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { eventually } from '@plugboard/kernel/testing';
+import { eventually } from '@plugboard/testing';
 import type { Browser } from 'playwright-core';
 import type { Test } from 'tap';
 import { Shell } from '../../support/shell.js';

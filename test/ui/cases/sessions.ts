@@ -1,4 +1,4 @@
-import { eventually } from '@plugboard/kernel/testing';
+import { eventually } from '@plugboard/testing';
 import type { Browser } from 'playwright-core';
 import type { Test } from 'tap';
 import { Playground } from '../support/playground.js';

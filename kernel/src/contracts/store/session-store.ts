@@ -14,7 +14,7 @@ import type { PendingToolCalls } from './pending-tool-calls.js';
  * - `documents`: texts that are kept with sessions, for example responses;
  * - `idempotency`: answers to requests with an idempotency key.
  *
- * `sessionStoreContract` of `@plugboard/kernel/testing` tests all four. Everything that comes from
+ * `sessionStoreContract` of `@plugboard/testing` tests all four. Everything that comes from
  * a request is data to a store: it never becomes part of a path or of a statement.
  *
  * @public

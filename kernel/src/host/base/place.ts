@@ -5,6 +5,13 @@ import { KERNEL } from './kernel-package.js';
 /** A frame of a stack trace, or the first line of a SyntaxError: a file with its line. */
 const FRAME = /(?:^|[\s(])(file:\/\/[^\s()]+?|(?:\/|[A-Za-z]:\\)[^()\n]*?):(\d+)(?::(\d+))?\)?$/;
 
+const ownFolders = [KERNEL.path];
+
+/** Makes `placeOf` ignore the files of the program that runs the kernel. */
+export function ignoreFilesIn(folder: string): void {
+  ownFolders.push(folder);
+}
+
 /**
  * Finds where a thrown error comes from: the innermost file of its stack trace that is neither part
  * of Node.js nor of this package, as `/path/to/greeter.js:12:5`. Undefined if there is none.
@@ -15,8 +22,12 @@ export function placeOf(error: unknown): string | undefined {
     const [, file, row, column] = FRAME.exec(line.trim()) ?? [];
     if (file === undefined) continue;
     const path = file.startsWith('file:') ? fileURLToPath(file) : file;
-    if (['dist', 'src', 'bin'].some((folder) => path.startsWith(join(KERNEL.path, folder, '/')))) continue;
+    if (isOwn(path)) continue;
     return [path, row, column].filter((part) => part !== undefined).join(':');
   }
   return undefined;
+}
+
+function isOwn(path: string): boolean {
+  return ownFolders.some((folder) => ['dist', 'src', 'bin'].some((part) => path.startsWith(join(folder, part, '/'))));
 }

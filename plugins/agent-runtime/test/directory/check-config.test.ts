@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type CheckContext, ConfigFault } from '@plugboard/kernel';
-import { checkOptions } from '@plugboard/kernel/testing';
+import { checkOptions } from '@plugboard/testing';
 import t from 'tap';
 import { checkConfig } from '../../src/directory/check-config.js';
 import definition from '../../src/index.js';

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Message } from '@plugboard/kernel';
 import type { TurnCommit } from '@plugboard/kernel/contracts';
-import { ManualClock } from '@plugboard/kernel/testing';
+import { ManualClock } from '@plugboard/testing';
 import t from 'tap';
 import { answerWith, collect, endOf, memoryStore, request, ScriptedModel, startRuntime, user } from '../harness.js';
 

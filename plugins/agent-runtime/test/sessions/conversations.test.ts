@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Message, Principal, SessionStore } from '@plugboard/kernel';
 import { conversationId, OPEN, TurnError } from '@plugboard/kernel/contracts';
-import { ManualClock } from '@plugboard/kernel/testing';
+import { ManualClock } from '@plugboard/testing';
 import t from 'tap';
 import { answerWith, endOf, gatedModel, ScriptedModel, senderFor, startRuntime, textOfEvents, tool, user } from '../harness.js';
 

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type { AgentEvent, Interceptor } from '@plugboard/kernel';
 import type { InterruptedTurn, TurnCommit } from '@plugboard/kernel/contracts';
-import { ManualClock } from '@plugboard/kernel/testing';
+import { ManualClock } from '@plugboard/testing';
 import t from 'tap';
 import {
   answerWith,

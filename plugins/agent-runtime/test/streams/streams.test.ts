@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type { AgentEvent } from '@plugboard/kernel';
 import { type AgentEvents, NO_USAGE, peek, Transcript, TurnError, textOf } from '@plugboard/kernel/contracts';
-import { ManualClock } from '@plugboard/kernel/testing';
+import { ManualClock } from '@plugboard/testing';
 import t from 'tap';
 import { batchChannel } from '../../src/streams/batch-channel.js';
 import { Channel } from '../../src/streams/channel.js';

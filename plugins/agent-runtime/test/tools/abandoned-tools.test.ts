@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Interceptor, ToolCall } from '@plugboard/kernel';
-import { ManualClock } from '@plugboard/kernel/testing';
+import { ManualClock } from '@plugboard/testing';
 import t from 'tap';
 import { eventChannels } from '../../src/diagnostics/channels.js';
 import {

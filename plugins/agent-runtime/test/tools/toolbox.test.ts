@@ -1,5 +1,5 @@
 import type { Contribution, Extensions, Tool, ToolSource } from '@plugboard/kernel';
-import { CapturedLog, ManualClock } from '@plugboard/kernel/testing';
+import { CapturedLog, ManualClock } from '@plugboard/testing';
 import t from 'tap';
 import { Toolboxes } from '../../src/tools/toolbox.js';
 import { answerWith, collect, request, ScriptedModel, startRuntime, tool } from '../harness.js';

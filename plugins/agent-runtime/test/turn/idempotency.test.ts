@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type { AgentEvent, Interceptor } from '@plugboard/kernel';
 import type { AnswerRecorder, ClaimResult, IdempotencyKey, IdempotencyRecord, TurnRequest } from '@plugboard/kernel/contracts';
-import { eventually, ManualClock } from '@plugboard/kernel/testing';
+import { eventually, ManualClock } from '@plugboard/testing';
 import t from 'tap';
 import {
   answerWith,

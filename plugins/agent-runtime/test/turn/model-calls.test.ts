@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { ModelError } from '@plugboard/kernel';
-import { ManualClock, SequentialIds } from '@plugboard/kernel/testing';
+import { ManualClock, SequentialIds } from '@plugboard/testing';
 import t from 'tap';
 import { answerWith, collect, endOf, type ModelStep, request, ScriptedModel, startRuntime, textOfEvents } from '../harness.js';
 

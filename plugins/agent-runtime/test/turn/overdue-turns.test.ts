@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Interceptor } from '@plugboard/kernel';
-import { ManualClock } from '@plugboard/kernel/testing';
+import { ManualClock } from '@plugboard/testing';
 import t from 'tap';
 import { answerWith, collect, endOf, memoryStore, request, ScriptedModel, startRuntime, textOfEvents } from '../harness.js';
 

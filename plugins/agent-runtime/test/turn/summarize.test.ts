@@ -1,6 +1,5 @@
-import type { Message, SessionStore } from '@plugboard/kernel';
-import { ModelError, type ModelRequest } from '@plugboard/kernel';
-import { ManualClock } from '@plugboard/kernel/testing';
+import { type Message, ModelError, type ModelRequest, type SessionStore } from '@plugboard/kernel';
+import { ManualClock } from '@plugboard/testing';
 import t from 'tap';
 import { channels } from '../../src/diagnostics/channels.js';
 import { tokensOf } from '../../src/history/message-size.js';

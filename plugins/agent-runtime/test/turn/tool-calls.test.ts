@@ -1,4 +1,4 @@
-import { ManualClock } from '@plugboard/kernel/testing';
+import { ManualClock } from '@plugboard/testing';
 import t from 'tap';
 import {
   answerWith,

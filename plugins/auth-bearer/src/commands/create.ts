@@ -1,4 +1,4 @@
-import type { CommandAction } from '@plugboard/kernel/cli';
+import type { CommandAction } from '@plugboard/kernel/contracts';
 import type { TokenRegistry } from '../registry/token-registry.js';
 import { printToken } from './print-token.js';
 import { currentUser, readCount, readExpiry, readList, readName, readScopes } from './read-options.js';

@@ -1,4 +1,4 @@
-import { type CommandAction, CommandError } from '@plugboard/kernel/cli';
+import { type CommandAction, CommandError } from '@plugboard/kernel/contracts';
 import { secretProblem } from '../tokens/configured-secret.js';
 import { digestOf } from '../tokens/digest.js';
 

@@ -1,4 +1,4 @@
-import type { CommandFamily } from '@plugboard/kernel/cli';
+import type { CommandFamily } from '@plugboard/kernel/contracts';
 import type { TokenRegistry } from '../registry/token-registry.js';
 import { create } from './create.js';
 import { hash } from './hash.js';

@@ -1,4 +1,4 @@
-import type { CommandAction } from '@plugboard/kernel/cli';
+import type { CommandAction } from '@plugboard/kernel/contracts';
 import type { ListedToken } from '../registry/list-tokens.js';
 import type { TokenRegistry } from '../registry/token-registry.js';
 

@@ -1,4 +1,4 @@
-import type { CommandArguments, CommandTerminal } from '@plugboard/kernel/cli';
+import type { CommandArguments, CommandTerminal } from '@plugboard/kernel/contracts';
 import { describeToken } from '../registry/select-token.js';
 import type { IssuedToken } from '../registry/token-registry.js';
 

@@ -1,7 +1,6 @@
 import { userInfo } from 'node:os';
 import type { Clock } from '@plugboard/kernel';
-import { type CommandArguments, UsageError } from '@plugboard/kernel/cli';
-import { DEFAULT_SCOPES, SCOPES, type Scope, suggestion } from '@plugboard/kernel/contracts';
+import { type CommandArguments, DEFAULT_SCOPES, SCOPES, type Scope, suggestion, UsageError } from '@plugboard/kernel/contracts';
 import { parseExpiry } from '../tokens/expiry.js';
 
 /**

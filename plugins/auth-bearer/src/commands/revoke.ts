@@ -1,4 +1,4 @@
-import type { CommandAction } from '@plugboard/kernel/cli';
+import type { CommandAction } from '@plugboard/kernel/contracts';
 import { describeToken } from '../registry/select-token.js';
 import type { TokenRegistry } from '../registry/token-registry.js';
 import { currentUser } from './read-options.js';

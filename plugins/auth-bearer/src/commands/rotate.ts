@@ -1,5 +1,5 @@
 import { parseDuration } from '@plugboard/kernel';
-import { type CommandAction, UsageError } from '@plugboard/kernel/cli';
+import { type CommandAction, UsageError } from '@plugboard/kernel/contracts';
 import type { TokenRegistry } from '../registry/token-registry.js';
 import { printToken } from './print-token.js';
 import { currentUser, readExpiry } from './read-options.js';

@@ -1,7 +1,7 @@
 import { closeSync, fchownSync, mkdirSync, openSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { CommandError } from '@plugboard/kernel/cli';
+import { CommandError } from '@plugboard/kernel/contracts';
 
 /** How long a command waits for another one, in milliseconds. */
 const TIMEOUT = 10_000;

@@ -1,4 +1,4 @@
-import { CommandError } from '@plugboard/kernel/cli';
+import { CommandError } from '@plugboard/kernel/contracts';
 import { statusOf, type TokenRecord } from '../tokens/token-record.js';
 
 /**

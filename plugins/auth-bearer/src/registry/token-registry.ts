@@ -1,6 +1,5 @@
 import type { Clock, IdSource } from '@plugboard/kernel';
-import { CommandError } from '@plugboard/kernel/cli';
-import { DEFAULT_PROJECT, type Scope, suggestion } from '@plugboard/kernel/contracts';
+import { CommandError, DEFAULT_PROJECT, type Scope, suggestion } from '@plugboard/kernel/contracts';
 import type { BearerConfig } from '../config.js';
 import { writeAtomically } from '../files/atomic-write.js';
 import { withFileLock } from '../files/file-lock.js';

@@ -1,5 +1,5 @@
 import { AuthProviders } from '@plugboard/kernel';
-import { ManualClock, startServer } from '@plugboard/kernel/testing';
+import { ManualClock, startServer } from '@plugboard/testing';
 import type { Test } from 'tap';
 import { AUDIENCE, type Key, newKey, signed, TestIssuer } from './issuer.js';
 

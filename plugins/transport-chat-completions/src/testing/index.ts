@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { validateHeaderName, validateHeaderValue } from 'node:http';
-import { Contract, type ContractCase, type DeclareTest, declareTests } from '@plugboard/kernel/testing';
+import { Contract, type ContractCase, type DeclareTest, declareTests } from '@plugboard/testing';
 import type { StreamEncoder } from '../answer/stream-encoder.js';
 
 export interface StreamEncoderContractOptions {

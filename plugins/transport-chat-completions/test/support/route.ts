@@ -13,8 +13,8 @@ import {
   type TurnFinished,
   type TurnRequest,
 } from '@plugboard/kernel/contracts';
-import { ManualClock, testContext } from '@plugboard/kernel/testing';
 import { ProtocolError } from '@plugboard/openai-protocol';
+import { ManualClock, testContext } from '@plugboard/testing';
 import { type HttpReply, type HttpRequest, HttpRoutes } from '@plugboard/transport-http';
 import { testHttpRequest } from '@plugboard/transport-http/testing';
 import chatCompletions, { type StreamEncoder, StreamEncoders } from '../../src/index.js';

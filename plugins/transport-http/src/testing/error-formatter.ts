@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { Contract, type ContractCase, type DeclareTest, declareTests } from '@plugboard/kernel/testing';
+import { Contract, type ContractCase, type DeclareTest, declareTests } from '@plugboard/testing';
 import type { ErrorFormatter } from '../errors/error-format.js';
 import { HttpError } from '../errors/http-error.js';
 

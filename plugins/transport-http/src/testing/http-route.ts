@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { validateHeaderName, validateHeaderValue } from 'node:http';
 import { SCOPES } from '@plugboard/kernel/contracts';
-import { Contract, type ContractCase, type DeclareTest, declareTests } from '@plugboard/kernel/testing';
+import { Contract, type ContractCase, type DeclareTest, declareTests } from '@plugboard/testing';
 import { HttpError } from '../errors/http-error.js';
 import type { Access, HttpReply, HttpRequest, HttpRoute } from '../routing/routes.js';
 import { testHttpRequest } from './test-http-request.js';

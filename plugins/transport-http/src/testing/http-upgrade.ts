@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { Contract, type ContractCase, type DeclareTest, declareTests } from '@plugboard/kernel/testing';
+import { Contract, type ContractCase, type DeclareTest, declareTests } from '@plugboard/testing';
 import type { HttpUpgrade } from '../routing/upgrades.js';
 import { assertAccess } from './http-route.js';
 

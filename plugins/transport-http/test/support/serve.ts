@@ -1,5 +1,5 @@
 import { type AuthProvider, AuthProviders, type Clock, type HostView, type Lifecycle, Transports } from '@plugboard/kernel';
-import { type LogLine, ManualClock, testContext } from '@plugboard/kernel/testing';
+import { type LogLine, ManualClock, testContext } from '@plugboard/testing';
 import type { Test } from 'tap';
 import plugin, { type ErrorFormatter, ErrorFormatters, type HttpRoute, HttpRoutes } from '../../src/index.js';
 

@@ -1,4 +1,4 @@
-import type { ContractCase } from '@plugboard/kernel/testing';
+import type { ContractCase } from '@plugboard/testing';
 import t from 'tap';
 import { type ErrorFormatter, HttpError, type HttpRoute, type HttpUpgrade } from '../../src/index.js';
 import { errorFormatterCases } from '../../src/testing/error-formatter.js';

@@ -1,0 +1,72 @@
+import { relative } from 'node:path';
+import { type Server, ToolSources } from '@plugboard/kernel';
+import type { CommandAction, CommandTerminal } from '@plugboard/kernel/contracts';
+import { compose, layout } from '@plugboard/kernel/internal';
+import { table } from '../command/arguments.js';
+import { CONFIG_OPTION, configFile, EXIT_CONFIG } from '../command/config-option.js';
+import { reportBlocking } from '../running/block-report.js';
+import { previewReloads } from '../server/reload-preview.js';
+import { serverInfo } from '../server/server-info.js';
+
+/**
+ * Runs all phases but the start: loads plugins, validates the file, registers, derives the order.
+ * Opens nothing.
+ */
+export const check: CommandAction = {
+  summary: 'Checks the configuration and reports all mistakes',
+  options: {
+    config: CONFIG_OPTION,
+    diff: { description: 'print what a reload of the running server would change; exit code 78 if it would be refused' },
+  },
+  async run(args, terminal) {
+    const file = configFile(args);
+    reportBlocking();
+    if (args.has('diff')) return diff(file, terminal);
+    const server = await compose({ file, layout });
+    const { agents, models, sessions, auth, disabled } = serverInfo(server);
+    const rows: [string, string][] = [
+      ['plugins', [...new Set(server.plugins.map(({ name, version }) => `${name} ${version}`))].join(', ')],
+      ['agents', agents.join(', ') || 'none'],
+      ['models', models.join(', ') || 'none'],
+      ['sessions', sessions],
+      ['access', auth.length > 0 ? `with a credential (${auth.join(', ')})` : 'open'],
+      ...disabled.map(({ entry, reason }): [string, string] => ['disabled', `${entry}: ${reason}`]),
+      ...laterTools(server),
+    ];
+    terminal.print(`${validLine(file)}\n${table(rows)}`);
+    for (const warning of server.warnings) terminal.note(`warning: ${warning}`);
+    return 0;
+  },
+};
+
+/** The sources of which an agent may name a tool that they turn out not to have. */
+function laterTools(server: Server): [string, string][] {
+  const sources = server
+    .extensions(ToolSources)
+    .all()
+    .filter(({ value }) => value.single !== true);
+  if (sources.length === 0) return [];
+  return [['not checked', `tools of ${sources.map(({ name }) => name).join(', ')} (known when the server starts)`]];
+}
+
+async function diff(file: string, terminal: CommandTerminal): Promise<number> {
+  const previews = await previewReloads(file);
+  if (previews.length === 0) {
+    await compose({ file, layout });
+    terminal.print(validLine(file));
+    terminal.note(NOTHING_TO_COMPARE);
+    return 0;
+  }
+  const isRefused = previews.some((preview) => preview.isRefused);
+  const first = isRefused ? `${validLine(file)} for a new start, but not for a reload` : validLine(file);
+  terminal.print([first, ...previews.flatMap(({ lines }) => lines)].join('\n'));
+  return isRefused ? EXIT_CONFIG : 0;
+}
+
+const NOTHING_TO_COMPARE =
+  'no running server of this file was found, so there is nothing to compare it with; ' +
+  'run this on the machine of the server, as its user or as root, with the same TMPDIR';
+
+function validLine(file: string): string {
+  return `${relative(process.cwd(), file)} is valid`;
+}

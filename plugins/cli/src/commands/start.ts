@@ -1,0 +1,95 @@
+import { flushCompileCache } from 'node:module';
+import { relative } from 'node:path';
+import { type Server, StartError } from '@plugboard/kernel';
+import type { CommandAction } from '@plugboard/kernel/contracts';
+import { compose, layout, logWritten, systemClock } from '@plugboard/kernel/internal';
+import { CONFIG_OPTION, configFile } from '../command/config-option.js';
+import { Banner } from '../running/banner.js';
+import { reportBlocking } from '../running/block-report.js';
+import { FileWatch } from '../running/file-watch.js';
+import { Reloads } from '../running/reloads.js';
+import { Shutdown } from '../running/shutdown.js';
+import { PrivateEnvironment } from '../server/private-environment.js';
+import { recordConfig } from '../server/running-config.js';
+
+/**
+ * Milliseconds of the process's life after which the banner says what the start waits for: a little
+ * less than a second.
+ */
+const SLOW_START = 800;
+
+/** Runs the server until it is stopped. */
+export const start: CommandAction = {
+  summary: 'Runs the server until it is stopped',
+  options: {
+    config: CONFIG_OPTION,
+    watch: { description: 'reload the configuration when one of its files changes, as on SIGHUP' },
+  },
+  async run(args) {
+    // Timers of the host and of plugins do not keep the process alive, but a waiting server must
+    // stay.
+    setInterval(() => undefined, 2 ** 30);
+    const endReport = reportBlocking();
+    const hangUps = new HangUps();
+    const environment = new PrivateEnvironment();
+    const server = await compose({ file: configFile(args), layout, env: environment.variables });
+    environment.removeSecrets(server);
+    const shutdown = new Shutdown(server);
+    const reloads = new Reloads(server, () => environment.removeSecrets(server));
+    hangUps.onSignal(() => reloads.request('SIGHUP'));
+    const banner = new Banner(server, (text) => process.stdout.write(text));
+    const slow = setTimeout(() => banner.waiting(), Math.max(0, SLOW_START - performance.now()));
+    try {
+      await server.start();
+    } catch (error) {
+      if (!(error instanceof StartError)) throw error;
+      for (const { cause, message } of error.failures) server.log.fatal(isExplained(cause) ? {} : { err: cause }, message);
+      return shutdown.reason === undefined ? 1 : shutdown.exitCode;
+    } finally {
+      clearTimeout(slow);
+    }
+    endReport();
+    await logWritten(); // the log of the start comes before the banner
+    banner.ready();
+    recordConfig(server);
+    flushCompileCache(); // a process that is killed later writes nothing
+    if (args.has('watch')) await watch(server, reloads);
+    return shutdown.exitCode;
+  },
+};
+
+/**
+ * Whether a plugin says in its own words what the operating system refused, such as a port in use.
+ * The stacks of both errors would hide the message.
+ */
+function isExplained(error: unknown): boolean {
+  return error instanceof Error && error.cause instanceof Error && 'syscall' in error.cause;
+}
+
+/**
+ * Listens for SIGHUP from the beginning, because it would end the process otherwise. A signal that
+ * arrives before there is a server is handled as soon as there is one.
+ */
+class HangUps {
+  #handler: (() => void) | undefined;
+  #wasSignalled = false;
+
+  constructor() {
+    process.on('SIGHUP', () => {
+      if (this.#handler) this.#handler();
+      else this.#wasSignalled = true;
+    });
+  }
+
+  onSignal(handler: () => void): void {
+    this.#handler = handler;
+    if (this.#wasSignalled) handler();
+  }
+}
+
+/** Reloads the server when a file of its configuration changes. */
+async function watch(server: Server, reloads: Reloads): Promise<void> {
+  const files = () => server.files;
+  await new FileWatch({ files, clock: systemClock, onChange: () => reloads.request('a file has changed') }).start();
+  server.log.info({ files: files().map((file) => relative(process.cwd(), file)) }, 'watching the files of the configuration');
+}

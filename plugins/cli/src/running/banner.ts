@@ -1,0 +1,77 @@
+import type { Server } from '@plugboard/kernel';
+import { table } from '../command/arguments.js';
+import { PROGRAM } from '../command/program.js';
+import { type ServerInfo, serverInfo } from '../server/server-info.js';
+
+type Row = readonly [string, string];
+
+/** Least width of the first column, so that both pieces line up. */
+const WIDTH = 10;
+
+const OPEN_WARNING: Row = [
+  'warning',
+  'anyone who can reach the address can use every agent and model; add a provider under "auth" to change that',
+];
+
+const NO_ADDRESS: Row = ['address', 'none: no entry listens for callers; add a transport that does, such as http: {}'];
+
+/**
+ * The output of `plugboard start`, one fact a line: all of it when the server is up, or in two
+ * parts if the start takes long.
+ */
+export class Banner {
+  readonly #server: Server;
+  readonly #print: (text: string) => void;
+  #printed = false;
+
+  constructor(server: Server, print: (text: string) => void) {
+    this.#server = server;
+    this.#print = print;
+  }
+
+  /** Prints what is known, and what the start waits for. Called if the start takes long. */
+  waiting(): void {
+    const starting = this.#server.host.entries().filter(({ status }) => status === 'starting');
+    this.#printInfo();
+    this.#print(`still starting: ${starting.map(({ entry }) => entry).join(', ')}\n`);
+  }
+
+  /** Prints the remaining lines. Called when the server is up. */
+  ready(): void {
+    this.#printInfo();
+    const info = serverInfo(this.#server);
+    const addresses = info.listens ? info.addresses.map((address): Row => ['address', address]) : [NO_ADDRESS];
+    const [address] = info.addresses;
+    const links = info.links.flatMap(({ label, target }): Row[] => {
+      const url = URL.parse(target, address);
+      return url === null ? [] : [[label, url.href]];
+    });
+    const trial: Row[] = address === undefined ? [] : [['try', curl(address, info)]];
+    this.#rows([...addresses, ...links, ...trial]);
+  }
+
+  #printInfo(): void {
+    if (this.#printed) return;
+    this.#printed = true;
+    const { agents, models, sessions, auth, listens } = serverInfo(this.#server);
+    const rows: Row[] = [
+      ['agents', agents.join(', ') || 'none: the server is not ready without one'],
+      ['models', models.join(', ') || 'none: the server is not ready without one'],
+      ['sessions', sessions],
+      ['access', auth.length > 0 ? `with a credential (${auth.join(', ')})` : 'open'],
+      ...(auth.length === 0 && listens ? [OPEN_WARNING] : []),
+    ];
+    this.#print(`plugboard ${PROGRAM.version}\n`);
+    this.#rows(rows);
+  }
+
+  #rows(rows: readonly Row[]): void {
+    if (rows.length > 0) this.#print(`${table(rows, WIDTH)}\n`);
+  }
+}
+
+function curl(address: string, { agents, models, auth }: ServerInfo): string {
+  const body = { model: agents[0] ?? models[0] ?? 'assistant', messages: [{ role: 'user', content: 'Hello' }] };
+  const token = auth.length > 0 ? ' -H "authorization: Bearer $API_TOKEN"' : '';
+  return `curl ${address}/v1/chat/completions${token} -H 'content-type: application/json' -d '${JSON.stringify(body)}'`;
+}

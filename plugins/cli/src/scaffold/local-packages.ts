@@ -1,0 +1,56 @@
+import { existsSync, readFileSync, realpathSync } from 'node:fs';
+import { findPackageJSON } from 'node:module';
+import { dirname, join, relative, resolve, sep } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { PROGRAM } from '../command/program.js';
+
+const MODULES = `${sep}node_modules${sep}`;
+
+/**
+ * Finds the packages that were not installed from a registry but from a tarball or a folder, as in
+ * a clone of the repository. A new package must take them from there: a registry may not have them.
+ * @param folder of the new package.
+ * @returns what to write into its package.json, by package: `file:../tarballs/kernel-1.0.0.tgz`.
+ */
+export function localPackages(names: Iterable<string>, folder: string): ReadonlyMap<string, string> {
+  const found = new Map<string, string>();
+  for (const name of names) {
+    const source = sourceOf(name);
+    if (source !== undefined) found.set(name, `file:${relative(folder, source).split(sep).join('/')}`);
+  }
+  return found;
+}
+
+/** The tarball or the folder that a package was installed from. */
+function sourceOf(name: string): string | undefined {
+  const installed = [process.cwd(), PROGRAM.path].map((folder) => installedIn(name, folder)).find((path) => path !== undefined);
+  if (installed === undefined) return undefined;
+  const path = realpathSync(installed);
+  if (!path.includes(MODULES)) return path; // a link to a folder
+  const root = path.slice(0, path.lastIndexOf(MODULES));
+  const resolved = lockedSource(root, relative(root, path).split(sep).join('/'));
+  if (resolved?.startsWith('file:') !== true) return undefined;
+  const source = resolve(root, resolved.slice('file:'.length));
+  return existsSync(source) ? source : undefined;
+}
+
+function installedIn(name: string, folder: string): string | undefined {
+  try {
+    const file = findPackageJSON(name, pathToFileURL(join(folder, 'package.json')));
+    return file === undefined ? undefined : dirname(file);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Where npm says that it has a package from. */
+function lockedSource(root: string, path: string): string | undefined {
+  try {
+    const lock = JSON.parse(readFileSync(join(root, 'node_modules/.package-lock.json'), 'utf8')) as {
+      readonly packages?: Readonly<Record<string, { readonly resolved?: string }>>;
+    };
+    return lock.packages?.[path]?.resolved;
+  } catch {
+    return undefined; // another package manager, or no installation
+  }
+}

@@ -1,0 +1,36 @@
+import { changesBetween, compose, describeChange, layout } from '@plugboard/kernel/internal';
+import { digested, environmentOf, type RunningConfig, runningConfigs } from './running-config.js';
+
+/** What a reload of a running server would do. */
+export interface ReloadPreview {
+  readonly lines: readonly string[];
+  /** Whether the server would refuse the file, because something cannot change while it runs. */
+  readonly isRefused: boolean;
+}
+
+/**
+ * Compares a configuration file with the configurations that the running servers of this file use.
+ * The file is read with the environment of each server, where this process may read it.
+ *
+ * @returns one preview per server.
+ * @throws ConfigError if the file has mistakes.
+ */
+export async function previewReloads(file: string): Promise<readonly ReloadPreview[]> {
+  const previews: ReloadPreview[] = [];
+  for (const running of runningConfigs(file)) previews.push(await previewReload(file, running));
+  return previews;
+}
+
+async function previewReload(file: string, { pid, since, salt, image: inForce }: RunningConfig): Promise<ReloadPreview> {
+  const { image } = await compose({ file, layout, env: environmentOf(pid) ?? process.env });
+  const changes = changesBetween(inForce, digested(image, salt));
+  const fixed = changes.filter(({ needsRestart }) => needsRestart);
+  const list = (some: typeof changes) => some.map((change) => `  ${describeChange(change)}`);
+  const about = `server ${pid}, configured ${since}`;
+  if (fixed.length > 0) {
+    const why = `${about}: a reload would be refused, because these cannot change while the server runs; restart it`;
+    return { lines: [why, ...list(fixed)], isRefused: true };
+  }
+  if (changes.length === 0) return { lines: [`${about}: a reload would change nothing`], isRefused: false };
+  return { lines: [`${about}: a reload would change`, ...list(changes)], isRefused: false };
+}

@@ -1,0 +1,153 @@
+import { createHmac, hash, randomBytes } from 'node:crypto';
+import { lstatSync, mkdirSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir, userInfo } from 'node:os';
+import { join } from 'node:path';
+import type { Server } from '@plugboard/kernel';
+import type { ConfigImage, Environment } from '@plugboard/kernel/contracts';
+
+/** A server that runs on this machine, and what it took from its configuration. */
+export interface RunningConfig {
+  readonly pid: number;
+  /** When the configuration took effect, in ISO 8601. */
+  readonly since: string;
+  /** Its values are digests with the salt, so that the record holds no secrets. */
+  readonly image: ConfigImage;
+  readonly salt: string;
+}
+
+/**
+ * Where systemd makes the folders of services with `RuntimeDirectory=plugboard/NAME`. Only root can
+ * add to it.
+ */
+const SERVICES = '/run/plugboard';
+
+/**
+ * Records the configuration that this process uses, for `plugboard check --diff`: in the runtime
+ * folder that systemd gave it, else in a folder of this user among the temporary files. Other users
+ * cannot read the record. It is removed when the process exits.
+ */
+export function recordConfig(server: Server): void {
+  if (server.file === undefined) return;
+  try {
+    const folder = runtimeFolder() ?? temporaryFolder();
+    if (folder === temporaryFolder()) {
+      mkdirSync(folder, { recursive: true, mode: 0o700 });
+      requirePrivate(folder);
+    }
+    const path = join(folder, `${idOf(server.file)}-${process.pid}.json`);
+    const salt = randomBytes(16).toString('hex');
+    const record: RunningConfig = {
+      pid: process.pid,
+      since: new Date().toISOString(),
+      salt,
+      image: digested(server.image, salt),
+    };
+    const stale = readdirSync(folder).filter((name) => isRecord(name) && !isAlive(pidOf(name)));
+    for (const name of stale) rmSync(join(folder, name), { force: true });
+    if (!recorded.has(path)) process.once('exit', () => rmSync(path, { force: true }));
+    recorded.add(path);
+    writeFileSync(path, JSON.stringify(record), { mode: 0o600 });
+  } catch (err) {
+    server.log.debug({ err }, 'the configuration could not be recorded; "plugboard check --diff" does not find this server');
+  }
+}
+
+const recorded = new Set<string>();
+
+/**
+ * The servers on this machine that run with a configuration file, as far as this user can see them.
+ */
+export function runningConfigs(file: string): readonly RunningConfig[] {
+  const services = namesIn(SERVICES).map((name) => join(SERVICES, name));
+  const folders = new Set([temporaryFolder(), runtimeFolder() ?? temporaryFolder(), ...services]);
+  return [...folders].flatMap((folder) => runningConfigsIn(folder, file));
+}
+
+function runningConfigsIn(folder: string, file: string): readonly RunningConfig[] {
+  try {
+    if (folder === temporaryFolder()) requirePrivate(folder);
+    const id = idOf(file);
+    const names = readdirSync(folder).filter((name) => isRecord(name) && name.startsWith(`${id}-`) && isAlive(pidOf(name)));
+    return names.map((name) => JSON.parse(readFileSync(join(folder, name), 'utf8')) as RunningConfig);
+  } catch {
+    return []; // no server has left a record that this user can read
+  }
+}
+
+/**
+ * The environment that a process was started with. Undefined if this user may not read it, and on
+ * systems without `/proc`.
+ */
+export function environmentOf(pid: number): Environment | undefined {
+  try {
+    const variables = readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0').filter(Boolean);
+    return Object.fromEntries(variables.map((text) => [text.slice(0, text.indexOf('=')), text.slice(text.indexOf('=') + 1)]));
+  } catch {
+    return undefined;
+  }
+}
+
+/** Replaces the values of an image by digests. Keys stay readable. */
+export function digested(image: ConfigImage, salt: string): ConfigImage {
+  const digest = (value: unknown): unknown => {
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
+      return Object.fromEntries(Object.entries(value).map(([key, child]) => [key, digest(child)]));
+    }
+    return createHmac('sha256', salt)
+      .update(JSON.stringify(value) ?? '')
+      .digest('hex')
+      .slice(0, 16);
+  };
+  const entries = Object.entries(image.entries).map(([id, entry]) => [
+    id,
+    { ...entry, options: digest(entry.options), files: digest(entry.files) },
+  ]);
+  return { entries: Object.fromEntries(entries), own: digest(image.own) as ConfigImage['own'] };
+}
+
+/** The folder that systemd made for this service. */
+function runtimeFolder(): string | undefined {
+  return process.env.RUNTIME_DIRECTORY?.split(':')[0] || undefined;
+}
+
+function temporaryFolder(): string {
+  return join(tmpdir(), `plugboard-${userInfo().uid}`);
+}
+
+/** @throws Error if another user could have written to the folder. */
+function requirePrivate(folder: string): void {
+  const { uid } = userInfo();
+  const stat = lstatSync(folder);
+  const isPrivate = stat.isDirectory() && stat.uid === uid && (stat.mode & 0o022) === 0;
+  if (uid >= 0 && !isPrivate) throw new Error(`${folder} is not private`);
+}
+
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
+}
+
+function idOf(file: string): string {
+  return hash('sha256', realpathSync(file)).slice(0, 32);
+}
+
+function isRecord(name: string): boolean {
+  return /^[0-9a-f]{32}-\d+\.json$/.test(name);
+}
+
+/** The process whose record has that name. */
+function pidOf(name: string): number {
+  return Number(/-(\d+)\.json$/.exec(name)?.[1]);
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}

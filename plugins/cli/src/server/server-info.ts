@@ -1,0 +1,46 @@
+import { AuthProviders, ModelConnectors, type Server, SessionStores, Transports } from '@plugboard/kernel';
+import { type LinkInfo, linksOf } from './descriptions.js';
+
+/** A summary of a server, by the names in its file. */
+export interface ServerInfo {
+  /** The addresses of the transports that already listen. */
+  readonly addresses: readonly string[];
+  /** Whether a transport listens, or will listen once the server has started. */
+  readonly listens: boolean;
+  readonly agents: readonly string[];
+  readonly models: readonly string[];
+  /** The plugin that stores sessions, for example `memory`. */
+  readonly sessions: string;
+  /** The auth providers; empty if the server is open. */
+  readonly auth: readonly string[];
+  /** Pages and other addresses for people. */
+  readonly links: readonly LinkInfo[];
+  /** The disabled entries, and why. */
+  readonly disabled: readonly { readonly entry: string; readonly reason: string }[];
+}
+
+export function serverInfo(server: Server): ServerInfo {
+  const store = server.extensions(SessionStores).all()[0]?.entry;
+  const transports = server.extensions(Transports).all();
+  return {
+    addresses: transports.map(({ value }) => value.address()).filter((address) => address !== undefined),
+    listens: transports.length > 0,
+    agents: server.keys('agents'),
+    models: names(server.extensions(ModelConnectors)),
+    sessions: shortName(server.plugins.find(({ entry }) => entry === store)?.name ?? 'none'),
+    auth: names(server.extensions(AuthProviders)),
+    links: linksOf(server),
+    disabled: server.host
+      .entries()
+      .flatMap(({ entry, status, reason = '' }) => (status === 'disabled' ? [{ entry, reason }] : [])),
+  };
+}
+
+function names(contributions: Iterable<{ readonly name: string }>): string[] {
+  return [...new Set(Array.from(contributions, ({ name }) => name))];
+}
+
+/** `@plugboard/store-memory` is called `memory` in the file. */
+function shortName(plugin: string): string {
+  return plugin.replace(/^@plugboard\/store-/, '');
+}

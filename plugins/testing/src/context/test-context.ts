@@ -1,0 +1,167 @@
+import assert from 'node:assert/strict';
+import { resolve } from 'node:path';
+import type {
+  CheckContext,
+  Clock,
+  DefinedPlugin,
+  ExtensionPoint,
+  HostView,
+  IdSource,
+  Infer,
+  JsonSchema,
+  Lifecycle,
+  PluginContext,
+} from '@plugboard/kernel';
+import { Budgets } from '@plugboard/kernel/contracts';
+import { type Entry, OptionSchema, Registry, registerEntry } from '@plugboard/kernel/internal';
+import { CapturedLog, type LogLine } from '../base/captured-log.js';
+import { ManualClock } from '../base/clock.js';
+import { SequentialIds } from '../base/ids.js';
+import { checkOptions } from './options.js';
+
+/** What `testContext` registers a plugin with. Everything has a default. @experimental */
+export interface TestContextOptions {
+  /** The plugin's options as in the file. Defaults are added. */
+  readonly config?: unknown;
+  /** The entry's place in the file. By default `plugins.test`. */
+  readonly entry?: string;
+  /** By default a `ManualClock`. */
+  readonly clock?: Clock;
+  /** By default `SequentialIds`. */
+  readonly ids?: IdSource;
+  /**
+   * The folder of the configuration file, to which relative paths are relative. By default the
+   * working folder.
+   */
+  readonly folder?: string;
+  /** The state of the server. By default it runs and has no entries. */
+  readonly host?: HostView;
+  /**
+   * What `check` can see of the file; `ctx.entries` returns the same entries. By default the file
+   * has no other entries.
+   */
+  readonly check?: Partial<CheckContext>;
+}
+
+/** The context of a plugin's `register`, with what the plugin did with it. @experimental */
+export interface TestContext<C = unknown> extends PluginContext<C> {
+  /** The value that `register` returned, or an empty object. */
+  readonly lifecycle: Lifecycle;
+  /**
+   * The value that the plugin contributed to a point, under `name` if given.
+   * @throws Error with all contributions if there is none or several.
+   */
+  contributed<T>(point: ExtensionPoint<T>, name?: string): T;
+  /** All contributions of the plugin. */
+  contributions(): readonly { readonly point: string; readonly name: string }[];
+  /** Contributes a value as another entry, for the plugin to read. */
+  provide<T>(point: ExtensionPoint<T>, value: T, name?: string): void;
+  /** The log so far. */
+  readonly logs: readonly LogLine[];
+}
+
+/**
+ * Registers a plugin for one entry as a server would, but without a server.
+ *
+ * ```ts
+ * const ctx = testContext(plugin, { config: { timeZone: 'Europe/Paris' } });
+ * const [tool] = await ctx.contributed(ToolSources).tools(signal);
+ * ```
+ *
+ * @throws Error with all mistakes in the options, and what `register` throws.
+ * @experimental
+ */
+export function testContext<S extends JsonSchema>(
+  definition: DefinedPlugin<S>,
+  options: TestContextOptions = {},
+): TestContext<Infer<S>> {
+  const {
+    clock = new ManualClock(),
+    ids = new SequentialIds(),
+    entry: id = 'plugins.test',
+    folder = '.',
+    host = QUIET,
+  } = options;
+  const resolvePath = (path: string): string => resolve(folder, path);
+  const { config, faults } = checkOptions(definition, options.config, { resolvePath, ...options.check });
+  if (faults.length > 0) throw new Error(`${definition.name} does not take these options:\n${faults.join('\n')}`);
+
+  let given: PluginContext<Infer<S>> | undefined;
+  const watched: DefinedPlugin = {
+    ...(definition as unknown as DefinedPlugin),
+    register(ctx) {
+      given = ctx as PluginContext<Infer<S>>;
+      return definition.register(given);
+    },
+  };
+  const registry = new Registry();
+  const log = new CapturedLog();
+  const { entries = () => [] } = options.check ?? {};
+  const logger = log.logger(clock);
+  const budgets = new Budgets(clock, logger);
+  const { lifecycle } = registerEntry(
+    entryOf(id, config as Readonly<Record<string, unknown>>),
+    {
+      definition: watched,
+      options: new OptionSchema(definition.configSchema),
+      name: definition.name,
+      version: '0.0.0',
+      path: folder,
+    },
+    {
+      revision: { registry, entries, hold: () => () => undefined },
+      host,
+      log: logger,
+      clock,
+      ids,
+      budgets,
+      resolvePath,
+    },
+  );
+  registry.seal();
+  assert.ok(given);
+
+  const own = <T>(point: ExtensionPoint<T>) => registry.at(point).filter(({ entry }) => entry === id);
+  const contributions = () => registry.points().flatMap(({ point }) => own(point).map(({ name }) => ({ point: point.id, name })));
+  return {
+    ...given,
+    lifecycle,
+    contributed: (point, name) => {
+      const [first, ...more] = own(point).filter((contribution) => name === undefined || contribution.name === name);
+      if (first && more.length === 0) return first.value;
+      const all = contributions().map(({ point, name }) => `"${name}" at ${point}`);
+      const wanted = `one value${name === undefined ? '' : ` "${name}"`} at ${point}`;
+      throw new Error(
+        `${definition.name} did not contribute ${wanted}, but ${all.length > 0 ? all.join(', ') : 'nothing at all'}`,
+      );
+    },
+    contributions,
+    provide: (point, value, name = 'other') => registry.contribute(point, { name, value, entry: `test.${name}`, shared: {} }),
+    logs: log.lines,
+  };
+}
+
+const QUIET: HostView = { phase: 'running', entries: () => [], literal: () => undefined };
+
+function entryOf(id: string, config: Readonly<Record<string, unknown>>): Entry {
+  const path = id.split('.');
+  const [section = id] = path;
+  return {
+    id,
+    name: path.slice(1).join('.') || id,
+    section,
+    path,
+    optionsPath: path,
+    use: '.',
+    isUseKey: false,
+    optional: false,
+    unless: [],
+    options: config,
+    shared: {},
+    references: [],
+    commonKeys: [],
+    faulty: false,
+    files: new Map(),
+    config,
+  };
+}

@@ -1,0 +1,83 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { type Clock, compose, type IdSource, type Server, type ServerConfig, Transports } from '@plugboard/kernel';
+import { CapturedLog, type LogLine } from '../base/captured-log.js';
+
+/** The configuration of a server that a test starts. @experimental */
+export interface StartServerOptions {
+  /** Files beside the configuration, by their relative paths: `{ 'prompts/a.md': '…' }`. */
+  readonly files?: Readonly<Record<string, string>>;
+  /** The values of `${NAME}` in the YAML text. The process's own environment is not used. */
+  readonly env?: Readonly<Record<string, string>>;
+  readonly clock?: Clock;
+  readonly ids?: IdSource;
+}
+
+/** A running server of a test. @experimental */
+export interface StartedServer {
+  /** The address of the first transport that has one, for example `http://127.0.0.1:40123`. */
+  readonly url: string;
+  /** The log so far, at the level of the configuration. */
+  readonly logs: readonly LogLine[];
+  /** The folder of the configuration. */
+  readonly folder: string;
+  readonly server: Server;
+  /**
+   * Stops the server and removes its folder.
+   *
+   * @throws AggregateError of what did not stop cleanly.
+   */
+  stop(): Promise<void>;
+}
+
+/**
+ * Runs a whole server in this process, with real plugins and real sockets (`http: { port: 0 }`
+ * takes a free port). Its folder is below the working folder's `node_modules`, so packages are
+ * found as from the working folder.
+ *
+ * ```ts
+ * const server = await startServer({ transports: { http: { port: 0 } }, tools: { dice: { use: plugin } } });
+ * ```
+ *
+ * @param config the text of a `plugboard.yaml`, or an object, in which `use` can be a plugin
+ * object.
+ * @throws ConfigError with all mistakes, or StartError. Nothing is left behind then.
+ * @experimental
+ */
+export async function startServer(config: string | ServerConfig, options: StartServerOptions = {}): Promise<StartedServer> {
+  const { files = {}, env = {}, ...ambient } = options;
+  const cache = join(process.cwd(), 'node_modules', '.cache', 'plugboard');
+  await mkdir(cache, { recursive: true });
+  const folder = await mkdtemp(join(cache, 'server-'));
+  const log = new CapturedLog();
+  try {
+    for (const [path, text] of Object.entries({ ...(typeof config === 'string' && { 'plugboard.yaml': config }), ...files })) {
+      await mkdir(dirname(join(folder, path)), { recursive: true });
+      await writeFile(join(folder, path), text);
+    }
+    const source = typeof config === 'string' ? { file: join(folder, 'plugboard.yaml') } : { config, cwd: folder };
+    const server = await compose({ ...source, env, logTo: log, ...ambient });
+    await server.start();
+    return {
+      get url() {
+        const address = server
+          .extensions(Transports)
+          .all()
+          .flatMap(({ value }) => value.address() ?? [])[0];
+        if (address === undefined) throw new Error('no transport of this server has an address; is `http` among its transports?');
+        return address;
+      },
+      logs: log.lines,
+      folder,
+      server,
+      stop: async () => {
+        const failures = await server.stop();
+        await rm(folder, { recursive: true, force: true });
+        if (failures.length > 0) throw new AggregateError(failures, failures.map(({ message }) => message).join('\n'));
+      },
+    };
+  } catch (error) {
+    await rm(folder, { recursive: true, force: true });
+    throw error;
+  }
+}

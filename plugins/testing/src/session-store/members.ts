@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict';
+import type { SessionStore } from '@plugboard/kernel';
+
+type Methods<T> = { readonly [K in keyof T]: true };
+
+/** Every method of the four interfaces. The compiler keeps the lists complete. */
+const STORE: Methods<Omit<SessionStore, 'pendingToolCalls' | 'documents' | 'idempotency'>> = {
+  load: true,
+  version: true,
+  begin: true,
+  commit: true,
+  abandon: true,
+  recover: true,
+  create: true,
+  info: true,
+  find: true,
+  list: true,
+  setMetadata: true,
+  turns: true,
+  putSummary: true,
+  fork: true,
+  delete: true,
+  health: true,
+};
+const PENDING_TOOL_CALLS: Methods<SessionStore['pendingToolCalls']> = { save: true, load: true };
+const DOCUMENTS: Methods<SessionStore['documents']> = { put: true, get: true, delete: true };
+const IDEMPOTENCY: Methods<SessionStore['idempotency']> = { get: true, put: true };
+
+/**
+ * Fails with the names of all missing methods, so that a store author sees them at once and not one
+ * `TypeError` at a time.
+ */
+export function assertMembers(store: SessionStore): void {
+  const missing = [
+    ...missingFrom('', store, STORE),
+    ...missingFrom('pendingToolCalls.', store.pendingToolCalls, PENDING_TOOL_CALLS),
+    ...missingFrom('documents.', store.documents, DOCUMENTS),
+    ...missingFrom('idempotency.', store.idempotency, IDEMPOTENCY),
+  ];
+  assert.ok(missing.length === 0, `the session store lacks these methods: ${missing.join(', ')}`);
+}
+
+function missingFrom(prefix: string, value: unknown, methods: object): readonly string[] {
+  const isMethod = (name: string) =>
+    typeof value === 'object' && value !== null && typeof Reflect.get(value, name) === 'function';
+  return Object.keys(methods)
+    .filter((name) => !isMethod(name))
+    .map((name) => `${prefix}${name}`);
+}

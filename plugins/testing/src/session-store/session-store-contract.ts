@@ -1,0 +1,117 @@
+import assert from 'node:assert/strict';
+import type { ManualClock } from '../base/clock.js';
+import { Contract, type ContractCase, type DeclareTest, declareTests } from '../contract/contract.js';
+import { waitFor } from '../contract/wait.js';
+import { conversationCases } from './cases/conversation-cases.js';
+import { deleteCases } from './cases/delete-cases.js';
+import { documentCases } from './cases/document-cases.js';
+import { forkCases } from './cases/fork-cases.js';
+import { idempotencyCases } from './cases/idempotency-cases.js';
+import { isolationCases } from './cases/isolation-cases.js';
+import { type KilledStore, killCases } from './cases/kill-cases.js';
+import { listCases } from './cases/list-cases.js';
+import { pendingToolCallCases } from './cases/pending-tool-call-cases.js';
+import { quotaCases, type StoreQuotas } from './cases/quota-cases.js';
+import { registrationCase } from './cases/registration-case.js';
+import { turnCases } from './cases/turn-cases.js';
+import { turnPageCases } from './cases/turn-page-cases.js';
+import { assertMembers } from './members.js';
+import type { OpenedStore, Suite } from './support/suite.js';
+
+/** How to open the store that is tested. @experimental */
+export interface SessionStoreContractOptions {
+  /**
+   * Returns an empty store that is ready for use. Called once per case; its result is closed after
+   * the case.
+   */
+  readonly open: () => Promise<OpenedStore> | OpenedStore;
+  /** The clock the stores use, if the test can move it. Adds the cases about expiry. */
+  readonly clock?: ManualClock;
+  /**
+   * Closes a store and opens another over what it stored, like a server that restarts. Adds the
+   * cases about persistence. Omit it for a store that keeps nothing.
+   */
+  readonly reopen?: (opened: OpenedStore) => Promise<OpenedStore> | OpenedStore;
+  /**
+   * Starts a process that writes to a store until the suite kills it. Adds the cases about
+   * durability. Omit it for a store that keeps nothing. The process is a few lines:
+   *
+   * ```js
+   * import { writeUntilKilled } from '@plugboard/testing';
+   * const store = new MyStore(process.argv[2]);
+   * await store.start();
+   * await writeUntilKilled(store);
+   * ```
+   */
+  readonly kill?: () => Promise<KilledStore> | KilledStore;
+  /** Opens an empty store that limits what one project stores. Adds the cases about quotas. */
+  readonly openLimited?: (quotas: StoreQuotas) => Promise<OpenedStore> | OpenedStore;
+  /**
+   * Registers the plugin of the store, for example with `testContext`, with options that keep
+   * everything in this folder. Adds the case about registration.
+   */
+  readonly register?: (folder: string) => unknown;
+}
+
+/**
+ * Declares the tests of a session store (`SessionStore`). The first one names the methods that the
+ * store lacks.
+ *
+ * @experimental
+ */
+export function sessionStoreContract(test: DeclareTest, options: SessionStoreContractOptions): void {
+  declareTests(test, sessionStoreCases(options));
+}
+
+/** The cases of `sessionStoreContract`. */
+export function sessionStoreCases(options: SessionStoreContractOptions): readonly ContractCase[] {
+  const { open, clock, reopen, kill, openLimited, register } = options;
+  const contract = new Contract('A session store');
+  const add: Suite['add'] = (name, check, source = 'SessionStore') => {
+    contract.add(name, source, async () => {
+      let opened = await open();
+      const reopenStore = async () => {
+        opened = (await reopen?.(opened)) ?? opened;
+        return opened.store;
+      };
+      try {
+        assertMembers(opened.store);
+        await waitFor(name, check(opened.store, reopenStore));
+      } finally {
+        await opened.close?.();
+      }
+    });
+  };
+
+  const addAlone: Suite['addAlone'] = (name, source, check) => contract.add(name, source, () => waitFor(name, check()));
+  const addOwn: Suite['addOwn'] = (name, source, openOwn, check) =>
+    addAlone(name, source, async () => {
+      const opened = await openOwn();
+      try {
+        await check(opened.store);
+      } finally {
+        await opened.close?.();
+      }
+    });
+
+  add('has every method of its four interfaces', async () => {}); // asserted before each case
+  add('reports that it works', async (store) => {
+    const { ok, reason } = await store.health();
+    assert.equal(ok, true, `health() reports that the store does not work: ${reason ?? 'without a reason'}`);
+  });
+  const suite = { add, addOwn, addAlone, clock, canReopen: reopen !== undefined };
+  turnCases(suite);
+  isolationCases(suite);
+  conversationCases(suite);
+  turnPageCases(suite);
+  listCases(suite);
+  forkCases(suite);
+  deleteCases(suite);
+  documentCases(suite);
+  pendingToolCallCases(suite);
+  idempotencyCases(suite);
+  if (kill) killCases(suite, kill);
+  if (openLimited) quotaCases(suite, (quotas) => () => openLimited(quotas));
+  if (register) registrationCase(suite, register);
+  return contract.cases;
+}

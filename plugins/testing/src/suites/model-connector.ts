@@ -1,0 +1,183 @@
+import assert from 'node:assert/strict';
+import type { ModelConnector, ModelEvent, ModelRequest } from '@plugboard/kernel';
+import { Contract, type ContractCase, type DeclareTest, declareTests } from '../contract/contract.js';
+import { deepFreeze } from '../contract/deep-freeze.js';
+import { waitFor } from '../contract/wait.js';
+
+/**
+ * What the suite of model connectors needs: how to make a connector, and answers in the format of
+ * its model server.
+ *
+ * @experimental
+ */
+export interface ModelConnectorContractOptions {
+  /**
+   * Returns a connector whose model answers the samples. Called once per case; the caller closes
+   * it.
+   */
+  readonly open: () => Promise<ModelConnector> | ModelConnector;
+  /**
+   * A request that is answered with text in several batches, so that an abort after the first one
+   * is early.
+   */
+  readonly text: ModelRequest;
+  /** A request that is answered with at least one tool call. */
+  readonly toolCall?: ModelRequest;
+  /** Milliseconds that one answer may take. By default 10,000. */
+  readonly timeLimit?: number;
+}
+
+/** A minimal request: one user message, no tools, no parameters. @experimental */
+export function modelRequest(prompt: string, overrides: Partial<ModelRequest> = {}): ModelRequest {
+  return { messages: [{ role: 'user', content: prompt }], tools: [], params: {}, incremental: true, headers: {}, ...overrides };
+}
+
+/**
+ * Declares the tests of a connection to a model (`ModelConnector`).
+ *
+ * ```ts
+ * modelConnectorContract(t.test, { open: () => new EchoModel(), text: modelRequest('Hello there') });
+ * ```
+ *
+ * @experimental
+ */
+export function modelConnectorContract(test: DeclareTest, options: ModelConnectorContractOptions): void {
+  declareTests(test, modelConnectorCases(options));
+}
+
+/** The cases of `modelConnectorContract`. */
+export function modelConnectorCases(options: ModelConnectorContractOptions): readonly ContractCase[] {
+  const { open, text, toolCall, timeLimit } = options;
+  const contract = new Contract('A model connector');
+  const answer = async (connector: ModelConnector, sample: ModelRequest): Promise<readonly ModelEvent[]> => {
+    const events: ModelEvent[] = [];
+    const read = async () => {
+      for await (const batch of connector.stream(lend(sample), new AbortController().signal)) events.push(...batch);
+    };
+    await waitFor('the whole answer', read(), timeLimit);
+    return events;
+  };
+  const begin = async (signal: AbortSignal) => {
+    const iterator = (await open()).stream(lend(text), signal)[Symbol.asyncIterator]();
+    const first = await waitFor('the first batch', iterator.next(), timeLimit);
+    const whole = first.done || first.value.some((event) => event.type === 'end');
+    assert.ok(!whole, 'the whole answer came in one batch; the sample must be answered in several');
+    return iterator;
+  };
+
+  contract.add('names its model', 'ModelConnector.model', async () => {
+    assert.match((await open()).model, /\S/, '`model` is empty');
+  });
+  contract.add('states its context window in tokens', 'ModelConnector.contextWindow', async () => {
+    const { contextWindow } = await open();
+    assert.ok(Number.isInteger(contextWindow) && contextWindow > 0, `\`contextWindow\` is ${contextWindow}`);
+  });
+  contract.add('accepts text', 'ModelConnector.input', async () => {
+    const { input } = await open();
+    assert.ok(input.includes('text'), `\`input\` is ${JSON.stringify(input)}`);
+  });
+  contract.add('says whether it supports a parameter', 'ModelConnector.supportsParam', async () => {
+    const supported: unknown = (await open()).supportsParam('temperature');
+    assert.equal(typeof supported, 'boolean', `\`supportsParam('temperature')\` returns ${supported}`);
+  });
+  contract.add('ends an answer with exactly one `end`', 'ModelConnector 3', async () => {
+    assertEnd(await answer(await open(), text));
+  });
+  contract.add('answers with text', 'ModelText', async () => {
+    assert.notEqual(textOf(await answer(await open(), text)), '', 'the answer to the sample has no text');
+  });
+  contract.add('counts tokens in whole numbers', 'ModelUsage', async () => {
+    for (const event of await answer(await open(), text)) {
+      if (event.type !== 'usage') continue;
+      for (const [name, count] of Object.entries(event.usage)) {
+        assert.ok(Number.isInteger(count) && count >= 0, `usage.${name} is ${count}`);
+      }
+    }
+  });
+  contract.add('yields `json` only if it decodes to `text`', 'ModelText.json', async () => {
+    for (const event of await answer(await open(), text)) {
+      if (event.type !== 'text' || event.json === undefined) continue;
+      assert.equal(JSON.parse(`"${event.json}"`), event.text, `"${event.json}" does not decode to "${event.text}"`);
+    }
+  });
+  contract.add('gives the same text if the answer is not read incrementally', 'ModelRequest.incremental', async () => {
+    const connector = await open();
+    const whole = await answer(connector, { ...text, incremental: false });
+    assertEnd(whole);
+    assert.equal(textOf(whole), textOf(await answer(connector, text)), 'the two texts differ');
+  });
+  contract.add('changes nothing of a request except its headers', 'ModelConnector 7', async () => {
+    const { headers, ...rest } = text;
+    await answer(await open(), { ...deepFreeze(structuredClone(rest)), headers: { ...headers } });
+  });
+  contract.add('keeps concurrent answers apart', 'ModelConnector 8', async () => {
+    const connector = await open();
+    const [one, other] = await Promise.all([answer(connector, text), answer(connector, text)]);
+    assertEnd(one);
+    assertEnd(other);
+    assert.equal(textOf(one), textOf(other), 'the two texts differ');
+  });
+  contract.add('throws if the signal is aborted before the answer', 'ModelConnector 5', async () => {
+    const abort = new AbortController();
+    abort.abort(new Error('the caller disconnected'));
+    const iterator = (await open()).stream(lend(text), abort.signal)[Symbol.asyncIterator]();
+    const thrown = assert.rejects(iterator.next(), 'it answered although its signal was aborted');
+    await waitFor('the error after the abort', thrown, timeLimit);
+  });
+  contract.add('throws soon if the signal is aborted during the answer', 'ModelConnector 5', async () => {
+    const abort = new AbortController();
+    const iterator = await begin(abort.signal);
+    abort.abort(new Error('the caller disconnected'));
+    const thrown = assert.rejects(readToEnd(iterator), 'the answer continued to its end after the abort');
+    await waitFor('the error after the abort', thrown, timeLimit);
+  });
+  contract.add('ends when the reader leaves during the answer', 'ModelConnector 6', async () => {
+    const iterator = await begin(new AbortController().signal);
+    assert.ok(iterator.return, 'the iterator has no `return`, so it does not notice that the reader leaves');
+    await waitFor('the end after the reader left', iterator.return(), timeLimit);
+    assert.equal((await iterator.next()).done, true, 'more batches followed `return`');
+  });
+
+  if (toolCall) {
+    contract.add('calls declared tools with unique ids and ends with `tool_calls`', 'ModelToolCall', async () => {
+      const events = await answer(await open(), toolCall);
+      assert.equal(assertEnd(events), 'tool_calls', 'the reason of `end` is another one');
+      const calls = events.filter((event) => event.type === 'tool-call');
+      assert.notEqual(calls.length, 0, 'the answer to the sample has no tool call');
+      assert.equal(new Set(calls.map((call) => call.id)).size, calls.length, 'two calls have the same id');
+      for (const { id, name } of calls) {
+        assert.match(id, /\S/, 'a call has no id');
+        assert.ok(
+          toolCall.tools.some((tool) => tool.name === name),
+          `the tool "${name}" is not declared in the request`,
+        );
+      }
+    });
+  }
+  return contract.cases;
+}
+
+/** A copy with its own headers, which connectors and their observers may change. */
+function lend(sample: ModelRequest): ModelRequest {
+  return { ...sample, headers: { ...sample.headers } };
+}
+
+function textOf(events: readonly ModelEvent[]): string {
+  return events.map((event) => (event.type === 'text' ? event.text : '')).join('');
+}
+
+/** @returns the reason of the `end`. */
+function assertEnd(events: readonly ModelEvent[]): string {
+  const ends = events.filter((event) => event.type === 'end');
+  const types = events.map((event) => event.type).join(', ');
+  assert.equal(ends.length, 1, `there are ${ends.length} \`end\` events in: ${types}`);
+  assert.equal(events.at(-1)?.type, 'end', `\`end\` is not the last event of: ${types}`);
+  return ends[0]?.reason ?? assert.fail();
+}
+
+/** Reads until `end`. Batches that were read before the abort may still arrive. */
+async function readToEnd(iterator: AsyncIterator<readonly ModelEvent[]>): Promise<void> {
+  for (let next = await iterator.next(); !next.done; next = await iterator.next()) {
+    if (next.value.some((event) => event.type === 'end')) return;
+  }
+}

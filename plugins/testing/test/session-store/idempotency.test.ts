@@ -1,0 +1,70 @@
+import type { IdempotencyKey, IdempotencyRecord, SessionId, TurnCommit } from '@plugboard/kernel/contracts';
+import t from 'tap';
+import { failingCases, PlainStore } from './plain-store.js';
+
+t.test('finds faulty idempotency records', async (t) => {
+  const apart = 'treats idempotency keys as data and separates them by project, route and key';
+  const together = 'stores an idempotency record together with its turn, or not at all';
+  const neither = 'stores neither a turn nor its idempotency record if one of them cannot be stored';
+  const atOnce = 'shows a turn and its idempotency record at the same moment';
+  class NoTenants extends PlainStore {
+    override answerKeyOf({ route, key }: IdempotencyKey) {
+      return JSON.stringify([route, key]);
+    }
+  }
+  t.same(await failingCases(NoTenants), [apart]);
+
+  class Joined extends PlainStore {
+    override answerKeyOf({ project, route, key }: IdempotencyKey) {
+      return `${project}:${route}:${key}`;
+    }
+  }
+  t.same(await failingCases(Joined), [apart]);
+
+  class Alone extends PlainStore {
+    override async commit(id: SessionId, turn: TurnCommit) {
+      if (turn.idempotency) this.putAnswer(turn.idempotency);
+      await super.commit(id, turn);
+    }
+  }
+  t.same(await failingCases(Alone), [together, neither]);
+
+  class TwoSteps extends PlainStore {
+    override async commit(id: SessionId, turn: TurnCommit) {
+      const idempotency = structuredClone(turn.idempotency);
+      await super.commit(id, { ...turn, idempotency: undefined });
+      await new Promise(setImmediate);
+      if (idempotency) this.putAnswer(idempotency);
+    }
+  }
+  t.same(await failingCases(TwoSteps), [atOnce]);
+
+  class Forgets extends PlainStore {
+    override async commit(id: SessionId, turn: TurnCommit) {
+      await super.commit(id, { ...turn, idempotency: undefined });
+    }
+  }
+  t.ok((await failingCases(Forgets)).includes(together));
+
+  class Forever extends PlainStore {
+    override putAnswer(record: IdempotencyRecord) {
+      this.kept.answers.set(this.answerKeyOf(record.key), { record: structuredClone(record), until: Number.POSITIVE_INFINITY });
+    }
+  }
+  t.same(await failingCases(Forever), ['keeps an idempotency record for 24 hours']);
+
+  class Shares extends PlainStore {
+    override putAnswer(record: IdempotencyRecord) {
+      super.putAnswer(record);
+      this.kept.answers.set(this.answerKeyOf(record.key), { record, until: this.clock.monotonic() + 24 * 3_600_000 });
+    }
+  }
+  t.same(await failingCases(Shares), ['shares no idempotency record with its callers']);
+
+  class FirstStays extends PlainStore {
+    override putAnswer(record: IdempotencyRecord) {
+      if (!this.kept.answers.has(this.answerKeyOf(record.key))) super.putAnswer(record);
+    }
+  }
+  t.ok((await failingCases(FirstStays)).includes('replaces an idempotency record'));
+});

@@ -1,0 +1,14 @@
+import t from 'tap';
+import { sessionStoreCases } from '../../src/session-store/session-store-contract.js';
+import { PlainStore } from './plain-store.js';
+
+t.test('names the methods that a store lacks, in the first case', async (t) => {
+  for (const [lacking, names] of [
+    [{ fork: undefined, idempotency: { get: async () => undefined } }, 'fork, idempotency.put'],
+    [{ pendingToolCalls: undefined }, 'pendingToolCalls.save, pendingToolCalls.load'],
+  ] as const) {
+    const store = Object.assign(new PlainStore(), lacking) as unknown as PlainStore;
+    const [first] = sessionStoreCases({ open: () => ({ store }) });
+    await t.rejects(async () => first?.run(), { message: `the session store lacks these methods: ${names}\n` });
+  }
+});

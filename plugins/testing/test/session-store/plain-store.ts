@@ -1,0 +1,291 @@
+import type { Message, SessionStore } from '@plugboard/kernel';
+import {
+  conversationId,
+  type DocumentStore,
+  type IdempotencyKey,
+  type IdempotencyRecord,
+  type InterruptedTurn,
+  type Metadata,
+  type NewSession,
+  type PendingToolCalls,
+  type PendingToolCallsOwner,
+  SessionExists,
+  type SessionId,
+  type SessionInfo,
+  type SessionPage,
+  type StoredDocument,
+  type StoredSession,
+  type StoredTurn,
+  type Summary,
+  type TurnBegin,
+  type TurnCommit,
+  type TurnPage,
+  VersionConflict,
+} from '@plugboard/kernel/contracts';
+import { type ContractCase, ManualClock, type OpenedStore } from '../../src/index.js';
+import { sessionStoreCases } from '../../src/session-store/session-store-contract.js';
+import { failing, verdict } from '../failing.js';
+
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+
+interface PlainSession {
+  readonly id: SessionId;
+  base: number;
+  readonly createdAt: number;
+  updatedAt: number;
+  user: string | undefined;
+  metadata: Metadata;
+  turns: (readonly Message[])[];
+  summary: Summary | undefined;
+}
+
+/** What outlives a store: the next one is opened over it. */
+export class StoredData {
+  /** In the order in which they were made. */
+  readonly sessions = new Map<string, PlainSession>();
+  readonly tombstones = new Map<string, { version: number; until: number }>();
+  readonly calls = new Map<string, { messages: readonly Message[]; until: number }>();
+  readonly begun = new Map<string, InterruptedTurn>();
+  readonly documents = new Map<string, StoredDocument>();
+  readonly answers = new Map<string, { record: IdempotencyRecord; until: number }>();
+}
+
+/** The least that keeps the contract. What is wrong with a store in a test is what it overrides. */
+export class PlainStore implements SessionStore {
+  readonly sessions: StoredData['sessions'];
+  readonly calls: StoredData['calls'];
+  readonly begun: StoredData['begun'];
+  /** What had begun before this store was opened. */
+  readonly left: StoredData['begun'];
+
+  constructor(
+    readonly clock = new ManualClock(),
+    readonly kept = new StoredData(),
+  ) {
+    this.sessions = kept.sessions;
+    this.calls = kept.calls;
+    this.begun = kept.begun;
+    this.left = new Map(kept.begun);
+  }
+
+  async load(id: SessionId): Promise<StoredSession> {
+    return structuredClone(this.loaded(id));
+  }
+
+  /** What is loaded, as the store itself holds it. */
+  loaded(id: SessionId): StoredSession {
+    const session = this.sessions.get(this.keyOf(id));
+    const messages = session?.turns.flat() ?? [];
+    const bytes = messages.reduce((sum, message) => sum + Buffer.byteLength(JSON.stringify(message)), 0);
+    return { version: this.versionOf(id), messages, bytes, summary: session?.summary };
+  }
+
+  async version(id: SessionId): Promise<number> {
+    return this.versionOf(id);
+  }
+
+  versionOf(id: SessionId): number {
+    const session = this.sessions.get(this.keyOf(id));
+    return session ? session.base + session.turns.length : this.buried(id);
+  }
+
+  buried(id: SessionId): number {
+    const tombstone = this.kept.tombstones.get(this.keyOf(id));
+    return tombstone && tombstone.until > this.clock.monotonic() ? tombstone.version : 0;
+  }
+
+  async begin(id: SessionId, { turnId, input }: TurnBegin): Promise<void> {
+    this.begun.set(turnId, structuredClone({ id, turnId, input }));
+  }
+
+  readonly idempotency = {
+    get: async (key: IdempotencyKey) => {
+      const found = this.kept.answers.get(this.answerKeyOf(key));
+      return found && found.until > this.clock.monotonic() ? structuredClone(found.record) : undefined;
+    },
+    put: async (record: IdempotencyRecord) => this.putAnswer(record),
+  };
+
+  putAnswer(record: IdempotencyRecord): void {
+    const until = this.clock.monotonic() + DAY;
+    this.kept.answers.set(this.answerKeyOf(record.key), { record: structuredClone(record), until });
+  }
+
+  answerKeyOf({ project, route, key }: IdempotencyKey): string {
+    return JSON.stringify([project, route, key]);
+  }
+
+  async commit(id: SessionId, { turnId, expected, messages, user, idempotency }: TurnCommit): Promise<void> {
+    const version = this.versionOf(id);
+    if (version !== expected) throw new VersionConflict(expected, version);
+    const copies = structuredClone({ messages, idempotency }); // before anything changes
+    const session = this.sessions.get(this.keyOf(id)) ?? this.add(id, {});
+    session.turns.push(copies.messages);
+    session.user = user ?? session.user;
+    session.updatedAt = this.clock.now();
+    if (turnId !== undefined) this.begun.delete(turnId);
+    if (copies.idempotency) this.putAnswer(copies.idempotency);
+  }
+
+  add(id: SessionId, more: Partial<PlainSession>): PlainSession {
+    const now = this.clock.now();
+    const empty = { user: undefined, metadata: {}, turns: [], summary: undefined };
+    const session = { id: { ...id }, base: this.buried(id), createdAt: now, updatedAt: now, ...empty, ...structuredClone(more) };
+    this.sessions.set(this.keyOf(id), session);
+    return session;
+  }
+
+  async abandon(_: SessionId, turnId: string): Promise<void> {
+    this.begun.delete(turnId);
+  }
+
+  async recover(): Promise<readonly InterruptedTurn[]> {
+    const turns = [...this.left.values()];
+    for (const { turnId } of turns) this.begun.delete(turnId);
+    this.left.clear();
+    return turns;
+  }
+
+  readonly documents: DocumentStore = {
+    put: (id, name, text) => this.putDocument(id, name, text),
+    get: (project, name) => this.document(project, name),
+    delete: (project, name) => this.deleteDocument(project, name),
+  };
+
+  readonly pendingToolCalls: PendingToolCalls = {
+    save: (owner, keys, messages) => this.saveCalls(owner, keys, messages),
+    load: (owner, key) => this.loadCalls(owner, key),
+  };
+
+  async saveCalls(owner: PendingToolCallsOwner, callIds: readonly string[], messages: readonly Message[]): Promise<void> {
+    const saved = { messages: structuredClone(messages), until: this.clock.monotonic() + HOUR };
+    for (const callId of callIds) this.calls.set(this.keyOf({ ...owner, key: callId }), saved);
+  }
+
+  async loadCalls(owner: PendingToolCallsOwner, callId: string): Promise<readonly Message[] | undefined> {
+    const found = this.calls.get(this.keyOf({ ...owner, key: callId }));
+    return found && found.until > this.clock.monotonic() ? structuredClone(found.messages) : undefined;
+  }
+
+  async create(id: SessionId, { metadata, messages }: NewSession): Promise<void> {
+    if (this.sessions.has(this.keyOf(id))) throw new SessionExists();
+    this.add(id, { metadata, turns: messages.length > 0 ? [messages] : [] });
+  }
+
+  async info(id: SessionId): Promise<SessionInfo | undefined> {
+    const session = this.sessions.get(this.keyOf(id));
+    return session && this.infoOf(session);
+  }
+
+  infoOf({ id, createdAt, updatedAt, user, metadata, turns }: PlainSession): SessionInfo {
+    const conversation = conversationId(id);
+    return structuredClone({ id, conversation, createdAt, updatedAt, turns: turns.length, user, metadata });
+  }
+
+  async find(project: string, conversation: string): Promise<SessionInfo | undefined> {
+    const found = await this.list(project, { limit: Number.POSITIVE_INFINITY, order: 'asc' });
+    return found.find((info) => info.conversation === conversation);
+  }
+
+  async list(project: string, { limit, order, after, user, agents }: SessionPage): Promise<readonly SessionInfo[]> {
+    const all = [...this.sessions.values()].map((session) => this.infoOf(session));
+    if (order === 'desc') all.reverse();
+    const among = all.filter(({ id }) => id.project === project && (agents?.includes(id.agent) ?? true));
+    const last = among.findIndex(({ conversation }) => conversation === after);
+    if (after !== undefined && last < 0) return [];
+    return among
+      .slice(last + 1)
+      .filter((info) => user === undefined || info.user === user)
+      .slice(0, limit);
+  }
+
+  async setMetadata(id: SessionId, metadata: Metadata): Promise<void> {
+    const session = this.sessions.get(this.keyOf(id));
+    if (session) Object.assign(session, { metadata: structuredClone(metadata), updatedAt: this.clock.now() });
+  }
+
+  async turns(
+    id: SessionId,
+    { limit, order, after, maxBytes = Number.POSITIVE_INFINITY }: TurnPage,
+  ): Promise<readonly StoredTurn[]> {
+    const turns = (this.sessions.get(this.keyOf(id))?.turns ?? []).map((messages, i) => ({ turn: i + 1, messages }));
+    if (order === 'desc') turns.reverse();
+    const later = turns.filter(({ turn }) => after === undefined || (order === 'asc' ? turn > after : turn < after));
+    const sizes = later.map(({ messages }) => messages.reduce((sum, one) => sum + Buffer.byteLength(JSON.stringify(one)), 0));
+    const before = (index: number) => sizes.slice(0, index).reduce((sum, size) => sum + size, 0);
+    return structuredClone(later.slice(0, limit).filter((_, index) => before(index) < maxBytes));
+  }
+
+  async putSummary(id: SessionId, version: number, summary: Summary): Promise<void> {
+    const session = this.sessions.get(this.keyOf(id));
+    if (session && this.versionOf(id) === version) session.summary = { ...summary };
+  }
+
+  async fork(id: SessionId, key: string, turns: number): Promise<void> {
+    const copy = { ...id, key };
+    if (this.sessions.has(this.keyOf(copy))) throw new SessionExists();
+    const session = this.sessions.get(this.keyOf(id));
+    if (!session) return;
+    const { metadata, user, summary } = session;
+    const copied = session.turns.slice(0, turns);
+    const covers = (summary?.messages ?? 0) <= copied.flat().length;
+    this.add(copy, { metadata, user, turns: copied, summary: covers ? summary : undefined });
+  }
+
+  async putDocument(id: SessionId, name: string, text: string): Promise<void> {
+    if (this.sessions.has(this.keyOf(id))) this.kept.documents.set(this.nameOf(id.project, name), { id: { ...id }, text });
+  }
+
+  async document(project: string, name: string): Promise<StoredDocument | undefined> {
+    const found = this.kept.documents.get(this.nameOf(project, name));
+    return found && this.sessions.has(this.keyOf(found.id)) ? structuredClone(found) : undefined;
+  }
+
+  async deleteDocument(project: string, name: string): Promise<boolean> {
+    return this.kept.documents.delete(this.nameOf(project, name));
+  }
+
+  nameOf(project: string, name: string): string {
+    return JSON.stringify([project, name]);
+  }
+
+  async delete(id: SessionId): Promise<boolean> {
+    if (!this.sessions.has(this.keyOf(id))) return false;
+    const tombstone = { version: this.versionOf(id) + 1, until: this.clock.monotonic() + 30 * DAY };
+    this.kept.tombstones.set(this.keyOf(id), tombstone);
+    this.sessions.delete(this.keyOf(id));
+    for (const [name, document] of this.kept.documents) {
+      if (this.keyOf(document.id) === this.keyOf(id)) this.kept.documents.delete(name);
+    }
+    for (const turn of this.begun.values()) if (this.keyOf(turn.id) === this.keyOf(id)) this.begun.delete(turn.turnId);
+    return true;
+  }
+
+  async health(): Promise<{ readonly ok: boolean; readonly reason?: string }> {
+    return { ok: true };
+  }
+
+  keyOf({ project, agent, key }: SessionId): string {
+    return JSON.stringify([project, agent, key]);
+  }
+}
+
+type Store = new (clock: ManualClock, kept: StoredData) => PlainStore;
+
+function casesFor(Store: Store): readonly ContractCase[] {
+  const clock = new ManualClock();
+  const over = (kept: StoredData) => ({ store: new Store(clock, kept) });
+  const reopen = ({ store }: OpenedStore) => over((store as PlainStore).kept);
+  return sessionStoreCases({ open: () => over(new StoredData()), clock, reopen });
+}
+
+/** Which cases find fault with a store. */
+export async function failingCases(Store: Store): Promise<readonly string[]> {
+  return failing(casesFor(Store));
+}
+
+/** Whether the case of that name finds fault with a store. */
+export async function fails(Store: Store, name: string): Promise<boolean> {
+  return (await verdict(casesFor(Store), name)) !== undefined;
+}

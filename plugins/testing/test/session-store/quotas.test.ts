@@ -1,0 +1,102 @@
+import { ProjectQuotaExceeded, type SessionId, type TurnCommit } from '@plugboard/kernel/contracts';
+import t from 'tap';
+import type { StoreQuotas } from '../../src/index.js';
+import { sessionStoreCases } from '../../src/session-store/session-store-contract.js';
+import { failing } from '../failing.js';
+import { PlainStore } from './plain-store.js';
+
+/** A store that refuses what exceeds its quotas. */
+class LimitedStore extends PlainStore {
+  quotas: StoreQuotas = { maxSessions: 1_000, maxBytes: 1e9 };
+
+  override async begin(...[id, turn]: Parameters<PlainStore['begin']>) {
+    this.assertFits(id, 1);
+    await super.begin(id, turn);
+  }
+
+  override async create(...[id, session]: Parameters<PlainStore['create']>) {
+    this.assertFits(id, sizeOf(session.messages));
+    await super.create(id, session);
+  }
+
+  override async commit(id: SessionId, turn: TurnCommit) {
+    if (turn.turnId === undefined) this.assertFits(id, sizeOf(turn.messages));
+    await super.commit(id, turn);
+  }
+
+  override async fork(id: SessionId, key: string, turns: number) {
+    this.assertFits({ ...id, key }, this.loaded(id).bytes);
+    await super.fork(id, key, turns);
+  }
+
+  assertFits(id: SessionId, bytes: number): void {
+    const own = [...this.sessions.values()].filter((session) => session.id.project === id.project);
+    const used = own.reduce((sum, session) => sum + this.loaded(session.id).bytes, 0);
+    if (used + bytes > this.quotas.maxBytes) throw new ProjectQuotaExceeded('maxBytes', this.quotas.maxBytes);
+    if (own.length >= this.quotas.maxSessions && !this.sessions.has(this.keyOf(id)))
+      throw new ProjectQuotaExceeded('maxSessions', this.quotas.maxSessions);
+  }
+}
+
+function sizeOf(messages: readonly object[]): number {
+  return messages.reduce((sum, message) => sum + Buffer.byteLength(JSON.stringify(message)), 0);
+}
+
+/** The names of the quota cases that a store fails. */
+async function brokenQuotas(Store: typeof LimitedStore): Promise<readonly string[]> {
+  const cases = sessionStoreCases({
+    open: () => ({ store: new Store() }),
+    openLimited: (quotas) => ({ store: Object.assign(new Store(), { quotas }) }),
+  });
+  return failing(cases.filter(({ name }) => name.startsWith('S-39')));
+}
+
+t.test('finds stores that do not keep their quotas', async (t) => {
+  t.same(await brokenQuotas(LimitedStore), []);
+
+  const [sessions, bytes, begun] = [
+    'S-39 limits the number of sessions of a project',
+    'S-39 limits the bytes of a project',
+    'S-39 commits a turn that began before its project reached a limit',
+  ];
+  class Unlimited extends LimitedStore {
+    override assertFits() {}
+  }
+  t.same(await brokenQuotas(Unlimited), [sessions, bytes]);
+
+  class ForgetsForks extends LimitedStore {
+    override async fork(id: SessionId, key: string, turns: number) {
+      await PlainStore.prototype.fork.call(this, id, key, turns);
+    }
+  }
+  t.same(await brokenQuotas(ForgetsForks), [sessions, bytes]);
+
+  class LosesTurns extends LimitedStore {
+    override async commit(id: SessionId, turn: TurnCommit) {
+      this.assertFits(id, sizeOf(turn.messages));
+      await super.commit(id, turn);
+    }
+  }
+  t.same(await brokenQuotas(LosesTurns), [begun]);
+
+  class Mute extends LimitedStore {
+    override assertFits(id: SessionId, bytes: number): void {
+      try {
+        super.assertFits(id, bytes);
+      } catch {
+        throw new Error('no');
+      }
+    }
+  }
+  t.same(await brokenQuotas(Mute), [sessions, bytes]);
+});
+
+t.test('finds a store that has side effects when it is registered', async (t) => {
+  const { writeFileSync } = await import('node:fs');
+  const { join } = await import('node:path');
+  const name = 'registers without side effects';
+  const casesOf = (register: (folder: string) => unknown) =>
+    sessionStoreCases({ open: () => ({ store: new PlainStore() }), register }).filter((one) => one.name === name);
+  t.same(await failing(casesOf(() => {})), []);
+  t.same(await failing(casesOf((folder) => writeFileSync(join(folder, 'sessions.db'), ''))), [name]);
+});

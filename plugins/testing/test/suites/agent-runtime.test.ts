@@ -1,0 +1,89 @@
+import type { AgentEvent } from '@plugboard/kernel';
+import {
+  type AgentRuntime,
+  type ClaimResult,
+  type IdempotencyKey,
+  NO_USAGE,
+  type Target,
+  type TurnRequest,
+} from '@plugboard/kernel/contracts';
+import t from 'tap';
+import { agentRuntimeCases } from '../../src/suites/agent-runtime.js';
+import { failing } from '../failing.js';
+
+/** Runs one agent, which always answers "Hello". Keeps no sessions. */
+function runtime(change: Partial<AgentRuntime> = {}): AgentRuntime {
+  const claims = new Map<string, { fingerprint: string; text?: string }>();
+  const idOf = ({ project, route, key }: IdempotencyKey) => JSON.stringify([project, route, key]);
+  return {
+    resolve: (name) => (name === 'a' ? { kind: 'target', target: { name } as Target } : { kind: 'unknown' }),
+    list: () => [{ name: 'a', kind: 'agent', description: undefined }],
+    async claim(key, fingerprint): Promise<ClaimResult> {
+      const found = claims.get(idOf(key));
+      if (found === undefined) {
+        claims.set(idOf(key), { fingerprint });
+        return { kind: 'new', claim: { key, fingerprint } };
+      }
+      if (found.fingerprint !== fingerprint) return { kind: 'mismatch' };
+      return found.text === undefined ? { kind: 'running' } : { kind: 'replay', text: found.text };
+    },
+    async *run({ signal, idempotency }: TurnRequest) {
+      if (signal.aborted) {
+        const failed: AgentEvent = { type: 'failed', failure: { code: 'abandoned', message: 'gone', toolsRan: false } };
+        yield [failed];
+        return;
+      }
+      yield [{ type: 'started', turnId: 'turn_1', agent: 'a' }];
+      const found = idempotency && claims.get(idOf(idempotency.claim.key));
+      if (found) found.text = idempotency.recorder.text();
+      yield [
+        { type: 'text', text: 'Hello' },
+        { type: 'finished', reason: 'stop', usage: NO_USAGE },
+      ];
+    },
+    conversations: {} as AgentRuntime['conversations'],
+    ready: async () => true,
+    ...change,
+  };
+}
+
+const found = (change: Partial<AgentRuntime>) =>
+  failing(agentRuntimeCases({ open: () => runtime(change), agent: 'a', timeLimit: 100 }));
+
+const LISTS = 'lists the agent';
+const LISTED = 'resolves every name that it lists';
+const RUNS = 'runs a turn whose events have the grammar of `AgentEvent`';
+const LEFT = 'reports a turn that its caller left as `failed`, without throwing';
+const LEAVES = 'ends a turn when its reader leaves';
+const CONCURRENT = 'runs turns at the same time';
+const CLAIMS = 'gives a free idempotency key to one claim only';
+const READY = 'says whether turns can run';
+
+t.test('passes a correct runtime', async (t) => {
+  t.same(await found({}), []);
+});
+
+t.test('finds each broken promise', async (t) => {
+  t.ok((await found({ resolve: () => ({ kind: 'unknown' }) })).includes('resolves the name of an agent'));
+  t.same(await found({ list: () => [] }), [LISTS]);
+  const listed = ['a', 'b'].map((name) => ({ name, kind: 'agent' as const, description: undefined }));
+  t.same(await found({ list: () => listed }), [LISTED]);
+  const endless: AgentRuntime['run'] = async function* ({ signal }) {
+    if (signal.aborted) throw new Error('aborted');
+    yield [{ type: 'started', turnId: 'turn_1', agent: 'a' }];
+  };
+  t.same(await found({ run: endless }), [RUNS, LEFT, LEAVES, CONCURRENT, CLAIMS]);
+  t.same(await found({ run: (request) => runtime().run({ ...request, signal: new AbortController().signal }) }), [LEFT, CLAIMS]);
+  let running = 0;
+  const alone: AgentRuntime['run'] = async function* (request) {
+    if (running++ > 0) throw new Error('busy');
+    try {
+      yield* runtime().run(request);
+    } finally {
+      running--;
+    }
+  };
+  t.ok((await found({ run: alone })).includes(CONCURRENT));
+  t.same(await found({ claim: async (key, fingerprint) => ({ kind: 'new', claim: { key, fingerprint } }) }), [CLAIMS]);
+  t.same(await found({ ready: async () => false }), [READY]);
+});
