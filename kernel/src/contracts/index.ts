@@ -96,6 +96,7 @@ export type {
   SessionRequest,
   TargetInfo,
   TargetResolution,
+  TurnEvents,
   TurnIdempotency,
   TurnRequest,
 } from './runtime/agent-runtime.js';

@@ -57,6 +57,7 @@ export class StarterStore implements SessionStore {
     const messages = session?.turns.flat() ?? [];
     return structuredClone({
       version: this.#version(this.#state, id),
+      turns: session?.turns.length ?? 0,
       messages,
       bytes: bytesOf(messages),
       summary: session?.summary,

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type AgentEvent, AgentRuntimes } from '@plugboard/kernel';
-import { type AgentRuntime, NO_USAGE, type Target } from '@plugboard/kernel/contracts';
-import { pluginContract, testContext } from '@plugboard/testing';
+import { type AgentEvents, type AgentRuntime, NO_USAGE, type Target } from '@plugboard/kernel/contracts';
+import { pluginContract, testContext, turnEvents } from '@plugboard/testing';
 import { HttpRoutes } from '@plugboard/transport-http';
 import { httpRouteContract, testHttpRequest } from '@plugboard/transport-http/testing';
 import plugin from '../src/index.ts';
@@ -11,14 +11,16 @@ import plugin from '../src/index.ts';
 function runtime(events: readonly AgentEvent[]): Partial<AgentRuntime> {
   return {
     resolve: (name) => (name === 'helper' ? { kind: 'target', target: { name } as Target } : { kind: 'unknown' }),
-    async *run() {
-      yield [
-        { type: 'started', turnId: 'turn_1', agent: 'helper' },
-        { type: 'step', step: 1, connection: 'fast' },
-      ];
-      yield events;
-    },
+    run: () => turnEvents(turn(events)),
   };
+}
+
+async function* turn(events: readonly AgentEvent[]): AgentEvents {
+  yield [
+    { type: 'started', turnId: 'turn_1', agent: 'helper' },
+    { type: 'step', step: 1, connection: 'fast' },
+  ];
+  yield events;
 }
 
 const HELLO: readonly AgentEvent[] = [

@@ -10,15 +10,7 @@ import type {
   SessionStore,
   ToolSource,
 } from '@plugboard/kernel';
-import {
-  type AgentEvent,
-  ConfigFault,
-  type ConfigProblem,
-  Interceptors,
-  ModelConnectors,
-  parseSize,
-  ToolSources,
-} from '@plugboard/kernel';
+import { ConfigFault, type ConfigProblem, Interceptors, ModelConnectors, parseSize, ToolSources } from '@plugboard/kernel';
 import type {
   AgentRuntime,
   Budgets,
@@ -27,60 +19,39 @@ import type {
   IdempotencyKey,
   ProjectLimits,
   Reconfiguration,
+  SessionId,
   SessionRequest,
   TargetInfo,
   TargetResolution,
-  Timer,
+  TurnEvents,
   TurnRequest,
 } from '@plugboard/kernel/contracts';
-import {
-  type ActiveMember,
-  ActiveSet,
-  type AgentEvents,
-  type FailureCode,
-  failed,
-  failureOf,
-  heapLimit,
-  isTerminal,
-  TurnError,
-  withoutExtras,
-} from '@plugboard/kernel/contracts';
+import { ActiveSet, heapLimit, TurnError, withoutExtras } from '@plugboard/kernel/contracts';
 import type { RuntimeSettings } from './config.js';
-import { startSpan } from './diagnostics/channels.js';
-import { agentForRequest } from './directory/agent.js';
 import { checkParams } from './directory/check-params.js';
+import { FailureLog } from './lifecycle/failure-log.js';
+import { IdempotencyClaims } from './lifecycle/idempotency.js';
+import type { TurnDependencies } from './lifecycle/turn-context.js';
+import { TurnRun } from './lifecycle/turn-run.js';
+import type { ConcurrencyLimiter } from './limits/concurrency-limiter.js';
+import { CredentialTurnLimiter } from './limits/credential-turn-limiter.js';
+import { turnLimiter, turnLimits } from './limits/turn-limiter.js';
+import type { ConnectionFailures } from './model/model-calls.js';
 import { SessionConversations } from './sessions/conversations.js';
 import { recoverTurns } from './sessions/recovery.js';
-import type { SessionTurn } from './sessions/session-actor.js';
 import type { SessionHistory } from './sessions/session-history.js';
 import { SessionSupervisor } from './sessions/session-supervisor.js';
-import { storeCalls } from './sessions/store-call.js';
-import { StoreHealth } from './sessions/store-health.js';
-import { batchChannel } from './streams/batch-channel.js';
-import { callerDisconnected } from './streams/broadcast.js';
-import { SETTLE_TIMEOUT } from './streams/settle-timeout.js';
-import type { TurnSink } from './streams/turn-sink.js';
+import { storeCalls } from './store/store-call.js';
+import { StoreHealth } from './store/store-health.js';
 import { ToolRunner } from './tools/tool-runner.js';
 import { AgentRevision, type AgentRevisionOptions } from './turn/agent-revision.js';
-import type { ConcurrencyLimiter } from './turn/concurrency-limiter.js';
-import { CredentialTurnLimiter } from './turn/credential-turn-limiter.js';
-import { IdempotencyClaims, type IdempotentTurn } from './turn/idempotency.js';
-import type { ConnectionFailures } from './turn/model-calls.js';
-import { runTurn, type TurnDependencies } from './turn/run-turn.js';
-import { turnLimiter, turnLimits } from './turn/turn-limiter.js';
-import { TurnOutput } from './turn/turn-output.js';
+import { runTurn } from './turn/run-turn.js';
 
 /**
  * Time limit of the store's health check, in milliseconds: shorter than the timeout of a load
  * balancer's probe.
  */
 const HEALTH_TIMEOUT = 2_000;
-
-/**
- * Failures that are logged as warnings. The others are caused by the caller, or are in the access
- * log.
- */
-const WARNED_FAILURES: ReadonlySet<FailureCode> = new Set(['model_failed', 'timed_out', 'store_failed']);
 
 interface RuntimeDependencies {
   readonly settings: RuntimeSettings;
@@ -104,25 +75,18 @@ interface ActiveAgents {
   readonly deps: TurnDependencies;
 }
 
-/** A stateless turn that runs. */
-interface RunningTurn extends ActiveMember {
-  readonly abort: AbortController;
-  /** Resolves when it has ended. */
-  ended: Promise<unknown>;
-}
-
 /** Resolves names to agents and drives turns. */
 export class Runtime implements AgentRuntime {
   readonly conversations: Conversations;
   readonly #deps: RuntimeDependencies;
-  readonly #turnDeps: Omit<TurnDependencies, 'models' | 'toolboxes' | 'interceptors'>;
+  readonly #turnDeps: Omit<TurnDependencies, 'models' | 'toolboxes' | 'interceptors' | 'targetOf'>;
   readonly #limiter: ConcurrencyLimiter;
   readonly #failures: ConnectionFailures = new WeakMap();
   readonly #sessions: SessionSupervisor;
   readonly #idempotency: IdempotencyClaims;
   readonly #storeHealth: StoreHealth;
-  readonly #credentials = new CredentialTurnLimiter();
-  readonly #running = new ActiveSet<RunningTurn>();
+  /** The turns that wait or run. */
+  readonly #running = new ActiveSet<TurnRun>();
   #activated: ActiveAgents | undefined;
 
   constructor(deps: RuntimeDependencies) {
@@ -130,14 +94,27 @@ export class Runtime implements AgentRuntime {
     this.#deps = deps;
     const storeCall = storeCalls(clock);
     this.#limiter = turnLimiter(settings, deps.budgets);
-    this.#turnDeps = { storeCall, clock, ids, stores, tools: new ToolRunner(clock), limiter: this.#limiter };
+    this.#turnDeps = {
+      host: deps.host,
+      clock,
+      ids,
+      stores,
+      storeCall,
+      tools: new ToolRunner(clock),
+      limiter: this.#limiter,
+      credentials: new CredentialTurnLimiter(),
+      failures: new FailureLog(log),
+      pin: deps.hold,
+    };
     const cache = deps.budgets.create({
       name: 'conversations in memory',
       unit: 'bytes',
       limit: cacheSize(settings),
       setting: 'limits.sessionCache',
     });
-    this.#sessions = new SessionSupervisor(settings.limits.queuedPerSession, cache, clock, log);
+    this.#sessions = new SessionSupervisor(settings.limits.queuedPerSession, cache, clock, log, (turn, history) =>
+      this.#runTurn(turn, history),
+    );
     this.#idempotency = new IdempotencyClaims(stores, storeCall, log);
     this.#storeHealth = new StoreHealth({ stores, storeCall: storeCalls(clock, HEALTH_TIMEOUT), log });
     this.conversations = new SessionConversations({
@@ -202,9 +179,9 @@ export class Runtime implements AgentRuntime {
   async stop(signal: AbortSignal): Promise<void> {
     const reason = new TurnError('stopped', 'The server stopped before the agent finished.');
     const running = [...this.#running];
-    for (const { abort } of running) abort.abort(reason);
-    const over = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
-    await Promise.race([Promise.all([this.#sessions.end(reason), ...running.map(({ ended }) => ended)]), over]);
+    for (const turn of running) turn.end(reason);
+    const limit = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+    await Promise.race([Promise.all(running.map(({ ended }) => ended)), limit]);
   }
 
   resolve(name: string, principal: Principal): TargetResolution {
@@ -229,121 +206,31 @@ export class Runtime implements AgentRuntime {
     return this.#idempotency.claim(key, fingerprint);
   }
 
-  run(asked: TurnRequest): AgentEvents {
+  run(asked: TurnRequest): TurnEvents {
     // Extras are data of a model connection. Callers may not send any.
     const messages = withoutExtras(asked.messages);
     const request = messages === asked.messages ? asked : { ...asked, messages };
-    const idempotent = request.idempotency && this.#idempotency.turn(request.idempotency);
-    return request.session ? this.#runInSession(request, request.session, idempotent) : this.#runStateless(request, idempotent);
-  }
-
-  /**
-   * Runs a turn without a session. It ends when its reader leaves, and no longer counts as running
-   * if it is overdue: aborted, and not settled in time.
-   */
-  #runStateless(request: TurnRequest, idempotent: IdempotentTurn | undefined): AgentEvents {
-    const abort = new AbortController();
-    const running: RunningTurn = { place: -1, abort, ended: Promise.resolve() };
-    // A retry can fetch the answer of a turn with an idempotency key, so that turn may continue
-    // without a reader.
-    const outlivesReader = idempotent !== undefined && request.target.onDisconnect === 'continue';
-    const leave = () => {
-      if (!outlivesReader) abort.abort(callerDisconnected());
-    };
-    const channel = batchChannel(leave);
-    const end = () => (request.signal.reason instanceof TurnError ? abort.abort(request.signal.reason) : leave());
-    let settling: Timer | undefined;
-    const over = () => {
-      settling?.cancel();
-      request.signal.removeEventListener('abort', end);
-      this.#running.delete(running);
-    };
-    abort.signal.addEventListener('abort', () => {
-      channel.removeLimit();
-      settling = this.#deps.clock.after(SETTLE_TIMEOUT, () => {
-        over();
-        const overdue = failed(failureOf(abort.signal.reason, true));
-        idempotent?.drop(overdue);
-        channel.write([overdue]);
-        channel.end();
-      });
+    const id = request.session && sessionOf(request, request.session);
+    // A retry with an idempotency key gets the stored answer instead of joining the turn.
+    const fingerprint = request.idempotency ? undefined : request.session?.fingerprint;
+    const joined = id && fingerprint && this.#sessions.join(id, fingerprint, request.signal);
+    if (joined) return joined;
+    const turn = new TurnRun({
+      request,
+      fingerprint,
+      idempotent: request.idempotency && this.#idempotency.turn(request.idempotency),
+      clock: this.#deps.clock,
     });
-    if (request.signal.aborted) end();
-    else request.signal.addEventListener('abort', end, { once: true });
-    const sink: TurnSink = {
-      closed: false,
-      write(batch) {
-        const full = channel.write(batch);
-        const last = batch.at(-1);
-        // Ends the channel with the terminal event: a reader that stops there has not left early.
-        if (last && isTerminal(last)) channel.end();
-        return full;
-      },
-    };
-    this.#running.add(running);
-    running.ended = this.#drive(request, undefined, idempotent, abort, sink).then(over);
-    return channel;
+    if (turn.hasEnded) return turn.events; // its caller has gone already
+    this.#running.add(turn);
+    turn.defer(() => this.#running.delete(turn));
+    if (id) this.#sessions.submit(id, this.#deps.stores.one(), turn);
+    else turn.start(() => this.#runTurn(turn, undefined));
+    return turn.events;
   }
 
-  /** Runs a turn in its session, after the earlier turns of that session. */
-  #runInSession(
-    request: TurnRequest,
-    { key, busy, fingerprint }: SessionRequest,
-    idempotent: IdempotentTurn | undefined,
-  ): AgentEvents {
-    const { target, principal, signal } = request;
-    // The project comes from the credential only. Equal keys of two agents are two sessions.
-    const id = { project: principal.project, agent: target.name, key };
-    const turn: SessionTurn = {
-      // A retry with an idempotency key gets the stored answer instead of joining the turn.
-      fingerprint: idempotent ? undefined : fingerprint,
-      onBusy: busy ?? target.onBusy,
-      outlivesReaders: target.onDisconnect === 'continue',
-      run: (history, abort, sink) => this.#drive(request, history, idempotent, abort, sink),
-      onDropped: (end) => idempotent?.drop(end),
-    };
-    return this.#sessions.submit(id, this.#deps.stores.one(), turn, signal);
-  }
-
-  /**
-   * Drives a turn to its end and writes its events to the sink. Never rejects: every failure is the
-   * terminal `failed` event.
-   *
-   * @returns the terminal event, or undefined if the sink was closed before it.
-   */
-  async #drive(
-    request: TurnRequest,
-    history: SessionHistory | undefined,
-    idempotent: IdempotentTurn | undefined,
-    abort: AbortController,
-    sink: TurnSink,
-  ): Promise<AgentEvent | undefined> {
-    const { agents, deps } = this.#active;
-    const releaseEntries = this.#deps.hold();
-    const span = startSpan('turn', () => ({ request }));
-    const output = new TurnOutput(sink, span, idempotent);
-    try {
-      if (this.#deps.host.phase === 'stopping') throw new TurnError('draining', 'The server is stopping.', { retryAfter: 1 });
-      abort.signal.throwIfAborted();
-      const release = this.#credentials.acquire(request.principal);
-      try {
-        // A reload may have replaced the target since it was resolved, for example while the turn
-        // was in the queue.
-        const target = agents.targetOf(request);
-        const current = target === request.target ? request : { ...request, target };
-        await runTurn(agentForRequest(current), current, history, idempotent, abort, deps, output);
-      } finally {
-        release();
-      }
-    } catch (error) {
-      this.#logFailure(error, request);
-      if (!output.end && !output.closed) await output.write([failed(failureOf(error, output.toolsRan))]);
-    } finally {
-      idempotent?.end();
-      releaseEntries();
-    }
-    span.end();
-    return output.end;
+  async #runTurn(turn: TurnRun, history: SessionHistory | undefined): Promise<void> {
+    await runTurn(turn, history, this.#active.deps);
   }
 
   get #active(): ActiveAgents {
@@ -353,15 +240,17 @@ export class Runtime implements AgentRuntime {
 
   #activate(agents: AgentRevision): void {
     const { models, toolboxes, interceptors } = agents;
-    this.#activated = { agents, deps: { ...this.#turnDeps, models, toolboxes, interceptors } };
+    const targetOf = (request: TurnRequest) => agents.targetOf(request);
+    this.#activated = { agents, deps: { ...this.#turnDeps, models, toolboxes, interceptors, targetOf } };
   }
+}
 
-  #logFailure(error: unknown, request: TurnRequest): void {
-    const fields = { err: error, request_id: request.requestId, agent: request.target.name };
-    if (!(error instanceof TurnError)) this.#deps.log.error(fields, 'a turn crashed');
-    else if (WARNED_FAILURES.has(error.code)) this.#deps.log.warn(fields, 'a turn failed');
-    else this.#deps.log.debug(fields, 'a turn ended early');
-  }
+/**
+ * The session of a request. The project comes from the credential only. Equal keys of two agents
+ * are two sessions.
+ */
+function sessionOf({ target, principal }: TurnRequest, { key }: SessionRequest): SessionId {
+  return { project: principal.project, agent: target.name, key };
 }
 
 /** Bytes of conversations in memory. */

@@ -118,6 +118,7 @@ export class MemorySession {
     const messages = this.#turns.flatMap(({ value }) => value);
     return {
       version: this.version,
+      turns: this.#turns.length,
       messages,
       bytes: this.#messageBytes,
       ...(this.#summary && { summary: this.#summary.value }),

@@ -82,7 +82,7 @@ export class MemoryStore implements SessionStore {
 
   async load(id: SessionId): Promise<StoredSession> {
     const session = this.#find(id);
-    if (!session) return { version: this.#initialVersion(id), messages: [], bytes: 0 };
+    if (!session) return { version: this.#initialVersion(id), turns: 0, messages: [], bytes: 0 };
     this.#touch(session); // a turn begins
     return session.load();
   }

@@ -9,6 +9,7 @@ export { SequentialIds } from './base/ids.js';
 export { type CheckedConfig, checkOptions } from './context/options.js';
 export { type TestContext, type TestContextOptions, testContext } from './context/test-context.js';
 export { type TestToolCall, testToolCall } from './context/tool-call.js';
+export { turnEvents } from './context/turn-events.js';
 export {
   BrokenPromise,
   Contract,

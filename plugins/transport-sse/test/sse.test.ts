@@ -1,6 +1,6 @@
 import { type AgentEvent, AgentRuntimes } from '@plugboard/kernel';
 import { type Conversations, NO_USAGE, type Target } from '@plugboard/kernel/contracts';
-import { checkOptions, ManualClock, pluginContract, testContext } from '@plugboard/testing';
+import { checkOptions, ManualClock, pluginContract, testContext, turnEvents } from '@plugboard/testing';
 import chatCompletions, { type StreamEncoder, StreamEncoders } from '@plugboard/transport-chat-completions';
 import { type HttpReply, HttpRoutes } from '@plugboard/transport-http';
 import { testHttpRequest } from '@plugboard/transport-http/testing';
@@ -86,9 +86,7 @@ async function transcript(batches: readonly (readonly AgentEvent[])[]): Promise<
     resolve: () => ({ kind: 'target', target }),
     list: () => [],
     claim: async (key, fingerprint) => ({ kind: 'new', claim: { key, fingerprint } }),
-    async *run() {
-      yield* batches;
-    },
+    run: () => turnEvents(ReadableStream.from(batches)),
     conversations: {} as Conversations,
     ready: async () => true,
   });

@@ -39,6 +39,8 @@ export interface TurnStarted {
   readonly type: 'started';
   readonly turnId: string;
   readonly agent: string;
+  /** The number of the turn in its session, from 1. */
+  readonly turn?: number | undefined;
 }
 
 /** A model starts to answer. The events up to the next `step` belong to this step. @public */

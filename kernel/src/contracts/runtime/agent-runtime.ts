@@ -1,6 +1,6 @@
 import { defineExtensionPoint } from '../../host/plugin/extension-point.js';
 import type { Principal } from '../callers/principal.js';
-import type { AgentEvent, AgentEvents, Failure } from '../events/event.js';
+import type { AgentEvent, Failure } from '../events/event.js';
 import type { Message } from '../messages/message.js';
 import type { ToolDeclaration } from '../model/model-connector.js';
 import type { IdempotencyKey } from '../store/idempotency-store.js';
@@ -34,7 +34,7 @@ export interface AgentRuntime {
    * Runs a turn. Never throws: every failure is the terminal `failed` event, including a turn
    * refused before it began.
    */
-  run(request: TurnRequest): AgentEvents;
+  run(request: TurnRequest): TurnEvents;
   /** Session operations other than turns. */
   readonly conversations: Conversations;
   /**
@@ -44,6 +44,21 @@ export interface AgentRuntime {
   ready(): Promise<boolean>;
   /** The limits of a project as a whole, which transports apply. Absent if the runtime has none. */
   projectLimits?(project: string): ProjectLimits;
+}
+
+/**
+ * The events of a turn for one reader. A reader that stops early leaves: the turn ends with its last
+ * reader, unless its agent says `onDisconnect: continue`.
+ *
+ * @experimental
+ */
+export interface TurnEvents extends AsyncIterable<readonly AgentEvent[]> {
+  /**
+   * Ends the turn for all its readers. It fails with `turn_cancelled`, unless its answer is being
+   * stored: then it ends as the store decides. Resolves when it has ended; its events are the place
+   * to see how.
+   */
+  cancel(): Promise<void>;
 }
 
 /** Limits that all callers of a project share. Callers beyond them get 429. @experimental */

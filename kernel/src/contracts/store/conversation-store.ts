@@ -99,6 +99,8 @@ export interface ConversationStore {
 export interface StoredSession {
   /** Incremented by each turn and by a deletion. */
   readonly version: number;
+  /** Number of turns. After a deletion it starts again from 0, unlike the version. */
+  readonly turns: number;
   readonly messages: readonly Message[];
   /** Total size of the messages as JSON. */
   readonly bytes: number;

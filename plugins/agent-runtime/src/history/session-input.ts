@@ -53,7 +53,7 @@ export function messagesToAppend(history: readonly Message[], messages: readonly
 }
 
 /** Returns the ids of the last assistant message's tool calls that have no result yet. */
-function openToolCalls(messages: readonly Message[]): readonly string[] {
+export function openToolCalls(messages: readonly Message[]): readonly string[] {
   const last = messages.findLastIndex(({ role }) => role === 'assistant');
   const asking = messages[last] as AssistantMessage | undefined;
   const answered = new Set(

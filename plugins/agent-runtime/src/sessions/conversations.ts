@@ -23,10 +23,10 @@ import {
 } from '@plugboard/kernel/contracts';
 import type { Directory } from '../directory/directory.js';
 import { messagesToAppend } from '../history/session-input.js';
+import type { StoreCall } from '../store/store-call.js';
 import type { Toolboxes } from '../tools/toolbox.js';
 import { assertNotFull } from './session-limits.js';
 import type { SessionSupervisor } from './session-supervisor.js';
-import type { StoreCall } from './store-call.js';
 
 interface ConversationDependencies {
   readonly stores: Extensions<SessionStore>;

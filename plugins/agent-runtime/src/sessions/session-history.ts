@@ -82,14 +82,14 @@ export class SessionHistory {
    * @throws what the store throws. The cache is then dropped: how much of the commit took effect is
    *   unknown.
    */
-  async commit({ version, messages, bytes, summary }: LoadedSession, turn: Omit<TurnCommit, 'expected'>): Promise<void> {
+  async commit({ version, turns, messages, bytes, summary }: LoadedSession, turn: Omit<TurnCommit, 'expected'>): Promise<void> {
     this.#known = undefined;
     let committed: LoadedSession | undefined;
     try {
       await this.store.commit(this.id, { ...turn, expected: version });
       messages.push(...turn.messages);
       const added = turn.messages.reduce((sum, message) => sum + bytesOf(message), 0);
-      committed = { version: version + 1, messages, bytes: bytes + added, summary };
+      committed = { version: version + 1, turns: turns + 1, messages, bytes: bytes + added, summary };
     } finally {
       this.#cache(committed);
     }

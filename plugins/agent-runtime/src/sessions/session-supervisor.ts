@@ -1,7 +1,8 @@
 import type { Clock, Logger, SessionStore } from '@plugboard/kernel';
 import type { Budget, SessionId } from '@plugboard/kernel/contracts';
-import { type AgentEvents, TurnError } from '@plugboard/kernel/contracts';
-import { refusedTurn, SessionActor, type SessionTurn } from './session-actor.js';
+import { TurnError, type TurnEvents } from '@plugboard/kernel/contracts';
+import type { TurnRun } from '../lifecycle/turn-run.js';
+import { type RunTurn, SessionActor } from './session-actor.js';
 import { SessionHistory } from './session-history.js';
 
 /**
@@ -35,13 +36,14 @@ interface Active {
 
 /**
  * Supervises the sessions in use. Each has its own actor, and a crash affects only that session:
- * its actor is discarded with its cache, and the next turn starts from the store.
+ * its cache is dropped, and the next turn starts from the store.
  */
 export class SessionSupervisor {
   #limit: number;
   readonly #cache: Budget;
   readonly #clock: Clock;
   readonly #log: Logger;
+  readonly #runTurn: RunTurn;
   /** Least recently used first. */
   readonly #active = new Map<string, Active>();
   readonly #crashes = new Map<string, number[]>();
@@ -53,11 +55,12 @@ export class SessionSupervisor {
    * @param cache memory of all conversations between turns, see `SessionHistory.cachedBytes`.
    *   Beyond its limit, the largest idle ones are evicted (S-37).
    */
-  constructor(limit: number, cache: Budget, clock: Clock, log: Logger) {
+  constructor(limit: number, cache: Budget, clock: Clock, log: Logger, runTurn: RunTurn) {
     this.#limit = limit;
     this.#cache = cache;
     this.#clock = clock;
     this.#log = log;
+    this.#runTurn = runTurn;
   }
 
   /** Changes the limits. @param cachedBytes the limit of the cache. */
@@ -76,12 +79,17 @@ export class SessionSupervisor {
     return recent(this.#allCrashes, this.#clock.monotonic()).length > MAX_TOTAL_CRASHES;
   }
 
-  /** @param signal aborts when the caller disconnects. */
-  submit(id: SessionId, store: SessionStore, turn: SessionTurn, signal: AbortSignal): AgentEvents {
+  /** @see SessionActor.join */
+  join(id: SessionId, fingerprint: string, signal: AbortSignal): TurnEvents | undefined {
+    return this.#active.get(nameOf(id))?.actor.join(fingerprint, signal);
+  }
+
+  /** Queues a turn in its session, or ends it at once with the reason why it is refused. */
+  submit(id: SessionId, store: SessionStore, turn: TurnRun): void {
     const name = nameOf(id);
     const quarantined = this.#quarantine(name);
-    if (quarantined) return refusedTurn(turn, quarantined);
-    return this.#use(name, id, store).submit(turn, signal);
+    if (quarantined) turn.end(quarantined);
+    else this.#use(name, id, store).submit(turn);
   }
 
   statusOf(id: SessionId): SessionStatus {
@@ -100,14 +108,11 @@ export class SessionSupervisor {
     return this.#use(nameOf(id), id, store).endTurnsThen(reason, work);
   }
 
-  /** Ends the turns of one session and waits for them to settle. */
+  /** Ends the turns of one session and waits for their end. */
   async cancel(id: SessionId, reason: TurnError): Promise<void> {
-    await this.#active.get(nameOf(id))?.actor.end(reason);
-  }
-
-  /** Ends all turns and waits for them to settle. */
-  async end(reason: TurnError): Promise<void> {
-    await Promise.all([...this.#active.values()].map(({ actor }) => actor.end(reason)));
+    const actor = this.#active.get(nameOf(id))?.actor;
+    actor?.endTurns(reason);
+    await actor?.idle();
   }
 
   /** Returns the session's actor and marks it as used. */
@@ -125,12 +130,12 @@ export class SessionSupervisor {
   #activate(name: string, id: SessionId, store: SessionStore): Active {
     this.#evict();
     const history = new SessionHistory(id, store, (bytes) => this.#onResize(bytes));
-    const actor = new SessionActor(
-      history,
-      () => this.#limit,
-      this.#clock,
-      () => this.#onCrash(name, id, store),
-    );
+    const actor = new SessionActor(history, {
+      clock: this.#clock,
+      runTurn: this.#runTurn,
+      queueLimit: () => this.#limit,
+      onCrash: () => this.#onCrash(name, id),
+    });
     const now = this.#clock.monotonic();
     const active = { actor, history, usedAt: now, orderedAt: now };
     this.#active.set(name, active);
@@ -138,20 +143,19 @@ export class SessionSupervisor {
     return active;
   }
 
-  /** Waiting turns continue in a new actor, unless the session is quarantined. */
-  #onCrash(name: string, id: SessionId, store: SessionStore): void {
+  /** Drops the cache of the session. Waiting turns are ended if the session is quarantined. */
+  #onCrash(name: string, id: SessionId): void {
     const now = this.#clock.monotonic();
     this.#crashes.set(name, [...recent(this.#crashes.get(name) ?? [], now), now]);
     this.#allCrashes = [...recent(this.#allCrashes, now), now];
     if (this.#allCrashes.length === MAX_TOTAL_CRASHES + 1)
       this.#log.error({ event: 'supervisor_overrun', crashes: this.#allCrashes.length }, 'sessions crash repeatedly');
-    const crashed = this.#active.get(name)?.actor;
-    this.#remove(name);
+    const active = this.#active.get(name);
+    active?.history.release();
     const quarantined = this.#quarantine(name);
-    if (quarantined) {
-      this.#log.error({ project: id.project, agent: id.agent }, 'a session crashed repeatedly and is closed for a minute');
-      crashed?.refuseWaiting(quarantined);
-    } else if (crashed?.isBusy) crashed.handOver(this.#activate(name, id, store).actor);
+    if (!quarantined) return;
+    this.#log.error({ project: id.project, agent: id.agent }, 'a session crashed repeatedly and is closed for a minute');
+    active?.actor.endWaiting(quarantined);
   }
 
   #quarantine(name: string): TurnError | undefined {

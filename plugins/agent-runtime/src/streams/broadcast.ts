@@ -1,87 +1,88 @@
-import { failed, failureOf, isTerminal, TurnError } from '@plugboard/kernel/contracts';
-import { type Batch, batchChannel, sizeOf } from './batch-channel.js';
-import type { Channel } from './channel.js';
+import type { TurnEvents } from '@plugboard/kernel/contracts';
+import { type Batch, sizeOf } from './batch.js';
+import { Channel } from './channel.js';
 
+/**
+ * Approximate bytes buffered for a slow reader. Beyond them the turn waits, and with it the model's
+ * socket (R-010).
+ */
+const CHANNEL_SIZE = 64 * 1024;
 /**
  * Approximate number of bytes buffered for readers that join later. When a turn exceeds it, no
  * further reader can join.
  */
 const REPLAY_LIMIT = 1024 * 1024;
 
+/** What a broadcast reports to its turn. */
+interface BroadcastOwner {
+  /** A reader stopped before the end. It is no longer a reader then. */
+  onReaderLeft(): void;
+  /** A reader wants the turn to end. Resolves when it has ended. */
+  cancel(): Promise<void>;
+}
+
 /**
  * The events of one turn, for any number of readers. A reader that joins late first receives the
  * earlier events. A slow reader makes the writer wait, as in a channel, until it leaves.
  */
 export class Broadcast {
-  readonly #readers = new Set<Channel<Batch>>();
-  readonly #onNoReaders: () => void;
+  readonly #isReplayed: boolean;
+  readonly #owner: BroadcastOwner;
+  readonly #readers: TurnReader[] = [];
   /** The events so far, for readers that join later; undefined if there can be none. */
   #sent: Batch[] | undefined = [];
   /** Size of `#sent`. */
   #size = 0;
-  readonly #isReplayed: boolean;
-  /** Whether the terminal event was written. Readers that leave then do not end the turn. */
-  #complete = false;
 
-  /**
-   * @param isReplayed whether readers may join after the first event.
-   * @param onNoReaders called when the last reader leaves before the end.
-   */
-  constructor(isReplayed: boolean, onNoReaders: () => void) {
+  /** @param isReplayed whether readers may join after the first event. */
+  constructor(isReplayed: boolean, owner: BroadcastOwner) {
     this.#isReplayed = isReplayed;
-    this.#onNoReaders = onNoReaders;
+    this.#owner = owner;
   }
 
-  /**
-   * Adds a reader.
-   * @param signal aborts when the reader leaves.
-   * @returns undefined if the turn has ended, or the earlier events are no longer buffered.
-   */
-  join(signal: AbortSignal): AsyncIterable<Batch> | undefined {
-    if (!this.#sent) return undefined;
-    const reader: Channel<Batch> = batchChannel(() => this.#leave(reader), this.#size);
-    for (const batch of this.#sent) reader.write(batch);
-    this.#readers.add(reader);
-    const onAbort = () => {
-      reader.removeLimit();
-      reader.write([failed(failureOf(callerDisconnected(), false))]);
-      reader.end();
-      this.#leave(reader);
-    };
-    if (signal.aborted) onAbort();
-    else signal.addEventListener('abort', onAbort, { once: true });
+  /** Number of readers. */
+  get readers(): number {
+    return this.#readers.length;
+  }
+
+  /** Whether all earlier events are still buffered. */
+  get isJoinable(): boolean {
+    return this.#sent !== undefined;
+  }
+
+  /** Adds a reader, which receives the buffered events first. */
+  join(): TurnReader {
+    const reader = new TurnReader(this, this.#owner, CHANNEL_SIZE + this.#size);
+    for (const batch of this.#sent ?? []) reader.write(batch);
+    this.#readers.push(reader);
     return reader;
   }
 
   /** Sends a batch to all readers. If it returns a promise, the writer must wait for it. */
   write(batch: Batch): Promise<unknown> | undefined {
     this.#remember(batch);
-    const last = batch.at(-1);
-    if (last && isTerminal(last)) this.#complete = true;
-    const slow: Promise<void>[] = [];
-    for (const reader of this.#readers) {
-      const full = reader.write(batch);
-      if (full) slow.push(full);
-    }
+    if (this.#readers.length === 1) return this.#readers[0]?.write(batch);
+    const slow = this.#readers.flatMap((reader) => reader.write(batch) ?? []);
     return slow.length > 0 ? Promise.all(slow) : undefined;
   }
 
-  /** Removes the limit of the current readers' buffers: the writer no longer waits for them. */
+  /** Removes the limit of the readers' buffers: the writer no longer waits for them. */
   removeLimit(): void {
     for (const reader of this.#readers) reader.removeLimit();
   }
 
-  /**
-   * Ends the events, and drops those that are buffered: the broadcast may stay in memory longer.
-   */
-  end(): void {
-    this.#sent = undefined;
-    for (const reader of this.#readers) reader.end();
-    this.#readers.clear();
+  /** Removes a reader. The writer no longer waits for it. */
+  leave(reader: TurnReader): void {
+    const index = this.#readers.indexOf(reader);
+    if (index < 0) return;
+    this.#readers.splice(index, 1);
+    reader.removeLimit();
   }
 
-  #leave(reader: Channel<Batch>): void {
-    if (this.#readers.delete(reader) && this.#readers.size === 0 && !this.#complete) this.#onNoReaders();
+  /** Ends the events. Readers still receive what is buffered for them. */
+  end(): void {
+    this.#sent = undefined;
+    for (const reader of this.#readers.splice(0)) reader.end();
   }
 
   #remember(batch: Batch): void {
@@ -92,6 +93,19 @@ export class Broadcast {
   }
 }
 
-export function callerDisconnected(): TurnError {
-  return new TurnError('abandoned', 'The caller disconnected before the agent finished.');
+/** The events of a turn for one reader. */
+export class TurnReader extends Channel<Batch> implements TurnEvents {
+  readonly #owner: BroadcastOwner;
+
+  constructor(broadcast: Broadcast, owner: BroadcastOwner, limit: number) {
+    super(limit, sizeOf, () => {
+      broadcast.leave(this);
+      owner.onReaderLeft();
+    });
+    this.#owner = owner;
+  }
+
+  cancel(): Promise<void> {
+    return this.#owner.cancel();
+  }
 }

@@ -14,8 +14,8 @@ import { agentOf } from '../directory/agent.js';
 import { checkParams } from '../directory/check-params.js';
 import { Directory } from '../directory/directory.js';
 import { fixedView } from '../directory/fixed-view.js';
+import { type ConnectionFailures, ModelCalls } from '../model/model-calls.js';
 import { Toolboxes } from '../tools/toolbox.js';
-import { type ConnectionFailures, ModelCalls } from './model-calls.js';
 
 const NO_LIMITS: ProjectLimits = {};
 

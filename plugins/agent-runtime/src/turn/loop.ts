@@ -5,7 +5,7 @@ import {
   type ModelToolCall,
   NO_USAGE,
   type ToolDeclaration,
-  Transcript,
+  type Transcript,
   TurnError,
   type TurnFinished,
   type TurnToolCall,
@@ -17,25 +17,19 @@ import type { Agent } from '../directory/agent.js';
 import { answerTokens, followUpToolChoice } from '../directory/parameters.js';
 import { trimConversation } from '../history/history-view.js';
 import { tokensOf } from '../history/message-size.js';
+import type { LoopDependencies } from '../lifecycle/turn-context.js';
+import { modelFailed } from '../model/model-calls.js';
+import { messagesFor } from '../model/model-messages.js';
+import { StepReader } from '../model/step-reader.js';
 import type { WriteBatch } from '../streams/pulled.js';
 import { RepeatGuard } from '../tools/repeat-guard.js';
-import type { ToolRunner } from '../tools/tool-runner.js';
-import type { Toolbox, Toolboxes } from '../tools/toolbox.js';
-import { type ModelCalls, modelFailed } from './model-calls.js';
-import { messagesFor } from './model-messages.js';
-import { StepReader } from './step-reader.js';
-
-export interface LoopDependencies {
-  readonly ids: IdSource;
-  readonly models: ModelCalls;
-  readonly toolboxes: Toolboxes;
-  readonly tools: ToolRunner;
-}
+import type { Toolbox } from '../tools/toolbox.js';
 
 /**
  * The agent loop: calls the model, runs the tools that it calls and returns their results to it,
  * until it answers without a call, a limit is reached, or it calls a client tool.
  *
+ * @param transcript collects the events of the turn, but the terminal one.
  * @param write receives the events of the turn.
  * @param onToolsStart runs before tools of the agent start, and before their calls are written.
  * @throws TurnError with a message for the caller, or another error, which is a defect.
@@ -43,6 +37,7 @@ export interface LoopDependencies {
 export async function runLoop(
   agent: Agent,
   turn: Turn,
+  transcript: Transcript,
   deps: LoopDependencies,
   write: WriteBatch,
   onToolsStart?: () => Promise<void>,
@@ -53,7 +48,6 @@ export async function runLoop(
 
   const declarations = turn.clientTools.length === 0 ? toolbox.declarations : [...toolbox.declarations, ...turn.clientTools];
   const conversation = withPrompt(turn, agent);
-  const transcript = new Transcript();
   const guard = new RepeatGuard();
   let usage = NO_USAGE;
   let toolCalls = 0;
@@ -119,6 +113,7 @@ export async function runLoop(
     });
     if (limit) {
       const text: readonly AgentEvent[] = hasText ? [] : [{ type: 'text', text: LIMIT_MESSAGES[limit](agent) }];
+      transcript.add(text);
       await write([...last, ...text, { ...finished('length', usage), limit }]);
       return;
     }

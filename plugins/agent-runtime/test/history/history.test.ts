@@ -49,7 +49,22 @@ t.test('a turn is not committed if the session has changed since it was loaded',
   t.strictSame((await store.load(ID)).messages, [...theirs, user('two'), assistant('3')]);
 });
 
-t.test('the next turn sees a commit that succeeds after its turn was overdue', async (t) => {
+t.test('R-023 a turn that is being stored ends as the store decides, and the interrupting turn waits for it', async (t) => {
+  const { clock, store, gates, reached, send } = await heldWorld();
+  const slowCommit = Promise.withResolvers<void>();
+  gates.commit = slowCommit.promise;
+  const first = send('one');
+  await reached.commit.promise;
+  const second = send('two', 'interrupt');
+  clock.advance(5_000);
+  await setImmediate();
+  slowCommit.resolve();
+  t.match(endOf(await first), { type: 'finished' });
+  t.match(endOf(await second), { type: 'finished' });
+  t.strictSame((await store.load(ID)).messages, [user('one'), assistant('1'), user('two'), assistant('3')]);
+});
+
+t.test('the next turn sees a commit that succeeds after its time limit', async (t) => {
   const { clock, store, gates, reached, send } = await heldWorld();
   const slowCommit = Promise.withResolvers<void>();
   gates.commit = slowCommit.promise;
@@ -58,9 +73,9 @@ t.test('the next turn sees a commit that succeeds after its turn was overdue', a
   const slowModel = Promise.withResolvers<void>();
   gates.model = slowModel.promise;
   reached.model = Promise.withResolvers();
-  const second = send('two', 'interrupt');
-  clock.advance(5_000);
-  t.match(endOf(await first), { failure: { code: 'turn_interrupted' } });
+  const second = send('two');
+  clock.advance(30_000);
+  t.match(endOf(await first), { failure: { code: 'store_failed' } });
   await reached.model.promise;
   slowCommit.resolve();
   await setImmediate();

@@ -9,7 +9,7 @@ const jsonSize = (messages: readonly Message[]) =>
 
 t.test('S-37 conversations in memory count their messages and the JSON texts kept with them', async (t) => {
   const loaded: Message[] = [user('x'.repeat(1000)), { role: 'assistant', content: 'é'.repeat(500) }];
-  const stored: StoredSession = { version: 1, messages: loaded, bytes: jsonSize(loaded) };
+  const stored: StoredSession = { version: 1, turns: 1, messages: loaded, bytes: jsonSize(loaded) };
   const store = storeWith({ load: async () => stored, commit: async () => {} });
   let charged = 0;
   const histories = ['first', 'second'].map(

@@ -5,7 +5,13 @@ import { answerWith, collect, endOf, request, ScriptedModel, startRuntime, store
 async function runtimeWithSession(loaded: Partial<StoredSession>) {
   const begun: unknown[] = [];
   const store = storeWith({
-    load: async () => ({ version: 1, messages: [user('x'), { role: 'assistant', content: 'y' }], bytes: 100, ...loaded }),
+    load: async () => ({
+      version: 1,
+      turns: 1,
+      messages: [user('x'), { role: 'assistant', content: 'y' }],
+      bytes: 100,
+      ...loaded,
+    }),
     begin: async (_, turn) => void begun.push(turn),
     commit: async () => {},
   });
@@ -40,7 +46,7 @@ t.test('a session is full as soon as its turns have filled it, without a reload'
   const store = storeWith({
     load: async () => {
       loads++;
-      return { version: 1, messages: [], bytes: 64 * 1024 * 1024 - 100 };
+      return { version: 1, turns: 1, messages: [], bytes: 64 * 1024 * 1024 - 100 };
     },
     version: async () => 1 + commits.length,
     commit: async (_, turn) => void commits.push(turn),

@@ -3,7 +3,7 @@ import type { AgentEvent } from '@plugboard/kernel';
 import { type AgentEvents, NO_USAGE, peek, Transcript, TurnError, textOf } from '@plugboard/kernel/contracts';
 import { ManualClock } from '@plugboard/testing';
 import t from 'tap';
-import { batchChannel } from '../../src/streams/batch-channel.js';
+import { Broadcast } from '../../src/streams/broadcast.js';
 import { Channel } from '../../src/streams/channel.js';
 import { pulled } from '../../src/streams/pulled.js';
 import { nameAtModel } from '../../src/tools/tool-names.js';
@@ -33,7 +33,7 @@ t.test('no event follows the terminal event, and a throw or an early end becomes
   const call: AgentEvent = { type: 'tool-call', id: '1', name: 'f', arguments: '{}', tool: { entry: 'f', name: 'f' } };
   for (const session of [undefined, { key: 's' }]) {
     const cut = await run(() => stream([started], [text('a'), finished, text('b')], [finished]), session);
-    t.strictSame(cut.all, [started, text('a'), finished]);
+    t.strictSame(cut.all, [session ? { ...started, turn: 1 } : started, text('a'), finished]);
     t.strictSame(cut.errors, []);
     const thrown = await run(() => stream([started, call], new TurnError('store_failed', 'late')), session);
     t.match(thrown.all, [started, call, { failure: { code: 'store_failed', message: 'late', toolsRan: true } }]);
@@ -135,9 +135,10 @@ t.test('channel: a reader that leaves resumes the writer once, and removeLimit e
 });
 
 t.test('R-010 a channel of events is limited by their size, not their number', async (t) => {
-  const many = batchChannel(() => {});
+  const unread = () => new Broadcast(false, { onReaderLeft() {}, cancel: async () => {} }).join();
+  const many = unread();
   for (let at = 0; at < 500; at++) t.equal(many.write([text('token')]), undefined);
-  const large = batchChannel(() => {});
+  const large = unread();
   for (const event of [
     text('x'.repeat(65_536)),
     { type: 'text', text: '\n', json: '\\n'.repeat(32_768) },

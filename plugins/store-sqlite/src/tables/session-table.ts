@@ -58,9 +58,10 @@ export class SessionTable {
 
   load(id: SessionId): StoredSession {
     const session = this.#sql.load.get(...columns(id)) as LoadedRow | undefined;
-    if (!session) return { version: this.initialVersion(id), messages: [], bytes: 0 };
+    if (!session) return { version: this.initialVersion(id), turns: 0, messages: [], bytes: 0 };
     const summary = session.text === null ? undefined : { messages: session.covered, text: session.text };
-    return { version: session.version, ...this.#messages.load(session.id), ...(summary && { summary }) };
+    const { version } = session;
+    return { version, turns: version - session.base, ...this.#messages.load(session.id), ...(summary && { summary }) };
   }
 
   version(id: SessionId): number {
@@ -194,6 +195,7 @@ type IncrementedRow = readonly [number, number, string | null];
 
 interface LoadedRow {
   readonly id: number;
+  readonly base: number;
   readonly version: number;
   readonly covered: number;
   readonly text: string | null;
@@ -204,7 +206,7 @@ function idOf(row: Record<string, SQLOutputValue> | undefined): number | undefin
 }
 
 const SQL = {
-  load: `SELECT id, version, messages AS covered, text FROM session LEFT JOIN summary ON session = id
+  load: `SELECT id, base, version, messages AS covered, text FROM session LEFT JOIN summary ON session = id
     WHERE project = ? AND agent = ? AND key = ?`,
   version: 'SELECT version FROM session WHERE project = ? AND agent = ? AND key = ?',
   find: 'SELECT id, base, version FROM session WHERE project = ? AND agent = ? AND key = ?',

@@ -78,7 +78,7 @@ export class PlainStore implements SessionStore {
     const session = this.sessions.get(this.keyOf(id));
     const messages = session?.turns.flat() ?? [];
     const bytes = messages.reduce((sum, message) => sum + Buffer.byteLength(JSON.stringify(message)), 0);
-    return { version: this.versionOf(id), messages, bytes, summary: session?.summary };
+    return { version: this.versionOf(id), turns: session?.turns.length ?? 0, messages, bytes, summary: session?.summary };
   }
 
   async version(id: SessionId): Promise<number> {

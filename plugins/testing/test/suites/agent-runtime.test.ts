@@ -1,5 +1,6 @@
 import type { AgentEvent } from '@plugboard/kernel';
 import {
+  type AgentEvents,
   type AgentRuntime,
   type ClaimResult,
   type IdempotencyKey,
@@ -8,6 +9,7 @@ import {
   type TurnRequest,
 } from '@plugboard/kernel/contracts';
 import t from 'tap';
+import { turnEvents } from '../../src/context/turn-events.js';
 import { agentRuntimeCases } from '../../src/suites/agent-runtime.js';
 import { failing } from '../failing.js';
 
@@ -27,7 +29,7 @@ function runtime(change: Partial<AgentRuntime> = {}): AgentRuntime {
       if (found.fingerprint !== fingerprint) return { kind: 'mismatch' };
       return found.text === undefined ? { kind: 'running' } : { kind: 'replay', text: found.text };
     },
-    async *run({ signal, idempotency }: TurnRequest) {
+    run: turns(async function* ({ signal, idempotency }) {
       if (signal.aborted) {
         const failed: AgentEvent = { type: 'failed', failure: { code: 'abandoned', message: 'gone', toolsRan: false } };
         yield [failed];
@@ -40,11 +42,15 @@ function runtime(change: Partial<AgentRuntime> = {}): AgentRuntime {
         { type: 'text', text: 'Hello' },
         { type: 'finished', reason: 'stop', usage: NO_USAGE },
       ];
-    },
+    }),
     conversations: {} as AgentRuntime['conversations'],
     ready: async () => true,
     ...change,
   };
+}
+
+function turns(run: (request: TurnRequest) => AgentEvents): AgentRuntime['run'] {
+  return (request) => turnEvents(run(request));
 }
 
 const found = (change: Partial<AgentRuntime>) =>
@@ -68,21 +74,21 @@ t.test('finds each broken promise', async (t) => {
   t.same(await found({ list: () => [] }), [LISTS]);
   const listed = ['a', 'b'].map((name) => ({ name, kind: 'agent' as const, description: undefined }));
   t.same(await found({ list: () => listed }), [LISTED]);
-  const endless: AgentRuntime['run'] = async function* ({ signal }) {
+  const endless = turns(async function* ({ signal }) {
     if (signal.aborted) throw new Error('aborted');
     yield [{ type: 'started', turnId: 'turn_1', agent: 'a' }];
-  };
+  });
   t.same(await found({ run: endless }), [RUNS, LEFT, LEAVES, CONCURRENT, CLAIMS]);
   t.same(await found({ run: (request) => runtime().run({ ...request, signal: new AbortController().signal }) }), [LEFT, CLAIMS]);
   let running = 0;
-  const alone: AgentRuntime['run'] = async function* (request) {
+  const alone = turns(async function* (request) {
     if (running++ > 0) throw new Error('busy');
     try {
       yield* runtime().run(request);
     } finally {
       running--;
     }
-  };
+  });
   t.ok((await found({ run: alone })).includes(CONCURRENT));
   t.same(await found({ claim: async (key, fingerprint) => ({ kind: 'new', claim: { key, fingerprint } }) }), [CLAIMS]);
   t.same(await found({ ready: async () => false }), [READY]);

@@ -14,7 +14,7 @@ import {
   type TurnRequest,
 } from '@plugboard/kernel/contracts';
 import { ProtocolError } from '@plugboard/openai-protocol';
-import { ManualClock, testContext } from '@plugboard/testing';
+import { ManualClock, testContext, turnEvents } from '@plugboard/testing';
 import { type HttpReply, type HttpRequest, HttpRoutes } from '@plugboard/transport-http';
 import { testHttpRequest } from '@plugboard/transport-http/testing';
 import chatCompletions, { type StreamEncoder, StreamEncoders } from '../../src/index.js';
@@ -104,7 +104,7 @@ export function startRoute(options: RouteOptions = {}) {
     },
     run: (turn) => {
       turns.push(turn);
-      return options.run?.(turn) ?? events(options.batches ?? says('Hello'));
+      return turnEvents(options.run?.(turn) ?? events(options.batches ?? says('Hello')));
     },
     conversations: { get: options.conversation ?? noConversation } as Partial<Conversations> as Conversations,
     ready: async () => true,

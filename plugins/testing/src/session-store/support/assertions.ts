@@ -43,16 +43,20 @@ function attempt(change: () => void): void {
   }
 }
 
-/** Asserts what a session loads, and that `bytes` is the size of the messages. */
+/**
+ * Asserts what a session loads, that `bytes` is the size of the messages, and that `turns` is what
+ * `info` says.
+ */
 export async function assertLoaded(
   store: SessionStore,
   id: SessionId,
-  expected: Omit<StoredSession, 'bytes'>,
+  expected: Omit<StoredSession, 'bytes' | 'turns'>,
   message?: string,
 ): Promise<void> {
-  const { version, messages, bytes, summary } = await store.load(id);
+  const { version, turns, messages, bytes, summary } = await store.load(id);
   assert.deepEqual({ version, messages, summary }, { summary: undefined, ...expected }, message);
   assert.equal(bytes, bytesOf(messages), 'the bytes of the messages as JSON');
+  assert.equal(turns, (await store.info(id))?.turns ?? 0, 'the number of turns');
 }
 
 function bytesOf(messages: readonly Message[]): number {

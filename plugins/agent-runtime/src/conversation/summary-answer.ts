@@ -1,8 +1,8 @@
 import type { AgentEvent } from '@plugboard/kernel';
 import type { DueSummary } from '../history/summary/due-summary.js';
 import { tokensOfSummary } from '../history/summary-view.js';
-import type { Answer } from './model-calls.js';
-import type { StepReader } from './step-reader.js';
+import type { Answer } from '../model/model-calls.js';
+import type { StepReader } from '../model/step-reader.js';
 
 /**
  * Reads a summary from a model's answer. Stops reading when it gets too long.

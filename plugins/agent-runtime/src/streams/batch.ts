@@ -1,14 +1,12 @@
 import type { AgentEvent } from '@plugboard/kernel';
-import { Channel } from './channel.js';
+import { isTerminal, type TurnFailed, type TurnFinished } from '@plugboard/kernel/contracts';
 
 /** Events that one step of a turn wrote at once. */
 export type Batch = readonly AgentEvent[];
 
-/**
- * Approximate bytes buffered for a slow reader. Beyond them the turn waits, and with it the model's
- * socket (R-010).
- */
-const CHANNEL_SIZE = 64 * 1024;
+/** The event that ends a turn. */
+export type TurnEnd = TurnFinished | TurnFailed;
+
 /** What an event counts in addition to its text. */
 const EVENT_OVERHEAD = 64;
 
@@ -25,12 +23,14 @@ export function sizeOf(batch: Batch): number {
   return size;
 }
 
-/**
- * Creates the buffer between a turn and one reader.
- *
- * @param onReturn called when the reader stops before the end.
- * @param replayed size of the earlier events that the reader receives first.
- */
-export function batchChannel(onReturn: () => void, replayed = 0): Channel<Batch> {
-  return new Channel(replayed + CHANNEL_SIZE, sizeOf, onReturn);
+/** The terminal event of a batch, if it has one. It is the last event. */
+export function endOf(batch: Batch): TurnEnd | undefined {
+  const last = batch.at(-1);
+  return last && isTerminal(last) ? last : undefined;
+}
+
+/** Returns a batch without what follows its terminal event. */
+export function sealed(batch: Batch): Batch {
+  const index = batch.findIndex(isTerminal);
+  return index < 0 || index === batch.length - 1 ? batch : batch.slice(0, index + 1);
 }

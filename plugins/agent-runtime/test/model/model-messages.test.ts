@@ -1,6 +1,6 @@
 import type { Message, ModelConnector } from '@plugboard/kernel';
 import t from 'tap';
-import { messagesFor } from '../../src/turn/model-messages.js';
+import { messagesFor } from '../../src/model/model-messages.js';
 
 const connector = (...input: ('text' | 'image')[]) => ({ input }) as Partial<ModelConnector> as ModelConnector;
 const seeing = connector('text', 'image');

@@ -1,6 +1,6 @@
 import { Budget, TurnError } from '@plugboard/kernel/contracts';
 import t from 'tap';
-import { ConcurrencyLimiter, type ConcurrencyLimiterOptions, type PlaceOwner } from '../../src/turn/concurrency-limiter.js';
+import { ConcurrencyLimiter, type ConcurrencyLimiterOptions, type PlaceOwner } from '../../src/limits/concurrency-limiter.js';
 
 interface Game {
   readonly limiter: ConcurrencyLimiter;

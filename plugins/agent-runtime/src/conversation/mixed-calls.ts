@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
-import type { AgentEvent, Message, Principal, SessionStore } from '@plugboard/kernel';
+import type { Message, Principal, SessionStore } from '@plugboard/kernel';
 import { type AssistantMessage, type PendingToolCallsOwner, textOf } from '@plugboard/kernel/contracts';
+import { openToolCalls } from '../history/session-input.js';
 
 /**
  * Keeps the calls and results of the agent's own tools in a stateless turn that ended with client
@@ -26,8 +27,8 @@ export class MixedCalls {
    *
    * @param asked the conversation before the turn.
    */
-  async save(asked: readonly Message[], turn: readonly Message[], events: readonly AgentEvent[]): Promise<void> {
-    const ids = clientCallIds(events);
+  async save(asked: readonly Message[], turn: readonly Message[]): Promise<void> {
+    const ids = turn.some(({ role }) => role === 'tool') ? openToolCalls(turn) : [];
     if (ids.length === 0) return;
     const words = lastWords(asked);
     await this.#store.pendingToolCalls.save(
@@ -60,12 +61,6 @@ export class MixedCalls {
       .update(JSON.stringify([this.#caller, callId, words]))
       .digest('hex');
   }
-}
-
-/** The ids of the client tool calls, if tools of the agent ran in the same turn. */
-function clientCallIds(events: readonly AgentEvent[]): readonly string[] {
-  const calls = events.filter((event) => event.type === 'tool-call');
-  return calls.some((call) => call.tool) ? calls.filter((call) => !call.tool).map(({ id }) => id) : [];
 }
 
 function lastWords(messages: readonly Message[]): string {

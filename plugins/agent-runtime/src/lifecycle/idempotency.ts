@@ -8,7 +8,7 @@ import type {
   TurnIdempotency,
 } from '@plugboard/kernel/contracts';
 import { failureOf, TurnError, type TurnFailed } from '@plugboard/kernel/contracts';
-import type { StoreCall } from '../sessions/store-call.js';
+import type { StoreCall } from '../store/store-call.js';
 
 /**
  * Runs a request with an idempotency key once, however often it is sent. Keys of running turns are
@@ -19,7 +19,7 @@ export class IdempotencyClaims {
   readonly #stores: Extensions<SessionStore>;
   readonly #storeCall: StoreCall;
   readonly #log: Logger;
-  readonly #held = new Map<string, IdempotencyClaim>();
+  readonly #claimed = new Map<string, IdempotencyClaim>();
   /**
    * The keys that are being looked up in the store. Other requests with the same key wait, so that
    * two cannot both find it free.
@@ -36,8 +36,8 @@ export class IdempotencyClaims {
   async claim(key: IdempotencyKey, fingerprint: string): Promise<ClaimResult> {
     const name = nameOf(key);
     while (this.#asking.has(name)) await this.#asking.get(name);
-    const held = this.#held.get(name);
-    if (held) return { kind: held.fingerprint === fingerprint ? 'running' : 'mismatch' };
+    const claimed = this.#claimed.get(name);
+    if (claimed) return { kind: claimed.fingerprint === fingerprint ? 'running' : 'mismatch' };
 
     const asked = Promise.withResolvers<void>();
     this.#asking.set(name, asked.promise);
@@ -45,7 +45,7 @@ export class IdempotencyClaims {
       const record = await this.#storeCall(() => this.#stores.one().idempotency.get(key), 'idempotency.get');
       if (record) return claimResultOf(record, fingerprint);
       const claim = { key, fingerprint };
-      this.#held.set(name, claim);
+      this.#claimed.set(name, claim);
       return { kind: 'new', claim };
     } catch (err) {
       this.#log.warn({ err }, 'a request was not run: the session store failed to check its idempotency key');
@@ -57,17 +57,17 @@ export class IdempotencyClaims {
     }
   }
 
-  /** Creates the turn of a claim. It holds the key until it ends. */
+  /** Creates the turn of a claim. It keeps the key until it ends. */
   turn({ claim, recorder }: TurnIdempotency): IdempotentTurn {
     const name = nameOf(claim.key);
     const release = () => {
-      if (this.#held.get(name) === claim) this.#held.delete(name);
+      if (this.#claimed.get(name) === claim) this.#claimed.delete(name);
     };
     return new IdempotentTurn(claim, recorder, this.#stores.one(), this.#storeCall, this.#log, release);
   }
 }
 
-/** A turn with an idempotency key, which must not run twice. It holds the key until it ends. */
+/** A turn with an idempotency key, which must not run twice. It keeps the key until it ends. */
 export class IdempotentTurn {
   readonly #claim: IdempotencyClaim;
   readonly #recorder: AnswerRecorder;
@@ -76,8 +76,6 @@ export class IdempotentTurn {
   readonly #log: Logger;
   readonly #release: () => void;
   #toolsBegan = false;
-  /** Whether the answer is being stored. From then on, storing it decides how the turn ends. */
-  #isStoring = false;
   #hasEnded = false;
 
   constructor(
@@ -100,25 +98,23 @@ export class IdempotentTurn {
   async onToolsStart(signal: AbortSignal): Promise<void> {
     if (this.#toolsBegan) return;
     this.#toolsBegan = true;
-    await this.#storeCall(() => this.#store.idempotency.put(this.#record('began')), 'idempotency.put');
+    await this.#put('began');
     signal.throwIfAborted();
   }
 
-  /** Stores the answer of a finished stateless turn. A session stores it with its commit. */
-  async store(): Promise<void> {
-    await this.#storeCall(() => this.#store.idempotency.put(this.beginStoring()), 'idempotency.put');
-    this.end();
-  }
-
-  /** Records a batch for the answer. Failures are recorded by `fail`. */
+  /** Records a batch for the answer. */
   add(batch: readonly AgentEvent[]): void {
-    if (batch.at(-1)?.type !== 'failed') this.#recorder.add(batch);
+    this.#recorder.add(batch);
   }
 
-  /** Returns the record of the finished turn. From now on, storing it decides how the turn ends. */
-  beginStoring(): IdempotencyRecord {
-    this.#isStoring = true;
+  /** The record of the finished turn, which a session stores with its commit. */
+  answerRecord(): IdempotencyRecord {
     return this.#record({ text: this.#recorder.text() });
+  }
+
+  /** Stores the answer of a finished stateless turn. */
+  async store(): Promise<void> {
+    await this.#put({ text: this.#recorder.text() });
   }
 
   /** Ends the turn and releases the key. Nothing more is stored. */
@@ -141,25 +137,20 @@ export class IdempotentTurn {
     }
   }
 
-  /**
-   * Ends a turn that was refused, was dropped from the queue or is overdue. If its answer is being
-   * stored, the result of that ends the turn instead.
-   */
-  drop(event: TurnFailed): void {
-    if (!this.#isStoring) this.fail(event);
-  }
-
   async #storeFailure(event: TurnFailed): Promise<void> {
     // It is unknown whether the failed store operation took effect. The record, `began` or the
     // answer, is correct either way.
     if (event.failure.code === 'store_failed') return;
     try {
       this.#recorder.add([event]);
-      const record = this.#record({ text: this.#recorder.text() });
-      await this.#storeCall(() => this.#store.idempotency.put(record), 'idempotency.put');
+      await this.store();
     } catch (err) {
       this.#log.warn({ err }, 'could not store the failure of a turn; its tools had started, so a repeated request is refused');
     }
+  }
+
+  #put(result: IdempotencyRecord['result']): Promise<void> {
+    return this.#storeCall(() => this.#store.idempotency.put(this.#record(result)), 'idempotency.put');
   }
 
   #record(result: IdempotencyRecord['result']): IdempotencyRecord {

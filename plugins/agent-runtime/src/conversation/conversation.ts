@@ -1,0 +1,50 @@
+import type { Message, Turn } from '@plugboard/kernel';
+import type { Usage } from '@plugboard/kernel/contracts';
+import { mergeParams } from '../directory/parameters.js';
+import type { TurnContext } from '../lifecycle/turn-context.js';
+
+/** A turn that has begun. */
+export interface BegunTurn {
+  readonly turn: Turn;
+  /** Tokens that were used before its first model call. */
+  readonly usage: Usage | undefined;
+}
+
+/**
+ * Where the conversation of a turn comes from, and what keeps its answer. Called in this order:
+ * `load`, `begin`, then `commit` or `abandon`.
+ */
+export interface TurnConversation {
+  /** Whether `commit` stores anything besides an idempotency record. */
+  readonly isStored: boolean;
+  /** Loads the conversation and makes the turn. @throws TurnError */
+  load(): Promise<Turn>;
+  /** Prepares the first model call. @throws TurnError */
+  begin(turn: Turn): Promise<BegunTurn>;
+  /**
+   * Stores the answer, and the idempotency record of the turn with it.
+   * @throws TurnError if the store fails.
+   */
+  commit(answer: readonly Message[]): Promise<void>;
+  /** Ends a turn that failed, without a trace in the conversation. Never rejects. */
+  abandon(): Promise<void>;
+}
+
+/** Makes the turn that interceptors and the agent loop receive. */
+export function makeTurn({ agent, request, signal, deps }: TurnContext, messages: readonly Message[]): Turn {
+  const takesTools = agent.clientTools === 'passthrough';
+  return {
+    id: `turn_${deps.ids.base62(20)}`,
+    agent: agent.name,
+    principal: request.principal,
+    session: request.session && `api:${request.session.key}`,
+    system: messages.some(({ role }) => role === 'system') ? undefined : agent.system,
+    messages,
+    clientTools: takesTools ? request.clientTools : [],
+    params: mergeParams(agent.params, request.params, takesTools),
+    incremental: request.incremental,
+    requestId: request.requestId,
+    metadata: request.metadata,
+    signal,
+  };
+}

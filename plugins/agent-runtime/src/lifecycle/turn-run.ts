@@ -1,0 +1,251 @@
+import type { Clock } from '@plugboard/kernel';
+import type { ActiveMember, BusyMode, Timer, TurnEvents, TurnRequest } from '@plugboard/kernel/contracts';
+import { failed, failureOf, TurnError, type TurnFailed } from '@plugboard/kernel/contracts';
+import { type Batch, endOf, type TurnEnd } from '../streams/batch.js';
+import { Broadcast, type TurnReader } from '../streams/broadcast.js';
+import { SETTLE_TIMEOUT } from '../streams/settle-timeout.js';
+import type { IdempotentTurn } from './idempotency.js';
+
+/**
+ * Where a turn stands:
+ *
+ * - `waiting`: behind earlier turns of its session. Ending it takes effect at once.
+ * - `running`: its phases run. Ending it aborts its signal; it ends when they settle.
+ * - `storing`: the answer is complete and is being stored. The store alone decides how it ends.
+ * - `ended`: its readers have, or are about to receive, the terminal event.
+ * - `overdue`: it was aborted and did not settle within `SETTLE_TIMEOUT`. For everyone else it has
+ *   ended, with a failure. What its code still does has no effect.
+ */
+type TurnState = 'waiting' | 'running' | 'storing' | 'ended' | 'overdue';
+
+export interface TurnRunOptions {
+  readonly request: TurnRequest;
+  /** Equal for a retry of the same request, which joins the turn. */
+  readonly fingerprint: string | undefined;
+  /** Present if the request has an idempotency key. */
+  readonly idempotent: IdempotentTurn | undefined;
+  readonly clock: Clock;
+}
+
+/**
+ * One turn from its request to its end, for all its readers. It alone decides who ends the turn,
+ * what an event after the end does, and when what the turn holds is given back.
+ *
+ * 1. Its caller reads `events`. Retries of the same request `join`.
+ * 2. `start` runs its phases (`runTurn`): at once, or when its session is free. They `write` events,
+ *    and `defer` what must happen when the turn has ended.
+ * 3. Whoever wants it to end early calls `end`: a reader, the session, the time limit, the server.
+ * 4. `beginStoring` is the point of no return: from there, `end` does nothing.
+ * 5. The phases end with `finish` or `fail`. What was deferred runs first, then the readers receive
+ *    the terminal event: a caller that reads it can rely on free permits and an idle session.
+ */
+export class TurnRun implements ActiveMember {
+  place = -1;
+  /** The number of the turn in its session, for its `started` event. Set when it begins. */
+  number: number | undefined;
+  readonly request: TurnRequest;
+  readonly fingerprint: string | undefined;
+  readonly idempotent: IdempotentTurn | undefined;
+  /** The events for the caller of the turn. */
+  readonly events: TurnEvents;
+  /** Resolves with the terminal event. */
+  readonly ended: Promise<TurnEnd>;
+  readonly #clock: Clock;
+  readonly #abort = new AbortController();
+  readonly #broadcast: Broadcast;
+  readonly #resolveEnded: (end: TurnEnd) => void;
+  #state: TurnState = 'waiting';
+  #terminal: TurnEnd | undefined;
+  #toolsRan = false;
+  readonly #deferred: (() => void)[] = [];
+  #settling: Timer | undefined;
+
+  constructor({ request, fingerprint, idempotent, clock }: TurnRunOptions) {
+    this.request = request;
+    this.fingerprint = fingerprint;
+    this.idempotent = idempotent;
+    this.#clock = clock;
+    // Only a retry of the same request joins a turn that runs.
+    this.#broadcast = new Broadcast(fingerprint !== undefined, {
+      onReaderLeft: () => this.#onReaderLeft(),
+      cancel: () => this.cancel(),
+    });
+    const { promise, resolve } = Promise.withResolvers<TurnEnd>();
+    this.ended = promise;
+    this.#resolveEnded = resolve;
+    this.events = this.#connect(this.#broadcast.join(), request.signal);
+  }
+
+  /** What happens if the session is busy. */
+  get onBusy(): BusyMode {
+    return this.request.session?.busy ?? this.request.target.onBusy;
+  }
+
+  /** Aborts when the turn must end, with the error for the caller as the reason. */
+  get signal(): AbortSignal {
+    return this.#abort.signal;
+  }
+
+  get hasEnded(): boolean {
+    return this.#state === 'ended' || this.#state === 'overdue';
+  }
+
+  /** The terminal event, once the turn has ended. */
+  get terminal(): TurnEnd | undefined {
+    return this.#terminal;
+  }
+
+  /**
+   * Whether the turn continues when its last reader has left. The caller must have a way to its
+   * answer: a session, or an idempotency key.
+   */
+  get #outlivesReaders(): boolean {
+    const { target, session } = this.request;
+    return target.onDisconnect === 'continue' && (session !== undefined || this.idempotent !== undefined);
+  }
+
+  /**
+   * Adds a reader, which receives the earlier events first.
+   *
+   * @param signal aborts when the caller disconnects. If its reason is a `TurnError`, it ends the
+   *   turn for all readers: the server stops.
+   * @returns undefined if the earlier events are no longer buffered.
+   */
+  join(signal: AbortSignal): TurnEvents | undefined {
+    return this.#broadcast.isJoinable ? this.#connect(this.#broadcast.join(), signal) : undefined;
+  }
+
+  /**
+   * Runs the phases, unless the turn has ended before it could start.
+   * @param phases ends the turn with `finish` or `fail`. Never rejects.
+   */
+  start(phases: () => Promise<void>): void {
+    if (this.#state !== 'waiting') return;
+    this.#state = 'running';
+    void phases();
+  }
+
+  /**
+   * Runs `release` when the turn has ended or is overdue, the last one first; at once if that is so
+   * already.
+   */
+  defer(release: () => void): void {
+    if (this.hasEnded) release();
+    else this.#deferred.push(release);
+  }
+
+  /**
+   * Sends a batch without a terminal event to the readers. Returns a promise if the turn has to
+   * wait before it continues.
+   *
+   * @throws the signal's reason if the turn is overdue.
+   */
+  write(batch: Batch): Promise<unknown> | undefined {
+    if (this.hasEnded) throw this.signal.reason;
+    for (const event of batch) if (event.type === 'tool-call' && event.tool !== undefined) this.#toolsRan = true;
+    const [first] = batch;
+    const isStart = first?.type === 'started' && this.number !== undefined;
+    return this.#broadcast.write(isStart ? [{ ...first, turn: this.number }, ...batch.slice(1)] : batch);
+  }
+
+  /**
+   * The answer is about to be stored. From here on nothing but the store ends the turn.
+   * @throws the signal's reason if the turn was aborted.
+   */
+  beginStoring(): void {
+    this.signal.throwIfAborted();
+    this.#state = 'storing';
+  }
+
+  /** Ends the turn with its last batch, which ends with the terminal event. */
+  finish(last: Batch): void {
+    if (this.hasEnded) return;
+    this.idempotent?.end();
+    this.#conclude('ended', last);
+  }
+
+  /**
+   * Ends the turn with a failure. Its idempotency record is written before the readers receive it.
+   *
+   * @param error what was thrown. After an abort it is a consequence, and the reason of the abort
+   *   counts.
+   */
+  async fail(error: unknown): Promise<void> {
+    await this.failWith(failed(failureOf(this.signal.aborted ? this.signal.reason : error, this.#toolsRan)));
+  }
+
+  /** Ends the turn with a failure that is an event already. */
+  async failWith(end: TurnFailed): Promise<void> {
+    if (this.hasEnded) return;
+    await this.idempotent?.fail(end);
+    this.#conclude('ended', [end]);
+  }
+
+  /** Asks the turn to end, with the error for its readers. Does nothing if it is being stored. */
+  end(reason: TurnError): void {
+    if (this.signal.aborted) return;
+    if (this.#state === 'waiting') {
+      this.#abort.abort(reason);
+      this.#drop('ended');
+    } else if (this.#state === 'running') {
+      this.#abort.abort(reason);
+      this.#broadcast.removeLimit();
+      this.#settling = this.#clock.after(SETTLE_TIMEOUT, () => this.#drop('overdue'));
+    }
+  }
+
+  /** Ends the turn for a reader. Resolves when it has ended. */
+  async cancel(): Promise<void> {
+    this.end(new TurnError('turn_cancelled', 'The turn was cancelled by its caller.'));
+    await this.ended;
+  }
+
+  /** Ends the turn without its phases: they have not begun, or do not settle. */
+  #drop(state: 'ended' | 'overdue'): void {
+    const end = failed(failureOf(this.signal.reason, state === 'overdue'));
+    void this.idempotent?.fail(end);
+    this.#conclude(state, [end]);
+  }
+
+  #conclude(state: 'ended' | 'overdue', last: Batch): void {
+    const end = endOf(last);
+    if (!end || this.hasEnded) return;
+    this.#state = state;
+    this.#terminal = end;
+    this.#settling?.cancel();
+    for (let release = this.#deferred.pop(); release; release = this.#deferred.pop()) release();
+    this.#broadcast.write(last);
+    this.#broadcast.end();
+    this.#resolveEnded(end);
+  }
+
+  #connect(reader: TurnReader, signal: AbortSignal): TurnEvents {
+    const onAbort = () => this.#onDisconnect(reader, signal.reason);
+    if (signal.aborted) onAbort();
+    else {
+      signal.addEventListener('abort', onAbort, { once: true });
+      this.defer(() => signal.removeEventListener('abort', onAbort));
+    }
+    return reader;
+  }
+
+  /** The caller of a reader has disconnected, or the server ends its request. */
+  #onDisconnect(reader: TurnReader, reason: unknown): void {
+    if (reason instanceof TurnError) this.end(reason);
+    else if (this.#broadcast.readers === 1 && !this.#outlivesReaders) this.end(callerDisconnected());
+    else {
+      // The turn continues without this reader.
+      this.#broadcast.leave(reader);
+      reader.write([failed(failureOf(callerDisconnected(), this.#toolsRan))]);
+      reader.end();
+    }
+  }
+
+  #onReaderLeft(): void {
+    if (this.#broadcast.readers === 0 && !this.#outlivesReaders) this.end(callerDisconnected());
+  }
+}
+
+function callerDisconnected(): TurnError {
+  return new TurnError('abandoned', 'The caller disconnected before the agent finished.');
+}

@@ -1,0 +1,72 @@
+import type { Contribution, Interceptor, Turn } from '@plugboard/kernel';
+import { type AgentEvents, addUsage, Transcript } from '@plugboard/kernel/contracts';
+import type { BegunTurn } from '../conversation/conversation.js';
+import type { TurnContext } from '../lifecycle/turn-context.js';
+import { type Batch, endOf, sealed, type TurnEnd } from '../streams/batch.js';
+import { pulled, type WriteBatch } from '../streams/pulled.js';
+import { assertBatch, endedEarly, eventsOf } from './interceptor-errors.js';
+import { runLoop } from './loop.js';
+
+/** The answer of a turn, of which the readers have received everything but the last batch. */
+export interface Answer {
+  /** The last batch, which ends with `end`. */
+  readonly last: Batch;
+  readonly end: TurnEnd;
+  /** All events as messages. */
+  readonly transcript: Transcript;
+}
+
+/**
+ * Runs the agent loop and its interceptors, and writes their events to the readers, up to the last
+ * batch.
+ *
+ * @throws TurnError, or another error, which is a defect.
+ */
+export async function answer(context: TurnContext, { turn, usage }: BegunTurn): Promise<Answer> {
+  const { run, deps } = context;
+  const transcript = new Transcript();
+  let answered: Answer | undefined;
+  const finish = (batch: Batch, end: TurnEnd): undefined => {
+    // Tokens that were used before the first step are reported, but the agent's limits do not count
+    // them.
+    const total = usage && end.type === 'finished' ? { ...end, usage: addUsage(usage, end.usage) } : end;
+    run.idempotent?.add(batch.slice(0, -1));
+    answered = { last: [...batch.slice(0, -1), total], end: total, transcript };
+  };
+  const write = (batch: Batch) => {
+    const end = endOf(batch);
+    if (end) return finish(batch, end);
+    run.idempotent?.add(batch);
+    return run.write(batch);
+  };
+
+  const interceptors = deps.interceptors.all();
+  if (interceptors.length === 0) await loop(context, turn, transcript, write);
+  else {
+    for await (const batch of intercepted(context, turn, interceptors)) {
+      assertBatch(interceptors, batch);
+      const events = sealed(batch);
+      transcript.add(events);
+      await write(events);
+      if (answered) break;
+    }
+  }
+  if (!answered) throw endedEarly(interceptors);
+  return answered;
+}
+
+/** Wraps the agent loop in the interceptors that the turn began with. */
+function intercepted(context: TurnContext, turn: Turn, interceptors: readonly Contribution<Interceptor>[]): AgentEvents {
+  const from = (index: number, current: Turn): AgentEvents => {
+    const interceptor = interceptors[index];
+    if (!interceptor) return pulled((write) => loop(context, current, new Transcript(), write));
+    const returned = interceptor.value(current, (next) => from(index + 1, next));
+    return eventsOf(interceptor.entry, returned);
+  };
+  return from(0, turn);
+}
+
+function loop({ agent, run, deps }: TurnContext, turn: Turn, transcript: Transcript, write: WriteBatch): Promise<void> {
+  const { idempotent } = run;
+  return runLoop(agent, turn, transcript, deps, write, idempotent && (() => idempotent.onToolsStart(run.signal)));
+}

@@ -1,0 +1,10 @@
+import type { AgentEvents, TurnEvents } from '@plugboard/kernel/contracts';
+
+/**
+ * Makes what `AgentRuntime.run` returns of plain events, for a runtime in a test.
+ *
+ * @param onCancel called when the turn is cancelled.
+ */
+export function turnEvents(events: AgentEvents, onCancel: () => void = () => {}): TurnEvents {
+  return { [Symbol.asyncIterator]: () => events[Symbol.asyncIterator](), cancel: async () => onCancel() };
+}
