@@ -7,9 +7,9 @@ import { isBuiltin } from 'node:module';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
-import ts from 'typescript';
 import { licenses } from './licenses.mjs';
 import { kernelSchemas, pluginSchema } from './option-schemas.mjs';
+import { compile, hasDecorators } from './typescript.mjs';
 
 const root = resolve(import.meta.dirname, '..');
 /** Entry points that are not exported. */
@@ -61,27 +61,15 @@ const compiledSchemas = {
   },
 };
 
-/**
- * Compiles the classes with decorators with TypeScript. esbuild would make a WeakMap of each of
- * their private members, which is slow.
- */
+/** Compiles the classes with decorators with TypeScript. */
 const decorators = {
   name: 'decorators',
   setup({ onLoad }) {
     onLoad({ filter: /\.ts$/ }, ({ path }) => {
       const source = readFileSync(path, 'utf8');
-      if (!source.includes('@injectable()')) return undefined;
-      return { contents: ts.transpileModule(source, { fileName: path, compilerOptions }).outputText, loader: 'js' };
+      return hasDecorators(source) ? { contents: compile(path, source), loader: 'js' } : undefined;
     });
   },
-};
-const compilerOptions = {
-  target: ts.ScriptTarget.ES2024,
-  module: ts.ModuleKind.ESNext,
-  verbatimModuleSyntax: true,
-  experimentalDecorators: true,
-  inlineSourceMap: true,
-  inlineSources: true,
 };
 
 const packages = globSync(['kernel', 'plugins/*'], { cwd: root });

@@ -1,17 +1,17 @@
 // Compiles the TypeScript that a test imports, in its own process:
-// `node --import=./test/tools/compile.mjs`.
-import { existsSync, readFileSync } from 'node:fs';
-import { registerHooks } from 'node:module';
+// `node --import=./test/tools/compile.mjs`. What was compiled is kept in .tap/compiled, so that
+// each file is compiled once, and not once in each of the test's processes.
+import { hash } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { createRequire, registerHooks } from 'node:module';
+import { join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { transformSync } from 'esbuild';
 
-const options = {
-  loader: 'ts',
-  format: 'esm',
-  target: 'node24',
-  sourcemap: 'inline',
-  tsconfigRaw: { compilerOptions: { experimentalDecorators: true, verbatimModuleSyntax: true } },
-};
+const require = createRequire(import.meta.url);
+const root = resolve(import.meta.dirname, '../..');
+const folder = join(root, '.tap/compiled');
+const compiler = readFileSync(join(root, 'tools/typescript.mjs'), 'utf8');
+mkdirSync(folder, { recursive: true });
 
 registerHooks({
   /** Imports name the compiled file: `./order.js` is `./order.ts`. */
@@ -24,8 +24,28 @@ registerHooks({
   },
   load(url, context, next) {
     if (!url.startsWith('file:') || !url.endsWith('.ts')) return next(url, context);
-    const path = fileURLToPath(url);
-    const { code } = transformSync(readFileSync(path, 'utf8'), { ...options, sourcefile: path });
-    return { format: 'module', source: code, shortCircuit: true };
+    return { format: 'module', source: compiled(fileURLToPath(url)), shortCircuit: true };
   },
 });
+
+/** Compiles a file, or reads what an earlier process made of the same text. */
+function compiled(path) {
+  const source = readFileSync(path, 'utf8');
+  const name = relative(root, path);
+  if (name.startsWith('..')) return compile(path, source); // a test wrote it
+  const mark = `\n// ${hash('sha1', compiler + source)}`;
+  const file = join(folder, `${name.replaceAll(/[\\/]/g, '~')}.js`);
+  if (existsSync(file)) {
+    const code = readFileSync(file, 'utf8');
+    if (code.endsWith(mark)) return code;
+  }
+  const code = compile(path, source) + mark;
+  const draft = `${file}.${process.pid}`; // other processes read and write the same file
+  writeFileSync(draft, code);
+  renameSync(draft, file);
+  return code;
+}
+
+function compile(path, source) {
+  return require('../../tools/typescript.mjs').compile(path, source);
+}
