@@ -8,7 +8,7 @@ import { Problems } from './configuration/problems.js';
 import { type Configuration, type ReadOptions, readConfiguration } from './configuration/read-configuration.js';
 import { reportFaults } from './configuration/report-faults.js';
 import { warningsOf } from './configuration/warnings.js';
-import { LifecycleRunner, type StopOptions } from './lifecycle/lifecycle.js';
+import { type FilesReloaded, LifecycleRunner, type StopOptions } from './lifecycle/lifecycle.js';
 import { Retirement } from './lifecycle/retirement.js';
 import type { StatusBoard } from './lifecycle/status-board.js';
 import type { Logger } from './log/log.js';
@@ -268,18 +268,18 @@ export class Server {
   async #reload(config: object | undefined): Promise<ReloadResult> {
     const { clock } = this.#registration;
     const begun = clock.monotonic();
-    this.#serverLog.reopen();
-    await this.#lifecycle.settled();
-    const files = await this.#lifecycle.reload();
+    let files: FilesReloaded = { entries: [], failures: [] };
     const result = (changes: readonly ConfigChange[], refused?: HostError): ReloadResult => ({
       ...files,
       changes,
       refused,
       milliseconds: clock.monotonic() - begun,
     });
-    if (this.host.phase !== 'running') return result([]);
     try {
-      return result(await this.#reconfigure(config));
+      this.#serverLog.reopen();
+      await this.#lifecycle.settled();
+      files = await this.#lifecycle.reload();
+      return result(this.host.phase === 'running' ? await this.#reconfigure(config) : []);
     } catch (error) {
       return result([], error instanceof HostError ? error : new HostError('NOT_RELOADED', reasonOf(error), { cause: error }));
     }
@@ -341,8 +341,10 @@ export class Server {
   async stop(options?: StopOptions): Promise<readonly PluginError[]> {
     this.#lifecycle.requestStop(options);
     await this.#reloading;
-    const failures = await this.#lifecycle.stop(options);
-    return [...failures, ...(await this.#retirement.stopAll(() => this.#lifecycle.timeToStop))];
+    const failures = [...(await this.#lifecycle.stop(options))];
+    failures.push(...(await this.#retirement.stopAll(() => this.#lifecycle.timeToStop)));
+    await this.#serverLog.end();
+    return failures;
   }
 
   /**

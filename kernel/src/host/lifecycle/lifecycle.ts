@@ -15,7 +15,7 @@ export interface StopOptions {
 }
 
 /** The entries that read their own files again, and those that failed to. */
-interface FilesReloaded {
+export interface FilesReloaded {
   /** The entries that read their files again. */
   readonly entries: readonly string[];
   readonly failures: readonly PluginError[];

@@ -1,4 +1,4 @@
-import { closeSync, fstatSync, mkdirSync, openSync, write, writeSync } from 'node:fs';
+import { close, fstatSync, mkdirSync, openSync, write, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { Budget, heapLimit } from '../base/budget.js';
 import type { LogSink } from './log.js';
@@ -53,6 +53,8 @@ export class LogWriter implements LogSink {
   #waiting: string[] = [];
   #waitingBytes = 0;
   #writing = false;
+  /** Whether the open file is to be closed before the next write. */
+  #renamed = false;
   /** Whether what waits is written at once, however little it is. */
   #urgent = false;
   #timer: NodeJS.Timeout | undefined;
@@ -71,7 +73,7 @@ export class LogWriter implements LogSink {
       limit,
       setting: 'log.buffer',
     });
-    process.on('exit', () => this.#writeLast());
+    process.on('exit', this.#writeLast);
   }
 
   /** Lines dropped since the last report. */
@@ -92,15 +94,24 @@ export class LogWriter implements LogSink {
     else this.#schedule(DELAY);
   }
 
-  /** Opens the file again at the next write, because another program has renamed it. */
+  /**
+   * Opens the file again, because another program has renamed it. A write in progress ends in the
+   * renamed file.
+   */
   reopen(): void {
-    if (typeof this.#to === 'number' || this.#fd === undefined || this.#writing) return;
-    closeSync(this.#fd);
-    this.#fd = undefined;
+    this.#renamed = typeof this.#to === 'string';
+    if (!this.#writing) this.#closeRenamed();
+  }
+
+  /** Writes what waits and closes the file. A later line opens it again. */
+  async end(): Promise<void> {
+    await this.written();
+    this.reopen();
+    process.off('exit', this.#writeLast);
   }
 
   /** Resolves when all lines are written, or after a second. */
-  async close(): Promise<void> {
+  async written(): Promise<void> {
     if (!this.#writing && this.#waiting.length === 0) return;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#onIdle = resolve;
@@ -138,6 +149,7 @@ export class LogWriter implements LogSink {
     const bytes = lines.reduce((sum, { length }) => sum + length, 0);
     this.#send(`${this.#torn ? '\n' : ''}${lines.join('')}`, (error) => {
       this.#writing = false;
+      this.#closeRenamed();
       this.budget.release([], bytes);
       if (error) this.#dropped += lines.length;
       else this.#reportDropped();
@@ -174,6 +186,13 @@ export class LogWriter implements LogSink {
     return openSync(this.#to, 'a', 0o600);
   }
 
+  #closeRenamed(): void {
+    if (!this.#renamed) return;
+    this.#renamed = false;
+    if (this.#fd !== undefined) close(this.#fd, () => {}); // an error is ignored: the descriptor is released all the same
+    this.#fd = undefined;
+  }
+
   /** In the thread pool, because a file may be slow. */
   #writeFile(fd: number, bytes: Buffer, done: (error?: Error | null) => void): void {
     write(fd, bytes, (error, written) => {
@@ -189,14 +208,14 @@ export class LogWriter implements LogSink {
   }
 
   /** The process ends: tries once more to write what waits, without waiting for a reader. */
-  #writeLast(): void {
+  readonly #writeLast = (): void => {
     if (this.#waiting.length === 0) return;
     try {
       writeSync(this.#fd ?? this.#open(), this.#waiting.join(''));
     } catch {
       // full, closed or not read
     }
-  }
+  };
 }
 
 /**

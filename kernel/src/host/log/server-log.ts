@@ -28,6 +28,8 @@ export interface ServerLog {
   readonly budgets: readonly Budget[];
   /** Opens its files again, after they were rotated. */
   reopen(): void;
+  /** Writes what waits and closes its files. */
+  end(): Promise<void>;
   /** Changes the level, and what is secret. */
   readonly adjust: AdjustableLogger['adjust'];
 }
@@ -51,5 +53,6 @@ export function createServerLog({
     adjust,
     budgets: stderr ? [stderr.budget] : [],
     reopen: () => audits?.reopen(),
+    end: async () => audits?.end(),
   };
 }

@@ -30,5 +30,5 @@ export function whenRecovered(report: (dropped: number) => void): void {
  * lines may be lost.
  */
 export async function logWritten(): Promise<void> {
-  await writer?.close();
+  await writer?.written();
 }
