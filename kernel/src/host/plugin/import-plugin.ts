@@ -1,6 +1,7 @@
 import { hostError } from '../base/errors.js';
 import { beginCall } from '../base/plugin-calls.js';
 import { importError, type ModuleLocation } from './import-errors.js';
+import { importUrl } from './import-url.js';
 import { isPlugin } from './plugin.js';
 import { provideServerPackages } from './server-packages.js';
 
@@ -24,13 +25,14 @@ export async function importPlugin(
   serverFolders: readonly string[],
   limit: number,
 ): Promise<PluginModule> {
-  const { url, path, shown, packageName } = location;
-  provideServerPackages(url, path, serverFolders);
+  const { path, shown, packageName } = location;
+  const url = importUrl(location.url);
+  provideServerPackages(location.url, path, serverFolders);
   const ended = beginCall({ text: `the import of ${shown}`, path, packageName });
   const loaded = await withinLimit(import(url), shown, limit)
     .finally(ended)
     .catch(async (error: unknown) => {
-      throw await importError(error, location);
+      throw await importError(error, { ...location, url });
     });
   // Only sometimes can a CommonJS module require the kernel: not while another plugin imports it.
   if ('module.exports' in loaded && (isPlugin(loaded.default) || isPlugin(loaded.default?.default))) {

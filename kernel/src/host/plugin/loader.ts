@@ -8,6 +8,7 @@ import type { PluginIdentity } from '../base/problem.js';
 import { isCompiledSchema } from '../options/compiled-schema.js';
 import { OptionSchema } from '../options/schema.js';
 import { importPlugin, type PluginModule } from './import-plugin.js';
+import { rejectModule } from './import-url.js';
 import { packageOf, readManifest } from './manifest.js';
 import { similarFile, similarPlugin, type UseHints } from './missing-plugin.js';
 import { API_VERSION, type DefinedPlugin, isPlugin } from './plugin.js';
@@ -33,7 +34,8 @@ const IMPORT_LIMIT = 10_000;
 
 /**
  * Finds and imports plugins by the `use` of their entries. Each module is imported once, however
- * many entries use it.
+ * many entries use it. One that is rejected is imported again when it is loaded the next time, for
+ * example by a reload after a build.
  */
 export class Loader {
   readonly #fileFolder: string;
@@ -73,8 +75,14 @@ export class Loader {
     // A plugin in the folder of the configuration has no package of its own.
     const hasOwnPackage = owner !== undefined && relative(owner.folder, this.#fileFolder).startsWith('..');
     const shown = hasOwnPackage ? `${path} (${owner.name} ${owner.version})` : path;
-    const module = await importPlugin({ url, path, shown, packageName: owner?.name }, this.#folders, this.#importLimit);
-    return { ...loadedPlugin(module, path, owner?.version ?? '0.0.0'), kernelCopy: kernelCopy(url, path) };
+    try {
+      const module = await importPlugin({ url, path, shown, packageName: owner?.name }, this.#folders, this.#importLimit);
+      return { ...loadedPlugin(module, path, owner?.version ?? '0.0.0'), kernelCopy: kernelCopy(url, path) };
+    } catch (error) {
+      this.#loaded.delete(url);
+      rejectModule(url);
+      throw error;
+    }
   }
 
   #resolve(use: string, prefix: string, { isKey = false, usual, neededBy }: UseHints): string {

@@ -47,7 +47,11 @@ function cureOfCopy(modulePath: string): string {
   return `make it a peerDependency in ${manifest}, then run npm dedupe`;
 }
 
-let folders: readonly string[] | undefined;
+/**
+ * Where the imports of plugins outside of a server's folder are resolved, by the plugin's folder.
+ * Per process, as Node.js's hooks: each server adds its own folders.
+ */
+const providers = new Map<string, readonly string[]>();
 
 /**
  * Lets a plugin that is used by path, and perhaps lies outside of the server's folder, import this
@@ -55,30 +59,38 @@ let folders: readonly string[] | undefined;
  * @param serverFolders where the server looks for packages, besides this package's own folder.
  */
 export function provideServerPackages(url: string, path: string, serverFolders: readonly string[]): void {
-  if (folders !== undefined || isInstalled(path)) return;
-  const peers = Object.keys(packageOf(path)?.peerDependencies ?? {}).filter((name) => name.startsWith(SCOPE));
+  if (isInstalled(path)) return;
+  const { folder = dirname(path), peerDependencies = {} } = packageOf(path) ?? {};
+  const peers = Object.keys(peerDependencies).filter((name) => name.startsWith(SCOPE));
   if ([KERNEL.name, ...peers].every((name) => finds(name, url))) return;
-  folders = [...serverFolders, KERNEL.path];
-  registerHooks({
-    resolve(specifier, context, next) {
-      if (!specifier.startsWith(SCOPE)) return next(specifier, context);
-      const parents = [context.parentURL, ...parentsFor(specifier)];
-      for (const [index, parentURL] of parents.entries()) {
-        try {
-          return next(specifier, { ...context, parentURL });
-        } catch (error) {
-          if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND' || index === parents.length - 1) throw error;
-        }
-      }
-      return next(specifier, context);
-    },
-  });
+  if (providers.size === 0) registerHooks({ resolve: resolvePackage });
+  providers.set(folder, [...new Set([...(providers.get(folder) ?? []), ...serverFolders, KERNEL.path])]);
 }
 
+/** Resolves a package of the scope as Node.js does, or else from the folders of the server. */
+const resolvePackage: Parameters<typeof registerHooks>[0]['resolve'] = (specifier, context, next) => {
+  if (!specifier.startsWith(SCOPE)) return next(specifier, context);
+  const parents = [context.parentURL, ...parentsFor(specifier, context.parentURL)];
+  for (const [index, parentURL] of parents.entries()) {
+    try {
+      return next(specifier, { ...context, parentURL });
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND' || index === parents.length - 1) throw error;
+    }
+  }
+  return next(specifier, context);
+};
+
 /** The modules to resolve a package from, besides the one that imports it. */
-function parentsFor(specifier: string): string[] {
+function parentsFor(specifier: string, importer = ''): string[] {
   const isKernel = specifier === KERNEL.name || specifier.startsWith(`${KERNEL.name}/`);
-  return (isKernel ? [KERNEL.path] : (folders ?? [])).map((folder) => pathToFileURL(join(folder, 'package.json')).href);
+  return (isKernel ? [KERNEL.path] : foldersFor(importer)).map((folder) => pathToFileURL(join(folder, 'package.json')).href);
+}
+
+/** The folders of the servers that use the plugin of a module, or of all servers if it is none's. */
+function foldersFor(importer: string): readonly string[] {
+  const own = [...providers].filter(([folder]) => importer.startsWith(`${pathToFileURL(folder).href}/`));
+  return (own.length > 0 ? own : [...providers]).flatMap(([, folders]) => folders);
 }
 
 /** What to do about a plugin that needs a newer kernel. */
