@@ -214,7 +214,7 @@ t.test('sessions', async (t) => {
       type: 'failed',
       failure: { code: 'store_failed', message: 'The session store failed; nothing of the request was kept.' },
     });
-    t.match(lost.lines, [{ level: 'warn', msg: 'a turn failed', err: { message: /nothing of the request was kept/ } }]);
+    t.match(lost.lines, [{ level: 'warn', msg: 'a turn failed', reason: /nothing of the request was kept/ }]);
   });
 
   t.test('a full queue and too long a wait are refused as busy', async (t) => {

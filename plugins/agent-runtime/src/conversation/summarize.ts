@@ -41,7 +41,7 @@ export async function summarize(
     const messages = summaryRequest(stored.messages, due, agent.contextWindow);
     // Without the agent's parameters: they shape answers (format, length, stop sequences).
     const request = { messages, tools: [], params: {}, incremental: true, headers };
-    const answer = await models.ask(agent.connections, () => request, signal);
+    const answer = await models.ask(agent.connections, () => request, signal, facts);
     span.set({ connection: answer.connection });
     summary = { messages: due.messages, text: await readSummary(answer, due, read) };
     span.set({ usage: read.usage });

@@ -20,7 +20,8 @@ interface SessionInput {
 export function newMessages(history: readonly Message[], request: readonly Message[]): SessionInput {
   const system = request.filter(({ role }) => role === 'system');
   const start = history.length === 0 ? 0 : request.findLastIndex(({ role }) => role === 'assistant') + 1;
-  const fresh = request.slice(start).filter(({ role }) => role !== 'system');
+  const indexes = request.flatMap(({ role }, index) => (index >= start && role !== 'system' ? [index] : []));
+  const fresh = indexes.map((index) => request[index] as Message);
   if (
     !fresh.some(({ role }) => role === 'user' || role === 'tool' || role === 'function') ||
     fresh.at(-1)?.role === 'assistant'
@@ -28,7 +29,7 @@ export function newMessages(history: readonly Message[], request: readonly Messa
     throw invalidRequest('messages', 'A session turn needs a user or tool message after the last assistant message.');
   }
   if (history.length === 0) assertPairedToolCalls(request);
-  const added = [...closeOpenCalls(history, fresh, start), ...fresh];
+  const added = [...closeOpenCalls(history, fresh, (index) => indexes[index] ?? index), ...fresh];
   return { system, added };
 }
 
@@ -47,7 +48,7 @@ export function messagesToAppend(history: readonly Message[], messages: readonly
     );
   const other = messages.findIndex(({ role }) => role !== 'tool');
   const results = history.length === 0 ? 0 : other < 0 ? messages.length : other;
-  const closing = closeOpenCalls(history, messages.slice(0, results), 0);
+  const closing = closeOpenCalls(history, messages.slice(0, results), (index) => index);
   assertPairedToolCalls(messages, results);
   return [...closing, ...withoutExtras(messages)];
 }
@@ -66,8 +67,14 @@ export function openToolCalls(messages: readonly Message[]): readonly string[] {
  * A session may have open client tool calls. Tool messages must then answer exactly these. A user
  * message closes them instead, each with an error result, so that every provider accepts the
  * history.
+ *
+ * @param indexOf returns the index of a fresh message in its request, for errors.
  */
-function closeOpenCalls(history: readonly Message[], fresh: readonly Message[], start: number): readonly ToolMessage[] {
+function closeOpenCalls(
+  history: readonly Message[],
+  fresh: readonly Message[],
+  indexOf: (index: number) => number,
+): readonly ToolMessage[] {
   if (history.length === 0) return [];
   const open = new Set(openToolCalls(history));
   // Results must directly follow their calls.
@@ -77,7 +84,7 @@ function closeOpenCalls(history: readonly Message[], fresh: readonly Message[], 
     if (message.role !== 'tool') continue;
     if (index >= leading || !open.delete(message.tool_call_id)) {
       throw invalidRequest(
-        `messages[${start + index}].tool_call_id`,
+        `messages[${indexOf(index)}].tool_call_id`,
         `The session has no open tool call '${message.tool_call_id}' at this place.`,
       );
     }

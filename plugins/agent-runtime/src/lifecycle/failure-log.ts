@@ -1,13 +1,14 @@
 import type { Logger } from '@plugboard/kernel';
 import { type FailureCode, TurnError, type TurnRequest } from '@plugboard/kernel/contracts';
+import { reasonOf } from '../diagnostics/reason.js';
 
 /**
- * Failures that are logged as warnings. The others are caused by the caller, or are in the access
- * log. Failures of models are logged where they occur, with their connection.
+ * Failures that are logged as warnings. The others are caused by the caller, or were logged where
+ * they occurred: a failure of a model with its connection (`ModelCalls`).
  */
 const WARNED: ReadonlySet<FailureCode> = new Set(['timed_out', 'store_failed']);
 
-/** Logs why turns failed. */
+/** Logs why turns failed. Only a defect is logged with its stack. */
 export class FailureLog {
   readonly #log: Logger;
 
@@ -16,9 +17,9 @@ export class FailureLog {
   }
 
   log(error: unknown, { requestId, target }: TurnRequest): void {
-    const fields = { err: error, request_id: requestId, agent: target.name };
-    if (!(error instanceof TurnError)) this.#log.error(fields, 'a turn crashed');
-    else if (WARNED.has(error.code)) this.#log.warn(fields, 'a turn failed');
-    else this.#log.debug(fields, 'a turn failed');
+    const fields = { request_id: requestId, agent: target.name };
+    if (!(error instanceof TurnError)) this.#log.error({ ...fields, err: error }, 'a turn crashed');
+    else if (WARNED.has(error.code)) this.#log.warn({ ...fields, reason: reasonOf(error) }, 'a turn failed');
+    else this.#log.debug({ ...fields, reason: reasonOf(error) }, 'a turn failed');
   }
 }

@@ -1,6 +1,7 @@
 import type { Clock, Extensions, IdSource, Logger } from '@plugboard/kernel';
 import { type ModelConnector, ModelError, type ModelEvent, type ModelRequest } from '@plugboard/kernel';
 import { TurnError } from '@plugboard/kernel/contracts';
+import { reasonOf } from '../diagnostics/reason.js';
 import { delay } from './delay.js';
 
 /** Attempts per connection. */
@@ -12,6 +13,8 @@ const MAX_RETRY_AFTER = 8000;
 /** After this many consecutive failures a connection is skipped for `COOLDOWN` milliseconds. */
 const MAX_FAILURES = 3;
 const COOLDOWN = 30_000;
+
+type LogFields = Readonly<Record<string, unknown>>;
 
 /** An answer whose first batch has arrived. */
 export interface Answer {
@@ -53,12 +56,14 @@ export class ModelCalls {
   /**
    * @param requestFor builds the request for a connection: connections support different
    *   parameters.
+   * @param asker who asks, for log lines.
    * @throws TurnError `model_failed` if no connection answers.
    */
   async ask(
     connections: readonly string[],
     requestFor: (connector: ModelConnector, name: string) => ModelRequest,
     signal: AbortSignal,
+    asker: LogFields,
   ): Promise<Answer> {
     let last: ModelError | undefined;
     for (const name of this.#healthy(connections)) {
@@ -78,13 +83,21 @@ export class ModelCalls {
         }
         const pause = this.#pauseBefore(attempt, last);
         if (pause === undefined) break;
-        this.log.info({ connection: name, attempt, pause, err: last }, 'a model call failed and is retried');
+        this.log.info(
+          { ...asker, connection: name, attempt, pause, reason: reasonOf(last) },
+          'a model call failed and is retried',
+        );
         await delay(pause, this.#clock, signal);
       }
       if (!last.isRequestFault) this.#recordFailure(connector);
-      this.log.warn({ connection: name, err: last }, 'a model connection failed');
+      this.onFailure(name, last, asker);
     }
     throw modelFailed(last);
+  }
+
+  /** Logs the failure of a call: all its attempts failed, or its answer broke off. */
+  onFailure(connection: string, error: ModelError, asker: LogFields): void {
+    this.log.warn({ ...asker, connection, reason: reasonOf(error) }, 'a model connection failed');
   }
 
   /** Milliseconds to wait before the next attempt, or undefined for no retry. */

@@ -49,6 +49,7 @@ export async function runLoop(
   const declarations = turn.clientTools.length === 0 ? toolbox.declarations : [...toolbox.declarations, ...turn.clientTools];
   const conversation = withPrompt(turn, agent);
   const guard = new RepeatGuard();
+  const asker = { request_id: turn.requestId, agent: agent.name };
   let usage = NO_USAGE;
   let toolCalls = 0;
   let hasText = false;
@@ -67,7 +68,7 @@ export async function runLoop(
     try {
       const request = (connector: ModelConnector, name: string) =>
         requestFor(connector, name, agent, turn, step, messages, declarations, headers);
-      const { connection, first, rest } = await deps.models.ask(agent.connections, request, turn.signal);
+      const { connection, first, rest } = await deps.models.ask(agent.connections, request, turn.signal, asker);
       span.set({ connection });
       read.connection = connection;
       try {
@@ -92,7 +93,9 @@ export async function runLoop(
       span.end();
     } catch (error) {
       span.fail(error);
-      throw error instanceof ModelError ? modelFailed(error) : error;
+      if (!(error instanceof ModelError)) throw error;
+      if (!turn.signal.aborted) deps.models.onFailure(read.connection, error, asker);
+      throw modelFailed(error);
     }
     usage = addUsage(usage, read.usage);
     hasText ||= read.hasText;

@@ -87,6 +87,14 @@ t.test('input without new messages, or with unpaired calls, is refused with its 
   );
 });
 
+t.test('the error for a result without its call names its place in the request, system messages included', (t) => {
+  t.match(
+    refusal(() => newMessages([user('a'), assistant('b')], [user('a'), assistant('b'), system('s'), result('1')])),
+    { options: { param: 'messages[3].tool_call_id' } },
+  );
+  t.end();
+});
+
 t.test('any sequence of turns leaves a history that every provider accepts', async (t) => {
   const id = fc.constantFrom('1', '2', '3');
   const message: fc.Arbitrary<Message> = fc.oneof(

@@ -109,3 +109,22 @@ t.test('an agent without a running connection fails with that reason', async (t)
     failure: { code: 'model_failed', message: 'No model connection of the agent is running.' },
   });
 });
+
+t.test('a failed model call is logged once, in one line of under 600 characters, without a stack', async (t) => {
+  const refused = new ModelError(`the model server answered with status 500: ${'x'.repeat(5000)}`, {
+    retryable: false,
+    cause: new Error('socket hang up', { cause: new Error('y'.repeat(5000)) }),
+  });
+  for (const script of [[refused], [{ type: 'text', text: 'Hel' } as const, refused]]) {
+    const app = await startRuntime({ models: { fast: new ScriptedModel([script]) } });
+    const events = await collect(app.runtime.run(request(app.target())));
+    t.match(endOf(events), { failure: { code: 'model_failed' } });
+    const lines = app.lines.filter(({ level }) => level !== 'debug');
+    t.match(lines, [
+      { level: 'warn', msg: 'a model connection failed', connection: 'fast', request_id: 'req_1', agent: 'assistant' },
+    ]);
+    t.equal(lines.length, 1);
+    t.ok(JSON.stringify(lines[0]).length < 600, JSON.stringify(lines[0]));
+    t.notMatch(JSON.stringify(lines[0]), /stack|model-calls\.test/);
+  }
+});

@@ -28,7 +28,7 @@ t.test('no event follows the terminal event, and a throw or an early end becomes
   const run = async (events: () => AgentEvents, session?: { key: string }) => {
     const app = await startRuntime({ models: { fast: new ScriptedModel([]) }, interceptors: [events] });
     const all = await collect(app.runtime.run(request(app.target(), { session })));
-    return { all, errors: app.lines.map(({ err }) => err) };
+    return { all, errors: app.lines.map(({ err, reason }) => err ?? reason) };
   };
   const call: AgentEvent = { type: 'tool-call', id: '1', name: 'f', arguments: '{}', tool: { entry: 'f', name: 'f' } };
   for (const session of [undefined, { key: 's' }]) {
@@ -37,7 +37,7 @@ t.test('no event follows the terminal event, and a throw or an early end becomes
     t.strictSame(cut.errors, []);
     const thrown = await run(() => stream([started, call], new TurnError('store_failed', 'late')), session);
     t.match(thrown.all, [started, call, { failure: { code: 'store_failed', message: 'late', toolsRan: true } }]);
-    t.match(thrown.errors, [{ message: 'late' }]);
+    t.match(thrown.errors, ['late']);
     const ended = await run(() => stream([started]), session);
     t.match(ended.all, [started, { failure: { code: 'crashed', toolsRan: false } }]);
     t.match(ended.errors, [{ message: /^i0: the interceptor ended without `finished` or `failed`/ }]);
