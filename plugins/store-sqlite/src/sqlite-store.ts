@@ -144,7 +144,12 @@ export class SqliteStore implements SessionStore, Lifecycle {
   async begin(id: SessionId, { turnId, input }: TurnBegin): Promise<void> {
     const text = encodeMessageList(input);
     this.#assertFits(id, SMALLEST_TURN);
-    await this.#write('statement', ({ turns }) => turns.begin(id, turnId, text));
+    try {
+      await this.#write('statement', ({ turns }) => turns.begin(id, turnId, text));
+    } catch (error) {
+      this.#opened?.tables.turns.forget(turnId); // its row may have been inserted and rolled back
+      throw error;
+    }
   }
 
   async commit(id: SessionId, { turnId, expected, messages, user, idempotency: record }: TurnCommit): Promise<void> {

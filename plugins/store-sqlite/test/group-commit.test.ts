@@ -104,6 +104,21 @@ t.test('waits a few ticks more with the sync while other turns run', async (t) =
   t.same(await Promise.all([first, second, third]), [1, 2, 3]);
 });
 
+t.test('a commit does not wait for turns that could not begin', async (t) => {
+  const { store, database, close } = openStore(t.testdir());
+  t.teardown(close);
+  // Each row of a turn is accepted by its INSERT and refused by the COMMIT.
+  database.exec(`PRAGMA foreign_keys = ON;
+    CREATE TABLE part (id INTEGER PRIMARY KEY, whole REFERENCES part (id) DEFERRABLE INITIALLY DEFERRED);
+    CREATE TRIGGER refused AFTER INSERT ON turn BEGIN INSERT INTO part (whole) VALUES (99); END`);
+  const begun = ['turn_1', 'turn_2'].map((turnId) => store.begin(ANNA, { turnId, input: turn(1) }));
+  for (const result of await Promise.allSettled(begun)) t.match(result, { reason: { message: /FOREIGN KEY/ } });
+
+  const scheduled = t.capture(globalThis, 'setImmediate', setImmediate);
+  await store.commit(ANNA, { expected: 0, messages: turn(1) });
+  t.equal(scheduled().length, GROUP_TICKS, 'no ticks before the sync');
+});
+
 t.test('rejects durable writes whose sync fails', async (t) => {
   const { writes, syncs } = manualSyncs(t);
   const results = Promise.allSettled([

@@ -87,7 +87,7 @@ function parentsFor(specifier: string, importer = ''): string[] {
   return (isKernel ? [KERNEL.path] : foldersFor(importer)).map((folder) => pathToFileURL(join(folder, 'package.json')).href);
 }
 
-/** The folders of the servers that use the plugin of a module, or of all servers if it is none's. */
+/** The folders of the servers that use a module's plugin, or of all servers if it has none. */
 function foldersFor(importer: string): readonly string[] {
   const own = [...providers].filter(([folder]) => importer.startsWith(`${pathToFileURL(folder).href}/`));
   return (own.length > 0 ? own : [...providers]).flatMap(([, folders]) => folders);

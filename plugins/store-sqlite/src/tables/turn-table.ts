@@ -40,7 +40,7 @@ export class TurnTable {
     if (row !== undefined) this.#sql.end.run(row, turnId);
   }
 
-  /** Forgets the row of a turn whose end is committed. */
+  /** Forgets the row of a turn whose end is committed, or whose beginning is not. */
   forget(turnId: string): void {
     this.#rows.delete(turnId);
   }
