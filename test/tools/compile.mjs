@@ -1,4 +1,4 @@
-// Compiles the TypeScript that a test imports, in its own process:
+// Compiles the TypeScript that a test imports, in its own process and as the build does:
 // `node --import=./test/tools/compile.mjs`. What was compiled is kept in .tap/compiled, so that
 // each file is compiled once, and not once in each of the test's processes.
 import { hash } from 'node:crypto';
@@ -10,7 +10,14 @@ import { fileURLToPath } from 'node:url';
 const require = createRequire(import.meta.url);
 const root = resolve(import.meta.dirname, '../..');
 const folder = join(root, '.tap/compiled');
-const compiler = readFileSync(join(root, 'tools/typescript.mjs'), 'utf8');
+const options = {
+  loader: 'ts',
+  format: 'esm',
+  target: 'node24',
+  sourcemap: 'inline',
+  sourcesContent: false,
+  tsconfigRaw: readFileSync(join(root, 'tsconfig.json'), 'utf8'),
+};
 mkdirSync(folder, { recursive: true });
 
 registerHooks({
@@ -33,7 +40,7 @@ function compiled(path) {
   const source = readFileSync(path, 'utf8');
   const name = relative(root, path);
   if (name.startsWith('..')) return compile(path, source); // a test wrote it
-  const mark = `\n// ${hash('sha1', compiler + source)}`;
+  const mark = `\n// ${hash('sha1', JSON.stringify(options) + source)}`;
   const file = join(folder, `${name.replaceAll(/[\\/]/g, '~')}.js`);
   if (existsSync(file)) {
     const code = readFileSync(file, 'utf8');
@@ -47,5 +54,6 @@ function compiled(path) {
 }
 
 function compile(path, source) {
-  return require('../../tools/typescript.mjs').compile(path, source);
+  const { transformSync } = require('esbuild'); // not loaded where every file was compiled before
+  return transformSync(source, { ...options, sourcefile: path }).code;
 }
