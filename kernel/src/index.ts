@@ -7,7 +7,7 @@
  */
 import 'reflect-metadata';
 
-export { type ComposeOptions, compose, type EntryConfig, type ServerConfig } from './compose.js';
+export { compose } from './compose.js';
 export { type AuthProvider, AuthProviders, type AuthResult, type Credentials } from './contracts/callers/auth-provider.js';
 export type { Principal } from './contracts/callers/principal.js';
 export { type Transport, Transports } from './contracts/callers/transport.js';
@@ -33,11 +33,11 @@ export {
   ToolSources,
 } from './contracts/tools/tool-source.js';
 export type { Clock, IdSource } from './host/base/ambient.js';
-export { ConfigError, HostError, PluginError, StartError } from './host/base/errors.js';
+export { ConfigError, StartError } from './host/base/errors.js';
 export type { HostView } from './host/base/status.js';
 export { audit } from './host/log/audit.js';
 export type { Logger } from './host/log/log.js';
-export { type CredentialShapes, createRedactor } from './host/log/redactor.js';
+export { createRedactor } from './host/log/redactor.js';
 export { parseDate } from './host/options/date.js';
 export { parseDuration } from './host/options/duration.js';
 export type { Infer, JsonSchema } from './host/options/schema-types.js';
@@ -57,6 +57,5 @@ export {
   definePlugin,
   type Lifecycle,
   type PluginContext,
-  type PluginDefinition,
 } from './host/plugin/plugin.js';
 export type { Server } from './host/server.js';

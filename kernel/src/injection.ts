@@ -5,4 +5,4 @@
 import 'reflect-metadata';
 
 export { inject, injectable } from 'tsyringe';
-export { CONTEXT, createGraph, type InjectableClass } from './host/registration/class-graph.js';
+export { CONTEXT, createGraph } from './host/registration/class-graph.js';

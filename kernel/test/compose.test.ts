@@ -2,15 +2,8 @@ import { createServer, type Server as HttpServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { CapturedLog, startServer } from '@plugboard/testing';
 import t from 'tap';
-import {
-  type ComposeOptions,
-  ConfigError,
-  compose,
-  definePlugin,
-  type ServerConfig,
-  ToolSources,
-  Transports,
-} from '../src/index.js';
+import type { ComposeOptions, ServerConfig } from '../src/compose.js';
+import { ConfigError, compose, definePlugin, ToolSources, Transports } from '../src/index.js';
 
 const hello = definePlugin({
   name: 'hello',

@@ -334,7 +334,8 @@ t.test('R-051 a module that never finishes loading is abandoned', async (t) => {
 t.test('errors are recognised across two copies of the kernel', async (t) => {
   const ours = await import('../../src/index.js');
   const { TurnError, VersionConflict } = await import('../../src/contracts/index.js');
-  const { HostError, ModelError, StartError } = ours;
+  const { ModelError, StartError } = ours;
+  const { HostError } = await import('../../src/host/base/errors.js');
   class Foreign extends Error {}
   Object.defineProperty(Foreign.prototype, Symbol.for('plugboard.error.ModelError'), { value: true });
   t.ok(new Foreign() instanceof ModelError, 'an error of another copy');

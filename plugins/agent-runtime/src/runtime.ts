@@ -26,9 +26,11 @@ import type {
   TurnEvents,
   TurnRequest,
 } from '@plugboard/kernel/contracts';
-import { ActiveSet, heapLimit, TurnError, withoutExtras } from '@plugboard/kernel/contracts';
+import { heapLimit, TurnError } from '@plugboard/kernel/contracts';
 import type { RuntimeSettings } from './config.js';
 import { checkParams } from './directory/check-params.js';
+import { withoutExtras } from './history/extra.js';
+import { ActiveSet } from './lifecycle/active-set.js';
 import { FailureLog } from './lifecycle/failure-log.js';
 import { IdempotencyClaims } from './lifecycle/idempotency.js';
 import type { TurnDependencies } from './lifecycle/turn-context.js';

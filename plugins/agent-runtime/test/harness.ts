@@ -3,6 +3,7 @@ import {
   type Clock,
   type Contribution,
   type Extensions,
+  type HostView,
   type IdSource,
   type Interceptor,
   type Message,
@@ -15,15 +16,7 @@ import {
   type Tool,
   type ToolSource,
 } from '@plugboard/kernel';
-import {
-  type AgentEvents,
-  Budgets,
-  type HostPhase,
-  OPEN,
-  type SessionRequest,
-  type Target,
-  type TurnRequest,
-} from '@plugboard/kernel/contracts';
+import { type AgentEvents, Budgets, OPEN, type SessionRequest, type Target, type TurnRequest } from '@plugboard/kernel/contracts';
 import memoryPlugin from '@plugboard/store-memory';
 import { CapturedLog, checkOptions, ManualClock, SequentialIds, testContext } from '@plugboard/testing';
 import definition from '../src/index.js';
@@ -136,7 +129,7 @@ export async function startRuntime(options: TestRuntimeOptions) {
   const clock = options.clock ?? new ManualClock();
   const captured = new CapturedLog();
   const log = captured.logger(clock);
-  const host: { phase: HostPhase } = { phase: 'running' };
+  const host: { phase: HostView['phase'] } = { phase: 'running' };
   const config = { agents: options.agents ?? { assistant: { model: 'fast' } }, ...options.settings };
   const { config: settings, faults } = checkOptions({ ...definition, check: undefined }, config);
   if (faults.length > 0) throw new Error(faults.join('\n'));

@@ -28,14 +28,13 @@
 
 import { ConfigError } from '@plugboard/kernel';
 import {
-  type Command,
   type CommandAction,
   type CommandArguments,
   CommandError,
   type CommandTerminal,
   UsageError,
 } from '@plugboard/kernel/contracts';
-import { ignoreFilesIn, logWritten } from '@plugboard/kernel/internal';
+import { type Command, ignoreFilesIn, logWritten } from '@plugboard/kernel/internal';
 import { didYouMean, helpOf, helpOfFamily, peekArguments, readArguments, table } from './command/arguments.js';
 import { CONFIG_OPTION, configFile, EXIT_CONFIG } from './command/config-option.js';
 import { EXPECTED, pluginCommand, pluginCommands } from './command/plugin-commands.js';

@@ -1,5 +1,4 @@
-import { PluginError } from '@plugboard/kernel';
-import type { PluginInfo } from '@plugboard/kernel/contracts';
+import { PluginError, type PluginInfo } from '@plugboard/kernel/internal';
 import t from 'tap';
 import { originOf } from '../src/running/error-origin.js';
 

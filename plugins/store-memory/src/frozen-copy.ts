@@ -1,5 +1,5 @@
 import type { Message } from '@plugboard/kernel';
-import { type Metadata, messageJson, type Summary } from '@plugboard/kernel/contracts';
+import type { Metadata, Summary } from '@plugboard/kernel/contracts';
 
 /** A frozen copy that shares nothing with its source. */
 export interface FrozenCopy<T> {
@@ -10,7 +10,7 @@ export interface FrozenCopy<T> {
 
 /** The size is that of the messages alone, without the brackets and commas of a list. */
 export function copyMessages(messages: readonly Message[]): FrozenCopy<readonly Message[]> {
-  const texts = messages.map(messageJson);
+  const texts = messages.map((message) => JSON.stringify(message));
   return {
     value: Object.freeze(texts.map((text) => JSON.parse(text, (_, value) => Object.freeze(value)))),
     bytes: texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0),

@@ -1,13 +1,6 @@
 import { hash } from 'node:crypto';
 import type { Clock, Extensions, IdSource } from '@plugboard/kernel';
-import {
-  type AgentRuntime,
-  type Failure,
-  peek,
-  type SessionRequest,
-  type Target,
-  type TurnRequest,
-} from '@plugboard/kernel/contracts';
+import type { AgentRuntime, Failure, SessionRequest, Target, TurnRequest } from '@plugboard/kernel/contracts';
 import {
   connectionHeader,
   conversationSessionKey,
@@ -23,6 +16,7 @@ import {
 import type { HttpReply, HttpRequest, HttpRoute } from '@plugboard/transport-http';
 import { ChunkStream, ChunkWriter, isVisible } from './answer/chunks.js';
 import { type AnswerHead, completionOf, readAnswer } from './answer/completion.js';
+import { peek } from './answer/peek.js';
 import { Recorder } from './answer/recorded-answer.js';
 import { type AnswerForm, replayAnswer } from './answer/replay.js';
 import { requireStreamEncoder, type StreamEncoder } from './answer/stream-encoder.js';

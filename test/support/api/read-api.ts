@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { join, relative } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import ts from 'typescript';
 
 /** A name that a package exports. */
@@ -18,8 +18,14 @@ export interface ApiExport {
   readonly declaration: string;
   /** The declaration without comments: what callers compile against. */
   readonly signature: string;
-  /** The type names in the declaration that this package declares and does not export. */
-  readonly hidden: readonly string[];
+  /** The types in the declaration that this package declares and does not export. */
+  readonly hidden: readonly HiddenType[];
+}
+
+interface HiddenType {
+  readonly name: string;
+  /** The source file that declares it. */
+  readonly file: string;
 }
 
 /** What one import path exports. */
@@ -30,6 +36,11 @@ export interface ApiModule {
   readonly summary: string;
   /** In alphabetical order. */
   readonly exports: readonly ApiExport[];
+  /**
+   * The types that the exports refer to, directly or not, and that no import path of the package
+   * exports: nobody needs their names. In alphabetical order.
+   */
+  readonly unnamed: readonly ApiExport[];
 }
 
 /** The import path of what only packages of this repository use. */
@@ -53,11 +64,35 @@ export function readApi(packageDir: string): readonly ApiModule[] {
   const checker = program.getTypeChecker();
   const modules = entries.map(({ specifier, file }) => ({ specifier, file, symbols: symbolsOf(checker, program, file) }));
   const exported = new Set(modules.flatMap(({ symbols }) => symbols.map(({ symbol }) => symbol.name)));
-  return modules.map(({ specifier, file, symbols }) => ({
-    specifier,
-    summary: headComment(program.getSourceFile(file)?.text ?? ''),
-    exports: symbols.map(({ name, symbol }) => readExport(name, symbol, packageDir, emitted, exported)),
-  }));
+  const known = new Set(exported);
+  return modules.map(({ specifier, file, symbols }) => {
+    const exports = symbols.map(({ name, symbol }) => readExport(name, symbol, packageDir, emitted, exported));
+    const summary = headComment(program.getSourceFile(file)?.text ?? '');
+    return { specifier, summary, exports, unnamed: unnamedTypes(exports, emitted, exported, known) };
+  });
+}
+
+/** Types that only compute another type, which editors show in full. */
+const COMPUTING = new Set(['InferType', 'Messages']);
+
+/** @param known receives the names of the types. Those that it has are left out. */
+function unnamedTypes(
+  exports: readonly ApiExport[],
+  emitted: ReadonlyMap<string, ts.SourceFile>,
+  exported: ReadonlySet<string>,
+  known: Set<string>,
+): ApiExport[] {
+  const found: ApiExport[] = [];
+  const left = exports.flatMap(({ hidden }) => hidden);
+  for (let next = left.shift(); next !== undefined; next = left.shift()) {
+    const { name, file } = next;
+    if (known.has(name) || COMPUTING.has(name)) continue;
+    known.add(name);
+    const one = describe(name, name, file, emitted, exported);
+    found.push(one);
+    left.push(...one.hidden);
+  }
+  return found.toSorted((a, b) => (a.name < b.name ? -1 : 1));
 }
 
 function createProgram(packageDir: string): ts.Program {
@@ -108,8 +143,7 @@ function readExport(
   exported: ReadonlySet<string>,
 ): ApiExport {
   const file = symbol.declarations?.[0]?.getSourceFile().fileName ?? '';
-  const declarations = emitted.get(file);
-  if (declarations === undefined) {
+  if (!emitted.has(file)) {
     const origin = /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(file)?.[1] ?? relative(packageDir, file);
     const signature = `export { ${name} } from '${origin}';`;
     const summary = `The export \`${name}\` of the package ${origin}.`;
@@ -125,7 +159,20 @@ function readExport(
       hidden: [],
     };
   }
-  const statements = declarations.statements.filter((statement) => namesOf(statement).includes(symbol.name));
+  return describe(name, symbol.name, file, emitted, exported);
+}
+
+/** @param declared the name in the file; it may be exported under another one. */
+function describe(
+  name: string,
+  declared: string,
+  file: string,
+  emitted: ReadonlyMap<string, ts.SourceFile>,
+  exported: ReadonlySet<string>,
+): ApiExport {
+  const declarations = emitted.get(file);
+  if (declarations === undefined) throw new Error(`${file} declares nothing`);
+  const statements = declarations.statements.filter((statement) => namesOf(statement).includes(declared));
   const comment = statements.map(commentOf).find((text) => text !== '') ?? '';
   const { summary, tags } = parseComment(comment);
   const rest = tags.filter((tag) => !/^@(public|experimental)$/.test(tag));
@@ -140,7 +187,7 @@ function readExport(
     signature: withoutPaths(
       statements.map((statement) => printer.printNode(ts.EmitHint.Unspecified, statement, declarations)).join('\n'),
     ),
-    hidden: hiddenTypes(statements, declarations, emitted, exported),
+    hidden: hiddenTypes(statements, file, emitted).filter((type) => !exported.has(type.name)),
   };
 }
 
@@ -210,23 +257,14 @@ function headComment(text: string): string {
   return parseComment(comment).summary;
 }
 
-/** The types in declarations that this package declares but does not export. */
+/** The types in declarations of a file that this package declares. */
 function hiddenTypes(
   statements: readonly ts.Statement[],
-  file: ts.SourceFile,
+  file: string,
   emitted: ReadonlyMap<string, ts.SourceFile>,
-  exported: ReadonlySet<string>,
-): string[] {
-  const declared = new Set([...emitted.values()].flatMap(({ statements }) => statements.flatMap(namesOf)));
-  const own = new Set(file.statements.flatMap(namesOf));
-  const imported = new Set(
-    file.statements.flatMap((statement) =>
-      ts.isImportDeclaration(statement) && /^'\./.test(statement.moduleSpecifier.getText())
-        ? [...statement.getText().matchAll(/\b[A-Z]\w+/g)].map(([word]) => word)
-        : [],
-    ),
-  );
-  const found = new Set<string>();
+): HiddenType[] {
+  const homes = homesOf(file, emitted);
+  const found = new Map<string, string>();
   const walk = (node: ts.Node): void => {
     const name =
       ts.isTypeReferenceNode(node) && ts.isIdentifier(node.typeName)
@@ -234,10 +272,24 @@ function hiddenTypes(
         : ts.isExpressionWithTypeArguments(node)
           ? node.expression.getText()
           : undefined;
-    if (name !== undefined && declared.has(name) && (own.has(name) || imported.has(name)) && !exported.has(name)) found.add(name);
+    const home = name === undefined ? undefined : homes.get(name);
+    if (name !== undefined && home !== undefined) found.set(name, home);
     const isPrivate = ts.isClassElement(node) && node.name && ts.isPrivateIdentifier(node.name);
     if (!isPrivate && !ts.isConstructorDeclaration(node)) ts.forEachChild(node, walk);
   };
   statements.forEach(walk);
-  return [...found].sort();
+  return Array.from(found, ([name, home]) => ({ name, file: home })).toSorted((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** The source files of the names that a file declares, or imports from this package. */
+function homesOf(file: string, emitted: ReadonlyMap<string, ts.SourceFile>): ReadonlyMap<string, string> {
+  const homes = new Map<string, string>();
+  for (const statement of emitted.get(file)?.statements ?? []) {
+    for (const name of namesOf(statement)) homes.set(name, file);
+    if (!ts.isImportDeclaration(statement) || !ts.isStringLiteral(statement.moduleSpecifier)) continue;
+    const home = join(dirname(file), statement.moduleSpecifier.text).replace(/\.js$/, '.ts');
+    const declared = new Set(emitted.get(home)?.statements.flatMap(namesOf));
+    for (const [name] of statement.getText().matchAll(/\b[A-Z]\w+/g)) if (declared.has(name)) homes.set(name, home);
+  }
+  return homes;
 }

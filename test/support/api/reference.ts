@@ -2,7 +2,7 @@ import type { ApiExport, ApiModule } from './read-api.js';
 
 /** The reference page: everything that a package exports, with its documentation. */
 export function apiReference(modules: readonly ApiModule[]): string {
-  const head = `# API of @plugboard/kernel
+  const head = `# API for plugins
 
 What plugins and programs import, generated from the doc comments (\`npm run api\`). The guide to
 [writing plugins](../guides/writing-plugins.md) introduces it by examples.
@@ -15,12 +15,24 @@ ${modules.map(({ specifier, exports }) => `- [\`${specifier}\`](#${slug(specifie
   return [head, ...modules.map(page)].join('\n');
 }
 
-function page({ specifier, summary, exports }: ApiModule): string {
+function page({ specifier, summary, exports, unnamed }: ApiModule): string {
   const rows = exports.map(
     (one) => `| [\`${one.name}\`](#${slug(heading(one))}) | ${one.kind} | ${one.stability} | ${firstSentence(one.summary)} |`,
   );
   const index = ['| name | kind | stability | |', '| --- | --- | --- | --- |', ...rows].join('\n');
-  return [`## ${specifier}`, summary, index, ...exports.map(section)].join('\n\n').concat('\n');
+  return [`## ${specifier}`, summary, index, ...exports.map(section), ...unnamedSection(unnamed)].join('\n\n').concat('\n');
+}
+
+/** The types that have no name at the import path: what they are, for those who read about others. */
+function unnamedSection(unnamed: readonly ApiExport[]): string[] {
+  if (unnamed.length === 0) return [];
+  const declarations = unnamed.map(({ summary, declaration }) => [...comment(summary), declaration].join('\n'));
+  const words = 'The exports above refer to these types. They are not exported: TypeScript infers them.';
+  return ['### Types without an export', words, `\`\`\`ts\n${declarations.join('\n\n')}\n\`\`\``];
+}
+
+function comment(text: string): string[] {
+  return text === '' ? [] : ['/**', ...text.split('\n').map((line) => ` * ${line}`.trimEnd()), ' */'];
 }
 
 function section(one: ApiExport): string {

@@ -8,14 +8,15 @@ export const UPDATE = 'npm run api';
  * interface.
  */
 export function apiReport(modules: readonly ApiModule[]): string {
-  const parts = modules.map(({ specifier, exports }) => {
-    const declarations = exports.map(({ signature, stability, tags }) => {
+  const parts = modules.map(({ specifier, exports, unnamed }) => {
+    const named = exports.map(({ signature, stability, tags }) => {
       const deprecated = tags.filter((tag) => tag.startsWith('@deprecated')).map((tag) => `// ${tag}\n`);
       return `// ${stability ?? 'unmarked'}\n${deprecated.join('')}${signature}`;
     });
+    const declarations = [...named, ...unnamed.map(({ signature }) => `// not exported\n${signature}`)];
     return `## ${specifier}\n\n${exports.length} names.\n\n\`\`\`ts\n${declarations.join('\n\n')}\n\`\`\`\n`;
   });
-  const head = `# The interface of @plugboard/kernel
+  const head = `# The interface for plugins
 
 Plugins compile against these signatures. \`${UPDATE}\` writes this file from the sources, and \`test/api.test.ts\` fails if it is
 not current, so that the interface never changes by accident. Review its difference like code: removing or narrowing something

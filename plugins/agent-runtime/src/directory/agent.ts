@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Extensions, ModelConnector } from '@plugboard/kernel';
 import { parseDuration } from '@plugboard/kernel';
 import type { SystemMessage, Target, TurnRequest } from '@plugboard/kernel/contracts';
-import { DEFAULT_PROJECT, messageJson } from '@plugboard/kernel/contracts';
+import { DEFAULT_PROJECT } from '@plugboard/kernel/contracts';
 import type { AgentSettings } from '../config.js';
 import type { HistoryOptions } from '../history/history-view.js';
 import { modelNames } from './check-config.js';
@@ -89,7 +89,7 @@ export function configuredAgent(
     project: settings.project,
     description: settings.description,
     system,
-    prompt: promptMessage(system),
+    prompt: system === undefined ? undefined : { role: 'system', content: system },
     tools: settings.tools,
     params: settings.params,
     clientTools: settings.clientTools,
@@ -146,13 +146,6 @@ function connected(names: readonly string[], params: Readonly<Record<string, unk
     contextWindow: first?.contextWindow ?? Number.POSITIVE_INFINITY,
     forwardsParam: (param: string) => !overridesParam(params, param) && first?.supportsParam(param) === true,
   };
-}
-
-function promptMessage(content: string | undefined): SystemMessage | undefined {
-  if (content === undefined) return undefined;
-  const message: SystemMessage = { role: 'system', content };
-  messageJson(message);
-  return message;
 }
 
 function historyRules(settings: AgentSettings['history']): HistoryOptions {

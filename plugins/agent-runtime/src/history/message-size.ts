@@ -1,5 +1,5 @@
 import type { Message } from '@plugboard/kernel';
-import { type ContentPart, messageSize, type RefusalPart, type ToolDeclaration } from '@plugboard/kernel/contracts';
+import type { ContentPart, RefusalPart, ToolDeclaration } from '@plugboard/kernel/contracts';
 
 /** Estimated bytes of JSON text per token. */
 const BYTES_PER_TOKEN = 4;
@@ -11,17 +11,30 @@ const BYTES_PER_TOKEN = 4;
  */
 const PART_TOKENS: Readonly<Record<string, number>> = { image_url: 1_500, input_audio: 2_000, video_url: 4_000, file: 4_000 };
 
+/**
+ * The key under which a message holds its size. The property is not enumerable: a copy of the
+ * message may differ, and does not get it. A WeakMap of all messages in memory would make each
+ * garbage collection slower.
+ */
+const SIZE = Symbol('size');
 const toolBytes = new WeakMap<object, number>();
 const estimated = new WeakMap<object, number>();
 
-/** Bytes of a message, or of a list of tools, as JSON. Cached per object. */
+/** Bytes of a message, or of a list of tools, as JSON. Kept with the object. */
 export function bytesOf(value: Message | readonly ToolDeclaration[]): number {
-  if ('content' in value) return messageSize(value);
+  if ('content' in value) return messageBytes(value);
   let bytes = toolBytes.get(value);
   if (bytes === undefined) {
     bytes = Buffer.byteLength(JSON.stringify(value));
     toolBytes.set(value, bytes);
   }
+  return bytes;
+}
+
+function messageBytes(message: Message & { readonly [SIZE]?: number }): number {
+  if (message[SIZE] !== undefined) return message[SIZE];
+  const bytes = Buffer.byteLength(JSON.stringify(message));
+  Reflect.defineProperty(message, SIZE, { value: bytes });
   return bytes;
 }
 

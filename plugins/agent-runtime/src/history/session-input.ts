@@ -1,6 +1,7 @@
 import type { Message } from '@plugboard/kernel';
 import type { AssistantMessage, ToolMessage } from '@plugboard/kernel/contracts';
-import { TurnError, withoutExtras } from '@plugboard/kernel/contracts';
+import { TurnError } from '@plugboard/kernel/contracts';
+import { withoutExtras } from './extra.js';
 
 /** The messages of a request to a session. */
 interface SessionInput {

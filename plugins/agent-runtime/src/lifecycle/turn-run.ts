@@ -1,9 +1,10 @@
 import type { Clock } from '@plugboard/kernel';
-import type { ActiveMember, BusyMode, Timer, TurnEvents, TurnRequest } from '@plugboard/kernel/contracts';
+import type { BusyMode, Timer, TurnEvents, TurnRequest } from '@plugboard/kernel/contracts';
 import { failed, failureOf, TurnError, type TurnFailed } from '@plugboard/kernel/contracts';
 import { type Batch, endOf, type TurnEnd } from '../streams/batch.js';
 import { Broadcast, type TurnReader } from '../streams/broadcast.js';
 import { SETTLE_TIMEOUT } from '../streams/settle-timeout.js';
+import type { ActiveMember } from './active-set.js';
 import type { IdempotentTurn } from './idempotency.js';
 
 /**

@@ -33,8 +33,7 @@ export class SessionHistory {
 
   /**
    * Memory of the cached messages: twice their size as JSON, for the objects and for the JSON text
-   * that `messageJson` keeps with them. An upper bound, because texts of large messages are not
-   * kept.
+   * that a model connector may keep with them. An upper bound.
    */
   get cachedBytes(): number {
     return this.#cachedBytes;
@@ -50,7 +49,7 @@ export class SessionHistory {
     if (this.#known && (await this.store.version(this.id)) === this.#known.version) return this.#known;
     this.#cache(undefined);
     const stored = await this.store.load(this.id);
-    // Messages of a store may be frozen, and then could not keep their texts.
+    // Messages of a store may be frozen, and then could not keep their sizes and texts.
     const loaded = { ...stored, messages: stored.messages.map((message) => ({ ...message })) };
     this.#cache(loaded);
     return loaded;

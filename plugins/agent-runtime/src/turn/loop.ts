@@ -10,11 +10,11 @@ import {
   type TurnFinished,
   type TurnToolCall,
   textOf,
-  withOwnExtras,
 } from '@plugboard/kernel/contracts';
 import { startSpan } from '../diagnostics/channels.js';
 import type { Agent } from '../directory/agent.js';
 import { answerTokens, followUpToolChoice } from '../directory/parameters.js';
+import { withOwnExtras } from '../history/extra.js';
 import { trimConversation } from '../history/history-view.js';
 import { tokensOf } from '../history/message-size.js';
 import type { LoopDependencies } from '../lifecycle/turn-context.js';

@@ -1,5 +1,5 @@
 import type { Message } from '@plugboard/kernel';
-import { knownMessageJson, type StoredSession } from '@plugboard/kernel/contracts';
+import type { StoredSession } from '@plugboard/kernel/contracts';
 import t from 'tap';
 import { SessionHistory } from '../../src/sessions/session-history.js';
 import { storeWith, user } from '../harness.js';
@@ -20,10 +20,6 @@ t.test('S-37 conversations in memory count their messages and the JSON texts kep
 
   const added: Message[] = [user('and now?'), { role: 'assistant', content: 'y'.repeat(3000) }];
   for (const history of histories) await history.commit(await history.current(), { turnId: 'turn_1', messages: added });
-  t.ok(
-    added.every((message) => knownMessageJson(message) !== undefined),
-    'the texts are kept',
-  );
   t.equal(charged, 2 * 2 * jsonSize([...loaded, ...added]));
 
   for (const history of histories) history.release();

@@ -1,12 +1,6 @@
 import { parseArgs } from 'node:util';
-import {
-  type CommandAction,
-  type CommandArguments,
-  type CommandFamily,
-  type CommandOption,
-  nearest,
-  UsageError,
-} from '@plugboard/kernel/contracts';
+import { type CommandAction, type CommandArguments, type CommandFamily, nearest, UsageError } from '@plugboard/kernel/contracts';
+import type { CommandOption } from '@plugboard/kernel/internal';
 
 const HELP: CommandOption = { short: 'h', description: 'print this help' };
 

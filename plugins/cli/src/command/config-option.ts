@@ -1,4 +1,5 @@
-import type { CommandArguments, CommandOption } from '@plugboard/kernel/contracts';
+import type { CommandArguments } from '@plugboard/kernel/contracts';
+import type { CommandOption } from '@plugboard/kernel/internal';
 
 /** The exit code for an invalid configuration: EX_CONFIG of sysexits.h. */
 export const EXIT_CONFIG = 78;

@@ -1,6 +1,6 @@
 import { ConfigError } from '@plugboard/kernel';
-import { type Command, type CommandAction, type CommandOption, Commands, UsageError } from '@plugboard/kernel/contracts';
-import { compose, layout } from '@plugboard/kernel/internal';
+import { type CommandAction, Commands, UsageError } from '@plugboard/kernel/contracts';
+import { type Command, type CommandOption, compose, layout } from '@plugboard/kernel/internal';
 import { runningConfigs } from '../server/running-config.js';
 import { didYouMean, peekArguments } from './arguments.js';
 import { CONFIG_OPTION, configFile } from './config-option.js';

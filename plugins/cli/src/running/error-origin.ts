@@ -1,7 +1,6 @@
 import { dirname, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { PluginError } from '@plugboard/kernel';
-import type { PluginInfo } from '@plugboard/kernel/contracts';
+import { PluginError, type PluginInfo } from '@plugboard/kernel/internal';
 
 /** The plugin that an error comes from, as log fields. */
 interface ErrorOrigin {

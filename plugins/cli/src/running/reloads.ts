@@ -1,6 +1,5 @@
 import { audit, type Server } from '@plugboard/kernel';
-import type { ReloadResult } from '@plugboard/kernel/contracts';
-import { describeChange, ReloadError } from '@plugboard/kernel/internal';
+import { describeChange, ReloadError, type ReloadResult } from '@plugboard/kernel/internal';
 import { recordConfig } from '../server/running-config.js';
 
 /**

@@ -1,5 +1,5 @@
 import type { Server } from '@plugboard/kernel';
-import type { Environment } from '@plugboard/kernel/contracts';
+import type { Environment } from '@plugboard/kernel/internal';
 
 /** Variables that the process and its children need, even if an option uses them. */
 const KEPT =

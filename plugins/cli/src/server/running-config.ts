@@ -3,7 +3,7 @@ import { lstatSync, mkdirSync, readdirSync, readFileSync, realpathSync, rmSync, 
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import type { Server } from '@plugboard/kernel';
-import type { ConfigImage, Environment } from '@plugboard/kernel/contracts';
+import type { ConfigImage, Environment } from '@plugboard/kernel/internal';
 
 /** A server that runs on this machine, and what it took from its configuration. */
 export interface RunningConfig {

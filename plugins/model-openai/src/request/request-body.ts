@@ -1,9 +1,10 @@
 import type { ModelRequest } from '@plugboard/kernel';
-import { knownMessageJson, type ToolDeclaration } from '@plugboard/kernel/contracts';
+import type { ToolDeclaration } from '@plugboard/kernel/contracts';
 import { isObject } from '../json/json.js';
 import type { Dialect, TokenParam } from '../provider/dialect.js';
 import { TOKEN_PARAMS } from '../provider/dialect.js';
 import { wireMessages } from './conversation.js';
+import { messageText } from './message-text.js';
 import { toolSchema } from './tool-schema.js';
 
 /** Makes the body of a request. @param of the fingerprint of the model, see `wireMessages`. */
@@ -19,8 +20,8 @@ export function requestBody(model: string, request: ModelRequest, dialect: Diale
   Object.assign(body, dialect.body);
   const lists: Lists = { messages: wireMessages(messages, dialect, of) };
   if (tools.length > 0 && !dialect.omit.has('tools') && !('tools' in body)) lists.tools = wireTools(tools, dialect);
-  const json = join(body, lists, jsonOf);
-  return json.includes(HALF_A_PAIR) ? join(body, lists, wellFormedJson) : json;
+  const json = join(body, lists, (_, text) => text);
+  return json.includes(HALF_A_PAIR) ? join(body, lists, wellFormed) : json;
 }
 
 /** The fields of a body whose text is known from earlier requests. */
@@ -29,9 +30,11 @@ interface Lists {
   tools?: readonly object[];
 }
 
-function join(body: object, { messages, tools }: Lists, jsonOf: (value: object) => string): string {
-  const beside = tools === undefined ? '' : `,"tools":${jsonOf(tools)}`;
-  return `${jsonOf(body).slice(0, -1)}${beside},"messages":[${messages.map(jsonOf).join(',')}]}`;
+/** @param encode makes the final text of a value from its JSON. */
+function join(body: object, { messages, tools }: Lists, encode: (value: object, json: string) => string): string {
+  const beside = tools === undefined ? '' : `,"tools":${encode(tools, toolTexts.get(tools) ?? JSON.stringify(tools))}`;
+  const listed = messages.map((message) => encode(message, messageText(message)));
+  return `${encode(body, JSON.stringify(body)).slice(0, -1)}${beside},"messages":[${listed.join(',')}]}`;
 }
 
 function paramsOf({ params, tools }: ModelRequest, dialect: Dialect): Record<string, unknown> {
@@ -78,10 +81,6 @@ function toolOf({ name, description, inputSchema, strict }: ToolDeclaration, dia
   return { type: 'function', function: { name, description, parameters, ...(dialect.omit.has('strict') ? {} : { strict }) } };
 }
 
-function jsonOf(value: object): string {
-  return knownMessageJson(value) ?? toolTexts.get(value) ?? JSON.stringify(value);
-}
-
 /** In JSON, half a surrogate pair is an escape. A whole one is not. */
 const HALF_A_PAIR = '\\ud';
 
@@ -89,8 +88,7 @@ const HALF_A_PAIR = '\\ud';
  * Replaces half a surrogate pair, which a caller or a tool may have cut off, by U+FFFD. Model
  * servers refuse the whole request for it, and a session that contains one could not be continued.
  */
-function wellFormedJson(value: object): string {
-  const json = jsonOf(value);
+function wellFormed(value: object, json: string): string {
   if (!json.includes(HALF_A_PAIR)) return json;
   return JSON.stringify(value, (_, inner) => (typeof inner === 'string' ? inner.toWellFormed() : inner));
 }

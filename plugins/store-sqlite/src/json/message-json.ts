@@ -1,5 +1,4 @@
 import type { Message } from '@plugboard/kernel';
-import { messageJson } from '@plugboard/kernel/contracts';
 import { badMessage } from '../errors/store-error.js';
 
 /** Makes the error for a row from a clause whose subject is the row. */
@@ -15,7 +14,7 @@ export function encodeMessages(messages: readonly Message[]): readonly string[] 
   return messages.map((message, i) => {
     const problem = problemOf(message);
     if (problem !== undefined) throw badMessage(i, problem);
-    return messageJson(message);
+    return JSON.stringify(message);
   });
 }
 

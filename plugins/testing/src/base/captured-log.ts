@@ -1,6 +1,5 @@
 import type { Clock, Logger } from '@plugboard/kernel';
-import type { LogSink } from '@plugboard/kernel/contracts';
-import { createLogger } from '@plugboard/kernel/internal';
+import { createLogger, type LogSink } from '@plugboard/kernel/internal';
 
 /** A parsed line of the log. @experimental */
 export interface LogLine {

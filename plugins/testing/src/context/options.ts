@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import type { CheckContext, Infer, JsonSchema, PluginDefinition } from '@plugboard/kernel';
-import { formatPath, OptionSchema } from '@plugboard/kernel/internal';
+import type { CheckContext, Infer, JsonSchema } from '@plugboard/kernel';
+import { formatPath, OptionSchema, type PluginDefinition } from '@plugboard/kernel/internal';
 
 /**
  * The result of `checkOptions`: the options with their defaults, and the mistakes.

@@ -1,6 +1,7 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { type Clock, compose, type IdSource, type Server, type ServerConfig, Transports } from '@plugboard/kernel';
+import { type Clock, compose, type IdSource, type Server, Transports } from '@plugboard/kernel';
+import type { ServerConfig } from '@plugboard/kernel/internal';
 import { CapturedLog, type LogLine } from '../base/captured-log.js';
 
 /** The configuration of a server that a test starts. @experimental */

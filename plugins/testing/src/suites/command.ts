@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import type { Command, CommandAction } from '@plugboard/kernel/contracts';
+import type { CommandAction } from '@plugboard/kernel/contracts';
+import type { Command } from '@plugboard/kernel/internal';
 import { Contract, type ContractCase, type DeclareTest, declareTests } from '../contract/contract.js';
 
 /** The options of `commandContract`. @experimental */

@@ -22,8 +22,9 @@ import {
   type TurnPage,
   VersionConflict,
 } from '@plugboard/kernel/contracts';
-import { type ContractCase, ManualClock, type OpenedStore } from '../../src/index.js';
+import { type ContractCase, ManualClock } from '../../src/index.js';
 import { sessionStoreCases } from '../../src/session-store/session-store-contract.js';
+import type { OpenedStore } from '../../src/session-store/support/suite.js';
 import { failing, verdict } from '../failing.js';
 
 const HOUR = 3_600_000;

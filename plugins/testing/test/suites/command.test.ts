@@ -1,4 +1,5 @@
-import type { Command, CommandAction } from '@plugboard/kernel/contracts';
+import type { CommandAction } from '@plugboard/kernel/contracts';
+import type { Command } from '@plugboard/kernel/internal';
 import t from 'tap';
 import { commandCases } from '../../src/suites/command.js';
 import { failing } from '../failing.js';

@@ -1,7 +1,7 @@
 import type { Tool, ToolSource } from '@plugboard/kernel';
 import t from 'tap';
-import { type SampleCall, testToolCall } from '../../src/index.js';
-import { toolSourceCases } from '../../src/suites/tool-source.js';
+import { testToolCall } from '../../src/index.js';
+import { type SampleCall, toolSourceCases } from '../../src/suites/tool-source.js';
 import { failing, verdict } from '../failing.js';
 
 const ECHO: Tool = {

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Clock, Logger, Principal } from '@plugboard/kernel';
-import type { ActiveMember, Budget } from '@plugboard/kernel/contracts';
+import type { Budget } from '@plugboard/kernel/contracts';
 import type { ErrorBodies } from '../errors/error-format.js';
 import { HttpError } from '../errors/http-error.js';
 import { internalError, tooManyReplies } from '../errors/refusals.js';
@@ -11,6 +11,7 @@ import { splitTarget } from '../routing/request-target.js';
 import type { RouteMatch } from '../routing/route-table.js';
 import type { HttpReply } from '../routing/routes.js';
 import type { AcceptedUpgrade } from '../routing/upgrades.js';
+import type { ActiveMember } from './active-set.js';
 import { type ReplyObserver, type ReplyOutcome, ResponseWriter } from './response-writer.js';
 
 /** Fields of a line of the access log. */

@@ -1,10 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock, IdSource, Logger, PluginContext } from '@plugboard/kernel';
-import { ActiveSet } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject, injectable } from '@plugboard/kernel/injection';
 import { ErrorBodies } from '../errors/error-format.js';
 import { MemoryLimits } from '../limits/memory-limits.js';
 import { AccessLog } from './access-log.js';
+import { ActiveSet } from './active-set.js';
 import { Exchange, type ExchangeDependencies } from './exchange.js';
 import type { ReplyOutcome } from './response-writer.js';
 

@@ -1,4 +1,4 @@
-/** A member of an `ActiveSet`, which notes its place in the set. @experimental */
+/** A member of an `ActiveSet`, which notes its place in the set. */
 export interface ActiveMember {
   place: number;
 }
@@ -10,8 +10,6 @@ export interface ActiveMember {
  * refers to the new one and to the members that it had. Once one of these tables is in the old
  * generation of the heap, all later ones with all their members stay in memory until a full garbage
  * collection. Here the last member takes the place of a member that leaves.
- *
- * @experimental
  */
 export class ActiveSet<T extends ActiveMember> implements Iterable<T> {
   readonly #members: T[] = [];

@@ -1,11 +1,12 @@
-import type { AssistantMessage, Extra, FunctionCallPart, Message, ToolCallPart } from './message.js';
+import type { Message } from '@plugboard/kernel';
+import type { AssistantMessage, Extra, FunctionCallPart, ToolCallPart } from '@plugboard/kernel/contracts';
 
-/** Messages for a request to a connection: without the extras of others. @experimental */
+/** Messages for a request to a connection: without the extras of others. */
 export function withOwnExtras(messages: readonly Message[], connection: string): readonly Message[] {
   return filterExtras(messages, (extra) => extra.connection === connection);
 }
 
-/** Messages without extras, as a caller may send them. @experimental */
+/** Messages without extras, as a caller may send them. */
 export function withoutExtras(messages: readonly Message[]): readonly Message[] {
   return filterExtras(messages, () => false);
 }

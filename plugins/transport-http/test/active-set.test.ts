@@ -1,5 +1,5 @@
 import t from 'tap';
-import { type ActiveMember, ActiveSet } from '../../src/host/base/active-set.js';
+import { type ActiveMember, ActiveSet } from '../src/exchange/active-set.js';
 
 class Member implements ActiveMember {
   place = -1;

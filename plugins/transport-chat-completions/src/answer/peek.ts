@@ -1,14 +1,10 @@
-import type { Clock } from '../../host/base/ambient.js';
-import type { AgentEvent, AgentEvents, Failure } from './event.js';
+import type { AgentEvent, Clock } from '@plugboard/kernel';
+import type { AgentEvents, Failure } from '@plugboard/kernel/contracts';
 
 type Batch = readonly AgentEvent[];
 
-/**
- * The beginning of a turn: what a transport must know before it writes the response head.
- *
- * @experimental
- */
-export interface PeekResult {
+/** The beginning of a turn: what is known before the response head is written. */
+interface PeekResult {
   /** The failure, if the turn failed before the first visible event. */
   readonly failure: Failure | undefined;
   /** The model connection that answers, if known. */
@@ -23,7 +19,6 @@ export interface PeekResult {
  *
  * @param isVisible whether the encoder writes anything for the event.
  * @param timeout milliseconds after which the head is sent in any case.
- * @experimental
  */
 export async function peek(
   events: AgentEvents,
