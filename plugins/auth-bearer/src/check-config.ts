@@ -3,6 +3,7 @@ import type { CheckContext, ConfigProblem } from '@plugboard/kernel';
 import { DEFAULT_PROJECT, suggestion } from '@plugboard/kernel/contracts';
 import type { BearerConfig, ConfiguredToken } from './config.js';
 import { assertPrivate, parseTokens, TokenFileError } from './files/token-file.js';
+import { agentProblem } from './tokens/agent-problem.js';
 import { secretProblem } from './tokens/configured-secret.js';
 import { configuredDigest } from './tokens/known-token.js';
 
@@ -10,7 +11,6 @@ import { configuredDigest } from './tokens/known-token.js';
 export function checkConfig({ tokens, tokensFile }: BearerConfig, context: CheckContext): ConfigProblem[] {
   const problems: ConfigProblem[] = [];
   const projects = [DEFAULT_PROJECT, ...context.entries('projects')];
-  const agents = context.entries('agents');
   for (const [index, token] of tokens.entries()) {
     const add = (path: readonly (string | number)[], message: string) =>
       problems.push({ path: ['tokens', index, ...path], message });
@@ -22,7 +22,8 @@ export function checkConfig({ tokens, tokensFile }: BearerConfig, context: Check
       );
     }
     token.agents?.forEach((agent, place) => {
-      if (!agents.includes(agent)) add(['agents', place], `unknown agent "${agent}"${suggestion(agent, agents)}`);
+      const problem = projects.includes(project) ? agentProblem(agent, project, context.entries) : undefined;
+      if (problem !== undefined) add(['agents', place], `there is ${problem}`);
     });
     const secret = tokenSecretProblem(token);
     if (secret) add(secret.path, secret.message);

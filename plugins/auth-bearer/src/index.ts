@@ -21,7 +21,7 @@ export default definePlugin({
     const tokens = new BearerTokens({ config, path, projects: entries('projects'), clock, ids, log });
     contribute(AuthProviders, tokens.provider);
     contribute(HttpRoutes, new EphemeralTokenRoute(tokens.provider, tokens.ephemeral));
-    const registry = new TokenRegistry({ path, config, projects: entries('projects'), agents: entries('agents'), clock, ids });
+    const registry = new TokenRegistry({ path, config, projects: entries('projects'), entries, clock, ids });
     contribute(Commands, tokenCommand(registry), 'token');
     return tokens;
   },

@@ -13,14 +13,23 @@ function faults(t: Test, ...tokens: readonly object[]): readonly string[] {
   return checkOptions(plugin, { tokens, tokensFile: join(t.testdirName, 'tokens.json') }, around).faults;
 }
 
-const around = { entries: (section: string) => ({ projects: ['acme'], agents: ['billing'] })[section] ?? [] };
+/** The agent `billing` belongs to the project acme, `mine` to the default one. */
+const around = {
+  entries: (section: string, where?: { readonly project?: unknown }) => {
+    if (section === 'projects') return ['acme'];
+    return [
+      ...(where === undefined || where.project === 'acme' ? ['billing'] : []),
+      ...(where?.project === undefined ? ['mine'] : []),
+    ];
+  },
+};
 
 t.test('accepts plain and hashed tokens of known projects', async (t) => {
   t.same(
     faults(
       t,
       good,
-      { name: 'ops', project: 'default', sha256: digestOf('another').toUpperCase(), expires: '2027-01-31', agents: ['billing'] },
+      { name: 'ops', project: 'default', sha256: digestOf('another').toUpperCase(), expires: '2027-01-31', agents: ['mine'] },
       { name: 'issued', project: 'acme', token: TOKEN, scopes: ['admin'], requestsPerMinute: 1, runningTurns: 1 },
     ),
     [],
@@ -38,7 +47,8 @@ t.test('refuses invalid tokens without quoting a secret', async (t) => {
     [{ ...good, token: undefined, sha256: SECRET }, /^tokens\[0\]\.sha256: /],
     [{ ...good, project: undefined }, /^tokens\[0\]: the option "project" is missing/],
     [{ ...good, project: 'acne' }, /^tokens\[0\]\.project: unknown project "acne", did you mean "acme"\?/],
-    [{ ...good, agents: ['billing', 'biling'] }, 'tokens[0].agents[1]: unknown agent "biling", did you mean "billing"?'],
+    [{ ...good, agents: ['billing', 'biling'] }, 'tokens[0].agents[1]: there is no agent "biling", did you mean "billing"?'],
+    [{ ...good, agents: ['mine'] }, /^tokens\[0\]\.agents\[0\]: there is no agent "mine" in the project acme: /],
     [{ ...good, agents: [] }, /^tokens\[0\]\.agents: /],
     [{ ...good, scopes: ['chat', 'chatt'] }, /^tokens\[0\]\.scopes\[1\]: .*chat/],
     [{ ...good, expires: 'tomorrow' }, /^tokens\[0\]\.expires: /],

@@ -13,6 +13,14 @@ import { TOKEN } from './token-fixtures.js';
 const DAY = 86_400_000;
 const CONFIGURED = { name: 'ops', project: 'default', token: 'hand-written-secret', expires: '2027-01-31' };
 
+/** The file, whose agents have these projects; undefined is the default one. */
+const AGENTS: Readonly<Record<string, string | undefined>> = { billing: 'acme', clerk: 'acme', mine: undefined, ours: 'default' };
+
+function entries(section: string, where?: { readonly project?: unknown }): readonly string[] {
+  if (section === 'projects') return ['acme', 'other'];
+  return Object.keys(AGENTS).filter((agent) => where === undefined || AGENTS[agent] === where.project);
+}
+
 /** Runs `plugboard token …` in an empty folder. */
 function tokenCommand(t: Test) {
   const folder = t.testdir({});
@@ -22,7 +30,7 @@ function tokenCommand(t: Test) {
     folder,
     clock,
     ids: new SequentialIds(),
-    check: { entries: (section) => ({ projects: ['acme', 'other'], agents: ['billing', 'clerk'] })[section] ?? [] },
+    check: { entries },
   });
   const family = ctx.contributed(Commands, 'token') as CommandFamily;
   const path = join(folder, 'data/tokens.json');
@@ -108,6 +116,13 @@ t.test('create refuses unknown projects and agents, duplicates and invalid optio
   for (const [options, name, message] of [
     [{ project: 'acne' }, 'CommandError', 'the configuration has no project "acne", did you mean "acme"?'],
     [{ name: 'x', agents: 'billing,clark' }, 'CommandError', 'the configuration has no agent "clark", did you mean "clerk"?'],
+    [
+      { name: 'x', project: 'other', agents: 'billing' },
+      'CommandError',
+      'the configuration has no agent "billing" in the project other: the agent belongs to another project',
+    ],
+    [{ name: 'x', project: 'default', agents: 'mine,clerk' }, 'CommandError', /no agent "clerk" in the project default/],
+    [{ name: 'x', agents: 'mine' }, 'CommandError', /no agent "mine" in the project acme/],
     [{}, 'CommandError', /^token tok_0000000000000002 \("ci" of project acme\) already exists; revoke or rotate it/],
     [{ project: 'default', name: 'ops' }, 'CommandError', /^the configuration already has a token "ops" of project default/],
     [
@@ -133,8 +148,9 @@ t.test('create refuses unknown projects and agents, duplicates and invalid optio
     await t.rejects(create(options as Record<string, string>), { name, message });
   }
   t.equal(records().length, 1, 'nothing was written');
+  await create({ name: 'own', project: 'default', agents: 'mine,ours' });
   await create({ project: 'other' });
-  t.equal(records().length, 2, 'another project may have a token of the same name');
+  t.equal(records().length, 3, 'another project may have a token of the same name');
 });
 
 t.test('list shows tokens and their status without secrets', async (t) => {

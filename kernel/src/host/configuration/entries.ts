@@ -63,6 +63,8 @@ export interface FileContents {
   readonly literals: ReadonlyMap<string, string>;
   /** The keys of every section and of every other map of the top level. */
   readonly keys: ReadonlyMap<string, readonly string[]>;
+  /** An option of an entry as the file sets it, with variables replaced. */
+  readonly optionOf: (section: string, key: string, option: string) => unknown;
   readonly log: LogSettings;
 }
 
@@ -126,8 +128,16 @@ export class FileReader {
       entries: this.#entries,
       literals: this.#literals,
       keys: new Map([...this.#content].flatMap(([key, value]) => (isMap(value) ? [[key, keysOf(key, value)]] : []))),
+      optionOf: (section, key, option) => this.#optionOf(section, key, option),
       log: this.#readLog(),
     };
+  }
+
+  #optionOf(section: string, key: string, option: string): unknown {
+    const map = this.#content.get(section);
+    const entry = isMap(map) && Object.hasOwn(map, key) ? map[key] : undefined;
+    const value = isMap(entry) && Object.hasOwn(entry, option) ? entry[option] : undefined;
+    return this.#hasVariables ? interpolate(value, this.#env).value : value;
   }
 
   /**

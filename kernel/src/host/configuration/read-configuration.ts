@@ -131,13 +131,21 @@ function usualPlugin({ isUseKey, name, section, options }: Entry, { sections, sy
   return typeof value === 'string' && /^[\w-]+$/.test(value) && value !== name ? value : undefined;
 }
 
-function checkContext(
-  { entries, literals, keys }: FileContents,
-  resolvePath: (path: string) => string,
-): Omit<CheckContext, 'readFile'> {
+/** The keys of a section, or of those of its entries that set these options to these values. */
+export function keysWhere(
+  { keys, optionOf }: FileContents,
+  section: string,
+  where: Readonly<Record<string, unknown>> = {},
+): readonly string[] {
+  const wanted = Object.entries(where);
+  return (keys.get(section) ?? []).filter((key) => wanted.every(([option, value]) => optionOf(section, key, option) === value));
+}
+
+function checkContext(contents: FileContents, resolvePath: (path: string) => string): Omit<CheckContext, 'readFile'> {
+  const { entries, literals } = contents;
   const named = (section: string) => entries.filter((entry) => entry.section === section);
   return {
-    entries: (section) => keys.get(section) ?? [],
+    entries: (section, where) => keysWhere(contents, section, where),
     disabled: (section) => named(section).flatMap(({ disabled, name }) => (disabled === undefined ? [] : [name])),
     literal: (section) => literals.get(section),
     resolvePath,

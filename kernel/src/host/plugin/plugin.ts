@@ -122,8 +122,10 @@ export interface CheckContext {
   /**
    * The keys of a section of the file, or of another map of its top level. Disabled entries are
    * included: references may name them.
+   * @param where leaves only entries that set these options to these values in the file;
+   *   undefined is the value of an option that is not set.
    */
-  entries(section: string): readonly string[];
+  entries(section: string, where?: Readonly<Record<string, unknown>>): readonly string[];
   /** The keys of a section's disabled entries (`optional`, `unless`). */
   disabled(section: string): readonly string[];
   /** The word in place of a section's entries, for example `open` in `auth: open`. */
@@ -170,9 +172,9 @@ export interface PluginContext<C = unknown> {
   late<T>(point: ExtensionPoint<T>): Extensions<T>;
   /**
    * The keys of a section of the file, or of another map of its top level. Disabled entries are
-   * included.
+   * included. `where` is that of `CheckContext.entries`.
    */
-  entries(section: string): readonly string[];
+  entries(section: string, where?: Readonly<Record<string, unknown>>): readonly string[];
   /**
    * Makes a path from the options absolute: relative paths are relative to the configuration file.
    */

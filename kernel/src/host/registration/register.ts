@@ -18,7 +18,7 @@ import { type Registry, viewOf } from './registry.js';
 export interface RevisionView {
   readonly registry: Registry;
   /** The keys of a section of the file, or of another map of its top level. */
-  entries(section: string): readonly string[];
+  entries(section: string, where?: Readonly<Record<string, unknown>>): readonly string[];
   /**
    * Keeps the entries of this revision from being stopped until the returned function is called.
    */
@@ -115,10 +115,9 @@ export function registerEntry(entry: Entry, plugin: LoadedPlugin, dependencies: 
       allReads.add(point as ExtensionPoint<unknown>);
       return viewOf(point, current, assertRunning);
     },
-    entries(section: string): readonly string[] {
-      const keys = scope.revision.entries(section);
-      keysRead.set(section, keys);
-      return keys;
+    entries(section: string, where?: Readonly<Record<string, unknown>>): readonly string[] {
+      keysRead.set(section, scope.revision.entries(section));
+      return scope.revision.entries(section, where);
     },
     resolvePath: dependencies.resolvePath,
     hold: () => scope.revision.hold(),

@@ -1,4 +1,4 @@
-import type { Configuration } from '../configuration/read-configuration.js';
+import { type Configuration, keysWhere } from '../configuration/read-configuration.js';
 import type { Registered, RevisionView } from './register.js';
 import { Registry } from './registry.js';
 
@@ -22,8 +22,8 @@ export class Revision implements RevisionView {
     readonly configuration: Configuration,
   ) {}
 
-  entries(section: string): readonly string[] {
-    return this.configuration.contents.keys.get(section) ?? [];
+  entries(section: string, where?: Readonly<Record<string, unknown>>): readonly string[] {
+    return keysWhere(this.configuration.contents, section, where);
   }
 
   hold(): () => void {

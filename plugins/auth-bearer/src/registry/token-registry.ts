@@ -1,10 +1,11 @@
-import type { Clock, IdSource } from '@plugboard/kernel';
+import type { CheckContext, Clock, IdSource } from '@plugboard/kernel';
 import { CommandError, DEFAULT_PROJECT, type Scope, suggestion } from '@plugboard/kernel/contracts';
 import type { BearerConfig } from '../config.js';
 import { writeAtomically } from '../files/atomic-write.js';
 import { withFileLock } from '../files/file-lock.js';
 import { lastUseFile, readLastUses } from '../files/last-use.js';
 import { formatTokens, readTokens, TokenFileError } from '../files/token-file.js';
+import { agentProblem } from '../tokens/agent-problem.js';
 import { digestOf } from '../tokens/digest.js';
 import { hintOf, newToken } from '../tokens/token-format.js';
 import { statusOf, type TokenRecord } from '../tokens/token-record.js';
@@ -46,8 +47,8 @@ interface TokenRegistryOptions {
   readonly config: BearerConfig;
   /** The keys under `projects`. */
   readonly projects: readonly string[];
-  /** The keys under `agents`. */
-  readonly agents: readonly string[];
+  /** The keys of a section of the file. */
+  readonly entries: CheckContext['entries'];
   readonly clock: Clock;
   readonly ids: IdSource;
 }
@@ -68,9 +69,12 @@ export class TokenRegistry {
 
   create(request: TokenRequest): Promise<IssuedToken> {
     const { project, name, agents = [] } = request;
-    const { config, projects } = this.#options;
-    assertKnown('project', [project], [DEFAULT_PROJECT, ...projects]);
-    assertKnown('agent', agents, this.#options.agents);
+    const { config, projects, entries } = this.#options;
+    assertKnown(project, [DEFAULT_PROJECT, ...projects]);
+    for (const agent of agents) {
+      const problem = agentProblem(agent, project, entries);
+      if (problem !== undefined) throw new CommandError(`the configuration has ${problem}`);
+    }
     return this.#change((records, now) => {
       const existing = activeTokens(records, name, now).find((record) => record.project === project);
       const configured = config.tokens.some((token) => token.name === name && token.project === project);
@@ -167,10 +171,9 @@ export class TokenRegistry {
   }
 }
 
-function assertKnown(noun: 'project' | 'agent', names: readonly string[], known: readonly string[]): void {
-  const unknown = names.find((name) => !known.includes(name));
-  if (unknown === undefined) return;
-  throw new CommandError(`the configuration has no ${noun} "${unknown}"${suggestion(unknown, known)}`);
+function assertKnown(project: string, known: readonly string[]): void {
+  if (!known.includes(project))
+    throw new CommandError(`the configuration has no project "${project}"${suggestion(project, known)}`);
 }
 
 function iso(time: number): string {
