@@ -39,6 +39,21 @@ t.test('rule 4: an invalid one exits with 78 and prints every mistake to standar
   }
 });
 
+t.test('a folder in place of the file is one sentence, for every command', async (t) => {
+  const cwd = t.testdir({ ...distribution, conf: {}, file: '' });
+  for (const [args, message] of [
+    [['check', '-c', '.'], `.: this is a folder (${cwd}); name a file in it with -c FILE\n`],
+    [['start', '-c', 'conf'], `conf: this is a folder (${join(cwd, 'conf')}); name a file in it with -c FILE\n`],
+    [['plugins', '-c', `${cwd}/`], `.: this is a folder (${cwd}); name a file in it with -c FILE\n`],
+    [
+      ['check', '-c', 'file/x.yaml'],
+      `file/x.yaml: the file does not exist (${join(cwd, 'file/x.yaml')}); name another one with -c FILE\n`,
+    ],
+  ] as const) {
+    t.strictSame(await run(t, args, { cwd }), { code: 78, stdout: '', stderr: message });
+  }
+});
+
 t.test('sources whose tools are known only at the start are listed', async (t) => {
   const tools = (single: boolean) =>
     plugin('tools', `ctx.contribute(kernel.ToolSources, { single: ${single}, tools: () => [] })`);

@@ -133,6 +133,38 @@ t.test('overwrites nothing', async (t) => {
   t.same(globSync('**/*.*', { cwd }).toSorted(), ['mine/notes.txt', 'plugboard.yaml']);
 });
 
+t.test('a file in place of the folder, or above it, is one sentence', async (t) => {
+  const cwd = t.testdir({ notes: 'mine' });
+  const stderr = `plugboard: ${join(cwd, 'notes')} is a file, not a folder: choose another folder\n`;
+  for (const folder of ['notes', 'notes/mine', 'notes/a/b']) {
+    t.strictSame(await run(t, ['init', folder], { cwd }), { code: 1, stdout: '', stderr }, folder);
+    const plugin = await run(t, ['create-plugin', 'weather', folder, '--kind', 'tool'], { cwd });
+    t.strictSame(plugin, { code: 1, stdout: '', stderr }, folder);
+  }
+});
+
+t.test('a name that would clash with a name of the sample is refused', async (t) => {
+  const cwd = t.testdir({});
+  for (const [kind, name, clash] of [
+    ['store', 'session', 'SessionStore'],
+    ['store', '@you/document', 'DocumentStore'],
+    ['transport', 'http', 'HttpRoute'],
+  ] as const) {
+    const { code, stderr } = await run(t, ['create-plugin', name, '--kind', kind], { cwd });
+    t.equal(code, 2);
+    t.match(stderr, `makes the name ${clash}, which the sample already uses for something else: choose another name`);
+  }
+  t.same(globSync('*', { cwd }), []);
+});
+
+t.test('a name that contains the word for the sample appears as it is', async (t) => {
+  const cwd = t.testdir({});
+  t.equal((await run(t, ['create-plugin', 'kick-starter', '--kind', 'store'], { cwd })).code, 0);
+  const folder = join(cwd, 'plugboard-store-kick-starter');
+  t.equal(JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')).name, 'plugboard-store-kick-starter');
+  t.match(readFileSync(join(folder, 'src/kick-starter-store.ts'), 'utf8'), 'class KickStarterStore implements');
+});
+
 t.test('says what is wrong with the command line', async (t) => {
   const cwd = t.testdir({});
   const of = async (...args: string[]) => run(t, ['create-plugin', ...args], { cwd });

@@ -10,6 +10,7 @@ import { formatProblem, type PluginIdentity, type Problem } from './problem.js';
 const MESSAGES = {
   // The file
   FILE_NOT_FOUND: (path: string) => `the file does not exist (${path}); name another one with -c FILE`,
+  FILE_IS_FOLDER: (path: string) => `this is a folder (${path}); name a file in it with -c FILE`,
   FILE_UNREADABLE: (reason: string) => `the file cannot be read (${reason})`,
   FILE_NOT_A_MAP: (sections: readonly string[]) => `the file must be a map of sections: ${sections.join(', ')}`,
   YAML_INVALID: (reason: string) => `invalid YAML: ${reason}`,

@@ -76,8 +76,7 @@ export class ConfigFile implements ConfigSource {
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
       if (code === undefined) throw error;
-      const found = code === 'ENOENT' ? fault('FILE_NOT_FOUND', absolute) : fault('FILE_UNREADABLE', code);
-      throw new ConfigError([{ file: shown, position: undefined, path: [], ...found }]);
+      throw new ConfigError([{ file: shown || '.', position: undefined, path: [], ...readFault(code, absolute) }]);
     }
   }
 
@@ -200,6 +199,11 @@ export class ConfigFile implements ConfigSource {
     });
     return found;
   }
+}
+
+function readFault(code: string, path: string): Fault {
+  if (code === 'ENOENT' || code === 'ENOTDIR') return fault('FILE_NOT_FOUND', path);
+  return code === 'EISDIR' ? fault('FILE_IS_FOLDER', path) : fault('FILE_UNREADABLE', code);
 }
 
 function keyText(pair: Pair): string {

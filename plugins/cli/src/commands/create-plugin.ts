@@ -3,7 +3,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join, relative, resolve } from 'node:path';
 import { type CommandAction, CommandError, UsageError } from '@plugboard/kernel/contracts';
 import { didYouMean } from '../command/arguments.js';
-import { type Files, readFiles, templateFolder, writeFiles } from '../scaffold/files.js';
+import { assertCanBeFolder, type Files, readFiles, templateFolder, writeFiles } from '../scaffold/files.js';
 import { localPackages } from '../scaffold/local-packages.js';
 import { camelCase, type PluginName, pascalCase, pluginName } from '../scaffold/plugin-name.js';
 
@@ -29,6 +29,7 @@ export const createPlugin: CommandAction = {
     const name = pluginName(args.positionals[0] ?? '', KINDS[kind]);
     const given = args.positionals[1] ?? name.packageName.replace(/^@[^/]+\//, '');
     const folder = resolve(given);
+    assertCanBeFolder(folder);
     if (existsSync(folder) && (await readdir(folder)).length > 0) {
       throw new CommandError(
         `the folder ${folder} is not empty: choose another one, as in plugboard create-plugin ${name.packageName} DIR`,
@@ -97,13 +98,28 @@ async function filesOf(kind: keyof typeof KINDS, name: PluginName): Promise<Map<
   const files = new Map(await readFiles(join(templates, kind)));
   files.set('LICENSE', await shared('LICENSE'));
   files.set('.gitignore', await shared('gitignore'));
+  assertNoClash(files, name);
   return new Map([...files].map(([path, text]) => [renamed(path, name), renamed(text, name)]));
 }
 
+/** @throws UsageError if a name made from the plugin's is that of something the sample uses. */
+function assertNoClash(files: Files, name: PluginName): void {
+  const code = [...files].flatMap(([path, text]) => (path.endsWith('.ts') ? text : [])).join('\n');
+  const words = new Set(code.match(/\w+/g));
+  for (const word of words) {
+    const own = renamed(word, name);
+    if (word === 'starter' || own === word || !words.has(own)) continue;
+    throw new UsageError(
+      `"${name.short}" makes the name ${own}, which the sample already uses for something else: ` +
+        `choose another name, for example "my-${name.short}"`,
+    );
+  }
+}
+
+/** In one pass, because the plugin's own name may contain `starter`. */
 function renamed(text: string, { packageName, short }: PluginName): string {
-  return text
-    .replaceAll(/plugboard-(?:[a-z]+-)?starter/g, packageName)
-    .replaceAll('Starter', pascalCase(short))
-    .replaceAll(/starter(?=[A-Z])/g, camelCase(short))
-    .replaceAll('starter', short);
+  const names: Readonly<Record<string, string>> = { Starter: pascalCase(short), starter: short };
+  return text.replaceAll(/plugboard-(?:[a-z]+-)?starter|(starter)(?=[A-Z])|[Ss]tarter/g, (word, isInName?: string) =>
+    isInName === undefined ? (names[word] ?? packageName) : camelCase(short),
+  );
 }

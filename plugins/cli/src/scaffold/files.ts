@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join, relative, sep } from 'node:path';
 import { CommandError } from '@plugboard/kernel/contracts';
@@ -39,12 +39,30 @@ export async function readFiles(folder: string): Promise<Files> {
  * @throws CommandError, before anything is written, if one of the files exists.
  */
 export async function writeFiles(folder: string, files: Files): Promise<void> {
+  assertCanBeFolder(folder);
   const existing = [...files.keys()].filter((path) => existsSync(join(folder, path)));
   if (existing.length > 0) {
     throw new CommandError(`${folder} already has ${existing.join(', ')}: choose another folder, or remove them`);
   }
-  for (const [path, text] of files) {
-    await mkdir(dirname(join(folder, path)), { recursive: true });
-    await writeFile(join(folder, path), text, { flag: 'wx' });
+  try {
+    for (const [path, text] of files) {
+      await mkdir(dirname(join(folder, path)), { recursive: true });
+      await writeFile(join(folder, path), text, { flag: 'wx' });
+    }
+  } catch (error) {
+    throw new CommandError(`${folder} cannot be written: ${(error as Error).message}`);
   }
+}
+
+/** @throws CommandError if the folder, or one that it would be created in, is a file. */
+export function assertCanBeFolder(folder: string): void {
+  const existing = parentsOf(folder).find((path) => existsSync(path));
+  if (existing !== undefined && !statSync(existing).isDirectory())
+    throw new CommandError(`${existing} is a file, not a folder: choose another folder`);
+}
+
+/** A folder and those around it, the innermost first. */
+function parentsOf(folder: string): readonly string[] {
+  const parent = dirname(folder);
+  return parent === folder ? [folder] : [folder, ...parentsOf(parent)];
 }
