@@ -179,7 +179,7 @@ function scalar(text: string, types: ReadonlySet<string>): unknown {
   return text;
 }
 
-/** Reads a number or a boolean of JSON. Text stays what a number would change, such as a long id. */
+/** Reads a number or a boolean of JSON. A long id, which a number would change, stays text. */
 function jsonScalar(text: string): unknown {
   if (text === 'true' || text === 'false') return text === 'true';
   if (!/^-?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?$/.test(text)) return text;

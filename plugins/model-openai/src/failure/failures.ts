@@ -107,8 +107,8 @@ export class Failures {
   }
 
   /**
-   * The server counted tokens and sent no choice, as Gemini does when it blocks content and does not
-   * say so.
+   * The server counted tokens and sent no choice, as Gemini does when it blocks content and does
+   * not say so.
    *
    * @param seen what came instead.
    */
