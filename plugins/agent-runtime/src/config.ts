@@ -199,6 +199,12 @@ export const configSchema = {
           description: 'Turns that wait for an earlier turn of their session. Beyond the limit, callers get 409.',
           default: 8,
         },
+        drain: {
+          ...duration,
+          description:
+            'How long running turns may go on after the server was asked to stop, also those whose caller has left. At the limit they fail, and the exit code is 1.',
+          default: '30s',
+        },
         sessionCache: {
           type: 'string',
           format: 'size',

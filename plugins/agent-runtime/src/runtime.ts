@@ -10,7 +10,15 @@ import type {
   SessionStore,
   ToolSource,
 } from '@plugboard/kernel';
-import { ConfigFault, type ConfigProblem, Interceptors, ModelConnectors, parseSize, ToolSources } from '@plugboard/kernel';
+import {
+  ConfigFault,
+  type ConfigProblem,
+  Interceptors,
+  ModelConnectors,
+  parseDuration,
+  parseSize,
+  ToolSources,
+} from '@plugboard/kernel';
 import type {
   AgentRuntime,
   Budgets,
@@ -45,6 +53,7 @@ import type { SessionHistory } from './sessions/session-history.js';
 import { SessionSupervisor } from './sessions/session-supervisor.js';
 import { storeCalls } from './store/store-call.js';
 import { StoreHealth } from './store/store-health.js';
+import { SETTLE_TIMEOUT } from './streams/settle-timeout.js';
 import { ToolRunner } from './tools/tool-runner.js';
 import { AgentRevision, type AgentRevisionOptions } from './turn/agent-revision.js';
 import { runTurn } from './turn/run-turn.js';
@@ -81,6 +90,7 @@ interface ActiveAgents {
 export class Runtime implements AgentRuntime {
   readonly conversations: Conversations;
   readonly #deps: RuntimeDependencies;
+  #settings: RuntimeSettings;
   readonly #turnDeps: Omit<TurnDependencies, 'models' | 'toolboxes' | 'interceptors' | 'targetOf'>;
   readonly #limiter: ConcurrencyLimiter;
   readonly #failures: ConnectionFailures = new WeakMap();
@@ -90,10 +100,16 @@ export class Runtime implements AgentRuntime {
   /** The turns that wait or run. */
   readonly #running = new ActiveSet<TurnRun>();
   #activated: ActiveAgents | undefined;
+  /** When the server was asked to stop, in the clock's monotonic time. */
+  #stopRequestedAt: number | undefined;
+  #drained: Promise<void> | undefined;
+  /** Turns that still ran at the limit. */
+  #cut: readonly TurnRun[] = [];
 
   constructor(deps: RuntimeDependencies) {
     const { settings, log, clock, ids, stores } = deps;
     this.#deps = deps;
+    this.#settings = settings;
     const storeCall = storeCalls(clock);
     this.#limiter = turnLimiter(settings, deps.budgets);
     this.#turnDeps = {
@@ -118,6 +134,9 @@ export class Runtime implements AgentRuntime {
       this.#runTurn(turn, history),
     );
     this.#idempotency = new IdempotencyClaims(stores, storeCall, log);
+    deps.host.stopRequested.addEventListener('abort', () => {
+      this.#stopRequestedAt = clock.monotonic();
+    });
     this.#storeHealth = new StoreHealth({ stores, storeCall: storeCalls(clock, HEALTH_TIMEOUT), log });
     this.conversations = new SessionConversations({
       stores,
@@ -159,6 +178,7 @@ export class Runtime implements AgentRuntime {
     };
     const revision = await this.#prepare(parts, signal);
     return () => {
+      this.#settings = config;
       this.#limiter.resize(turnLimits(config));
       this.#sessions.resize(config.limits.queuedPerSession, cacheSize(config));
       this.#activate(revision);
@@ -177,13 +197,52 @@ export class Runtime implements AgentRuntime {
     return revision;
   }
 
-  /** Ends the running turns and waits for them. */
-  async stop(signal: AbortSignal): Promise<void> {
-    const reason = new TurnError('stopped', 'The server stopped before the agent finished.');
-    const running = [...this.#running];
-    for (const turn of running) turn.end(reason);
-    const limit = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
-    await Promise.race([Promise.all(running.map(({ ended }) => ended)), limit]);
+  /** Milliseconds for `stop`: for the running turns, and for those that must be ended. */
+  get stopLimit(): number {
+    return this.#drain + SETTLE_TIMEOUT + 1_000;
+  }
+
+  /**
+   * Waits for the running turns, also for those whose caller has left, and ends those that still
+   * run at the limit (R-060, R-061).
+   */
+  async drain(): Promise<void> {
+    if (this.#stopRequestedAt !== undefined) await this.#turnsEnded();
+  }
+
+  /**
+   * @param within milliseconds for all of it.
+   * @throws Error if turns had to be ended.
+   */
+  async stop(signal: AbortSignal, within = this.stopLimit): Promise<void> {
+    const limit = this.#deps.clock.after(Math.max(0, within - SETTLE_TIMEOUT), () => this.#endTurns());
+    const aborted = Promise.withResolvers<void>();
+    signal.addEventListener('abort', () => aborted.resolve(), { once: true });
+    await Promise.race([this.#turnsEnded(), aborted.promise]);
+    limit.cancel();
+    // A turn that was being stored ended as the store decided.
+    const count = this.#cut.filter(({ terminal }) => terminal?.type !== 'finished').length;
+    if (count === 0) return;
+    const turns = count === 1 ? '1 turn was' : `${count} turns were`;
+    throw new Error(`${turns} still running at the limit (\`limits.drain\`) and had to be ended`);
+  }
+
+  #turnsEnded(): Promise<void> {
+    this.#drained ??= this.#drainTurns();
+    return this.#drained;
+  }
+
+  async #drainTurns(): Promise<void> {
+    const { clock } = this.#deps;
+    const left = this.#drain - (clock.monotonic() - (this.#stopRequestedAt ?? clock.monotonic()));
+    const limit = clock.after(Math.max(0, left), () => this.#endTurns());
+    while (this.#running.size > 0) await Promise.all([...this.#running].map(({ ended }) => ended));
+    limit.cancel();
+  }
+
+  #endTurns(): void {
+    this.#cut = [...this.#running];
+    for (const turn of this.#cut) turn.end(new TurnError('stopped', 'The server stopped before the agent finished.'));
   }
 
   resolve(name: string, principal: Principal): TargetResolution {
@@ -233,6 +292,11 @@ export class Runtime implements AgentRuntime {
 
   async #runTurn(turn: TurnRun, history: SessionHistory | undefined): Promise<void> {
     await runTurn(turn, history, this.#active.deps);
+  }
+
+  /** Milliseconds that running turns have when the server stops. */
+  get #drain(): number {
+    return parseDuration(this.#settings.limits.drain);
   }
 
   get #active(): ActiveAgents {

@@ -130,6 +130,7 @@ export async function startRuntime(options: TestRuntimeOptions) {
   const captured = new CapturedLog();
   const log = captured.logger(clock);
   const host: { phase: HostView['phase'] } = { phase: 'running' };
+  const stop = new AbortController();
   const config = { agents: options.agents ?? { assistant: { model: 'fast' } }, ...options.settings };
   const { config: settings, faults } = checkOptions({ ...definition, check: undefined }, config);
   if (faults.length > 0) throw new Error(faults.join('\n'));
@@ -145,6 +146,7 @@ export async function startRuntime(options: TestRuntimeOptions) {
       get phase() {
         return host.phase;
       },
+      stopRequested: stop.signal,
       entries: () => [],
       literal: () => undefined,
     },
@@ -162,6 +164,7 @@ export async function startRuntime(options: TestRuntimeOptions) {
     clock,
     lines: captured.lines,
     host,
+    requestStop: () => stop.abort(),
     target: (name = 'assistant', principal: Principal = OPEN) => targetOf(runtime, name, principal),
   };
 }

@@ -319,10 +319,14 @@ t.test('a reader that leaves ends the turn, and one that stops reading pauses th
 });
 
 t.test('a stopping server ends running turns with a reason and waits for them', async (t) => {
-  const { runtime, target } = await startRuntime({ models: { fast: new ScriptedModel([[new Promise(() => {})]]) } });
+  const models = { fast: new ScriptedModel([[new Promise(() => {})]]) };
+  const clock = new ManualClock();
+  const { runtime, target } = await startRuntime({ models, clock });
   const turn = collect(runtime.run(request(target())));
   await setImmediate();
-  await runtime.stop(new AbortController().signal);
+  const stopped = t.rejects(runtime.stop(new AbortController().signal), /1 turn was still running/);
+  clock.advance(30_000);
+  await stopped;
   t.match(endOf(await turn), { failure: { code: 'stopped', message: 'The server stopped before the agent finished.' } });
 });
 

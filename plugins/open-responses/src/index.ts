@@ -10,7 +10,9 @@ export default definePlugin({
   register(ctx) {
     const { clock, ids, log } = ctx;
     const runtimes = ctx.extensions(AgentRuntimes);
-    ctx.contribute(ResponseServices, new ResponseService({ runtime: () => runtimes.one(), clock, ids, log }));
+    const service = new ResponseService({ runtime: () => runtimes.one(), clock, ids, log });
+    ctx.contribute(ResponseServices, service);
+    return service;
   },
 });
 

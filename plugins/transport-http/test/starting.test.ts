@@ -140,6 +140,7 @@ t.test('an aborted start leaves nothing open', async (t) => {
 t.test('S-13 entries under auth without an auth provider do not leave the server open', async (t) => {
   const host: HostView = {
     phase: 'starting',
+    stopRequested: start,
     entries: () => [{ entry: 'auth.metrics', status: 'running' }],
     literal: () => undefined,
   };

@@ -42,6 +42,12 @@ export interface AgentRuntime {
    * stopping.
    */
   ready(): Promise<boolean>;
+  /**
+   * Waits until no turn runs, if the server was asked to stop; else it resolves at once. Turns that
+   * take longer than the runtime's limit are ended. A plugin that has work to do after its turns, such as storing what they answered,
+   * calls it in its own `stop`.
+   */
+  drain(): Promise<void>;
   /** The limits of a project as a whole, which transports apply. Absent if the runtime has none. */
   projectLimits?(project: string): ProjectLimits;
 }
@@ -76,6 +82,7 @@ export const AgentRuntimes = defineExtensionPoint<AgentRuntime>('agent.runtime',
     run: 'function',
     conversations: 'object',
     ready: 'function',
+    drain: 'function',
   },
 });
 

@@ -15,6 +15,8 @@ export interface EntryReport {
 /** What a plugin can ask about its server. @public */
 export interface HostView {
   readonly phase: HostPhase;
+  /** Aborted when the server is asked to stop, before the first entry is. */
+  readonly stopRequested: AbortSignal;
   entries(): readonly EntryReport[];
   /** The word in place of a section's entries, for example `open` in `auth: open`. */
   literal(section: string): string | undefined;

@@ -14,6 +14,7 @@ const NEXT: Readonly<Record<EntryStatus, readonly EntryStatus[]>> = {
 
 /** The states of the server and of its entries. The host writes, everything else reads. */
 export class StatusBoard implements HostView {
+  readonly #stopRequest = new AbortController();
   #phase: HostPhase = 'starting';
   #reports = new Map<string, EntryReport>();
   #literals: ReadonlyMap<string, string>;
@@ -26,8 +27,13 @@ export class StatusBoard implements HostView {
     return this.#phase;
   }
 
+  get stopRequested(): AbortSignal {
+    return this.#stopRequest.signal;
+  }
+
   enter(phase: HostPhase): void {
     this.#phase = phase;
+    if (phase === 'stopping') this.#stopRequest.abort();
   }
 
   entries(): readonly EntryReport[] {

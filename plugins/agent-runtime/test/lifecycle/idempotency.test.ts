@@ -205,8 +205,9 @@ t.test('an overdue turn frees its key unless its tools had started', async (t) =
     const { run, send, runtime, store } = await idempotentClient({ ...base, interceptors: [stubborn], clock });
     const turn = run({ session: { key: 's' } });
     await held.reached;
-    const stopped = runtime.stop(new AbortController().signal);
-    clock.advance(5000);
+    const stopped = t.rejects(runtime.stop(new AbortController().signal), /1 turn was still running/);
+    clock.advance(30_000);
+    clock.advance(5_000);
     t.match(endOf(await turn), { failure: { code: 'stopped' } });
     await stopped;
     await setImmediate();
@@ -224,6 +225,7 @@ t.test('a turn whose answer is being stored when the server stops has that answe
   const held = gate();
   const { run, send, runtime, store } = await idempotentClient({
     models: { fast: new ScriptedModel([answerWith('hello')]) },
+    settings: { limits: { drain: '1s' } },
     clock,
   });
   const commit = store.commit.bind(store);
@@ -234,7 +236,8 @@ t.test('a turn whose answer is being stored when the server stops has that answe
   const turn = run({ session: { key: 's' } });
   await held.reached;
   const stopped = runtime.stop(new AbortController().signal);
-  clock.advance(5000);
+  clock.advance(1_000);
+  clock.advance(5_000);
   t.strictSame(await send(), { kind: 'running' });
   held.open();
   t.match(endOf(await turn), { type: 'finished' });

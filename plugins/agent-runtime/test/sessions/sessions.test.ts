@@ -279,14 +279,17 @@ t.test('at the start, interrupted turns are logged, and their input is kept if t
 });
 
 t.test('a stopping server ends session turns with a reason for all their readers', async (t) => {
+  const clock = new ManualClock();
   const { model, call } = gatedModel();
-  const app = await startRuntime({ models: { fast: model } });
+  const app = await startRuntime({ models: { fast: model }, clock });
   const turns: Promise<AgentEvent[]>[] = [
     senderFor(app)('x', { fingerprint: 'a' }),
     senderFor(app)('x', { fingerprint: 'a' }),
     senderFor(app)('y'),
   ];
   await call(1);
-  await app.runtime.stop(new AbortController().signal);
+  const stopped = t.rejects(app.runtime.stop(new AbortController().signal), /2 turns were still running/);
+  clock.advance(30_000);
+  await stopped;
   for (const turn of turns) t.match(endOf(await turn), { failure: { code: 'stopped' } });
 });

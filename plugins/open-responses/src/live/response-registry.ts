@@ -41,6 +41,11 @@ export class ResponseRegistry {
     this.#running.set(response.id, { response, project, agent });
   }
 
+  /** Resolves when no stored response runs. */
+  async idle(): Promise<void> {
+    while (this.#running.size > 0) await Promise.all([...this.#running.values()].map(({ response }) => response.ended));
+  }
+
   /** The response of that id, if the principal reaches it. */
   find(id: string, { project, agents }: Principal): LiveResponse | undefined {
     this.#forgetOld();

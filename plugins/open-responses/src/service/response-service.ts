@@ -73,6 +73,18 @@ export class ResponseService {
     return this.#options.runtime();
   }
 
+  /** No limit of its own: the runtime ends what takes too long. */
+  readonly stopLimit = 24 * 60 * 60_000;
+
+  /**
+   * Waits for the responses that run, also for those without a reader. They end with their turns,
+   * and stored ones are then stored.
+   */
+  async stop(): Promise<void> {
+    await this.runtime.drain();
+    await this.live.idle();
+  }
+
   /** A memory for a new connection, which must close it in the end. */
   remember(): ConnectionMemory {
     return new ConnectionMemory(this.#memories);

@@ -141,7 +141,12 @@ export function testContext<S extends JsonSchema>(
   };
 }
 
-const QUIET: HostView = { phase: 'running', entries: () => [], literal: () => undefined };
+const QUIET: HostView = {
+  phase: 'running',
+  stopRequested: new AbortController().signal,
+  entries: () => [],
+  literal: () => undefined,
+};
 
 function entryOf(id: string, config: Readonly<Record<string, unknown>>): Entry {
   const path = id.split('.');

@@ -45,6 +45,7 @@ function runtime(change: Partial<AgentRuntime> = {}): AgentRuntime {
     }),
     conversations: {} as AgentRuntime['conversations'],
     ready: async () => true,
+    drain: async () => {},
     ...change,
   };
 }

@@ -1,0 +1,61 @@
+import { setImmediate } from 'node:timers/promises';
+import { ManualClock } from '@plugboard/testing';
+import t from 'tap';
+import { collect, endOf, gatedModel, request, startRuntime } from '../harness.js';
+
+const never = new AbortController().signal;
+
+/** A runtime whose only turn waits for the model, and whose caller has left. */
+async function turnWithoutReader(settings: object = {}) {
+  const clock = new ManualClock();
+  const { model, call } = gatedModel();
+  const app = await startRuntime({
+    agents: { assistant: { model: 'fast', onDisconnect: 'continue' } },
+    settings,
+    models: { fast: model },
+    clock,
+  });
+  const caller = new AbortController();
+  const left = collect(app.runtime.run(request(app.target(), { session: { key: 's' }, signal: caller.signal })));
+  const { answer } = await call(1);
+  caller.abort();
+  t.match(endOf(await left), { failure: { code: 'abandoned' } });
+  const stored = async () => (await app.store.load({ project: 'default', agent: 'assistant', key: 's' })).messages.length;
+  return { ...app, clock, answer, stored };
+}
+
+t.test('R-060 a turn whose caller has left is waited for when the server stops', async (t) => {
+  const { runtime, requestStop, host, clock, answer, stored, target } = await turnWithoutReader();
+  host.phase = 'stopping';
+  requestStop();
+  const stopped = runtime.stop(never);
+  t.match(endOf(await collect(runtime.run(request(target())))), { failure: { code: 'draining' } }, 'no new turn begins');
+  clock.advance(29_999);
+  await setImmediate();
+  answer('done');
+  await stopped;
+  t.equal(await stored(), 2);
+});
+
+t.test('R-061 a turn that still runs at `limits.drain` is ended, and the stop fails', async (t) => {
+  const { runtime, requestStop, clock, stored } = await turnWithoutReader({ limits: { drain: '2s' } });
+  requestStop();
+  clock.advance(1_500); // other entries stopped meanwhile
+  const stopped = runtime.stop(never);
+  clock.advance(499);
+  await setImmediate();
+  t.equal(runtime.stopLimit, 8_000);
+  clock.advance(1);
+  await t.rejects(stopped, {
+    message: '1 turn was still running at the limit (`limits.drain`) and had to be ended',
+  });
+  t.equal(await stored(), 0);
+});
+
+t.test('a stop in a hurry ends running turns early enough for them to settle', async (t) => {
+  const { runtime, requestStop, clock } = await turnWithoutReader();
+  requestStop();
+  const stopped = runtime.stop(never, 6_000);
+  clock.advance(1_000);
+  await t.rejects(stopped, /1 turn was still running/);
+});
