@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { eventually } from '@plugboard/testing';
+import { eventually, type Script } from '@plugboard/testing';
 import t from 'tap';
 import { answerOf, saying, TestServer, TRANSPORTS } from '../support/test-server.js';
 
@@ -64,6 +64,27 @@ agents:
   const before = server.models.requests.length;
   await server.chat(saying('Hi'));
   t.equal(server.models.requests.length, before + 1, 'a connection whose key is refused is passed over');
+});
+
+t.test('a failed call of a model server is one short log line, with its cause once and without a stack', async (t) => {
+  const server = await TestServer.start(t, one());
+  const failures: readonly (readonly [Script, reason: RegExp])[] = [
+    [{ status: 400, body: { error: { message: `no ${'x'.repeat(2000)}` } } }, /^the model server answered 400: no x+…/],
+    [{ status: 401, body: { error: { message: 'unknown key' } } }, /did not accept the credentials.*\(cause: unknown key\)$/],
+    [{ text: ['Hel', 'lo'], cut: { afterEvents: 2 } }, /closed the connection in the middle of its answer/],
+  ];
+  for (const [script, reason] of failures) {
+    server.models.enqueue(script);
+    const before = server.started.logs.length;
+    await server.chat(saying('Hi', { stream: true }));
+    const lines = server.started.logs.slice(before).filter((line) => 'connection' in line);
+    t.match(lines, [{ level: 'warn', msg: 'a model connection failed', connection: 'fast', agent: 'assistant', reason }]);
+    t.equal(lines.length, 1);
+    const line = JSON.stringify(lines[0]);
+    t.ok(line.length < 600, `${line.length} characters`);
+    t.notMatch(line, /"stack"|\.ts:\d/);
+    t.ok(line.split('unknown key').length <= 2, 'the cause comes once');
+  }
 });
 
 t.test('with `onDisconnect: continue` a stateless turn with an idempotency key runs to its end without its caller', async (t) => {

@@ -14,7 +14,7 @@ import { Failures } from './failure/failures.js';
 import { Redactor } from './failure/redactor.js';
 import { ClientPool } from './http/client-pool.js';
 import { type Endpoint, parseBaseUrl } from './http/endpoint.js';
-import { Exchange } from './http/exchange.js';
+import { ModelExchange } from './http/model-exchange.js';
 import type { Dialect } from './provider/dialect.js';
 import { describeDialect, resolveDialect } from './provider/resolve-dialect.js';
 import { defaultHeaders, mergeHeaders } from './request/headers.js';
@@ -57,8 +57,8 @@ export class OpenAiConnector implements ModelConnector, Lifecycle {
   readonly #failures: Failures;
   readonly #config: OpenAiConfig;
   readonly #dialect: Dialect;
-  /** Identifies the model in what it attaches to messages. */
-  readonly #of: string;
+  /** Identifies the model in the data that it attaches to messages. */
+  readonly #fingerprint: string;
   readonly #pool: ClientPool;
 
   constructor(config: OpenAiConfig, clock: Clock, ids: IdSource) {
@@ -72,10 +72,10 @@ export class OpenAiConnector implements ModelConnector, Lifecycle {
     this.#path = path;
     this.#config = config;
     this.#dialect = resolveDialect(config, host, config.model);
-    this.#of = modelFingerprint(origin, path, config.model);
+    this.#fingerprint = modelFingerprint(origin, path, config.model);
     this.#headers = defaultHeaders(config.apiKey, this.#dialect.keyHeader, config.headers);
     const redactor = new Redactor([config.apiKey ?? '', ...Object.values(config.headers)], [origin, host]);
-    this.#failures = new Failures(redactor, clock, config, this.#dialect.provider);
+    this.#failures = new Failures(redactor, clock, config);
     this.#pool = new ClientPool(origin, parseDuration(config.connectTimeout));
   }
 
@@ -89,10 +89,10 @@ export class OpenAiConnector implements ModelConnector, Lifecycle {
 
   /** Sends the request at once. Events wait until they are read. */
   stream(request: ModelRequest, signal: AbortSignal): AsyncIterable<readonly ModelEvent[]> {
-    const exchange = new Exchange({
+    const exchange = new ModelExchange({
       answer: {
         tools: request.tools,
-        of: this.#of,
+        fingerprint: this.#fingerprint,
         keepsReasoning: this.#keepsReasoning(request.messages),
         splitThinkTags: this.#dialect.thinkTags === 'split',
       },
@@ -105,7 +105,7 @@ export class OpenAiConnector implements ModelConnector, Lifecycle {
     if (!signal.aborted) {
       const headers = mergeHeaders(this.#headers, request.headers);
       this.#pool.dispatch(
-        { method: 'POST', path: this.#path, headers, body: requestBody(this.model, request, this.#dialect, this.#of) },
+        { method: 'POST', path: this.#path, headers, body: requestBody(this.model, request, this.#dialect, this.#fingerprint) },
         exchange,
       );
     }

@@ -5,7 +5,7 @@ import { AnswerParser } from '../src/answer/answer-parser.js';
 import { Failures } from '../src/failure/failures.js';
 import { Redactor } from '../src/failure/redactor.js';
 
-const PLAIN = { tools: [], of: 'm', keepsReasoning: 'never', splitThinkTags: false } as const;
+const PLAIN = { tools: [], fingerprint: 'm', keepsReasoning: 'never', splitThinkTags: false } as const;
 const failures = new Failures(new Redactor([]), new ManualClock(), { idleTimeout: '1s', connectTimeout: '1s' });
 const FINISH = { choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] };
 

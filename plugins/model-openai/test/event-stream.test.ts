@@ -9,7 +9,7 @@ import { Failures } from '../src/failure/failures.js';
 import { Redactor } from '../src/failure/redactor.js';
 import { plain } from './connection.js';
 
-const PLAIN = { tools: [], of: 'm', keepsReasoning: 'never', splitThinkTags: false } as const;
+const PLAIN = { tools: [], fingerprint: 'm', keepsReasoning: 'never', splitThinkTags: false } as const;
 const failures = new Failures(new Redactor([]), new ManualClock(), { idleTimeout: '1s', connectTimeout: '1s' });
 
 function parser(): AnswerParser {
@@ -42,7 +42,7 @@ function slowPath(bytes: Buffer) {
       else if (isJson(text)) answer.add(JSON.parse(text), events);
       else if (text.trim() === '' || /^ *(:|ping$)/.test(text) || answer.isFinished) return;
       else if (/^ *data:/.test(text)) take(text.replace(/^ *data:/, ''));
-      else throw failures.unreadable('an event that is not JSON', { seen: text, hasBegun: answer.hasBegun });
+      else throw failures.unreadable('an event that is not JSON', { text, hasBegun: answer.hasBegun });
     };
     const lines = bytes
       .toString()

@@ -139,10 +139,3 @@ t.test('an azure connection sends its key in its own header', async (t) => {
   for await (const _ of connector.stream(modelRequest('Hi'), new AbortController().signal));
   t.match(server.requests[0]?.headers, { 'api-key': 'sk-very-secret', authorization: undefined });
 });
-
-t.test('an error names the provider for the log', async (t) => {
-  const { server, connector } = await open(t, { provider: 'vllm' });
-  server.enqueue({ status: 400 });
-  const next = connector.stream(modelRequest('Hi'), new AbortController().signal)[Symbol.asyncIterator]().next();
-  await t.rejects(next, { name: 'ModelError', provider: 'vllm' });
-});

@@ -1,5 +1,5 @@
 import { ChatError, type ChatEvent } from './conversation.js';
-import type { Turn } from './responses.js';
+import type { ChatTurn } from './responses.js';
 import type { ServerClient } from './server-client.js';
 
 interface Chunk {
@@ -12,7 +12,10 @@ interface Chunk {
  *
  * @throws ChatError
  */
-export async function* sendCompletion(client: ServerClient, { agent, session, text, signal }: Turn): AsyncGenerator<ChatEvent> {
+export async function* sendCompletion(
+  client: ServerClient,
+  { agent, session, text, signal }: ChatTurn,
+): AsyncGenerator<ChatEvent> {
   const body = { model: agent, messages: [{ role: 'user', content: text }], session_id: session, stream: true };
   for await (const data of client.stream('/chat/completions', body, {}, signal)) {
     const { error, choices } = JSON.parse(data) as Chunk;

@@ -16,9 +16,9 @@ export type ChatEvent =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'call'; readonly name: string; readonly input: string }
   | { readonly kind: 'result'; readonly content: string; readonly isError: boolean }
-  /** The answer ended early, for this reason. */
+  /** The answer was cut off, by a limit or a filter. */
   | { readonly kind: 'cut'; readonly reason: string }
-  /** Side information about the conversation. */
+  /** Side information for the user. */
   | { readonly kind: 'note'; readonly text: string };
 
 /** A conversation or a turn failed. The message says why, and what to do about it. */

@@ -1,10 +1,10 @@
 import { systemIds } from '@plugboard/kernel/internal';
 import { sendCompletion } from './chat-completions.js';
 import type { ChatEvent, Conversation } from './conversation.js';
-import { sendResponse, type Turn } from './responses.js';
+import { type ChatTurn, sendResponse } from './responses.js';
 import { ServerClient, StatusError } from './server-client.js';
 
-const FALLBACK =
+const NO_RESPONSES =
   'this server does not serve /v1/responses, so tool calls are not shown. The plugin @plugboard/transport-responses adds it';
 
 /**
@@ -22,14 +22,14 @@ export async function openOnServer(address: string, name: string | undefined, to
   const session = `chat-${systemIds.base62(12)}`;
   let hasResponses = true;
 
-  async function* send(turn: Turn): AsyncGenerator<ChatEvent> {
+  async function* send(turn: ChatTurn): AsyncGenerator<ChatEvent> {
     if (hasResponses) {
       try {
         return yield* sendResponse(client, turn);
       } catch (error) {
         if (!(error instanceof StatusError) || (error.status !== 404 && error.status !== 405)) throw error;
         hasResponses = false;
-        yield { kind: 'note', text: FALLBACK };
+        yield { kind: 'note', text: NO_RESPONSES };
       }
     }
     yield* sendCompletion(client, turn);

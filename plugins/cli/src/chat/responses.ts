@@ -1,8 +1,8 @@
 import { ChatError, type ChatEvent } from './conversation.js';
 import type { ServerClient } from './server-client.js';
 
-/** How long the server may take to stop a turn (ms). */
-const CANCEL_LIMIT = 5_000;
+/** Milliseconds that the server has to cancel a response. */
+const MAX_CANCEL_TIME = 5_000;
 
 interface ServerEvent {
   readonly type: string;
@@ -25,7 +25,8 @@ interface ServerItem {
   readonly error?: { readonly content?: readonly { readonly text: string }[] } | null;
 }
 
-export interface Turn {
+/** A message to an agent. */
+export interface ChatTurn {
   readonly agent: string;
   /** The key of the session. */
   readonly session: string;
@@ -38,11 +39,11 @@ export interface Turn {
  *
  * @throws ChatError
  */
-export async function* sendResponse(client: ServerClient, { agent, session, text, signal }: Turn): AsyncGenerator<ChatEvent> {
+export async function* sendResponse(client: ServerClient, { agent, session, text, signal }: ChatTurn): AsyncGenerator<ChatEvent> {
   const body = { model: agent, input: text, conversation: session, stream: true };
-  const reader = new EventReader();
+  const reader = new ResponseReader();
   try {
-    // Nothing else uses the session, so a turn that still runs in it was stopped here.
+    // Only this chat uses the session: a turn that still runs in it is one that was stopped.
     for await (const data of client.stream('/responses', body, { 'x-session-busy': 'interrupt' }, signal)) {
       yield* reader.read(JSON.parse(data));
     }
@@ -54,15 +55,17 @@ export async function* sendResponse(client: ServerClient, { agent, session, text
 
 async function cancel(client: ServerClient, id: string): Promise<void> {
   try {
-    await client.post(`/responses/${id}/cancel`, {}, AbortSignal.timeout(CANCEL_LIMIT));
+    await client.post(`/responses/${id}/cancel`, {}, AbortSignal.timeout(MAX_CANCEL_TIME));
   } catch {
-    // It ends by itself soon, or is interrupted by the next turn.
+    // The next turn interrupts it, if it has not ended by then.
   }
 }
 
-/** Turns the events of one response into those of the chat. */
-class EventReader {
+/** Translates the events of one response to those of the chat. */
+class ResponseReader {
+  /** The response's id, once it is known. */
   id: string | undefined;
+  /** The names of tool calls, by output index. */
   readonly #names = new Map<number, string>();
   #hasText = false;
 

@@ -43,8 +43,7 @@ export class ServerClient {
   }
 
   /**
-   * Sends a POST request and returns the payloads of the event stream that answers it, up to and
-   * without `[DONE]`.
+   * Sends a POST request and yields the payloads of its event stream until `[DONE]`.
    *
    * @throws StatusError for an error status, ChatError if the server cannot be reached or the
    * stream breaks off.
@@ -70,7 +69,7 @@ export class ServerClient {
       response = await fetch(url, { ...init, headers: { ...this.#headers, ...(headers as Record<string, string>) } });
     } catch (error) {
       if (init.signal?.aborted) throw error;
-      throw new ChatError(`cannot reach ${url}: ${reasonOf(error)}`);
+      throw new ChatError(`cannot reach ${url}: ${fetchFailure(error)}`);
     }
     if (response.ok) return response;
     throw new StatusError(response.status, messageOf(await response.text()));
@@ -84,10 +83,7 @@ function baseOf(address: string): string {
   return plain.endsWith('/v1') ? plain : `${plain}/v1`;
 }
 
-/**
- * The payloads of Server-Sent Events, in the form this protocol sends them: each on one `data:`
- * line.
- */
+/** Yields the payloads of server-sent events. This protocol writes each as one `data:` line. */
 async function* payloadsOf(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {
   let rest = '';
   for await (const piece of body.pipeThrough(new TextDecoderStream())) {
@@ -106,8 +102,8 @@ function messageOf(text: string): string {
   }
 }
 
-/** `fetch` hides why it failed in the cause. */
-function reasonOf(error: unknown): string {
+/** Why a request failed. `fetch` puts the reason into the cause. */
+function fetchFailure(error: unknown): string {
   const { cause, message } = error as Error;
   return cause instanceof Error ? cause.message || String((cause as NodeJS.ErrnoException).code) : message;
 }

@@ -10,7 +10,7 @@ interface Terminal {
 }
 
 /** Characters of a tool's arguments or result that are shown. */
-const SHOWN = 200;
+const MAX_SHOWN = 200;
 
 /**
  * Runs a conversation until the input ends. On a terminal there is a prompt, and Ctrl-C stops the
@@ -85,7 +85,7 @@ async function showAnswer(answer: AsyncIterable<ChatEvent>, { output, errors }: 
 
 function truncate(text: string): string {
   const flat = text.replace(/\s+/g, ' ').trim();
-  return flat.length > SHOWN ? `${flat.slice(0, SHOWN)}…` : flat;
+  return flat.length > MAX_SHOWN ? `${flat.slice(0, MAX_SHOWN)}…` : flat;
 }
 
 /** Styled if the output is a terminal and `NO_COLOR` is not set. */

@@ -28,8 +28,8 @@ export interface AnswerOptions {
   readonly ids: IdSource;
   /** The tools that the request declared. */
   readonly tools: readonly ToolDeclaration[];
-  /** The fingerprint of the model, for the data that goes back to it. */
-  readonly of: string;
+  /** Identifies the model, for the data that is sent back to it. */
+  readonly fingerprint: string;
   /** When reasoning goes back to the server with the answer. */
   readonly keepsReasoning: 'always' | 'with calls' | 'never';
   /** Whether to split `<think>` tags off. */
@@ -47,22 +47,22 @@ export class AnswerParser {
   readonly #toolCalls: ToolCalls;
   readonly #fields = new MessageFields();
   readonly #thinkTags: ThinkTags | undefined;
-  readonly #of: string;
+  readonly #fingerprint: string;
   readonly #keepsReasoning: AnswerOptions['keepsReasoning'];
   #usage: Usage | undefined;
   #timings: unknown;
   #finish: Finish | undefined;
   #hasChoice = false;
   #hasText = false;
-  /** The last chunk without a choice: what came instead, should none follow. */
-  #other: unknown;
+  /** The last chunk without a choice, for the error if none has one. */
+  #withoutChoice: unknown;
   /** Whether a chunk had a list of choices, as only chat-completions servers send them. */
   #isChatServer = false;
   /** Whether the server said that it blocked the prompt. */
   #isBlocked = false;
 
-  constructor({ failures, ids, tools, of, keepsReasoning, splitThinkTags }: AnswerOptions) {
-    this.#of = of;
+  constructor({ failures, ids, tools, fingerprint, keepsReasoning, splitThinkTags }: AnswerOptions) {
+    this.#fingerprint = fingerprint;
     this.#keepsReasoning = keepsReasoning;
     if (splitThinkTags) this.#thinkTags = new ThinkTags();
     this.#failures = failures;
@@ -91,7 +91,7 @@ export class AnswerParser {
   add(chunk: unknown, events: ModelEvent[]): string | undefined {
     if (chunk === null) return undefined; // some servers keep the connection alive with it
     if (Array.isArray(chunk)) {
-      if (chunk.length === 0) this.#other = chunk;
+      if (chunk.length === 0) this.#withoutChoice = chunk;
       for (const one of chunk) this.add(one, events);
       return undefined;
     }
@@ -107,7 +107,7 @@ export class AnswerParser {
     if (choice === undefined) {
       this.#isChatServer ||= Array.isArray(chunk.choices);
       this.#isBlocked ||= isBlocked(chunk);
-      this.#other = chunk;
+      this.#withoutChoice = chunk;
       return undefined;
     }
     this.#hasChoice = true;
@@ -117,7 +117,7 @@ export class AnswerParser {
     return usage || finish ? undefined : text;
   }
 
-  /** Reads what the model said. Returns the text, if that is all. */
+  /** Reads a delta. Returns its text if it carries nothing else. */
   #addDelta(choice: Fields, events: ModelEvent[]): string | undefined {
     const delta = choice.delta ?? choice.message;
     if (!isObject(delta)) {
@@ -156,8 +156,8 @@ export class AnswerParser {
     const { type, text, thinking, refusal } = part;
     if (type === 'thinking' || type === 'reasoning') {
       for (const thought of Array.isArray(thinking) ? thinking : [thinking ?? text]) {
-        const said = isObject(thought) ? thought.text : thought;
-        if (isText(said)) events.push({ type: 'reasoning', text: said });
+        const piece = isObject(thought) ? thought.text : thought;
+        if (isText(piece)) events.push({ type: 'reasoning', text: piece });
       }
     } else if (isText(text)) this.#addText(text, events);
     else if (isText(refusal)) this.#addText(refusal, events);
@@ -166,23 +166,23 @@ export class AnswerParser {
   /**
    * Completes the answer: appends the tool calls, the usage and the end.
    *
-   * @param seen unreadable text that came in the stream.
+   * @param stray unreadable text of the stream.
    * @throws ModelError if the answer is not complete.
    */
-  end(ending: Ending, events: ModelEvent[], seen?: string): void {
+  end(ending: Ending, events: ModelEvent[], stray?: string): void {
     const finish = this.#finish;
-    if (finish?.kind === 'failure') throw this.#failures.gaveUp(finish.word);
-    if (!this.#hasChoice && !this.#isBlocked) throw this.#noChoice(ending, seen);
+    if (finish?.kind === 'failure') throw this.#failures.badFinishReason(finish.word);
+    if (!this.#hasChoice && !this.#isBlocked) throw this.#noChoice(ending, stray);
     const hasCalls = !this.#toolCalls.isEmpty;
     const mayEnd = ending === 'body' || this.#isBlocked || (ending === 'done' && this.#hasText && !hasCalls);
-    if (finish === undefined && !mayEnd) throw this.#failures.truncated(seen);
+    if (finish === undefined && !mayEnd) throw this.#failures.truncated(stray);
     const isSilent = !this.#hasText && !hasCalls;
-    if (finish?.kind === 'unknown' && isSilent) throw this.#failures.gaveUp(finish.word);
+    if (finish?.kind === 'unknown' && isSilent) throw this.#failures.badFinishReason(finish.word);
     const reason = finish?.kind === 'reason' ? finish.reason : this.#isBlocked ? 'content_filter' : 'stop';
     if (reason === 'tool_calls' && isSilent) throw this.#failures.missingCalls();
 
     this.#thinkTags?.end(events);
-    for (const call of this.#toolCalls.all(this.#ids, this.#of)) {
+    for (const call of this.#toolCalls.all(this.#ids, this.#fingerprint)) {
       if (call.name !== '') events.push(call);
       // A length limit may cut a call before its name. Any other call must have one.
       else if (reason !== 'length') throw this.#unreadable('a tool call without a name', call.arguments);
@@ -190,19 +190,20 @@ export class AnswerParser {
     const usage = this.#usage ?? readTimings(this.#timings);
     if (usage) events.push({ type: 'usage', usage });
     const keepsReasoning = this.#keepsReasoning === 'always' || (hasCalls && this.#keepsReasoning === 'with calls');
-    const extra = connectionData(this.#of, this.#fields.fields(keepsReasoning));
+    const extra = connectionData(this.#fingerprint, this.#fields.fields(keepsReasoning));
     events.push({ type: 'end', reason: reconcile(reason, hasCalls), ...(extra ? { extra } : {}) });
   }
 
-  #noChoice(ending: Ending, seen: string | undefined): Error {
-    if (this.#isChatServer && this.#usage) return this.#failures.noAnswer(JSON.stringify(this.#other));
-    if (this.#other !== undefined || ending === 'body') return this.#unreadable('an answer without choices', this.#other ?? null);
-    return seen === undefined ? this.#failures.truncated() : this.#unreadable('text instead of an answer', seen);
+  #noChoice(ending: Ending, stray: string | undefined): Error {
+    if (this.#isChatServer && this.#usage) return this.#failures.noAnswer(JSON.stringify(this.#withoutChoice));
+    if (this.#withoutChoice !== undefined || ending === 'body')
+      return this.#unreadable('an answer without choices', this.#withoutChoice ?? null);
+    return stray === undefined ? this.#failures.truncated() : this.#unreadable('text instead of an answer', stray);
   }
 
-  #unreadable(what: string, seen: unknown): Error {
-    const text = typeof seen === 'string' ? seen : JSON.stringify(seen);
-    return this.#failures.unreadable(what, { seen: text, hasBegun: this.#hasChoice || this.#isChatServer });
+  #unreadable(data: string, value: unknown): Error {
+    const text = typeof value === 'string' ? value : JSON.stringify(value);
+    return this.#failures.unreadable(data, { text, hasBegun: this.#hasChoice || this.#isChatServer });
   }
 }
 

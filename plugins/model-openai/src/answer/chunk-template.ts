@@ -6,8 +6,8 @@ const SMALL_U = 117;
 const FIRST_PRINTABLE = 32;
 
 /**
- * Longest event, in characters, that a template is derived from. Parsing is cheap beside that much
- * text.
+ * Characters of an event that a template is derived from. For a longer one, parsing costs little in
+ * comparison.
  */
 const MAX_LENGTH = 8192;
 

@@ -6,7 +6,7 @@ import type { ModelText } from '@plugboard/kernel/contracts';
  */
 export class EscapedText implements ModelText {
   readonly type = 'text';
-  /** What stands between the quotes of the JSON string. */
+  /** The text between the quotes of the JSON string, with its escapes. */
   readonly json: string;
   #text: string | undefined;
 

@@ -8,14 +8,14 @@ import type { BodyReader } from './body-reader.js';
 import { ChunkTemplate } from './chunk-template.js';
 import { EventTooLarge, SseScanner } from './sse-scanner.js';
 
-/** Largest event in bytes (R-036). */
-const EVENT_LIMIT = 16 * 2 ** 20;
+/** Bytes of an event (R-036). */
+const MAX_EVENT = 16 * 2 ** 20;
 
-/** After this many templates in a row that matched nothing, the rest of the stream is parsed. */
+/** Templates in a row without a match, after which the rest of the stream is parsed. */
 const MAX_UNUSED_TEMPLATES = 4;
 
 /** Characters of `[DONE]` with blanks around it. */
-const MAX_DONE = 64;
+const MAX_DONE_LENGTH = 64;
 const DONE = /^\s*\[DONE\]\s*$/i;
 
 /** Data that only keeps the connection alive: a comment in the wrong place, or a single word. */
@@ -31,14 +31,14 @@ export class EventStream implements BodyReader {
   readonly #scanner = new SseScanner(
     (data) => this.#take(data),
     (line) => this.#takeLine(line),
-    EVENT_LIMIT,
+    MAX_EVENT,
   );
   #template: ChunkTemplate | undefined;
   #unusedTemplates = 0;
   /** The list that the current read appends to. */
   #events: ModelEvent[] = [];
   #isDone = false;
-  /** The next event has the name `error`. */
+  /** Whether the next event has the name `error`. */
   #isError = false;
   /** Lines of bare JSON that is not complete, or the first unreadable line. */
   #stray: string | undefined;
@@ -118,7 +118,7 @@ export class EventStream implements BodyReader {
     }
     // After the finish reason, nothing that is missing matters.
     if (this.#answer.isFinished) return;
-    throw this.#failures.unreadable('an event that is not JSON', { seen: data, hasBegun: this.#answer.hasBegun });
+    throw this.#failures.unreadable('an event that is not JSON', { text: data, hasBegun: this.#answer.hasBegun });
   }
 
   /** Reads a line that is neither `data` nor blank. */
@@ -151,7 +151,7 @@ export class EventStream implements BodyReader {
 }
 
 function isDone(data: string): boolean {
-  return data.length < MAX_DONE && DONE.test(data);
+  return data.length < MAX_DONE_LENGTH && DONE.test(data);
 }
 
 /** The error object inside a value, or the value itself. */

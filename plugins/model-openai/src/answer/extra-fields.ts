@@ -6,10 +6,7 @@ type Fields = Readonly<Record<string, unknown>>;
 const REASONING_TEXTS = ['reasoning_content', 'reasoning'] as const;
 /** Lists of blocks: OpenRouter's and LiteLLM's. */
 const REASONING_LISTS = ['reasoning_details', 'thinking_blocks'] as const;
-/**
- * Objects with thought signatures: Gemini's and LiteLLM's. They stand on messages and on tool
- * calls.
- */
+/** Objects with thought signatures, of messages and of tool calls: Gemini's and LiteLLM's. */
 const OBJECTS = ['extra_content', 'provider_specific_fields'] as const;
 const CALL_TEXTS = ['thought_signature'] as const;
 

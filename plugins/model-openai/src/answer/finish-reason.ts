@@ -6,9 +6,7 @@ type Reason = ModelEnd['reason'];
 /** How an answer ended. */
 export type Finish =
   | { readonly kind: 'reason'; readonly reason: Reason }
-  /**
-   * The model or its server gave up, or used a word that is not known. `word` is as it was sent.
-   */
+  /** A word that means a failure, or an unknown one. */
   | { readonly kind: 'failure' | 'unknown'; readonly word: string };
 
 /**
@@ -22,10 +20,10 @@ export type Finish =
  */
 export function readFinishReason(finishReason: unknown, native?: unknown): Finish | undefined {
   const finish = isText(finishReason) ? finishOf(finishReason) : undefined;
-  const behind = isText(native) ? finishOf(native) : undefined;
-  if (behind?.kind === 'failure') return behind;
+  const upstream = isText(native) ? finishOf(native) : undefined;
+  if (upstream?.kind === 'failure') return upstream;
   const isPlain = finish?.kind !== 'failure' && (finish?.kind !== 'reason' || finish.reason === 'stop');
-  return isPlain && behind?.kind === 'reason' ? behind : (finish ?? behind);
+  return isPlain && upstream?.kind === 'reason' ? upstream : (finish ?? upstream);
 }
 
 function finishOf(word: string): Finish {

@@ -5,11 +5,11 @@ import type { AnswerParser } from './answer-parser.js';
 import type { BodyReader } from './body-reader.js';
 import { EventStream } from './event-stream.js';
 
-/** Largest body in bytes. */
-const BODY_LIMIT = 16 * 2 ** 20;
+/** Bytes of a body. */
+const MAX_BODY = 16 * 2 ** 20;
 
-/** What some servers send around the JSON: a byte order mark, and the end of a stream. */
-const AROUND = /^\ufeff|\s*data:\s*\[DONE\]\s*$/gi;
+/** Additions of some servers to the JSON: a byte order mark, and the end of a stream. */
+const ADDITIONS = /^\ufeff|\s*data:\s*\[DONE\]\s*$/gi;
 
 /** Reads the body of an answer that is not an event stream: one JSON value, or one on each line. */
 export class JsonBody implements BodyReader {
@@ -26,7 +26,7 @@ export class JsonBody implements BodyReader {
 
   read(chunk: Buffer): void {
     this.#length += chunk.length;
-    if (this.#length > BODY_LIMIT) throw this.#failures.tooLarge('an answer', BODY_LIMIT);
+    if (this.#length > MAX_BODY) throw this.#failures.tooLarge('an answer', MAX_BODY);
     this.#chunks.push(chunk);
   }
 
@@ -34,7 +34,7 @@ export class JsonBody implements BodyReader {
     const [first] = this.#chunks;
     const body = first && this.#chunks.length === 1 ? first : Buffer.concat(this.#chunks);
     const text = body.toString();
-    const value = parseJson(text) ?? parseJson(text.replace(AROUND, ''));
+    const value = parseJson(text) ?? parseJson(text.replace(ADDITIONS, ''));
     if (value === undefined) this.#readLines(body, text, events);
     else {
       this.#answer.add(value, events);
@@ -51,7 +51,7 @@ export class JsonBody implements BodyReader {
     const stream = new EventStream(this.#answer, this.#failures);
     const read: ModelEvent[] = [];
     stream.read(body, read);
-    if (!this.#answer.hasBegun) throw this.#failures.unreadable('an answer that is not JSON', { seen: text });
+    if (!this.#answer.hasBegun) throw this.#failures.unreadable('an answer that is not JSON', { text });
     stream.end(read);
     events.push(...read);
   }

@@ -1,7 +1,8 @@
 import type { ModelEvent } from '@plugboard/kernel';
 
 const TAGS = ['think', 'thinking', 'thought', 'reasoning'];
-const LONGEST_OPENING = Math.max(...TAGS.map((tag) => tag.length)) + '<>'.length;
+/** Characters of the longest opening tag. */
+const MAX_OPENING = Math.max(...TAGS.map((tag) => tag.length)) + '<>'.length;
 
 /**
  * Splits `<think>…</think>` at the beginning of a text off as reasoning, however the text is cut
@@ -11,7 +12,7 @@ export class ThinkTags {
   #state: 'start' | 'reasoning' | 'gap' | 'text' = 'start';
   #closing = '';
   /** Text that may be a part of a tag. */
-  #held = '';
+  #partial = '';
 
   /** Whether all that follows is text. */
   get isOver(): boolean {
@@ -19,8 +20,8 @@ export class ThinkTags {
   }
 
   add(text: string, events: ModelEvent[]): void {
-    let rest = this.#held + text;
-    this.#held = '';
+    let rest = this.#partial + text;
+    this.#partial = '';
     if (this.#state === 'start') {
       const trimmed = rest.trimStart();
       const tag = TAGS.find((name) => trimmed.startsWith(`<${name}>`));
@@ -28,8 +29,8 @@ export class ThinkTags {
         this.#state = 'reasoning';
         this.#closing = `</${tag}>`;
         rest = trimmed.slice(tag.length + '<>'.length).replace(/^\s+/, '');
-      } else if (trimmed.length < LONGEST_OPENING && TAGS.some((name) => `<${name}>`.startsWith(trimmed))) {
-        this.#held = rest;
+      } else if (trimmed.length < MAX_OPENING && TAGS.some((name) => `<${name}>`.startsWith(trimmed))) {
+        this.#partial = rest;
         return;
       } else this.#state = 'text';
     }
@@ -38,7 +39,7 @@ export class ThinkTags {
       const stop = end < 0 ? rest.length - partOf(this.#closing, rest) : end;
       if (stop > 0) events.push({ type: 'reasoning', text: rest.slice(0, stop) });
       if (end < 0) {
-        this.#held = rest.slice(stop);
+        this.#partial = rest.slice(stop);
         return;
       }
       this.#state = 'gap';
@@ -52,15 +53,15 @@ export class ThinkTags {
     if (rest !== '') events.push({ type: 'text', text: rest });
   }
 
-  /** Adds what was held back: the answer ends in the middle of a tag. */
+  /** Adds the rest of an answer that ends within a tag. */
   end(events: ModelEvent[]): void {
-    if (this.#held === '') return;
-    events.push({ type: this.#state === 'reasoning' ? 'reasoning' : 'text', text: this.#held });
-    this.#held = '';
+    if (this.#partial === '') return;
+    events.push({ type: this.#state === 'reasoning' ? 'reasoning' : 'text', text: this.#partial });
+    this.#partial = '';
   }
 }
 
-/** How many characters at the end of a text may begin a tag. */
+/** Returns how many characters at the end of a text may begin the tag. */
 function partOf(tag: string, text: string): number {
   for (let length = Math.min(tag.length - 1, text.length); length > 0; length--)
     if (text.endsWith(tag.slice(0, length))) return length;

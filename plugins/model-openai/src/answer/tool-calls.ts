@@ -64,15 +64,15 @@ export class ToolCalls {
    * All calls, in the order of their first fragments. A missing or duplicate id is replaced by a
    * new one.
    *
-   * @param of the fingerprint of the model, for the data that goes back to it.
+   * @param fingerprint of the model, for the data that is sent back to it.
    */
-  all(ids: IdSource, of: string): readonly ModelToolCall[] {
+  all(ids: IdSource, fingerprint: string): readonly ModelToolCall[] {
     const taken = new Set<string>();
     return this.#calls.flatMap(({ id, name, fragments, fields }) =>
       joinArguments(fragments).map((text, i): ModelToolCall => {
         const own = id === '' || i > 0 || taken.has(id) ? `call_${ids.base62(24)}` : id;
         taken.add(own);
-        const extra = connectionData(of, i === 0 ? fields : {}, own);
+        const extra = connectionData(fingerprint, i === 0 ? fields : {}, own);
         return { type: 'tool-call', id: own, name, arguments: text, extra };
       }),
     );

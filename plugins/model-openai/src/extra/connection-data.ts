@@ -6,7 +6,7 @@ type Fields = Readonly<Record<string, unknown>>;
 
 /** The data that this plugin attaches to a tool call or a message (the `data` of an `Extra`). */
 interface ConnectionData {
-  /** The model and server that made it: they may change while the connection keeps its name. */
+  /** The fingerprint of the model that made it: a connection may change its model. */
   readonly of: string;
   /** The server's own id of a tool call. */
   readonly id?: string;
@@ -20,11 +20,11 @@ export function modelFingerprint(...parts: readonly string[]): string {
 }
 
 /** Makes the data of a tool call or a message; undefined if there is nothing to keep. */
-export function connectionData(of: string, fields: Fields, id?: string): ConnectionData | undefined {
+export function connectionData(fingerprint: string, fields: Fields, id?: string): ConnectionData | undefined {
   const hasFields = Object.keys(fields).length > 0;
   if (!hasFields && id === undefined) return undefined;
   return {
-    of,
+    of: fingerprint,
     ...(id === undefined ? {} : { id }),
     // What a server sent is copied without keys that would set a prototype.
     ...(hasFields ? { fields: parseJson(JSON.stringify(fields)) as Fields } : {}),
@@ -32,9 +32,9 @@ export function connectionData(of: string, fields: Fields, id?: string): Connect
 }
 
 /** Reads the data of an extra, if it was made by this model of this server. */
-export function readConnectionData(extra: Extra | undefined, of: string): Omit<ConnectionData, 'of'> | undefined {
+export function readConnectionData(extra: Extra | undefined, fingerprint: string): Omit<ConnectionData, 'of'> | undefined {
   const data = extra?.data;
-  if (!isObject(data) || data.of !== of) return undefined;
+  if (!isObject(data) || data.of !== fingerprint) return undefined;
   return {
     ...(typeof data.id === 'string' ? { id: data.id } : {}),
     ...(isObject(data.fields) ? { fields: data.fields } : {}),

@@ -67,8 +67,8 @@ function textIn(value: unknown, depth: number): string | undefined {
   if (isText(value)) return /^\s*[[{]/.test(value) ? (textIn(parseJson(value), depth + 1) ?? value) : value;
   if (Array.isArray(value)) return textIn(value[0], depth + 1);
   if (!isObject(value)) return undefined;
-  const behind = textBehind(value, depth);
-  if (behind !== undefined) return behind;
+  const text = providerText(value, depth);
+  if (text !== undefined) return text;
   for (const key of MESSAGE_KEYS) {
     const text = textIn(value[key], depth + 1);
     if (text !== undefined) return text;
@@ -80,7 +80,7 @@ function textIn(value: unknown, depth: number): string | undefined {
  * OpenRouter's own message is mostly "Provider returned error"; the provider's is in
  * `metadata.raw`.
  */
-function textBehind({ metadata }: Fields, depth: number): string | undefined {
+function providerText({ metadata }: Fields, depth: number): string | undefined {
   if (!isObject(metadata)) return undefined;
   const text = textIn(metadata.raw, depth + 1);
   return text === undefined || !isText(metadata.provider_name) ? text : `${metadata.provider_name}: ${text}`;

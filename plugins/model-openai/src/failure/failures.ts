@@ -9,7 +9,7 @@ import { isDailyQuota, retryAdvice, retryDelay } from './retry-advice.js';
 type Headers = Readonly<Record<string, string | string[] | undefined>>;
 
 /** Characters of unreadable text that a message shows. */
-const SHOWN = 160;
+const MAX_SHOWN = 160;
 
 /** undici's codes for a pool that this side has closed. */
 const STOPPED: ReadonlySet<string> = new Set(['UND_ERR_DESTROYED', 'UND_ERR_CLOSED']);
@@ -23,16 +23,7 @@ export class Failures {
   readonly #clock: Clock;
   readonly #limits: { readonly idleTimeout: string; readonly connectTimeout: string };
 
-  readonly #provider: string;
-
-  /** @param provider whose preset applies: shown in the log. */
-  constructor(
-    redactor: Redactor,
-    clock: Clock,
-    limits: { readonly idleTimeout: string; readonly connectTimeout: string },
-    provider = 'none',
-  ) {
-    this.#provider = provider;
+  constructor(redactor: Redactor, clock: Clock, limits: { readonly idleTimeout: string; readonly connectTimeout: string }) {
     this.#redactor = redactor;
     this.#clock = clock;
     this.#limits = limits;
@@ -87,17 +78,17 @@ export class Failures {
   /**
    * The stream ended properly, but the model had not finished (R-034).
    *
-   * @param seen unreadable text that came instead.
+   * @param stray unreadable text of the stream.
    */
-  truncated(seen?: string): ModelError {
-    const last = seen === undefined ? '' : ` Last data received: ${this.#show(seen)}`;
+  truncated(stray?: string): ModelError {
+    const last = stray === undefined ? '' : ` Last data received: ${this.#show(stray)}`;
     return this.#error(`the answer was cut off: the model server ended it without a finish reason.${last}`, {
       retryable: true,
     });
   }
 
-  /** The model or its server gave up. @param word its finish reason. */
-  gaveUp(word: string): ModelError {
+  /** The finish reason means a failure, or nothing that is known. */
+  badFinishReason(word: string): ModelError {
     return this.#error(`the model server ended the answer with finish_reason "${this.#show(word)}".`, { retryable: true });
   }
 
@@ -107,13 +98,13 @@ export class Failures {
   }
 
   /**
-   * The server counted tokens and sent no choice, as Gemini does when it blocks content and does
-   * not say so.
+   * The server counted tokens and sent no choice. Gemini does so when it blocks content without
+   * saying so.
    *
-   * @param seen what came instead.
+   * @param chunk the last one, as JSON.
    */
-  noAnswer(seen: string): ModelError {
-    const message = `the model server sent no answer to the request, as some do when they block its content: ${this.#show(seen)}.`;
+  noAnswer(chunk: string): ModelError {
+    const message = `the model server sent no answer to the request, as some do when they block its content: ${this.#show(chunk)}.`;
     return this.#error(message, { retryable: false, isRequestFault: true });
   }
 
@@ -123,21 +114,21 @@ export class Failures {
   }
 
   /** An event or a body exceeds its limit (R-036). */
-  tooLarge(what: 'an event' | 'an answer', limit: number): ModelError {
-    return this.#error(`the model server sent ${what} of more than ${limit / 2 ** 20} MiB.`, { retryable: false });
+  tooLarge(data: 'an event' | 'an answer', limit: number): ModelError {
+    return this.#error(`the model server sent ${data} of more than ${limit / 2 ** 20} MiB.`, { retryable: false });
   }
 
   /**
    * The response does not follow the protocol.
    *
-   * @param what what came, for example `an event that is not JSON`.
-   * @param seen its text, as far as it is known.
+   * @param data names the data that was received, for example `an event that is not JSON`.
+   * @param text the data, or a part of it.
    * @param hasBegun whether readable parts of an answer came before.
    */
-  unreadable(what: string, { seen = '', hasBegun = false, cause }: Unreadable = {}): ModelError {
-    const text = this.#show(seen);
+  unreadable(data: string, { text = '', hasBegun = false, cause }: Unreadable = {}): ModelError {
+    const shown = this.#show(text);
     const hint = hasBegun ? '' : ' Check that baseUrl points to a chat-completions server.';
-    return this.#error(`the model server sent ${what}${text === '' ? '' : `: ${text}`}.${hint}`, { retryable: false, cause });
+    return this.#error(`the model server sent ${data}${shown === '' ? '' : `: ${shown}`}.${hint}`, { retryable: false, cause });
   }
 
   /** An error in place of an answer, or in the middle of it. */
@@ -151,16 +142,16 @@ export class Failures {
     return this.#error(`the model server reported an error${text === '' ? '.' : `: ${text}`}`, { retryable, retryAfter });
   }
 
-  /** A status other than success. @param body as far as it was read. */
+  /** A status other than success. @param body the part of it that was read. */
   status(status: number, headers: Headers, body: string): ModelError {
     const advice = retryAdvice(headers, this.#clock.now());
     const text = this.#redactor.clean(errorTextOfBody(body) ?? '');
-    const error = innermost(parseJson(body));
+    const error = errorObjectOf(parseJson(body));
     const cause = { ...errorCause(error), status };
     if (isContextLength(cause, text) && status !== 401) return this.#tooLong(`answered ${status}`, text);
-    const isOver = status === 429 && (isDailyQuota(error) || !isTransient({ ...cause, status: 429 }, text));
-    const retryAfter = advice.retryAfter ?? (isOver ? undefined : retryDelay(error, text));
-    const options = { retryable: advice.retryable ?? (isTransientStatus(status) && !isOver), retryAfter };
+    const isUsedUp = status === 429 && (isDailyQuota(error) || !isTransient({ ...cause, status: 429 }, text));
+    const retryAfter = advice.retryAfter ?? (isUsedUp ? undefined : retryDelay(error, text));
+    const options = { retryable: advice.retryable ?? (isTransientStatus(status) && !isUsedUp), retryAfter };
     if (isCredentials(cause, text)) return this.#credentials(status, text, options);
     const redirect = status < 400 ? ', a redirect: set baseUrl to its target' : '';
     const wait = retryAfter === undefined ? '' : ` and asks to wait ${Math.ceil(retryAfter / 1000)} s`;
@@ -177,9 +168,7 @@ export class Failures {
     });
   }
 
-  /**
-   * Model servers repeat parts of the key in such messages: they are for the log, not for callers.
-   */
+  /** Model servers repeat parts of the key in such messages, so only the log shows them. */
   #credentials(
     status: number | undefined,
     text: string,
@@ -191,38 +180,27 @@ export class Failures {
   }
 
   #error(message: string, options: ConstructorParameters<typeof ModelError>[1]): ModelError {
-    return new ConnectionError(message, options, this.#provider);
+    return new ModelError(message, options);
   }
 
-  /** A model server's text, redacted and shortened, for a message about something else. */
+  /** Redacts and shortens text of the model server, to show it in a message. */
   #show(text: string): string {
     const clean = this.#redactor.clean(text);
-    return clean.length > SHOWN ? `${clean.slice(0, SHOWN - 1).toWellFormed()}…` : clean;
+    return clean.length > MAX_SHOWN ? `${clean.slice(0, MAX_SHOWN - 1).toWellFormed()}…` : clean;
   }
 }
 
 /** Statuses that describe the request and not the connection. */
 const REQUEST_FAULTS: ReadonlySet<number> = new Set([400, 413, 415, 422]);
 
-/** An error whose log line names the provider. */
-class ConnectionError extends ModelError {
-  constructor(
-    message: string,
-    options: ConstructorParameters<typeof ModelError>[1],
-    readonly provider: string,
-  ) {
-    super(message, options);
-  }
-}
-
 interface Unreadable {
-  readonly seen?: string | undefined;
+  readonly text?: string | undefined;
   readonly hasBegun?: boolean;
   readonly cause?: unknown;
 }
 
 /** The error object of a body: `{"error":{…}}`, `[{"error":{…}}]`, or the body itself. */
-function innermost(body: unknown): unknown {
+function errorObjectOf(body: unknown): unknown {
   const value: unknown = Array.isArray(body) ? body[0] : body;
   return isObject(value) && isObject(value.error) ? value.error : value;
 }

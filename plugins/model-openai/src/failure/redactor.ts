@@ -1,12 +1,12 @@
 import { createRedactor } from '@plugboard/kernel';
 
-/** How many characters of a model server's message are passed on. */
-const MAX_LENGTH = 500;
-/** How many are looked at. */
-const READ_LENGTH = 4 * MAX_LENGTH;
-/** A shorter word of a header's value, such as `Bearer`, is not a secret. */
+/** Characters of a model server's message that are passed on. */
+const MAX_MESSAGE = 500;
+/** Characters of it that are read. */
+const MAX_READ = 4 * MAX_MESSAGE;
+/** Characters of a secret word in a header's value: shorter ones, such as `Bearer`, are public. */
 const MIN_WORD = 8;
-/** A part of a secret of this length is removed too. */
+/** Characters of a part of a secret that is removed too. */
 const MIN_PART = 8;
 
 const REDACTED = '[redacted]';
@@ -31,7 +31,7 @@ export class Redactor {
   /**
    * @param keys the key and the values of headers. Long words of a value, as in `Bearer …`, are
    *   removed on their own too, and so are parts of them.
-   * @param address the server's address, which is not a secret but not for callers.
+   * @param address the server's address: not secret, but not for callers.
    */
   constructor(keys: readonly string[], address: readonly string[] = []) {
     const words = keys.flatMap((key) => key.split(/\s+/)).filter((word) => word.length >= MIN_WORD);
@@ -40,10 +40,10 @@ export class Redactor {
   }
 
   clean(text: string): string {
-    let clean = this.#redact(text.slice(0, READ_LENGTH));
+    let clean = this.#redact(text.slice(0, MAX_READ));
     for (const secret of this.#secrets) clean = withoutParts(clean, secret);
     clean = clean.replaceAll(/\s+/g, ' ').trim();
-    return clean.length > MAX_LENGTH ? `${clean.slice(0, MAX_LENGTH - 1).toWellFormed()}…` : clean;
+    return clean.length > MAX_MESSAGE ? `${clean.slice(0, MAX_MESSAGE - 1).toWellFormed()}…` : clean;
   }
 }
 

@@ -1,8 +1,8 @@
 import type { ModelError } from '@plugboard/kernel';
 import type { BodyReader } from '../answer/body-reader.js';
 
-/** How many bytes of an error body are read. */
-const LIMIT = 65_536;
+/** Bytes of an error body that are read. */
+const MAX_BODY = 65_536;
 
 /** Reads the body of an error response. */
 export class ErrorBody implements BodyReader {
@@ -11,7 +11,7 @@ export class ErrorBody implements BodyReader {
   readonly #chunks: Buffer[] = [];
   #length = 0;
 
-  /** @param errorFor makes the error from the body, as far as it was read. */
+  /** @param errorFor makes the error from the part of the body that was read. */
   constructor(errorFor: (body: string) => ModelError) {
     this.#errorFor = errorFor;
   }
@@ -19,14 +19,14 @@ export class ErrorBody implements BodyReader {
   read(chunk: Buffer): void {
     this.#chunks.push(chunk);
     this.#length += chunk.length;
-    if (this.#length >= LIMIT) this.end();
+    if (this.#length >= MAX_BODY) this.end();
   }
 
   end(): never {
     throw this.#errorFor(Buffer.concat(this.#chunks).toString());
   }
 
-  /** The status says more than the way its body was cut. */
+  /** Reports the status: it says more than how its body was cut off. */
   interrupt(): never {
     this.end();
   }

@@ -11,14 +11,14 @@ import type { WireMessage } from './wire-message.js';
  * The messages of a request in the form that the server accepts. A message that needs no change is
  * sent as it is.
  *
- * @param of the fingerprint of the connection's model: what it attached to messages is sent back.
+ * @param fingerprint of the connection's model: the data that it attached to messages is sent back.
  */
-export function wireMessages(messages: readonly Message[], dialect: Dialect, of: string): readonly WireMessage[] {
+export function wireMessages(messages: readonly Message[], dialect: Dialect, fingerprint: string): readonly WireMessage[] {
   /** The ids that the server knows, by those of the conversation. */
   const ids = new Map<string, string>();
   const sent: WireMessage[] = [];
   for (const [i, message] of messages.entries()) {
-    if (message.role === 'assistant') sent.push(...assistant(message, messages[i - 1], dialect, of, ids));
+    if (message.role === 'assistant') sent.push(...assistant(message, messages[i - 1], dialect, fingerprint, ids));
     else if (message.role === 'tool') sent.push(toolResult(message, dialect, ids));
     else if ('name' in message && message.role !== 'function' && dialect.omit.has('name')) sent.push(withoutName(message));
     else sent.push(asWire(message));
@@ -36,25 +36,25 @@ function assistant(
   message: AssistantMessage,
   before: Message | undefined,
   dialect: Dialect,
-  of: string,
+  fingerprint: string,
   ids: Map<string, string>,
 ): WireMessage[] {
-  if (isWire(message, before, dialect)) return [asWire(message)];
+  if (isUnchanged(message, before, dialect)) return [asWire(message)];
   const { extra, tool_calls: calls, ...plain } = message;
-  const own = readConnectionData(extra, of);
+  const own = readConnectionData(extra, fingerprint);
   const wire: Record<string, unknown> & { role: string } = { ...plain, ...own?.fields };
   if (calls) {
-    wire.tool_calls = calls.map((call) => toolCall(call, dialect, of, ids));
+    wire.tool_calls = calls.map((call) => toolCall(call, dialect, fingerprint, ids));
     if (textOf(message.content) === '') wire.content = dialect.emptyContent;
   }
-  const isOwn = [message, ...(calls ?? [])].some((one) => readConnectionData(one.extra, of) !== undefined);
+  const isOwn = [message, ...(calls ?? [])].some((one) => readConnectionData(one.extra, fingerprint) !== undefined);
   if (dialect.placeholder !== undefined && (calls || before?.role === 'tool')) addPlaceholder(wire, dialect.placeholder, isOwn);
   for (const name of Object.keys(wire)) if (dialect.omit.has(name)) omitField(wire, name);
   return isEmpty(wire) ? [] : [wire];
 }
 
 /** Whether an assistant message is sent as it is. */
-function isWire(message: AssistantMessage, before: Message | undefined, dialect: Dialect): boolean {
+function isUnchanged(message: AssistantMessage, before: Message | undefined, dialect: Dialect): boolean {
   const { content, tool_calls: calls, extra } = message;
   if (typeof content !== 'string' || content.trim() === '' || calls || extra) return false;
   if (dialect.placeholder !== undefined && before?.role === 'tool') return false;
@@ -62,9 +62,9 @@ function isWire(message: AssistantMessage, before: Message | undefined, dialect:
   return true;
 }
 
-function toolCall(call: ToolCallPart, dialect: Dialect, of: string, ids: Map<string, string>): object {
+function toolCall(call: ToolCallPart, dialect: Dialect, fingerprint: string, ids: Map<string, string>): object {
   const { extra, ...plain } = call;
-  const own = readConnectionData(extra, of);
+  const own = readConnectionData(extra, fingerprint);
   const id = toolCallId(own?.id ?? call.id, dialect.toolIds);
   ids.set(call.id, id);
   if (own?.fields === undefined || plain.type !== 'function') return { ...plain, id };

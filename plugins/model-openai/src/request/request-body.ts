@@ -7,8 +7,8 @@ import { wireMessages } from './conversation.js';
 import { messageText } from './message-text.js';
 import { toolSchema } from './tool-schema.js';
 
-/** Makes the body of a request. @param of the fingerprint of the model, see `wireMessages`. */
-export function requestBody(model: string, request: ModelRequest, dialect: Dialect, of: string): string {
+/** Makes the body of a request. @param fingerprint see `wireMessages`. */
+export function requestBody(model: string, request: ModelRequest, dialect: Dialect, fingerprint: string): string {
   const { messages, tools, incremental } = request;
   const isStream = incremental || dialect.alwaysStream;
   const body: Record<string, unknown> = {
@@ -18,10 +18,10 @@ export function requestBody(model: string, request: ModelRequest, dialect: Diale
   };
   for (const name of dialect.omit) delete body[name];
   Object.assign(body, dialect.body);
-  const lists: Lists = { messages: wireMessages(messages, dialect, of) };
+  const lists: Lists = { messages: wireMessages(messages, dialect, fingerprint) };
   if (tools.length > 0 && !dialect.omit.has('tools') && !('tools' in body)) lists.tools = wireTools(tools, dialect);
   const json = join(body, lists, (_, text) => text);
-  return json.includes(HALF_A_PAIR) ? join(body, lists, wellFormed) : json;
+  return json.includes(LONE_SURROGATE) ? join(body, lists, wellFormed) : json;
 }
 
 /** The fields of a body whose text is known from earlier requests. */
@@ -62,9 +62,9 @@ function renameTokenParam(params: Record<string, unknown>, wanted: TokenParam): 
   }
 }
 
-/** What was last made of a list of tools. An agent has the same list in each of its turns. */
+/** The last translation of a list of tools. An agent has the same list in each of its turns. */
 const knownTools = new WeakMap<readonly ToolDeclaration[], { readonly dialect: Dialect; readonly sent: readonly object[] }>();
-/** The JSON of what was made of them. */
+/** The JSON of translated lists. */
 const toolTexts = new WeakMap<object, string>();
 
 function wireTools(tools: readonly ToolDeclaration[], dialect: Dialect): readonly object[] {
@@ -81,14 +81,14 @@ function toolOf({ name, description, inputSchema, strict }: ToolDeclaration, dia
   return { type: 'function', function: { name, description, parameters, ...(dialect.omit.has('strict') ? {} : { strict }) } };
 }
 
-/** In JSON, half a surrogate pair is an escape. A whole one is not. */
-const HALF_A_PAIR = '\\ud';
+/** How JSON.stringify begins the escape of a lone surrogate. It does not escape pairs. */
+const LONE_SURROGATE = '\\ud';
 
 /**
- * Replaces half a surrogate pair, which a caller or a tool may have cut off, by U+FFFD. Model
- * servers refuse the whole request for it, and a session that contains one could not be continued.
+ * Replaces lone surrogates by U+FFFD. Callers and tools leave them where they cut a text. Model
+ * servers refuse a request with one, so a session with one could not be continued.
  */
 function wellFormed(value: object, json: string): string {
-  if (!json.includes(HALF_A_PAIR)) return json;
+  if (!json.includes(LONE_SURROGATE)) return json;
   return JSON.stringify(value, (_, inner) => (typeof inner === 'string' ? inner.toWellFormed() : inner));
 }

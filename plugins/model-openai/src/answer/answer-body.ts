@@ -11,11 +11,11 @@ const BRACE = 0x7b;
 const LESS_THAN = 0x3c;
 
 /**
- * Reads the body of an answer whose form shows in its first byte. The content type is not asked:
- * servers send streams as `application/json`, JSON as `text/event-stream`, and either as
- * `text/plain`.
+ * Reads the body of an answer. Its first byte decides between JSON and an event stream. The content
+ * type does not: servers send streams as `application/json`, JSON as `text/event-stream`, and either
+ * as `text/plain`.
  */
-export class UnknownBody implements BodyReader {
+export class AnswerBody implements BodyReader {
   readonly #answer: AnswerParser;
   readonly #failures: Failures;
   #reader: BodyReader | undefined;
@@ -47,7 +47,7 @@ export class UnknownBody implements BodyReader {
   #readerFor(chunk: Buffer): BodyReader | undefined {
     const first = chunk.find((byte) => !isBlank(byte));
     if (first === undefined) return undefined;
-    if (first === LESS_THAN) throw this.#failures.unreadable('a page of HTML', { seen: titleOf(chunk) });
+    if (first === LESS_THAN) throw this.#failures.unreadable('a page of HTML', { text: titleOf(chunk) });
     if (first === BRACE || first === BRACKET) return new JsonBody(this.#answer, this.#failures);
     return new EventStream(this.#answer, this.#failures);
   }

@@ -2,16 +2,16 @@ import type { Transform } from 'node:stream';
 import { type Clock, type IdSource, ModelError } from '@plugboard/kernel';
 import type { Timer } from '@plugboard/kernel/contracts';
 import type { Dispatcher } from 'undici';
+import { AnswerBody } from '../answer/answer-body.js';
 import { type AnswerOptions, AnswerParser } from '../answer/answer-parser.js';
 import type { BodyReader } from '../answer/body-reader.js';
-import { UnknownBody } from '../answer/unknown-body.js';
 import type { Failures } from '../failure/failures.js';
 import { Batches } from './batches.js';
 import { decompressorFor } from './decompress.js';
 import { ErrorBody } from './error-body.js';
 
-/** Reading the socket pauses when this many bytes wait for the reader. */
-const HIGH_WATER_MARK = 131_072;
+/** Bytes that may wait for the reader before the socket is paused. */
+const MAX_UNREAD = 131_072;
 
 /** Milliseconds that a response may stay open after its answer is complete. */
 const CLOSE_DELAY = 1000;
@@ -19,7 +19,7 @@ const CLOSE_DELAY = 1000;
 type Headers = Readonly<Record<string, string | string[] | undefined>>;
 type Controller = Dispatcher.DispatchController;
 
-interface ExchangeOptions {
+interface ModelExchangeOptions {
   /** How the answer is read. */
   readonly answer: Omit<AnswerOptions, 'failures' | 'ids'>;
   /** Milliseconds without a byte after which the answer fails. */
@@ -41,12 +41,12 @@ interface ExchangeOptions {
  *    without a byte, when the signal is aborted, or when the reader stops. After a complete answer
  *    the socket serves the next request; otherwise it is closed.
  */
-export class Exchange implements Dispatcher.DispatchHandler {
+export class ModelExchange implements Dispatcher.DispatchHandler {
   readonly batches = new Batches(
     () => this.#onRead(),
     () => this.#cancel(),
   );
-  readonly #options: ExchangeOptions;
+  readonly #options: ModelExchangeOptions;
   #controller: Controller | undefined;
   #reader: BodyReader | undefined;
   /** Set if the response is compressed. */
@@ -56,12 +56,12 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #unread = 0;
   #isPaused = false;
   #isInTick = false;
-  /** The reader has received all that it will receive. */
+  /** The answer has ended, for the reader of `batches` too. */
   #isOver = false;
   /** undici makes no more calls. */
   #isClosed = false;
 
-  constructor(options: ExchangeOptions) {
+  constructor(options: ModelExchangeOptions) {
     this.#options = options;
     options.signal.addEventListener('abort', this.#onAbort);
     if (options.signal.aborted) this.#onAbort();
@@ -81,10 +81,10 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#reader =
       status >= 300
         ? new ErrorBody((body) => failures.status(status, headers, body))
-        : new UnknownBody(new AnswerParser({ failures, ids, ...answer }), failures);
+        : new AnswerBody(new AnswerParser({ failures, ids, ...answer }), failures);
     const decompressor = decompressorFor(headers['content-encoding']);
     if (typeof decompressor === 'string')
-      this.#fail(failures.unreadable('an answer in an unknown encoding', { seen: decompressor }));
+      this.#fail(failures.unreadable('an answer in an unknown encoding', { text: decompressor }));
     else if (decompressor) this.#decompress(decompressor);
   }
 
@@ -136,7 +136,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     if (this.#reader.isDone) this.#finish();
     else if (this.batches.pending.length > 0) {
       this.#unread += chunk.length;
-      if (this.#unread >= HIGH_WATER_MARK) this.#pause();
+      if (this.#unread >= MAX_UNREAD) this.#pause();
     }
   }
 
