@@ -45,7 +45,16 @@ export class Victim {
 
   /** Asks it to end. @returns its exit code. */
   async stop(): Promise<number | null> {
-    this.#running().kill('SIGTERM');
+    this.signal('SIGTERM');
+    return this.exit();
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.#running().kill(signal);
+  }
+
+  /** Waits until it has ended. @returns its exit code. */
+  async exit(): Promise<number | null> {
     return this.#running().exit();
   }
 
