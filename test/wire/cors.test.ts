@@ -57,8 +57,7 @@ t.test('C-148 a page of a listed origin can read answers, streams and errors', a
     t.equal(answer.status, status);
     t.equal(answer.headers.get('access-control-allow-origin'), ORIGIN);
     t.equal(answer.headers.get('vary'), 'Origin');
-    const exposed = answer.headers.get('access-control-expose-headers');
-    for (const name of ['x-request-id', 'x-ignored-params', 'x-model-connection', 'retry-after']) t.match(exposed, name);
+    t.equal(answer.headers.get('access-control-expose-headers'), '*');
   }
 });
 

@@ -8,6 +8,7 @@ import { ErrorBodies } from './errors/error-format.js';
 import { AccessLog } from './exchange/access-log.js';
 import { Exchanges } from './exchange/exchanges.js';
 import { LogThrottle } from './exchange/log-throttle.js';
+import { Replies } from './exchange/replies.js';
 import { AllowedHosts } from './gate/allowed-hosts.js';
 import { Authentication } from './gate/authentication.js';
 import { Cors } from './gate/cors.js';
@@ -22,6 +23,7 @@ import { Connections } from './server/connections.js';
 export { parseJsonObject } from './body/request-bodies.js';
 export { type ErrorFormatter, ErrorFormatters } from './errors/error-format.js';
 export * from './errors/http-error.js';
+export * from './routing/middleware.js';
 export * from './routing/routes.js';
 export * from './routing/upgrades.js';
 
@@ -53,6 +55,7 @@ export default definePlugin({
       LogThrottle,
       MemoryLimits,
       RateLimits,
+      Replies,
       RequestBodies,
     ]);
     ctx.contribute(Transports, transport);

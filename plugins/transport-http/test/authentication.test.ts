@@ -9,7 +9,7 @@ const REFUSAL = {
   error: {
     message: 'The API token is invalid or missing. Send it as "Authorization: Bearer <API_TOKEN>".',
 
-    code: 'invalid_api_key',
+    code: 'unauthorized',
   },
 };
 

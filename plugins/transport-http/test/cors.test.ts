@@ -91,15 +91,7 @@ t.test('C-148 a page of a listed origin can read every response', async (t) => {
     t.equal(reply.status, status, path);
     t.equal(reply.headers['access-control-allow-origin'], ORIGIN);
     t.equal(reply.headers.vary, 'Origin');
-    const exposed = reply.headers['access-control-expose-headers']?.split(', ') ?? [];
-    const wanted = ['x-request-id', 'x-ignored-params', 'x-model-connection', 'retry-after', 'retry-after-ms', 'x-should-retry'];
-    for (const name of [
-      ...wanted,
-      'idempotent-replayed',
-      ...['limit', 'remaining', 'reset'].map((what) => `x-ratelimit-${what}-requests`),
-    ]) {
-      t.ok(exposed.includes(name), name);
-    }
+    t.equal(reply.headers['access-control-expose-headers'], '*');
     t.notOk('access-control-allow-credentials' in reply.headers);
   }
 });

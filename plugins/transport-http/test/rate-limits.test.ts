@@ -27,7 +27,7 @@ function rateLimits(clock = new ManualClock(), projects: Readonly<Record<string,
 function take(limits: RateLimits, principal: Principal) {
   const headers: Record<string, string> = {};
   try {
-    limits.take(principal, headers);
+    limits.take(principal, { set: (name, value) => Object.assign(headers, { [name]: value }) });
     return { ...headers, passed: true };
   } catch (error) {
     if (!(error instanceof HttpError)) throw error;

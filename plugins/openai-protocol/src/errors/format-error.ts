@@ -7,7 +7,12 @@ import type { ErrorBody } from './errors.js';
  */
 export function formatError({ status, code, message }: HttpError): ErrorBody {
   if (code === 'insufficient_scope') return { error: { message, type: 'svc_error' } };
-  return { error: { message, type: typeOf(status), param: null, code: code ?? null } };
+  return { error: { message, type: typeOf(status), param: null, code: protocolCode(code) ?? null } };
+}
+
+/** The protocol's code for a code of transport-http. */
+export function protocolCode(code: string | undefined): string | undefined {
+  return code === 'unauthorized' ? 'invalid_api_key' : code;
 }
 
 function typeOf(status: number): string {

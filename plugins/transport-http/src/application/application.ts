@@ -1,30 +1,23 @@
-import type { IncomingMessage, RequestListener } from 'node:http';
-import { ServerResponse } from 'node:http';
+import { type IncomingMessage, type RequestListener, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import type { Extensions, PluginContext, Principal } from '@plugboard/kernel';
-import { missingScope, type Reconfiguration } from '@plugboard/kernel/contracts';
+import type { Extensions, PluginContext } from '@plugboard/kernel';
+import type { Reconfiguration } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject, injectable } from '@plugboard/kernel/injection';
-import Koa, { type Context } from 'koa';
+import Koa, { type DefaultState, type Middleware, type Next, type ParameterizedContext } from 'koa';
 import { RequestBodies } from '../body/request-bodies.js';
 import type { HttpConfig } from '../config.js';
-import {
-  draining,
-  headersTooLarge,
-  lowMemory,
-  methodNotAllowed,
-  missingHost,
-  notFound,
-  outOfScope,
-  tokenInQuery,
-} from '../errors/refusals.js';
+import { draining, lowMemory, methodNotAllowed, notFound } from '../errors/refusals.js';
 import type { Exchange } from '../exchange/exchange.js';
 import { Exchanges } from '../exchange/exchanges.js';
+import { Replies } from '../exchange/replies.js';
+import { checkScopes, requiresCredential } from '../gate/access.js';
 import { Authentication } from '../gate/authentication.js';
 import { Gate } from '../gate/gate.js';
 import { RateLimits } from '../gate/rate-limits.js';
 import { ANONYMOUS } from '../limits/caller.js';
 import { HeapGuard } from '../limits/heap-guard.js';
+import { HttpMiddleware } from '../routing/middleware.js';
 import { splitTarget } from '../routing/request-target.js';
 import { RouteTable } from '../routing/route-table.js';
 import { type HttpReply, type HttpRoute, HttpRoutes } from '../routing/routes.js';
@@ -32,34 +25,32 @@ import { type HttpUpgrade, HttpUpgrades } from '../routing/upgrades.js';
 import { RouteRequest } from './route-request.js';
 import { AcceptableUpgrade } from './upgrade-request.js';
 
-const HEADER_COUNT_LIMIT = 100;
+/** Koa's context with the exchange, which the first step adds. */
+type HttpContext = ParameterizedContext<DefaultState, { exchange: Exchange }>;
 
-/**
- * Koa without its own watch over the response: the exchange answers and ends every request, failed
- * ones too.
- */
-class SilentKoa extends Koa {
-  handleRequest(ctx: Context, steps: (ctx: Context) => Promise<void>): Promise<unknown> {
-    return steps(ctx).catch((error) => this.emit('error', error, ctx));
-  }
+/** What other plugins contribute to the application. */
+interface Contributions {
+  readonly routes: Extensions<HttpRoute>;
+  readonly upgrades: Extensions<HttpUpgrade>;
+  readonly middleware: Extensions<Middleware>;
 }
 
 /** The Koa application: the steps of a request, in order. */
 @injectable()
 export class HttpApplication {
-  readonly #routes: Extensions<HttpRoute>;
-  readonly #upgrades: Extensions<HttpUpgrade>;
-  /** Bytes received after the head of an upgrade request. */
-  readonly #heads = new WeakMap<IncomingMessage, Buffer>();
+  readonly #contributions: Contributions;
+  readonly #pin: PluginContext['hold'];
   readonly #gate: Gate;
   readonly #authentication: Authentication;
   readonly #rates: RateLimits;
   readonly #bodies: RequestBodies;
   readonly #exchanges: Exchanges;
+  readonly #replies: Replies;
   readonly #heapGuard: HeapGuard;
-  readonly #hold: PluginContext['hold'];
-  readonly #koa: RequestListener;
-  #table: RouteTable = new RouteTable([]);
+  /** Bytes received after the head of an upgrade request. */
+  readonly #heads = new WeakMap<IncomingMessage, Buffer>();
+  #table = new RouteTable([]);
+  #koa: RequestListener = () => {};
 
   constructor(
     @inject(CONTEXT) { extensions, hold }: PluginContext<HttpConfig>,
@@ -68,35 +59,46 @@ export class HttpApplication {
     @inject(RateLimits) rates: RateLimits,
     @inject(RequestBodies) bodies: RequestBodies,
     @inject(Exchanges) exchanges: Exchanges,
+    @inject(Replies) replies: Replies,
     @inject(HeapGuard) heapGuard: HeapGuard,
   ) {
-    this.#routes = extensions(HttpRoutes);
-    this.#upgrades = extensions(HttpUpgrades);
+    this.#contributions = contributionsOf(extensions);
+    this.#pin = hold;
     this.#gate = gate;
     this.#authentication = authentication;
     this.#rates = rates;
     this.#bodies = bodies;
     this.#exchanges = exchanges;
+    this.#replies = replies;
     this.#heapGuard = heapGuard;
-    this.#hold = hold;
-    const koa = new SilentKoa();
-    koa.on('error', () => {}); // errors of the connection, which connections.ts handles
-    koa.use((ctx) => this.#serve(this.#table, ctx));
-    this.#koa = koa.callback();
   }
 
-  /** Reads the routes. Call it when all are contributed. @throws Error if two entries serve one. */
+  /** Call it when everything is contributed. @throws Error if two entries serve the same route. */
   start(): void {
-    this.#table = new RouteTable(this.#routes.all(), this.#upgrades.all());
+    this.#prepare(this.#contributions)();
   }
 
   /** @throws Error if two entries serve the same route. */
   reconfigure({ config, extensions }: Reconfiguration<HttpConfig>): () => void {
-    const table = new RouteTable(extensions(HttpRoutes).all(), extensions(HttpUpgrades).all());
+    const apply = this.#prepare(contributionsOf(extensions));
     return () => {
-      this.#table = table;
+      apply();
       this.#gate.configure(config);
       this.#bodies.configure(config);
+    };
+  }
+
+  #prepare({ routes, upgrades, middleware }: Contributions): () => void {
+    const table = new RouteTable(routes.all(), upgrades.all());
+    const koa = new Koa<DefaultState, { exchange: Exchange }>();
+    koa.on('error', (error, ctx?: HttpContext) => this.#replies.onKoaError(error, ctx?.exchange));
+    koa.use((ctx, next) => this.#serve(ctx, next));
+    for (const { value } of middleware) koa.use(value);
+    koa.use((ctx) => this.#route(ctx));
+    const listener = koa.callback();
+    return () => {
+      this.#table = table;
+      this.#koa = listener;
     };
   }
 
@@ -109,8 +111,8 @@ export class HttpApplication {
    * Whether a request asks for an upgrade that the server offers. Any other is served as if it
    * asked for none.
    */
-  isUpgrade(req: IncomingMessage): boolean {
-    return isWebSocket(req) && this.#table.upgrades(splitTarget(req.url ?? '')[0]);
+  isUpgrade({ method, headers, url = '' }: IncomingMessage): boolean {
+    return method === 'GET' && headers.upgrade?.toLowerCase() === 'websocket' && this.#table.upgrades(splitTarget(url)[0]);
   }
 
   /** Sends a request for an upgrade through the same steps as any other. */
@@ -131,51 +133,52 @@ export class HttpApplication {
     this.#koa(req, res);
   }
 
-  /** Begins the exchange, and sends what its steps throw as an error reply. */
-  async #serve(table: RouteTable, ctx: Context): Promise<void> {
-    ctx.respond = false;
-    const exchange = this.#exchanges.begin(ctx.req, ctx.res, this.#heads.get(ctx.req));
+  /**
+   * The outermost step: begins the exchange and does the first checks. When the middleware has
+   * returned, Koa sends the reply that it finds on the context.
+   */
+  async #serve(ctx: HttpContext, next: Next): Promise<void> {
+    const exchange = this.#exchanges.begin(ctx, this.#heads.get(ctx.req));
+    const unpin = this.#pin(); // a reload lets a request end in the plugin that it began in
+    ctx.exchange = exchange;
     try {
-      await this.#run(table, ctx, exchange);
+      exchange.match = this.#table.find(exchange.method, exchange.path);
+      if (exchange.isUpgrade && this.#exchanges.draining) throw draining();
+      const preflight = this.#gate.pass(exchange);
+      if (preflight) {
+        this.#replies.set(exchange, preflight);
+      } else {
+        this.#refuseWork(exchange);
+        await next();
+      }
+      const streamed = this.#replies.send(exchange);
+      if (streamed) await streamed;
     } catch (error) {
       // Node emits a request before it parses bytes received with its head. After this tick
       // `complete` is up to date.
       await null;
-      exchange.fail(error);
+      this.#replies.fail(exchange, error);
+    } finally {
+      unpin();
     }
   }
 
-  /**
-   * The steps of a request. One function: each async function on the way stays on the heap for the
-   * whole stream.
-   */
-  async #run(table: RouteTable, ctx: Context, exchange: Exchange): Promise<void> {
-    checkHead(ctx.req);
-    exchange.match = table.find(exchange.method, exchange.path);
-    // After routing, because public routes accept any Host.
-    if (exchange.isUpgrade && this.#exchanges.draining) throw draining();
-    const preflight = this.#gate.pass(exchange);
-    if (preflight) return exchange.reply(preflight);
-    this.#refuseWork(exchange);
-    refuseTokenInQuery(exchange);
+  /** The innermost step: identifies the caller, reads the body and calls the route. */
+  async #route({ exchange }: HttpContext): Promise<void> {
+    const { match, method, path } = exchange;
     const principal = requiresCredential(exchange) ? await this.#authentication.principal(exchange) : ANONYMOUS;
     exchange.principal = principal;
-    this.#rates.take(principal, exchange.headers);
+    this.#rates.take(principal, exchange.ctx);
     checkScopes(exchange, principal);
-
-    const { match, method, path } = exchange;
-    if (!match) return exchange.reply(unrouted(method, path, table.allowed(path)));
-    if (exchange.isUpgrade && match.upgrade) {
-      return match.upgrade.handle(new AcceptableUpgrade(exchange, principal, this.#authentication, this.#rates));
-    }
-    const release = this.#hold(); // a reload lets a request end in the plugin that it began in
-    try {
+    if (!match) {
+      this.#replies.set(exchange, unrouted(method, path, this.#table.allowed(path)));
+    } else if (exchange.isUpgrade && match.upgrade) {
+      await match.upgrade.handle(new AcceptableUpgrade(exchange, principal, this.#authentication, this.#rates));
+    } else {
       const { body: kind } = match.route;
-      const body = kind === 'none' ? undefined : await this.#bodies.read(ctx, exchange, kind);
+      const body = kind === 'none' ? undefined : await this.#bodies.read(exchange, kind);
       match.schema?.(body?.value);
-      await exchange.reply(await match.route.handle(new RouteRequest(exchange, match.params, principal, body)));
-    } finally {
-      release();
+      this.#replies.set(exchange, await match.route.handle(new RouteRequest(exchange, match.params, principal, body)));
     }
   }
 
@@ -186,32 +189,8 @@ export class HttpApplication {
   }
 }
 
-/** Checks what Node would answer without a body, or would ignore. */
-function checkHead({ headers, rawHeaders, httpVersionMinor }: IncomingMessage): void {
-  if (headers.host === undefined && httpVersionMinor === 1) throw missingHost();
-  if (rawHeaders.length > 2 * HEADER_COUNT_LIMIT) throw headersTooLarge();
-}
-
-function refuseTokenInQuery({ isUpgrade, query }: Exchange): void {
-  const name = isUpgrade ? tokenIn(new URLSearchParams(query)) : undefined;
-  if (name !== undefined) throw tokenInQuery(name);
-}
-
-/** The only place that checks scopes, so that no route can omit it. */
-function checkScopes(exchange: Exchange, principal: Principal): void {
-  const access = exchange.match?.route.access ?? 'public';
-  const missing = typeof access === 'string' ? undefined : missingScope(principal, access);
-  if (missing === undefined) return;
-  exchange.note({ scope: missing });
-  throw outOfScope(missing);
-}
-
-/**
- * Every path under `/v1` requires a credential, even unknown ones, so that a 404 reveals nothing to
- * unauthenticated callers.
- */
-function requiresCredential({ match, path }: Exchange): boolean {
-  return (match !== undefined && typeof match.route.access !== 'string') || path === '/v1' || path.startsWith('/v1/');
+function contributionsOf(extensions: PluginContext['extensions']): Contributions {
+  return { routes: extensions(HttpRoutes), upgrades: extensions(HttpUpgrades), middleware: extensions(HttpMiddleware) };
 }
 
 /**
@@ -222,21 +201,4 @@ function unrouted(method: string, path: string, allowed: readonly string[]): Htt
   if (allowed.length === 0) throw notFound(method, path);
   if (method !== 'OPTIONS') throw methodNotAllowed(allowed);
   return { status: 204, headers: { allow: allowed.join(', ') } };
-}
-
-function isWebSocket({ method, headers }: IncomingMessage): boolean {
-  return method === 'GET' && headers.upgrade?.toLowerCase() === 'websocket';
-}
-
-const TOKEN_PARAMETERS = new Set(['token', 'access_token', 'api_key', 'api-key', 'apikey', 'key', 'authorization', 'bearer']);
-
-/** The beginning of issued tokens, see docs/reference/authentication.md. */
-const ISSUED_TOKEN = /^svc[pae]_/;
-
-/** The query parameter that seems to hold a token, by its name or its value. */
-function tokenIn(query: URLSearchParams): string | undefined {
-  for (const [name, value] of query) {
-    if (TOKEN_PARAMETERS.has(name.toLowerCase()) || ISSUED_TOKEN.test(value)) return name.slice(0, 64);
-  }
-  return undefined;
 }

@@ -53,7 +53,7 @@ export class AcceptableUpgrade implements UpgradeRequest {
   }
 
   countRequest(): void {
-    this.#rates.take(this.principal, {});
+    this.#rates.take(this.principal);
   }
 
   leaseBody(): MemoryLease {

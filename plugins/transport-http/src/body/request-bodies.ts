@@ -1,10 +1,12 @@
 import type { IncomingMessage } from 'node:http';
 import { createRequire } from 'node:module';
+import { Transform, type TransformCallback } from 'node:stream';
 import { type Clock, type PluginContext, parseDuration, parseSize } from '@plugboard/kernel';
 import { parseJson } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject, injectable } from '@plugboard/kernel/injection';
 import type { Context, Middleware } from 'koa';
 import type { HttpConfig } from '../config.js';
+import { HttpError } from '../errors/http-error.js';
 import {
   bodyExceedsMemory,
   bodyTooLarge,
@@ -21,7 +23,7 @@ import {
 } from '../errors/refusals.js';
 import type { Exchange } from '../exchange/exchange.js';
 import { OWNER_LEVELS } from '../limits/caller.js';
-import { MemoryLimits } from '../limits/memory-limits.js';
+import { type MemoryLease, MemoryLimits } from '../limits/memory-limits.js';
 import { parseContentType } from './content-type.js';
 import { exceededLimit, type JsonLimits } from './json-limits.js';
 
@@ -77,7 +79,8 @@ export class RequestBodies {
    * @throws HttpError if the body is not of the kind (`json`: an object in UTF-8), or exceeds a
    * limit of size, time, memory, nesting or values.
    */
-  async read(ctx: Context, exchange: Exchange, kind: 'json' | 'bytes'): Promise<RequestBody> {
+  async read(exchange: Exchange, kind: 'json' | 'bytes'): Promise<RequestBody> {
+    const { ctx } = exchange;
     const { headers } = ctx.req;
     if (kind === 'json') checkType(headers['content-type']);
     else if (!ctx.is('*/*')) throw missingContentType();
@@ -87,45 +90,59 @@ export class RequestBodies {
     const { bodies } = this.#memory;
     if (length * COST + PIECE_COST > bodies.share(OWNER_LEVELS)) throw bodyExceedsMemory(bodies.setting);
     const isBuffered = length > 0 && ctx.req.readableLength === length;
-    const bytes = isBuffered ? this.#takeBuffered(ctx.req, exchange) : await this.#collect(ctx, exchange);
+    const bytes = isBuffered ? this.#takeBuffered(ctx.req, exchange) : await this.#collect(ctx, exchange.leaseBody());
     return { bytes, value: kind === 'json' ? parseJsonObject(bytes.toString()) : bytes };
   }
 
   /** Takes a body of which every byte has arrived together with the head. Most have. */
   #takeBuffered(req: IncomingMessage, exchange: Exchange): Buffer {
     if (!exchange.leaseBody().grow(req.readableLength * COST)) throw tooManyBodies(this.#memory.bodies.setting);
-    exchange.onBodyRead();
+    exchange.bodyIsRead = true;
     return req.read() as Buffer;
   }
 
   /** Collects the bytes of a body that still arrives. */
-  #collect(ctx: Context, exchange: Exchange): Promise<Buffer> {
-    if (/100-continue/i.test(ctx.req.headers.expect ?? '')) ctx.res.writeContinue();
-    const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
-    const lease = exchange.leaseBody();
-    const stop = (error: Error) => {
-      reject(error);
-      ctx.req.off('data', onData);
-      ctx.req.emit('aborted'); // makes the collector let go of what it has
-      lease.end();
-    };
-    const onData = (chunk: Buffer) => {
-      if (!lease.grow(chunk.length * COST + PIECE_COST)) stop(tooManyBodies(this.#memory.bodies.setting));
-    };
-    const timer = this.#clock.after(this.#timeout, () => stop(requestTimeout()));
-    this.#collector ??= bodyCollector(this.#limit);
-    this.#collector(ctx, done)
-      .then(
-        () => resolve((ctx.request.rawBody as Buffer | undefined) ?? NO_BYTES),
-        (error: Error & { readonly status?: number }) => reject(error.status === 413 ? bodyTooLarge(this.#limit) : error),
-      )
-      .finally(() => {
-        timer.cancel();
-        ctx.req.off('data', onData);
-      });
-    ctx.req.on('data', onData);
-    return promise;
+  async #collect(ctx: Context, memory: MemoryLease): Promise<Buffer> {
+    const { req, res, request } = ctx;
+    if (/100-continue/i.test(req.headers.expect ?? '')) res.writeContinue();
+    const counted = new CountedBody(req, memory);
+    const timer = this.#clock.after(this.#timeout, () => counted.destroy(requestTimeout()));
+    const onClose = () => counted.destroy(new Error('the caller disconnected'));
+    res.once('close', onClose);
+    try {
+      this.#collector ??= bodyCollector(this.#limit);
+      await this.#collector(Object.create(ctx, { req: { value: req.pipe(counted) } }), done);
+      return (request.rawBody as Buffer | undefined) ?? NO_BYTES;
+    } catch (error) {
+      throw isTooLarge(error) ? bodyTooLarge(this.#limit) : error;
+    } finally {
+      timer.cancel();
+      req.unpipe(counted);
+      res.off('close', onClose);
+    }
   }
+}
+
+/** The body of a request while it arrives. It fails when it exceeds the memory for bodies. */
+class CountedBody extends Transform {
+  /** Read by the collector. */
+  readonly headers: IncomingMessage['headers'];
+  readonly #memory: MemoryLease;
+
+  constructor({ headers }: IncomingMessage, memory: MemoryLease) {
+    super();
+    this.headers = headers;
+    this.#memory = memory;
+  }
+
+  override _transform(chunk: Buffer, _encoding: string, done: TransformCallback): void {
+    if (this.#memory.grow(chunk.length * COST + PIECE_COST)) done(null, chunk);
+    else done(tooManyBodies(this.#memory.setting));
+  }
+}
+
+function isTooLarge(error: unknown): boolean {
+  return error instanceof Error && !(error instanceof HttpError) && 'status' in error && error.status === 413;
 }
 
 /**

@@ -12,7 +12,7 @@ const RETRY_AFTER_DRAINING = '5';
  * unauthenticated callers can cause any number of them (R-101).
  */
 const UNAUTHORIZED = new HttpError(401, 'The API token is invalid or missing. Send it as "Authorization: Bearer <API_TOKEN>".', {
-  code: 'invalid_api_key',
+  code: 'unauthorized',
   headers: { 'www-authenticate': 'Bearer' },
 });
 

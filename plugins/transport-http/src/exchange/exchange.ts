@@ -1,48 +1,44 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Clock, Logger, Principal } from '@plugboard/kernel';
-import type { Budget } from '@plugboard/kernel/contracts';
-import type { ErrorBodies } from '../errors/error-format.js';
-import { HttpError } from '../errors/http-error.js';
-import { internalError, tooManyReplies } from '../errors/refusals.js';
+import type { Context } from 'koa';
 import { ownerOf } from '../limits/caller.js';
-import { MemoryLease, type MemoryLimits, UNCOUNTED } from '../limits/memory-limits.js';
+import { MemoryLease, type MemoryLimits } from '../limits/memory-limits.js';
 import { splitTarget } from '../routing/request-target.js';
 import type { RouteMatch } from '../routing/route-table.js';
 import type { HttpReply } from '../routing/routes.js';
 import type { AcceptedUpgrade } from '../routing/upgrades.js';
 import type { ActiveMember } from './active-set.js';
-import { type ReplyObserver, type ReplyOutcome, ResponseWriter } from './response-writer.js';
 
 /** Fields of a line of the access log. */
 export type LogFields = Readonly<Record<string, string | number | boolean | undefined>>;
+
+/** How a reply ended, if not normally. */
+export type ReplyOutcome = 'cancelled_by_client' | 'timeout' | 'agent_error' | 'draining';
 
 /** What an exchange needs from the server. */
 export interface ExchangeDependencies {
   readonly clock: Clock;
   readonly log: Logger;
-  readonly errors: ErrorBodies;
   readonly memory: MemoryLimits;
-  /** Whether connections are closed after their reply. */
-  readonly draining: boolean;
   /** Called once, when the reply has been sent or the connection is closed. */
   onEnd(exchange: Exchange): void;
 }
 
 const DISCONNECTED = new Error('the caller disconnected');
-const JSON_TYPE = 'application/json; charset=utf-8';
-const TEXT_TYPE = 'text/plain; charset=utf-8';
-const BINARY_TYPE = 'application/octet-stream';
 
 /**
- * One request and its reply.
+ * One request, from Node's event to the end of its reply.
  *
- * 1. It begins when Node emits the request, before the body is read.
- * 2. The steps of `HttpApplication` set the route and the principal.
- * 3. `reply` or `fail` answers. Only the first answer is sent.
- * 4. It ends when the reply has been sent or the connection is closed.
+ * 1. It begins before the body is read. The steps of `HttpApplication` set the route and the
+ *    principal.
+ * 2. `Replies` puts the reply on Koa's context, and Koa sends it. `Replies` sends streams, and
+ *    replies to requests that still arrive, in its place.
+ * 3. It ends when the reply has been sent or the connection is closed. Then its line is written to
+ *    the access log.
  */
-export class Exchange implements ReplyObserver, ActiveMember {
+export class Exchange implements ActiveMember {
+  readonly ctx: Context;
   readonly req: IncomingMessage;
   readonly requestId: string;
   /** On the clock's monotonic scale. */
@@ -54,46 +50,49 @@ export class Exchange implements ReplyObserver, ActiveMember {
   readonly path: string;
   /** Without the question mark. */
   readonly query: string;
-  /** Headers of every reply, error replies too. The steps may add to them before the reply. */
-  readonly headers: Record<string, string>;
   /** Among the exchanges in progress. */
   place = -1;
   match: RouteMatch | undefined;
   principal: Principal | undefined;
+  /** What the route replied. */
+  reply: HttpReply | undefined;
+  /** Whether the body has been read to its end, which Node may report later. */
+  bodyIsRead = false;
+  /** The code of the error reply, if it has one. */
+  errorCode: string | undefined;
+  /** When the head of the reply was written, on the clock's monotonic scale. */
+  headAt: number | undefined;
 
+  readonly #res: ServerResponse;
   readonly #socket: Socket;
   readonly #bytesBefore: number;
   readonly #dependencies: ExchangeDependencies;
-  readonly #writer: ResponseWriter;
   readonly #abort = new AbortController();
   readonly #head: Buffer | undefined;
-  #body: MemoryLease | undefined;
-  #reply: MemoryLease | undefined;
   #draining: AbortController | undefined;
+  #bodyMemory: MemoryLease | undefined;
+  #replyMemory: MemoryLease | undefined;
   readonly #logFields: Record<string, LogFields[string]> = {};
-  #status = 0;
-  #errorCode: string | undefined;
+  #outcome: ReplyOutcome | undefined;
+  #isUpgraded = false;
+  #hasEnded = false;
 
   /** @param head bytes received after the head of an upgrade request; undefined for any other. */
-  constructor(
-    req: IncomingMessage,
-    res: ServerResponse,
-    requestId: string,
-    dependencies: ExchangeDependencies,
-    head: Buffer | undefined = undefined,
-  ) {
+  constructor(ctx: Context, requestId: string, dependencies: ExchangeDependencies, head: Buffer | undefined) {
+    const { req, res } = ctx;
+    this.ctx = ctx;
     this.req = req;
     this.requestId = requestId;
     this.acceptedAt = dependencies.clock.monotonic();
     this.method = req.method ?? '';
     [this.path, this.query] = splitTarget(req.url ?? '');
-    this.headers = { 'x-request-id': requestId, 'x-content-type-options': 'nosniff' };
-    this.#socket = req.socket;
     this.address = req.socket.remoteAddress ?? ''; // unknown once the connection is closed
+    this.#res = res;
+    this.#socket = req.socket;
     this.#head = head;
     this.#bytesBefore = req.socket.bytesWritten;
     this.#dependencies = dependencies;
-    this.#writer = new ResponseWriter(req, res, dependencies.clock, this);
+    res.once('close', () => this.#onClose());
   }
 
   /**
@@ -106,6 +105,48 @@ export class Exchange implements ReplyObserver, ActiveMember {
   /** Whether the request asks for an upgrade that the server offers. */
   get isUpgrade(): boolean {
     return this.#head !== undefined;
+  }
+
+  get isUpgraded(): boolean {
+    return this.#isUpgraded;
+  }
+
+  /** Whether a reply can still be sent. */
+  get isPending(): boolean {
+    return !this.#isUpgraded && !this.#hasEnded && !this.#res.headersSent && this.ctx.writable;
+  }
+
+  get hasEnded(): boolean {
+    return this.#hasEnded;
+  }
+
+  /** 0 if there was no reply. */
+  get status(): number {
+    if (this.#isUpgraded) return 101;
+    return this.#res.headersSent ? this.#res.statusCode : 0;
+  }
+
+  /** How the reply ended, if not normally. */
+  get outcome(): ReplyOutcome | undefined {
+    return this.#outcome;
+  }
+
+  /** Bytes sent, including the head. */
+  get bytesOut(): number {
+    return this.#socket.bytesWritten - this.#bytesBefore;
+  }
+
+  get logFields(): LogFields {
+    return this.#logFields;
+  }
+
+  /** Adds fields to the access log line. */
+  note(fields: LogFields): void {
+    Object.assign(this.#logFields, fields);
+  }
+
+  isOn(socket: unknown): boolean {
+    return this.#socket === socket;
   }
 
   /** Aborted when the server begins to stop. */
@@ -121,8 +162,8 @@ export class Exchange implements ReplyObserver, ActiveMember {
 
   /** Begins to count the memory of the body, until the exchange ends. */
   leaseBody(): MemoryLease {
-    this.#body ??= this.#lease(this.#dependencies.memory.bodies);
-    return this.#body;
+    this.#bodyMemory ??= new MemoryLease(this.#dependencies.memory.bodies, ownerOf(this.principal, this.address));
+    return this.#bodyMemory;
   }
 
   /**
@@ -133,118 +174,26 @@ export class Exchange implements ReplyObserver, ActiveMember {
     return new MemoryLease(this.#dependencies.memory.replies, ownerOf(this.principal, this.address));
   }
 
-  #lease(budget: Budget): MemoryLease {
-    return new MemoryLease(budget, ownerOf(this.principal, this.address));
-  }
-
-  /** Called when the body has been read to its end, which Node may report later. */
-  onBodyRead(): void {
-    this.#writer.bodyIsRead = true;
-  }
-
-  /** Adds fields to the access log line. */
-  note(fields: LogFields): void {
-    Object.assign(this.#logFields, fields);
-  }
-
-  get logFields(): LogFields {
-    return this.#logFields;
-  }
-
-  /** 0 if there was no reply. */
-  get status(): number {
-    return this.#status;
-  }
-
-  /** The code of the error reply, if it has one. */
-  get errorCode(): string | undefined {
-    return this.#errorCode;
-  }
-
-  /** How the reply ended, if not normally. */
-  get outcome(): ReplyOutcome | undefined {
-    return this.#writer.outcome;
-  }
-
-  /** When the head of the reply was written, on the clock's monotonic scale. */
-  get headAt(): number | undefined {
-    return this.#writer.headAt;
-  }
-
-  /** Bytes sent, including the head. */
-  get bytesOut(): number {
-    return this.#socket.bytesWritten - this.#bytesBefore;
-  }
-
-  isOn(socket: unknown): boolean {
-    return this.#socket === socket;
+  /** Counts the memory of a complete reply until the exchange ends. Returns whether it was enough. */
+  countReply(bytes: number): boolean {
+    this.#replyMemory ??= this.leaseReply();
+    return this.#replyMemory.grow(bytes);
   }
 
   /**
-   * Hands the connection of an upgrade over. The exchange lasts until it is closed.
+   * Hands the connection of an upgrade over. The exchange lasts until it is closed. The new owner
+   * sees the end first, so that it can add to the access log.
    *
    * @throws Error if the caller has disconnected, or a reply was sent.
    */
   accept(): AcceptedUpgrade {
-    if (!this.#head || !this.#writer.pending) throw new Error('the connection can no longer be upgraded');
-    this.#status = 101;
-    this.#writer.release(this.#socket);
+    if (!this.#head || !this.isPending) throw new Error('the connection can no longer be upgraded');
+    this.#isUpgraded = true;
+    this.headAt = this.#dependencies.clock.monotonic();
+    this.ctx.respond = false;
+    this.#res.detachSocket(this.#socket);
+    this.#socket.once('close', () => setImmediate(() => this.#onClose()));
     return { request: this.req, socket: this.#socket, head: this.#head };
-  }
-
-  /**
-   * Sends the reply; resolves when it has been written, or when the caller disconnects.
-   *
-   * @throws Error, with nothing sent, for an invalid header or a body that cannot be serialised.
-   */
-  async reply({ status, headers, body, keepAlive }: HttpReply): Promise<void> {
-    if (body === undefined) return this.#send(status, undefined, headers, '');
-    if (typeof body === 'string') return this.#send(status, TEXT_TYPE, headers, body);
-    if (body instanceof Uint8Array) return this.#send(status, BINARY_TYPE, headers, body);
-    if (!(Symbol.asyncIterator in body)) return this.#send(status, JSON_TYPE, headers, JSON.stringify(body));
-    if (this.#writer.pending) this.#status = status;
-    try {
-      await this.#writer.stream(status, this.#merged(undefined, headers), body, keepAlive);
-    } catch (error) {
-      if (this.#writer.pending) throw error;
-      this.#logError(error, 'a streamed reply failed');
-      this.destroy('agent_error');
-    }
-  }
-
-  /**
-   * Sends an error reply: an `HttpError` as it is, any other error as a generic 500. The details of
-   * the latter are logged.
-   */
-  fail(error: unknown): void {
-    if (this.#status === 101) {
-      this.#failUpgraded(error);
-      return;
-    }
-    if (!(error instanceof HttpError)) this.#logError(error, 'a request failed with an unexpected error');
-    try {
-      this.#sendError(error instanceof HttpError ? error : internalError());
-    } catch (fault) {
-      this.#logError(fault, 'a route threw an HttpError with invalid headers');
-      this.#sendError(internalError());
-    }
-  }
-
-  /** The connection was handed over and its owner failed: no reply can be sent. */
-  #failUpgraded(error: unknown): void {
-    this.#logError(error, 'an upgraded connection failed');
-    this.destroy('agent_error');
-  }
-
-  /**
-   * Ends the exchange because its connection is unusable: sends the error if no reply was started,
-   * else destroys the connection.
-   */
-  abort(error: HttpError): void {
-    this.cancel(error);
-    this.headers.connection = 'close';
-    if (this.#writer.pending) this.fail(error);
-    else this.destroy('cancelled_by_client');
   }
 
   /** Aborts the work for this exchange. A reply can still be sent. */
@@ -252,59 +201,36 @@ export class Exchange implements ReplyObserver, ActiveMember {
     this.#abort.abort(reason);
   }
 
-  /** Called by the writer. */
-  onDisconnect(): void {
-    this.cancel(DISCONNECTED);
+  /**
+   * Destroys the connection, so that the caller does not take a partial reply for a complete one.
+   */
+  destroy(outcome: ReplyOutcome): void {
+    this.#outcome ??= outcome;
+    if (this.#isUpgraded) this.#socket.destroy();
+    else this.#res.destroy();
   }
 
-  /** Called by the writer. */
-  onEnd(): void {
-    this.#body?.end();
-    this.#reply?.end();
+  /** Ends the exchange. Its reply is complete, or its connection is closed. */
+  end(): void {
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
+    this.#bodyMemory?.end();
+    this.#replyMemory?.end();
     this.#dependencies.onEnd(this);
   }
 
-  /** Destroys the connection. */
-  destroy(outcome: ReplyOutcome): void {
-    this.#writer.destroy(outcome);
-  }
-
-  #sendError(error: HttpError): void {
-    const { status, headers, code } = error;
-    if (this.#writer.pending) this.#errorCode = code;
-    this.#send(status, JSON_TYPE, headers, this.#dependencies.errors.format(error));
-  }
-
-  #send(status: number, type: string | undefined, headers: HttpReply['headers'], body: string | Uint8Array): void {
-    if (!this.#writer.pending) return;
-    const bytes = Buffer.byteLength(body);
-    if (bytes > UNCOUNTED) this.#countReply(bytes);
-    this.#status = status;
-    this.#writer.send(status, this.#merged(type, headers), body, bytes);
-  }
-
-  /** Counts the memory of the reply, until the exchange ends. @throws HttpError 503 */
-  #countReply(bytes: number): void {
-    const { replies } = this.#dependencies.memory;
-    this.#reply ??= this.#lease(replies);
-    if (!this.#reply.grow(bytes)) throw tooManyReplies(replies.setting);
-  }
-
-  /**
-   * A new object, to which the writer adds. @param type the content type, unless `headers` has
-   * another.
-   */
-  #merged(type: string | undefined, headers: HttpReply['headers']): Record<string, string> {
-    const merged = { ...this.headers };
-    if (type !== undefined) merged['content-type'] = type;
-    Object.assign(merged, headers);
-    if (this.#dependencies.draining) merged.connection = 'close';
-    return merged;
-  }
-
   /** Errors after a disconnect are expected, and logged at debug only. */
-  #logError(error: unknown, message: string): void {
+  logError(error: unknown, message: string): void {
     const level = this.signal.aborted ? 'debug' : 'error';
     this.#dependencies.log[level]({ err: error, request_id: this.requestId, route: this.match?.route.path }, message);
+  }
+
+  #onClose(): void {
+    if (this.#hasEnded) return;
+    if (!this.#res.writableEnded) {
+      if (!this.#isUpgraded) this.#outcome ??= 'cancelled_by_client';
+      this.cancel(DISCONNECTED);
+    }
+    this.end();
   }
 }

@@ -1,19 +1,16 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock, IdSource, Logger, PluginContext } from '@plugboard/kernel';
 import { CONTEXT, inject, injectable } from '@plugboard/kernel/injection';
-import { ErrorBodies } from '../errors/error-format.js';
+import type { Context } from 'koa';
 import { MemoryLimits } from '../limits/memory-limits.js';
 import { AccessLog } from './access-log.js';
 import { ActiveSet } from './active-set.js';
-import { Exchange, type ExchangeDependencies } from './exchange.js';
-import type { ReplyOutcome } from './response-writer.js';
+import { Exchange, type ExchangeDependencies, type ReplyOutcome } from './exchange.js';
 
 /** The exchanges in progress. */
 @injectable()
 export class Exchanges implements ExchangeDependencies {
   readonly clock: Clock;
   readonly log: Logger;
-  readonly errors: ErrorBodies;
   readonly memory: MemoryLimits;
   readonly #ids: IdSource;
   readonly #accessLog: AccessLog;
@@ -26,11 +23,9 @@ export class Exchanges implements ExchangeDependencies {
   constructor(
     @inject(CONTEXT) { clock, ids, log }: PluginContext,
     @inject(AccessLog) accessLog: AccessLog,
-    @inject(ErrorBodies) errors: ErrorBodies,
     @inject(MemoryLimits) memory: MemoryLimits,
   ) {
     this.memory = memory;
-    this.errors = errors;
     this.clock = clock;
     this.#ids = ids;
     this.log = log;
@@ -61,8 +56,11 @@ export class Exchanges implements ExchangeDependencies {
   }
 
   /** @param head of a request for an upgrade. */
-  begin(req: IncomingMessage, res: ServerResponse, head?: Buffer): Exchange {
-    const exchange = new Exchange(req, res, this.requestId(), this, head);
+  begin(ctx: Context, head: Buffer | undefined): Exchange {
+    const exchange = new Exchange(ctx, this.requestId(), this, head);
+    ctx.state.requestId = exchange.requestId;
+    ctx.res.setHeader('x-request-id', exchange.requestId);
+    ctx.res.setHeader('x-content-type-options', 'nosniff');
     this.#open.add(exchange);
     return exchange;
   }

@@ -5,20 +5,6 @@ import type { Exchange } from '../exchange/exchange.js';
 import type { HttpReply } from '../routing/routes.js';
 import { normalOrigin } from './origin.js';
 
-/** Response headers that pages may read: those that clients of this server use. */
-const EXPOSED = [
-  'x-request-id',
-  'x-ignored-params',
-  'x-model-connection',
-  'x-should-retry',
-  'retry-after',
-  'retry-after-ms',
-  'idempotent-replayed',
-  'x-ratelimit-limit-requests',
-  'x-ratelimit-remaining-requests',
-  'x-ratelimit-reset-requests',
-].join(', ');
-
 /** The same for every path, so that a preflight does not reveal which routes exist. */
 const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE';
 
@@ -57,13 +43,13 @@ export class Cors {
    * Adds the CORS headers that every response carries, errors too. `Vary` is set for unlisted
    * origins as well.
    */
-  addHeaders({ req, headers }: Exchange): void {
+  addHeaders({ req, ctx }: Exchange): void {
     if (!this.#any && this.#origins.size === 0) return;
-    headers.vary = 'Origin';
+    ctx.set('vary', 'Origin');
     const { origin } = req.headers;
     if (origin === undefined || !this.allows(origin)) return;
-    headers['access-control-allow-origin'] = this.#any ? '*' : origin;
-    headers['access-control-expose-headers'] = EXPOSED;
+    ctx.set('access-control-allow-origin', this.#any ? '*' : origin);
+    ctx.set('access-control-expose-headers', '*'); // without cookies it means all headers
   }
 
   /**

@@ -1,6 +1,7 @@
+import type { IncomingMessage } from 'node:http';
 import { inject, injectable } from '@plugboard/kernel/injection';
 import type { HttpConfig } from '../config.js';
-import { hostNotAllowed, malformedHost, originNotAllowed } from '../errors/refusals.js';
+import { headersTooLarge, hostNotAllowed, malformedHost, missingHost, originNotAllowed } from '../errors/refusals.js';
 import type { Exchange } from '../exchange/exchange.js';
 import type { HttpReply } from '../routing/routes.js';
 import { AllowedHosts } from './allowed-hosts.js';
@@ -8,6 +9,9 @@ import { Authentication } from './authentication.js';
 import { Cors } from './cors.js';
 import { parseHost } from './host-name.js';
 import { isSameOrigin, normalOrigin } from './origin.js';
+import { refuseTokenInQuery } from './token-in-query.js';
+
+const MAX_HEADERS = 100;
 
 /** Characters of a refused name that are logged. */
 const QUOTE_LIMIT = 256;
@@ -40,16 +44,19 @@ export class Gate {
 
   /**
    * @returns the reply to a CORS preflight; undefined for any other request.
-   * @throws HttpError 400 for a malformed Host, 403 for a Host or Origin that is not allowed.
+   * @throws HttpError 400 or 431 for a malformed head, 403 for a Host or Origin that is not allowed.
    */
   pass(exchange: Exchange): HttpReply | undefined {
+    checkHead(exchange.req);
     this.#cors.addHeaders(exchange);
     const { host, origin } = exchange.req.headers;
     if (host !== undefined) this.#checkHost(exchange, host); // HTTP/1.0 may omit it; browsers never do
     // A page may open a WebSocket to any site, and CORS does not apply to it.
     const checksOrigin = this.#authentication.open || exchange.isUpgrade;
     if (checksOrigin && origin !== undefined) this.#checkOrigin(exchange, origin, host ?? '');
-    return this.#cors.preflight(exchange);
+    const preflight = this.#cors.preflight(exchange);
+    if (!preflight && exchange.isUpgrade) refuseTokenInQuery(exchange.query);
+    return preflight;
   }
 
   #checkHost(exchange: Exchange, header: string): void {
@@ -67,6 +74,12 @@ export class Gate {
     exchange.note({ refused: `the Origin ${header.slice(0, QUOTE_LIMIT)}` });
     throw originNotAllowed();
   }
+}
+
+/** Checks what Node would answer without a body, or would ignore. */
+function checkHead({ headers, rawHeaders, httpVersionMinor }: IncomingMessage): void {
+  if (headers.host === undefined && httpVersionMinor === 1) throw missingHost();
+  if (rawHeaders.length > 2 * MAX_HEADERS) throw headersTooLarge();
 }
 
 /** Node uses the first Host header; a proxy in front may have used the other. */

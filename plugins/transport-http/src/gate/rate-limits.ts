@@ -55,7 +55,7 @@ export class RateLimits {
    *
    * @throws HttpError 429 if a limit is used up.
    */
-  take(principal: Principal, headers: Record<string, string>): void {
+  take(principal: Principal, reply?: { set(name: string, value: string): void }): void {
     if (principal === ANONYMOUS) return;
     const own = principal.limits?.requestsPerMinute;
     const shared = this.#projectLimit(principal.project);
@@ -71,9 +71,9 @@ export class RateLimits {
     for (const { name, debt } of applied) this.#buckets.set(name, { debt: debt + cost, at: now });
     const closest = refusing ?? applied.reduce((found, one) => (left(one) < left(found) ? one : found));
     const { limit, debt, of } = closest;
-    headers['x-ratelimit-limit-requests'] = String(limit);
-    headers['x-ratelimit-remaining-requests'] = String(Math.max(0, Math.floor((left(closest) - cost) / MINUTE)));
-    headers['x-ratelimit-reset-requests'] = formatDuration(Math.ceil((debt + cost) / limit));
+    reply?.set('x-ratelimit-limit-requests', String(limit));
+    reply?.set('x-ratelimit-remaining-requests', String(Math.max(0, Math.floor((left(closest) - cost) / MINUTE))));
+    reply?.set('x-ratelimit-reset-requests', formatDuration(Math.ceil((debt + cost) / limit)));
     if (refusing) throw tooManyRequests((MINUTE - left(refusing)) / limit, of);
   }
 

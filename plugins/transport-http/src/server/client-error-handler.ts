@@ -2,11 +2,13 @@ import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Clock, PluginContext } from '@plugboard/kernel';
 import { CONTEXT, inject, injectable } from '@plugboard/kernel/injection';
+import { ErrorBodies } from '../errors/error-format.js';
 import type { HttpError } from '../errors/http-error.js';
 import { headersTooLarge, notFound, notHttp, requestTimeout } from '../errors/refusals.js';
 import { AccessLog } from '../exchange/access-log.js';
+import { LINGER } from '../exchange/closing-reply.js';
 import { Exchanges, isDisconnect } from '../exchange/exchanges.js';
-import { LINGER } from '../exchange/response-writer.js';
+import { Replies } from '../exchange/replies.js';
 import { errorResponse } from './error-response.js';
 
 /**
@@ -22,15 +24,21 @@ type ClientError = Error & { readonly code?: string; readonly reason?: string };
 @injectable()
 export class ClientErrorHandler {
   readonly #exchanges: Exchanges;
+  readonly #replies: Replies;
+  readonly #errors: ErrorBodies;
   readonly #clock: Clock;
   readonly #accessLog: AccessLog;
 
   constructor(
     @inject(CONTEXT) { clock }: PluginContext,
     @inject(Exchanges) exchanges: Exchanges,
+    @inject(Replies) replies: Replies,
+    @inject(ErrorBodies) errors: ErrorBodies,
     @inject(AccessLog) accessLog: AccessLog,
   ) {
     this.#exchanges = exchanges;
+    this.#replies = replies;
+    this.#errors = errors;
     this.#clock = clock;
     this.#accessLog = accessLog;
   }
@@ -41,7 +49,7 @@ export class ClientErrorHandler {
     if (isDisconnect(error)) {
       socket.destroy();
     } else if (exchange) {
-      exchange.abort(httpErrorOf(error));
+      this.#replies.abort(exchange, httpErrorOf(error));
     } else if (socket.writable) {
       this.#answer(httpErrorOf(error), socket);
     }
@@ -56,7 +64,7 @@ export class ClientErrorHandler {
 
   #answer(error: HttpError, socket: Duplex): void {
     const requestId = this.#exchanges.requestId();
-    socket.end(errorResponse(error, requestId, this.#exchanges.errors.format(error)));
+    socket.end(errorResponse(error, requestId, this.#errors.format(error)));
     const linger = this.#clock.after(LINGER, () => socket.destroy());
     socket.once('close', () => linger.cancel());
     this.#accessLog.writeMalformed(requestId, error, addressOf(socket));

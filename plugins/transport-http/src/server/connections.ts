@@ -3,6 +3,7 @@ import type { Clock, PluginContext } from '@plugboard/kernel';
 import type { Budget } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject, injectable } from '@plugboard/kernel/injection';
 import type { HttpConfig } from '../config.js';
+import { ErrorBodies } from '../errors/error-format.js';
 import { tooManyConnections } from '../errors/refusals.js';
 import { Exchanges } from '../exchange/exchanges.js';
 import { networkOf } from '../limits/caller.js';
@@ -16,6 +17,7 @@ const REFUSAL_LIMIT = 1_000;
 @injectable()
 export class Connections {
   readonly #exchanges: Exchanges;
+  readonly #errors: ErrorBodies;
   readonly #clock: Clock;
   readonly #budget: Budget;
   #perAddress: number;
@@ -25,8 +27,10 @@ export class Connections {
   constructor(
     @inject(CONTEXT) { config, entry, budgets, clock }: PluginContext<HttpConfig>,
     @inject(Exchanges) exchanges: Exchanges,
+    @inject(ErrorBodies) errors: ErrorBodies,
   ) {
     this.#exchanges = exchanges;
+    this.#errors = errors;
     this.#clock = clock;
     this.#perAddress = perAddressOf(config);
     this.#budget = budgets.create({
@@ -72,7 +76,7 @@ export class Connections {
   #refuse(socket: Socket): void {
     this.#refused.add(socket);
     const error = tooManyConnections(this.#budget.setting);
-    socket.end(errorResponse(error, this.#exchanges.requestId(), this.#exchanges.errors.format(error)), () => socket.destroy());
+    socket.end(errorResponse(error, this.#exchanges.requestId(), this.#errors.format(error)), () => socket.destroy());
     const timer = this.#clock.after(REFUSAL_LIMIT, () => socket.destroy());
     socket.once('close', () => timer.cancel());
   }

@@ -1,11 +1,13 @@
 import { type AuthProvider, AuthProviders, type Clock, type HostView, type Lifecycle, Transports } from '@plugboard/kernel';
 import { type LogLine, ManualClock, testContext } from '@plugboard/testing';
+import type { Middleware } from 'koa';
 import type { Test } from 'tap';
-import plugin, { type ErrorFormatter, ErrorFormatters, type HttpRoute, HttpRoutes } from '../../src/index.js';
+import plugin, { type ErrorFormatter, ErrorFormatters, HttpMiddleware, type HttpRoute, HttpRoutes } from '../../src/index.js';
 
 interface ServeOptions {
   readonly routes?: readonly HttpRoute[];
   readonly providers?: readonly AuthProvider[];
+  readonly middleware?: readonly Middleware[];
   readonly formatters?: readonly ErrorFormatter[];
   readonly config?: Readonly<Record<string, unknown>>;
   readonly clock?: Clock;
@@ -28,7 +30,7 @@ interface Served {
  */
 export async function serve(
   t: Test,
-  { routes = [], providers = [], formatters = [], config, clock = new ManualClock(), host }: ServeOptions = {},
+  { routes = [], providers = [], formatters = [], middleware = [], config, clock = new ManualClock(), host }: ServeOptions = {},
 ): Promise<Served> {
   const ctx = testContext(plugin, {
     config: { port: 0, ...config },
@@ -39,6 +41,7 @@ export async function serve(
   });
   for (const route of routes) ctx.provide(HttpRoutes, route, 'routes');
   for (const formatter of formatters) ctx.provide(ErrorFormatters, formatter, 'formatter');
+  for (const one of middleware) ctx.provide(HttpMiddleware, one, 'middleware');
   for (const provider of providers) ctx.provide(AuthProviders, provider, 'provider');
   await ctx.lifecycle.start?.(new AbortController().signal);
   const stop = async (signal = new AbortController().signal) => ctx.lifecycle.stop?.(signal);

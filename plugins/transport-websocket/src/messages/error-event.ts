@@ -1,3 +1,4 @@
+import { protocolCode } from '@plugboard/openai-protocol';
 import { HttpError } from '@plugboard/transport-http';
 
 interface ErrorFields {
@@ -21,7 +22,7 @@ export function errorEvent(error: unknown, streamId?: string): string {
   const { status, headers } = refusal;
   const fields = (refusal.body as { readonly error?: ErrorFields } | undefined)?.error ?? {};
   const type = fields.type ?? (status >= 500 ? 'server_error' : 'invalid_request_error');
-  const code = fields.code ?? refusal.code;
+  const code = fields.code ?? protocolCode(refusal.code);
   const wait = Number(headers['retry-after-ms'] ?? Number(headers['retry-after'] ?? Number.NaN) * 1000);
   return JSON.stringify({
     type: 'error',

@@ -1,0 +1,36 @@
+import type { Clock } from '@plugboard/kernel';
+import type { Context } from 'koa';
+
+/**
+ * Milliseconds for which the rest of a refused body is read and discarded after the reply. Closing
+ * a connection with unread bytes resets it, and the reset can overtake the reply (RFC 9112, 9.6).
+ */
+export const LINGER = 5_000;
+
+/** Whether part of the request body has not arrived yet. */
+export function isArriving({ complete, headers }: Context['req']): boolean {
+  return !complete && (headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0);
+}
+
+/**
+ * Sends the complete reply of a context in place of Koa, and closes the connection once the rest of
+ * the request has arrived. The `content-length` tells the caller where the reply ends.
+ */
+export function sendAndClose(ctx: Context, clock: Clock): void {
+  const { req, res, body } = ctx;
+  const { socket } = res;
+  ctx.respond = false;
+  ctx.set('connection', 'close');
+  socket?.cork();
+  res.flushHeaders();
+  if (typeof body === 'string' || Buffer.isBuffer(body)) res.write(body);
+  if (!isArriving(req)) {
+    socket?.destroySoon();
+    return;
+  }
+  socket?.end();
+  req.once('end', () => socket?.destroy());
+  req.resume();
+  const linger = clock.after(LINGER, () => socket?.destroy());
+  socket?.once('close', () => linger.cancel());
+}

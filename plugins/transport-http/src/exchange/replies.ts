@@ -1,0 +1,243 @@
+import { STATUS_CODES } from 'node:http';
+import type { Clock, PluginContext } from '@plugboard/kernel';
+import { CONTEXT, inject, injectable } from '@plugboard/kernel/injection';
+import type { Context } from 'koa';
+import { ErrorBodies } from '../errors/error-format.js';
+import { HttpError } from '../errors/http-error.js';
+import { internalError, notFound, tooManyReplies } from '../errors/refusals.js';
+import { UNCOUNTED } from '../limits/memory-limits.js';
+import type { HttpReply } from '../routing/routes.js';
+import { isArriving, sendAndClose } from './closing-reply.js';
+import type { Exchange } from './exchange.js';
+import { Exchanges, isDisconnect } from './exchanges.js';
+import { STALL_LIMIT, StreamedBody } from './streamed-body.js';
+
+type Streamed = HttpReply & { readonly body: AsyncIterable<string> };
+
+/** Headers that describe the body of a reply. An error reply has another body. */
+const BODY_HEADERS = ['content-type', 'content-encoding', 'etag', 'last-modified', 'cache-control'];
+
+/**
+ * Puts replies and errors on Koa's context. Koa sends complete replies. Streams, and replies to
+ * requests that still arrive, take the response over with `ctx.respond = false`.
+ */
+@injectable()
+export class Replies {
+  readonly #clock: Clock;
+  readonly #errors: ErrorBodies;
+  readonly #exchanges: Exchanges;
+
+  constructor(
+    @inject(CONTEXT) { clock }: PluginContext,
+    @inject(ErrorBodies) errors: ErrorBodies,
+    @inject(Exchanges) exchanges: Exchanges,
+  ) {
+    this.#clock = clock;
+    this.#errors = errors;
+    this.#exchanges = exchanges;
+  }
+
+  /**
+   * Puts the reply of a route on the context. Of a stream, only the status and the headers.
+   *
+   * @throws Error for an invalid header or a body that cannot be serialised, HttpError 503 if the
+   * memory for replies is in use.
+   */
+  set(exchange: Exchange, reply: HttpReply): void {
+    const { ctx } = exchange;
+    exchange.reply = reply;
+    setHead(ctx, reply);
+    if (isStreamed(reply)) return;
+    setBody(ctx, reply.body);
+    const bytes = ctx.length ?? 0;
+    if (bytes > UNCOUNTED && !exchange.countReply(bytes)) throw tooManyReplies(this.#exchanges.memory.replies.setting);
+  }
+
+  /**
+   * Completes the reply when every middleware has returned. Koa sends it next, unless it is a
+   * stream.
+   *
+   * @throws HttpError if there is no reply.
+   */
+  send(exchange: Exchange): Promise<void> | undefined {
+    const { ctx, reply } = exchange;
+    const isOpen = exchange.isPending && ctx.respond !== false;
+    if (reply && isStreamed(reply)) {
+      if (isOpen && ctx.body === undefined) return this.#stream(exchange, reply);
+      drop(exchange); // a middleware replied, or the caller has disconnected
+    }
+    if (isOpen) this.#complete(exchange);
+    return undefined;
+  }
+
+  /**
+   * Replies with an error: an `HttpError` as it is, an error of `ctx.throw` with its status, any
+   * other error as a generic 500. The details of the latter are logged.
+   */
+  fail(exchange: Exchange, error: unknown): void {
+    drop(exchange);
+    const { ctx } = exchange;
+    if (exchange.isUpgraded || ctx.headerSent) {
+      exchange.logError(error, exchange.isUpgraded ? 'an upgraded connection failed' : 'a reply failed');
+      exchange.destroy('agent_error');
+      return;
+    }
+    const known = httpErrorOf(error);
+    if (!known) exchange.logError(error, 'a request failed with an unexpected error');
+    if (!exchange.isPending) return;
+    try {
+      this.#setError(exchange, known ?? internalError());
+    } catch (fault) {
+      exchange.logError(fault, 'a route threw an HttpError with invalid headers');
+      this.#setError(exchange, internalError());
+    }
+    this.#complete(exchange);
+  }
+
+  /**
+   * Ends an exchange whose connection is unusable: sends the error if no reply was started, else
+   * destroys the connection. The middleware may still run.
+   */
+  abort(exchange: Exchange, error: HttpError): void {
+    exchange.cancel(error);
+    if (!exchange.isPending) {
+      exchange.destroy('cancelled_by_client');
+      return;
+    }
+    this.#setError(exchange, error);
+    this.#close(exchange);
+  }
+
+  /**
+   * Handles an error of a connection, which connections.ts counts, or of a body that Koa sends for
+   * a middleware.
+   */
+  onKoaError(error: unknown, exchange: Exchange | undefined): void {
+    if (!exchange || exchange.hasEnded || isDisconnect(error)) return;
+    exchange.logError(error, 'a reply failed');
+    if (exchange.ctx.headerSent) exchange.destroy('agent_error');
+  }
+
+  #setError(exchange: Exchange, error: HttpError): void {
+    const { ctx, reply } = exchange;
+    for (const name of [...BODY_HEADERS, ...Object.keys(reply?.headers ?? {})]) ctx.remove(name);
+    exchange.reply = error;
+    setHead(ctx, error);
+    setBody(ctx, this.#errors.format(error), JSON_TYPE);
+    exchange.errorCode = error.code;
+  }
+
+  #complete(exchange: Exchange): void {
+    const { ctx } = exchange;
+    if (isPlain(ctx.body)) ctx.body = JSON.stringify(ctx.body);
+    const { body = null, status } = ctx;
+    if (body === null && status >= 400) throw unanswered(exchange, status);
+    exchange.headAt = this.#clock.monotonic();
+    if (this.#exchanges.draining) ctx.set('connection', 'close');
+    const isComplete = body === null || typeof body === 'string' || Buffer.isBuffer(body);
+    if (isComplete && isUnread(exchange)) this.#close(exchange);
+    else process.nextTick(watch, exchange, this.#clock); // Koa sends before, in this turn of the event loop
+  }
+
+  #close(exchange: Exchange): void {
+    exchange.headAt ??= this.#clock.monotonic();
+    sendAndClose(exchange.ctx, this.#clock);
+    exchange.end();
+  }
+
+  /** Sends a stream, or only its head to HEAD; resolves at its end or when the caller disconnects. */
+  async #stream(exchange: Exchange, { body, keepAlive }: Streamed): Promise<void> {
+    const { ctx } = exchange;
+    const { res } = ctx;
+    const iterator = body[Symbol.asyncIterator]();
+    ctx.respond = false;
+    if (this.#exchanges.draining || isUnread(exchange)) ctx.set('connection', 'close');
+    try {
+      res.writeHead(res.statusCode);
+      exchange.headAt = this.#clock.monotonic();
+      if (ctx.method !== 'HEAD') {
+        await new StreamedBody(res, iterator, this.#clock, () => exchange.destroy('timeout')).send(keepAlive);
+      }
+      if (res.destroyed) return;
+      res.end();
+      watch(exchange, this.#clock);
+    } catch (error) {
+      exchange.logError(error, 'a streamed reply failed');
+      exchange.destroy('agent_error');
+    } finally {
+      await iterator.return?.();
+    }
+  }
+}
+
+/** Destroys the connection of a caller that reads nothing of a reply for 30 seconds (R-012). */
+function watch(exchange: Exchange, clock: Clock): void {
+  const { res } = exchange.ctx;
+  const { socket } = res;
+  if (!socket || (res.writableEnded && socket.writableLength === 0)) return;
+  const read = () => socket.bytesWritten - socket.writableLength;
+  let before = read();
+  const timer = clock.after(STALL_LIMIT, () => {
+    if (socket.writableLength > 0 && read() === before) exchange.destroy('timeout');
+    before = read();
+    timer.refresh();
+  });
+  res.once('close', () => timer.cancel());
+}
+
+function setHead(ctx: Context, { status, headers }: Pick<HttpReply, 'status' | 'headers'>): void {
+  ctx.status = status;
+  for (const name in headers) ctx.res.setHeader(name, headers[name] as string);
+}
+
+/** @param type the content type, unless the headers have one. */
+function setBody(ctx: Context, body: HttpReply['body'], type = typeOf(body)): void {
+  if (type !== undefined && !ctx.res.hasHeader('content-type')) ctx.res.setHeader('content-type', type);
+  if (body instanceof Uint8Array) ctx.body = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
+  else if (typeof body === 'object') ctx.body = JSON.stringify(body);
+  else if (body === undefined && (ctx.status === 204 || ctx.status === 304)) ctx.body = null;
+  else ctx.body = body ?? '';
+  if (type === undefined) ctx.remove('content-type');
+}
+
+const JSON_TYPE = 'application/json; charset=utf-8';
+
+function typeOf(body: HttpReply['body']): string | undefined {
+  if (body === undefined) return undefined;
+  if (typeof body === 'string') return 'text/plain; charset=utf-8';
+  return body instanceof Uint8Array ? 'application/octet-stream' : JSON_TYPE;
+}
+
+function isStreamed(reply: HttpReply): reply is Streamed {
+  return typeof reply.body === 'object' && Symbol.asyncIterator in reply.body;
+}
+
+/** Lets go of a stream that is not sent. */
+function drop(exchange: Exchange): void {
+  const { reply } = exchange;
+  if (!reply || !isStreamed(reply)) return;
+  exchange.reply = undefined;
+  const returned = reply.body[Symbol.asyncIterator]().return?.();
+  returned?.catch((error: unknown) => exchange.logError(error, 'a streamed reply failed'));
+}
+
+/** Whether Koa would send a body of middleware as JSON. */
+function isPlain(body: unknown): boolean {
+  return Array.isArray(body) || (typeof body === 'object' && body !== null && Object.getPrototypeOf(body) === Object.prototype);
+}
+
+function isUnread({ bodyIsRead, req }: Exchange): boolean {
+  return !bodyIsRead && isArriving(req);
+}
+
+/** The error for a middleware that replied with a status only, or not at all. */
+function unanswered({ method, path }: Exchange, status: number): HttpError {
+  return status === 404 ? notFound(method, path) : new HttpError(status, STATUS_CODES[status] ?? `Status ${status}`);
+}
+
+/** An `HttpError`, or an error of the package http-errors, which `ctx.throw` throws. */
+function httpErrorOf(error: unknown): HttpError | undefined {
+  if (error instanceof HttpError) return error;
+  if (!(error instanceof Error) || !('expose' in error) || error.expose !== true) return undefined;
+  return 'status' in error && typeof error.status === 'number' ? new HttpError(error.status, error.message) : undefined;
+}
