@@ -1,7 +1,10 @@
 // Fills a session file before its server starts.
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
+/** Where a checkout has its test kit, and where earlier ones had it: for `--against`. */
+const TEST_KITS = ['plugins/testing/dist/index.js', 'kernel/dist/testing/index.js'];
 const ANSWER = ' token'.repeat(100);
 
 /**
@@ -12,7 +15,7 @@ const ANSWER = ' token'.repeat(100);
 export async function prefill(checkout, path, lengths) {
   const load = (file) => import(pathToFileURL(join(checkout, file)));
   const { SessionStores } = await load('kernel/dist/index.js');
-  const { testContext } = await load('plugins/testing/dist/index.js');
+  const { testContext } = await load(TEST_KITS.find((file) => existsSync(join(checkout, file))));
   const { default: sqlite } = await load('plugins/store-sqlite/dist/index.js');
   const clock = { now: Date.now, monotonic: () => performance.now(), after: () => ({ cancel() {}, refresh() {} }) };
   const context = testContext(sqlite, { config: { path }, clock });

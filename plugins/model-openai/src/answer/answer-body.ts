@@ -12,8 +12,8 @@ const LESS_THAN = 0x3c;
 
 /**
  * Reads the body of an answer. Its first byte decides between JSON and an event stream. The content
- * type does not: servers send streams as `application/json`, JSON as `text/event-stream`, and either
- * as `text/plain`.
+ * type does not: servers send streams as `application/json`, JSON as `text/event-stream`, and
+ * either as `text/plain`.
  */
 export class AnswerBody implements BodyReader {
   readonly #answer: AnswerParser;
