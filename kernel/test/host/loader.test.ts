@@ -29,14 +29,20 @@ const exporting = (name: string, text: string) => ({
 t.test('each server of a process provides its own packages to plugins outside of its folder', async (t) => {
   const folderOf = (text: string) => ({ node_modules: { '@plugboard': { shared: exporting('@plugboard/shared', text) } } });
   const folder = t.testdir({
-    servers: { one: folderOf('of one'), two: folderOf('of two') },
-    plugins: { one: importing('@plugboard/shared'), two: importing('@plugboard/shared') },
+    servers: { one: folderOf('of one'), two: folderOf('of two'), without: {} },
+    plugins: { one: importing('@plugboard/shared'), two: importing('@plugboard/shared'), later: importing('@plugboard/shared') },
   });
-  for (const name of ['one', 'two']) {
-    const config = { transports: {}, plugins: { odd: { use: join(folder, 'plugins', name) } } };
-    const server = await composed(t, config, join(folder, 'servers', name));
-    t.match(server.extensions(texts).all(), [{ value: `of ${name}` }]);
-  }
+  const textsOf = async (server: string, plugin: string) => {
+    const config = { transports: {}, plugins: { odd: { use: join(folder, 'plugins', plugin) } } };
+    return (await composed(t, config, join(folder, 'servers', server))).extensions(texts).all();
+  };
+  t.match(await textsOf('one', 'one'), [{ value: 'of one' }]);
+  t.match(await textsOf('two', 'two'), [{ value: 'of two' }]);
+  await t.rejects(
+    textsOf('without', 'later'),
+    /imports the package "@plugboard\/shared" in .*plugins\/later\/index\.js, .*run npm install in .*plugins\/later/,
+  );
+  t.match(await textsOf('two', 'later'), [{ value: 'of two' }]);
 });
 
 const broken = {

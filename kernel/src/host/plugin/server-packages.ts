@@ -70,15 +70,16 @@ export function provideServerPackages(url: string, path: string, serverFolders: 
 /** Resolves a package of the scope as Node.js does, or else from the folders of the server. */
 const resolvePackage: Parameters<typeof registerHooks>[0]['resolve'] = (specifier, context, next) => {
   if (!specifier.startsWith(SCOPE)) return next(specifier, context);
-  const parents = [context.parentURL, ...parentsFor(specifier, context.parentURL)];
-  for (const [index, parentURL] of parents.entries()) {
+  let missing: unknown;
+  for (const parentURL of [context.parentURL, ...parentsFor(specifier, context.parentURL)]) {
     try {
       return next(specifier, { ...context, parentURL });
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND' || index === parents.length - 1) throw error;
+      if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw error;
+      missing ??= error;
     }
   }
-  return next(specifier, context);
+  throw missing; // it names the module that imports the package
 };
 
 /** The modules to resolve a package from, besides the one that imports it. */
