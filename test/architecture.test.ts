@@ -130,9 +130,9 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   ],
   'plugins/agent-runtime': [
     '',
+    'sessions',
     'turn',
     'conversation',
-    'sessions',
     'lifecycle',
     'limits',
     'model',

@@ -1,7 +1,19 @@
-import { AgentRuntimes, definePlugin, Interceptors, ModelConnectors, SessionStores, ToolSources } from '@plugboard/kernel';
+import { AgentRuntimes, definePlugin } from '@plugboard/kernel';
+import { createGraph } from '@plugboard/kernel/injection';
 import { configSchema } from './config.js';
 import { checkConfig } from './directory/check-config.js';
+import { FailureLog } from './lifecycle/failure-log.js';
+import { IdempotencyClaims } from './lifecycle/idempotency.js';
+import { RunningTurns } from './lifecycle/running-turns.js';
+import { CredentialTurnLimiter } from './limits/credential-turn-limiter.js';
+import { TurnLimiter } from './limits/turn-limiter.js';
 import { Runtime } from './runtime.js';
+import { SessionConversations } from './sessions/conversations.js';
+import { SessionSupervisor } from './sessions/session-supervisor.js';
+import { StoreHealth } from './store/store-health.js';
+import { ToolRunner } from './tools/tool-runner.js';
+import { CurrentAgents } from './turn/current-agents.js';
+import { TurnRunner } from './turn/turn-runner.js';
 
 export default definePlugin({
   name: '@plugboard/agent-runtime',
@@ -10,20 +22,19 @@ export default definePlugin({
   configSchema,
   check: checkConfig,
   register(ctx) {
-    const runtime = new Runtime({
-      settings: ctx.config,
-      log: ctx.log,
-      clock: ctx.clock,
-      ids: ctx.ids,
-      budgets: ctx.budgets,
-      host: ctx.host,
-      models: ctx.extensions(ModelConnectors),
-      tools: ctx.extensions(ToolSources),
-      stores: ctx.extensions(SessionStores),
-      interceptors: ctx.extensions(Interceptors),
-      resolvePath: ctx.resolvePath,
-      hold: ctx.hold,
-    });
+    const runtime = createGraph(ctx, Runtime, [
+      CredentialTurnLimiter,
+      CurrentAgents,
+      FailureLog,
+      IdempotencyClaims,
+      RunningTurns,
+      SessionConversations,
+      SessionSupervisor,
+      StoreHealth,
+      ToolRunner,
+      TurnLimiter,
+      TurnRunner,
+    ]);
     ctx.contribute(AgentRuntimes, runtime);
     return runtime;
   },

@@ -1,29 +1,8 @@
-import type {
-  Clock,
-  Extensions,
-  HostView,
-  IdSource,
-  Interceptor,
-  Logger,
-  ModelConnector,
-  Principal,
-  SessionStore,
-  ToolSource,
-} from '@plugboard/kernel';
-import {
-  ConfigFault,
-  type ConfigProblem,
-  Interceptors,
-  ModelConnectors,
-  parseDuration,
-  parseSize,
-  ToolSources,
-} from '@plugboard/kernel';
+import type { ConfigProblem, Extensions, HostView, Logger, PluginContext, Principal, SessionStore } from '@plugboard/kernel';
+import { SessionStores } from '@plugboard/kernel';
 import type {
   AgentRuntime,
-  Budgets,
   ClaimResult,
-  Conversations,
   IdempotencyKey,
   ProjectLimits,
   Reconfiguration,
@@ -34,123 +13,64 @@ import type {
   TurnEvents,
   TurnRequest,
 } from '@plugboard/kernel/contracts';
-import { heapLimit, TurnError } from '@plugboard/kernel/contracts';
+import { CONTEXT, inject, injectable } from '@plugboard/kernel/injection';
 import type { RuntimeSettings } from './config.js';
-import { checkParams } from './directory/check-params.js';
 import { withoutExtras } from './history/extra.js';
-import { ActiveSet } from './lifecycle/active-set.js';
-import { FailureLog } from './lifecycle/failure-log.js';
 import { IdempotencyClaims } from './lifecycle/idempotency.js';
-import type { TurnDependencies } from './lifecycle/turn-context.js';
+import { RunningTurns } from './lifecycle/running-turns.js';
 import { TurnRun } from './lifecycle/turn-run.js';
-import type { ConcurrencyLimiter } from './limits/concurrency-limiter.js';
-import { CredentialTurnLimiter } from './limits/credential-turn-limiter.js';
-import { turnLimiter, turnLimits } from './limits/turn-limiter.js';
-import type { ConnectionFailures } from './model/model-calls.js';
+import { TurnLimiter } from './limits/turn-limiter.js';
 import { SessionConversations } from './sessions/conversations.js';
 import { recoverTurns } from './sessions/recovery.js';
-import type { SessionHistory } from './sessions/session-history.js';
 import { SessionSupervisor } from './sessions/session-supervisor.js';
-import { storeCalls } from './store/store-call.js';
 import { StoreHealth } from './store/store-health.js';
-import { SETTLE_TIMEOUT } from './streams/settle-timeout.js';
-import { ToolRunner } from './tools/tool-runner.js';
-import { AgentRevision, type AgentRevisionOptions } from './turn/agent-revision.js';
-import { runTurn } from './turn/run-turn.js';
+import { CurrentAgents } from './turn/current-agents.js';
+import { TurnRunner } from './turn/turn-runner.js';
 
-/**
- * Time limit of the store's health check, in milliseconds: shorter than the timeout of a load
- * balancer's probe.
- */
-const HEALTH_TIMEOUT = 2_000;
-
-interface RuntimeDependencies {
-  readonly settings: RuntimeSettings;
-  readonly log: Logger;
-  readonly clock: Clock;
-  readonly ids: IdSource;
-  readonly host: HostView;
-  readonly budgets: Budgets;
-  readonly models: Extensions<ModelConnector>;
-  readonly tools: Extensions<ToolSource>;
-  readonly stores: Extensions<SessionStore>;
-  readonly interceptors: Extensions<Interceptor>;
-  resolvePath(path: string): string;
-  /** Keeps what the configuration uses from being stopped until the returned function is called. */
-  hold(): () => void;
-}
-
-/** The agents of the current configuration, and what turns that begin with them need. */
-interface ActiveAgents {
-  readonly agents: AgentRevision;
-  readonly deps: TurnDependencies;
-}
-
-/** Resolves names to agents and drives turns. */
+/** Resolves names to agents and starts turns. */
+@injectable()
 export class Runtime implements AgentRuntime {
-  readonly conversations: Conversations;
-  readonly #deps: RuntimeDependencies;
-  #settings: RuntimeSettings;
-  readonly #turnDeps: Omit<TurnDependencies, 'models' | 'toolboxes' | 'interceptors' | 'targetOf'>;
-  readonly #limiter: ConcurrencyLimiter;
-  readonly #failures: ConnectionFailures = new WeakMap();
+  readonly conversations: SessionConversations;
+  readonly #host: HostView;
+  readonly #clock: PluginContext['clock'];
+  readonly #log: Logger;
+  readonly #stores: Extensions<SessionStore>;
+  readonly #agents: CurrentAgents;
+  readonly #turns: RunningTurns;
+  readonly #runner: TurnRunner;
+  readonly #limiter: TurnLimiter;
   readonly #sessions: SessionSupervisor;
   readonly #idempotency: IdempotencyClaims;
   readonly #storeHealth: StoreHealth;
-  /** The turns that wait or run. */
-  readonly #running = new ActiveSet<TurnRun>();
-  #activated: ActiveAgents | undefined;
-  /** When the server was asked to stop, in the clock's monotonic time. */
-  #stopRequestedAt: number | undefined;
-  #drained: Promise<void> | undefined;
-  /** Turns that still ran at the limit. */
-  #cut: readonly TurnRun[] = [];
 
-  constructor(deps: RuntimeDependencies) {
-    const { settings, log, clock, ids, stores } = deps;
-    this.#deps = deps;
-    this.#settings = settings;
-    const storeCall = storeCalls(clock);
-    this.#limiter = turnLimiter(settings, deps.budgets);
-    this.#turnDeps = {
-      host: deps.host,
-      clock,
-      ids,
-      stores,
-      storeCall,
-      tools: new ToolRunner(clock),
-      limiter: this.#limiter,
-      credentials: new CredentialTurnLimiter(),
-      failures: new FailureLog(log),
-      pin: deps.hold,
-    };
-    const cache = deps.budgets.create({
-      name: 'conversations in memory',
-      unit: 'bytes',
-      limit: cacheSize(settings),
-      setting: 'limits.sessionCache',
-    });
-    this.#sessions = new SessionSupervisor(settings.limits.queuedPerSession, cache, clock, log, (turn, history) =>
-      this.#runTurn(turn, history),
-    );
-    this.#idempotency = new IdempotencyClaims(stores, storeCall, log);
-    deps.host.stopRequested.addEventListener('abort', () => {
-      this.#stopRequestedAt = clock.monotonic();
-    });
-    this.#storeHealth = new StoreHealth({ stores, storeCall: storeCalls(clock, HEALTH_TIMEOUT), log });
-    this.conversations = new SessionConversations({
-      stores,
-      ids,
-      log,
-      storeCall,
-      sessions: this.#sessions,
-      agents: () => this.#active.agents,
-    });
+  constructor(
+    @inject(CONTEXT) { host, clock, log, extensions }: PluginContext,
+    @inject(CurrentAgents) agents: CurrentAgents,
+    @inject(RunningTurns) turns: RunningTurns,
+    @inject(TurnRunner) runner: TurnRunner,
+    @inject(TurnLimiter) limiter: TurnLimiter,
+    @inject(SessionSupervisor) sessions: SessionSupervisor,
+    @inject(SessionConversations) conversations: SessionConversations,
+    @inject(IdempotencyClaims) idempotency: IdempotencyClaims,
+    @inject(StoreHealth) storeHealth: StoreHealth,
+  ) {
+    this.#host = host;
+    this.#clock = clock;
+    this.#log = log;
+    this.#stores = extensions(SessionStores);
+    this.#agents = agents;
+    this.#turns = turns;
+    this.#runner = runner;
+    this.#limiter = limiter;
+    this.#sessions = sessions;
+    this.conversations = conversations;
+    this.#idempotency = idempotency;
+    this.#storeHealth = storeHealth;
   }
 
   /** Finds parameters that no model of an agent supports. */
   verify(): readonly ConfigProblem[] {
-    return checkParams(this.#deps.settings.agents, this.#deps.models);
+    return this.#agents.verify();
   }
 
   /**
@@ -158,109 +78,53 @@ export class Runtime implements AgentRuntime {
    * @throws ConfigFault with all problems of the tools.
    */
   async start(signal: AbortSignal): Promise<void> {
-    const { settings, models, tools, interceptors, stores, log } = this.#deps;
-    const revision = await this.#prepare({ settings, models, tools, interceptors }, signal);
+    const revision = await this.#agents.prepareInitial(signal);
     const agents = new Map([...revision.directory.agents()].map((agent) => [agent.name, agent]));
-    await recoverTurns(stores.one(), (name) => agents.get(name)?.onRestart ?? 'rollback', log);
-    this.#activate(revision);
+    await recoverTurns(this.#stores.one(), (name) => agents.get(name)?.onRestart ?? 'rollback', this.#log);
+    this.#agents.activate(revision);
   }
 
   /**
    * Prepares changed agents, models, tools and limits. Turns that run keep what they began with.
    * @throws ConfigFault for everything that is wrong with them.
    */
-  async reconfigure({ config, extensions }: Reconfiguration<RuntimeSettings>, signal: AbortSignal): Promise<() => void> {
-    const parts = {
-      settings: config,
-      models: extensions(ModelConnectors),
-      tools: extensions(ToolSources),
-      interceptors: extensions(Interceptors),
-    };
-    const revision = await this.#prepare(parts, signal);
+  async reconfigure(next: Reconfiguration<RuntimeSettings>, signal: AbortSignal): Promise<() => void> {
+    const revision = await this.#agents.prepare(next, signal);
     return () => {
-      this.#settings = config;
-      this.#limiter.resize(turnLimits(config));
-      this.#sessions.resize(config.limits.queuedPerSession, cacheSize(config));
-      this.#activate(revision);
+      for (const part of [this.#limiter, this.#sessions, this.#turns]) part.reconfigure(next.config);
+      this.#agents.activate(revision);
     };
   }
 
-  /** @throws ConfigFault */
-  async #prepare(
-    parts: Pick<AgentRevisionOptions, 'settings' | 'models' | 'tools' | 'interceptors'>,
-    signal: AbortSignal,
-  ): Promise<AgentRevision> {
-    const { clock, ids, log, resolvePath } = this.#deps;
-    const revision = new AgentRevision({ ...parts, clock, ids, log, resolvePath, failures: this.#failures });
-    const problems = await revision.problems(signal);
-    if (problems.length > 0) throw new ConfigFault(problems);
-    return revision;
-  }
-
-  /** Milliseconds for `stop`: for the running turns, and for those that must be ended. */
   get stopLimit(): number {
-    return this.#drain + SETTLE_TIMEOUT + 1_000;
+    return this.#turns.stopLimit;
   }
 
-  /**
-   * Waits for the running turns, also for those whose caller has left, and ends those that still
-   * run at the limit (R-060, R-061).
-   */
-  async drain(): Promise<void> {
-    if (this.#stopRequestedAt !== undefined) await this.#turnsEnded();
+  drain(): Promise<void> {
+    return this.#turns.drain();
   }
 
-  /**
-   * @param within milliseconds for all of it.
-   * @throws Error if turns had to be ended.
-   */
-  async stop(signal: AbortSignal, within = this.stopLimit): Promise<void> {
-    const limit = this.#deps.clock.after(Math.max(0, within - SETTLE_TIMEOUT), () => this.#endTurns());
-    const aborted = Promise.withResolvers<void>();
-    signal.addEventListener('abort', () => aborted.resolve(), { once: true });
-    await Promise.race([this.#turnsEnded(), aborted.promise]);
-    limit.cancel();
-    // A turn that was being stored ended as the store decided.
-    const count = this.#cut.filter(({ terminal }) => terminal?.type !== 'finished').length;
-    if (count === 0) return;
-    const turns = count === 1 ? '1 turn was' : `${count} turns were`;
-    throw new Error(`${turns} still running at the limit (\`limits.drain\`) and had to be ended`);
-  }
-
-  #turnsEnded(): Promise<void> {
-    this.#drained ??= this.#drainTurns();
-    return this.#drained;
-  }
-
-  async #drainTurns(): Promise<void> {
-    const { clock } = this.#deps;
-    const left = this.#drain - (clock.monotonic() - (this.#stopRequestedAt ?? clock.monotonic()));
-    const limit = clock.after(Math.max(0, left), () => this.#endTurns());
-    while (this.#running.size > 0) await Promise.all([...this.#running].map(({ ended }) => ended));
-    limit.cancel();
-  }
-
-  #endTurns(): void {
-    this.#cut = [...this.#running];
-    for (const turn of this.#cut) turn.end(new TurnError('stopped', 'The server stopped before the agent finished.'));
+  /** @throws Error if turns had to be ended. */
+  stop(signal: AbortSignal, within?: number): Promise<void> {
+    return this.#turns.stop(signal, within);
   }
 
   resolve(name: string, principal: Principal): TargetResolution {
-    return this.#active.agents.directory.resolve(name, principal);
+    return this.#agents.revision.directory.resolve(name, principal);
   }
 
   list(principal: Principal): readonly TargetInfo[] {
-    return this.#active.agents.directory.list(principal);
+    return this.#agents.revision.directory.list(principal);
   }
 
   async ready(): Promise<boolean> {
-    if (this.#deps.host.phase !== 'running' || this.#sessions.isUnstable) return false;
-    if (!this.#active.agents.directory.canAnswer) return false;
+    if (this.#host.phase !== 'running' || this.#sessions.isUnstable) return false;
+    if (!this.#agents.revision.directory.canAnswer) return false;
     return this.#storeHealth.check();
   }
 
   projectLimits(project: string): ProjectLimits {
-    return this.#active.agents.projectLimits(project);
+    return this.#agents.revision.projectLimits(project);
   }
 
   claim(key: IdempotencyKey, fingerprint: string): Promise<ClaimResult> {
@@ -280,34 +144,13 @@ export class Runtime implements AgentRuntime {
       request,
       fingerprint,
       idempotent: request.idempotency && this.#idempotency.turn(request.idempotency),
-      clock: this.#deps.clock,
+      clock: this.#clock,
     });
     if (turn.hasEnded) return turn.events; // its caller has gone already
-    this.#running.add(turn);
-    turn.defer(() => this.#running.delete(turn));
-    if (id) this.#sessions.submit(id, this.#deps.stores.one(), turn);
-    else turn.start(() => this.#runTurn(turn, undefined));
+    this.#turns.add(turn);
+    if (id) this.#sessions.submit(id, this.#stores.one(), turn);
+    else turn.start(() => this.#runner.run(turn));
     return turn.events;
-  }
-
-  async #runTurn(turn: TurnRun, history: SessionHistory | undefined): Promise<void> {
-    await runTurn(turn, history, this.#active.deps);
-  }
-
-  /** Milliseconds that running turns have when the server stops. */
-  get #drain(): number {
-    return parseDuration(this.#settings.limits.drain);
-  }
-
-  get #active(): ActiveAgents {
-    if (!this.#activated) throw new Error('the agent runtime has not started yet');
-    return this.#activated;
-  }
-
-  #activate(agents: AgentRevision): void {
-    const { models, toolboxes, interceptors } = agents;
-    const targetOf = (request: TurnRequest) => agents.targetOf(request);
-    this.#activated = { agents, deps: { ...this.#turnDeps, models, toolboxes, interceptors, targetOf } };
   }
 }
 
@@ -317,9 +160,4 @@ export class Runtime implements AgentRuntime {
  */
 function sessionOf({ target, principal }: TurnRequest, { key }: SessionRequest): SessionId {
   return { project: principal.project, agent: target.name, key };
-}
-
-/** Bytes of conversations in memory. */
-function cacheSize({ limits: { sessionCache } }: RuntimeSettings): number {
-  return sessionCache === undefined ? Math.floor(heapLimit() / 8) : parseSize(sessionCache);
 }

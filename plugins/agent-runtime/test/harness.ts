@@ -1,13 +1,17 @@
 import {
   type AgentEvent,
+  AgentRuntimes,
   type Clock,
   type Contribution,
+  type ExtensionPoint,
   type Extensions,
   type HostView,
   type IdSource,
   type Interceptor,
+  Interceptors,
   type Message,
   type ModelConnector,
+  ModelConnectors,
   type ModelEvent,
   type ModelRequest,
   type Principal,
@@ -15,12 +19,14 @@ import {
   SessionStores,
   type Tool,
   type ToolSource,
+  ToolSources,
 } from '@plugboard/kernel';
-import { type AgentEvents, Budgets, OPEN, type SessionRequest, type Target, type TurnRequest } from '@plugboard/kernel/contracts';
+import { type AgentEvents, OPEN, type SessionRequest, type Target, type TurnRequest } from '@plugboard/kernel/contracts';
+import { CONTEXT } from '@plugboard/kernel/injection';
 import memoryPlugin from '@plugboard/store-memory';
-import { CapturedLog, checkOptions, ManualClock, SequentialIds, testContext } from '@plugboard/testing';
+import { ManualClock, testContext } from '@plugboard/testing';
 import definition from '../src/index.js';
-import { Runtime } from '../src/runtime.js';
+import type { Runtime } from '../src/runtime.js';
 
 /**
  * What a model says in one call: batches to yield, or something to throw or to wait for on the way.
@@ -127,21 +133,29 @@ export interface TestRuntimeOptions {
  */
 export async function startRuntime(options: TestRuntimeOptions) {
   const clock = options.clock ?? new ManualClock();
-  const captured = new CapturedLog();
-  const log = captured.logger(clock);
-  const host: { phase: HostView['phase'] } = { phase: 'running' };
   const stop = new AbortController();
-  const config = { agents: options.agents ?? { assistant: { model: 'fast' } }, ...options.settings };
-  const { config: settings, faults } = checkOptions({ ...definition, check: undefined }, config);
-  if (faults.length > 0) throw new Error(faults.join('\n'));
-  const ids = options.ids ?? new SequentialIds();
+  const host: { phase: HostView['phase'] } = { phase: 'running' };
   const store = options.store ?? memoryStore(clock);
-  const runtime = new Runtime({
-    settings,
-    log,
+  const contributed = new Map<unknown, Extensions<unknown>>([
+    [ModelConnectors, extensions(options.models ?? {})],
+    [ToolSources, extensions(options.tools ?? {}, options.shared)],
+    [SessionStores, extensions({ store })],
+    [Interceptors, extensions(Object.fromEntries((options.interceptors ?? []).map((value, index) => [`i${index}`, value])))],
+  ]);
+  const withContributions = {
+    ...definition,
+    check: undefined,
+    register(ctx: Parameters<typeof definition.register>[0]) {
+      const { resolvePath = ctx.resolvePath } = options;
+      const given = { ...ctx, resolvePath, extensions: <T>(point: ExtensionPoint<T>) => contributed.get(point) as Extensions<T> };
+      ctx.container.register(CONTEXT, { useValue: given });
+      return definition.register(given);
+    },
+  };
+  const context = testContext(withContributions, {
+    config: { agents: options.agents ?? { assistant: { model: 'fast' } }, ...options.settings },
     clock,
-    ids,
-    budgets: new Budgets(clock, log),
+    ids: options.ids,
     host: {
       get phase() {
         return host.phase;
@@ -150,19 +164,14 @@ export async function startRuntime(options: TestRuntimeOptions) {
       entries: () => [],
       literal: () => undefined,
     },
-    models: extensions(options.models ?? {}),
-    tools: extensions(options.tools ?? {}, options.shared),
-    stores: extensions({ store }),
-    interceptors: extensions(Object.fromEntries((options.interceptors ?? []).map((value, index) => [`i${index}`, value]))),
-    resolvePath: options.resolvePath ?? ((path) => path),
-    hold: () => () => {},
   });
+  const runtime = context.contributed(AgentRuntimes) as Runtime;
   await runtime.start(new AbortController().signal);
   return {
     runtime,
     store,
     clock,
-    lines: captured.lines,
+    lines: context.logs,
     host,
     requestStop: () => stop.abort(),
     target: (name = 'assistant', principal: Principal = OPEN) => targetOf(runtime, name, principal),

@@ -6,9 +6,9 @@ import { estimateTokens, tokensOf } from '../history/message-size.js';
 import { newMessages } from '../history/session-input.js';
 import { dueSummary } from '../history/summary/due-summary.js';
 import type { TurnContext } from '../lifecycle/turn-context.js';
-import type { LoadedSession, SessionHistory } from '../sessions/session-history.js';
-import { assertNotFull } from '../sessions/session-limits.js';
 import { type BegunTurn, makeTurn, type TurnConversation } from './conversation.js';
+import type { LoadedSession, SessionHistory } from './session-history.js';
+import { assertNotFull } from './session-limits.js';
 import { type SummaryResult, summarize } from './summarize.js';
 
 /** What a turn loaded from its session. */

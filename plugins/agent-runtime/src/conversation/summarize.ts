@@ -5,8 +5,8 @@ import type { DueSummary } from '../history/summary/due-summary.js';
 import { summaryRequest } from '../history/summary/summary-request.js';
 import type { ModelCalls } from '../model/model-calls.js';
 import { StepReader } from '../model/step-reader.js';
-import type { LoadedSession, SessionHistory } from '../sessions/session-history.js';
 import type { StoreCall } from '../store/store-call.js';
+import type { LoadedSession, SessionHistory } from './session-history.js';
 import { readSummary } from './summary-answer.js';
 
 /** The result of a request for a summary. */

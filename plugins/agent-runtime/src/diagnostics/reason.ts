@@ -1,5 +1,5 @@
 /** Characters of a message that are logged: a log line stays below 600. */
-const MAX_MESSAGE = 160;
+const MAX_MESSAGE = 120;
 
 /** Describes an expected error for a log line: its message, and that of its deepest cause, once. */
 export function reasonOf(error: Error): string {

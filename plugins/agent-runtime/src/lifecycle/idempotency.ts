@@ -1,4 +1,11 @@
-import type { AgentEvent, Extensions, Logger, SessionStore } from '@plugboard/kernel';
+import {
+  type AgentEvent,
+  type Extensions,
+  type Logger,
+  type PluginContext,
+  type SessionStore,
+  SessionStores,
+} from '@plugboard/kernel';
 import type {
   AnswerRecorder,
   ClaimResult,
@@ -8,13 +15,15 @@ import type {
   TurnIdempotency,
 } from '@plugboard/kernel/contracts';
 import { failureOf, TurnError, type TurnFailed } from '@plugboard/kernel/contracts';
-import type { StoreCall } from '../store/store-call.js';
+import { CONTEXT, inject, injectable } from '@plugboard/kernel/injection';
+import { type StoreCall, storeCalls } from '../store/store-call.js';
 
 /**
  * Runs a request with an idempotency key once, however often it is sent. Keys of running turns are
  * claimed here, in memory; ended turns have a record in the store. If a turn fails before any tool
  * has started, its key is free again.
  */
+@injectable()
 export class IdempotencyClaims {
   readonly #stores: Extensions<SessionStore>;
   readonly #storeCall: StoreCall;
@@ -26,9 +35,9 @@ export class IdempotencyClaims {
    */
   readonly #asking = new Map<string, Promise<void>>();
 
-  constructor(stores: Extensions<SessionStore>, storeCall: StoreCall, log: Logger) {
-    this.#stores = stores;
-    this.#storeCall = storeCall;
+  constructor(@inject(CONTEXT) { clock, log, extensions }: PluginContext) {
+    this.#stores = extensions(SessionStores);
+    this.#storeCall = storeCalls(clock);
     this.#log = log;
   }
 

@@ -1,32 +1,41 @@
-import type { Budgets } from '@plugboard/kernel/contracts';
+import type { PluginContext } from '@plugboard/kernel';
 import { DEFAULT_PROJECT, TurnError } from '@plugboard/kernel/contracts';
+import { CONTEXT, inject, injectable } from '@plugboard/kernel/injection';
 import type { RuntimeSettings } from '../config.js';
 import { ConcurrencyLimiter, type PlaceLimits } from './concurrency-limiter.js';
 
-/** Creates what bounds the turns of the process and shares them between callers. */
-export function turnLimiter(settings: RuntimeSettings, budgets: Budgets): ConcurrencyLimiter {
-  const { places, waitingPlaces, ...shares } = turnLimits(settings);
-  return new ConcurrencyLimiter({
-    ...shares,
-    running: budgets.create({
-      name: 'running turns',
-      unit: 'turns',
-      limit: places,
-      setting: 'limits.runningTurns',
-    }),
-    queue: budgets.create({
-      name: 'turns that wait for a place',
-      unit: 'turns',
-      limit: waitingPlaces,
-      setting: 'limits.runningTurns or limits.queuedTurns',
-    }),
-    rejection: () =>
-      new TurnError(
-        'overloaded',
-        'The server is at its limit of concurrent turns (`limits.runningTurns`), and its queue is full (`limits.queuedTurns`); try again in a moment.',
-        { retryAfter: 1 },
-      ),
-  });
+/** Bounds the turns of the process and shares them between callers. */
+@injectable()
+export class TurnLimiter extends ConcurrencyLimiter {
+  constructor(@inject(CONTEXT) { config, budgets }: PluginContext<RuntimeSettings>) {
+    const { places, waitingPlaces, ...shares } = turnLimits(config);
+    super({
+      ...shares,
+      running: budgets.create({
+        name: 'running turns',
+        unit: 'turns',
+        limit: places,
+        setting: 'limits.runningTurns',
+      }),
+      queue: budgets.create({
+        name: 'turns that wait for a place',
+        unit: 'turns',
+        limit: waitingPlaces,
+        setting: 'limits.runningTurns or limits.queuedTurns',
+      }),
+      rejection: () =>
+        new TurnError(
+          'overloaded',
+          'The server is at its limit of concurrent turns (`limits.runningTurns`), and its queue is full (`limits.queuedTurns`); try again in a moment.',
+          { retryAfter: 1 },
+        ),
+    });
+  }
+
+  /** Changes the limits. */
+  reconfigure(config: RuntimeSettings): void {
+    this.resize(turnLimits(config));
+  }
 }
 
 /**
@@ -34,7 +43,7 @@ export function turnLimiter(settings: RuntimeSettings, budgets: Budgets): Concur
  * long, and a place that is taken is not taken back. Where `default` is the only project, the share
  * of a project is everything.
  */
-export function turnLimits({ limits, projects }: RuntimeSettings): PlaceLimits {
+function turnLimits({ limits, projects }: RuntimeSettings): PlaceLimits {
   const { runningTurns, queuedTurns } = limits;
   const single = Object.keys(projects).every((name) => name === DEFAULT_PROJECT);
   const quarters = (count: number) => Math.ceil((runningTurns * count) / 4);

@@ -1,5 +1,5 @@
-import type { Extensions, IdSource, Logger, Message, Principal } from '@plugboard/kernel';
-import { audit, type SessionStore } from '@plugboard/kernel';
+import type { Extensions, IdSource, Logger, Message, PluginContext, Principal } from '@plugboard/kernel';
+import { audit, type SessionStore, SessionStores } from '@plugboard/kernel';
 import type {
   Conversation,
   ConversationDocument,
@@ -21,22 +21,12 @@ import {
   TurnError,
   type TurnPage,
 } from '@plugboard/kernel/contracts';
-import type { Directory } from '../directory/directory.js';
+import { CONTEXT, inject, injectable } from '@plugboard/kernel/injection';
+import { assertNotFull } from '../conversation/session-limits.js';
 import { messagesToAppend } from '../history/session-input.js';
-import type { StoreCall } from '../store/store-call.js';
-import type { Toolboxes } from '../tools/toolbox.js';
-import { assertNotFull } from './session-limits.js';
-import type { SessionSupervisor } from './session-supervisor.js';
-
-interface ConversationDependencies {
-  readonly stores: Extensions<SessionStore>;
-  readonly sessions: SessionSupervisor;
-  readonly ids: IdSource;
-  readonly log: Logger;
-  readonly storeCall: StoreCall;
-  /** The agents and their tools, as they are now. */
-  agents(): { readonly directory: Directory; readonly toolboxes: Toolboxes };
-}
+import { type StoreCall, storeCalls } from '../store/store-call.js';
+import { CurrentAgents } from '../turn/current-agents.js';
+import { SessionSupervisor } from './session-supervisor.js';
 
 /** Length of a generated key: unguessable and unique. */
 const RANDOM_KEY = 22;
@@ -45,19 +35,32 @@ const RANDOM_KEY = 22;
  * Session operations for callers. Changes go through the session's actor, so that no turn runs at
  * the same time.
  */
+@injectable()
 export class SessionConversations implements Conversations {
-  readonly #deps: ConversationDependencies;
+  readonly #stores: Extensions<SessionStore>;
   readonly #storeCall: StoreCall;
+  readonly #ids: IdSource;
+  readonly #log: Logger;
+  readonly #sessions: SessionSupervisor;
+  readonly #agents: CurrentAgents;
 
-  constructor(deps: ConversationDependencies) {
-    this.#deps = deps;
-    this.#storeCall = deps.storeCall;
+  constructor(
+    @inject(CONTEXT) { clock, ids, log, extensions }: PluginContext,
+    @inject(SessionSupervisor) sessions: SessionSupervisor,
+    @inject(CurrentAgents) agents: CurrentAgents,
+  ) {
+    this.#stores = extensions(SessionStores);
+    this.#storeCall = storeCalls(clock);
+    this.#ids = ids;
+    this.#log = log;
+    this.#sessions = sessions;
+    this.#agents = agents;
   }
 
   async create(target: Target, { key, metadata, messages }: NewConversation, principal: Principal): Promise<Conversation> {
     const id = { project: principal.project, agent: target.name, key: key ?? this.#randomKey() };
     const added = messagesToAppend([], messages);
-    await this.#deps.sessions.whileIdle(id, this.#store, () =>
+    await this.#sessions.whileIdle(id, this.#store, () =>
       this.#insert(() => this.#store.create(id, { metadata, messages: added }), 'create', id),
     );
     return this.#created(id);
@@ -87,7 +90,7 @@ export class SessionConversations implements Conversations {
 
   async append(conversation: string, messages: readonly Message[], principal: Principal): Promise<ConversationTurns> {
     const { id } = await this.#require(conversation, principal);
-    const added = await this.#deps.sessions.whileIdle(id, this.#store, async (history) => {
+    const added = await this.#sessions.whileIdle(id, this.#store, async (history) => {
       const stored = await this.#storeCall(() => history.current(), 'load', id);
       assertNotFull(stored);
       const fresh = messagesToAppend(stored.messages, messages);
@@ -100,7 +103,7 @@ export class SessionConversations implements Conversations {
   async fork(conversation: string, { key, turns }: ForkRequest, principal: Principal): Promise<Conversation> {
     const { id, turns: all } = await this.#require(conversation, principal);
     const copy = { ...id, key: key ?? this.#randomKey() };
-    await this.#deps.sessions.whileIdle(copy, this.#store, () =>
+    await this.#sessions.whileIdle(copy, this.#store, () =>
       this.#insert(() => this.#store.fork(id, copy.key, Math.min(turns ?? all, all)), 'fork', copy),
     );
     return this.#created(copy);
@@ -124,28 +127,28 @@ export class SessionConversations implements Conversations {
 
   async cancel(conversation: string, principal: Principal): Promise<Conversation> {
     const { id } = await this.#require(conversation, principal);
-    await this.#deps.sessions.cancel(id, new TurnError('turn_cancelled', 'Another request cancelled the turn.'));
+    await this.#sessions.cancel(id, new TurnError('turn_cancelled', 'Another request cancelled the turn.'));
     return this.get(conversation, principal);
   }
 
   async delete(conversation: string, principal: Principal): Promise<void> {
     const { id } = await this.#require(conversation, principal);
     const reason = new TurnError('session_deleted', 'Another request deleted the session before the turn ended.');
-    const existed = await this.#deps.sessions.endTurnsThen(id, this.#store, reason, () =>
+    const existed = await this.#sessions.endTurnsThen(id, this.#store, reason, () =>
       this.#storeCall(() => this.#store.delete(id), 'delete', id),
     );
     if (!existed) throw notFound();
     const { token, tokenId } = principal;
     const facts = { project: id.project, agent: id.agent, conversation, token_id: tokenId, token_name: token };
-    audit(this.#deps.log, 'session_deleted', facts, 'a session was deleted');
+    audit(this.#log, 'session_deleted', facts, 'a session was deleted');
   }
 
   get #store(): SessionStore {
-    return this.#deps.stores.one();
+    return this.#stores.one();
   }
 
   #randomKey(): string {
-    return this.#deps.ids.base62(RANDOM_KEY);
+    return this.#ids.base62(RANDOM_KEY);
   }
 
   async #find(conversation: string, { project, agents }: Principal): Promise<SessionInfo | undefined> {
@@ -181,12 +184,12 @@ export class SessionConversations implements Conversations {
   }
 
   #withStatus(facts: SessionInfo): Conversation {
-    return { ...facts, status: this.#deps.sessions.statusOf(facts.id) };
+    return { ...facts, status: this.#sessions.statusOf(facts.id) };
   }
 
   /** Sessions stay readable when their agent has changed or its tools are unavailable. */
   async #withTools({ agent: name }: SessionId, turns: readonly StoredTurn[]): Promise<ConversationTurns> {
-    const { directory, toolboxes } = this.#deps.agents();
+    const { directory, toolboxes } = this.#agents.revision;
     const agent = directory.named(name);
     const toolbox = agent && (await toolboxes.of(agent.tools, new AbortController().signal).catch(() => undefined));
     return {

@@ -1,18 +1,16 @@
 import type { Clock } from '@plugboard/kernel';
 import type { Timer, TurnEvents } from '@plugboard/kernel/contracts';
 import { TurnError } from '@plugboard/kernel/contracts';
+import type { SessionHistory } from '../conversation/session-history.js';
 import type { TurnRun } from '../lifecycle/turn-run.js';
-import type { SessionHistory } from './session-history.js';
+import type { TurnRunner } from '../turn/turn-runner.js';
 
 /** How long a turn waits for the earlier ones of its session, in milliseconds. */
 const QUEUE_TIMEOUT = 60_000;
 
-/** Runs the phases of a turn. Never rejects. */
-export type RunTurn = (turn: TurnRun, history: SessionHistory | undefined) => Promise<void>;
-
 interface SessionActorOptions {
   readonly clock: Clock;
-  readonly runTurn: RunTurn;
+  readonly runner: TurnRunner;
   /** Returns the maximum number of waiting turns. */
   queueLimit(): number;
   /** Called when a turn failed with an unexpected error, before the next one starts. */
@@ -139,7 +137,7 @@ export class SessionActor {
     next.timer.cancel();
     const { turn } = next;
     this.#running = turn;
-    turn.start(() => this.#options.runTurn(turn, this.#history));
+    turn.start(() => this.#options.runner.run(turn, this.#history));
   }
 
   #onEnd(turn: TurnRun): void {

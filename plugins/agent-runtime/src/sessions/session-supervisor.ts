@@ -1,9 +1,12 @@
-import type { Clock, Logger, SessionStore } from '@plugboard/kernel';
+import { type Clock, type Logger, type PluginContext, parseSize, type SessionStore } from '@plugboard/kernel';
 import type { Budget, SessionId } from '@plugboard/kernel/contracts';
-import { TurnError, type TurnEvents } from '@plugboard/kernel/contracts';
+import { heapLimit, TurnError, type TurnEvents } from '@plugboard/kernel/contracts';
+import { CONTEXT, inject, injectable } from '@plugboard/kernel/injection';
+import type { RuntimeSettings } from '../config.js';
+import { SessionHistory } from '../conversation/session-history.js';
 import type { TurnRun } from '../lifecycle/turn-run.js';
-import { type RunTurn, SessionActor } from './session-actor.js';
-import { SessionHistory } from './session-history.js';
+import { TurnRunner } from '../turn/turn-runner.js';
+import { SessionActor } from './session-actor.js';
 
 /**
  * An idle session is evicted from memory after this time, in milliseconds. Its next use loads it
@@ -38,35 +41,44 @@ interface Active {
  * Supervises the sessions in use. Each has its own actor, and a crash affects only that session:
  * its cache is dropped, and the next turn starts from the store.
  */
+@injectable()
 export class SessionSupervisor {
+  /** Maximum number of waiting turns per session. */
   #limit: number;
+  /**
+   * Memory of all conversations between turns (`SessionHistory.cachedBytes`). Beyond its limit, the
+   * largest idle ones are evicted (S-37).
+   */
   readonly #cache: Budget;
   readonly #clock: Clock;
   readonly #log: Logger;
-  readonly #runTurn: RunTurn;
+  readonly #runner: TurnRunner;
   /** Least recently used first. */
   readonly #active = new Map<string, Active>();
   readonly #crashes = new Map<string, number[]>();
   #allCrashes: number[] = [];
   #sweeping = false;
 
-  /**
-   * @param limit maximum number of waiting turns per session.
-   * @param cache memory of all conversations between turns, see `SessionHistory.cachedBytes`.
-   *   Beyond its limit, the largest idle ones are evicted (S-37).
-   */
-  constructor(limit: number, cache: Budget, clock: Clock, log: Logger, runTurn: RunTurn) {
-    this.#limit = limit;
-    this.#cache = cache;
+  constructor(
+    @inject(CONTEXT) { config, clock, log, budgets }: PluginContext<RuntimeSettings>,
+    @inject(TurnRunner) runner: TurnRunner,
+  ) {
+    this.#limit = config.limits.queuedPerSession;
+    this.#cache = budgets.create({
+      name: 'conversations in memory',
+      unit: 'bytes',
+      limit: cacheSize(config),
+      setting: 'limits.sessionCache',
+    });
     this.#clock = clock;
     this.#log = log;
-    this.#runTurn = runTurn;
+    this.#runner = runner;
   }
 
-  /** Changes the limits. @param cachedBytes the limit of the cache. */
-  resize(limit: number, cachedBytes: number): void {
-    this.#limit = limit;
-    this.#cache.resize(cachedBytes);
+  /** Changes the limits. */
+  reconfigure(config: RuntimeSettings): void {
+    this.#limit = config.limits.queuedPerSession;
+    this.#cache.resize(cacheSize(config));
   }
 
   /** Number of sessions in memory. */
@@ -132,7 +144,7 @@ export class SessionSupervisor {
     const history = new SessionHistory(id, store, (bytes) => this.#onResize(bytes));
     const actor = new SessionActor(history, {
       clock: this.#clock,
-      runTurn: this.#runTurn,
+      runner: this.#runner,
       queueLimit: () => this.#limit,
       onCrash: () => this.#onCrash(name, id),
     });
@@ -221,4 +233,9 @@ function recent(crashes: readonly number[], now: number): number[] {
 /** A unique text for the three values. */
 function nameOf({ project, agent, key }: SessionId): string {
   return JSON.stringify([project, agent, key]);
+}
+
+/** Bytes of conversations in memory. */
+function cacheSize({ limits: { sessionCache } }: RuntimeSettings): number {
+  return sessionCache === undefined ? Math.floor(heapLimit() / 8) : parseSize(sessionCache);
 }

@@ -1,29 +1,33 @@
-import type { Extensions, Logger, SessionStore } from '@plugboard/kernel';
-import type { StoreCall } from './store-call.js';
+import { type Extensions, type Logger, type PluginContext, type SessionStore, SessionStores } from '@plugboard/kernel';
+import { CONTEXT, inject, injectable } from '@plugboard/kernel/injection';
+import { type StoreCall, storeCalls } from './store-call.js';
 
-interface StoreHealthDependencies {
-  readonly stores: Extensions<SessionStore>;
-  /** Limits the time of a check. */
-  readonly storeCall: StoreCall;
-  readonly log: Logger;
-}
+/**
+ * Time limit of the store's health check, in milliseconds: shorter than the timeout of a load
+ * balancer's probe.
+ */
+const HEALTH_TIMEOUT = 2_000;
 
 /**
  * Checks whether the session store works. Logs once why it does not, and once that it works again.
  */
+@injectable()
 export class StoreHealth {
-  readonly #deps: StoreHealthDependencies;
+  readonly #stores: Extensions<SessionStore>;
+  readonly #storeCall: StoreCall;
+  readonly #logger: Logger;
   #worked = true;
 
-  constructor(deps: StoreHealthDependencies) {
-    this.#deps = deps;
+  constructor(@inject(CONTEXT) { clock, log, extensions }: PluginContext) {
+    this.#stores = extensions(SessionStores);
+    this.#storeCall = storeCalls(clock, HEALTH_TIMEOUT);
+    this.#logger = log;
   }
 
   /** Never rejects: a store that throws, or does not answer in time, does not work. */
   async check(): Promise<boolean> {
-    const { stores, storeCall } = this.#deps;
     try {
-      const { ok, reason = 'the store gives no reason' } = await storeCall(() => stores.one().health(), 'health');
+      const { ok, reason = 'the store gives no reason' } = await this.#storeCall(() => this.#stores.one().health(), 'health');
       this.#log(ok, {}, reason);
       return ok;
     } catch (error) {
@@ -36,8 +40,7 @@ export class StoreHealth {
   #log(works: boolean, fields: object, reason: string): void {
     if (works === this.#worked) return;
     this.#worked = works;
-    const { log } = this.#deps;
-    if (works) log.info('the session store works again');
-    else log.error(fields, `the session store does not work, so the server is not ready: ${reason}`);
+    if (works) this.#logger.info('the session store works again');
+    else this.#logger.error(fields, `the session store does not work, so the server is not ready: ${reason}`);
   }
 }

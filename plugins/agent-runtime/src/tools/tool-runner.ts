@@ -1,5 +1,6 @@
-import type { AgentEvent, Clock, Turn } from '@plugboard/kernel';
+import type { AgentEvent, Clock, PluginContext, Turn } from '@plugboard/kernel';
 import type { SessionId, TurnToolCall, TurnToolResult } from '@plugboard/kernel/contracts';
+import { CONTEXT, inject, injectable } from '@plugboard/kernel/injection';
 import { eventChannels, startSpan } from '../diagnostics/channels.js';
 import type { Agent } from '../directory/agent.js';
 import { AbandonedTools } from './abandoned-tools.js';
@@ -25,11 +26,12 @@ interface Step {
 }
 
 /** Runs the tool calls of one step concurrently. */
+@injectable()
 export class ToolRunner {
   readonly #clock: Clock;
   readonly #abandonedTools: AbandonedTools;
 
-  constructor(clock: Clock) {
+  constructor(@inject(CONTEXT) { clock }: PluginContext) {
     this.#clock = clock;
     this.#abandonedTools = new AbandonedTools(clock);
   }

@@ -1,12 +1,12 @@
 import { TurnError } from '@plugboard/kernel/contracts';
 import type { TurnConversation } from '../conversation/conversation.js';
 import { SessionConversation } from '../conversation/session-conversation.js';
+import type { SessionHistory } from '../conversation/session-history.js';
 import { StatelessConversation } from '../conversation/stateless-conversation.js';
 import { startSpan } from '../diagnostics/channels.js';
 import { type Agent, agentForRequest } from '../directory/agent.js';
 import type { TurnContext, TurnDependencies } from '../lifecycle/turn-context.js';
 import type { TurnRun } from '../lifecycle/turn-run.js';
-import type { SessionHistory } from '../sessions/session-history.js';
 import type { TurnEnd } from '../streams/batch.js';
 import { type Answer, answer } from './answer.js';
 

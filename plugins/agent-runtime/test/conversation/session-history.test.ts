@@ -1,7 +1,7 @@
 import type { Message } from '@plugboard/kernel';
 import type { StoredSession } from '@plugboard/kernel/contracts';
 import t from 'tap';
-import { SessionHistory } from '../../src/sessions/session-history.js';
+import { SessionHistory } from '../../src/conversation/session-history.js';
 import { storeWith, user } from '../harness.js';
 
 const jsonSize = (messages: readonly Message[]) =>

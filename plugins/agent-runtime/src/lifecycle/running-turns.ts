@@ -1,0 +1,93 @@
+import { type PluginContext, parseDuration } from '@plugboard/kernel';
+import { TurnError } from '@plugboard/kernel/contracts';
+import { CONTEXT, inject, injectable } from '@plugboard/kernel/injection';
+import type { RuntimeSettings } from '../config.js';
+import { SETTLE_TIMEOUT } from '../streams/settle-timeout.js';
+import { ActiveSet } from './active-set.js';
+import type { TurnRun } from './turn-run.js';
+
+/** The turns that wait or run, and what becomes of them when the server stops. */
+@injectable()
+export class RunningTurns {
+  readonly #clock: PluginContext['clock'];
+  readonly #turns = new ActiveSet<TurnRun>();
+  #drainLimit: number;
+  /** When the server was asked to stop, in the clock's monotonic time. */
+  #stopRequestedAt: number | undefined;
+  #drained: Promise<void> | undefined;
+  /** Turns that still ran at the limit. */
+  #cut: readonly TurnRun[] = [];
+
+  constructor(@inject(CONTEXT) { config, clock, host }: PluginContext<RuntimeSettings>) {
+    this.#clock = clock;
+    this.#drainLimit = drainLimit(config);
+    host.stopRequested.addEventListener('abort', () => {
+      this.#stopRequestedAt = clock.monotonic();
+    });
+  }
+
+  /** Milliseconds for `stop`: for the running turns, and for those that must be ended. */
+  get stopLimit(): number {
+    return this.#drainLimit + SETTLE_TIMEOUT + 1_000;
+  }
+
+  /** Changes the limit. */
+  reconfigure(config: RuntimeSettings): void {
+    this.#drainLimit = drainLimit(config);
+  }
+
+  /** Adds a turn until it has ended. */
+  add(turn: TurnRun): void {
+    this.#turns.add(turn);
+    turn.defer(() => this.#turns.delete(turn));
+  }
+
+  /**
+   * Waits for the turns of a stopping server, also for those whose caller has left, and ends those
+   * that still run at the limit (R-060, R-061).
+   */
+  async drain(): Promise<void> {
+    if (this.#stopRequestedAt !== undefined) await this.#ended();
+  }
+
+  /**
+   * @param within milliseconds for all of it.
+   * @throws Error if turns had to be ended.
+   */
+  async stop(signal: AbortSignal, within = this.stopLimit): Promise<void> {
+    const limit = this.#clock.after(Math.max(0, within - SETTLE_TIMEOUT), () => this.#endAll());
+    const aborted = Promise.withResolvers<void>();
+    signal.addEventListener('abort', () => aborted.resolve(), { once: true });
+    await Promise.race([this.#ended(), aborted.promise]);
+    limit.cancel();
+    // A turn that was being stored ended as the store decided.
+    const count = this.#cut.filter(({ terminal }) => terminal?.type !== 'finished').length;
+    if (count === 0) return;
+    const turns = count === 1 ? '1 turn was' : `${count} turns were`;
+    throw new Error(`${turns} still running at the limit (\`limits.drain\`) and had to be ended`);
+  }
+
+  /** Resolves when all turns have ended, at the limit with a failure. */
+  #ended(): Promise<void> {
+    this.#drained ??= this.#waitForAll();
+    return this.#drained;
+  }
+
+  async #waitForAll(): Promise<void> {
+    const now = this.#clock.monotonic();
+    const left = this.#drainLimit - (now - (this.#stopRequestedAt ?? now));
+    const limit = this.#clock.after(Math.max(0, left), () => this.#endAll());
+    while (this.#turns.size > 0) await Promise.all([...this.#turns].map(({ ended }) => ended));
+    limit.cancel();
+  }
+
+  #endAll(): void {
+    this.#cut = [...this.#turns];
+    for (const turn of this.#cut) turn.end(new TurnError('stopped', 'The server stopped before the agent finished.'));
+  }
+}
+
+/** Milliseconds that running turns have when the server stops. */
+function drainLimit({ limits }: RuntimeSettings): number {
+  return parseDuration(limits.drain);
+}

@@ -1,0 +1,67 @@
+import { type Extensions, type PluginContext, type SessionStore, SessionStores } from '@plugboard/kernel';
+import { CONTEXT, inject, injectable } from '@plugboard/kernel/injection';
+import type { SessionHistory } from '../conversation/session-history.js';
+import { FailureLog } from '../lifecycle/failure-log.js';
+import type { TurnRun } from '../lifecycle/turn-run.js';
+import { CredentialTurnLimiter } from '../limits/credential-turn-limiter.js';
+import { TurnLimiter } from '../limits/turn-limiter.js';
+import { type StoreCall, storeCalls } from '../store/store-call.js';
+import { ToolRunner } from '../tools/tool-runner.js';
+import { CurrentAgents } from './current-agents.js';
+import { runTurn } from './run-turn.js';
+
+/** Runs turns with the agents that are in force when they start. */
+@injectable()
+export class TurnRunner {
+  readonly #context: PluginContext;
+  readonly #stores: Extensions<SessionStore>;
+  readonly #storeCall: StoreCall;
+  readonly #agents: CurrentAgents;
+  readonly #limiter: TurnLimiter;
+  readonly #credentials: CredentialTurnLimiter;
+  readonly #tools: ToolRunner;
+  readonly #failures: FailureLog;
+
+  constructor(
+    @inject(CONTEXT) context: PluginContext,
+    @inject(CurrentAgents) agents: CurrentAgents,
+    @inject(TurnLimiter) limiter: TurnLimiter,
+    @inject(CredentialTurnLimiter) credentials: CredentialTurnLimiter,
+    @inject(ToolRunner) tools: ToolRunner,
+    @inject(FailureLog) failures: FailureLog,
+  ) {
+    this.#context = context;
+    this.#stores = context.extensions(SessionStores);
+    this.#storeCall = storeCalls(context.clock);
+    this.#agents = agents;
+    this.#limiter = limiter;
+    this.#credentials = credentials;
+    this.#tools = tools;
+    this.#failures = failures;
+  }
+
+  /**
+   * Runs the phases of a turn. Never rejects.
+   * @param history the history of the turn's session, if it has one.
+   */
+  async run(turn: TurnRun, history?: SessionHistory): Promise<void> {
+    const { host, clock, ids, hold } = this.#context;
+    const { revision } = this.#agents;
+    await runTurn(turn, history, {
+      host,
+      clock,
+      ids,
+      pin: hold,
+      stores: this.#stores,
+      storeCall: this.#storeCall,
+      limiter: this.#limiter,
+      credentials: this.#credentials,
+      tools: this.#tools,
+      failures: this.#failures,
+      models: revision.models,
+      toolboxes: revision.toolboxes,
+      interceptors: revision.interceptors,
+      targetOf: (request) => revision.targetOf(request),
+    });
+  }
+}
