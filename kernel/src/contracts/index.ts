@@ -6,6 +6,7 @@
 export type { Timer } from '../host/base/ambient.js';
 export { Budget, heapLimit } from '../host/base/budget.js';
 export { nearest, suggestion } from '../host/base/nearest.js';
+export { compileSchema, type SchemaMistake, type ValueValidator } from '../host/options/value-schema.js';
 export { Budgets } from '../host/plugin/budgets.js';
 export type { Reconfiguration } from '../host/plugin/plugin.js';
 export {

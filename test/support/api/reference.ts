@@ -23,7 +23,7 @@ function page({ specifier, summary, exports, unnamed }: ApiModule): string {
   return [`## ${specifier}`, summary, index, ...exports.map(section), ...unnamedSection(unnamed)].join('\n\n').concat('\n');
 }
 
-/** The types that have no name at the import path: what they are, for those who read about others. */
+/** The types that the import path does not export, for those who read about others. */
 function unnamedSection(unnamed: readonly ApiExport[]): string[] {
   if (unnamed.length === 0) return [];
   const declarations = unnamed.map(({ summary, declaration }) => [...comment(summary), declaration].join('\n'));

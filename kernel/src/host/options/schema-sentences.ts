@@ -3,7 +3,7 @@ import { type Fault, fault } from '../base/errors.js';
 import { nearest } from '../base/nearest.js';
 import type { ConfigPath } from '../base/problem.js';
 import { optionSuggestion, type Suggestions } from './option-suggestion.js';
-import type { JsonSchema } from './schema-types.js';
+import type { JsonSchema, SchemaType } from './schema-types.js';
 
 /** A mistake in an option, in one sentence. */
 export interface OptionFault extends Fault {
@@ -19,8 +19,47 @@ const FORMATS = {
   date: 'a date such as 2027-01-31',
 } as const;
 
+/** Values of an `enum` that a sentence lists. */
+const MAX_CHOICES = 30;
+
+/** What a writer calls the types: options are written in YAML, other values in JSON. */
+interface Vocabulary {
+  readonly types: Readonly<Record<SchemaType, string>>;
+  readonly formats: Readonly<Record<string, string>>;
+  /** The clause about a mistake that there are no better words for. */
+  other(error: ErrorObject): string;
+}
+
+const YAML: Vocabulary = {
+  types: {
+    string: 'text (quoted if it looks like a number)',
+    number: 'a number',
+    integer: 'a whole number',
+    boolean: 'true or false',
+    null: 'nothing',
+    array: 'a list',
+    object: 'a map',
+  },
+  formats: FORMATS,
+  other: ({ keyword }) => `does not match its schema (${keyword})`,
+};
+
+const JSON_WORDS: Vocabulary = {
+  types: {
+    string: 'a string',
+    number: 'a number',
+    integer: 'an integer',
+    boolean: 'a boolean',
+    null: 'null',
+    array: 'an array',
+    object: 'an object',
+  },
+  formats: {},
+  other: ({ keyword, message }) => message ?? `does not match its schema (${keyword})`,
+};
+
 /**
- * Converts ajv's errors to sentences.
+ * Converts ajv's errors about options to sentences.
  * @param root the value that was checked.
  * @param hidden pointers to values that must not be printed.
  */
@@ -66,9 +105,9 @@ function optionFault(error: ErrorObject, root: unknown, hidden: readonly string[
   }
   if (error.keyword === 'required') return { path, at: 'key', ...fault('OPTION_MISSING', String(params.missingProperty)) };
   const concealed = hidden.some((at) => `${error.instancePath}/`.startsWith(`${at}/`));
-  const but = concealed ? '' : `${asList(error, schema)}, not ${shown(error.data)}`;
+  const but = concealed ? '' : `${asList(error, schema)}, not ${shown(error.data, YAML)}`;
   const near = !concealed && typeof error.data === 'string' ? nearest(error.data, texts(schema.enum)) : undefined;
-  const message = `${sentence(error, params, schema, but)}${near === undefined ? '' : `, did you mean "${near}"?`}`;
+  const message = `${predicate(error, params, schema, but, YAML)}${near === undefined ? '' : `, did you mean "${near}"?`}`;
   return { path, at: 'value', ...fault('OPTION_INVALID', message) };
 }
 
@@ -84,18 +123,42 @@ function asList({ keyword, data }: ErrorObject, { type, items }: JsonSchema): st
   return words.length === 0 || list.length > 60 ? '' : `, such as [${list}]`;
 }
 
+/** Says what is wrong with a value of JSON, as a clause without its subject. */
+export function predicateOf(error: ErrorObject, schema: JsonSchema): string {
+  const params = error.params as Record<string, unknown>;
+  switch (error.keyword) {
+    case 'additionalProperties':
+    case 'unevaluatedProperties': {
+      const key = params.additionalProperty ?? params.unevaluatedProperty;
+      return `must not have the property ${shown(key, JSON_WORDS)}`;
+    }
+    case 'required':
+      return `must have the property ${shown(params.missingProperty, JSON_WORDS)}`;
+    default:
+      return predicate(error, params, schema, `, not ${shown(error.data, JSON_WORDS)}`, JSON_WORDS);
+  }
+}
+
 /** @param but `, not X`, if the value can be printed. */
-function sentence({ keyword, data }: ErrorObject, params: Record<string, unknown>, schema: JsonSchema, but: string): string {
-  switch (keyword) {
+function predicate(
+  error: ErrorObject,
+  params: Record<string, unknown>,
+  schema: JsonSchema,
+  but: string,
+  words: Vocabulary,
+): string {
+  const accepted = described(schema, words);
+  switch (error.keyword) {
     case 'type':
     case 'format':
     case 'enum':
     case 'const':
-      return `must be ${described(schema)}${but}`;
+      return accepted === undefined ? words.other(error) : `must be ${accepted}${but}`;
     case 'anyOf':
     case 'oneOf': {
       const several = Array.isArray(params.passingSchemas);
-      return `must be ${several ? 'only one of ' : ''}${described(schema)}${typeof data === 'object' ? '' : but}`;
+      if (accepted === undefined) return words.other(error);
+      return `must be ${several ? 'only one of ' : ''}${accepted}${typeof error.data === 'object' ? '' : but}`;
     }
     case 'minimum':
       return `must be at least ${params.limit}${but}`;
@@ -120,7 +183,7 @@ function sentence({ keyword, data }: ErrorObject, params: Record<string, unknown
     case 'propertyNames':
       return `"${params.propertyName}" is not a valid name here${nameRule(schema)}`;
     default:
-      return `does not match its schema (${keyword})`;
+      return words.other(error);
   }
 }
 
@@ -128,38 +191,43 @@ function nameRule({ propertyNames }: JsonSchema): string {
   return propertyNames?.pattern === undefined ? '' : `; a name matches ${propertyNames.pattern}`;
 }
 
-/** Describes the values that a schema accepts. */
-function described(schema: JsonSchema): string {
-  if (schema.const !== undefined) return shown(schema.const);
-  if (schema.enum !== undefined) return anyOf(schema.enum.map(shown));
+/** Describes the values that a schema accepts. Undefined if it says so elsewhere, as by `$ref`. */
+function described(schema: JsonSchema, words: Vocabulary): string | undefined {
+  if (schema.const !== undefined) return shown(schema.const, words);
+  if (schema.enum !== undefined) return choicesOf(schema.enum, words);
   const branches = schema.anyOf ?? schema.oneOf;
-  if (branches !== undefined) return anyOf([...new Set(branches.map(described))]);
-  if (schema.format !== undefined) return FORMATS[schema.format];
-  if (schema.type === undefined && schema.required !== undefined) return `a map with ${schema.required.map(shown).join(', ')}`;
-  return anyOf([schema.type ?? []].flat().map((type) => TYPES[type](schema)));
+  if (branches !== undefined) {
+    const choices = branches.map((branch) => described(branch, words));
+    return choices.every((choice) => choice !== undefined) ? anyOf([...new Set(choices)]) : undefined;
+  }
+  const format = words.formats[schema.format ?? ''];
+  if (format !== undefined) return format;
+  if (schema.type === undefined && schema.required !== undefined) {
+    return `${words.types.object} with ${schema.required.map((key) => shown(key, words)).join(', ')}`;
+  }
+  if (schema.type === undefined) return undefined;
+  return anyOf([schema.type].flat().map((type) => `${words.types[type]}${type === 'object' ? keysOf(schema) : ''}`));
 }
 
-const TYPES = {
-  string: () => 'text (quoted if it looks like a number)',
-  number: () => 'a number',
-  integer: () => 'a whole number',
-  boolean: () => 'true or false',
-  null: () => 'nothing',
-  array: () => 'a list',
-  object: ({ properties = {} }: JsonSchema) => {
-    const keys = Object.keys(properties);
-    return keys.length > 0 && keys.length <= 4 ? `a map { ${keys.join(', ')} }` : 'a map';
-  },
-} as const;
+function choicesOf(values: readonly unknown[], words: Vocabulary): string {
+  const choices = values.slice(0, MAX_CHOICES).map((value) => shown(value, words));
+  return anyOf(values.length > MAX_CHOICES ? [...choices, `another of ${values.length}`] : choices);
+}
+
+/** ` { a, b }` for an object with few properties. */
+function keysOf({ properties = {} }: JsonSchema): string {
+  const keys = Object.keys(properties);
+  return keys.length > 0 && keys.length <= 4 ? ` { ${keys.join(', ')} }` : '';
+}
 
 function anyOf(words: readonly string[]): string {
-  return words.length > 1 ? `${words.slice(0, -1).join(', ')} or ${words.at(-1)}` : (words[0] ?? 'something else');
+  return words.length > 1 ? `${words.slice(0, -1).join(', ')} or ${words.at(-1)}` : (words[0] ?? '');
 }
 
-function shown(value: unknown): string {
-  if (value === null || value === undefined) return 'nothing';
-  if (Array.isArray(value)) return 'a list';
-  if (typeof value === 'object') return 'a map';
+function shown(value: unknown, { types }: Vocabulary): string {
+  if (value === null || value === undefined) return types.null;
+  if (Array.isArray(value)) return types.array;
+  if (typeof value === 'object') return types.object;
   const text = JSON.stringify(value);
   return text.length > 60 ? `${text.slice(0, 59)}…` : text;
 }
@@ -169,7 +237,7 @@ function texts(values: readonly unknown[] = []): string[] {
 }
 
 /** Converts ajv's pointer to a path: indexes of lists are numbers. */
-function pathOf(instancePath: string, root: unknown): ConfigPath {
+export function pathOf(instancePath: string, root: unknown): ConfigPath {
   let value = root;
   return instancePath
     .split('/')

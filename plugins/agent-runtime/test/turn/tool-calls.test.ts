@@ -153,7 +153,7 @@ t.test('R-040 R-042 tool errors and invalid arguments go to the model, and the t
   t.match(results, [
     /^error: The arguments are not a valid JSON object: \{"n":/,
     /^error: The arguments are not a valid JSON object: \[1\]/,
-    /^error: The arguments do not match the tool's schema: \/n must be number/,
+    /^error: The arguments do not match the tool's schema: "n" must be a number, not /,
     'ok: fine',
     'error: The tool failed: no such city',
     'error: The tool failed: just a string',

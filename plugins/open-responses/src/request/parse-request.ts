@@ -6,7 +6,6 @@ import {
   type ProtocolError,
   presentFields,
   RequestValidator,
-  schemaErrorToProtocol,
   wrongType,
 } from '@plugboard/openai-protocol';
 import type { ResponseRequest } from './request.js';
@@ -34,8 +33,7 @@ function checked(body: unknown): ResponseRequest {
   const { model } = present;
   if (model !== undefined && typeof model !== 'string') throw wrongType('model', 'a string', model);
   if (model !== undefined) checkAgentName(model, 'model');
-  if (!validator.matches(present)) throw schemaErrorToProtocol(validator.error, present);
-  return present;
+  return validator.check(present);
 }
 
 /**

@@ -1,5 +1,4 @@
 import { schema } from '@plugboard/openai-protocol';
-import type { SchemaObject } from 'ajv';
 
 const { anyObject, decimal, flag, integer, maybe, metadata, name, object, shape, tagged, text, word, wordOr } = schema;
 
@@ -13,7 +12,7 @@ const toolReference = object({ type: word('function'), name: text }, ['name']);
  * fields may be anything. `model` is checked apart, and the elements of `input` when they are read.
  * Nulls at the top level are removed before the check.
  */
-export const requestSchema: SchemaObject = object({
+export const requestSchema: schema.ObjectSchema = object({
   input: { title: 'one of a string or array of objects', type: ['string', 'array'], items: anyObject },
   instructions: text,
   previous_response_id: text,

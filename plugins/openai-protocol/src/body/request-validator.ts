@@ -1,46 +1,28 @@
-import { createRequire } from 'node:module';
-import type { DefinedError, SchemaObject, ValidateFunction } from 'ajv';
-
-const require = createRequire(import.meta.url);
+import { compileSchema, type SchemaMistake, type ValueValidator } from '@plugboard/kernel/contracts';
+import type { ProtocolError } from '../errors/errors.js';
+import { schemaErrorToProtocol } from '../errors/schema-error.js';
+import type { RequestSchema } from './schema-parts.js';
 
 /** Checks bodies of requests against a schema. */
 export class RequestValidator<T> {
-  readonly #schema: SchemaObject;
-  #compiled: ValidateFunction<T> | undefined;
+  readonly #schema: RequestSchema;
+  #validate: ValueValidator | undefined;
 
-  /**
-   * The first body loads ajv and compiles the schema: at the start that would take longer than
-   * anything else.
-   */
-  constructor(schema: SchemaObject) {
+  /** The schema is compiled with the first body: at the start that would take too long. */
+  constructor(schema: RequestSchema) {
     this.#schema = schema;
   }
 
-  /** Whether a body matches. */
-  matches(body: unknown): body is T {
-    this.#compiled ??= compile<T>(this.#schema);
-    return this.#compiled(body);
+  /**
+   * Returns a body that matches.
+   *
+   * @param errorOf converts the first mistake.
+   * @throws ProtocolError for the first mistake.
+   */
+  check(body: object, errorOf: (mistake: SchemaMistake) => ProtocolError = schemaErrorToProtocol): T {
+    this.#validate ??= compileSchema(this.#schema, { discriminator: true });
+    const [mistake] = this.#validate(body);
+    if (mistake !== undefined) throw errorOf(mistake);
+    return body as T;
   }
-
-  /** The first fault of the last body that did not match. */
-  get error(): DefinedError {
-    return this.#compiled?.errors?.[0] as DefinedError;
-  }
-}
-
-/**
- * Without validation of the schema, which its tests check, and without optimised code, which takes
- * longer than it saves.
- */
-function compile<T>(schema: SchemaObject): ValidateFunction<T> {
-  const { Ajv } = require('ajv') as typeof import('ajv');
-  const ajv = new Ajv({
-    discriminator: true,
-    allowUnionTypes: true,
-    verbose: true,
-    meta: false,
-    validateSchema: false,
-    code: { optimize: false },
-  });
-  return ajv.compile<T>(schema);
 }

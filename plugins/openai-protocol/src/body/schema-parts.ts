@@ -1,5 +1,12 @@
-import type { SchemaObject } from 'ajv';
 import { METADATA_LIMITS } from './request-metadata.js';
+
+/** A JSON Schema of a request body, or of a part of it. */
+export type RequestSchema = Readonly<Record<string, unknown>>;
+
+/** The schema of an object. */
+export interface ObjectSchema extends RequestSchema {
+  readonly properties: Readonly<Record<string, RequestSchema>>;
+}
 
 /**
  * Building blocks of request schemas. `title` is the expectation in error messages, where the type
@@ -7,24 +14,24 @@ import { METADATA_LIMITS } from './request-metadata.js';
  */
 
 /** A nested field that may be null, which counts as absent. */
-export const maybe = (schema: SchemaObject): SchemaObject => ({ ...schema, nullable: true });
+export const maybe = (schema: RequestSchema): RequestSchema => ({ ...schema, nullable: true });
 
-export const text: SchemaObject = { type: 'string' };
-export const flag: SchemaObject = { type: 'boolean' };
-export const anyObject: SchemaObject = { type: 'object' };
+export const text: RequestSchema = { type: 'string' };
+export const flag: RequestSchema = { type: 'boolean' };
+export const anyObject: RequestSchema = { type: 'object' };
 
-export const word = (...words: string[]): SchemaObject => ({ type: 'string', enum: words });
-export const integer = (minimum: number, maximum: number): SchemaObject => ({ type: 'integer', minimum, maximum });
-export const decimal = (minimum: number, maximum: number): SchemaObject => ({ type: 'number', minimum, maximum });
+export const word = (...words: string[]): RequestSchema => ({ type: 'string', enum: words });
+export const integer = (minimum: number, maximum: number): RequestSchema => ({ type: 'integer', minimum, maximum });
+export const decimal = (minimum: number, maximum: number): RequestSchema => ({ type: 'number', minimum, maximum });
 
-export function object(properties: Record<string, SchemaObject>, required: readonly string[] = []): SchemaObject {
+export function object(properties: Record<string, RequestSchema>, required: readonly string[] = []): ObjectSchema {
   return { type: 'object', properties, required };
 }
 
 /** An object of one of several shapes, selected by the string property `tag`. */
 export function tagged(
   tag: string,
-  shapes: Record<string, { properties: Record<string, SchemaObject>; required: readonly string[] }>,
+  shapes: Record<string, { properties: Record<string, RequestSchema>; required: readonly string[] }>,
 ) {
   return {
     type: 'object',
@@ -34,18 +41,18 @@ export function tagged(
       properties: { [tag]: { const: value }, ...properties },
       required,
     })),
-  } satisfies SchemaObject;
+  } satisfies RequestSchema;
 }
 
-export const shape = (properties: Record<string, SchemaObject>, required: readonly string[] = Object.keys(properties)) => ({
+export const shape = (properties: Record<string, RequestSchema>, required: readonly string[] = Object.keys(properties)) => ({
   properties,
   required,
 });
 
-export const name: SchemaObject = { type: 'string', maxLength: 64, pattern: '^[a-zA-Z0-9_-]+$' };
+export const name: RequestSchema = { type: 'string', maxLength: 64, pattern: '^[a-zA-Z0-9_-]+$' };
 
 /** One of a few strings, or an object. */
-export const wordOr = (words: SchemaObject, other: SchemaObject): SchemaObject => ({
+export const wordOr = (words: RequestSchema, other: RequestSchema): RequestSchema => ({
   if: { type: 'string' },
   // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema, never awaited
   then: words,
@@ -53,7 +60,7 @@ export const wordOr = (words: SchemaObject, other: SchemaObject): SchemaObject =
 });
 
 /** The field `metadata`. */
-export const metadata: SchemaObject = {
+export const metadata: RequestSchema = {
   title: 'a metadata object',
   type: 'object',
   maxProperties: METADATA_LIMITS.pairs,

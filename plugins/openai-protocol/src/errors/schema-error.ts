@@ -1,4 +1,4 @@
-import type { AnySchemaObject, DefinedError } from 'ajv';
+import type { SchemaMistake } from '@plugboard/kernel/contracts';
 import { invalidRequest, type ProtocolError } from './errors.js';
 import {
   arrayTooLong,
@@ -16,50 +16,42 @@ import {
   wrongValue,
 } from './request-errors.js';
 
-/**
- * Converts a schema error to the reference's message, `param` and `code`.
- *
- * @param error from an ajv with `verbose`.
- * @param body the checked value, to distinguish array elements from object properties.
- */
-export function schemaErrorToProtocol(error: DefinedError, body: unknown): ProtocolError {
-  const at = pathOf(error.instancePath, body);
-  switch (error.keyword) {
+/** Converts a mistake in a request to the reference's message, `param` and `code`. */
+export function schemaErrorToProtocol({ path, keyword, params, schema, data, ...mistake }: SchemaMistake): ProtocolError {
+  const at = paramOf(path);
+  const limit = Number(params.limit);
+  switch (keyword) {
     case 'required':
-      return missingParameter(join(at, error.params.missingProperty));
+      return missingParameter(join(at, String(params.missingProperty)));
     case 'type':
-      return wrongType(at, expected(error.parentSchema), error.data);
+      return wrongType(at, expected(schema), data);
     case 'discriminator': {
-      const place = join(at, error.params.tag);
-      const known: string[] = error.parentSchema?.oneOf.map((shape: TaggedShape) => shape.properties[error.params.tag]?.const);
-      return typeof error.params.tagValue === 'string'
-        ? wrongValue(place, error.params.tagValue, known)
-        : wrongType(place, `one of ${quotedList(known)}`, error.params.tagValue);
+      const tag = String(params.tag);
+      const place = join(at, tag);
+      const known = tagsOf(schema, tag);
+      return typeof params.tagValue === 'string'
+        ? wrongValue(place, params.tagValue, known)
+        : wrongType(place, `one of ${quotedList(known)}`, params.tagValue);
     }
     case 'enum':
-      return wrongValue(at, String(error.data), error.params.allowedValues);
+      return wrongValue(at, String(data), texts(params.allowedValues));
     case 'minimum':
-    case 'maximum': {
-      const kind = error.parentSchema?.type === 'integer' ? 'integer' : 'decimal';
-      return outOfRange(at, kind, error.keyword, error.params.limit, error.data as number);
-    }
+    case 'maximum':
+      return outOfRange(at, schema.type === 'integer' ? 'integer' : 'decimal', keyword, limit, Number(data));
     case 'minItems': // always 1
       return emptyArray(at);
     case 'maxItems':
-      return arrayTooLong(at, error.params.limit, (error.data as unknown[]).length);
+      return arrayTooLong(at, limit, Array.isArray(data) ? data.length : 0);
     case 'maxProperties':
-      return tooManyProperties(at, error.params.limit, Object.keys(error.data as object).length);
+      return tooManyProperties(at, limit, Object.keys(Object(data)).length);
     case 'maxLength':
-      return error.propertyName === undefined
-        ? stringTooLong(at, error.params.limit, countCharacters(error.data as string))
-        : propertyNameTooLong(at, error.propertyName, error.params.limit);
+      return mistake.propertyName === undefined
+        ? stringTooLong(at, limit, countCharacters(String(data)))
+        : propertyNameTooLong(at, mistake.propertyName, limit);
     case 'pattern':
-      return invalidValue(
-        at,
-        `string does not match pattern. Expected a string that matches the pattern '${error.params.pattern}'`,
-      );
+      return invalidValue(at, `string does not match pattern. Expected a string that matches the pattern '${params.pattern}'`);
     default: // a keyword that no schema uses
-      return invalidValue(at, String(error.message));
+      return invalidValue(at, mistake.message);
   }
 }
 
@@ -68,20 +60,25 @@ export function unsupportedValue(param: string, message: string): ProtocolError 
   return invalidRequest(message, { param, code: 'unsupported_value' });
 }
 
+/** The values that select one of the shapes of a tagged object. */
+function tagsOf({ oneOf }: RequestSchema, tag: string): string[] {
+  const shapes = Array.isArray(oneOf) ? (oneOf as readonly TaggedShape[]) : [];
+  return shapes.flatMap(({ properties }) => properties[tag]?.const ?? []);
+}
+
+type RequestSchema = SchemaMistake['schema'];
+
 interface TaggedShape {
   readonly properties: Readonly<Record<string, { readonly const: string } | undefined>>;
 }
 
-/** Converts ajv's `/messages/0/content/1/type` to `messages[0].content[1].type`. */
-function pathOf(pointer: string, body: unknown): string {
-  let place = '';
-  let here = body;
-  for (const segment of pointer.split('/').slice(1)) {
-    const key = segment.replaceAll('~1', '/').replaceAll('~0', '~');
-    place = Array.isArray(here) ? `${place}[${key}]` : join(place, truncate(key));
-    here = (here as Readonly<Record<string, unknown>>)[key];
-  }
-  return place;
+function texts(values: unknown): string[] {
+  return Array.isArray(values) ? values.map(String) : [];
+}
+
+/** `messages[0].content[1].type` */
+function paramOf(path: SchemaMistake['path']): string {
+  return path.reduce<string>((place, step) => (typeof step === 'number' ? `${place}[${step}]` : join(place, truncate(step))), '');
 }
 
 function join(place: string, key: string): string {
@@ -97,6 +94,6 @@ const EXPECTED: Readonly<Record<string, string>> = {
   array: 'an array',
 };
 
-function expected(schema: AnySchemaObject | undefined): string {
-  return schema?.title ?? EXPECTED[schema?.type ?? ''] ?? 'something else';
+function expected({ title, type }: RequestSchema): string {
+  return typeof title === 'string' ? title : (EXPECTED[String(type)] ?? 'something else');
 }

@@ -1,5 +1,4 @@
 import { schema } from '@plugboard/openai-protocol';
-import type { SchemaObject } from 'ajv';
 
 const { anyObject, decimal, flag, integer, maybe, metadata, name, object, shape, tagged, text, word, wordOr } = schema;
 
@@ -23,7 +22,7 @@ const assistantPart = tagged('type', { text: textPart, refusal: shape({ refusal:
 const onlyText = tagged('type', { text: textPart });
 
 /** Missing content is checked later: the reference reports it last. */
-const contentOf = (part: SchemaObject): SchemaObject =>
+const contentOf = (part: schema.RequestSchema): schema.RequestSchema =>
   maybe({ title: 'one of a string or array of objects', type: ['string', 'array'], items: part });
 
 const toolCall = tagged('type', {
@@ -68,7 +67,7 @@ const responseFormat = tagged('type', {
 const INT64 = 2 ** 63;
 const INT32 = 2 ** 31 - 1;
 
-export const requestSchema: SchemaObject = object(
+export const requestSchema: schema.ObjectSchema = object(
   {
     messages: { title: 'an array of objects', type: 'array', minItems: 1, maxItems: 2048, items: message },
     functions: { title: 'an array of objects', type: 'array', minItems: 1, maxItems: 128, items: functionDeclaration },

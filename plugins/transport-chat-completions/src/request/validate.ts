@@ -1,3 +1,4 @@
+import type { SchemaMistake } from '@plugboard/kernel/contracts';
 import {
   checkAgentName,
   invalidRequest,
@@ -8,7 +9,6 @@ import {
   schemaErrorToProtocol,
   unsupportedValue,
 } from '@plugboard/openai-protocol';
-import type { DefinedError } from 'ajv';
 import type { CompletionRequest } from './request.js';
 import { requestSchema } from './request-schema.js';
 
@@ -27,15 +27,15 @@ export function parseRequest(body: unknown): CompletionRequest {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) throw malformedBody();
   const present = presentFields(body, KNOWN_FIELDS);
   checkModel(present.model);
-  if (!validator.matches(present)) throw schemaError(validator.error, present);
-  checkCapabilities(present);
-  return present;
+  const request = validator.check(present, schemaError);
+  checkCapabilities(request);
+  return request;
 }
 
-function schemaError(error: DefinedError, body: object): ProtocolError {
-  const isLogitBias =
-    error.instancePath.startsWith('/logit_bias/') && (error.keyword === 'minimum' || error.keyword === 'maximum');
-  return isLogitBias ? logitBiasOutOfRange(error.data as number) : schemaErrorToProtocol(error, body);
+function schemaError(mistake: SchemaMistake): ProtocolError {
+  const { path, keyword, data } = mistake;
+  const isLogitBias = path[0] === 'logit_bias' && path.length > 1 && (keyword === 'minimum' || keyword === 'maximum');
+  return isLogitBias ? logitBiasOutOfRange(Number(data)) : schemaErrorToProtocol(mistake);
 }
 
 function checkModel(model: unknown): void {

@@ -1,8 +1,5 @@
-import { createRequire } from 'node:module';
-import type { ErrorObject } from 'ajv';
+import { compileSchema, type ValueValidator } from '@plugboard/kernel/contracts';
 import { HttpError } from '../errors/http-error.js';
-
-const require = createRequire(import.meta.url);
 
 /** Checks the JSON body of a route. @throws HttpError 400 with the first mistake. */
 export type BodySchema = (body: unknown) => void;
@@ -15,29 +12,16 @@ export type BodySchema = (body: unknown) => void;
 export function bodySchema(schema: Readonly<Record<string, unknown>>, about: string): BodySchema {
   const validate = compile(schema, about);
   return (body) => {
-    if (validate(body)) return;
-    const [mistake] = validate.errors ?? [];
-    throw new HttpError(400, `The request body is invalid: ${sentence(mistake)}.`, { code: 'invalid_body' });
+    const [mistake] = validate(body);
+    if (mistake === undefined) return;
+    throw new HttpError(400, `The request body is invalid: ${mistake.message}.`, { code: 'invalid_body' });
   };
 }
 
-function compile(schema: Readonly<Record<string, unknown>>, about: string) {
-  const { Ajv2020 } = require('ajv/dist/2020.js') as typeof import('ajv/dist/2020.js'); // few servers have such routes
+function compile(schema: Readonly<Record<string, unknown>>, about: string): ValueValidator {
   try {
-    return new Ajv2020({ strict: false, validateFormats: false, logger: false }).compile(schema);
+    return compileSchema(schema);
   } catch (error) {
     throw new Error(`${about} is invalid: ${error instanceof Error ? error.message : error}`, { cause: error });
   }
-}
-
-function sentence(error: ErrorObject | undefined): string {
-  const { instancePath = '', message = 'does not match', params = {} } = error ?? {};
-  const place = instancePath
-    .slice(1)
-    .replaceAll(/\/(\d+)(?=\/|$)/g, '[$1]')
-    .replaceAll('/', '.');
-  const about = place === '' ? 'it' : `"${place}"`;
-  const { additionalProperty, allowedValues } = params as { additionalProperty?: string; allowedValues?: readonly unknown[] };
-  if (additionalProperty !== undefined) return `${about} must not have the property "${additionalProperty.slice(0, 64)}"`;
-  return `${about} ${message}${allowedValues ? `: ${allowedValues.join(', ')}` : ''}`;
 }
