@@ -2,6 +2,7 @@ import { readEventStream, type Streamed } from './server-sent-events.js';
 
 /** An answer that is read as it comes. */
 export class LiveStream {
+  readonly headers: Headers;
   readonly #reader: ReadableStreamDefaultReader<string>;
   readonly #abort: AbortController;
   #received = '';
@@ -9,6 +10,7 @@ export class LiveStream {
   /** @param abort of the request. */
   constructor(response: Response, abort: AbortController) {
     if (!response.body) throw new Error('the answer has no body');
+    this.headers = response.headers;
     this.#reader = response.body.pipeThrough(new TextDecoderStream('utf-8', { fatal: true })).getReader();
     this.#abort = abort;
   }
