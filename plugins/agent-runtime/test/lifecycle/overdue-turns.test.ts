@@ -2,7 +2,17 @@ import { setImmediate } from 'node:timers/promises';
 import type { Interceptor } from '@plugboard/kernel';
 import { ManualClock } from '@plugboard/testing';
 import t from 'tap';
-import { answerWith, collect, endOf, memoryStore, request, ScriptedModel, startRuntime, textOfEvents } from '../harness.js';
+import {
+  answerWith,
+  collect,
+  endOf,
+  memoryStore,
+  request,
+  ScriptedModel,
+  startRuntime,
+  storeWith,
+  textOfEvents,
+} from '../harness.js';
 
 const agents = { assistant: { model: 'fast', timeout: '1m' } };
 
@@ -105,4 +115,23 @@ t.test('a health check of the store that hangs or throws makes the server not re
   t.equal(await ready, false);
   store.health = () => Promise.reject(new Error('gone'));
   t.equal(await app.runtime.ready(), false);
+});
+
+t.test('a beginning that fails is abandoned: no restart stores the input of a turn whose caller saw it fail', async (t) => {
+  const clock = new ManualClock();
+  const abandoned: string[] = [];
+  const begun = Promise.withResolvers<string>();
+  const store = storeWith({
+    begin: (_, { turnId }) => {
+      begun.resolve(turnId);
+      return new Promise(() => {});
+    },
+    abandon: async (_, turnId) => void abandoned.push(turnId),
+  });
+  const app = await startRuntime({ agents, models: { fast: new ScriptedModel([]) }, store, clock });
+  const turn = collect(app.runtime.run(request(app.target(), { session: { key: 's' } })));
+  const turnId = await begun.promise;
+  clock.advance(30_000);
+  t.match(endOf(await turn), { failure: { code: 'store_failed' } });
+  t.strictSame(abandoned, [turnId]);
 });
