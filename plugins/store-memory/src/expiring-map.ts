@@ -2,7 +2,7 @@ import type { Clock } from '@plugboard/kernel';
 import type { Timer } from '@plugboard/kernel/contracts';
 
 /** The longest delay of one timer. Node's own overflow after 24 days and then fire at once. */
-const LONGEST_DELAY = 24 * 60 * 60_000;
+const MAX_DELAY = 24 * 60 * 60_000;
 
 export interface Entry<V> {
   readonly value: V;
@@ -163,7 +163,7 @@ export class ExpiringMap<V> {
     const { value: first } = this.#entries.values().next();
     if (this.#timer || !first) return;
     const left = first.usedAt + this.#ttl - this.#clock.monotonic();
-    this.#timer = this.#clock.after(Math.min(left, LONGEST_DELAY), () => {
+    this.#timer = this.#clock.after(Math.min(left, MAX_DELAY), () => {
       this.#timer = undefined;
       this.#expire();
       this.#schedule();

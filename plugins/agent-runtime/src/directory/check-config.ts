@@ -57,13 +57,13 @@ export function checkConfig(settings: RuntimeSettings, context: CheckContext): C
 }
 
 /** Maximum length of an agent's name in a request, in bytes of UTF-8. */
-const LONGEST_NAME = 256;
+const MAX_NAME = 256;
 
 /** Why a request could not select an agent of this name; undefined if it can. */
 function nameFault(name: string): string | undefined {
   if (name.trim() === '') return 'must not be blank';
   if (name !== name.trim()) return 'must not begin or end with white space';
-  return Buffer.byteLength(name) > LONGEST_NAME ? `must not be longer than ${LONGEST_NAME} bytes` : undefined;
+  return Buffer.byteLength(name) > MAX_NAME ? `must not be longer than ${MAX_NAME} bytes` : undefined;
 }
 
 /** The entry of a tool pattern: `name`, `name/tool` or `name/*`. */
@@ -80,9 +80,9 @@ type At = (...path: (string | number)[]) => (string | number)[];
 
 function checkModels(agent: AgentSettings, models: readonly string[], withdrawn: readonly string[], at: At): ConfigProblem[] {
   const names = modelNames(agent);
-  const place = (index: number) => (typeof agent.model === 'string' ? at('model') : at('model', index));
+  const pathOf = (index: number) => (typeof agent.model === 'string' ? at('model') : at('model', index));
   const problems = names.flatMap((name, index) =>
-    models.includes(name) ? [] : [{ path: place(index), message: unknown('model', name, models, 'models') }],
+    models.includes(name) ? [] : [{ path: pathOf(index), message: unknown('model', name, models, 'models') }],
   );
   if (problems.length === 0 && names.every((name) => withdrawn.includes(name))) {
     const all = names.map((name) => `"${name}"`).join(', ');

@@ -3,14 +3,17 @@ import { TurnError } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject, injectable } from '@plugboard/kernel/injection';
 import type { RuntimeSettings } from '../config.js';
 import { SETTLE_TIMEOUT } from '../streams/settle-timeout.js';
-import { ActiveSet } from './active-set.js';
 import type { TurnRun } from './turn-run.js';
 
 /** The turns that wait or run, and what becomes of them when the server stops. */
 @injectable()
 export class RunningTurns {
   readonly #clock: PluginContext['clock'];
-  readonly #turns = new ActiveSet<TurnRun>();
+  /**
+   * An array: a `Set` that changes with every request leaves its old tables to the garbage collector,
+   * which keeps them, and the turns in them, until a full collection.
+   */
+  readonly #turns: TurnRun[] = [];
   #drainLimit: number;
   /** When the server was asked to stop, in the clock's monotonic time. */
   #stopRequestedAt: number | undefined;
@@ -38,8 +41,8 @@ export class RunningTurns {
 
   /** Adds a turn until it has ended. */
   add(turn: TurnRun): void {
-    this.#turns.add(turn);
-    turn.defer(() => this.#turns.delete(turn));
+    this.#turns.push(turn);
+    turn.defer(() => this.#turns.splice(this.#turns.indexOf(turn), 1));
   }
 
   /**
@@ -77,7 +80,7 @@ export class RunningTurns {
     const now = this.#clock.monotonic();
     const left = this.#drainLimit - (now - (this.#stopRequestedAt ?? now));
     const limit = this.#clock.after(Math.max(0, left), () => this.#endAll());
-    while (this.#turns.size > 0) await Promise.all([...this.#turns].map(({ ended }) => ended));
+    while (this.#turns.length > 0) await Promise.all(this.#turns.map(({ ended }) => ended));
     limit.cancel();
   }
 

@@ -4,7 +4,6 @@ import { failed, failureOf, TurnError, type TurnFailed } from '@plugboard/kernel
 import { type Batch, endOf, type TurnEnd } from '../streams/batch.js';
 import { Broadcast, type TurnReader } from '../streams/broadcast.js';
 import { SETTLE_TIMEOUT } from '../streams/settle-timeout.js';
-import type { ActiveMember } from './active-set.js';
 import type { IdempotentTurn } from './idempotency.js';
 
 /**
@@ -40,8 +39,7 @@ export interface TurnRunOptions {
  * 5. The phases end with `finish` or `fail`. What was deferred runs first, then the readers receive
  *    the terminal event: a caller that reads it can rely on free permits and an idle session.
  */
-export class TurnRun implements ActiveMember {
-  place = -1;
+export class TurnRun {
   /** The number of the turn in its session, for its `started` event. Set when it begins. */
   number: number | undefined;
   readonly request: TurnRequest;

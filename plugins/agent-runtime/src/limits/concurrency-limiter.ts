@@ -1,30 +1,30 @@
 import type { Budget, TurnError } from '@plugboard/kernel/contracts';
 
-/** Who takes a place: a tenant, and one of its callers. */
-export interface PlaceOwner {
+/** Who takes a permit: a tenant, and one of its callers. */
+export interface PermitOwner {
   readonly project: string;
   /** Identifies the caller within its project; undefined if callers cannot be told apart. */
   readonly caller: string | undefined;
 }
 
-/** How the places are shared. */
-interface PlaceShares {
-  /** How many places a project may hold at once. Further ones of it wait. */
+/** How the permits are shared. */
+interface PermitShares {
+  /** How many permits a project may have at once. Further ones of it wait. */
   projectShare(project: string): number;
-  /** How many places one identified caller may hold at once. Further ones of it wait. */
+  /** How many permits one identified caller may have at once. Further ones of it wait. */
   readonly callerShare: number;
 }
 
-/** How many places there are. */
-export interface PlaceLimits extends PlaceShares {
-  readonly places: number;
-  readonly waitingPlaces: number;
+/** How many permits there are. */
+export interface PermitLimits extends PermitShares {
+  readonly permits: number;
+  readonly queueLength: number;
 }
 
-export interface ConcurrencyLimiterOptions extends PlaceShares {
-  /** The places. */
+export interface ConcurrencyLimiterOptions extends PermitShares {
+  /** The permits. */
   readonly running: Budget;
-  /** The waiting places. Further waiters are rejected. */
+  /** The slots of the queue. Further waiters are rejected. */
   readonly queue: Budget;
   /** Makes the error for a waiter that is rejected. */
   rejection(): TurnError;
@@ -39,14 +39,14 @@ interface Caller {
   readonly key: string;
   readonly project: Project;
   share: number;
-  held: number;
+  taken: number;
   readonly waiting: Set<Waiter>;
 }
 
 interface Project {
   readonly name: string;
   share: number;
-  held: number;
+  taken: number;
   waitingCount: number;
   readonly callers: Map<string, Caller>;
 }
@@ -55,12 +55,12 @@ interface Project {
  * A counting semaphore with a bounded queue, both shared fairly between projects, then between the
  * callers of a project (S-41).
  *
- * 1. A place is granted at once while there is one, and the project and the caller are below their
+ * 1. A permit is granted at once while there is one, and the project and the caller are below their
  *    shares.
- * 2. Otherwise the turn waits. A place that becomes free goes to the project that holds the fewest
- *    among those that wait, there to the caller that holds the fewest, and there to the first in
+ * 2. Otherwise the turn waits. A permit that becomes free goes to the project that has the fewest
+ *    among those that wait, there to the caller that has the fewest, and there to the first in
  *    the queue.
- * 3. When the queue is full, a newcomer may take the place of another waiter, which is then
+ * 3. When the queue is full, a newcomer may take the slot of another waiter, which is then
  *    rejected. The project with the most waiters loses one if it has at least two more than the
  *    newcomer's project: the newest waiter of its caller with the most. If not, the same holds
  *    between the callers of the newcomer's own project. If that does not help either, the newcomer
@@ -68,7 +68,7 @@ interface Project {
  */
 export class ConcurrencyLimiter {
   #options: ConcurrencyLimiterOptions;
-  /** Those that hold or wait for a place, in the order in which they got their last one. */
+  /** Projects that have or wait for a permit, in the order in which they got their last one. */
   readonly #projects = new Map<string, Project>();
 
   constructor(options: ConcurrencyLimiterOptions) {
@@ -76,13 +76,13 @@ export class ConcurrencyLimiter {
   }
 
   /**
-   * Takes a place, which the caller gives back with `release` of the same owner. Returns
+   * Takes a permit, which the caller gives back with `release` of the same owner. Returns
    * `undefined` if one was free.
    *
-   * @throws the rejection if the queue is full; rejects with it if a newcomer takes the place in
+   * @throws the rejection if the queue is full; rejects with it if a newcomer takes its slot in
    *   the queue, and with the signal's reason if it aborts first.
    */
-  acquire(owner: PlaceOwner, signal: AbortSignal): Promise<void> | undefined {
+  acquire(owner: PermitOwner, signal: AbortSignal): Promise<void> | undefined {
     const caller = this.#callerOf(owner);
     if (isBelowShares(caller) && this.#take(caller)) return undefined;
     if (!this.#makeRoom(caller)) {
@@ -92,25 +92,25 @@ export class ConcurrencyLimiter {
     return this.#wait(caller, signal);
   }
 
-  /** Gives a place back, to a waiter if there is one. */
-  release(owner: PlaceOwner): void {
+  /** Gives a permit back, to a waiter if there is one. */
+  release(owner: PermitOwner): void {
     const caller = this.#callerOf(owner);
-    caller.held--;
-    caller.project.held--;
+    caller.taken--;
+    caller.project.taken--;
     this.#options.running.release([], 1);
     this.#forget(caller);
     if (this.#options.queue.used > 0) this.#grantNext();
   }
 
   /**
-   * Changes the limits. Holders beyond them keep their places; waiters get the places that this
+   * Changes the limits. Owners beyond them keep their permits; waiters get the permits that this
    * adds.
    */
-  resize({ places, waitingPlaces, ...shares }: PlaceLimits): void {
+  resize({ permits, queueLength, ...shares }: PermitLimits): void {
     const { running, queue } = this.#options;
     this.#options = { ...this.#options, ...shares };
-    running.resize(places);
-    queue.resize(waitingPlaces);
+    running.resize(permits);
+    queue.resize(queueLength);
     for (const project of this.#projects.values()) {
       project.share = shares.projectShare(project.name);
       for (const caller of project.callers.values()) {
@@ -120,17 +120,17 @@ export class ConcurrencyLimiter {
     while (this.#grantNext());
   }
 
-  #callerOf({ project: name, caller: key }: PlaceOwner): Caller {
+  #callerOf({ project: name, caller: key }: PermitOwner): Caller {
     let project = this.#projects.get(name);
     if (!project) {
-      project = { name, share: this.#options.projectShare(name), held: 0, waitingCount: 0, callers: new Map() };
+      project = { name, share: this.#options.projectShare(name), taken: 0, waitingCount: 0, callers: new Map() };
       this.#projects.set(name, project);
     }
     const id = key ?? '';
     let caller = project.callers.get(id);
     if (!caller) {
       const share = key === undefined ? Number.POSITIVE_INFINITY : this.#options.callerShare;
-      caller = { key: id, project, share, held: 0, waiting: new Set() };
+      caller = { key: id, project, share, taken: 0, waiting: new Set() };
       project.callers.set(id, caller);
     }
     return caller;
@@ -139,13 +139,13 @@ export class ConcurrencyLimiter {
   #take(caller: Caller): boolean {
     const { running } = this.#options;
     if (running.used >= running.limit || !running.reserve([], 1)) return false;
-    caller.held++;
-    caller.project.held++;
+    caller.taken++;
+    caller.project.taken++;
     return true;
   }
 
-  #forget({ key, project, held, waiting }: Caller): void {
-    if (held > 0 || waiting.size > 0) return;
+  #forget({ key, project, taken, waiting }: Caller): void {
+    if (taken > 0 || waiting.size > 0) return;
     project.callers.delete(key);
     if (project.callers.size === 0) this.#projects.delete(project.name);
   }
@@ -180,7 +180,7 @@ export class ConcurrencyLimiter {
     return promise;
   }
 
-  /** Reserves a waiting place for the caller, if necessary that of another one. */
+  /** Reserves a slot in the queue for the caller, if necessary that of another one. */
   #makeRoom(caller: Caller): boolean {
     const { queue } = this.#options;
     if (queue.reserve([], 1)) return true;
@@ -202,13 +202,13 @@ export class ConcurrencyLimiter {
     return other && other.waiting.size > caller.waiting.size + 1 ? other : undefined;
   }
 
-  /** Returns whether a waiter got a place. */
+  /** Returns whether a waiter got a permit. */
   #grantNext(): boolean {
-    const project = smallest(this.#projects.values(), (one) => (nextCaller(one) ? one.held : undefined));
+    const project = smallest(this.#projects.values(), (one) => (nextCaller(one) ? one.taken : undefined));
     const next = project && nextCaller(project);
     const [waiter] = next?.waiting ?? [];
     if (!next || !waiter || !this.#take(next)) return false;
-    // To the end: among equals, each gets a place in turn.
+    // To the end: among equals, each gets a permit in turn.
     this.#projects.delete(project.name);
     this.#projects.set(project.name, project);
     project.callers.delete(next.key);
@@ -218,15 +218,15 @@ export class ConcurrencyLimiter {
   }
 }
 
-function isBelowShares({ held, share, project }: Caller): boolean {
-  return held < share && project.held < project.share;
+function isBelowShares({ taken, share, project }: Caller): boolean {
+  return taken < share && project.taken < project.share;
 }
 
-/** The caller of a project that gets the next place; undefined if none waits or may have it. */
-function nextCaller({ held, share, waitingCount, callers }: Project): Caller | undefined {
-  if (waitingCount === 0 || held >= share) return undefined;
+/** The caller of a project that gets the next permit; undefined if none waits or may have it. */
+function nextCaller({ taken, share, waitingCount, callers }: Project): Caller | undefined {
+  if (waitingCount === 0 || taken >= share) return undefined;
   return smallest(callers.values(), (caller) =>
-    caller.waiting.size > 0 && caller.held < caller.share ? caller.held : undefined,
+    caller.waiting.size > 0 && caller.taken < caller.share ? caller.taken : undefined,
   );
 }
 

@@ -2,25 +2,25 @@ import type { PluginContext } from '@plugboard/kernel';
 import { DEFAULT_PROJECT, TurnError } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject, injectable } from '@plugboard/kernel/injection';
 import type { RuntimeSettings } from '../config.js';
-import { ConcurrencyLimiter, type PlaceLimits } from './concurrency-limiter.js';
+import { ConcurrencyLimiter, type PermitLimits } from './concurrency-limiter.js';
 
 /** Bounds the turns of the process and shares them between callers. */
 @injectable()
 export class TurnLimiter extends ConcurrencyLimiter {
   constructor(@inject(CONTEXT) { config, budgets }: PluginContext<RuntimeSettings>) {
-    const { places, waitingPlaces, ...shares } = turnLimits(config);
+    const { permits, queueLength, ...shares } = turnLimits(config);
     super({
       ...shares,
       running: budgets.create({
         name: 'running turns',
         unit: 'turns',
-        limit: places,
+        limit: permits,
         setting: 'limits.runningTurns',
       }),
       queue: budgets.create({
-        name: 'turns that wait for a place',
+        name: 'turns that wait for a permit',
         unit: 'turns',
-        limit: waitingPlaces,
+        limit: queueLength,
         setting: 'limits.runningTurns or limits.queuedTurns',
       }),
       rejection: () =>
@@ -39,18 +39,18 @@ export class TurnLimiter extends ConcurrencyLimiter {
 }
 
 /**
- * The limits of the settings. By default no project and no caller can take every place: turns are
- * long, and a place that is taken is not taken back. Where `default` is the only project, the share
+ * The limits of the settings. By default no project and no caller can take every permit: turns are
+ * long, and a permit that is taken is not taken back. Where `default` is the only project, the share
  * of a project is everything.
  */
-function turnLimits({ limits, projects }: RuntimeSettings): PlaceLimits {
+function turnLimits({ limits, projects }: RuntimeSettings): PermitLimits {
   const { runningTurns, queuedTurns } = limits;
   const single = Object.keys(projects).every((name) => name === DEFAULT_PROJECT);
   const quarters = (count: number) => Math.ceil((runningTurns * count) / 4);
   const perProject = limits.runningTurnsPerProject ?? quarters(single ? 4 : 3);
   return {
-    places: runningTurns,
-    waitingPlaces: queuedTurns,
+    permits: runningTurns,
+    queueLength: queuedTurns,
     projectShare: (project) => (Object.hasOwn(projects, project) ? projects[project]?.runningTurns : undefined) ?? perProject,
     callerShare: limits.runningTurnsPerCaller ?? quarters(single ? 3 : 2),
   };

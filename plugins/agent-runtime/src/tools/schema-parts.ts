@@ -16,11 +16,11 @@ const TEXTS: ReadonlySet<string> = new Set(['title', 'description']);
  * takes 40 ms.
  * @throws Error that names the part.
  */
-export function checkParts(schema: unknown, place = 'it'): void {
+export function checkParts(schema: unknown, path = 'it'): void {
   if (typeof schema === 'boolean') return;
-  if (typeof schema !== 'object' || schema === null || Array.isArray(schema)) throw fault(place, 'an object or a boolean');
+  if (typeof schema !== 'object' || schema === null || Array.isArray(schema)) throw fault(path, 'an object or a boolean');
   for (const [keyword, value] of Object.entries(schema)) {
-    const here = `${place}/${keyword}`;
+    const here = `${path}/${keyword}`;
     if (MAPS.has(keyword)) checkAll(map(value, here), here);
     else if (LISTS.has(keyword) || (keyword === 'items' && Array.isArray(value))) checkAll(list(value, here), here);
     else if (HOLDERS.has(keyword)) checkParts(value, here);
@@ -46,24 +46,24 @@ export function isSimple(schema: unknown): boolean {
   });
 }
 
-function checkAll(parts: readonly (readonly [string | number, unknown])[], place: string): void {
-  for (const [name, part] of parts) checkParts(part, `${place}/${name}`);
+function checkAll(parts: readonly (readonly [string | number, unknown])[], path: string): void {
+  for (const [name, part] of parts) checkParts(part, `${path}/${name}`);
 }
 
-function checkText(value: unknown, place: string): void {
-  if (typeof value !== 'string') throw fault(place, 'text');
+function checkText(value: unknown, path: string): void {
+  if (typeof value !== 'string') throw fault(path, 'text');
 }
 
-function list(value: unknown, place: string): [number, unknown][] {
-  if (!Array.isArray(value)) throw fault(place, 'a list');
+function list(value: unknown, path: string): [number, unknown][] {
+  if (!Array.isArray(value)) throw fault(path, 'a list');
   return [...value.entries()];
 }
 
-function map(value: unknown, place: string): [string, unknown][] {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw fault(place, 'a map');
+function map(value: unknown, path: string): [string, unknown][] {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw fault(path, 'a map');
   return Object.entries(value);
 }
 
-function fault(place: string, wanted: string): Error {
-  return new Error(`${place} must be ${wanted}`);
+function fault(path: string, wanted: string): Error {
+  return new Error(`${path} must be ${wanted}`);
 }

@@ -62,10 +62,10 @@ export class ToolRunner {
     turn.signal.addEventListener('abort', onTurnEnd, { once: true });
     if (turn.signal.aborted) onTurnEnd();
     const step = { toolbox, agent, turn, emit, signal: end.signal };
-    for (const [place, own] of calls.entries()) {
+    for (const [index, own] of calls.entries()) {
       this.#result(own, guard.repeats(own.call.name, own.call.arguments), step).then(
         (result) => {
-          results[place] = result;
+          results[index] = result;
           wake();
         },
         (error) => {

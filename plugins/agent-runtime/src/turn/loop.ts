@@ -131,7 +131,7 @@ export async function runLoop(
     await write([...last, ...asked]);
     const firstIndex = toolCalls;
     toolCalls += calls.length;
-    const own = asked.flatMap((call, place) => (call.tool ? [{ call, index: firstIndex + place }] : []));
+    const own = asked.flatMap((call, offset) => (call.tool ? [{ call, index: firstIndex + offset }] : []));
     for await (const batch of deps.tools.run(own, toolbox, guard, agent, turn)) {
       transcript.add(batch);
       await write(batch);

@@ -1,30 +1,30 @@
 import { Budget, TurnError } from '@plugboard/kernel/contracts';
 import t from 'tap';
-import { ConcurrencyLimiter, type ConcurrencyLimiterOptions, type PlaceOwner } from '../../src/limits/concurrency-limiter.js';
+import { ConcurrencyLimiter, type ConcurrencyLimiterOptions, type PermitOwner } from '../../src/limits/concurrency-limiter.js';
 
 interface Game {
   readonly limiter: ConcurrencyLimiter;
   /**
-   * The names of the turns that got a place, in that order, and of those that were rejected:
+   * The names of the turns that got a permit, in that order, and of those that were rejected:
    * `!name`.
    */
   readonly seen: string[];
-  enter(owner: PlaceOwner, name: string, signal?: AbortSignal): void;
+  enter(owner: PermitOwner, name: string, signal?: AbortSignal): void;
 }
 
 const budget = (limit: number) => new Budget({ name: 'turns', unit: 'turns', limit, setting: 'limits.turns' });
 
-function game(places: number, queue: number, options: Partial<ConcurrencyLimiterOptions> = {}): Game {
+function game(permits: number, queue: number, options: Partial<ConcurrencyLimiterOptions> = {}): Game {
   const limiter = new ConcurrencyLimiter({
-    running: budget(places),
+    running: budget(permits),
     queue: budget(queue),
-    projectShare: () => places,
-    callerShare: places,
+    projectShare: () => permits,
+    callerShare: permits,
     rejection: () => new TurnError('overloaded', 'full'),
     ...options,
   });
   const seen: string[] = [];
-  const enter = (owner: PlaceOwner, name: string, signal = new AbortController().signal) => {
+  const enter = (owner: PermitOwner, name: string, signal = new AbortController().signal) => {
     try {
       const queued = limiter.acquire(owner, signal);
       if (!queued) seen.push(name);
@@ -41,10 +41,10 @@ function game(places: number, queue: number, options: Partial<ConcurrencyLimiter
 }
 
 const settled = () => new Promise((resolve) => setImmediate(resolve));
-const owner = (project: string, caller?: string): PlaceOwner => ({ project, caller });
+const owner = (project: string, caller?: string): PermitOwner => ({ project, caller });
 const [A, A1, A2, B] = [owner('a'), owner('a', '1'), owner('a', '2'), owner('b')];
 
-t.test('S-41 a free place goes to the project, then to the caller, with the fewest', async (t) => {
+t.test('S-41 a free permit goes to the project, then to the caller, with the fewest', async (t) => {
   const { limiter, seen, enter } = game(3, 10);
   for (const name of ['a1', 'a2', 'a3', 'a4', 'a5']) enter(A1, name);
   enter(A2, 'other caller');
@@ -58,7 +58,7 @@ t.test('S-41 a free place goes to the project, then to the caller, with the fewe
   t.same(seen, ['a4', 'a5'], 'and what is left goes in order of arrival');
 });
 
-t.test('S-41 equal projects and callers get places in turn', async (t) => {
+t.test('S-41 equal projects and callers get permits in turn', async (t) => {
   const { limiter, seen, enter } = game(1, 10);
   enter(A, 'first');
   for (const at of [1, 2]) for (const from of [A, B]) enter(from, `${from.project}${at}`);
@@ -69,7 +69,7 @@ t.test('S-41 equal projects and callers get places in turn', async (t) => {
   t.same(seen, ['first', 'a1', 'b1', 'a2', 'b2']);
 });
 
-t.test('S-41 a project or a caller at its share waits while there are places', async (t) => {
+t.test('S-41 a project or a caller at its share waits while there are permits', async (t) => {
   const { limiter, seen, enter } = game(4, 10, { projectShare: () => 3, callerShare: 2 });
   for (const name of ['1', '2', '3']) enter(A1, name);
   enter(A2, 'other caller');

@@ -9,7 +9,7 @@ import type { Timer } from '@plugboard/kernel/contracts';
 /** Milliseconds after which a backup that failed is tried again. */
 const RETRY_INTERVAL = 10 * 60_000;
 /** The longest wait of one timer: timers of Node.js end at 24 days. */
-const LONGEST_WAIT = 24 * 60 * 60_000;
+const MAX_WAIT = 24 * 60 * 60_000;
 
 export interface BackupOptions {
   /** Of the backup, absolute. */
@@ -72,7 +72,7 @@ export class Backup {
   /** @param due milliseconds since 1970. */
   #wait(due: number): void {
     if (this.#isStopped) return;
-    const ms = Math.min(Math.max(0, due - this.#clock.now()), LONGEST_WAIT);
+    const ms = Math.min(Math.max(0, due - this.#clock.now()), MAX_WAIT);
     this.#timer = this.#clock.after(ms, () => (this.#clock.now() < due ? this.#wait(due) : this.#begin()));
   }
 
