@@ -12,7 +12,9 @@ import { answerTo, isClientCall, lastText, type Round, roundOf, scriptOf, textOf
 
 /** Milliseconds after which what should have happened never will. */
 const LIMIT = 10_000;
-/** Milliseconds until a request is in the queue, and until a turn that lost its client has ended. */
+/**
+ * Milliseconds until a request is in the queue, and until a turn that lost its client has ended.
+ */
 const SETTLED = 50;
 
 const CANCELLED: Ending = { status: 'incomplete', reason: 'cancelled' };

@@ -44,8 +44,8 @@ export interface AgentRuntime {
   ready(): Promise<boolean>;
   /**
    * Waits until no turn runs, if the server was asked to stop; else it resolves at once. Turns that
-   * take longer than the runtime's limit are ended. A plugin that has work to do after its turns, such as storing what they answered,
-   * calls it in its own `stop`.
+   * take longer than the runtime's limit are ended. A plugin that has work to do after its turns,
+   * such as storing what they answered, calls it in its own `stop`.
    */
   drain(): Promise<void>;
   /** The limits of a project as a whole, which transports apply. Absent if the runtime has none. */
@@ -53,8 +53,8 @@ export interface AgentRuntime {
 }
 
 /**
- * The events of a turn for one reader. A reader that stops early leaves: the turn ends with its last
- * reader, unless its agent says `onDisconnect: continue`.
+ * The events of a turn for one reader. A reader that stops early leaves: the turn ends with its
+ * last reader, unless its agent says `onDisconnect: continue`.
  *
  * @experimental
  */

@@ -10,8 +10,8 @@ import type { TurnRun } from './turn-run.js';
 export class RunningTurns {
   readonly #clock: PluginContext['clock'];
   /**
-   * An array: a `Set` that changes with every request leaves its old tables to the garbage collector,
-   * which keeps them, and the turns in them, until a full collection.
+   * An array: a `Set` that changes with every request leaves its old tables to the garbage
+   * collector, which keeps them, and the turns in them, until a full collection.
    */
   readonly #turns: TurnRun[] = [];
   #drainLimit: number;

@@ -30,7 +30,9 @@ export interface TurnDependencies extends LoopDependencies {
   readonly failures: FailureLog;
   /** The target of a request, as it is now. @throws TurnError */
   targetOf(request: TurnRequest): TurnRequest['target'];
-  /** Keeps the entries that the turn uses from being stopped until the returned function is called. */
+  /**
+   * Keeps the entries that the turn uses from being stopped until the returned function is called.
+   */
   pin(): () => void;
 }
 

@@ -32,8 +32,8 @@ export interface TurnRunOptions {
  * what an event after the end does, and when what the turn holds is given back.
  *
  * 1. Its caller reads `events`. Retries of the same request `join`.
- * 2. `start` runs its phases (`runTurn`): at once, or when its session is free. They `write` events,
- *    and `defer` what must happen when the turn has ended.
+ * 2. `start` runs its phases (`runTurn`): at once, or when its session is free. They `write`
+ *    events, and `defer` what must happen when the turn has ended.
  * 3. Whoever wants it to end early calls `end`: a reader, the session, the time limit, the server.
  * 4. `beginStoring` is the point of no return: from there, `end` does nothing.
  * 5. The phases end with `finish` or `fail`. What was deferred runs first, then the readers receive

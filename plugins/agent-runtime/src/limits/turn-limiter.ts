@@ -40,8 +40,8 @@ export class TurnLimiter extends ConcurrencyLimiter {
 
 /**
  * The limits of the settings. By default no project and no caller can take every permit: turns are
- * long, and a permit that is taken is not taken back. Where `default` is the only project, the share
- * of a project is everything.
+ * long, and a permit that is taken is not taken back. Where `default` is the only project, the
+ * share of a project is everything.
  */
 function turnLimits({ limits, projects }: RuntimeSettings): PermitLimits {
   const { runningTurns, queuedTurns } = limits;

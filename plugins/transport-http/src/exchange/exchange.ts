@@ -174,7 +174,9 @@ export class Exchange implements ActiveMember {
     return new MemoryLease(this.#dependencies.memory.replies, ownerOf(this.principal, this.address));
   }
 
-  /** Counts the memory of a complete reply until the exchange ends. Returns whether it was enough. */
+  /**
+   * Counts the memory of a complete reply until the exchange ends. Returns whether it was enough.
+   */
   countReply(bytes: number): boolean {
     this.#replyMemory ??= this.leaseReply();
     return this.#replyMemory.grow(bytes);

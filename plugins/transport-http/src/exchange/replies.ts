@@ -145,7 +145,9 @@ export class Replies {
     exchange.end();
   }
 
-  /** Sends a stream, or only its head to HEAD; resolves at its end or when the caller disconnects. */
+  /**
+   * Sends a stream, or only its head to HEAD; resolves at its end or when the caller disconnects.
+   */
   async #stream(exchange: Exchange, { body, keepAlive }: Streamed): Promise<void> {
     const { ctx } = exchange;
     const { res } = ctx;
