@@ -147,12 +147,12 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   'plugins/auth-bearer': ['', 'commands', 'registry', 'provider', 'files', 'tokens'],
   'plugins/model-openai': ['', 'http', 'answer', 'failure', 'request', 'provider', 'extra', 'json'],
   'plugins/open-responses': ['', 'service', 'live', 'request', 'items', 'events'],
-  'plugins/openai-protocol': ['', 'turn', 'body', 'errors'],
+  'plugins/openai-protocol': ['', 'pages', 'turn', 'body', 'errors'],
   'plugins/store-sqlite': ['testing', '', 'tables', 'json', 'database', 'errors'],
   'plugins/tool-mcp': ['', 'process', 'protocol', 'tools', 'errors'],
   'plugins/transport-http': ['', 'testing', 'server', 'application', 'gate', 'body', 'exchange', 'limits', 'routing', 'errors'],
   'plugins/transport-chat-completions': ['', 'testing', 'answer', 'request'],
-  'plugins/transport-conversations': ['', 'routes', 'items', 'pages'],
+  'plugins/transport-conversations': ['', 'routes', 'items'],
   'plugins/transport-websocket': ['', 'upgrade', 'connection', 'messages'],
 };
 

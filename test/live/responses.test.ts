@@ -94,6 +94,8 @@ t.test('S-01 responses of another project are the same 404 as unknown ones, over
   await live.roundTrip();
   t.equal(app.models.requests.at(-1)?.state, 'open', 'a foreign turn cannot be cancelled');
   t.equal((await app.get(`/v1/responses/${id}`, bearer(owner))).status, 200);
+  running.send({ type: 'response.cancel', response_id: created?.response?.id });
+  await running.turn();
 });
 
 t.test('C-221 a stream is resumed after any event that is still kept; before and after that are 410 and 400', async (t) => {
@@ -255,9 +257,11 @@ t.test('C-227 an interrupted response ends as incomplete, interrupted', async (t
   t.equal(textOf(next), 'Two');
   app.models.enqueue({ text: ['So', never] });
   live.create({ model: 'assistant', conversation: 'c', input: 'Three' });
-  await live.until('response.output_text.delta');
+  const [created] = await live.until('response.output_text.delta');
   const refused = await respond(app, { conversation: 'c', input: 'Four' }, { 'x-session-busy': 'reject' });
   t.match([refused.status, errorOf(refused).code], [409, 'session_busy']);
+  live.send({ type: 'response.cancel', response_id: created?.response?.id });
+  await live.turn();
 });
 
 t.test('C-228 generate: false asks no model and prepares a conversation', async (t) => {

@@ -59,7 +59,9 @@ export {
   type UserMessage,
   type VideoPart,
 } from './messages/message.js';
+export { openToolCalls } from './messages/open-tool-calls.js';
 export { parseJson } from './messages/parse-json.js';
+export { withSummary } from './messages/with-summary.js';
 export type { ModelEnd, ModelText, ModelToolCall, ToolDeclaration } from './model/model-connector.js';
 export { SAMPLING_PARAMETERS } from './model/sampling-parameters.js';
 export { addUsage, NO_USAGE, type Usage } from './model/usage.js';

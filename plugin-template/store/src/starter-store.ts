@@ -204,7 +204,13 @@ export class StarterStore implements SessionStore {
       const found = this.#state.documents.get(nameOf(project, name));
       return found && this.#state.sessions.has(keyOf(found.id)) ? structuredClone(found) : undefined;
     },
-    delete: (project, name) => this.#change(({ documents }) => documents.delete(nameOf(project, name))),
+    delete: (project, name) =>
+      this.#change(({ documents }) => {
+        const found = documents.get(nameOf(project, name));
+        if (!found) return undefined;
+        documents.delete(nameOf(project, name));
+        return [...documents.values()].filter(({ id }) => keyOf(id) === keyOf(found.id)).length;
+      }),
   };
 
   readonly idempotency: IdempotencyStore = {

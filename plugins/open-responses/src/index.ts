@@ -1,16 +1,31 @@
-import { AgentRuntimes, definePlugin } from '@plugboard/kernel';
+import { definePlugin } from '@plugboard/kernel';
+import { createGraph } from '@plugboard/kernel/injection';
 import { configSchema } from './config.js';
+import { LiveResponses } from './live/live-responses.js';
+import { Compactor } from './service/compactor.js';
+import { ResponsePlanner } from './service/response-planner.js';
+import { ResponseRunner } from './service/response-runner.js';
 import { ResponseService, ResponseServices } from './service/response-service.js';
+import { ResponseSessions } from './service/response-sessions.js';
+import { StoredResponses } from './service/stored-responses.js';
+import { SummaryTokens } from './service/summary-tokens.js';
 
 export default definePlugin({
   name: '@plugboard/open-responses',
   apiVersion: 1,
   summary: 'Serves the Responses API to the transports responses and websocket',
   configSchema,
+  fixedOptions: ['summaryKey'],
   register(ctx) {
-    const { clock, ids, log } = ctx;
-    const runtimes = ctx.extensions(AgentRuntimes);
-    const service = new ResponseService({ runtime: () => runtimes.one(), clock, ids, log });
+    const service = createGraph(ctx, ResponseService, [
+      Compactor,
+      LiveResponses,
+      ResponsePlanner,
+      ResponseRunner,
+      ResponseSessions,
+      StoredResponses,
+      SummaryTokens,
+    ]);
     ctx.contribute(ResponseServices, service);
     return service;
   },
@@ -22,11 +37,13 @@ export * from './events/response-encoder.js';
 export * from './events/response-object.js';
 export * from './items/input-messages.js';
 export { connectionForTextOnly } from './items/input-parts.js';
-export { LiveResponse, type ResponseEnd } from './live/live-response.js';
-export { EventReader } from './live/reader.js';
+export type { EventReader } from './live/event-reader.js';
+export type { LiveResponse, ResponseEnd } from './live/live-response.js';
+export { conversationName } from './request/conversation-name.js';
 export { parseCompaction, parseRequest, unsupported } from './request/parse-request.js';
 export * from './request/request.js';
-export { type ConnectionMemory, MOST_LANES } from './service/connection-memory.js';
+export { type ConnectionMemory, MAX_STREAMS } from './service/connection-memory.js';
+export { responseNotFound } from './service/response-errors.js';
 export type { CallerConnection, PlannedResponse, ResponseCaller } from './service/response-plan.js';
-export * from './service/response-service.js';
-export { isResponseId, type StoredResponse } from './service/stored-response.js';
+export { ResponseService, ResponseServices } from './service/response-service.js';
+export { isResponseId } from './service/stored-responses.js';

@@ -8,14 +8,14 @@ const response = (id: string, size: number) => ({
 });
 const MIB = 2 ** 20;
 
-t.test('remembers the last response of each of 32 lanes', async (t) => {
+t.test('remembers the last response of each of 32 streams', async (t) => {
   const memory = new ConnectionMemory(new ConnectionMemoryPool(100 * MIB));
   memory.put('', response('a', 10));
   memory.put('', response('b', 10));
   t.equal(memory.find('a'), undefined);
   t.equal(memory.last('')?.id, 'b');
-  for (let lane = 0; lane < 32; lane++) memory.put(`${lane}`, response(`r${lane}`, 10));
-  t.equal(memory.last(''), undefined, 'the oldest lane is forgotten');
+  for (let stream = 0; stream < 32; stream++) memory.put(`${stream}`, response(`r${stream}`, 10));
+  t.equal(memory.last(''), undefined, 'the oldest stream is forgotten');
   t.equal(memory.find('r31')?.id, 'r31');
   memory.evict('r31');
   t.equal(memory.find('r31'), undefined);

@@ -1,6 +1,7 @@
+import { invalidValue } from '@plugboard/openai-protocol';
 import { HttpError } from '@plugboard/transport-http';
 import t from 'tap';
-import { messagesOf, parseCompaction, parseRequest } from '../src/index.js';
+import { type InputRules, messagesOf, parseCompaction, parseRequest } from '../src/index.js';
 
 /** What a request is refused with. */
 function refusal(work: () => unknown): { param: unknown; code: unknown; message: string } {
@@ -62,7 +63,17 @@ t.test('a compaction needs a model, and something to compact', async (t) => {
   t.same(parseCompaction({ model: 'a', previous_response_id: 'resp_x' }), { model: 'a', previous_response_id: 'resp_x' });
 });
 
-const rules = { param: 'input', maxItems: 4, textOnly: undefined, purpose: 'turn' } as const;
+const rules: InputRules = {
+  param: 'input',
+  maxItems: 4,
+  textOnly: undefined,
+  purpose: 'turn',
+  nameAtModel: (entry, tool) => `${entry}__${tool}`,
+  readSummary: (content, param) => {
+    if (content === 'sealed') return 'They met.';
+    throw invalidValue(param, 'it is not a summary');
+  },
+};
 
 t.test('items become messages', async (t) => {
   const { messages, origins } = messagesOf(
@@ -102,6 +113,36 @@ t.test('items become messages', async (t) => {
   t.match(messagesOf([{ role: 'assistant', content: 'I look.' }, call], rules).messages, [
     { role: 'assistant', content: 'I look.', tool_calls: [{ id: 'c' }] },
   ]);
+});
+
+t.test('a failed call of the server keeps its error', async (t) => {
+  const call = { type: 'mcp_call', id: 'mcp_1', server_label: 'files', name: 'read', arguments: '{}', output: null };
+  const resultOf = (error: unknown) => messagesOf([{ ...call, error }], rules).messages[1];
+  const text = 'No such file.';
+  const error = { type: 'mcp_tool_execution_error', content: [{ type: 'text', text }] };
+  for (const one of [error, text, { type: 'http_error', message: text }]) {
+    t.same(resultOf(one), { role: 'tool', tool_call_id: 'mcp_1', content: text });
+  }
+  t.equal(resultOf(null), undefined);
+});
+
+t.test('a summary becomes part of the user message that follows it, else a message of its own', async (t) => {
+  const item = { type: 'compaction', encrypted_content: 'sealed' };
+  const { messages, origins } = messagesOf([item, { role: 'user', content: 'And then?' }], rules);
+  t.equal(messages.length, 1);
+  t.match(messages[0]?.content, /They met\.[\s\S]*And then\?$/);
+  t.same(origins, [1]);
+  const alone = messagesOf([item, { role: 'assistant', content: 'Yes.' }, item], rules);
+  t.same(
+    alone.messages.map(({ role }) => role),
+    ['user', 'assistant', 'user'],
+  );
+  t.same(alone.origins, [0, 1, 2]);
+  const session = { param: 'items', maxItems: 4, textOnly: undefined, purpose: 'session' } as const;
+  t.match(
+    refusal(() => messagesOf([item], session)),
+    { param: 'items[0].type' },
+  );
 });
 
 t.test('content parts become those of chat completions; what would have to be fetched is refused', async (t) => {
@@ -148,7 +189,7 @@ t.test('items that a model provider would refuse are named', async (t) => {
     [[{ ...call, call_id: '' }], 'input[0].call_id'],
     [[call, call], 'input[1].call_id'],
     [[{ type: 'compaction', encrypted_content: 'x' }], 'input[0].encrypted_content'],
-    [[{ type: 'compaction', encrypted_content: Buffer.from('{"v":2}').toString('base64url') }], 'input[0].encrypted_content'],
+    [[{ type: 'compaction' }], 'input[0].encrypted_content'],
   ] as const) {
     t.match(
       refusal(() => messagesOf(items, rules)),

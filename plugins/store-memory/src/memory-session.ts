@@ -97,6 +97,11 @@ export class MemorySession {
     this.#summary = summary;
   }
 
+  /** The number of documents. */
+  get documents(): number {
+    return this.#documents.size;
+  }
+
   document(name: string): string | undefined {
     return this.#documents.get(name);
   }

@@ -186,11 +186,11 @@ export class MemoryStore implements SessionStore {
     return owner && text !== undefined ? { id: owner.id, text } : undefined;
   }
 
-  #deleteDocument(project: string, name: string): boolean {
+  #deleteDocument(project: string, name: string): number | undefined {
     const owner = this.#documentOwner(project, name);
     owner?.deleteDocument(name);
     if (owner) this.#resize(owner);
-    return owner !== undefined;
+    return owner?.documents;
   }
 
   async delete(id: SessionId): Promise<boolean> {

@@ -264,14 +264,15 @@ export class SqliteStore implements SessionStore, Lifecycle {
     for (const { bytes } of resized) this.#addUsage(id.project, { sessions: 0, bytes });
   }
 
-  async #deleteDocument(project: string, name: string): Promise<boolean> {
-    const resized = await this.#write('durable', ({ documents, sessions }) => {
+  async #deleteDocument(project: string, name: string): Promise<number | undefined> {
+    const deleted = await this.#write('durable', ({ documents, sessions }) => {
       const change = documents.delete(project, name);
-      if (change) sessions.resize(change.id, change.bytes);
-      return change;
+      if (!change) return undefined;
+      sessions.resize(change.id, change.bytes);
+      return { bytes: change.bytes, left: documents.count(change.id) };
     });
-    if (resized) this.#addUsage(project, { sessions: 0, bytes: resized.bytes });
-    return resized !== undefined;
+    if (deleted) this.#addUsage(project, { sessions: 0, bytes: deleted.bytes });
+    return deleted?.left;
   }
 
   /**

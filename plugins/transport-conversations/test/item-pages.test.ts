@@ -1,9 +1,9 @@
 import type { ConversationTurns, StoredTurn } from '@plugboard/kernel/contracts';
+import { Page } from '@plugboard/openai-protocol';
 import fc from 'fast-check';
 import t from 'tap';
 import { itemId, parseItemId } from '../src/items/item-id.js';
 import { findItem, type ItemRange, type ReadTurns, readItems } from '../src/items/item-pages.js';
-import { Page } from '../src/pages/page.js';
 import { DIGEST, ID, VIEW } from './support/conversation.js';
 
 /** Turns of a message and an answer each; every third has a call besides. */

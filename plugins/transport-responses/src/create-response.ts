@@ -1,5 +1,5 @@
 import type { Extensions } from '@plugboard/kernel';
-import { type AnswerRecorder, failureOf, TurnError, type TurnIdempotency } from '@plugboard/kernel/contracts';
+import { failureOf, TurnError } from '@plugboard/kernel/contracts';
 import {
   type LiveResponse,
   type PlannedResponse,
@@ -23,9 +23,11 @@ import { ResponseRecorder, replyTo } from './recorded-response.js';
 import { JSON_HEADERS, streamReply } from './reply.js';
 
 /**
- * `POST /v1/responses`, in the order in which things happen: the body is checked, the agent and
- * what the response continues are found, a repeated request is recognised, and then the turn runs.
- * Its events become one response object, or a stream.
+ * `POST /v1/responses`.
+ *
+ * 1. It checks the body, and plans the response: its agent, and what it continues.
+ * 2. For a repeated `Idempotency-Key` it answers as before.
+ * 3. Otherwise it runs the response, and answers with the response object or with its events.
  */
 export class CreateResponse implements HttpRoute {
   readonly method = 'POST';
@@ -33,49 +35,46 @@ export class CreateResponse implements HttpRoute {
   readonly access = ['chat'] as const;
   readonly body = 'json';
   readonly startsWork = true;
-  readonly #service: () => ResponseService;
+  readonly #services: Extensions<ResponseService>;
   readonly #encoders: Extensions<StreamEncoder>;
 
-  constructor(service: () => ResponseService, encoders: Extensions<StreamEncoder>) {
-    this.#service = service;
+  constructor(services: Extensions<ResponseService>, encoders: Extensions<StreamEncoder>) {
+    this.#services = services;
     this.#encoders = encoders;
   }
 
   /**
-   * @throws ProtocolError for what is wrong with the request, and for a turn that failed before the
-   * head of its answer was sent.
+   * @throws ProtocolError for an invalid request, or a turn that failed before the head was sent.
    */
   async handle(request: HttpRequest): Promise<HttpReply> {
     try {
       return await this.#handle(request);
     } catch (error) {
-      throw error instanceof TurnError ? turnFailureError(failureOf(error, false), true) : error;
+      throw error instanceof TurnError ? turnFailureError(failureOf(error, false), true, 'input') : error;
     }
   }
 
   async #handle(request: HttpRequest): Promise<HttpReply> {
+    const { principal } = request;
     const body = parseRequest(request.body);
-    const repeatable = parseIdempotencyKey(request);
+    const idempotencyKey = parseIdempotencyKey(request);
     const encoder = body.stream === true ? requireStreamEncoder(this.#encoders) : undefined;
     const planned = await this.#plan(request, body, encoder !== undefined);
     request.note({ agent: planned.target.name, stream: encoder !== undefined, response_id: planned.id });
-    if (repeatable === undefined) return this.#answer(request, planned, await planned.create(), encoder);
+    if (idempotencyKey === undefined) return this.#answer(request, planned, await planned.create(), encoder);
 
-    const key = { project: request.principal.project, route: this.path, key: repeatable };
-    const claimed = await this.#service().runtime.claim(
-      key,
-      requestFingerprint(request.body, planned.sessionKey, request.principal),
-    );
+    const key = { project: principal.project, route: this.path, key: idempotencyKey };
+    const fingerprint = requestFingerprint(request.body, planned.sessionKey, principal);
+    const claimed = await this.#services.one().claim(key, fingerprint);
     if (claimed.kind === 'replay') return replyTo(claimed.text, encoder, ignoredParamsHeader(planned.ignored));
     if (claimed.kind !== 'new') throw claimError(claimed);
-    const recorder: AnswerRecorder = new ResponseRecorder(planned);
-    const idempotency: TurnIdempotency = { claim: claimed.claim, recorder };
-    return this.#answer(request, planned, await planned.create(idempotency), encoder);
+    const recorder = new ResponseRecorder(planned);
+    return this.#answer(request, planned, await planned.create({ claim: claimed.claim, recorder }), encoder);
   }
 
   #plan(request: HttpRequest, body: ResponseRequest, streams: boolean): Promise<PlannedResponse> {
     const { principal, requestId } = request;
-    return this.#service().plan(body, {
+    return this.#services.one().plan(body, {
       principal,
       requestId,
       busy: parseBusyMode(request),
@@ -90,30 +89,28 @@ export class CreateResponse implements HttpRoute {
   async #answer(
     request: HttpRequest,
     planned: PlannedResponse,
-    live: LiveResponse,
+    response: LiveResponse,
     encoder: StreamEncoder | undefined,
   ): Promise<HttpReply> {
     const headers = ignoredParamsHeader(planned.ignored);
-    const note = () => request.note(live.facts.fields());
-    const stop = () => {
-      if (request.signal.reason instanceof TurnError) live.cancel(request.signal.reason);
-      else if (!encoder) live.abandon();
+    const note = () => request.note(response.logFields.fields());
+    const onAbort = () => {
+      if (request.signal.reason instanceof TurnError) response.cancel(request.signal.reason);
+      else if (!encoder) response.abandon();
     };
-    if (request.signal.aborted) stop();
-    else request.signal.addEventListener('abort', stop, { once: true });
-    const refused = await live.open();
+    if (request.signal.aborted) onAbort();
+    else request.signal.addEventListener('abort', onAbort, { once: true });
+    const refused = await response.open();
     if (refused) {
       note();
-      throw turnFailureError(planned.failure(refused), planned.sessionKey !== undefined);
+      throw planned.errorOf(refused);
     }
-    const reader = encoder && live.read(0);
+    const reader = encoder && response.read(0, false);
     if (encoder && reader) return streamReply(reader, encoder, headers, request.signal, note);
 
-    const { outcome, response, failure } = await live.ended;
+    const { outcome, response: text, failure } = await response.ended;
     note();
-    if (failure && (outcome.status === 'failed' || outcome.reason === 'shutdown')) {
-      throw turnFailureError(planned.failure(failure), planned.sessionKey !== undefined);
-    }
-    return { status: 200, headers: { ...JSON_HEADERS, ...headers, ...connectionHeader(live.connection) }, body: response };
+    if (failure && (outcome.status === 'failed' || outcome.reason === 'shutdown')) throw planned.errorOf(failure);
+    return { status: 200, headers: { ...JSON_HEADERS, ...headers, ...connectionHeader(response.connection) }, body: text };
   }
 }

@@ -15,7 +15,7 @@ export default definePlugin({
   register(ctx) {
     ctx.contribute(ErrorFormatters, formatError);
     const services = ctx.extensions(ResponseServices);
-    const { routes } = new ResponseRoutes(() => services.one(), ctx.extensions(StreamEncoders));
+    const { routes } = new ResponseRoutes(services, ctx.extensions(StreamEncoders));
     for (const route of routes) ctx.contribute(HttpRoutes, route, `${route.method} ${route.path}`);
   },
 });

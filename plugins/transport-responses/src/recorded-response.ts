@@ -1,7 +1,7 @@
 import type { AgentEvent } from '@plugboard/kernel';
 import type { AnswerRecorder, Failure } from '@plugboard/kernel/contracts';
 import { outcomeOfFinish, type PlannedResponse, ResponseEncoder, typeOfEvent } from '@plugboard/open-responses';
-import { type ErrorBody, ProtocolError, REPLAYED_HEADER, turnFailureError } from '@plugboard/openai-protocol';
+import { type ErrorBody, ProtocolError, REPLAYED_HEADER } from '@plugboard/openai-protocol';
 import type { StreamEncoder } from '@plugboard/transport-chat-completions';
 import type { HttpReply } from '@plugboard/transport-http';
 import { JSON_HEADERS } from './reply.js';
@@ -39,7 +39,7 @@ export class ResponseRecorder implements AnswerRecorder {
   }
 
   #failed(failure: Failure): string {
-    const { status, headers, body } = turnFailureError(this.#planned.failure(failure), this.#planned.sessionKey !== undefined);
+    const { status, headers, body } = this.#planned.errorOf(failure);
     return JSON.stringify({ status, headers, error: body } satisfies RecordedResponse);
   }
 }

@@ -33,7 +33,7 @@ export function streamReply(
   };
 }
 
-/** One text for all events that are there: what came together leaves together. */
+/** Frames the events of a response. Joins those that arrived together into one write. */
 async function* framesOf(reader: EventReader, encoder: StreamEncoder, onEnd: () => void): AsyncGenerator<string> {
   const { before, after, done } = encoder;
   try {

@@ -1,133 +1,109 @@
 import type { Extensions } from '@plugboard/kernel';
 import { failureOf, TurnError } from '@plugboard/kernel/contracts';
-import { isResponseId, type LiveResponse, parseCompaction, type ResponseService } from '@plugboard/open-responses';
-import { invalidRequest, invalidValue, type ProtocolError, turnFailureError } from '@plugboard/openai-protocol';
+import { isResponseId, parseCompaction, type ResponseService, responseNotFound } from '@plugboard/open-responses';
+import { invalidValue, listQueryOf, Page, turnFailureError } from '@plugboard/openai-protocol';
 import { requireStreamEncoder, type StreamEncoder } from '@plugboard/transport-chat-completions';
 import type { HttpReply, HttpRequest, HttpRoute } from '@plugboard/transport-http';
 import { CreateResponse } from './create-response.js';
 import { JSON_HEADERS, streamReply } from './reply.js';
 
+const COLLECTION = '/v1/responses';
+const ONE = `${COLLECTION}/:response_id`;
+
+/** Bytes of input items on one page of their list. */
+const MAX_PAGE_BYTES = 8 * 1024 * 1024;
+
 /** The routes of `/v1/responses`. */
 export class ResponseRoutes {
   readonly routes: readonly HttpRoute[];
-  readonly #service: () => ResponseService;
+  readonly #services: Extensions<ResponseService>;
   readonly #encoders: Extensions<StreamEncoder>;
 
-  constructor(service: () => ResponseService, encoders: Extensions<StreamEncoder>) {
-    this.#service = service;
+  constructor(services: Extensions<ResponseService>, encoders: Extensions<StreamEncoder>) {
+    this.#services = services;
     this.#encoders = encoders;
-    const path = '/v1/responses/:response_id';
-    const own = { body: 'none', startsWork: false } as const;
+    const read = { method: 'GET', access: ['sessions:read'], body: 'none', startsWork: false } as const;
     this.routes = [
-      new CreateResponse(service, encoders),
-      {
-        method: 'POST',
-        path: '/v1/responses/compact',
-        access: ['chat'],
-        body: 'json',
-        startsWork: true,
-        handle: (request) => refusing(() => this.#compact(request)),
-      },
-      { ...own, method: 'GET', path, access: ['sessions:read'], handle: (request) => refusing(() => this.#get(request)) },
-      { ...own, method: 'DELETE', path, access: ['sessions:write'], handle: (request) => refusing(() => this.#delete(request)) },
-      {
-        ...own,
-        method: 'POST',
-        path: `${path}/cancel`,
-        access: ['chat'],
-        handle: (request) => refusing(() => this.#cancel(request)),
-      },
+      new CreateResponse(services, encoders),
+      route({ method: 'POST', path: `${COLLECTION}/compact`, access: ['chat'], body: 'json', startsWork: true }, (request) =>
+        this.#compact(request),
+      ),
+      route({ ...read, path: ONE }, (request) => this.#get(request)),
+      route({ ...read, path: `${ONE}/input_items` }, (request) => this.#inputItems(request)),
+      route({ ...read, path: ONE, method: 'DELETE', access: ['sessions:write'] }, (request) => this.#delete(request)),
+      route({ ...read, path: `${ONE}/cancel`, method: 'POST', access: ['chat'] }, (request) => this.#cancel(request)),
     ];
   }
 
   /** The response in its current state, or the events of one that can still be resumed. */
   async #get(request: HttpRequest): Promise<HttpReply> {
+    const { principal, query, signal } = request;
     const id = idOf(request);
-    const live = this.#service().live.find(id, request.principal);
-    if (isTrue(request.query, 'stream')) return this.#resume(request, id, live);
-    const body = live?.snapshot() ?? (await this.#service().stored.get(id, request.principal))?.response;
-    if (body === undefined) throw notFound(id);
-    return { status: 200, headers: JSON_HEADERS, body };
+    if (query.get('stream') !== 'true') return json(await this.#service.get(id, principal));
+    const encoder = requireStreamEncoder(this.#encoders);
+    const reader = await this.#service.events(id, startingAfter(query), principal, false);
+    return streamReply(reader, encoder, {}, signal, () => {});
   }
 
-  async #resume(request: HttpRequest, id: string, live: LiveResponse | undefined): Promise<HttpReply> {
-    const encoder = requireStreamEncoder(this.#encoders);
-    const after = startingAfter(request.query);
-    if (!live && !(await this.#service().stored.get(id, request.principal))) throw notFound(id);
-    if (live && after >= live.nextSequence) {
-      throw invalidValue('starting_after', `the response has no event ${after} yet; its last one is ${live.nextSequence - 1}`);
-    }
-    const reader = live?.read(after + 1);
-    if (!live || !reader) throw expired(id);
-    return streamReply(reader, encoder, {}, request.signal, () => {});
+  async #inputItems(request: HttpRequest): Promise<HttpReply> {
+    const { limit, order, after } = listQueryOf(request.query);
+    const items = await this.#service.inputItems(idOf(request), request.principal);
+    const inOrder = (order === 'asc' ? items : items.toReversed()) as readonly { readonly id: string }[];
+    const start = after === undefined ? 0 : inOrder.findIndex(({ id }) => id === after) + 1;
+    if (after !== undefined && start === 0) throw invalidValue('after', 'the request has no such item');
+    const page = new Page({ limit, maxBytes: MAX_PAGE_BYTES });
+    for (const item of inOrder.slice(start)) if (!page.add(item)) break;
+    return json(page.toText());
   }
 
   async #cancel(request: HttpRequest): Promise<HttpReply> {
-    const id = idOf(request);
-    const live = this.#service().live.find(id, request.principal);
-    live?.cancel();
-    const body = (await live?.ended)?.response ?? (await this.#service().stored.get(id, request.principal))?.response;
-    if (body === undefined) throw notFound(id);
-    return { status: 200, headers: JSON_HEADERS, body };
+    return json(await this.#service.cancel(idOf(request), request.principal));
   }
 
-  /** A summary in place of a conversation. */
-  async #compact(request: HttpRequest): Promise<HttpReply> {
-    const body = parseCompaction(request.body);
-    const { principal, requestId, signal } = request;
-    return { status: 200, body: await this.#service().compact(body, { principal, requestId, signal }) };
-  }
-
-  /** A response that still runs is cancelled first. */
   async #delete(request: HttpRequest): Promise<HttpReply> {
     const id = idOf(request);
-    const live = this.#service().live.find(id, request.principal);
-    live?.cancel();
-    await live?.ended;
-    this.#service().live.forget(id);
-    const wasStored = await this.#service().stored.delete(id, request.principal);
-    if (!live && !wasStored) throw notFound(id);
+    await this.#service.delete(id, request.principal);
     return { status: 200, body: { id, object: 'response', deleted: true } };
+  }
+
+  /** Summarizes a conversation. */
+  async #compact({ body, principal, requestId, signal }: HttpRequest): Promise<HttpReply> {
+    return { status: 200, body: await this.#service.compact(parseCompaction(body), { principal, requestId, signal }) };
+  }
+
+  get #service(): ResponseService {
+    return this.#services.one();
   }
 }
 
-/** Answers what the runtime refuses with a status. */
-async function refusing(work: () => Promise<HttpReply>): Promise<HttpReply> {
-  try {
-    return await work();
-  } catch (error) {
-    throw error instanceof TurnError ? turnFailureError(failureOf(error, false), true) : error;
-  }
+/** A route that converts a `TurnError` to its status. */
+function route(route: Omit<HttpRoute, 'handle'>, answer: (request: HttpRequest) => Promise<HttpReply>): HttpRoute {
+  return {
+    ...route,
+    async handle(request) {
+      try {
+        return await answer(request);
+      } catch (error) {
+        throw error instanceof TurnError ? turnFailureError(failureOf(error, false), route.method !== 'GET', 'input') : error;
+      }
+    },
+  };
+}
+
+/** @param body JSON. */
+function json(body: string): HttpReply {
+  return { status: 200, headers: JSON_HEADERS, body };
 }
 
 function idOf({ params: { response_id: id = '' } }: HttpRequest): string {
-  if (!isResponseId(id)) throw notFound(id);
+  if (!isResponseId(id)) throw responseNotFound(id);
   return id;
 }
 
-function isTrue(query: URLSearchParams, name: string): boolean {
-  return query.get(name) === 'true';
-}
-
-/** The number of the last event that the client has seen; -1 if it has seen none. */
+/** The sequence number of the last event that the client has seen; -1 if it has seen none. */
 function startingAfter(query: URLSearchParams): number {
   const text = query.get('starting_after');
   if (text === null) return -1;
   if (!/^\d{1,9}$/.test(text)) throw invalidValue('starting_after', 'expected the sequence number of an event');
   return Number(text);
-}
-
-function notFound(id: string): ProtocolError {
-  return invalidRequest(`Response with id '${id.slice(0, 64).toWellFormed()}' not found.`, {
-    status: 404,
-    param: 'response_id',
-    code: 'response_not_found',
-  });
-}
-
-function expired(id: string): ProtocolError {
-  return invalidRequest(
-    `The events of response '${id}' are no longer kept. Get the response itself: the same request without 'stream'.`,
-    { status: 410, param: 'starting_after', code: 'response_events_expired' },
-  );
 }

@@ -79,6 +79,7 @@ async function transcript(batches: readonly (readonly AgentEvent[])[]): Promise<
     toolVisibility: 'full',
     onDisconnect: 'cancel',
     forwardsParam: () => true,
+    nameAtModel: (_, tool) => tool,
   };
   const context = testContext(chatCompletions, { clock: new ManualClock(Date.UTC(2026, 10, 21, 14, 5, 9)) });
   context.provide(StreamEncoders, encoder(), 'sse');

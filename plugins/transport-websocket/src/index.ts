@@ -3,7 +3,7 @@ import { ResponseServices } from '@plugboard/open-responses';
 import { formatError } from '@plugboard/openai-protocol';
 import { ErrorFormatters, HttpUpgrades } from '@plugboard/transport-http';
 import { configSchema } from './config.js';
-import { Connections } from './upgrade/connections.js';
+import { LiveConnections } from './upgrade/live-connections.js';
 import { LiveUpgrade } from './upgrade/live-upgrade.js';
 
 export default definePlugin({
@@ -14,10 +14,10 @@ export default definePlugin({
   needs: ['responses'],
   register(ctx) {
     ctx.contribute(ErrorFormatters, formatError);
-    const connections = new Connections(ctx);
+    const connections = new LiveConnections(ctx);
     const services = ctx.extensions(ResponseServices);
     for (const path of ['/v1/responses', '/v1/live']) {
-      ctx.contribute(HttpUpgrades, new LiveUpgrade(path, connections, () => services.one(), ctx), path);
+      ctx.contribute(HttpUpgrades, new LiveUpgrade(path, connections, services, ctx), path);
     }
     return connections;
   },

@@ -110,6 +110,17 @@ export interface TurnRequest {
   /** The session of the turn. Absent if the caller keeps the conversation. */
   readonly session?: SessionRequest | undefined;
   /**
+   * The conversation before `messages`, for a turn without a session whose transport keeps it. The
+   * turn then follows the rules of a session: `messages` are the new ones and must answer the open
+   * tool calls, and the agent's `history` decides what the model receives.
+   */
+  readonly history?: readonly Message[] | undefined;
+  /**
+   * The answer is a summary of the messages, by the agent's model. The agent's prompt, tools and
+   * parameters have no effect.
+   */
+  readonly summarize?: boolean | undefined;
+  /**
    * Tools that the caller runs itself; passed to the model unless the agent says
    * `clientTools: ignore`.
    */

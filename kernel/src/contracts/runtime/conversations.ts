@@ -42,8 +42,11 @@ export interface Conversations {
   putDocument(id: string, name: string, text: string, principal: Principal): Promise<void>;
   /** The text under a name; undefined if there is none that the principal reaches. */
   document(name: string, principal: Principal): Promise<ConversationDocument | undefined>;
-  /** Deletes a text. @returns whether there was one. */
-  deleteDocument(name: string, principal: Principal): Promise<boolean>;
+  /**
+   * Deletes a text.
+   * @returns how many texts are left with its session; undefined if there was none.
+   */
+  deleteDocument(name: string, principal: Principal): Promise<number | undefined>;
   /** Ends the waiting and running turns of a session. Resolves when they have settled. */
   cancel(id: string, principal: Principal): Promise<Conversation>;
   /** Ends the waiting and running turns of a session and deletes it. */

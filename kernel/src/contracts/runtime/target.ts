@@ -26,6 +26,13 @@ export interface Target {
    * connection supports it.
    */
   forwardsParam(param: string): boolean;
+  /**
+   * The name at the model of a tool that the agent has, or had.
+   *
+   * @param entry the entry that offers it; empty if unknown.
+   * @param tool the tool's own name.
+   */
+  nameAtModel(entry: string, tool: string): string;
 }
 
 /**

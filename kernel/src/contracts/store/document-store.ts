@@ -17,8 +17,11 @@ export interface DocumentStore {
    */
   put(id: SessionId, name: string, text: string): Promise<void>;
   get(project: string, name: string): Promise<StoredDocument | undefined>;
-  /** Deletes a text, not its session. Returns whether there was one. */
-  delete(project: string, name: string): Promise<boolean>;
+  /**
+   * Deletes a text, not its session. Returns how many texts are left with the session; undefined if
+   * there was none.
+   */
+  delete(project: string, name: string): Promise<number | undefined>;
 }
 
 /** A text that a store keeps with a session. @experimental */

@@ -1,6 +1,8 @@
 import type { Message, Turn } from '@plugboard/kernel';
 import type { Usage } from '@plugboard/kernel/contracts';
-import { mergeParams } from '../directory/parameters.js';
+import { answerTokens, mergeParams } from '../directory/parameters.js';
+import { type HistoryBudget, historyBudget } from '../history/history-view.js';
+import { estimateTokens, tokensOf } from '../history/message-size.js';
 import type { TurnContext } from '../lifecycle/turn-context.js';
 
 /** A turn that has begun. */
@@ -47,4 +49,23 @@ export function makeTurn({ agent, request, signal, deps }: TurnContext, messages
     metadata: request.metadata,
     signal,
   };
+}
+
+/**
+ * What the model may receive of the earlier messages, beside the answer and everything else in the
+ * request.
+ *
+ * @param messages the new messages, after the system messages of the request.
+ */
+export async function budgetFor(context: TurnContext, messages: readonly Message[]): Promise<HistoryBudget> {
+  const { agent, request, signal, deps } = context;
+  const toolbox = await deps.toolboxes.of(agent.tools, signal);
+  const tools = agent.clientTools === 'passthrough' ? [...toolbox.declarations, ...request.clientTools] : toolbox.declarations;
+  const answer = answerTokens(mergeParams(agent.params, request.params, false), agent.contextWindow);
+  const prompt = messages[0]?.role === 'system' ? 0 : estimateTokens(agent.system ?? '');
+  const left = agent.contextWindow - answer - prompt - tokensOf(tools);
+  return historyBudget(
+    agent.history,
+    messages.reduce((tokens, message) => tokens - tokensOf(message), left),
+  );
 }

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Message, Principal, SessionStore } from '@plugboard/kernel';
-import { type AssistantMessage, type PendingToolCallsOwner, textOf } from '@plugboard/kernel/contracts';
-import { openToolCalls } from '../history/session-input.js';
+import { type AssistantMessage, openToolCalls, type PendingToolCallsOwner, textOf } from '@plugboard/kernel/contracts';
 
 /**
  * Keeps the calls and results of the agent's own tools in a stateless turn that ended with client
@@ -40,18 +39,20 @@ export class MixedCalls {
 
   /**
    * Replaces each assistant message with client tool calls by the stored messages of its turn, each
-   * of them once.
+   * of them once. A caller that was shown the agent's own calls may have sent them too: then its
+   * messages are complete and stay.
    */
   async expand(messages: readonly Message[]): Promise<readonly Message[]> {
     if (!messages.some(callsTools)) return messages;
     const expanded = new Set<string>();
     const whole: Message[] = [];
-    for (const message of messages) {
+    for (const [index, message] of messages.entries()) {
       const key = callsTools(message) ? this.#key(message.tool_calls?.[0]?.id ?? '', lastWords(whole)) : undefined;
       const isNew = key !== undefined && !expanded.has(key);
       const stored = isNew ? await this.#store.pendingToolCalls.load(this.#owner, key) : undefined;
       if (isNew) expanded.add(key);
-      whole.push(...(stored ?? [message]));
+      const isMissing = stored && !hasCalls(turnAround(messages, index), stored);
+      whole.push(...(isMissing ? stored : [message]));
     }
     return whole;
   }
@@ -70,4 +71,26 @@ function lastWords(messages: readonly Message[]): string {
 
 function callsTools(message: Message): message is AssistantMessage {
   return message.role === 'assistant' && (message.tool_calls?.length ?? 0) > 0;
+}
+
+/** The messages from the last user message before an index to the next one after it. */
+function turnAround(messages: readonly Message[], index: number): readonly Message[] {
+  const isUser = ({ role }: Message) => role === 'user';
+  const start = messages.slice(0, index).findLastIndex(isUser) + 1;
+  const next = messages.slice(index).findIndex(isUser);
+  return messages.slice(start, next < 0 ? messages.length : index + next);
+}
+
+/** Whether messages have all answered calls of a stored turn, by name and arguments. */
+function hasCalls(messages: readonly Message[], stored: readonly Message[]): boolean {
+  const callsOf = (of: readonly Message[]) => of.flatMap((message) => (callsTools(message) ? (message.tool_calls ?? []) : []));
+  const open = new Set(openToolCalls(stored));
+  const present = callsOf(messages).map(textOfCall);
+  return callsOf(stored).every((call) => open.has(call.id) || present.includes(textOfCall(call)));
+}
+
+function textOfCall(call: NonNullable<AssistantMessage['tool_calls']>[number]): string {
+  return call.type === 'function'
+    ? JSON.stringify([call.function.name, call.function.arguments])
+    : JSON.stringify([call.custom.name, call.custom.input]);
 }

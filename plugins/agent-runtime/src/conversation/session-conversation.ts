@@ -1,12 +1,9 @@
 import type { Message, Turn } from '@plugboard/kernel';
-import type { ToolDeclaration } from '@plugboard/kernel/contracts';
-import { answerTokens, mergeParams } from '../directory/parameters.js';
-import { type HistoryBudget, historyBudget, historyView } from '../history/history-view.js';
-import { estimateTokens, tokensOf } from '../history/message-size.js';
+import { type HistoryBudget, historyView } from '../history/history-view.js';
 import { newMessages } from '../history/session-input.js';
 import { dueSummary } from '../history/summary/due-summary.js';
 import type { TurnContext } from '../lifecycle/turn-context.js';
-import { type BegunTurn, makeTurn, type TurnConversation } from './conversation.js';
+import { type BegunTurn, budgetFor, makeTurn, type TurnConversation } from './conversation.js';
 import type { LoadedSession, SessionHistory } from './session-history.js';
 import { assertNotFull } from './session-limits.js';
 import { type SummaryResult, summarize } from './summarize.js';
@@ -43,9 +40,7 @@ export class SessionConversation implements TurnConversation {
     const stored = await deps.storeCall(() => history.current(), 'load', history.id);
     assertNotFull(stored);
     const { system, added } = newMessages(stored.messages, request.messages);
-    const toolbox = await deps.toolboxes.of(agent.tools, signal);
-    const tools = agent.clientTools === 'passthrough' ? [...toolbox.declarations, ...request.clientTools] : toolbox.declarations;
-    const budget = historyBudget(agent.history, tokensLeft(this.#context, [...system, ...added], tools));
+    const budget = await budgetFor(this.#context, [...system, ...added]);
     const turn = makeTurn(this.#context, [...system, ...historyView(stored, added, agent.history.policy, budget)]);
     run.number = stored.turns + 1;
     this.#turn = { id: turn.id, stored, system, added, budget };
@@ -96,12 +91,4 @@ export class SessionConversation implements TurnConversation {
     const due = dueSummary(stored, added, agent.history.policy, budget);
     return due && summarize(this.#history, stored, due, agent, deps.models, deps.storeCall, signal);
   }
-}
-
-/** Tokens left for stored messages, after the answer and everything else in the request. */
-function tokensLeft({ agent, request }: TurnContext, messages: readonly Message[], tools: readonly ToolDeclaration[]): number {
-  const params = mergeParams(agent.params, request.params, false);
-  const answer = answerTokens(params, agent.contextWindow);
-  const prompt = messages[0]?.role === 'system' ? 0 : estimateTokens(agent.system ?? '');
-  return messages.reduce((left, message) => left - tokensOf(message), agent.contextWindow - answer - prompt - tokensOf(tools));
 }

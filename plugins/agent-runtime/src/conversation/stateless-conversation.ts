@@ -1,9 +1,15 @@
 import type { Message, Turn } from '@plugboard/kernel';
+import { historyView, startOfTurn } from '../history/history-view.js';
+import { assertPairedToolCalls, newMessages } from '../history/session-input.js';
+import { summaryOfAll } from '../history/summary/due-summary.js';
+import { summaryRequest } from '../history/summary/summary-request.js';
 import type { TurnContext } from '../lifecycle/turn-context.js';
-import { type BegunTurn, makeTurn, type TurnConversation } from './conversation.js';
+import { type BegunTurn, budgetFor, makeTurn, type TurnConversation } from './conversation.js';
 import { MixedCalls } from './mixed-calls.js';
 
-/** A conversation that the caller keeps and sends with each request. */
+/**
+ * A conversation without a session: the caller sends it with each request, or its transport does.
+ */
 export class StatelessConversation implements TurnConversation {
   readonly #context: TurnContext;
   /** Present if one step may call both client tools and tools of the agent. */
@@ -24,10 +30,16 @@ export class StatelessConversation implements TurnConversation {
   }
 
   async load(): Promise<Turn> {
-    const mixed = this.#mixedCalls;
-    const { storeCall } = this.#context.deps;
-    if (mixed) this.#messages = await storeCall(() => mixed.expand(this.#messages), 'pendingToolCalls.load');
-    return makeTurn(this.#context, this.#messages);
+    const { request, agent } = this.#context;
+    const { history, messages } = request;
+    if (request.summarize) return makeTurn(this.#context, summaryRequest(messages, summaryOfAll(messages), agent.contextWindow));
+    if (history === undefined) {
+      this.#messages = await this.#expanded(messages);
+      return makeTurn(this.#context, this.#messages);
+    }
+    const { system, conversation } = await this.#continued(history, messages);
+    this.#messages = [...system, ...conversation];
+    return makeTurn(this.#context, [...system, ...(await this.#view(system, conversation))]);
   }
 
   async begin(turn: Turn): Promise<BegunTurn> {
@@ -42,4 +54,35 @@ export class StatelessConversation implements TurnConversation {
   }
 
   async abandon(): Promise<void> {}
+
+  /** The conversation after a request, if its transport keeps what was before. */
+  async #continued(
+    history: readonly Message[],
+    messages: readonly Message[],
+  ): Promise<{ readonly system: readonly Message[]; readonly conversation: readonly Message[] }> {
+    if (history.length > 0) {
+      const { system, added } = newMessages(history, messages);
+      return { system, conversation: [...history, ...added] };
+    }
+    assertPairedToolCalls(messages);
+    return {
+      system: messages.filter(({ role }) => role === 'system'),
+      conversation: await this.#expanded(messages.filter(({ role }) => role !== 'system')),
+    };
+  }
+
+  /** What the model receives of a conversation: what fits of its older turns, and its last turn. */
+  async #view(system: readonly Message[], conversation: readonly Message[]): Promise<readonly Message[]> {
+    const { policy } = this.#context.agent.history;
+    const start = startOfTurn(conversation, conversation.length - 1);
+    const last = conversation.slice(start);
+    const budget = await budgetFor(this.#context, [...system, ...last]);
+    return historyView({ messages: conversation.slice(0, start) }, last, policy, budget);
+  }
+
+  async #expanded(messages: readonly Message[]): Promise<readonly Message[]> {
+    const mixed = this.#mixedCalls;
+    if (!mixed) return messages;
+    return this.#context.deps.storeCall(() => mixed.expand(messages), 'pendingToolCalls.load');
+  }
 }

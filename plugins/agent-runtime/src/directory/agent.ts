@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Extensions, ModelConnector } from '@plugboard/kernel';
+import type { Extensions, ModelConnector, ToolSource } from '@plugboard/kernel';
 import { parseDuration } from '@plugboard/kernel';
 import type { SystemMessage, Target, TurnRequest } from '@plugboard/kernel/contracts';
 import { DEFAULT_PROJECT } from '@plugboard/kernel/contracts';
@@ -8,6 +8,7 @@ import type { HistoryOptions } from '../history/history-view.js';
 import { modelNames } from './check-config.js';
 import { overridesParam } from './parameters.js';
 import { readPrompt } from './system-prompt.js';
+import { nameAtModel } from './tool-names.js';
 
 /**
  * What happens to a turn that a server crash interrupted: it is dropped, or its input is kept. Both
@@ -57,8 +58,10 @@ export function agentOf(target: Target): Agent {
  * The agent for one request: with the request's limits, and with its tools unless the agent ignores
  * them.
  */
-export function agentForRequest({ target, clientTools, maxToolCalls, wholeHistory }: TurnRequest): Agent {
+export function agentForRequest({ target, clientTools, maxToolCalls, wholeHistory, summarize }: TurnRequest): Agent {
   const agent = agentOf(target);
+  // The parameters of an agent shape its answers: format, length, stop sequences.
+  if (summarize) return { ...agent, tools: [], params: {}, clientTools: 'ignore' };
   const hasOwnTools = agent.clientTools === undefined && clientTools.length > 0;
   if (!hasOwnTools && maxToolCalls === undefined && !wholeHistory) return agent;
   const { limits, history } = agent;
@@ -80,6 +83,7 @@ export function configuredAgent(
   name: string,
   settings: AgentSettings,
   models: Extensions<ModelConnector>,
+  tools: Extensions<ToolSource>,
   resolvePath: (path: string) => string,
 ): Agent {
   const system = readPrompt(settings, resolvePath);
@@ -105,6 +109,7 @@ export function configuredAgent(
     history: historyRules(settings.history),
     onDisconnect: settings.onDisconnect,
     fingerprint: fingerprint([name, settings, system]),
+    nameAtModel: (entry, tool) => nameAtModel(entry, tool, tools.get(entry)?.single ?? entry === tool),
     ...connected(modelNames(settings), settings.params, models),
   });
 }
@@ -129,6 +134,7 @@ export function rawModel(name: string, models: Extensions<ModelConnector>): Agen
     history: historyRules('truncate'),
     onDisconnect: 'cancel',
     fingerprint: fingerprint([name, models.get(name)?.model]),
+    nameAtModel: (entry, tool) => nameAtModel(entry, tool, entry === tool),
     ...connected([name], {}, models),
   });
 }

@@ -1,4 +1,4 @@
-import type { Extensions, ModelConnector, Principal } from '@plugboard/kernel';
+import type { Extensions, ModelConnector, Principal, ToolSource } from '@plugboard/kernel';
 import type { TargetInfo, TargetResolution } from '@plugboard/kernel/contracts';
 import { DEFAULT_PROJECT } from '@plugboard/kernel/contracts';
 import type { RuntimeSettings } from '../config.js';
@@ -17,9 +17,14 @@ export class Directory {
   readonly #models = new Map<string, Agent>();
   readonly #defaults = new Map<string, string>();
 
-  constructor(settings: RuntimeSettings, models: Extensions<ModelConnector>, resolvePath: (path: string) => string) {
+  constructor(
+    settings: RuntimeSettings,
+    models: Extensions<ModelConnector>,
+    tools: Extensions<ToolSource>,
+    resolvePath: (path: string) => string,
+  ) {
     for (const [name, agent] of Object.entries(settings.agents)) {
-      this.#agents.set(name, configuredAgent(name, agent, models, resolvePath));
+      this.#agents.set(name, configuredAgent(name, agent, models, tools, resolvePath));
     }
     for (const { name } of models) this.#models.set(name, rawModel(name, models));
     if (settings.defaultAgent !== undefined) this.#defaults.set(DEFAULT_PROJECT, settings.defaultAgent);

@@ -1,7 +1,7 @@
 import type { Message } from '@plugboard/kernel';
-import { TurnError } from '@plugboard/kernel/contracts';
+import { TurnError, withSummary } from '@plugboard/kernel/contracts';
 import { tokensOf } from './message-size.js';
-import { type Conversation, startsWithToolResults, tokensOfSummary, usableSummary, withSummary } from './summary-view.js';
+import { type Conversation, startsWithToolResults, tokensOfSummary, usableSummary } from './summary-view.js';
 
 /**
  * What the model receives of a conversation that does not fit: the newest turns, a summary and the
@@ -45,7 +45,7 @@ export function historyView(
   if (summary) {
     const beside = { ...budget, tokens: budget.tokens - tokensOfSummary(summary.text) };
     const start = newestTurns(messages, summary.messages, added, beside);
-    if (beside.tokens >= 0) return withSummary(summary, [...messages.slice(start), ...added]);
+    if (beside.tokens >= 0) return withSummary(summary.text, [...messages.slice(start), ...added]);
   }
   const start = newestTurns(messages, 0, added, budget);
   if (policy === 'error' && budget.tokens < 0) {

@@ -1,6 +1,6 @@
 import type { Message } from '@plugboard/kernel';
-import type { AssistantMessage, ToolMessage } from '@plugboard/kernel/contracts';
-import { TurnError } from '@plugboard/kernel/contracts';
+import type { ToolMessage } from '@plugboard/kernel/contracts';
+import { openToolCalls, TurnError } from '@plugboard/kernel/contracts';
 import { withoutExtras } from './extra.js';
 
 /** The messages of a request to a session. */
@@ -54,16 +54,6 @@ export function messagesToAppend(history: readonly Message[], messages: readonly
   return [...closing, ...withoutExtras(messages)];
 }
 
-/** Returns the ids of the last assistant message's tool calls that have no result yet. */
-export function openToolCalls(messages: readonly Message[]): readonly string[] {
-  const last = messages.findLastIndex(({ role }) => role === 'assistant');
-  const asking = messages[last] as AssistantMessage | undefined;
-  const answered = new Set(
-    messages.slice(last + 1).flatMap((message) => (message.role === 'tool' ? [message.tool_call_id] : [])),
-  );
-  return (asking?.tool_calls ?? []).map(({ id }) => id).filter((id) => !answered.has(id));
-}
-
 /**
  * A session may have open client tool calls. Tool messages must then answer exactly these. A user
  * message closes them instead, each with an error result, so that every provider accepts the
@@ -104,7 +94,7 @@ function closeOpenCalls(
  * Every stored call must have its result, and every result its call.
  * @param from results before this index answer earlier calls.
  */
-function assertPairedToolCalls(messages: readonly Message[], from = 0): void {
+export function assertPairedToolCalls(messages: readonly Message[], from = 0): void {
   let open = new Map<string, number>();
   for (const [index, message] of messages.entries()) {
     if (index < from) continue;

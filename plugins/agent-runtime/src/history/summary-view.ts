@@ -1,31 +1,13 @@
 import type { Message } from '@plugboard/kernel';
-import type { ContentPart, StoredSession, Summary } from '@plugboard/kernel/contracts';
+import { type StoredSession, type Summary, withSummary } from '@plugboard/kernel/contracts';
 import { estimateTokens } from './message-size.js';
 
 export type Conversation = Pick<StoredSession, 'messages' | 'summary'>;
 
-/**
- * Prepends a summary to a conversation. The summary becomes part of the first user message, which
- * is valid everywhere. A separate user message would break the alternation of roles that many chat
- * templates require. A second system message is refused by some servers, and inside the prompt the
- * user's words would get the prompt's authority.
- */
-export function withSummary(summary: Summary, conversation: readonly Message[]): readonly Message[] {
-  const [first, ...others] = conversation;
-  const text = shown(summary.text);
-  if (first?.role !== 'user') return [{ role: 'user', content: text }, ...conversation];
-  const content: string | ContentPart[] =
-    typeof first.content === 'string' ? text + first.content : [{ type: 'text', text }, ...first.content];
-  return [{ ...first, content }, ...others];
-}
-
 /** Estimated tokens of a summary in front of a conversation, at most. */
 export function tokensOfSummary(text: string): number {
-  return estimateTokens(JSON.stringify({ role: 'user', content: [{ type: 'text', text: shown(text) }] }));
-}
-
-function shown(text: string): string {
-  return `<summary>\nWhat was said before in this conversation, in short:\n\n${text}\n</summary>\n\n`;
+  const before = withSummary(text, [{ role: 'user', content: [] }]);
+  return estimateTokens(JSON.stringify(before[0]));
 }
 
 /**

@@ -120,8 +120,8 @@ export class SessionConversations implements Conversations {
     return { conversation: conversationId(found.id), agent: found.id.agent, text: found.text };
   }
 
-  async deleteDocument(name: string, principal: Principal): Promise<boolean> {
-    if (!(await this.document(name, principal))) return false;
+  async deleteDocument(name: string, principal: Principal): Promise<number | undefined> {
+    if (!(await this.document(name, principal))) return undefined;
     return this.#storeCall(() => this.#store.documents.delete(principal.project, name), 'documents.delete');
   }
 

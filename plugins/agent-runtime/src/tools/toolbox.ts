@@ -1,9 +1,9 @@
 import type { ConfigProblem, Contribution, Extensions, Logger, Tool, ToolSource } from '@plugboard/kernel';
 import type { ToolDeclaration } from '@plugboard/kernel/contracts';
 import { toolEntry } from '../directory/check-config.js';
+import { nameAtModel } from '../directory/tool-names.js';
 import { type ArgumentsValidator, argumentsValidator } from './tool-arguments.js';
 import { listMistake, toolMistake } from './tool-mistakes.js';
-import { nameAtModel } from './tool-names.js';
 import { type ToolLimits, toolLimits } from './tool-run.js';
 
 /** A tool of an agent. */

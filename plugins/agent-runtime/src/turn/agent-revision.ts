@@ -51,8 +51,9 @@ export class AgentRevision {
     const { settings, clock, ids, log, failures, resolvePath } = options;
     this.#settings = settings;
     this.#connectors = fixedView(options.models);
-    this.directory = new Directory(settings, this.#connectors, resolvePath);
-    this.toolboxes = new Toolboxes(fixedView(options.tools), log);
+    const tools = fixedView(options.tools);
+    this.directory = new Directory(settings, this.#connectors, tools, resolvePath);
+    this.toolboxes = new Toolboxes(tools, log);
     this.models = new ModelCalls(this.#connectors, clock, ids, log, failures);
     this.interceptors = fixedView(options.interceptors);
   }

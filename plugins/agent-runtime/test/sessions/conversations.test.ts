@@ -334,10 +334,10 @@ t.test('a document is kept with its session, for the same project and agents', a
   ];
   for (const principal of others) {
     t.equal(await conversations.document('resp_1', principal), undefined);
-    t.equal(await conversations.deleteDocument('resp_1', principal), false);
+    t.equal(await conversations.deleteDocument('resp_1', principal), undefined);
     t.equal(await code(conversations.putDocument(ID, 'resp_1', '', principal)), 'conversation_not_found');
   }
-  t.equal(await conversations.deleteDocument('resp_1', OPEN), true);
+  t.equal(await conversations.deleteDocument('resp_1', OPEN), 0);
   t.equal(await conversations.document('resp_1', OPEN), undefined);
   await conversations.putDocument(ID, 'resp_2', '', OPEN);
   await conversations.delete(ID, OPEN);

@@ -2,10 +2,10 @@ import { setImmediate } from 'node:timers/promises';
 import type { AgentEvent } from '@plugboard/kernel';
 import { type AgentEvents, NO_USAGE, Transcript, TurnError, textOf } from '@plugboard/kernel/contracts';
 import t from 'tap';
+import { nameAtModel } from '../../src/directory/tool-names.js';
 import { Broadcast } from '../../src/streams/broadcast.js';
 import { Channel } from '../../src/streams/channel.js';
 import { pulled } from '../../src/streams/pulled.js';
-import { nameAtModel } from '../../src/tools/tool-names.js';
 import { collect, request, ScriptedModel, startRuntime } from '../harness.js';
 
 const started: AgentEvent = { type: 'started', turnId: 't', agent: 'a' };

@@ -19,18 +19,18 @@ export class FunctionCallItem implements OutputItem {
 
   /** All events of the item. */
   write(numbers: EventNumbers, out: string[]): void {
-    const at = `"output_index":${this.index}`;
+    const indexField = `"output_index":${this.index}`;
     const args = JSON.stringify(this.#call.arguments);
-    const place = `${at},"item_id":"${this.#id}"`;
-    out.push(numbers.event('response.output_item.added', `${at},"item":${this.#item('in_progress', '""')}`));
+    const itemFields = `${indexField},"item_id":"${this.#id}"`;
+    out.push(numbers.event('response.output_item.added', `${indexField},"item":${this.#item('in_progress', '""')}`));
     if (this.#call.arguments !== '')
-      out.push(numbers.event('response.function_call_arguments.delta', `${place},"delta":${args}`));
+      out.push(numbers.event('response.function_call_arguments.delta', `${itemFields},"delta":${args}`));
     out.push(
       numbers.event(
         'response.function_call_arguments.done',
-        `${place},"name":${JSON.stringify(this.#call.name)},"arguments":${args}`,
+        `${itemFields},"name":${JSON.stringify(this.#call.name)},"arguments":${args}`,
       ),
-      numbers.event('response.output_item.done', `${at},"item":${this.json()}`),
+      numbers.event('response.output_item.done', `${indexField},"item":${this.json()}`),
     );
   }
 

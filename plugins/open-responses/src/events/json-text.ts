@@ -20,3 +20,13 @@ export function typeOfEvent(json: string): string {
 
 /** How every event begins. */
 export const START = '{"type":"';
+
+/**
+ * Whether an event is one of the `svc:` extensions, which only connections that asked for them
+ * receive.
+ */
+export function isExtension(json: string): boolean {
+  return json.startsWith(EXTENSION);
+}
+
+const EXTENSION = `${START}svc:`;

@@ -3,7 +3,7 @@ import type { EventNumbers } from './event-numbers.js';
 import type { OutputItem } from './output-item.js';
 import { truncateResult } from './truncate-result.js';
 
-/** A tool that the server runs, as callers know it. */
+/** A tool that the server runs. */
 interface ServerTool {
   /** The entry of the configuration that offers it. */
   readonly entry: string;
@@ -11,10 +11,8 @@ interface ServerTool {
 }
 
 /**
- * An `mcp_call` item: a call of a tool that the server runs. SDKs of the protocol take it for a
- * call that was already executed, and run nothing themselves.
- *
- * `names` as visibility hides arguments, progress and result.
+ * An `mcp_call` item: a call of a tool that the server runs. SDKs of the protocol do not run it.
+ * The visibility `names` hides arguments, progress and result.
  */
 export class McpCallItem implements OutputItem {
   readonly index: number;
@@ -22,8 +20,8 @@ export class McpCallItem implements OutputItem {
   readonly #tool: ServerTool;
   readonly #showsAll: boolean;
   readonly #arguments: string;
-  readonly #at: string;
-  readonly #place: string;
+  readonly #indexField: string;
+  readonly #itemFields: string;
   readonly #numbers: EventNumbers;
   #shownArguments = '""';
   #output = 'null';
@@ -45,21 +43,21 @@ export class McpCallItem implements OutputItem {
     this.#tool = call.tool;
     this.#showsAll = call.visibility === 'full';
     this.#arguments = JSON.stringify(this.#showsAll ? call.arguments : '');
-    this.#at = `"output_index":${index}`;
-    this.#place = `${this.#at},"item_id":"${id}"`;
+    this.#indexField = `"output_index":${index}`;
+    this.#itemFields = `${this.#indexField},"item_id":"${id}"`;
     this.#numbers = numbers;
   }
 
   open(out: string[]): void {
     const numbers = this.#numbers;
     out.push(
-      numbers.event('response.output_item.added', `${this.#at},"item":${this.json()}`),
-      numbers.event('response.mcp_call.in_progress', this.#place),
+      numbers.event('response.output_item.added', `${this.#indexField},"item":${this.json()}`),
+      numbers.event('response.mcp_call.in_progress', this.#itemFields),
     );
     this.#shownArguments = this.#arguments;
     if (this.#arguments !== '""')
-      out.push(numbers.event('response.mcp_call_arguments.delta', `${this.#place},"delta":${this.#arguments}`));
-    out.push(numbers.event('response.mcp_call_arguments.done', `${this.#place},"arguments":${this.#arguments}`));
+      out.push(numbers.event('response.mcp_call_arguments.delta', `${this.#itemFields},"delta":${this.#arguments}`));
+    out.push(numbers.event('response.mcp_call_arguments.done', `${this.#itemFields},"arguments":${this.#arguments}`));
   }
 
   /** `svc:tool_call.progress`, an extension that connections ask for. */
@@ -94,8 +92,8 @@ export class McpCallItem implements OutputItem {
 
   #close(type: string, out: string[]): void {
     out.push(
-      this.#numbers.event(type, this.#place),
-      this.#numbers.event('response.output_item.done', `${this.#at},"item":${this.json()}`),
+      this.#numbers.event(type, this.#itemFields),
+      this.#numbers.event('response.output_item.done', `${this.#indexField},"item":${this.json()}`),
     );
   }
 

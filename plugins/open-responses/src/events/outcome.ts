@@ -1,13 +1,13 @@
 import type { Failure, TurnFinished, Usage } from '@plugboard/kernel/contracts';
 
-/** How a response ends: its status, and why where it is not complete. */
+/** How a response ended: its status, and the reason or error if it is not complete. */
 export interface Outcome {
   readonly status: 'completed' | 'incomplete' | 'failed';
-  /** Of an incomplete one. */
+  /** Present if it is incomplete. */
   readonly reason?: IncompleteReason | undefined;
-  /** Of a failed one. */
+  /** Present if it failed. */
   readonly error?: { readonly code: string; readonly message: string } | undefined;
-  /** Of all model calls; undefined while the model server has not said. */
+  /** Usage of all model calls; undefined until a model server reports some. */
   readonly usage?: Usage | undefined;
 }
 
@@ -31,7 +31,7 @@ export function outcomeOfFinish({ reason, limit, usage }: TurnFinished): Outcome
   return { status: 'completed', usage };
 }
 
-/** @param usage of the model calls until then, where it is known. */
+/** @param usage of the model calls before the failure, if known. */
 export function outcomeOfFailure({ code, message }: Failure, usage: Usage | undefined): Outcome {
   switch (code) {
     case 'turn_cancelled':

@@ -3,7 +3,7 @@
  * in which they are sent.
  */
 export interface OutputItem {
-  /** Its place in the response's `output`. */
+  /** Its index in the response's `output`. */
   readonly index: number;
   /** The item as it stands now, as JSON. */
   json(): string;

@@ -19,8 +19,8 @@ export interface EncoderOptions {
   readonly extensions: boolean;
   /** The `stream_id` of the request. */
   readonly streamId?: string | undefined;
-  /** Counts what the access log shows of the turn. */
-  readonly facts?: TurnLogFields | undefined;
+  /** Collects the fields of the access log. */
+  readonly logFields?: TurnLogFields | undefined;
 }
 
 /**
@@ -83,7 +83,7 @@ export class ResponseEncoder {
     return [this.#state('response.created', status), this.#state(`response.${status}`, status)];
   }
 
-  /** The response waited for other turns of its session, and runs now. */
+  /** The response runs, after it waited for other turns of its session. */
   start(): string {
     return this.#state('response.in_progress', 'in_progress');
   }
@@ -102,15 +102,11 @@ export class ResponseEncoder {
   }
 
   /**
-   * @param merges whether text that came in one batch becomes one event, for a reader that falls
-   * behind.
+   * @param merges whether the text of one batch becomes one event, for a reader that falls behind.
    */
   write(batch: readonly AgentEvent[], merges = false): string[] {
     const out: string[] = [];
-    /**
-     * Text to merge. It is joined: a string of thousands of concatenations would take several times
-     * its size.
-     */
+    /** Text to merge. Thousands of concatenations would take several times the size of a join. */
     let pieces: string[] = [];
     const flush = () => {
       if (pieces.length > 0) this.#say(pieces.join(''), out);
@@ -172,7 +168,7 @@ export class ResponseEncoder {
   #write(event: AgentEvent, out: string[]): void {
     switch (event.type) {
       case 'step':
-        this.#options.facts?.step();
+        this.#options.logFields?.step();
         this.#connection ??= event.connection;
         this.#closeText(out);
         break;
@@ -180,7 +176,7 @@ export class ResponseEncoder {
         if (this.#options.showsReasoning) this.#add(REASONING, 'rs', escaped(event.text), out);
         break;
       case 'tool-call':
-        this.#options.facts?.toolCall();
+        this.#options.logFields?.toolCall();
         this.#size += event.arguments.length;
         this.#closeText(out);
         this.#call(event, out);

@@ -1,7 +1,7 @@
 import type { Usage } from '@plugboard/kernel/contracts';
 import type { Outcome } from './outcome.js';
 
-/** What a response says of itself from its first event to its last. */
+/** The fields of a response that never change. */
 export interface ResponseHead {
   /** `resp_` and random characters. */
   readonly id: string;
@@ -14,8 +14,7 @@ export interface ResponseHead {
 }
 
 /**
- * The fields of a response that repeat what its request asked for; defaults of the protocol where
- * it said nothing.
+ * The fields of a response that repeat its request, with the protocol's defaults.
  */
 export interface ResponseEcho {
   readonly previous_response_id: string | null;
@@ -56,8 +55,8 @@ export interface EchoedTool {
 export type ResponseStatus = 'queued' | 'in_progress' | Outcome['status'];
 
 /**
- * Renders the `response` object of one response, at any time of its life. All that does not change
- * is rendered once.
+ * Renders the `response` object of one response, in any state. The constant fields are rendered
+ * once.
  */
 export class ResponseObject {
   readonly #before: string;

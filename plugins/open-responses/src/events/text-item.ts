@@ -2,7 +2,7 @@ import type { EventNumbers } from './event-numbers.js';
 import { LongText } from './long-text.js';
 import type { ItemStatus, OutputItem } from './output-item.js';
 
-/** What differs between the items that hold one text. */
+/** The differences between the types of items that hold one text. */
 export interface TextForm {
   /** The item's constant fields, as JSON: `"type":"reasoning"`. */
   readonly fields: string;
@@ -25,7 +25,7 @@ export class TextItem implements OutputItem {
   readonly form: TextForm;
   readonly #id: string;
   readonly #numbers: EventNumbers;
-  readonly #place: string;
+  readonly #itemFields: string;
   readonly #delta: (text: string) => string;
   /** The text while it grows; undefined once it is complete. */
   #growing: LongText | undefined = new LongText();
@@ -38,14 +38,14 @@ export class TextItem implements OutputItem {
     this.form = form;
     this.#id = id;
     this.#numbers = numbers;
-    this.#place = `"output_index":${index},"item_id":"${id}","${form.index}":0`;
-    this.#delta = numbers.template(`${form.textEvents}.delta`, `${this.#place},"delta":"`, `"${form.after}`);
+    this.#itemFields = `"output_index":${index},"item_id":"${id}","${form.index}":0`;
+    this.#delta = numbers.template(`${form.textEvents}.delta`, `${this.#itemFields},"delta":"`, `"${form.after}`);
   }
 
   open(out: string[]): void {
     out.push(
       this.#numbers.event('response.output_item.added', `"output_index":${this.index},"item":${this.#item('')}`),
-      this.#numbers.event(`${this.form.partEvents}.added`, `${this.#place},"part":${this.form.part('')}`),
+      this.#numbers.event(`${this.form.partEvents}.added`, `${this.#itemFields},"part":${this.form.part('')}`),
     );
   }
 
@@ -60,8 +60,8 @@ export class TextItem implements OutputItem {
     const { textEvents, partEvents, after, part } = this.form;
     const text = this.#complete();
     out.push(
-      this.#numbers.event(`${textEvents}.done`, `${this.#place},"text":"${text}"${after}`),
-      this.#numbers.event(`${partEvents}.done`, `${this.#place},"part":${part(text)}`),
+      this.#numbers.event(`${textEvents}.done`, `${this.#itemFields},"text":"${text}"${after}`),
+      this.#numbers.event(`${partEvents}.done`, `${this.#itemFields},"part":${part(text)}`),
       this.#numbers.event('response.output_item.done', `"output_index":${this.index},"item":${this.json()}`),
     );
   }

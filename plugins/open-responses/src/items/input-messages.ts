@@ -1,11 +1,10 @@
 import type { Message } from '@plugboard/kernel';
 import {
   type AssistantMessage,
-  type ContentPart,
   type FunctionCallPart,
   type ToolMessage,
   TurnError,
-  type UserMessage,
+  withSummary,
 } from '@plugboard/kernel/contracts';
 import {
   arrayTooLong,
@@ -18,22 +17,27 @@ import {
   wrongType,
   wrongValue,
 } from '@plugboard/openai-protocol';
-import { decodeSummary, summaryText } from './compaction.js';
 import { assistantContent, onlyText, userContent } from './input-parts.js';
 
-/** What items a request may hold. */
-export interface InputRules {
+/** Which items a request may hold, and how they are read. */
+export type InputRules = {
   /** The field that holds the items. */
   readonly param: string;
   readonly maxItems: number;
   /** The name of the model connection if it takes text only. */
   readonly textOnly: string | undefined;
-  /**
-   * `turn`: everything that a request for an answer may hold. `session`: what is added to a session
-   * without a turn, that is no prompts and nothing that the server made.
-   */
-  readonly purpose: 'turn' | 'session';
-}
+} & (
+  | {
+      /** Everything that a request for an answer may hold. */
+      readonly purpose: 'turn';
+      /** The name of one of the agent's tools at the model. */
+      nameAtModel(entry: string, tool: string): string;
+      /** Reads the content of a compaction item. @throws ProtocolError 400 */
+      readSummary(content: string, param: string): string;
+    }
+  /** What is added to a session without a turn: no prompts, and nothing that the server made. */
+  | { readonly purpose: 'session' }
+);
 
 /** The messages made from a caller's items. */
 export interface InputMessages {
@@ -54,7 +58,7 @@ export function messagesOf(items: unknown, rules: InputRules): InputMessages {
   if (items.length > maxItems) throw arrayTooLong(param, maxItems, items.length);
   const input = new InputBuilder(rules);
   for (const [index, item] of items.entries()) input.add(item, index);
-  return input;
+  return input.finish();
 }
 
 /**
@@ -68,10 +72,10 @@ export function nameItems(
 ): { readonly message: string; readonly param: string } {
   const named = (text: string) =>
     text.replaceAll(/\bmessages\[(\d+)\]/g, (_, index) => `${list}[${origins[Number(index)] ?? index}]`);
-  const place = named(param ?? list)
+  const path = named(param ?? list)
     .replace(/^messages$/, list)
     .replace(/\.tool_call_id$/, '.call_id');
-  return { message: named(message), param: place };
+  return { message: named(message), param: path };
 }
 
 /** The same for an error that is thrown. */
@@ -94,39 +98,44 @@ class InputBuilder implements InputMessages {
   readonly messages: Message[] = [];
   readonly origins: number[] = [];
   readonly #rules: InputRules;
-  /** The assistant message that calls without a result belong to. */
+  /** The index of the assistant message that calls without a result belong to. */
   #step: number | undefined;
-  /** What a compaction item said, until the user message that it goes with. */
-  #summary = '';
+  /** The summary in a compaction item, until the message that follows it. */
+  #summary: { readonly text: string; readonly index: number } | undefined;
 
   constructor(rules: InputRules) {
     this.#rules = rules;
   }
 
-  add(value: unknown, index: number): void {
-    const place = `${this.#rules.param}[${index}]`;
-    const item = requireObject(value, place);
-    const type = typeOf(item, place);
-    const known: readonly string[] = TYPES[this.#rules.purpose];
-    if (!known.includes(type)) throw wrongValue(`${place}.type`, type, known);
-    // The conversation does not include reasoning.
-    if (type === 'message') this.#push(this.#message(item, place), index);
-    else if (type === 'function_call') this.#call(callOf(item, place), index, `${place}.call_id`);
-    else if (type === 'function_call_output') this.#push(resultOf(item, place), index);
-    else if (type === 'mcp_call') this.#serverCall(item, place, index);
-    else if (type === 'compaction') this.#compaction(item, place, index);
+  /** Adds what is left when the last item was added. */
+  finish(): this {
+    if (this.#summary) this.#push(undefined, this.#summary.index);
+    return this;
   }
 
-  #push(message: Message, index: number): void {
-    if (message.role === 'user' && this.#summary !== '') {
-      // In place of the user message that the summary was kept in.
-      this.messages.pop();
-      this.origins.pop();
-      this.messages.push(withSummary(this.#summary, message));
-    } else this.messages.push(message);
-    this.origins.push(index);
-    this.#summary = '';
-    this.#step = message.role === 'assistant' ? this.messages.length - 1 : undefined;
+  add(value: unknown, index: number): void {
+    const param = `${this.#rules.param}[${index}]`;
+    const item = requireObject(value, param);
+    const type = typeOf(item, param);
+    const known: readonly string[] = TYPES[this.#rules.purpose];
+    if (!known.includes(type)) throw wrongValue(`${param}.type`, type, known);
+    // The conversation does not include reasoning.
+    if (type === 'message') this.#push(this.#message(item, param), index);
+    else if (type === 'function_call') this.#call(callOf(item, param), index, `${param}.call_id`);
+    else if (type === 'function_call_output') this.#push(resultOf(item, param), index);
+    else if (type === 'mcp_call') this.#serverCall(item, param, index);
+    else if (type === 'compaction') this.#compaction(item, param, index);
+  }
+
+  #push(message: Message | undefined, index: number): void {
+    const own = message ? [message] : [];
+    const messages = this.#summary ? withSummary(this.#summary.text, own) : own;
+    for (const [position, one] of messages.entries()) {
+      this.messages.push(one);
+      this.origins.push(position === messages.length - 1 ? index : (this.#summary?.index ?? index));
+    }
+    this.#summary = undefined;
+    this.#step = message?.role === 'assistant' ? this.messages.length - 1 : undefined;
   }
 
   /**
@@ -143,50 +152,53 @@ class InputBuilder implements InputMessages {
   }
 
   /**
-   * A call that ran on the server, with its result. Without its result, which the agent may hide,
-   * it says nothing to a model.
+   * A call that ran on the server, with its result or its error. Without either, because the agent
+   * hides them, it says nothing to a model.
    */
-  #serverCall(item: JsonObject, place: string, index: number): void {
-    if (typeof item.output !== 'string') return;
-    const label = requireString(item.server_label ?? '', `${place}.server_label`);
-    const name = nameAtModel(label, requireString(requireField(item, 'name', place), `${place}.name`));
-    const id = requireString(requireField(item, 'id', place), `${place}.id`);
-    const text = requireString(item.arguments ?? '', `${place}.arguments`);
+  #serverCall(item: JsonObject, param: string, index: number): void {
+    const result = typeof item.output === 'string' ? item.output : errorText(item.error);
+    if (result === undefined || this.#rules.purpose !== 'turn') return;
+    const entry = requireString(item.server_label ?? '', `${param}.server_label`);
+    const name = this.#rules.nameAtModel(entry, requireString(requireField(item, 'name', param), `${param}.name`));
+    const id = requireString(requireField(item, 'id', param), `${param}.id`);
+    const text = requireString(item.arguments ?? '', `${param}.arguments`);
     const asking = this.#step === undefined ? undefined : this.messages[this.#step];
     const waits = asking?.role === 'assistant' && (asking.tool_calls?.length ?? 0) > 0;
     if (!waits) this.#push({ role: 'assistant', content: null }, index);
-    this.#call({ id, type: 'function', function: { name, arguments: text === '' ? '{}' : text } }, index, `${place}.id`);
-    this.messages.push({ role: 'tool', tool_call_id: id, content: requireString(item.output, `${place}.output`) });
+    this.#call({ id, type: 'function', function: { name, arguments: text === '' ? '{}' : text } }, index, `${param}.id`);
+    this.messages.push({ role: 'tool', tool_call_id: id, content: requireString(result, `${param}.output`) });
     this.origins.push(index);
     if (!waits) this.#step = undefined;
   }
 
-  #compaction(item: JsonObject, place: string, index: number): void {
-    const content = requireString(requireField(item, 'encrypted_content', place), `${place}.encrypted_content`);
-    const text = summaryText(decodeSummary(content, `${place}.encrypted_content`));
-    this.#push({ role: 'user', content: text }, index);
-    this.#summary = text;
+  #compaction(item: JsonObject, param: string, index: number): void {
+    if (this.#rules.purpose !== 'turn') return;
+    const content = requireString(requireField(item, 'encrypted_content', param), `${param}.encrypted_content`);
+    const text = this.#rules.readSummary(content, `${param}.encrypted_content`);
+    this.finish();
+    this.#summary = { text, index };
+    this.#step = undefined;
   }
 
-  #message(item: JsonObject, place: string): Message {
-    const role = requireString(requireField(item, 'role', place), `${place}.role`);
-    const content = requireField(item, 'content', place);
+  #message(item: JsonObject, param: string): Message {
+    const role = requireString(requireField(item, 'role', param), `${param}.role`);
+    const content = requireField(item, 'content', param);
     const { textOnly, purpose } = this.#rules;
     switch (role) {
       case 'user':
-        return { role, content: userContent(content, `${place}.content`, textOnly) };
+        return { role, content: userContent(content, `${param}.content`, textOnly) };
       case 'assistant':
-        return { role, ...assistantContent(content, `${place}.content`) };
+        return { role, ...assistantContent(content, `${param}.content`) };
       case 'system':
       case 'developer':
-        if (purpose === 'turn') return { role: 'system', content: onlyText(content, `${place}.content`) };
+        if (purpose === 'turn') return { role: 'system', content: onlyText(content, `${param}.content`) };
         throw invalidValue(
-          `${place}.role`,
+          `${param}.role`,
           `a session does not store '${role}' messages, because its agent has its own prompt: send them with each request`,
         );
       default:
         throw wrongValue(
-          `${place}.role`,
+          `${param}.role`,
           role,
           purpose === 'turn' ? ['user', 'assistant', 'system', 'developer'] : ['user', 'assistant'],
         );
@@ -194,23 +206,23 @@ class InputBuilder implements InputMessages {
   }
 }
 
-function typeOf(item: JsonObject, place: string): string {
-  if (item.type != null) return requireString(item.type, `${place}.type`);
-  return item.role == null ? requireString(requireField(item, 'type', place), `${place}.type`) : 'message';
+function typeOf(item: JsonObject, param: string): string {
+  if (item.type != null) return requireString(item.type, `${param}.type`);
+  return item.role == null ? requireString(requireField(item, 'type', param), `${param}.type`) : 'message';
 }
 
-function callOf(item: JsonObject, place: string): FunctionCallPart {
-  const name = requireString(requireField(item, 'name', place), `${place}.name`);
+function callOf(item: JsonObject, param: string): FunctionCallPart {
+  const name = requireString(requireField(item, 'name', param), `${param}.name`);
   if (!/^[a-zA-Z0-9_-]{1,64}$/.test(name)) {
-    throw invalidValue(`${place}.name`, "expected a string that matches the pattern '^[a-zA-Z0-9_-]{1,64}$'");
+    throw invalidValue(`${param}.name`, "expected a string that matches the pattern '^[a-zA-Z0-9_-]{1,64}$'");
   }
-  const text = requireString(requireField(item, 'arguments', place), `${place}.arguments`);
-  return { id: idAt(item, place), type: 'function', function: { name, arguments: text } };
+  const text = requireString(requireField(item, 'arguments', param), `${param}.arguments`);
+  return { id: idAt(item, param), type: 'function', function: { name, arguments: text } };
 }
 
-function resultOf(item: JsonObject, place: string): ToolMessage {
-  const id = idAt(item, place);
-  return { role: 'tool', tool_call_id: id, content: onlyText(requireField(item, 'output', place), `${place}.output`) };
+function resultOf(item: JsonObject, param: string): ToolMessage {
+  const id = idAt(item, param);
+  return { role: 'tool', tool_call_id: id, content: onlyText(requireField(item, 'output', param), `${param}.output`) };
 }
 
 function calling(message: AssistantMessage, call: FunctionCallPart): AssistantMessage {
@@ -221,21 +233,21 @@ function calling(message: AssistantMessage, call: FunctionCallPart): AssistantMe
   };
 }
 
-function idAt(item: JsonObject, place: string): string {
-  const id = requireString(requireField(item, 'call_id', place), `${place}.call_id`);
-  if (id === '') throw invalidValue(`${place}.call_id`, 'it is empty');
+function idAt(item: JsonObject, param: string): string {
+  const id = requireString(requireField(item, 'call_id', param), `${param}.call_id`);
+  if (id === '') throw invalidValue(`${param}.call_id`, 'it is empty');
   return id;
 }
 
-/** What a model most likely knew the tool by. It is history: nothing is called by this name. */
-function nameAtModel(label: string, name: string): string {
-  const whole = label === '' || label === name ? name : `${label}__${name}`;
-  return whole.replaceAll(/[^a-zA-Z0-9_-]/g, '_').slice(0, 64) || 'tool';
-}
-
-function withSummary(text: string, message: UserMessage): UserMessage {
-  const { content } = message;
-  const parts: string | readonly ContentPart[] =
-    typeof content === 'string' ? text + content : [{ type: 'text', text }, ...content];
-  return { ...message, content: parts };
+/**
+ * The text of the error of a failed call: a string, or an object with a message or text parts.
+ * Undefined for anything else.
+ */
+function errorText(error: unknown): string | undefined {
+  if (typeof error === 'string') return error;
+  if (typeof error !== 'object' || error === null) return undefined;
+  const { message, content } = error as JsonObject;
+  if (typeof message === 'string') return message;
+  if (!Array.isArray(content)) return undefined;
+  return content.map((part) => (typeof part?.text === 'string' ? part.text : '')).join('');
 }

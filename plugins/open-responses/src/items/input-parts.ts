@@ -38,12 +38,12 @@ export function assistantContent(content: unknown, param: string): Pick<Assistan
   let text: string | null = null;
   let refusal: string | undefined;
   for (const [index, part] of parts.entries()) {
-    const place = `${param}[${index}]`;
-    const type = typeOf(part, place);
-    if (type === 'output_text') text = (text ?? '') + requireString(requireField(part, 'text', place), `${place}.text`);
+    const path = `${param}[${index}]`;
+    const type = typeOf(part, path);
+    if (type === 'output_text') text = (text ?? '') + requireString(requireField(part, 'text', path), `${path}.text`);
     else if (type === 'refusal')
-      refusal = (refusal ?? '') + requireString(requireField(part, 'refusal', place), `${place}.refusal`);
-    else throw wrongValue(`${place}.type`, type, ['output_text', 'refusal']);
+      refusal = (refusal ?? '') + requireString(requireField(part, 'refusal', path), `${path}.refusal`);
+    else throw wrongValue(`${path}.type`, type, ['output_text', 'refusal']);
   }
   return refusal === undefined ? { content: text ?? '' } : { content: text, refusal };
 }
@@ -57,10 +57,10 @@ export function onlyText(output: unknown, param: string): string {
   if (typeof parts === 'string') return parts;
   return parts
     .map((part, index) => {
-      const place = `${param}[${index}]`;
-      const type = typeOf(part, place);
-      if (type !== 'input_text') throw wrongValue(`${place}.type`, type, ['input_text']);
-      return requireString(requireField(part, 'text', place), `${place}.text`);
+      const path = `${param}[${index}]`;
+      const type = typeOf(part, path);
+      if (type !== 'input_text') throw wrongValue(`${path}.type`, type, ['input_text']);
+      return requireString(requireField(part, 'text', path), `${path}.text`);
     })
     .join('');
 }
@@ -103,13 +103,13 @@ const OTHER_PARTS: Readonly<Record<string, (part: JsonObject, param: string) => 
       return { type: 'file', file: { ...(filename === undefined ? {} : { filename }), file_data: data } };
     },
     input_audio: (part: JsonObject, param: string): ContentPart => {
-      const place = `${param}.input_audio`;
-      const audio = requireObject(requireField(part, 'input_audio', param), place);
+      const path = `${param}.input_audio`;
+      const audio = requireObject(requireField(part, 'input_audio', param), path);
       return {
         type: 'input_audio',
         input_audio: {
-          data: requireString(requireField(audio, 'data', place), `${place}.data`),
-          format: requireString(requireField(audio, 'format', place), `${place}.format`),
+          data: requireString(requireField(audio, 'data', path), `${path}.data`),
+          format: requireString(requireField(audio, 'format', path), `${path}.format`),
         },
       };
     },

@@ -1,7 +1,7 @@
 import type { ResponseEcho } from '../events/response-object.js';
 import type { RequestTool, ResponseRequest, TextFormat } from './request.js';
 
-/** What a response repeats of its request. Nothing of the agent's own configuration is in it. */
+/** The fields of a response that repeat its request. None shows the agent's own configuration. */
 export function echoOf(
   request: ResponseRequest,
   effective: {

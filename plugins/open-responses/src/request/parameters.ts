@@ -3,7 +3,7 @@ import { headerSafeName, MAX_IGNORED_PARAMS } from '@plugboard/openai-protocol';
 import { chatToolChoice } from './client-tools.js';
 import type { ResponseRequest, TextFormat } from './request.js';
 
-/** What becomes of the fields of a request that are not its conversation. */
+/** The fields of a request that are not its conversation, by their effect. */
 interface Parameters {
   /** Sampling parameters for the model calls of the turn, in the words of chat completions. */
   readonly params: Readonly<Record<string, unknown>>;
@@ -34,7 +34,7 @@ const SERVED = new Set([
   'generate',
 ]);
 
-/** Fields that go with every model call, and what they are called there. */
+/** Fields that are sent with every model call, and their names there. */
 const SAMPLING: Readonly<Record<string, string>> = {
   max_output_tokens: 'max_completion_tokens',
   temperature: 'temperature',
@@ -57,8 +57,9 @@ const DEFAULTS: Readonly<Record<string, readonly unknown[]>> = {
 };
 
 /**
- * Sorts the fields of a request by what becomes of them. @param passesTools whether the caller's
- * own tools go to the model.
+ * Sorts the fields of a request by their effect.
+ *
+ * @param passesTools whether the caller's own tools are sent to the model.
  */
 export function parametersOf(request: ResponseRequest, target: Target, passesTools: boolean): Parameters {
   const params: Record<string, unknown> = {};

@@ -1,6 +1,6 @@
 /**
- * The body of a request that `parseRequest` accepted: it matches `requestSchema`, and its top-level
- * nulls are gone. Unknown fields are among it, as they came.
+ * The body of a request after `parseRequest`: it matches `requestSchema`, without top-level nulls.
+ * Unknown fields are kept.
  */
 export interface ResponseRequest {
   /** 1 to 256 bytes. */

@@ -1,25 +1,30 @@
 import type { Message } from '@plugboard/kernel';
+import { heapLimit } from '@plugboard/kernel/contracts';
 
-/** Sequences of responses on one connection. */
-export const MOST_LANES = 32;
+/** Values of `stream_id` on one connection. */
+export const MAX_STREAMS = 32;
 /** Bytes of the conversations that one connection holds, as JSON. */
-const MOST_BYTES = 4 * 1024 * 1024;
+const MAX_BYTES = 4 * 1024 * 1024;
+/** The same for all connections together. */
+const MAX_POOL_BYTES = Math.min(128 * 1024 * 1024, heapLimit() / 16);
 
-/** A finished response, as much as its continuation needs. */
+/** What continuing a finished response needs. */
 interface RememberedResponse {
   readonly id: string;
   readonly agent: string;
-  /** The whole conversation, for a response that is not stored; undefined for one that is. */
+  /** The key of the session that the request named. */
+  readonly session?: string | undefined;
+  /** The whole conversation, for a response that is in no session; undefined for one that is. */
   readonly messages: readonly Message[] | undefined;
 }
 
 /**
- * What a connection remembers of its responses: the last one of each lane. Discarded when the
- * connection closes.
+ * The last response of each stream of a connection, with its conversation if it is not stored.
+ * Discarded when the connection closes.
  */
 export class ConnectionMemory {
   readonly #pool: ConnectionMemoryPool;
-  readonly #lanes = new Map<string, { readonly response: RememberedResponse; readonly bytes: number }>();
+  readonly #streams = new Map<string, { readonly response: RememberedResponse; readonly bytes: number }>();
   #bytes = 0;
   #closed = false;
 
@@ -32,70 +37,76 @@ export class ConnectionMemory {
     return this.#bytes;
   }
 
-  /** Remembers a response as the last of its lane. One that is too large is not remembered. */
-  put(lane: string, response: RememberedResponse): void {
+  /** Remembers a response as the last of its stream. One that is too large is not remembered. */
+  put(stream: string, response: RememberedResponse): void {
     if (this.#closed) return;
-    this.#forget(lane);
+    this.#forget(stream);
     const bytes = response.messages ? Buffer.byteLength(JSON.stringify(response.messages)) : 0;
-    if (bytes <= MOST_BYTES) {
-      this.#lanes.set(lane, { response, bytes });
+    if (bytes <= MAX_BYTES) {
+      this.#streams.set(stream, { response, bytes });
       this.#bytes += bytes;
     }
-    for (const oldest of this.#lanes.keys()) {
-      if (this.#bytes <= MOST_BYTES && this.#lanes.size <= MOST_LANES) break;
+    for (const oldest of this.#streams.keys()) {
+      if (this.#bytes <= MAX_BYTES && this.#streams.size <= MAX_STREAMS) break;
       this.#forget(oldest);
     }
     this.#pool.update(this);
   }
 
-  last(lane: string): RememberedResponse | undefined {
-    return this.#lanes.get(lane)?.response;
+  last(stream: string): RememberedResponse | undefined {
+    return this.#streams.get(stream)?.response;
   }
 
   find(id: string): RememberedResponse | undefined {
-    for (const { response } of this.#lanes.values()) if (response.id === id) return response;
+    for (const { response } of this.#streams.values()) if (response.id === id) return response;
     return undefined;
+  }
+
+  /** Forgets the last response of a stream. */
+  forget(stream: string): void {
+    this.#forget(stream);
+    this.#pool.update(this);
   }
 
   /** Forgets a response: its continuation failed. */
   evict(id: string): void {
-    for (const [lane, { response }] of this.#lanes) if (response.id === id) this.#forget(lane);
+    for (const [stream, { response }] of this.#streams) if (response.id === id) this.#forget(stream);
     this.#pool.update(this);
   }
 
   /** Forgets everything. */
   clear(): void {
-    this.#lanes.clear();
+    this.#streams.clear();
     this.#bytes = 0;
     this.#pool.update(this);
   }
 
-  /** The connection has closed: nothing is remembered from now on. */
+  /** Forgets everything, and remembers nothing from now on: the connection has closed. */
   close(): void {
     this.#closed = true;
     this.clear();
   }
 
-  #forget(lane: string): void {
-    const entry = this.#lanes.get(lane);
+  #forget(stream: string): void {
+    const entry = this.#streams.get(stream);
     if (!entry) return;
-    this.#lanes.delete(lane);
+    this.#streams.delete(stream);
     this.#bytes -= entry.bytes;
   }
 }
 
 /**
  * The memories of all connections together. Beyond its limit, the largest memory is cleared: its
- * connection then has to send its conversation again, as after a reconnect.
+ * client then has to send its conversation again, as after a reconnect.
  */
 export class ConnectionMemoryPool {
   readonly #limit: number;
-  /** Memories that hold something, by what was counted for them. */
+  /** The bytes of each memory that is not empty. */
   readonly #counted = new Map<ConnectionMemory, number>();
   #bytes = 0;
 
   /** @param limit in bytes of JSON. */
-  constructor(limit: number) {
+  constructor(limit: number = MAX_POOL_BYTES) {
     this.#limit = limit;
   }
 

@@ -1,11 +1,11 @@
 import type { Principal } from '@plugboard/kernel';
 import { invalidRequest, truncate } from '@plugboard/openai-protocol';
 import type { InputItem } from '../request/request.js';
-import { responseOfItem, type StoredResponses } from './stored-response.js';
+import { responseOfItem, type StoredResponses } from './stored-responses.js';
 
 /**
  * The items of a request with references replaced by the output items that they name. Only items of
- * stored responses of the same project can be named.
+ * stored responses of the same project can be referenced.
  *
  * @throws ProtocolError 400 for a reference to an unknown item. @throws TurnError
  */

@@ -1,13 +1,14 @@
 import type { Message, Principal } from '@plugboard/kernel';
 import type { BusyMode, Failure, Target, TurnIdempotency, TurnRequest } from '@plugboard/kernel/contracts';
+import type { ProtocolError } from '@plugboard/openai-protocol';
 import type { Lease } from '@plugboard/transport-http';
 import type { ResponseHead } from '../events/response-object.js';
 import type { LiveResponse } from '../live/live-response.js';
-import type { ResponseRequest } from '../request/request.js';
+import type { InputItem, ResponseRequest } from '../request/request.js';
 import type { ConnectionMemory } from './connection-memory.js';
-import type { StoredResponse } from './stored-response.js';
+import type { StoredResponse } from './stored-responses.js';
 
-/** Who asks for a response, and how. */
+/** The caller of a response, and how the response is asked for. */
 export interface ResponseCaller {
   readonly principal: Principal;
   readonly requestId: string;
@@ -24,7 +25,7 @@ export interface ResponseCaller {
   readonly incremental: boolean;
   /** Whether a client may come back for the events of a stored response. */
   readonly resumable: boolean;
-  /** Whether `svc:` events are sent. */
+  /** Whether the caller receives `svc:` events. */
   readonly extensions: boolean;
   /** Counts the memory of the response. */
   readonly memory: Lease;
@@ -34,7 +35,7 @@ export interface ResponseCaller {
 /** The connection that a response is created on. */
 export interface CallerConnection {
   readonly memory: ConnectionMemory;
-  /** Whether requests that name nothing to continue continue the last response of their lane. */
+  /** Whether requests that name nothing to continue continue the last response of their stream. */
   readonly isConversation: boolean;
 }
 
@@ -53,14 +54,15 @@ export interface PlannedResponse {
   now(): number;
   /** Creates the response. Called once. @throws TurnError */
   create(idempotency?: TurnIdempotency): Promise<LiveResponse>;
-  /** Restates a failure of the turn in terms of the request. */
-  failure(failure: Failure): Failure;
+  /** Converts a failure of the turn to the error for the caller, in terms of the request. */
+  errorOf(failure: Failure): ProtocolError;
 }
 
 /** What a response continues. */
 export type Base =
+  /** A conversation that the server does not keep. */
   | { readonly kind: 'stateless'; readonly history: readonly Message[] }
-  /** A new session, for this chain of responses. */
+  /** A new session, for this chain of responses. It begins with `history`. */
   | { readonly kind: 'chain'; readonly history: readonly Message[] }
   /** The session of a stored response, or a copy of it. */
   | { readonly kind: 'stored'; readonly previous: StoredResponse }
@@ -74,10 +76,13 @@ export interface Plan {
   readonly head: ResponseHead;
   readonly base: Base;
   readonly turn: Omit<TurnRequest, 'signal' | 'session' | 'idempotency'>;
+  /** The items of the request. */
+  readonly input: readonly InputItem[];
   readonly user: string | undefined;
   readonly stored: boolean;
   readonly showsReasoning: boolean;
-  readonly lane: string;
+  /** The `stream_id` of the request; empty without one. */
+  readonly stream: string;
   readonly ignored: readonly string[];
-  readonly failure: (failure: Failure) => Failure;
+  readonly errorOf: (failure: Failure) => ProtocolError;
 }

@@ -1,79 +1,101 @@
-import type { Clock, IdSource, Message, Principal } from '@plugboard/kernel';
+import {
+  AgentRuntimes,
+  type Clock,
+  type Extensions,
+  type IdSource,
+  type Message,
+  type PluginContext,
+  type Principal,
+} from '@plugboard/kernel';
 import { type AgentRuntime, CONVERSATION_PREFIX, conversationId, type Failure, type Target } from '@plugboard/kernel/contracts';
-import { conversationSessionKey, parseSessionKey, resolveAgent } from '@plugboard/openai-protocol';
+import { CONTEXT, inject, injectable } from '@plugboard/kernel/injection';
+import { conversationSessionKey, parseSessionKey, resolveAgent, turnFailureError } from '@plugboard/openai-protocol';
 import { type InputMessages, messagesOf, nameItems } from '../items/input-messages.js';
 import { connectionForTextOnly } from '../items/input-parts.js';
 import { clientToolsOf } from '../request/client-tools.js';
+import { conversationName } from '../request/conversation-name.js';
 import { echoOf } from '../request/echo.js';
+import { listedItems } from '../request/input-items.js';
 import { parametersOf } from '../request/parameters.js';
-import type { ResponseRequest } from '../request/request.js';
-import { joinHistory } from './join-history.js';
-import { previousNotFound } from './not-found.js';
+import type { InputItem, ResponseRequest } from '../request/request.js';
+import { continueHistory } from './continue-history.js';
 import { resolveReferences } from './resolve-references.js';
+import { previousNotCommitted, previousNotFound } from './response-errors.js';
 import type { Base, Plan, ResponseCaller } from './response-plan.js';
-import type { StoredResponses } from './stored-response.js';
+import { StoredResponses } from './stored-responses.js';
+import { SummaryTokens } from './summary-tokens.js';
 
-/** The protocol's own figure for messages. */
-const MOST_ITEMS = 2048;
-export const ID_LENGTH = 24;
-
-interface ResponsePlannerOptions {
-  runtime(): AgentRuntime;
-  readonly stored: StoredResponses;
-  readonly clock: Clock;
-  readonly ids: IdSource;
-}
+/** The reference's own limit for messages. */
+const MAX_ITEMS = 2048;
+const ID_LENGTH = 24;
 
 /**
  * Checks requests and finds what they continue: agent, tools, parameters, input, history. Runs and
  * stores nothing.
  */
+@injectable()
 export class ResponsePlanner {
-  readonly #options: ResponsePlannerOptions;
+  readonly #runtimes: Extensions<AgentRuntime>;
+  readonly #clock: Clock;
+  readonly #ids: IdSource;
+  readonly #stored: StoredResponses;
+  readonly #summaries: SummaryTokens;
 
-  constructor(options: ResponsePlannerOptions) {
-    this.#options = options;
+  constructor(
+    @inject(CONTEXT) { extensions, clock, ids }: PluginContext,
+    @inject(StoredResponses) stored: StoredResponses,
+    @inject(SummaryTokens) summaries: SummaryTokens,
+  ) {
+    this.#runtimes = extensions(AgentRuntimes);
+    this.#clock = clock;
+    this.#ids = ids;
+    this.#stored = stored;
+    this.#summaries = summaries;
   }
 
   /** @throws ProtocolError for a request that cannot be served. @throws TurnError */
   async plan(request: ResponseRequest, caller: ResponseCaller): Promise<Plan> {
-    const { principal, connection } = caller;
-    const target = resolveAgent(this.#options.runtime(), request.model ?? caller.defaultModel ?? '', 'model', principal);
+    const { principal } = caller;
+    const target = resolveAgent(this.#runtimes.one(), request.model ?? caller.defaultModel ?? '', 'model', principal);
     const clientTools = clientToolsOf(request, target);
     const { params, ignored } = parametersOf(request, target, clientTools.length > 0);
-    const input = await this.inputOf(request, target, principal);
-    const lane = request.stream_id ?? '';
-    const implied =
-      connection?.isConversation && request.conversation === undefined ? connection.memory.last(lane)?.id : undefined;
-    const previous = request.previous_response_id ?? implied;
+    const items = await this.#itemsOf(request, principal);
+    const input = await this.#messagesOf(items, target, principal);
     const stored = request.store !== false && request.generate !== false;
-    const base = await this.#baseOf(request, previous, stored, target, caller);
-    const user = parseSessionKey(request.user, 'user');
-    const { system, messages } = split(input, request.instructions);
-    const joined: InputMessages =
-      base.kind === 'stateless' || base.kind === 'chain'
-        ? { messages: joinHistory(base.history, messages), origins: shifted(base.history.length, messages.origins) }
-        : messages;
-    const named =
-      base.kind === 'session' ? conversationId({ project: principal.project, agent: target.name, key: base.key }) : undefined;
+    const { base, previous } = await this.#baseOf(request, stored, target, caller);
+    const isNamed = base.kind === 'session';
+    const { system, conversation } = split(input, request.instructions);
+    const history = 'history' in base ? base.history : undefined;
+    const added = history ? continueHistory(history, conversation) : conversation;
+    // A session begins with the history; without one, the runtime is given it apart.
+    const seed = base.kind === 'chain' ? base.history : [];
+    const messages = [...system, ...seed, ...added.messages];
+    const origins = [...Array<number>(system.length + seed.length).fill(0), ...added.origins];
+    const id = this.newId();
     return {
       request,
       caller,
       base,
-      user,
+      input: listedItems(items, id),
+      user: parseSessionKey(request.user, 'user'),
       stored,
-      lane,
+      stream: request.stream_id ?? '',
       ignored,
       head: {
-        id: `resp_${this.#options.ids.base62(ID_LENGTH)}`,
+        id,
         createdAt: this.now(),
         model: request.model ?? caller.defaultModel ?? target.name,
-        echo: echoOf(request, { previous, conversation: named, stored }),
+        echo: echoOf(request, {
+          previous,
+          conversation: isNamed ? conversationId({ project: principal.project, agent: target.name, key: base.key }) : undefined,
+          stored,
+        }),
       },
       turn: {
         target,
         principal,
-        messages: [...system, ...joined.messages],
+        messages,
+        ...(base.kind === 'stateless' && { history: base.history }),
         clientTools,
         params,
         maxToolCalls: request.max_tool_calls,
@@ -83,70 +105,100 @@ export class ResponsePlanner {
         metadata: request.metadata ?? {},
       },
       showsReasoning: request.reasoning?.summary != null && target.toolVisibility === 'full',
-      failure: (failure) => restated(failure, { ...joined, origins: shifted(system.length, joined.origins) }),
+      errorOf: (failure) => turnFailureError(inTermsOfItems(failure, { messages, origins }), isNamed, 'input'),
     };
+  }
+
+  /** An id for a new response. */
+  newId(): string {
+    return `resp_${this.#ids.base62(ID_LENGTH)}`;
   }
 
   /** Unix time, seconds. */
   now(): number {
-    return Math.floor(this.#options.clock.now() / 1000);
+    return Math.floor(this.#clock.now() / 1000);
   }
 
   /** The messages of a request's `input`. @throws ProtocolError 400. @throws TurnError */
   async inputOf(request: ResponseRequest, target: Target, principal: Principal): Promise<InputMessages> {
-    const { input = [] } = request;
-    if (typeof input === 'string') return { messages: [{ role: 'user', content: input }], origins: [0] };
-    const items = await resolveReferences(input, this.#options.stored, principal);
-    const rules = { param: 'input', maxItems: MOST_ITEMS, textOnly: connectionForTextOnly(target), purpose: 'turn' } as const;
-    return messagesOf(items, rules);
+    return this.#messagesOf(await this.#itemsOf(request, principal), target, principal);
   }
 
+  /** The items of a request's `input`, with references replaced. */
+  async #itemsOf({ input = [] }: ResponseRequest, principal: Principal): Promise<readonly InputItem[]> {
+    if (typeof input === 'string') return [{ type: 'message', role: 'user', content: input }];
+    return resolveReferences(input, this.#stored, principal);
+  }
+
+  async #messagesOf(items: readonly InputItem[], target: Target, { project }: Principal): Promise<InputMessages> {
+    return messagesOf(items, {
+      param: 'input',
+      maxItems: MAX_ITEMS,
+      textOnly: connectionForTextOnly(target),
+      purpose: 'turn',
+      nameAtModel: (entry, tool) => target.nameAtModel(entry, tool),
+      readSummary: await this.#summaries.reader(items, project),
+    });
+  }
+
+  /** Finds what a request continues, and the id of the previous response if it continues one. */
   async #baseOf(
     request: ResponseRequest,
-    previous: string | undefined,
     stored: boolean,
     target: Target,
     { principal, connection }: ResponseCaller,
-  ): Promise<Base> {
-    const key = await this.#sessionKeyOf(request, target, principal);
-    if (key !== undefined) return request.generate === false ? { kind: 'stateless', history: [] } : { kind: 'session', key };
+  ): Promise<{ readonly base: Base; readonly previous?: string }> {
     const fresh = (history: readonly Message[]): Base => ({ kind: stored ? 'chain' : 'stateless', history });
-    if (previous === undefined) return fresh([]);
+    const key = await this.#sessionKeyOf(request, target, principal);
+    if (key !== undefined) return { base: request.generate === false ? fresh([]) : { kind: 'session', key } };
+    const last = connection?.isConversation ? connection.memory.last(request.stream_id ?? '') : undefined;
+    const previous = request.previous_response_id ?? last?.id;
+    if (previous === undefined) return { base: fresh([]) };
+
     const remembered = connection?.memory.find(previous);
-    if (remembered?.messages && remembered.agent === target.name) return fresh(remembered.messages);
-    const found = await this.#options.stored.get(previous, principal);
+    if (remembered && remembered.agent !== target.name) throw previousNotFound(previous);
+    if (remembered?.session !== undefined && request.previous_response_id === undefined) {
+      return { base: { kind: 'session', key: remembered.session }, previous };
+    }
+    if (remembered?.messages) return { base: fresh(remembered.messages), previous };
+    const found = await this.#stored.get(previous, principal);
     if (!found || found.agent !== target.name) throw previousNotFound(previous);
-    return stored
-      ? { kind: 'stored', previous: found }
-      : { kind: 'stateless', history: await this.#options.stored.history(found, principal) };
+    if (found.turn === 0) throw previousNotCommitted(previous);
+    if (stored) return { base: { kind: 'stored', previous: found }, previous };
+    return { base: { kind: 'stateless', history: await this.#stored.history(found, principal) }, previous };
   }
 
   /** The key of the session that the request names; undefined if it names none. */
-  async #sessionKeyOf({ conversation }: ResponseRequest, target: Target, principal: Principal): Promise<string | undefined> {
-    const name = parseSessionKey(typeof conversation === 'object' ? conversation.id : conversation, 'conversation');
+  async #sessionKeyOf(request: ResponseRequest, target: Target, principal: Principal): Promise<string | undefined> {
+    const name = parseSessionKey(conversationName(request), 'conversation');
     if (!name?.startsWith(CONVERSATION_PREFIX)) return name;
-    const { conversations } = this.#options.runtime();
+    const { conversations } = this.#runtimes.one();
     return conversationSessionKey({ conversation: name, param: 'conversation' }, target, principal, conversations);
   }
 }
 
-/** Instructions and system messages apply to one turn; everything else is the conversation. */
+/**
+ * Separates the instructions and system messages, which apply to one turn, from the conversation.
+ * Instructions alone are what the model is asked: they become a user message then, which every
+ * provider requires.
+ */
 function split(
   { messages, origins }: InputMessages,
   instructions: string | undefined,
-): { readonly system: readonly Message[]; readonly messages: InputMessages } {
-  const sent = messages.filter(({ role }) => role === 'system');
-  const system: readonly Message[] = instructions === undefined ? sent : [{ role: 'system', content: instructions }, ...sent];
+): { readonly system: readonly Message[]; readonly conversation: InputMessages } {
+  const prompt: readonly Message[] = instructions === undefined ? [] : [{ role: 'system', content: instructions }];
+  if (messages.length > 0 && messages.every(({ role }) => role === 'system')) {
+    const asked = messages.map((message): Message => ({ ...message, role: 'user' }) as Message);
+    return { system: prompt, conversation: { messages: asked, origins } };
+  }
   const isKept = (_: unknown, index: number) => messages[index]?.role !== 'system';
-  return { system, messages: { messages: messages.filter(isKept), origins: origins.filter(isKept) } };
+  return {
+    system: [...prompt, ...messages.filter(({ role }) => role === 'system')],
+    conversation: { messages: messages.filter(isKept), origins: origins.filter(isKept) },
+  };
 }
 
-/** Origins of messages with others in front of them. */
-function shifted(count: number, origins: readonly number[]): readonly number[] {
-  return [...Array<number>(count).fill(0), ...origins];
-}
-
-function restated(failure: Failure, input: InputMessages): Failure {
+function inTermsOfItems(failure: Failure, input: InputMessages): Failure {
   if (failure.code !== 'invalid_request') return failure;
   return { ...failure, ...nameItems(input, 'input', { message: failure.message, param: failure.param }) };
 }

@@ -8,9 +8,10 @@ const NO_RETRY = { 'x-should-retry': 'false' };
  * was sent uses its body as an error frame.
  *
  * @param stateful whether the turn belonged to a session. Clients retry a 502 automatically;
- * `x-should-retry` stops them where a retry could repeat an effect.
+ *   `x-should-retry` stops them where a retry could repeat an effect.
+ * @param input the field of the request with the conversation.
  */
-export function turnFailureError(failure: Failure, stateful: boolean): ProtocolError {
+export function turnFailureError(failure: Failure, stateful: boolean, input = 'messages'): ProtocolError {
   const { code, message } = failure;
   switch (code) {
     case 'invalid_request':
@@ -19,7 +20,7 @@ export function turnFailureError(failure: Failure, stateful: boolean): ProtocolE
     case 'draining':
       return unavailable(code, message, retryAfter(failure));
     case 'context_length_exceeded':
-      return invalidRequest(message, { param: 'messages', code });
+      return invalidRequest(message, { param: input, code });
     case 'rate_limited':
       return rateLimited(message, (failure.retryAfter ?? 1) * 1000);
     case 'conversation_not_found':

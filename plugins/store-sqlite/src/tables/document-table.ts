@@ -36,6 +36,11 @@ export class DocumentTable {
     return before;
   }
 
+  /** The number of documents of a session. */
+  count(id: SessionId): number {
+    return (this.#sql.count.get(...columns(id)) as { readonly count: number }).count;
+  }
+
   #sizeOf(project: string, name: string): Resized | undefined {
     const row = this.#sql.size.get(project, name) as SizeRow | undefined;
     return row && { id: { project, agent: row.agent, key: row.key }, bytes: -row.size };
@@ -67,5 +72,7 @@ const SQL = {
   get: 'SELECT agent, key, body FROM document JOIN session ON session.id = document.session WHERE document.project = ? AND name = ?',
   size: `SELECT agent, key, octet_length(body) AS size FROM document JOIN session ON session.id = document.session
     WHERE document.project = ? AND name = ?`,
+  count: `SELECT count(*) AS count FROM document JOIN session ON session.id = document.session
+    WHERE session.project = ? AND session.agent = ? AND session.key = ?`,
   delete: 'DELETE FROM document WHERE project = ? AND name = ?',
 } as const;

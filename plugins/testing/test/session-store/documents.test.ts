@@ -51,8 +51,18 @@ t.test('documents that are kept badly', async (t) => {
   class WithSession extends PlainStore {
     override async deleteDocument(project: string, name: string) {
       const found = await this.document(project, name);
-      return found ? this.delete(found.id) : false;
+      const left = await super.deleteDocument(project, name);
+      if (found) await this.delete(found.id);
+      return left;
     }
   }
   t.same(await failingCases(WithSession), ['deletes a document without its session']);
+
+  class Uncounted extends PlainStore {
+    override async deleteDocument(project: string, name: string) {
+      const left = await super.deleteDocument(project, name);
+      return left === undefined ? undefined : this.kept.documents.size;
+    }
+  }
+  t.same(await failingCases(Uncounted), ['deletes a document without its session']);
 });

@@ -243,8 +243,11 @@ export class PlainStore implements SessionStore {
     return found && this.sessions.has(this.keyOf(found.id)) ? structuredClone(found) : undefined;
   }
 
-  async deleteDocument(project: string, name: string): Promise<boolean> {
-    return this.kept.documents.delete(this.nameOf(project, name));
+  async deleteDocument(project: string, name: string): Promise<number | undefined> {
+    const found = this.kept.documents.get(this.nameOf(project, name));
+    if (!found) return undefined;
+    this.kept.documents.delete(this.nameOf(project, name));
+    return [...this.kept.documents.values()].filter(({ id }) => this.keyOf(id) === this.keyOf(found.id)).length;
   }
 
   nameOf(project: string, name: string): string {

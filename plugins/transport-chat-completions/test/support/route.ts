@@ -36,6 +36,7 @@ export const agent: Target = {
   toolVisibility: 'full',
   onDisconnect: 'cancel',
   forwardsParam: () => true,
+  nameAtModel: (_, tool) => tool,
 };
 
 export const finished: TurnFinished = { type: 'finished', reason: 'stop', usage: NO_USAGE };

@@ -1,5 +1,5 @@
 import type { ConversationTurns, TurnPage } from '@plugboard/kernel/contracts';
-import type { Page } from '../pages/page.js';
+import type { Page } from '@plugboard/openai-protocol';
 import type { Item } from './item.js';
 import { isSameItem, parseItemId } from './item-id.js';
 import { itemsOf } from './turn-to-items.js';

@@ -4,17 +4,18 @@ import { connectionForTextOnly } from '@plugboard/open-responses';
 import {
   checkAgentName,
   invalidValue,
+  listQueryOf,
   missingParameter,
   optionalString,
+  Page,
   parseMetadata,
   parseSessionKey,
   resolveAgent,
+  singleValue,
 } from '@plugboard/openai-protocol';
 import type { HttpRequest, HttpRoute } from '@plugboard/transport-http';
 import { findItem } from '../items/item-pages.js';
 import { mapItemErrors, messagesOf } from '../items/items-to-messages.js';
-import { listQueryOf, singleValue } from '../pages/lists.js';
-import { Page } from '../pages/page.js';
 import { type ConversationBody, conversationBody } from './conversation.js';
 import { keyOf } from './key.js';
 import { route } from './route.js';

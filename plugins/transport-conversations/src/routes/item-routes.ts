@@ -1,14 +1,12 @@
 import type { Extensions, Principal } from '@plugboard/kernel';
 import type { AgentRuntime, Conversations } from '@plugboard/kernel/contracts';
 import { connectionForTextOnly } from '@plugboard/open-responses';
-import { invalidRequest, invalidValue, missingParameter } from '@plugboard/openai-protocol';
+import { invalidRequest, invalidValue, listQueryOf, missingParameter, Page } from '@plugboard/openai-protocol';
 import type { HttpRequest, HttpRoute } from '@plugboard/transport-http';
 import type { Item } from '../items/item.js';
 import { findItem, type ReadTurns, readItems } from '../items/item-pages.js';
 import { mapItemErrors, someMessagesOf } from '../items/items-to-messages.js';
 import { itemsOf } from '../items/turn-to-items.js';
-import { listQueryOf } from '../pages/lists.js';
-import { Page } from '../pages/page.js';
 import { route } from './route.js';
 
 const ITEMS = '/v1/conversations/:id/items';

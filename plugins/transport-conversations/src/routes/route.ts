@@ -1,7 +1,6 @@
 import { failureOf, TurnError } from '@plugboard/kernel/contracts';
-import { headerSafeName, ignoredParamsHeader, turnFailureError } from '@plugboard/openai-protocol';
+import { headerSafeName, ignoredParamsHeader, Page, turnFailureError } from '@plugboard/openai-protocol';
 import type { HttpReply, HttpRequest, HttpRoute } from '@plugboard/transport-http';
-import { Page } from '../pages/page.js';
 
 interface JsonRoute extends Omit<HttpRoute, 'handle'> {
   /**

@@ -1,11 +1,11 @@
 import type { Principal } from '@plugboard/kernel';
-import { missingScope } from '@plugboard/kernel/contracts';
+import { missingScope, type Scope } from '@plugboard/kernel/contracts';
 import { serviceError } from '@plugboard/openai-protocol';
 import type { Lease, UpgradeRequest } from '@plugboard/transport-http';
 
 /**
- * Who is at the other end of a connection. A connection can outlive its token, or the token's
- * rights, so both are checked again and again.
+ * The caller at the other end of a connection. A connection can outlive its token, or the token's
+ * scopes, so both are checked with every message that needs them.
  */
 export class Caller {
   readonly #upgrade: UpgradeRequest;
@@ -21,23 +21,32 @@ export class Caller {
     return this.#principal;
   }
 
-  /** Checks the credential again. @throws HttpError 401 or 503 */
-  async authenticate(): Promise<Principal> {
+  /**
+   * Checks the credential again, and that it has a scope.
+   *
+   * @throws HttpError 401, 403 or 503
+   */
+  async authenticate(scope: Scope): Promise<Principal> {
     this.#principal = await this.#upgrade.authenticate();
+    const missing = missingScope(this.#principal, [scope]);
+    if (missing !== undefined) throw serviceError(403, `This API token lacks the scope \`${missing}\`.`);
     return this.#principal;
+  }
+
+  /** Checks the credential again. @throws HttpError 401 or 503 */
+  async recheck(): Promise<void> {
+    this.#principal = await this.#upgrade.authenticate();
+  }
+
+  /** Checks whether a new response may be created now. @throws HttpError 401, 403, 429 or 503 */
+  async admit(): Promise<Principal> {
+    const principal = await this.authenticate('chat');
+    this.#upgrade.countRequest();
+    return principal;
   }
 
   /** Counts the memory of a new response. */
   leaseReply(): Lease {
     return this.#upgrade.leaseReply();
-  }
-
-  /** Checks whether a new response may be created now. @throws HttpError 401, 403, 429 or 503 */
-  async admit(): Promise<Principal> {
-    const principal = await this.authenticate();
-    const missing = missingScope(principal, ['chat']);
-    if (missing !== undefined) throw serviceError(403, `This API token lacks the scope \`${missing}\`.`);
-    this.#upgrade.countRequest();
-    return principal;
   }
 }

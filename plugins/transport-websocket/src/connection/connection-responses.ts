@@ -1,24 +1,30 @@
 import type { Clock, IdSource, Logger, Principal } from '@plugboard/kernel';
 import { failureOf, TurnError } from '@plugboard/kernel/contracts';
-import type { ConnectionMemory, LiveResponse, ResponseRequest, ResponseService } from '@plugboard/open-responses';
+import {
+  type ConnectionMemory,
+  conversationName,
+  type EventReader,
+  type LiveResponse,
+  type ResponseRequest,
+  type ResponseService,
+} from '@plugboard/open-responses';
 import { turnFailureError } from '@plugboard/openai-protocol';
 import { HttpError } from '@plugboard/transport-http';
 import { errorEvent } from '../messages/error-event.js';
-import { eventAhead, eventsExpired, responseNotFound } from '../messages/refusals.js';
 import type { Caller } from './caller.js';
-import type { ConnectionOptions } from './connection-options.js';
+import type { ConnectionQuery } from './connection-query.js';
 import type { Inbox } from './inbox.js';
-import { Lanes } from './lanes.js';
 import type { Outbox } from './outbox.js';
+import { ResponseStreams } from './response-streams.js';
 
 interface ConnectionResponsesOptions {
   readonly caller: Caller;
   readonly inbox: Inbox;
   readonly outbox: Outbox;
-  readonly options: ConnectionOptions;
+  readonly query: ConnectionQuery;
   /** For log lines. */
   readonly connectionId: string;
-  service(): ResponseService;
+  readonly service: ResponseService;
   readonly clock: Clock;
   readonly ids: IdSource;
   readonly log: Logger;
@@ -34,64 +40,68 @@ interface ConnectionResponsesOptions {
  */
 export class ConnectionResponses {
   readonly #options: ConnectionResponsesOptions;
-  readonly #lanes: Lanes;
+  readonly #streams: ResponseStreams;
   readonly #memory: ConnectionMemory;
-  /** Created here and running. */
-  readonly #live = new Map<string, LiveResponse>();
+  /** Responses that were created here and run. */
+  readonly #running = new Map<string, LiveResponse>();
   /** Ends the reading of each response that is being sent. */
   readonly #leaving = new Set<() => void>();
   #closed = false;
+  /** Set when the drain time of the server is over. */
   #stopped: TurnError | undefined;
 
   constructor(options: ConnectionResponsesOptions) {
     this.#options = options;
-    this.#lanes = new Lanes(() => options.onIdle());
-    this.#memory = options.service().remember();
+    this.#streams = new ResponseStreams(() => options.onIdle());
+    this.#memory = options.service.createMemory();
   }
 
   /** Responses that run, wait, or are being resumed. */
   get inFlight(): number {
-    return this.#lanes.inFlight;
+    return this.#streams.inFlight;
   }
 
   /**
-   * Creates a response when the earlier ones of its lane have ended.
+   * Creates a response when the earlier ones of its stream have ended.
    *
-   * @param size of the message with the request.
+   * @param size of the message with the request, in bytes.
    * @throws HttpError 429, or 503 without memory for the request.
    */
   create(request: ResponseRequest, size: number): void {
-    const release = this.#options.inbox.hold(size);
+    const release = this.#options.inbox.reserve(size);
+    const order = { stream: request.stream_id ?? '', conversation: conversationName(request) };
     try {
-      this.#lanes.run(request.stream_id ?? '', () => this.#create(request).finally(release));
+      this.#streams.run(order, (started) => this.#create(request, started).finally(release));
     } catch (error) {
       release();
       throw error;
     }
   }
 
-  /** Cancels a response that the caller can reach; does nothing for any other id. */
+  /** Cancels a response that the caller can reach. Does nothing for any other id. */
   cancel(id: string): void {
-    const live = this.#live.get(id) ?? this.#options.service().live.find(id, this.#options.caller.principal);
-    live?.cancel();
+    const { service, caller } = this.#options;
+    const response = this.#running.get(id) ?? service.findLive(id, caller.principal);
+    response?.cancel();
   }
 
   /** Sends the events after a number, and those to come. @throws HttpError 429 */
   resume(id: string, after: number): void {
-    this.#lanes.runBeside(async () => {
+    this.#streams.runBeside(async () => {
       try {
-        await this.#resume(id, after);
+        const { service, caller, query } = this.#options;
+        const principal = await caller.authenticate('sessions:read');
+        await this.#send(await service.events(id, after, principal, query.extensions));
       } catch (error) {
-        if (!(error instanceof HttpError)) this.#logError(error, 'a response could not be resumed');
-        this.#options.outbox.reply(errorEvent(error));
+        this.#refuse(error, undefined, 'a response could not be resumed');
       }
     });
   }
 
-  /** The drain time is over: aborts them. */
+  /** Cancels the responses of the connection: the drain time of the server is over. */
   stop(reason: TurnError): void {
     this.#stopped = reason;
-    for (const live of this.#live.values()) live.cancel(reason);
+    for (const response of this.#running.values()) response.cancel(reason);
   }
 
   /**
@@ -105,106 +115,94 @@ export class ConnectionResponses {
   }
 
   /** Runs a response to its end. Never rejects. */
-  async #create(request: ResponseRequest): Promise<void> {
+  async #create(request: ResponseRequest, started: () => void): Promise<void> {
     if (this.#closed) return;
-    const { caller, outbox } = this.#options;
     try {
-      await this.#run(request, await caller.admit());
+      await this.#run(request, await this.#options.caller.admit(), started);
     } catch (error) {
-      const refusal = error instanceof TurnError ? turnFailureError(failureOf(error, false), true) : error;
-      if (!(refusal instanceof HttpError)) this.#logError(refusal, 'a response could not be created');
-      outbox.reply(errorEvent(refusal, request.stream_id));
-      if (refusal instanceof HttpError && refusal.status === 401) this.#options.onRevoked();
+      this.#refuse(error, request.stream_id, 'a response could not be created');
     }
   }
 
-  async #run(request: ResponseRequest, principal: Principal): Promise<void> {
-    const { caller, clock, ids, service, options } = this.#options;
-    const began = clock.monotonic();
+  async #run(request: ResponseRequest, principal: Principal, started: () => void): Promise<void> {
+    const { caller, clock, ids, service, query } = this.#options;
+    const begin = clock.monotonic();
     const requestId = `req_${ids.hex(32)}`;
-    const planned = await service().plan(request, {
+    const planned = await service.plan(request, {
       principal,
       requestId,
-      defaultModel: options.model,
+      defaultModel: query.model,
       incremental: true,
       resumable: true,
-      extensions: options.extensions,
+      extensions: query.extensions,
       memory: caller.leaseReply(),
-      connection: { memory: this.#memory, isConversation: options.isConversation },
+      connection: { memory: this.#memory, isConversation: query.isConversation },
     });
     if (this.#closed) return;
-    const live = await planned.create();
-    this.#live.set(live.id, live);
+    const response = await planned.create();
+    this.#running.set(response.id, response);
     try {
-      // A stored response waits for its client to come back, also when it is left before its first
-      // event.
+      // A stored response waits for its client to come back, even if the client leaves before the
+      // first event.
       const leave = () => {
-        if (!live.stored) live.abandon();
+        if (!response.stored) response.abandon();
       };
       this.#leaving.add(leave);
       if (this.#closed) leave();
-      if (this.#stopped) live.cancel(this.#stopped);
-      const refused = await live.open();
+      if (this.#stopped) response.cancel(this.#stopped);
+      const opening = response.open();
+      started();
+      const refused = await opening;
       this.#leaving.delete(leave);
-      if (refused) throw turnFailureError(planned.failure(refused), planned.sessionKey !== undefined);
-      await this.#pump(live, 0);
+      if (refused) throw planned.errorOf(refused);
+      const reader = response.read(0, query.extensions);
+      if (reader) await this.#send(reader);
     } finally {
-      this.#live.delete(live.id);
-      this.#logResponse(live, planned.target.name, principal, requestId, clock.monotonic() - began);
+      this.#running.delete(response.id);
+      this.#logResponse(response, planned.target.name, principal, requestId, clock.monotonic() - begin);
     }
   }
 
-  async #resume(id: string, after: number): Promise<void> {
-    const { service, caller } = this.#options;
-    const live = service().live.find(id, caller.principal);
-    if (!live) throw (await service().stored.get(id, caller.principal)) ? eventsExpired(id) : responseNotFound(id);
-    if (after >= live.nextSequence) throw eventAhead(after, live.nextSequence - 1);
-    if (!(await this.#pump(live, after + 1))) throw eventsExpired(id);
-  }
-
-  /**
-   * Sends the events of a response until it ends or the client disconnects. @returns false if the
-   * events are no longer kept.
-   */
-  async #pump(live: LiveResponse, from: number): Promise<boolean> {
+  /** Sends the events of a response until it ends or the client disconnects. */
+  async #send(reader: EventReader): Promise<void> {
     const { outbox } = this.#options;
-    const reader = live.read(from);
-    if (!reader) return false;
     const leave = () => reader.leave();
     this.#leaving.add(leave);
     if (this.#closed) leave();
-    for (;;) {
-      for (let room = outbox.room(); room; room = outbox.room()) await room;
-      const events = await reader.next();
-      if (events === undefined) break;
-      outbox.send(events);
-      reader.pressed = outbox.pressed;
+    for (let events = await reader.next(); events; events = await reader.next()) {
+      const full = outbox.write(events);
+      reader.isPressed = outbox.isPressed;
+      if (full) await full;
     }
     this.#leaving.delete(leave);
     reader.leave();
-    return true;
   }
 
-  /** One line per response, like the line of a request. */
-  #logResponse(live: LiveResponse, agent: string, principal: Principal, requestId: string, duration: number): void {
+  /** Answers a message with an `error` event. @param problem for the log, if it is a defect. */
+  #refuse(error: unknown, streamId: string | undefined, problem: string): void {
+    const { outbox, log, connectionId, onRevoked } = this.#options;
+    const refusal = error instanceof TurnError ? turnFailureError(failureOf(error, false), true) : error;
+    if (!(refusal instanceof HttpError)) log.error({ err: refusal, connection_id: connectionId }, problem);
+    outbox.reply(errorEvent(refusal, streamId));
+    if (refusal instanceof HttpError && refusal.status === 401) onRevoked();
+  }
+
+  /** Logs one line per response, like the line of a request. */
+  #logResponse(response: LiveResponse, agent: string, principal: Principal, requestId: string, duration: number): void {
     this.#options.log.info(
       {
         request_id: requestId,
         connection_id: this.#options.connectionId,
-        response_id: live.id,
+        response_id: response.id,
         agent,
         duration_ms: Math.round(duration * 100) / 100,
         project: principal.project,
         token_id: principal.tokenId,
         token_name: principal.token,
-        status: live.end?.outcome.status,
-        ...live.facts.fields(),
+        status: response.end?.outcome.status,
+        ...response.logFields.fields(),
       },
       'response',
     );
-  }
-
-  #logError(error: unknown, message: string): void {
-    this.#options.log.error({ err: error, connection_id: this.#options.connectionId }, message);
   }
 }

@@ -1,17 +1,17 @@
 import { CLOSE, type CloseReason } from './close-codes.js';
 import type { ConnectionLimits } from './connection-limits.js';
 
-/** How long a connection may be open without a response (ms). */
-const IDLE = 30 * 60_000;
-/** What a pong may take beyond the second ping (ms). */
+/** Milliseconds that a connection may be open without a response. */
+const MAX_IDLE = 30 * 60_000;
+/** Milliseconds that a pong may take beyond the second ping. */
 const PONG_GRACE = 5_000;
 
-/** The next step for a connection. */
+/** What to do with a connection now. */
 type Pulse = 'ping' | 'terminate' | CloseReason | undefined;
 
 /**
  * Decides when a connection is pinged, and when it ends: its client stopped reading, went silent or
- * does nothing, or it is too old. Times are monotonic, in ms.
+ * does nothing, or it is too old. Times are monotonic, in milliseconds.
  */
 export class Heartbeat {
   readonly #limits: ConnectionLimits;
@@ -63,7 +63,7 @@ export class Heartbeat {
     // While data waits, pongs cannot come: the stall timeout decides.
     if (progress !== 'stalled' && now - this.#lastHeard >= 2 * pingInterval + PONG_GRACE) return 'terminate';
     if (!busy && this.isTooOld(now)) return CLOSE.maxAge;
-    if (!busy && now - this.#lastUse >= IDLE) return CLOSE.idle;
+    if (!busy && now - this.#lastUse >= MAX_IDLE) return CLOSE.idle;
     if (now - this.#lastPing < pingInterval) return undefined;
     this.#lastPing = now;
     return 'ping';

@@ -2,7 +2,7 @@ import type { Lease } from '@plugboard/transport-http';
 import { overloaded } from '../messages/refusals.js';
 
 /** Memory of a message as a multiple of its size: the bytes, the text and the parsed request. */
-const COST = 3;
+const COPIES = 3;
 /** Bytes before the payload of a ping or pong from a client: the head of the frame and its mask. */
 const CONTROL_FRAME_HEAD = 6;
 
@@ -48,7 +48,7 @@ export class Inbox {
    *
    * @throws HttpError 503 without memory for it.
    */
-  hold(bytes: number): () => void {
+  reserve(bytes: number): () => void {
     this.#requests += bytes;
     const release = () => {
       this.#requests -= bytes;
@@ -60,6 +60,6 @@ export class Inbox {
   }
 
   #count(): boolean {
-    return this.#lease.resize((this.#arriving + this.#requests) * COST);
+    return this.#lease.resize((this.#arriving + this.#requests) * COPIES);
   }
 }

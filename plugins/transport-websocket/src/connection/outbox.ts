@@ -1,27 +1,28 @@
 import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
 
-/** What is sent between two pings, as a part of `maxBuffered`. */
+/** How much is sent between two pings, as a share of `maxBuffered`. */
 const PING_SHARE = 1 / 8;
 /**
- * When the client is behind by no more than this part of `maxBuffered`, responses go on, and text
+ * When the client is behind by no more than this share of `maxBuffered`, writers continue, and text
  * is sent as it comes.
  */
 const RESUME_SHARE = 1 / 4;
 /** The longest frame, in UTF-16 code units. A longer message is sent in several fragments. */
-const FRAGMENT = 64 * 1024;
+const MAX_FRAGMENT = 64 * 1024;
 
 /**
- * Sends to one client, at most `maxBuffered` ahead of what it reads.
+ * The queue between the responses of a connection and its client. It sends at most `maxBuffered`
+ * ahead of what the client reads.
  *
- * 1. What the network has taken is not read yet: the buffers of the two systems hold several MiB.
- *    So a ping follows each part of what is sent. The client answers it when it has read up to
- *    there (RFC 6455, 5.5.3), and that makes room for more.
- * 2. Messages that find no room wait in a queue. Responses wait for `room` before they send, so
- *    that the queue stays short.
- * 3. A message longer than 64 KiB is sent in fragments, as there is room for them.
+ * 1. Bytes that the network has taken are not read yet: the buffers of the two systems hold several
+ *    MiB. So a ping follows each part of what is sent. The client answers it when it has read that
+ *    far (RFC 6455, 5.5.3), and more can be sent.
+ * 2. Messages beyond that wait in the queue. `write` returns a promise then, and the writer must
+ *    wait for it, so that the queue stays short.
+ * 3. A message longer than 64 KiB is sent in fragments.
  *
- * Sizes are in UTF-16 code units, which are bytes for most text.
+ * Sizes are approximate bytes: UTF-16 code units.
  */
 export class Outbox {
   readonly #ws: WebSocket;
@@ -34,18 +35,18 @@ export class Outbox {
   #position = 0;
   /** Size of the queue, without what is sent. */
   #queued = 0;
-  /** Size of the replies in the queue: they do not wait for `room`. */
+  /** Size of the replies in the queue. */
   #queuedReplies = 0;
   #sent = 0;
   #read = 0;
-  /** Pings without a pong, and what had been sent before each. */
+  /** Pings without a pong, and the value of `#sent` at each. */
   readonly #pings = new Map<string, number>();
-  /** What had been sent before the last ping. */
+  /** The value of `#sent` at the last ping. */
   #pinged = 0;
-  /** What was read when `progress` was last called. */
+  /** The value of `#read` at the last call of `progress`. */
   #readBefore = 0;
-  #paused = false;
-  #waiting: (() => void)[] = [];
+  #isPaused = false;
+  #waitingWriters: (() => void)[] = [];
 
   /** @param nonce makes a text that the client cannot guess. */
   constructor(ws: WebSocket, socket: Socket, maxBuffered: number, nonce: () => string) {
@@ -53,44 +54,44 @@ export class Outbox {
     this.#socket = socket;
     this.#maxBuffered = maxBuffered;
     this.#nonce = nonce;
-    socket.once('close', () => this.#wake());
+    socket.once('close', () => this.#resumeWriters());
   }
 
   /** Whether the client is so far behind that text should be sent in fewer events. */
-  get pressed(): boolean {
+  get isPressed(): boolean {
     return this.#unread > this.#maxBuffered * RESUME_SHARE;
   }
 
   /**
-   * Sends the reply to a message. A client that sends many messages without reading the replies is
-   * read slowly.
+   * Writes messages, which leave in one write of the socket if the client is not behind. If it
+   * returns a promise, the writer must wait for it: until the client has read most of what was
+   * sent, or the connection has closed.
    */
-  reply(message: string): void {
-    this.send([message]);
-    if (this.#queued === 0) return;
-    this.#queuedReplies += message.length;
-    if (this.#queuedReplies <= this.#maxBuffered || this.#paused) return;
-    this.#paused = true;
-    this.#ws.pause();
-  }
-
-  /** Sends messages, which leave in one write if there is room. */
-  send(messages: readonly string[]): void {
-    if (this.#ws.readyState !== this.#ws.OPEN) return;
+  write(messages: readonly string[]): Promise<void> | undefined {
+    if (this.#ws.readyState !== this.#ws.OPEN) return undefined;
     for (const message of messages) {
       this.#queue.push(message);
       this.#queued += message.length;
     }
     this.#flush();
+    if (this.#unread <= this.#maxBuffered) return undefined;
+    return new Promise((resolve) => this.#waitingWriters.push(resolve));
   }
 
   /**
-   * Returns undefined while there is room. Otherwise resolves when the client has read most of what
-   * was sent, or the connection has closed.
+   * Writes the reply to a message at once. A client that sends many messages without reading the
+   * replies is read slowly.
    */
-  room(): Promise<void> | undefined {
-    if (this.#unread <= this.#maxBuffered || this.#ws.readyState !== this.#ws.OPEN) return undefined;
-    return new Promise((resolve) => this.#waiting.push(resolve));
+  reply(message: string): void {
+    if (this.#ws.readyState !== this.#ws.OPEN) return;
+    this.#queue.push(message);
+    this.#queued += message.length;
+    this.#flush();
+    if (this.#queued === 0) return;
+    this.#queuedReplies += message.length;
+    if (this.#queuedReplies <= this.#maxBuffered || this.#isPaused) return;
+    this.#isPaused = true;
+    this.#ws.pause();
   }
 
   /** The client has answered a ping. */
@@ -103,7 +104,7 @@ export class Outbox {
     }
     this.#read = read;
     this.#flush();
-    if (this.#unread <= this.#maxBuffered * RESUME_SHARE) this.#wake();
+    if (this.#unread <= this.#maxBuffered * RESUME_SHARE) this.#resumeWriters();
   }
 
   /**
@@ -114,8 +115,8 @@ export class Outbox {
     const hasRead = this.#read > this.#readBefore;
     this.#readBefore = this.#read;
     // A pong can only arrive if the connection is read.
-    if (this.#paused) this.#resume();
-    if (this.#waiting.length === 0 && this.#queue.length === 0) return 'idle';
+    if (this.#isPaused) this.#resumeReading();
+    if (this.#waitingWriters.length === 0 && this.#queue.length === 0) return 'idle';
     return hasRead ? 'reading' : 'stalled';
   }
 
@@ -130,7 +131,7 @@ export class Outbox {
     process.nextTick(() => this.#socket.uncork());
     if (this.#queue.length > 0) return;
     this.#queuedReplies = 0;
-    if (this.#paused) this.#resume();
+    if (this.#isPaused) this.#resumeReading();
   }
 
   /** Sends the next message, or the next fragment of it. */
@@ -154,24 +155,24 @@ export class Outbox {
     this.#ws.ping(nonce);
   }
 
-  #resume(): void {
-    this.#paused = false;
+  #resumeReading(): void {
+    this.#isPaused = false;
     this.#ws.resume();
   }
 
-  #wake(): void {
-    const waiting = this.#waiting;
-    this.#waiting = [];
+  #resumeWriters(): void {
+    const waiting = this.#waitingWriters;
+    this.#waitingWriters = [];
     for (const resolve of waiting) resolve();
   }
 }
 
 /**
- * Where the fragment of a message that begins at `start` ends. Both halves of a surrogate pair are
- * in one fragment.
+ * The index where the fragment of a message that begins at `start` ends. Both halves of a surrogate
+ * pair are in one fragment.
  */
 function endOfFragment(message: string, start: number): number {
-  const end = start + FRAGMENT;
+  const end = start + MAX_FRAGMENT;
   if (end >= message.length) return message.length;
   const last = message.charCodeAt(end - 1);
   return last >= 0xd800 && last <= 0xdbff ? end - 1 : end;

@@ -1,7 +1,7 @@
-import { invalidRequest, type ProtocolError, unavailable } from '@plugboard/openai-protocol';
+import { unavailable } from '@plugboard/openai-protocol';
 import { HttpError, retryAfterHeaders } from '@plugboard/transport-http';
 
-/** A limit of connections, lanes or responses is reached: 429, worth a retry after a second. */
+/** A limit of connections, streams or responses is reached: 429, with a retry after a second. */
 export function limited(code: string, message: string): HttpError {
   return new HttpError(429, message, {
     code,
@@ -29,32 +29,4 @@ export function draining(): HttpError {
 export function overloaded(setting: string): HttpError {
   const message = `The memory for request bodies is in use (\`${setting}\`). Try again in a few seconds, or send smaller messages.`;
   return unavailable('overloaded', message, { 'retry-after': '1' });
-}
-
-/** The response to resume does not exist. */
-export function responseNotFound(id: string): ProtocolError {
-  return invalidRequest(`Response with id '${shown(id)}' not found.`, {
-    status: 404,
-    param: 'response_id',
-    code: 'response_not_found',
-  });
-}
-
-/** The events to resume from have been dropped. */
-export function eventsExpired(id: string): ProtocolError {
-  const message = `The events of response '${shown(id)}' are no longer kept. Get the response itself: GET /v1/responses/${shown(id)}.`;
-  return invalidRequest(message, { status: 410, param: 'starting_after', code: 'response_events_expired' });
-}
-
-/**
- * The client claims to have seen an event that does not exist yet. @param last the number of the
- * newest event.
- */
-export function eventAhead(after: number, last: number): ProtocolError {
-  const message = `Invalid 'starting_after': the response has no event ${after} yet; its last one is ${last}.`;
-  return invalidRequest(message, { param: 'starting_after', code: 'invalid_value' });
-}
-
-function shown(id: string): string {
-  return id.slice(0, 64).toWellFormed();
 }

@@ -1,47 +1,50 @@
 import type { IncomingMessage } from 'node:http';
-import type { PluginContext } from '@plugboard/kernel';
+import type { Extensions, PluginContext } from '@plugboard/kernel';
 import type { ResponseService } from '@plugboard/open-responses';
 import { invalidRequest } from '@plugboard/openai-protocol';
 import type { HttpUpgrade, UpgradeRequest } from '@plugboard/transport-http';
 import { type WebSocket, WebSocketServer } from 'ws';
 import type { WebSocketConfig } from '../config.js';
-import { Connection } from '../connection/connection.js';
-import { connectionOptions } from '../connection/connection-options.js';
-import type { Connections } from './connections.js';
+import { parseQuery } from '../connection/connection-query.js';
+import { LiveConnection } from '../connection/live-connection.js';
+import type { LiveConnections } from './live-connections.js';
 
 /** The sub-protocol that the server selects. A token among the offered ones is never sent back. */
 const PROTOCOL = 'responses';
 
-/**
- * Bounds what a client can make the parser hold back: fragments of one message, and pieces of one
- * frame.
- */
-const MOST_FRAGMENTS = 128;
-const MOST_CHUNKS = 1024;
+/** Fragments of one message. With `MAX_CHUNKS`, bounds what the parser holds of a client. */
+const MAX_FRAGMENTS = 128;
+/** Pieces in which one frame arrives. */
+const MAX_CHUNKS = 1024;
 
 /** Opens WebSockets on one path. */
 export class LiveUpgrade implements HttpUpgrade {
   readonly path: string;
   readonly access = ['chat'] as const;
-  readonly #connections: Connections;
-  readonly #service: () => ResponseService;
+  readonly #connections: LiveConnections;
+  readonly #services: Extensions<ResponseService>;
   readonly #ctx: PluginContext<WebSocketConfig>;
   readonly #server: WebSocketServer;
-  /** Lines for the heads of the answers. */
+  /** The headers of each answer. */
   readonly #headers = new WeakMap<IncomingMessage, readonly string[]>();
 
-  constructor(path: string, connections: Connections, service: () => ResponseService, ctx: PluginContext<WebSocketConfig>) {
+  constructor(
+    path: string,
+    connections: LiveConnections,
+    services: Extensions<ResponseService>,
+    ctx: PluginContext<WebSocketConfig>,
+  ) {
     this.path = path;
     this.#connections = connections;
-    this.#service = service;
+    this.#services = services;
     this.#ctx = ctx;
     const options = {
       noServer: true,
       clientTracking: false,
       perMessageDeflate: false,
       maxPayload: connections.limits.maxFrameSize,
-      maxFragments: MOST_FRAGMENTS,
-      maxBufferedChunks: MOST_CHUNKS,
+      maxFragments: MAX_FRAGMENTS,
+      maxBufferedChunks: MAX_CHUNKS,
       handleProtocols: (offered: ReadonlySet<string>) => (offered.has(PROTOCOL) ? PROTOCOL : false),
     };
     this.#server = new WebSocketServer(options);
@@ -50,16 +53,16 @@ export class LiveUpgrade implements HttpUpgrade {
 
   /** @throws HttpError for what is wrong with the request. */
   handle(request: UpgradeRequest): void {
-    const options = connectionOptions(request.path, request.query);
+    const query = parseQuery(request.path, request.query);
     checkHandshake(request);
-    this.#connections.assertPlace(request);
+    this.#connections.assertCapacity(request);
     const { request: req, socket, head } = request.accept();
     this.#server.options.maxPayload = this.#connections.limits.maxFrameSize; // a reload may have changed it
     this.#headers.set(req, [`x-request-id: ${request.requestId}`]);
     this.#server.handleUpgrade(req, socket, head, (ws: WebSocket) => {
-      const connection = new Connection(ws, socket, request, options, {
+      const connection = new LiveConnection(ws, socket, request, query, {
         limits: this.#connections.limits,
-        service: this.#service,
+        service: this.#services.one(),
         clock: this.#ctx.clock,
         ids: this.#ctx.ids,
         log: this.#ctx.log,

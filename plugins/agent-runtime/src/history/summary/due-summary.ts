@@ -25,6 +25,11 @@ export interface DueSummary {
   readonly tokens: number;
 }
 
+/** The summary of a whole conversation. */
+export function summaryOfAll(messages: readonly Message[]): DueSummary {
+  return { messages: messages.length, earlier: undefined, tokens: MAX_TOKENS };
+}
+
 /**
  * Decides whether a summary is due before a turn. The newest turn is kept verbatim if it fits: the
  * new messages most likely refer to it.

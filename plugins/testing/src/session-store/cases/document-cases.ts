@@ -22,7 +22,7 @@ export function documentCases({ add, clock, canReopen }: Suite): void {
     await store.create(ABROAD, { metadata: {}, messages: [] });
     await store.documents.put(SESSION, 'resp_1', 'mine');
     assert.equal(await store.documents.get(ABROAD.project, 'resp_1'), undefined);
-    assert.equal(await store.documents.delete(ABROAD.project, 'resp_1'), false);
+    assert.equal(await store.documents.delete(ABROAD.project, 'resp_1'), undefined);
     await store.documents.put(ABROAD, 'resp_1', 'theirs');
     assert.equal((await store.documents.get(SESSION.project, 'resp_1'))?.text, 'mine');
     assert.equal((await store.documents.get(ABROAD.project, 'resp_1'))?.text, 'theirs');
@@ -51,10 +51,13 @@ export function documentCases({ add, clock, canReopen }: Suite): void {
     await store.commit(SESSION, { expected: 0, messages: turn(1) });
     await store.documents.put(SESSION, 'resp_1', 'one');
     await store.documents.put(SESSION, 'resp_2', 'two');
-    assert.equal(await store.documents.delete(SESSION.project, 'resp_1'), true);
-    assert.equal(await store.documents.delete(SESSION.project, 'resp_1'), false);
+    await store.commit(OTHER, { expected: 0, messages: turn(1) });
+    await store.documents.put(OTHER, 'resp_3', 'three');
+    assert.equal(await store.documents.delete(SESSION.project, 'resp_1'), 1, 'one is left with the session');
+    assert.equal(await store.documents.delete(SESSION.project, 'resp_1'), undefined, 'it is gone');
     assert.equal(await store.documents.get(SESSION.project, 'resp_1'), undefined);
     assert.equal((await store.documents.get(SESSION.project, 'resp_2'))?.text, 'two');
+    assert.equal(await store.documents.delete(SESSION.project, 'resp_2'), 0, 'none is left with the session');
     assert.equal((await store.info(SESSION))?.turns, 1);
   });
 

@@ -1,27 +1,29 @@
-import { type Clock, type Lifecycle, type PluginContext, type Principal, parseDuration, parseSize } from '@plugboard/kernel';
+import type { Clock, Lifecycle, PluginContext, Principal } from '@plugboard/kernel';
 import type { Reconfiguration, Timer } from '@plugboard/kernel/contracts';
 import type { HttpError, UpgradeRequest } from '@plugboard/transport-http';
 import type { WebSocketConfig } from '../config.js';
-import type { Connection } from '../connection/connection.js';
-import type { ConnectionLimits } from '../connection/connection-limits.js';
+import { type ConnectionLimits, connectionLimits } from '../connection/connection-limits.js';
+import type { LiveConnection } from '../connection/live-connection.js';
 import { limited } from '../messages/refusals.js';
 
-/** How often connections are looked at (ms). */
+/** Milliseconds between two calls of `tick` of each connection. */
 const TICK = 1_000;
-/** Interval of credential checks (ms): a revoked token must stop working within 10 s. */
+/**
+ * Milliseconds between two checks of credentials: a revoked token must stop working within 10 s.
+ */
 const RECHECK = 5_000;
 
 /**
- * The open connections: how many there may be, and one timer for all of them.
+ * The open connections: their limit, and one timer for all of them.
  *
- * 1. `reconfigure` changes the limits of later connections. Open ones stay as they are.
- * 2. `stop` closes the connections when their responses have ended, and what is left when its time
+ * 1. `reconfigure` changes the limits of later connections. Open ones keep theirs.
+ * 2. `stop` closes each connection when its responses have ended, or when the time limit of `stop`
  *    is over. When the whole server stops, the HTTP transport has closed them before.
  */
-export class Connections implements Lifecycle {
+export class LiveConnections implements Lifecycle {
   #config: WebSocketConfig;
   readonly #clock: Clock;
-  readonly #open = new Set<Connection>();
+  readonly #open = new Set<LiveConnection>();
   /** Connections by token, and by address on an open server. */
   readonly #owners = new Map<string, number>();
   /** Resolves when the last connection has closed. */
@@ -37,14 +39,7 @@ export class Connections implements Lifecycle {
 
   /** The limits of new connections. */
   get limits(): ConnectionLimits {
-    const { maxFrameSize, maxBuffered, pingInterval, stallTimeout, maxAge } = this.#config;
-    return {
-      maxFrameSize: parseSize(maxFrameSize),
-      maxBuffered: parseSize(maxBuffered),
-      pingInterval: parseDuration(pingInterval),
-      stallTimeout: parseDuration(stallTimeout),
-      maxAge: parseDuration(maxAge),
-    };
+    return connectionLimits(this.#config);
   }
 
   start(): void {
@@ -62,24 +57,20 @@ export class Connections implements Lifecycle {
   }
 
   async stop(signal: AbortSignal): Promise<void> {
-    const late = () => {
+    const terminateAll = () => {
       for (const connection of this.#open) connection.terminate();
     };
-    signal.addEventListener('abort', late, { once: true });
+    signal.addEventListener('abort', terminateAll, { once: true });
     this.#stopping = true;
     for (const connection of this.#open) connection.leave();
     if (this.#open.size > 0) await this.#empty.promise;
-    signal.removeEventListener('abort', late);
+    signal.removeEventListener('abort', terminateAll);
     this.#timer?.cancel();
     this.#timer = undefined;
   }
 
-  get size(): number {
-    return this.#open.size;
-  }
-
   /** @throws HttpError 429 if a limit on connections is reached. */
-  assertPlace(request: UpgradeRequest): void {
+  assertCapacity(request: UpgradeRequest): void {
     const { maxConnections, maxConnectionsPerToken, maxConnectionsPerAddress } = this.#config;
     if (this.#open.size >= maxConnections) {
       throw tooMany(`This server has ${maxConnections} open WebSockets, the maximum (\`maxConnections\`).`);
@@ -93,7 +84,7 @@ export class Connections implements Lifecycle {
     }
   }
 
-  add(connection: Connection, request: UpgradeRequest): void {
+  add(connection: LiveConnection, request: UpgradeRequest): void {
     const owner = ownerOf(request);
     this.#open.add(connection);
     this.#owners.set(owner, (this.#owners.get(owner) ?? 0) + 1);

@@ -1,14 +1,12 @@
-import type { Clock, Principal } from '@plugboard/kernel';
+import type { Clock, PluginContext, Principal } from '@plugboard/kernel';
 import { heapLimit } from '@plugboard/kernel/contracts';
+import { CONTEXT, inject, injectable } from '@plugboard/kernel/injection';
 import type { LiveResponse } from './live-response.js';
 
-/** How long the events of a stored response are kept after its end (ms). */
+/** Milliseconds for which the events of a stored response are kept after its end. */
 const KEPT_AFTER_END = 120_000;
-/**
- * Characters that all responses may hold after their end. Beyond it, the oldest are forgotten
- * first.
- */
-const MOST_KEPT = Math.min(64 * 1024 * 1024, heapLimit() / 16);
+/** Bytes that all responses may hold after their end. Beyond it, the oldest are forgotten first. */
+const MAX_KEPT = Math.min(64 * 1024 * 1024, heapLimit() / 16);
 
 interface Entry {
   readonly response: LiveResponse;
@@ -17,23 +15,25 @@ interface Entry {
 }
 
 interface EndedEntry extends Entry {
+  /** On the clock's monotonic scale. */
   readonly until: number;
-  /** Characters that it held when it ended. */
-  readonly size: number;
+  /** Bytes that it held when it ended. */
+  readonly bytes: number;
 }
 
 /**
  * The responses that can be resumed and cancelled by their ids: stored ones that run, or ended a
  * short while ago.
  */
-export class ResponseRegistry {
+@injectable()
+export class LiveResponses {
   readonly #clock: Clock;
   readonly #running = new Map<string, Entry>();
   /** In the order in which they ended. */
   readonly #ended = new Map<string, EndedEntry>();
-  #kept = 0;
+  #bytes = 0;
 
-  constructor(clock: Clock) {
+  constructor(@inject(CONTEXT) { clock }: PluginContext) {
     this.#clock = clock;
   }
 
@@ -46,7 +46,7 @@ export class ResponseRegistry {
     while (this.#running.size > 0) await Promise.all([...this.#running.values()].map(({ response }) => response.ended));
   }
 
-  /** The response of that id, if the principal reaches it. */
+  /** The response with that id, if the principal reaches it. */
   find(id: string, { project, agents }: Principal): LiveResponse | undefined {
     this.#forgetOld();
     const entry = this.#running.get(id) ?? this.#ended.get(id);
@@ -59,9 +59,9 @@ export class ResponseRegistry {
     const entry = this.#running.get(response.id);
     this.#running.delete(response.id);
     if (!entry || !keepsEvents) return;
-    const { size } = response;
-    this.#ended.set(response.id, { ...entry, size, until: this.#clock.monotonic() + KEPT_AFTER_END });
-    this.#kept += size;
+    const { bytes } = response;
+    this.#ended.set(response.id, { ...entry, bytes, until: this.#clock.monotonic() + KEPT_AFTER_END });
+    this.#bytes += bytes;
     this.#forgetOld();
   }
 
@@ -69,13 +69,13 @@ export class ResponseRegistry {
     const entry = this.#ended.get(id);
     if (!entry) return;
     this.#ended.delete(id);
-    this.#kept -= entry.size;
+    this.#bytes -= entry.bytes;
   }
 
   #forgetOld(): void {
     const now = this.#clock.monotonic();
     for (const [id, { until }] of this.#ended) {
-      if (until > now && this.#kept <= MOST_KEPT) return;
+      if (until > now && this.#bytes <= MAX_KEPT) return;
       this.forget(id);
     }
   }

@@ -1,7 +1,7 @@
 import { wrongValue } from '@plugboard/openai-protocol';
 
 /** What a client chooses for a connection, in the query of its URL. */
-export interface ConnectionOptions {
+export interface ConnectionQuery {
   /** The agent of requests that name none. */
   readonly model: string | undefined;
   /** Whether the connection is one conversation. */
@@ -11,18 +11,19 @@ export interface ConnectionOptions {
 }
 
 /** @throws ProtocolError 400 for an unknown value. */
-export function connectionOptions(path: string, query: URLSearchParams): ConnectionOptions {
+export function parseQuery(path: string, query: URLSearchParams): ConnectionQuery {
   const isLive = path === '/v1/live';
   return {
     model: query.get('model') || undefined,
-    isConversation: choice(query, 'conversation', 'connection', isLive),
-    extensions: choice(query, 'events', 'svc', isLive),
+    isConversation: parseSwitch(query, 'conversation', 'connection', isLive),
+    extensions: parseSwitch(query, 'events', 'svc', isLive),
   };
 }
 
-function choice(query: URLSearchParams, name: string, on: string, otherwise: boolean): boolean {
+/** @param on the value that switches it on; `none` switches it off. */
+function parseSwitch(query: URLSearchParams, name: string, on: string, byDefault: boolean): boolean {
   const value = query.get(name);
-  if (value === null || value === '') return otherwise;
+  if (value === null || value === '') return byDefault;
   if (value !== on && value !== 'none') throw wrongValue(name, value, [on, 'none']);
   return value === on;
 }

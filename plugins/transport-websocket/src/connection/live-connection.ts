@@ -10,21 +10,21 @@ import { draining, overloaded, tooOld } from '../messages/refusals.js';
 import { Caller } from './caller.js';
 import { CLOSE, type CloseReason } from './close-codes.js';
 import type { ConnectionLimits } from './connection-limits.js';
-import type { ConnectionOptions } from './connection-options.js';
+import type { ConnectionQuery } from './connection-query.js';
 import { ConnectionResponses } from './connection-responses.js';
 import { Heartbeat } from './heartbeat.js';
 import { Inbox } from './inbox.js';
 import { Outbox } from './outbox.js';
 
-/** Invalid messages within a minute that close the connection. */
-const MOST_INVALID = 10;
+/** The number of invalid messages within a minute that closes the connection. */
+const MAX_INVALID = 10;
 const MINUTE = 60_000;
-/** How long a client may take to answer a close frame with its own (ms). */
+/** Milliseconds that a client may take to answer a close frame with its own. */
 const CLOSE_GRACE = 1_000;
 
-interface ConnectionDependencies {
+interface LiveConnectionDependencies {
   readonly limits: ConnectionLimits;
-  service(): ResponseService;
+  readonly service: ResponseService;
   readonly clock: Clock;
   readonly ids: IdSource;
   readonly log: Logger;
@@ -33,17 +33,18 @@ interface ConnectionDependencies {
 /**
  * One client on a WebSocket.
  *
- * 1. Messages are read one by one. A bad one is answered with an `error` event; ten within a minute
- *    close the connection.
- * 2. `response.create` is authenticated again, waits for the earlier responses of its lane, and
- *    runs. Its events are sent as they come; a slow client slows its responses.
- * 3. When the client disconnects, its responses lose a reader; those that are not stored are
+ * 1. It reads messages one by one, and answers an invalid one with an `error` event. Ten of them
+ *    within a minute close the connection.
+ * 2. For `response.create` it authenticates the caller again, waits for the earlier responses of
+ *    the stream, and runs the response. Events are sent as they come; a slow client slows its
+ *    responses.
+ * 3. When the client disconnects, its responses lose a reader, and those that are not stored are
  *    cancelled.
  */
-export class Connection {
+export class LiveConnection {
   readonly #ws: WebSocket;
   readonly #upgrade: UpgradeRequest;
-  readonly #dependencies: ConnectionDependencies;
+  readonly #dependencies: LiveConnectionDependencies;
   readonly #inbox: Inbox;
   readonly #outbox: Outbox;
   readonly #caller: Caller;
@@ -59,8 +60,8 @@ export class Connection {
     ws: WebSocket,
     socket: Socket,
     upgrade: UpgradeRequest,
-    options: ConnectionOptions,
-    dependencies: ConnectionDependencies,
+    query: ConnectionQuery,
+    dependencies: LiveConnectionDependencies,
   ) {
     const { limits, clock, log } = dependencies;
     this.#ws = ws;
@@ -75,7 +76,7 @@ export class Connection {
       caller: this.#caller,
       inbox: this.#inbox,
       outbox: this.#outbox,
-      options,
+      query,
       connectionId: upgrade.requestId,
       onIdle: () => this.#onIdle(),
       onRevoked: () => this.#close(CLOSE.tokenRevoked),
@@ -126,7 +127,7 @@ export class Connection {
     if (this.#upgrade.open || this.#checking) return;
     this.#checking = true;
     try {
-      await this.#caller.authenticate();
+      await this.#caller.recheck();
     } catch (error) {
       if (!(error instanceof HttpError) || error.status !== 401) return;
       this.#outbox.reply(errorEvent(error));
@@ -169,7 +170,7 @@ export class Connection {
     const now = this.#dependencies.clock.monotonic();
     this.#outbox.reply(error instanceof InvalidMessage ? errorEvent(error.reason, error.streamId) : errorEvent(error));
     this.#invalid = [...this.#invalid.filter((at) => now - at < MINUTE), now];
-    if (this.#invalid.length >= MOST_INVALID) this.#close(CLOSE.tooManyErrors);
+    if (this.#invalid.length >= MAX_INVALID) this.#close(CLOSE.tooManyErrors);
   }
 
   #handle(message: ClientMessage, size: number): void {

@@ -1,7 +1,7 @@
-import { invalidValue, outOfRange, wrongType, wrongValue } from '@plugboard/openai-protocol';
+import { invalidValue, outOfRange, wrongType, wrongValue } from '../errors/request-errors.js';
 
 /** Query parameters of every list. */
-interface ListQuery {
+export interface ListQuery {
   readonly limit: number;
   readonly order: 'asc' | 'desc';
   /** As sent. */

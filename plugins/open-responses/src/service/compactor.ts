@@ -1,0 +1,102 @@
+import { AgentRuntimes, type Extensions, type Message, type PluginContext } from '@plugboard/kernel';
+import { type AgentRuntime, type Target, TurnError, type TurnRequest, type Usage } from '@plugboard/kernel/contracts';
+import { CONTEXT, inject, injectable } from '@plugboard/kernel/injection';
+import { resolveAgent } from '@plugboard/openai-protocol';
+import { usageJson } from '../events/response-object.js';
+import type { ResponseRequest } from '../request/request.js';
+import { previousNotCommitted, previousNotFound } from './response-errors.js';
+import { ResponsePlanner } from './response-planner.js';
+import { StoredResponses } from './stored-responses.js';
+import { SummaryTokens } from './summary-tokens.js';
+
+/** What `POST /v1/responses/compact` returns. */
+export interface CompactedConversation {
+  readonly id: string;
+  readonly object: 'response.compaction';
+  readonly created_at: number;
+  readonly output: readonly object[];
+  readonly usage: object;
+}
+
+/** The caller of a summary. */
+export type SummaryCaller = Pick<TurnRequest, 'principal' | 'requestId' | 'signal'>;
+
+/** Replaces conversations by summaries. */
+@injectable()
+export class Compactor {
+  readonly #runtimes: Extensions<AgentRuntime>;
+  readonly #planner: ResponsePlanner;
+  readonly #stored: StoredResponses;
+  readonly #summaries: SummaryTokens;
+
+  constructor(
+    @inject(CONTEXT) { extensions }: PluginContext,
+    @inject(ResponsePlanner) planner: ResponsePlanner,
+    @inject(StoredResponses) stored: StoredResponses,
+    @inject(SummaryTokens) summaries: SummaryTokens,
+  ) {
+    this.#runtimes = extensions(AgentRuntimes);
+    this.#planner = planner;
+    this.#stored = stored;
+    this.#summaries = summaries;
+  }
+
+  /** @throws ProtocolError for a request that cannot be served. @throws TurnError */
+  async compact(request: ResponseRequest, caller: SummaryCaller): Promise<CompactedConversation> {
+    const target = resolveAgent(this.#runtimes.one(), request.model ?? '', 'model', caller.principal);
+    const { messages } = await this.#planner.inputOf(request, target, caller.principal);
+    const history = await this.#historyOf(request, target, caller);
+    const { text, usage } = await this.#summarize([...history, ...messages], target, caller);
+    const id = this.#planner.newId();
+    const item = {
+      id: id.replace('resp_', 'cmp_'),
+      type: 'compaction',
+      encrypted_content: await this.#summaries.seal(text, caller.principal.project),
+    };
+    return {
+      id,
+      object: 'response.compaction',
+      created_at: this.#planner.now(),
+      output: [item],
+      usage: JSON.parse(usageJson(usage)),
+    };
+  }
+
+  /** The conversation up to the previous response, as far as the caller may see it. */
+  async #historyOf(request: ResponseRequest, target: Target, { principal }: SummaryCaller): Promise<readonly Message[]> {
+    const { previous_response_id: previous } = request;
+    if (previous === undefined) return [];
+    const found = await this.#stored.get(previous, principal);
+    if (!found || found.agent !== target.name) throw previousNotFound(previous);
+    if (found.turn === 0) throw previousNotCommitted(previous);
+    return this.#stored.visibleHistory(found, principal);
+  }
+
+  async #summarize(
+    messages: readonly Message[],
+    target: Target,
+    caller: SummaryCaller,
+  ): Promise<{ readonly text: string; readonly usage: Usage }> {
+    const events = this.#runtimes.one().run({
+      ...caller,
+      target,
+      messages,
+      summarize: true,
+      clientTools: [],
+      params: {},
+      incremental: false,
+      metadata: {},
+    });
+    let text = '';
+    for await (const batch of events) {
+      for (const event of batch) {
+        if (event.type === 'text') text += event.text;
+        if (event.type === 'failed') throw new TurnError(event.failure.code, event.failure.message);
+        if (event.type !== 'finished') continue;
+        if (text.trim() === '') throw new TurnError('model_failed', 'The model connection returned an empty summary.');
+        return { text: text.trim(), usage: event.usage };
+      }
+    }
+    throw new TurnError('crashed', 'The summary was not finished.');
+  }
+}

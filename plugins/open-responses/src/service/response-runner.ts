@@ -1,0 +1,153 @@
+import { type AgentEvent, AgentRuntimes, type Clock, type Extensions, type Logger, type PluginContext } from '@plugboard/kernel';
+import {
+  type AgentEvents,
+  type AgentRuntime,
+  NO_USAGE,
+  Transcript,
+  type TurnIdempotency,
+  type TurnRequest,
+} from '@plugboard/kernel/contracts';
+import { CONTEXT, inject, injectable } from '@plugboard/kernel/injection';
+import { TurnLogFields } from '@plugboard/openai-protocol';
+import { ResponseEncoder } from '../events/response-encoder.js';
+import { LiveResponse, type ResponseEnd } from '../live/live-response.js';
+import { LiveResponses } from '../live/live-responses.js';
+import { conversationName } from '../request/conversation-name.js';
+import type { Plan } from './response-plan.js';
+import type { ResponseSession } from './response-session.js';
+import { ResponseSessions } from './response-sessions.js';
+import { StoredResponses } from './stored-responses.js';
+
+/** Creates the response of a plan, and keeps what is left of it at its end. */
+@injectable()
+export class ResponseRunner {
+  readonly #runtimes: Extensions<AgentRuntime>;
+  readonly #clock: Clock;
+  readonly #log: Logger;
+  readonly #live: LiveResponses;
+  readonly #stored: StoredResponses;
+  readonly #sessions: ResponseSessions;
+
+  constructor(
+    @inject(CONTEXT) { extensions, clock, log }: PluginContext,
+    @inject(LiveResponses) live: LiveResponses,
+    @inject(StoredResponses) stored: StoredResponses,
+    @inject(ResponseSessions) sessions: ResponseSessions,
+  ) {
+    this.#runtimes = extensions(AgentRuntimes);
+    this.#clock = clock;
+    this.#log = log;
+    this.#live = live;
+    this.#stored = stored;
+    this.#sessions = sessions;
+  }
+
+  /** @throws TurnError if the session to continue cannot be reached. */
+  async create(plan: Plan, idempotency: TurnIdempotency | undefined): Promise<LiveResponse> {
+    const { request, caller, head, turn, stored } = plan;
+    const { target, principal } = turn;
+    let session: ResponseSession | undefined;
+    try {
+      session = await this.#sessions.find(plan);
+    } catch (error) {
+      if (idempotency) await this.#releaseKey({ ...turn, idempotency });
+      throw error;
+    }
+    const transcript = caller.connection && !stored ? new Transcript() : undefined;
+    const logFields = new TurnLogFields();
+    const response = new LiveResponse({
+      encoder: new ResponseEncoder(head, {
+        visibility: target.toolVisibility,
+        showsReasoning: plan.showsReasoning,
+        extensions: caller.extensions,
+        streamId: request.stream_id,
+        logFields,
+      }),
+      stored,
+      logFields,
+      resumable: stored && caller.resumable,
+      incremental: caller.incremental,
+      memory: caller.memory,
+      outlivesReaders: target.onDisconnect === 'continue' && (stored || session !== undefined),
+      session: session && this.#sessions.shown(session, conversationName(request)),
+      input: plan.input,
+      run: (signal) => this.#run(plan, session, signal, idempotency),
+      observe: (batch) => transcript?.add(batch),
+      store: async ({ response }, turnNumber = 0) => {
+        if (!stored || !session) return;
+        await this.#stored.put(head.id, { turn: turnNumber, response, input: plan.input }, session, target, principal);
+      },
+      onEnd: (end) => this.#onEnd(plan, session, response, end, transcript),
+      clock: this.#clock,
+      log: this.#log,
+    });
+    if (stored) this.#live.add(response, principal, target.name);
+    if (session) this.#sessions.begin(session);
+    return response;
+  }
+
+  #run(
+    plan: Plan,
+    session: ResponseSession | undefined,
+    signal: AbortSignal,
+    idempotency: TurnIdempotency | undefined,
+  ): AgentEvents {
+    const { request, caller, head, turn } = plan;
+    if (request.generate === false) return warmUp(head.id, turn.target.name);
+    return this.#runtimes.one().run({
+      ...turn,
+      session: session && {
+        key: session.key,
+        user: plan.user,
+        busy: caller.busy,
+        fingerprint: session.isChain ? undefined : caller.fingerprint,
+      },
+      signal,
+      idempotency,
+    });
+  }
+
+  #onEnd(
+    { caller, turn, stream, stored, request, base }: Plan,
+    session: ResponseSession | undefined,
+    response: LiveResponse,
+    { outcome, failure, response: text }: ResponseEnd,
+    transcript: Transcript | undefined,
+  ): void {
+    if (session) this.#sessions.end(session);
+    this.#live.end(response, caller.resumable);
+    // A refused response does not exist: the copy that was made for it has no other use.
+    if (session?.isCopy && text === '') this.#deleteCopy(session, turn);
+    const { memory } = caller.connection ?? {};
+    if (!memory) return;
+    if (!failure) {
+      const said = turn.messages.filter(({ role }) => role !== 'system');
+      memory.put(stream, {
+        id: response.id,
+        agent: turn.target.name,
+        session: base.kind === 'session' ? base.key : undefined,
+        messages: stored || session ? undefined : [...(turn.history ?? []), ...said, ...(transcript?.messages() ?? [])],
+      });
+    } else if (outcome.status === 'failed' && request.previous_response_id !== undefined) {
+      memory.evict(request.previous_response_id);
+    }
+  }
+
+  #deleteCopy({ conversation }: ResponseSession, { principal }: Plan['turn']): void {
+    this.#runtimes
+      .one()
+      .conversations.delete(conversation, principal)
+      .catch((err) => this.#log.warn({ err, conversation }, 'the session of a refused response could not be deleted'));
+  }
+
+  /** Gives a claimed idempotency key back, by a turn that ends at once. */
+  async #releaseKey(turn: Omit<TurnRequest, 'signal'>): Promise<void> {
+    for await (const _ of this.#runtimes.one().run({ ...turn, signal: AbortSignal.abort() }));
+  }
+}
+
+/** A turn without a model call, for `generate: false`: the conversation is prepared. */
+async function* warmUp(turnId: string, agent: string): AsyncGenerator<readonly AgentEvent[]> {
+  yield [{ type: 'started', turnId, agent }];
+  yield [{ type: 'finished', reason: 'stop', usage: NO_USAGE }];
+}

@@ -1,0 +1,75 @@
+import { AgentRuntimes, type Extensions, type PluginContext } from '@plugboard/kernel';
+import { type AgentRuntime, conversationId } from '@plugboard/kernel/contracts';
+import { CONTEXT, inject, injectable } from '@plugboard/kernel/injection';
+import type { LiveSession } from '../live/live-response.js';
+import type { Plan } from './response-plan.js';
+import type { ResponseSession } from './response-session.js';
+
+/**
+ * Finds the session of each response. Continuing the newest response of a chain adds a turn to its
+ * session. Continuing an older one, or one whose continuation already runs, copies the session up
+ * to it: a separate branch.
+ */
+@injectable()
+export class ResponseSessions {
+  readonly #runtimes: Extensions<AgentRuntime>;
+  /** Chains in which a turn runs, by the opaque ids of their sessions. */
+  readonly #busyChains = new Set<string>();
+  /** Turns that run or wait, by the opaque id of their session. */
+  readonly #turns = new Map<string, number>();
+
+  constructor(@inject(CONTEXT) { extensions }: PluginContext) {
+    this.#runtimes = extensions(AgentRuntimes);
+  }
+
+  /** The session of a response; undefined if it has none. @throws TurnError */
+  async find({ base, head, turn: { target, principal } }: Plan): Promise<ResponseSession | undefined> {
+    const session = (key: string, { isChain = true, isCopy = false } = {}): ResponseSession => {
+      const conversation = conversationId({ project: principal.project, agent: target.name, key });
+      return { key, conversation, isChain, isCopy };
+    };
+    switch (base.kind) {
+      case 'stateless':
+        return undefined;
+      case 'session':
+        return session(base.key, { isChain: false });
+      case 'chain':
+        return session(head.id);
+      case 'stored': {
+        const { conversation, turn, isChain } = base.previous;
+        const { conversations } = this.#runtimes.one();
+        const { id, turns, status } = await conversations.get(conversation, principal);
+        const isNewest = isChain && turns === turn && status === 'idle';
+        if (isNewest && !this.#busyChains.has(conversation)) {
+          this.#busyChains.add(conversation);
+          return session(id.key);
+        }
+        await conversations.fork(conversation, { key: head.id, turns: turn }, principal);
+        return session(head.id, { isCopy: true });
+      }
+    }
+  }
+
+  /** A turn of the session runs or waits. */
+  begin({ conversation }: ResponseSession): void {
+    this.#turns.set(conversation, this.#ahead(conversation) + 1);
+  }
+
+  /** That turn has ended. */
+  end({ conversation }: ResponseSession): void {
+    this.#busyChains.delete(conversation);
+    const left = this.#ahead(conversation) - 1;
+    if (left > 0) this.#turns.set(conversation, left);
+    else this.#turns.delete(conversation);
+  }
+
+  /** The session as `svc:` events show it. @param name the conversation as the request names it. */
+  shown({ conversation }: ResponseSession, name: string | undefined): LiveSession {
+    return { name: name ?? conversation, ahead: this.#ahead(conversation) };
+  }
+
+  /** Turns of a session that run or wait. */
+  #ahead(conversation: string): number {
+    return this.#turns.get(conversation) ?? 0;
+  }
+}

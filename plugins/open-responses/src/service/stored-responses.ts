@@ -1,0 +1,151 @@
+import { AgentRuntimes, type Extensions, type Message, type PluginContext, type Principal } from '@plugboard/kernel';
+import { type AgentRuntime, type Conversations, type Target, TurnError } from '@plugboard/kernel/contracts';
+import { CONTEXT, inject, injectable } from '@plugboard/kernel/injection';
+import type { InputItem } from '../request/request.js';
+import type { ResponseSession } from './response-session.js';
+import { type ToolView, visibleMessages } from './visible-messages.js';
+
+/** A response that has ended, stored with its session. */
+export interface StoredResponse {
+  /** The opaque id of the session. */
+  readonly conversation: string;
+  readonly agent: string;
+  /** The number of its turn in the session, from 1; 0 if it failed or was cancelled. */
+  readonly turn: number;
+  /**
+   * Whether the session exists for the sake of this chain of responses, and not because a request
+   * named it.
+   */
+  readonly isChain: boolean;
+  /** The items of the request. */
+  readonly input: readonly InputItem[];
+  /** The response, as JSON. */
+  readonly response: string;
+}
+
+/** What the store keeps of a response. */
+interface ResponseDocument {
+  readonly turn: number;
+  readonly chain: boolean;
+  readonly input: readonly InputItem[];
+  readonly response: object;
+}
+
+/** Bytes of turns, as JSON, that are read from the store at once. */
+const MAX_BYTES = 1024 * 1024;
+/** Their number. */
+const MAX_TURNS = 100;
+
+const ID = /^resp_[0-9A-Za-z]{24}$/;
+const ITEM_ID = /^(?:msg|mcp|fc|rs)_([0-9A-Za-z]{24})_\d{1,6}$/;
+
+/** Whether a text has the form of a response's id. No store is asked for anything else. */
+export function isResponseId(text: string): boolean {
+  return ID.test(text);
+}
+
+/** The response that an output item belongs to, by the item's id; undefined for anything else. */
+export function responseOfItem(id: string): string | undefined {
+  const suffix = ITEM_ID.exec(id)?.[1];
+  return suffix === undefined ? undefined : `resp_${suffix}`;
+}
+
+/** The stored responses of a server. They live as long as their sessions. */
+@injectable()
+export class StoredResponses {
+  readonly #runtimes: Extensions<AgentRuntime>;
+
+  constructor(@inject(CONTEXT) { extensions }: PluginContext) {
+    this.#runtimes = extensions(AgentRuntimes);
+  }
+
+  /**
+   * Stores a response with its session. A session of its own is created for one whose session does
+   * not exist, because its first turn failed.
+   *
+   * @throws TurnError
+   */
+  async put(
+    id: string,
+    { turn, response, input }: Pick<StoredResponse, 'turn' | 'response' | 'input'>,
+    { conversation, isChain }: ResponseSession,
+    target: Target,
+    principal: Principal,
+  ): Promise<void> {
+    // The response is JSON already: its text is inserted unchanged.
+    const text = (chain: boolean) => `{"turn":${turn},"chain":${chain},"input":${JSON.stringify(input)},"response":${response}}`;
+    try {
+      await this.#conversations.putDocument(conversation, id, text(isChain), principal);
+    } catch (error) {
+      if (!(error instanceof TurnError) || error.code !== 'conversation_not_found' || turn > 0) throw error;
+      const own = await this.#conversations.create(target, { key: id, metadata: {}, messages: [] }, principal);
+      await this.#conversations.putDocument(own.conversation, id, text(true), principal);
+    }
+  }
+
+  /** @throws TurnError */
+  async get(id: string, principal: Principal): Promise<StoredResponse | undefined> {
+    if (!isResponseId(id)) return undefined;
+    const found = await this.#conversations.document(id, principal);
+    if (!found) return undefined;
+    const { conversation, agent, text } = found;
+    const { turn, chain: isChain, response, input } = JSON.parse(text) as ResponseDocument;
+    return { conversation, agent, turn, isChain, response: JSON.stringify(response), input };
+  }
+
+  /**
+   * Deletes a response. The session of its chain is deleted with the last response that is kept
+   * with it, unless a turn of it runs.
+   *
+   * @returns whether there was one.
+   * @throws TurnError
+   */
+  async delete(id: string, principal: Principal): Promise<boolean> {
+    const stored = await this.get(id, principal);
+    const left = stored && (await this.#conversations.deleteDocument(id, principal));
+    if (!stored || left === undefined) return false;
+    if (stored.isChain && left === 0) await this.#deleteIdle(stored.conversation, principal);
+    return true;
+  }
+
+  /** Deletes a session that no turn uses. */
+  async #deleteIdle(conversation: string, principal: Principal): Promise<void> {
+    try {
+      const { status } = await this.#conversations.get(conversation, principal);
+      if (status === 'idle') await this.#conversations.delete(conversation, principal);
+    } catch (error) {
+      if (!(error instanceof TurnError) || error.code !== 'conversation_not_found') throw error;
+    }
+  }
+
+  /** The conversation up to a response, its own turn included. @throws TurnError */
+  async history(stored: StoredResponse, principal: Principal): Promise<readonly Message[]> {
+    return this.#messagesOf(stored, principal, (messages) => messages);
+  }
+
+  /** The same, without what the agent's `toolVisibility` hides. @throws TurnError */
+  async visibleHistory(stored: StoredResponse, principal: Principal): Promise<readonly Message[]> {
+    return this.#messagesOf(stored, principal, visibleMessages);
+  }
+
+  /** @param shown what is taken of the messages of a turn. */
+  async #messagesOf(
+    { conversation, turn }: StoredResponse,
+    principal: Principal,
+    shown: (messages: readonly Message[], view: ToolView) => readonly Message[],
+  ): Promise<readonly Message[]> {
+    const messages: Message[] = [];
+    for (let after = 0; after < turn; ) {
+      const limit = Math.min(MAX_TURNS, turn - after);
+      const page = await this.#conversations.turns(conversation, { order: 'asc', limit, after, maxBytes: MAX_BYTES }, principal);
+      if (page.turns.length === 0) break;
+      for (const one of page.turns) messages.push(...shown(one.messages, page));
+      after += page.turns.length;
+    }
+    return messages;
+  }
+
+  get #conversations(): Conversations {
+    return this.#runtimes.one().conversations;
+  }
+}

@@ -1,0 +1,99 @@
+import t from 'tap';
+import { EventLog } from '../src/live/event-log.js';
+
+const numbered = (from: number, to: number, size = 0) =>
+  Array.from({ length: to - from }, (_, index) => `${from + index}`.padEnd(size, 'x'));
+
+t.test('keeps 2,000 events, and those that a reader still has to take', async (t) => {
+  const log = new EventLog(() => {});
+  const slow = log.join(0, true);
+  void log.write(numbered(0, 3_000));
+  t.ok(log.join(0, true), 'nothing is dropped before the reader has taken it');
+  for (let events = await slow?.next(); slow && !slow.isOver && log.end > slow.position; events = await slow.next()) t.ok(events);
+  log.close();
+  t.equal(log.end, 3_000);
+
+  const alone = new EventLog(() => {});
+  void alone.write(numbered(0, 3_000));
+  t.equal(alone.join(999, true), undefined);
+  t.same(await alone.join(2_998, true)?.next(), ['2998', '2999']);
+  t.ok(alone.join(3_000, true), 'the next event to come');
+  t.equal(alone.join(3_001, true), undefined);
+});
+
+t.test('keeps 1 MiB, and gives it in batches of about 64 KiB', async (t) => {
+  const log = new EventLog(() => {});
+  void log.write(numbered(0, 300, 10_000));
+  t.ok(log.bytes <= 2 ** 20);
+  const first = 300 - Math.floor(2 ** 20 / 10_000);
+  t.equal(log.join(first - 1, true), undefined);
+  const reader = log.join(first, true);
+  log.close();
+  let next = first;
+  for (let events = await reader?.next(); events; events = await reader?.next()) {
+    t.ok(events.length >= 1 && events.length <= 7);
+    t.equal(Number.parseInt(events[0] ?? '', 10), next);
+    next += events.length;
+  }
+  t.equal(next, 300);
+});
+
+t.test('makes the writer wait for a reader that is behind, until it has read, left, or the limit is removed', async (t) => {
+  const large = ['x'.repeat(100_000)];
+  const waits = async (full: Promise<void> | undefined) =>
+    full !== undefined && (await Promise.race([full.then(() => false), new Promise((resolve) => setImmediate(resolve, true))]));
+  const withReader = () => {
+    const log = new EventLog(() => {});
+    return { log, reader: log.join(0, true) };
+  };
+  {
+    const { log, reader } = withReader();
+    const full = log.write(large);
+    t.equal(await waits(full), true);
+    t.ok(log.isPressed);
+    await reader?.next();
+    t.equal(await waits(full), false);
+    t.notOk(log.isPressed);
+  }
+  {
+    const { log, reader } = withReader();
+    const full = log.write(large);
+    reader?.leave();
+    t.equal(await waits(full), false);
+    t.equal(log.write(large), undefined, 'nobody reads');
+  }
+  {
+    const { log } = withReader();
+    const full = log.write(large);
+    log.removeLimit();
+    t.equal(await waits(full), false);
+    t.equal(log.write(large), undefined);
+  }
+});
+
+t.test('gives `svc:` events to readers that asked for them only', async (t) => {
+  const log = new EventLog(() => {});
+  const [plain, extended] = [log.join(0, false), log.join(0, true)];
+  const waiting = plain?.next();
+  const events = ['{"type":"svc:session.state","sequence_number":0}', '{"type":"response.created","sequence_number":1}'];
+  void log.write(events.slice(0, 1));
+  void log.write(events.slice(1));
+  t.same(await waiting, [events[1]], 'an event that is left out does not wake the reader');
+  t.same(await extended?.next(), events);
+  void log.write(events.slice(0, 1));
+  log.close();
+  t.equal(await plain?.next(), undefined);
+  t.equal(plain?.isOver, true);
+});
+
+t.test('reports each reader that leaves, once', async (t) => {
+  let left = 0;
+  const log = new EventLog(() => left++);
+  const reader = log.join(0, true);
+  t.equal(log.readers, 1);
+  const waiting = reader?.next();
+  reader?.leave();
+  reader?.leave();
+  t.equal(await waiting, undefined);
+  t.same([left, log.readers], [1, 0]);
+});
