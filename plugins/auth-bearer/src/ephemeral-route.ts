@@ -1,13 +1,15 @@
 import type { Principal } from '@plugboard/kernel';
 import { SCOPES, type Scope } from '@plugboard/kernel/contracts';
+import { inject, injectable } from '@plugboard/kernel/injection';
 import { HttpError, type HttpReply, type HttpRequest, type HttpRoute, retryAfterHeaders } from '@plugboard/transport-http';
-import type { BearerProvider } from './provider/bearer-provider.js';
-import type { EphemeralRights, EphemeralTokens } from './provider/ephemeral-tokens.js';
+import { BearerProvider } from './provider/bearer-provider.js';
+import { type EphemeralRights, EphemeralTokens } from './provider/ephemeral-tokens.js';
 
 /**
  * `POST /v1/ephemeral_tokens`: a token for one use within a minute, with the caller's rights or
  * fewer.
  */
+@injectable()
 export class EphemeralTokenRoute implements HttpRoute {
   readonly method = 'POST';
   readonly path = '/v1/ephemeral_tokens';
@@ -18,7 +20,7 @@ export class EphemeralTokenRoute implements HttpRoute {
   readonly #provider: BearerProvider;
   readonly #tokens: EphemeralTokens;
 
-  constructor(provider: BearerProvider, tokens: EphemeralTokens) {
+  constructor(@inject(BearerProvider) provider: BearerProvider, @inject(EphemeralTokens) tokens: EphemeralTokens) {
     this.#provider = provider;
     this.#tokens = tokens;
   }

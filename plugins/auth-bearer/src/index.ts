@@ -1,11 +1,17 @@
 import { AuthProviders, definePlugin } from '@plugboard/kernel';
 import { Commands } from '@plugboard/kernel/contracts';
+import { createGraph } from '@plugboard/kernel/injection';
 import { HttpRoutes } from '@plugboard/transport-http';
-import { BearerTokens } from './bearer-tokens.js';
+import { BearerAuth } from './bearer-auth.js';
 import { checkConfig } from './check-config.js';
 import { tokenCommand } from './commands/index.js';
 import { configSchema } from './config.js';
 import { EphemeralTokenRoute } from './ephemeral-route.js';
+import { LastUseRecorder } from './files/last-use.js';
+import { BearerProvider } from './provider/bearer-provider.js';
+import { BearerTokens } from './provider/bearer-tokens.js';
+import { EphemeralTokens } from './provider/ephemeral-tokens.js';
+import { IssuedTokens } from './provider/issued-tokens.js';
 import { TokenRegistry } from './registry/token-registry.js';
 
 export default definePlugin({
@@ -16,13 +22,19 @@ export default definePlugin({
   fixedOptions: ['tokensFile'],
   credentials: { patterns: [/svc[pae]_[0-9A-Za-z]{38}/] },
   check: checkConfig,
-  register({ config, clock, ids, log, contribute, resolvePath, entries }) {
-    const path = resolvePath(config.tokensFile);
-    const tokens = new BearerTokens({ config, path, projects: entries('projects'), clock, ids, log });
-    contribute(AuthProviders, tokens.provider);
-    contribute(HttpRoutes, new EphemeralTokenRoute(tokens.provider, tokens.ephemeral));
-    const registry = new TokenRegistry({ path, config, projects: entries('projects'), entries, clock, ids });
-    contribute(Commands, tokenCommand(registry), 'token');
+  register(ctx) {
+    const { tokens, provider, route, registry } = createGraph(ctx, BearerAuth, [
+      BearerProvider,
+      BearerTokens,
+      EphemeralTokenRoute,
+      EphemeralTokens,
+      IssuedTokens,
+      LastUseRecorder,
+      TokenRegistry,
+    ]);
+    ctx.contribute(AuthProviders, provider);
+    ctx.contribute(HttpRoutes, route);
+    ctx.contribute(Commands, tokenCommand(registry), 'token');
     return tokens;
   },
 });

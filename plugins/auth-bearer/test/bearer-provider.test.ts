@@ -23,7 +23,8 @@ function provider(...tokens: readonly KnownToken[]) {
     asked.push(digest);
     return tokens.find(({ sha256 }) => sha256 === digest);
   };
-  const bearer = new BearerProvider({ find }, new EphemeralTokens(clock, new SequentialIds()), clock, ({ id }) => used.push(id));
+  const recordUse = ({ id }: KnownToken) => void used.push(id);
+  const bearer = new BearerProvider({ clock }, { find, recordUse }, new EphemeralTokens({ clock, ids: new SequentialIds() }));
   return { ask: (text: string) => bearer.authenticate({ bearer: text, headers: {} }), asked, used };
 }
 
@@ -116,10 +117,9 @@ t.test('S-05 looks up nothing but 64 hexadecimal digits', async (t) => {
 t.test('S-31 compares the whole digests after the look-up, in constant time', async (t) => {
   const nearly = digestOf(TOKEN).replace(/.$/, (last) => (last === '0' ? '1' : '0'));
   const unchecked = new BearerProvider(
-    { find: () => ({ ...issued(), sha256: nearly }) },
-    new EphemeralTokens(clock, new SequentialIds()),
-    clock,
-    () => t.fail('accepted a token'),
+    { clock },
+    { find: () => ({ ...issued(), sha256: nearly }), recordUse: () => t.fail('accepted a token') },
+    new EphemeralTokens({ clock, ids: new SequentialIds() }),
   );
   t.same(unchecked.authenticate({ bearer: TOKEN, headers: {} }), { refused: 'an unknown token' }, 'whatever the look-up finds');
   t.equal(unchecked.authenticate({ bearer: PLAIN, headers: {} }), undefined);

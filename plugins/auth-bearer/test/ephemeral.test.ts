@@ -10,10 +10,10 @@ const CONFIGURED = { name: 'ops', project: 'default', token: SECRET, scopes: ['c
 /** A provider with one token, which the test may revoke. */
 function issuer() {
   const clock = new ManualClock(Date.UTC(2026, 5, 1));
-  const ephemeral = new EphemeralTokens(clock, new SequentialIds());
+  const ephemeral = new EphemeralTokens({ clock, ids: new SequentialIds() });
   let known = [configuredToken({ ...CONFIGURED, scopes: [...CONFIGURED.scopes] })];
   const find = (digest: string) => known.find(({ sha256 }) => sha256 === digest);
-  const provider = new BearerProvider({ find }, ephemeral, clock, () => {});
+  const provider = new BearerProvider({ clock }, { find, recordUse: () => {} }, ephemeral);
   const ask = (bearer: string) => {
     const result = provider.authenticate({ bearer, headers: {} });
     if (!result) throw new Error('not recognised');

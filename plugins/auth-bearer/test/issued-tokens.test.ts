@@ -16,7 +16,13 @@ async function started(t: Test, text?: string) {
   if (text !== undefined) await writeAtomically(path, text);
   const clock = new ManualClock();
   const log = new CapturedLog();
-  const tokens = new IssuedTokens({ path, projects: new Set(['default', 'acme']), clock, log: log.logger(clock) });
+  const tokens = new IssuedTokens({
+    config: { tokensFile: 'tokens.json', tokens: [] },
+    resolvePath: () => path,
+    entries: () => ['acme'],
+    clock,
+    log: log.logger(clock),
+  });
   t.teardown(() => tokens.stop());
   await tokens.start();
   return {

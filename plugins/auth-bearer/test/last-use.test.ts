@@ -7,7 +7,12 @@ import { LastUseRecorder, readLastUses } from '../src/files/last-use.js';
 function server(t: Test, path = join(t.testdir({}), 'tokens.json.used')) {
   const clock = new ManualClock();
   const log = new CapturedLog();
-  const lastUse = new LastUseRecorder(path, clock, log.logger(clock));
+  const lastUse = new LastUseRecorder({
+    config: { tokensFile: 'tokens.json', tokens: [] },
+    resolvePath: () => path.replace(/\.used$/, ''),
+    clock,
+    log: log.logger(clock),
+  });
   return { lastUse, clock, log, path };
 }
 

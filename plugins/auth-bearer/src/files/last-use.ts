@@ -1,6 +1,8 @@
 import { readFile } from 'node:fs/promises';
-import type { Clock, Logger } from '@plugboard/kernel';
+import type { Clock, Logger, PluginContext } from '@plugboard/kernel';
 import type { Timer } from '@plugboard/kernel/contracts';
+import { CONTEXT, inject, injectable } from '@plugboard/kernel/injection';
+import type { BearerConfig } from '../config.js';
 import { writeAtomically } from './atomic-write.js';
 
 /** Milliseconds between two writes. */
@@ -32,6 +34,7 @@ export async function readLastUses(path: string): Promise<LastUses> {
  * Records when tokens are used, and writes it to a file at most once a minute. No request waits for
  * it.
  */
+@injectable()
 export class LastUseRecorder {
   readonly #path: string;
   readonly #clock: Clock;
@@ -41,9 +44,11 @@ export class LastUseRecorder {
   #writing: Promise<void> = Promise.resolve();
   #hasFailed = false;
 
-  /** @param path absolute. */
-  constructor(path: string, clock: Clock, log: Logger) {
-    this.#path = path;
+  constructor(
+    @inject(CONTEXT)
+    { config, resolvePath, clock, log }: Pick<PluginContext<BearerConfig>, 'config' | 'resolvePath' | 'clock' | 'log'>,
+  ) {
+    this.#path = lastUseFile(resolvePath(config.tokensFile));
     this.#clock = clock;
     this.#log = log;
   }

@@ -1,18 +1,13 @@
-import type { AuthProvider, AuthResult, Clock, Credentials, Principal } from '@plugboard/kernel';
+import type { AuthProvider, AuthResult, Clock, Credentials, PluginContext, Principal } from '@plugboard/kernel';
+import { CONTEXT, inject, injectable } from '@plugboard/kernel/injection';
 import { MAX_SECRET_BYTES } from '../tokens/configured-secret.js';
 import { digestOf, digestsEqual } from '../tokens/digest.js';
-import type { KnownToken } from '../tokens/known-token.js';
 import { isTokenLike, tokenProblem } from '../tokens/token-format.js';
-import { type EphemeralToken, type EphemeralTokens, narrowed } from './ephemeral-tokens.js';
+import { BearerTokens } from './bearer-tokens.js';
+import { type EphemeralToken, EphemeralTokens, narrowed } from './ephemeral-tokens.js';
 
 /** How ephemeral tokens begin. */
 const EPHEMERAL = 'svce_';
-
-/** Finds tokens by digest. Nothing that a caller wrote gets this far. */
-export interface TokenLookup {
-  /** @param digest 64 hexadecimal digits. */
-  find(digest: string): KnownToken | undefined;
-}
 
 /**
  * Identifies callers by token. A value that begins with `svc` is an issued token or invalid; any
@@ -25,20 +20,23 @@ export interface TokenLookup {
  * 4. An ephemeral token is valid once, and for a connection that it opened as long as the token
  *    that it was issued for.
  */
+@injectable()
 export class BearerProvider implements AuthProvider {
-  readonly #tokens: TokenLookup;
+  /** Asked by digest. Nothing that a caller wrote gets this far. */
+  readonly #tokens: Pick<BearerTokens, 'find' | 'recordUse'>;
   readonly #clock: Clock;
   readonly #ephemeral: EphemeralTokens;
-  readonly #onUse: (token: KnownToken) => void;
   /** The tokens of the callers that were identified here. */
   readonly #digests = new WeakMap<Principal, string>();
 
-  /** @param onUse called with each accepted token. */
-  constructor(tokens: TokenLookup, ephemeral: EphemeralTokens, clock: Clock, onUse: (token: KnownToken) => void) {
+  constructor(
+    @inject(CONTEXT) { clock }: Pick<PluginContext, 'clock'>,
+    @inject(BearerTokens) tokens: Pick<BearerTokens, 'find' | 'recordUse'>,
+    @inject(EphemeralTokens) ephemeral: EphemeralTokens,
+  ) {
     this.#tokens = tokens;
     this.#ephemeral = ephemeral;
     this.#clock = clock;
-    this.#onUse = onUse;
   }
 
   authenticate({ bearer }: Credentials): AuthResult | undefined {
@@ -76,7 +74,7 @@ export class BearerProvider implements AuthProvider {
     if (token === undefined || !digestsEqual(token.sha256, digest)) return undefined;
     if ('refused' in token.result) return token.result;
     if (token.expiresAt <= this.#clock.now()) return { refused: `the token ${token.id} has expired` };
-    this.#onUse(token);
+    this.#tokens.recordUse(token);
     this.#digests.set(token.result.principal, digest);
     return token.result;
   }

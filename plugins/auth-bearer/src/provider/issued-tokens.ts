@@ -1,9 +1,10 @@
-import { audit, type Clock, type Logger } from '@plugboard/kernel';
-import type { Timer } from '@plugboard/kernel/contracts';
+import { audit, type Clock, type Logger, type PluginContext } from '@plugboard/kernel';
+import { DEFAULT_PROJECT, type Timer } from '@plugboard/kernel/contracts';
+import { CONTEXT, inject, injectable } from '@plugboard/kernel/injection';
+import type { BearerConfig } from '../config.js';
 import { fileSignature, readTokens } from '../files/token-file.js';
 import { issuedToken, type KnownToken } from '../tokens/known-token.js';
 import type { TokenRecord } from '../tokens/token-record.js';
-import type { TokenLookup } from './bearer-provider.js';
 
 /**
  * Milliseconds between two checks of the file. A revocation must take effect within ten seconds.
@@ -20,7 +21,8 @@ const INTERVAL = 2_000;
  *    included, and one error is logged.
  * 4. Changes of tokens are written to the audit log.
  */
-export class IssuedTokens implements TokenLookup {
+@injectable()
+export class IssuedTokens {
   readonly #path: string;
   #projects: ReadonlySet<string>;
   readonly #clock: Clock;
@@ -33,18 +35,14 @@ export class IssuedTokens implements TokenLookup {
   /** The last check or read. They run one after the other. */
   #last: Promise<unknown> = Promise.resolve();
 
-  constructor(options: {
-    /** Absolute. */
-    readonly path: string;
-    /** The projects of the configuration. */
-    readonly projects: ReadonlySet<string>;
-    readonly clock: Clock;
-    readonly log: Logger;
-  }) {
-    this.#path = options.path;
-    this.#projects = options.projects;
-    this.#clock = options.clock;
-    this.#log = options.log;
+  constructor(
+    @inject(CONTEXT)
+    ctx: Pick<PluginContext<BearerConfig>, 'config' | 'resolvePath' | 'entries' | 'clock' | 'log'>,
+  ) {
+    this.#path = ctx.resolvePath(ctx.config.tokensFile);
+    this.#projects = knownProjects(ctx.entries('projects'));
+    this.#clock = ctx.clock;
+    this.#log = ctx.log;
   }
 
   find(digest: string): KnownToken | undefined {
@@ -62,8 +60,8 @@ export class IssuedTokens implements TokenLookup {
   }
 
   /** Changes the projects of the configuration. Tokens of other projects are refused. */
-  setProjects(projects: ReadonlySet<string>): void {
-    this.#projects = projects;
+  setProjects(projects: readonly string[]): void {
+    this.#projects = knownProjects(projects);
     this.#replace([...this.#records.values()]);
   }
 
@@ -141,6 +139,11 @@ export class IssuedTokens implements TokenLookup {
     this.#last = done.catch(() => undefined);
     return done;
   }
+}
+
+/** @param projects the keys under `projects`. */
+function knownProjects(projects: readonly string[]): ReadonlySet<string> {
+  return new Set([DEFAULT_PROJECT, ...projects]);
 }
 
 function auditFields({ id, name, project, scopes }: TokenRecord) {

@@ -1,5 +1,6 @@
-import type { CheckContext, Clock, IdSource } from '@plugboard/kernel';
+import type { CheckContext, Clock, IdSource, PluginContext } from '@plugboard/kernel';
 import { CommandError, DEFAULT_PROJECT, type Scope, suggestion } from '@plugboard/kernel/contracts';
+import { CONTEXT, inject, injectable } from '@plugboard/kernel/injection';
 import type { BearerConfig } from '../config.js';
 import { writeAtomically } from '../files/atomic-write.js';
 import { withFileLock } from '../files/file-lock.js';
@@ -41,43 +42,38 @@ export interface IssuedToken {
   readonly record: TokenRecord;
 }
 
-interface TokenRegistryOptions {
-  /** The tokens file, absolute. */
-  readonly path: string;
-  readonly config: BearerConfig;
-  /** The keys under `projects`. */
-  readonly projects: readonly string[];
-  /** The keys of a section of the file. */
-  readonly entries: CheckContext['entries'];
-  readonly clock: Clock;
-  readonly ids: IdSource;
-}
-
 /**
  * Creates, rotates, revokes and lists issued tokens. Each change reads and writes the whole tokens
  * file under a lock, so concurrent commands lose nothing. A change that is not possible throws a
  * CommandError and has no effect.
  */
+@injectable()
 export class TokenRegistry {
   readonly clock: Clock;
-  readonly #options: TokenRegistryOptions;
+  readonly #config: BearerConfig;
+  /** The tokens file, absolute. */
+  readonly #path: string;
+  readonly #entries: CheckContext['entries'];
+  readonly #ids: IdSource;
 
-  constructor(options: TokenRegistryOptions) {
-    this.#options = options;
-    this.clock = options.clock;
+  constructor(@inject(CONTEXT) { config, resolvePath, entries, clock, ids }: PluginContext<BearerConfig>) {
+    this.clock = clock;
+    this.#config = config;
+    this.#path = resolvePath(config.tokensFile);
+    this.#entries = entries;
+    this.#ids = ids;
   }
 
   create(request: TokenRequest): Promise<IssuedToken> {
     const { project, name, agents = [] } = request;
-    const { config, projects, entries } = this.#options;
-    assertKnown(project, [DEFAULT_PROJECT, ...projects]);
+    assertKnown(project, [DEFAULT_PROJECT, ...this.#entries('projects')]);
     for (const agent of agents) {
-      const problem = agentProblem(agent, project, entries);
+      const problem = agentProblem(agent, project, this.#entries);
       if (problem !== undefined) throw new CommandError(`the configuration has ${problem}`);
     }
     return this.#change((records, now) => {
       const existing = activeTokens(records, name, now).find((record) => record.project === project);
-      const configured = config.tokens.some((token) => token.name === name && token.project === project);
+      const configured = this.#config.tokens.some((token) => token.name === name && token.project === project);
       if (existing !== undefined)
         throw new CommandError(`${describeToken(existing)} already exists; revoke or rotate it, or choose another name`);
       if (configured) {
@@ -120,17 +116,16 @@ export class TokenRegistry {
 
   /** Lists the tokens of one project, or all. */
   async list(project?: string): Promise<readonly ListedToken[]> {
-    const { config, path } = this.#options;
-    const tokens = listTokens(config, await this.#read(), await readLastUses(lastUseFile(path)), this.clock.now());
+    const uses = await readLastUses(lastUseFile(this.#path));
+    const tokens = listTokens(this.#config, await this.#read(), uses, this.clock.now());
     return tokens.filter((token) => project === undefined || token.project === project);
   }
 
   #issue({ by, expiresAt, ...request }: TokenRequest & { readonly replaces?: string }, now: number): IssuedToken {
     const { project, name, scopes, agents, requestsPerMinute, runningTurns, replaces } = request;
-    const { ids } = this.#options;
-    const token = newToken(scopes.includes('admin') ? 'a' : 'p', ids);
+    const token = newToken(scopes.includes('admin') ? 'a' : 'p', this.#ids);
     const record: TokenRecord = {
-      id: `tok_${ids.base62(16)}`,
+      id: `tok_${this.#ids.base62(16)}`,
       project,
       name,
       sha256: digestOf(token),
@@ -148,7 +143,7 @@ export class TokenRegistry {
   }
 
   #change<T>(work: (records: readonly TokenRecord[], now: number) => { records: readonly TokenRecord[]; result: T }): Promise<T> {
-    const { path } = this.#options;
+    const path = this.#path;
     return withFileLock(path, async () => {
       const before = await this.#read();
       const { records, result } = work(before, this.clock.now());
@@ -164,7 +159,7 @@ export class TokenRegistry {
 
   async #read(): Promise<readonly TokenRecord[]> {
     try {
-      return await readTokens(this.#options.path);
+      return await readTokens(this.#path);
     } catch (error) {
       throw error instanceof TokenFileError ? new CommandError(error.message) : error;
     }

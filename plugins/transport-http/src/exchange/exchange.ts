@@ -174,9 +174,7 @@ export class Exchange implements ActiveMember {
     return new MemoryLease(this.#dependencies.memory.replies, ownerOf(this.principal, this.address));
   }
 
-  /**
-   * Counts the memory of a complete reply until the exchange ends. Returns whether it was enough.
-   */
+  /** Counts the memory of a complete reply until the exchange ends. Returns whether it fits. */
   countReply(bytes: number): boolean {
     this.#replyMemory ??= this.leaseReply();
     return this.#replyMemory.grow(bytes);

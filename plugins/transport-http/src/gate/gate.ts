@@ -44,8 +44,7 @@ export class Gate {
 
   /**
    * @returns the reply to a CORS preflight; undefined for any other request.
-   * @throws HttpError 400 or 431 for a malformed head, 403 for a Host or Origin that is not
-   *   allowed.
+   * @throws HttpError 400 or 431 for a malformed head, 403 for a Host or Origin that is refused.
    */
   pass(exchange: Exchange): HttpReply | undefined {
     checkHead(exchange.req);

@@ -6,7 +6,9 @@ const TOKEN_PARAMETERS = new Set(['token', 'access_token', 'api_key', 'api-key',
 const ISSUED_TOKEN = /^svc[pae]_/;
 
 /**
- * Refuses a query that seems to hold a token, by a parameter's name or value. @throws HttpError 400
+ * Refuses a query that seems to hold a token, by a parameter's name or value.
+ *
+ * @throws HttpError 400
  */
 export function refuseTokenInQuery(query: string): void {
   for (const [name, value] of new URLSearchParams(query)) {
