@@ -90,7 +90,7 @@ export class Server {
   #revision: Revision;
   /** The last configuration that was read; it may have been refused. */
   #lastRead: Configuration;
-  /** Earlier revisions that may still be held. */
+  /** Earlier revisions that may still be pinned. */
   #earlier: readonly Revision[] = [];
   /** The first revision of each running entry. */
   readonly #since = new WeakMap<EntryScope, number>();
@@ -253,7 +253,7 @@ export class Server {
    * 1. The next revision is built and started beside the running one. If anything about it is
    *    wrong, nothing changes.
    * 2. It takes effect at once. Running work keeps the configuration it began with.
-   * 3. Entries that left are stopped when the last work that holds them has ended.
+   * 3. Entries that left are stopped when the last work that pins them has ended.
    *
    * Reloads run one after the other. Never rejects: the result says what was refused and what
    * failed.
@@ -316,7 +316,7 @@ export class Server {
     this.#adjustLog(next, current);
     for (const { scope } of next.order) if (!this.#since.has(scope)) this.#since.set(scope, next.number);
     for (const failure of failures) this.log.error({ err: failure.cause }, failure.message);
-    this.#earlier = [...this.#earlier.filter(({ isHeld }) => isHeld), current];
+    this.#earlier = [...this.#earlier.filter(({ isPinned }) => isPinned), current];
     const bySince = Map.groupBy(left, ({ scope }) => this.#since.get(scope) ?? 1);
     for (const [since, entries] of bySince) {
       const revisions = this.#earlier.filter(({ number }) => number >= since);
@@ -326,7 +326,7 @@ export class Server {
 
   /** What was secret stays so while work of an earlier revision may still log it. */
   #adjustLog({ configuration }: Revision, before: Revision): void {
-    const revisions = [...this.#earlier.filter(({ isHeld }) => isHeld), before];
+    const revisions = [...this.#earlier.filter(({ isPinned }) => isPinned), before];
     const secrets = new Set(
       [configuration.secrets, ...revisions.map((one) => one.configuration.secrets)].flatMap((texts) => [...texts]),
     );

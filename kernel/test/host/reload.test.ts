@@ -129,20 +129,20 @@ t.test('views of kept entries show new contributions; views of removed entries d
   t.strictSame(views.get('leaves x')?.(), ['one'], 'a removed entry keeps its view');
 });
 
-t.test('work that holds the configuration keeps the entries that left from being stopped', async (t) => {
+t.test('work that pins the configuration keeps the entries that left from being stopped', async (t) => {
   const { seen, plain, contexts } = recorder();
   const { server, reload } = await started(t, { a: { use: plain, word: 'one' }, b: { use: plain } });
   seen.length = 0;
-  const release = contexts.get('b')?.hold();
+  const release = contexts.get('b')?.pin();
   await reload({ a: { use: plain, word: 'two' }, b: { use: plain } });
-  const second = contexts.get('b')?.hold();
+  const second = contexts.get('b')?.pin();
   await reload({ b: { use: plain } });
   await settled();
   t.strictSame(seen, ['a two start']);
   t.strictSame(server.leaving, ['plugins.a', 'plugins.a']);
   second?.();
   await settled();
-  t.strictSame(seen, ['a two start', 'a two stop'], 'the first hold does not concern an entry that came later');
+  t.strictSame(seen, ['a two start', 'a two stop'], 'the first pin does not concern an entry that came later');
   release?.();
   release?.();
   await settled();
@@ -150,10 +150,10 @@ t.test('work that holds the configuration keeps the entries that left from being
   t.strictSame(server.leaving, []);
 });
 
-t.test('a hold ends after an hour, and when the server stops', async (t) => {
+t.test('a pin ends after an hour, and when the server stops', async (t) => {
   const { seen, plain, contexts } = recorder();
   const { server, reload, clock, log } = await started(t, { a: { use: plain, word: 'one' }, b: { use: plain } });
-  contexts.get('b')?.hold();
+  contexts.get('b')?.pin();
   await reload({ a: { use: plain, word: 'two' }, b: { use: plain } });
   clock.advance(3_599_999);
   await settled();
@@ -163,7 +163,7 @@ t.test('a hold ends after an hour, and when the server stops', async (t) => {
   t.ok(seen.includes('a one stop'));
   t.match(log.lines.at(-1), { level: 'warn', msg: /^plugins\.a left the configuration an hour ago/ });
 
-  contexts.get('b')?.hold();
+  contexts.get('b')?.pin();
   await reload({ b: { use: plain } });
   seen.length = 0;
   t.strictSame(await server.stop(), []);

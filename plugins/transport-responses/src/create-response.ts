@@ -82,7 +82,7 @@ export class CreateResponse implements HttpRoute {
       incremental: streams,
       resumable: streams,
       extensions: false,
-      memory: request.leaseReply(),
+      memory: request.reserveReply(),
     });
   }
 

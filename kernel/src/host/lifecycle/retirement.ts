@@ -4,7 +4,7 @@ import type { Logger } from '../log/log.js';
 import { EntryRunner, type LivingEntry } from './entry-runner.js';
 import { StatusBoard } from './status-board.js';
 
-/** Milliseconds that entries which left with a reload wait for the work that holds them. */
+/** Milliseconds that entries which left with a reload wait for the work that pins them. */
 const LONGEST_WAIT = 60 * 60_000;
 
 /** Entries that left together. */
@@ -19,9 +19,9 @@ interface Leaving {
 /**
  * Stops the entries that a reload removed or replaced.
  *
- * 1. They wait until the work that holds them has ended, an hour at most.
+ * 1. They wait until the work that pins them has ended, an hour at most.
  * 2. Then they stop in reverse order, each under its time limit. Failures are logged.
- * 3. When the server stops, they are stopped last, whatever still holds them.
+ * 3. When the server stops, they are stopped last, whatever still pins them.
  */
 export class Retirement {
   readonly #clock: Clock;
@@ -44,7 +44,7 @@ export class Retirement {
   /**
    * Takes entries that have left.
    * @param entries in start order.
-   * @param unused resolves when the work that holds them has ended.
+   * @param unused resolves when the work that pins them has ended.
    */
   add(entries: readonly LivingEntry[], unused: Promise<unknown>): void {
     const status = new StatusBoard(new Map());

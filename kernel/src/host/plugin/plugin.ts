@@ -182,10 +182,10 @@ export interface PluginContext<C = unknown> {
   /**
    * Keeps the entries that now contribute to extension points from being stopped by a reload, until
    * the returned function is called. Work that must not see a change of the configuration takes the
-   * contributions it needs (`all()`) and a hold when it begins. Holds end after an hour at the
+   * contributions it needs (`all()`) and a pin when it begins. Pins end after an hour at the
    * latest.
    */
-  hold(): () => void;
+  pin(): () => void;
 }
 
 /** A changed configuration, for an entry that stays. @public */
@@ -212,7 +212,7 @@ export interface Reconfiguration<C = unknown> {
  * 5. `reconfigure` is called while the entry runs, when its options, or the contributions to a
  *    point that it reads, are about to change. Without it, the entry is replaced if its options
  *    change: a new one is registered and started, and the old one is stopped when the last work
- *    that holds it has ended.
+ *    that pins it has ended.
  * 6. `stop` is called once at the end, before what the entry reads from is stopped; also after a
  *    failed start. It must be safe to call without a start and twice.
  * 7. A `stop` that has to cut work short throws and says what it cut: the other entries still stop,

@@ -22,7 +22,7 @@ export interface RevisionView {
   /**
    * Keeps the entries of this revision from being stopped until the returned function is called.
    */
-  hold(): () => void;
+  pin(): () => void;
 }
 
 /** The revision that an entry sees. A reload replaces it for the entries that stay. */
@@ -120,7 +120,7 @@ export function registerEntry(entry: Entry, plugin: LoadedPlugin, dependencies: 
       return scope.revision.entries(section, where);
     },
     resolvePath: dependencies.resolvePath,
-    hold: () => scope.revision.hold(),
+    pin: () => scope.revision.pin(),
   });
   ctx.container.register(CONTEXT, { useValue: ctx });
 

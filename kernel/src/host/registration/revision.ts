@@ -6,14 +6,14 @@ import { Registry } from './registry.js';
  * One revision of the configuration: what it says, and the entries registered under it. A reload
  * makes the next one.
  *
- * Work that must not see the next revision holds the one it began with. An entry that left with a
- * reload is stopped when no revision that had it is held.
+ * Work that must not see the next revision pins the one it began with. An entry that left with a
+ * reload is stopped when no revision that had it is pinned.
  */
 export class Revision implements RevisionView {
   readonly registry = new Registry();
   /** The registered entries in start order. */
   order: readonly Registered[] = [];
-  #holders = 0;
+  #pins = 0;
   #idle: PromiseWithResolvers<void> | undefined;
 
   /** @param number counts from 1. */
@@ -26,27 +26,27 @@ export class Revision implements RevisionView {
     return keysWhere(this.configuration.contents, section, where);
   }
 
-  hold(): () => void {
-    this.#holders++;
+  pin(): () => void {
+    this.#pins++;
     let released = false;
     return () => {
       if (released) return;
       released = true;
-      this.#holders--;
-      if (this.#holders === 0) this.#idle?.resolve();
+      this.#pins--;
+      if (this.#pins === 0) this.#idle?.resolve();
     };
   }
 
-  get isHeld(): boolean {
-    return this.#holders > 0;
+  get isPinned(): boolean {
+    return this.#pins > 0;
   }
 
   /**
-   * Resolves when the last hold has ended. Call it after another revision has become the current
+   * Resolves when the last pin is released. Call it after another revision has become the current
    * one.
    */
   idle(): Promise<void> {
-    if (this.#holders === 0) return Promise.resolve();
+    if (this.#pins === 0) return Promise.resolve();
     this.#idle ??= Promise.withResolvers();
     return this.#idle.promise;
   }

@@ -45,13 +45,13 @@ export class TurnRunner {
    * @param history the history of the turn's session, if it has one.
    */
   async run(turn: TurnRun, history?: SessionHistory): Promise<void> {
-    const { host, clock, ids, hold } = this.#context;
+    const { host, clock, ids, pin } = this.#context;
     const { revision } = this.#agents;
     await runTurn(turn, history, {
       host,
       clock,
       ids,
-      pin: hold,
+      pin,
       stores: this.#stores,
       storeCall: this.#storeCall,
       limiter: this.#limiter,

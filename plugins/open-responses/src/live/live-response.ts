@@ -1,7 +1,7 @@
 import type { AgentEvent, Clock, Logger } from '@plugboard/kernel';
 import { type AgentEvents, type Failure, failureOf, type Timer, TurnError } from '@plugboard/kernel/contracts';
 import type { TurnLogFields } from '@plugboard/openai-protocol';
-import type { Lease } from '@plugboard/transport-http';
+import type { Reservation } from '@plugboard/transport-http';
 import { type Outcome, outcomeOfFailure, outcomeOfFinish } from '../events/outcome.js';
 import type { ResponseEncoder } from '../events/response-encoder.js';
 import type { InputItem } from '../request/request.js';
@@ -34,7 +34,7 @@ interface LiveResponseOptions {
   /** Whether the client that creates it reads its events. */
   readonly incremental: boolean;
   /** Counts the memory that it needs. */
-  readonly memory: Lease;
+  readonly memory: Reservation;
   readonly session: LiveSession | undefined;
   /** The items of the request. */
   readonly input: readonly InputItem[];

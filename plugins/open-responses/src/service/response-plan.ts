@@ -1,7 +1,7 @@
 import type { Message, Principal } from '@plugboard/kernel';
 import type { BusyMode, Failure, Target, TurnIdempotency, TurnRequest } from '@plugboard/kernel/contracts';
 import type { ProtocolError } from '@plugboard/openai-protocol';
-import type { Lease } from '@plugboard/transport-http';
+import type { Reservation } from '@plugboard/transport-http';
 import type { ResponseHead } from '../events/response-object.js';
 import type { LiveResponse } from '../live/live-response.js';
 import type { InputItem, ResponseRequest } from '../request/request.js';
@@ -28,7 +28,7 @@ export interface ResponseCaller {
   /** Whether the caller receives `svc:` events. */
   readonly extensions: boolean;
   /** Counts the memory of the response. */
-  readonly memory: Lease;
+  readonly memory: Reservation;
   readonly connection?: CallerConnection | undefined;
 }
 

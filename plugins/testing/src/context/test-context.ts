@@ -109,7 +109,7 @@ export function testContext<S extends JsonSchema>(
       path: folder,
     },
     {
-      revision: { registry, entries, hold: () => () => undefined },
+      revision: { registry, entries, pin: () => () => undefined },
       host,
       log: logger,
       clock,

@@ -39,7 +39,7 @@ interface Contributions {
 @injectable()
 export class HttpApplication {
   readonly #contributions: Contributions;
-  readonly #pin: PluginContext['hold'];
+  readonly #pin: PluginContext['pin'];
   readonly #gate: Gate;
   readonly #authentication: Authentication;
   readonly #rates: RateLimits;
@@ -53,7 +53,7 @@ export class HttpApplication {
   #koa: RequestListener = () => {};
 
   constructor(
-    @inject(CONTEXT) { extensions, hold }: PluginContext<HttpConfig>,
+    @inject(CONTEXT) { extensions, pin }: PluginContext<HttpConfig>,
     @inject(Gate) gate: Gate,
     @inject(Authentication) authentication: Authentication,
     @inject(RateLimits) rates: RateLimits,
@@ -63,7 +63,7 @@ export class HttpApplication {
     @inject(HeapGuard) heapGuard: HeapGuard,
   ) {
     this.#contributions = contributionsOf(extensions);
-    this.#pin = hold;
+    this.#pin = pin;
     this.#gate = gate;
     this.#authentication = authentication;
     this.#rates = rates;

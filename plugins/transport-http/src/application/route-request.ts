@@ -1,7 +1,7 @@
 import type { Principal } from '@plugboard/kernel';
 import type { RequestBody } from '../body/request-bodies.js';
 import type { Exchange, LogFields } from '../exchange/exchange.js';
-import type { MemoryLease } from '../limits/memory-limits.js';
+import type { MemoryReservation } from '../limits/memory-limits.js';
 import type { HttpRequest } from '../routing/routes.js';
 
 /** The view of an exchange that its route receives. */
@@ -44,8 +44,8 @@ export class RouteRequest implements HttpRequest {
     return this.#query;
   }
 
-  leaseReply(): MemoryLease {
-    return this.#exchange.leaseReply();
+  reserveReply(): MemoryReservation {
+    return this.#exchange.reserveReply();
   }
 
   note(fields: LogFields): void {

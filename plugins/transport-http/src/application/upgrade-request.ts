@@ -2,7 +2,7 @@ import type { Principal } from '@plugboard/kernel';
 import type { Exchange, LogFields } from '../exchange/exchange.js';
 import type { Authentication } from '../gate/authentication.js';
 import type { RateLimits } from '../gate/rate-limits.js';
-import type { MemoryLease } from '../limits/memory-limits.js';
+import type { MemoryReservation } from '../limits/memory-limits.js';
 import type { HttpRequest } from '../routing/routes.js';
 import type { AcceptedUpgrade, UpgradeRequest } from '../routing/upgrades.js';
 
@@ -56,12 +56,12 @@ export class AcceptableUpgrade implements UpgradeRequest {
     this.#rates.take(this.principal);
   }
 
-  leaseBody(): MemoryLease {
-    return this.#exchange.leaseBody();
+  reserveBody(): MemoryReservation {
+    return this.#exchange.reserveBody();
   }
 
-  leaseReply(): MemoryLease {
-    return this.#exchange.leaseReply();
+  reserveReply(): MemoryReservation {
+    return this.#exchange.reserveReply();
   }
 
   note(fields: LogFields): void {

@@ -23,7 +23,7 @@ import {
 } from '../errors/refusals.js';
 import type { Exchange } from '../exchange/exchange.js';
 import { OWNER_LEVELS } from '../limits/caller.js';
-import { type MemoryLease, MemoryLimits } from '../limits/memory-limits.js';
+import { MemoryLimits, type MemoryReservation } from '../limits/memory-limits.js';
 import { parseContentType } from './content-type.js';
 import { exceededLimit, type JsonLimits } from './json-limits.js';
 
@@ -90,19 +90,19 @@ export class RequestBodies {
     const { bodies } = this.#memory;
     if (length * COST + PIECE_COST > bodies.share(OWNER_LEVELS)) throw bodyExceedsMemory(bodies.setting);
     const isBuffered = length > 0 && ctx.req.readableLength === length;
-    const bytes = isBuffered ? this.#takeBuffered(ctx.req, exchange) : await this.#collect(ctx, exchange.leaseBody());
+    const bytes = isBuffered ? this.#takeBuffered(ctx.req, exchange) : await this.#collect(ctx, exchange.reserveBody());
     return { bytes, value: kind === 'json' ? parseJsonObject(bytes.toString()) : bytes };
   }
 
   /** Takes a body of which every byte has arrived together with the head. Most have. */
   #takeBuffered(req: IncomingMessage, exchange: Exchange): Buffer {
-    if (!exchange.leaseBody().grow(req.readableLength * COST)) throw tooManyBodies(this.#memory.bodies.setting);
+    if (!exchange.reserveBody().grow(req.readableLength * COST)) throw tooManyBodies(this.#memory.bodies.setting);
     exchange.bodyIsRead = true;
     return req.read() as Buffer;
   }
 
   /** Collects the bytes of a body that still arrives. */
-  async #collect(ctx: Context, memory: MemoryLease): Promise<Buffer> {
+  async #collect(ctx: Context, memory: MemoryReservation): Promise<Buffer> {
     const { req, res, request } = ctx;
     if (/100-continue/i.test(req.headers.expect ?? '')) res.writeContinue();
     const counted = new CountedBody(req, memory);
@@ -127,9 +127,9 @@ export class RequestBodies {
 class CountedBody extends Transform {
   /** Read by the collector. */
   readonly headers: IncomingMessage['headers'];
-  readonly #memory: MemoryLease;
+  readonly #memory: MemoryReservation;
 
-  constructor({ headers }: IncomingMessage, memory: MemoryLease) {
+  constructor({ headers }: IncomingMessage, memory: MemoryReservation) {
     super();
     this.headers = headers;
     this.#memory = memory;

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import type { Clock, Logger, Principal } from '@plugboard/kernel';
 import type { Context } from 'koa';
 import { ownerOf } from '../limits/caller.js';
-import { MemoryLease, type MemoryLimits } from '../limits/memory-limits.js';
+import { type MemoryLimits, MemoryReservation } from '../limits/memory-limits.js';
 import { splitTarget } from '../routing/request-target.js';
 import type { RouteMatch } from '../routing/route-table.js';
 import type { HttpReply } from '../routing/routes.js';
@@ -70,8 +70,8 @@ export class Exchange implements ActiveMember {
   readonly #abort = new AbortController();
   readonly #head: Buffer | undefined;
   #draining: AbortController | undefined;
-  #bodyMemory: MemoryLease | undefined;
-  #replyMemory: MemoryLease | undefined;
+  #bodyMemory: MemoryReservation | undefined;
+  #replyMemory: MemoryReservation | undefined;
   readonly #logFields: Record<string, LogFields[string]> = {};
   #outcome: ReplyOutcome | undefined;
   #isUpgraded = false;
@@ -161,22 +161,22 @@ export class Exchange implements ActiveMember {
   }
 
   /** Begins to count the memory of the body, until the exchange ends. */
-  leaseBody(): MemoryLease {
-    this.#bodyMemory ??= new MemoryLease(this.#dependencies.memory.bodies, ownerOf(this.principal, this.address));
+  reserveBody(): MemoryReservation {
+    this.#bodyMemory ??= new MemoryReservation(this.#dependencies.memory.bodies, ownerOf(this.principal, this.address));
     return this.#bodyMemory;
   }
 
   /**
    * Counts the memory of a reply that may outlive the exchange. The owner of the reply ends the
-   * lease.
+   * reservation.
    */
-  leaseReply(): MemoryLease {
-    return new MemoryLease(this.#dependencies.memory.replies, ownerOf(this.principal, this.address));
+  reserveReply(): MemoryReservation {
+    return new MemoryReservation(this.#dependencies.memory.replies, ownerOf(this.principal, this.address));
   }
 
   /** Counts the memory of a complete reply until the exchange ends. Returns whether it fits. */
   countReply(bytes: number): boolean {
-    this.#replyMemory ??= this.leaseReply();
+    this.#replyMemory ??= this.reserveReply();
     return this.#replyMemory.grow(bytes);
   }
 

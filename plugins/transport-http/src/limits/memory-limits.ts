@@ -4,18 +4,18 @@ import { CONTEXT, inject, injectable } from '@plugboard/kernel/injection';
 import type { HttpConfig } from '../config.js';
 import { bodyMemoryOf, replyMemoryOf } from './config-limits.js';
 
-/** Bytes up to which a body or a reply only needs to fit, whatever its caller holds already. */
+/** Bytes up to which a body or a reply only needs to fit, whatever its caller has reserved. */
 const SMALL = 64 * 1024;
 /** Bytes up to which nothing is counted: they fit into the buffers of a connection. */
 export const UNCOUNTED = 16 * 1024;
 /** What grows takes this many bytes at a time. */
 const STEP = 64 * 1024;
 
-/** Memory that a request or its reply holds, until `end`. */
-export class MemoryLease {
+/** Memory reserved for a request or its reply, until `end`. */
+export class MemoryReservation {
   readonly #budget: Budget;
   readonly #owner: readonly string[];
-  #held = 0;
+  #reserved = 0;
   #ended = false;
 
   constructor(budget: Budget, owner: readonly string[]) {
@@ -30,28 +30,28 @@ export class MemoryLease {
 
   /** Takes more. Returns whether there was enough. */
   grow(bytes: number): boolean {
-    if (this.#ended || !this.#budget.reserve(this.#owner, bytes, { small: this.#held + bytes <= SMALL })) return false;
-    this.#held += bytes;
+    if (this.#ended || !this.#budget.reserve(this.#owner, bytes, { small: this.#reserved + bytes <= SMALL })) return false;
+    this.#reserved += bytes;
     return true;
   }
 
   /**
-   * Changes what is held, for a body or a reply that grows. Up to 16 KiB are not counted, more in
-   * steps of 64 KiB. Returns whether there was enough; if not, nothing changes.
+   * Changes the reservation, for a body or a reply that grows. Up to 16 KiB are not counted, more
+   * in steps of 64 KiB. Returns whether there was enough; if not, nothing changes.
    */
   resize(bytes: number): boolean {
     const wanted = bytes <= UNCOUNTED ? 0 : Math.ceil(bytes / STEP) * STEP;
-    if (wanted > this.#held) return this.grow(wanted - this.#held);
-    if (wanted < this.#held) this.#budget.release(this.#owner, this.#held - wanted);
-    this.#held = wanted;
+    if (wanted > this.#reserved) return this.grow(wanted - this.#reserved);
+    if (wanted < this.#reserved) this.#budget.release(this.#owner, this.#reserved - wanted);
+    this.#reserved = wanted;
     return true;
   }
 
   /** Gives everything back. */
   end(): void {
     this.#ended = true;
-    if (this.#held > 0) this.#budget.release(this.#owner, this.#held);
-    this.#held = 0;
+    if (this.#reserved > 0) this.#budget.release(this.#owner, this.#reserved);
+    this.#reserved = 0;
   }
 }
 
@@ -81,7 +81,7 @@ export class MemoryLimits {
     });
   }
 
-  /** Changes the limits. What is held stays. */
+  /** Changes the limits. Reservations stay. */
   resize(config: HttpConfig): void {
     this.bodies.resize(bodyMemoryOf(config));
     this.replies.resize(replyMemoryOf(config));

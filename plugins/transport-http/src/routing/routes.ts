@@ -89,20 +89,22 @@ export interface HttpRequest {
   /**
    * Counts the memory of a reply that is collected or kept for its caller, against `replyMemory`
    * and the caller's share of it. Complete replies are counted when they are sent; streams need it
-   * if they hold more than what waits for the socket.
+   * if they keep more than what waits for the socket.
    */
-  leaseReply(): Lease;
+  reserveReply(): Reservation;
   /** Adds fields to the access log line of this request, for example `agent`, `steps`. */
   note(fields: Readonly<Record<string, string | number | boolean | undefined>>): void;
 }
 
-/** Memory that a body or a reply holds. It outlives the request: end it when the memory is free. */
-export interface Lease {
+/**
+ * Memory reserved for a body or a reply. It outlives the request: end it when the memory is free.
+ */
+export interface Reservation {
   /** The option that sets the limit, as messages name it: `transports.http.replyMemory`. */
   readonly setting: string;
   /**
-   * Sets how many bytes are held, approximately. Returns whether there was enough; if not, nothing
-   * changes.
+   * Sets how many bytes are reserved, approximately. Returns whether there was enough; if not,
+   * nothing changes.
    */
   resize(bytes: number): boolean;
   end(): void;

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { defineExtensionPoint, type Principal } from '@plugboard/kernel';
 import type { Scope } from '@plugboard/kernel/contracts';
-import type { HttpRequest, Lease } from './routes.js';
+import type { HttpRequest, Reservation } from './routes.js';
 
 /**
  * A path on which a WebSocket may be opened.
@@ -48,7 +48,7 @@ export interface UpgradeRequest extends Omit<HttpRequest, 'params' | 'rawBody' |
    * Counts the memory of what the client sends, against `bodyMemory` and the caller's share of it.
    * It ends with the connection.
    */
-  leaseBody(): Lease;
+  reserveBody(): Reservation;
   /** Counts a message as a request against the limits of the caller. @throws HttpError 429. */
   countRequest(): void;
 }

@@ -19,7 +19,7 @@ export function testHttpRequest(overrides: Partial<HttpRequest> = {}): HttpReque
     requestId: 'req_00000000000000000000000000000001',
     acceptedAt: 0,
     signal: new AbortController().signal,
-    leaseReply: () => ({ setting: 'transports.http.replyMemory', resize: () => true, end: () => undefined }),
+    reserveReply: () => ({ setting: 'transports.http.replyMemory', resize: () => true, end: () => undefined }),
     note: () => undefined,
     ...overrides,
   };

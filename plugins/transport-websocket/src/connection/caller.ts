@@ -1,7 +1,7 @@
 import type { Principal } from '@plugboard/kernel';
 import { missingScope, type Scope } from '@plugboard/kernel/contracts';
 import { serviceError } from '@plugboard/openai-protocol';
-import type { Lease, UpgradeRequest } from '@plugboard/transport-http';
+import type { Reservation, UpgradeRequest } from '@plugboard/transport-http';
 
 /**
  * The caller at the other end of a connection. A connection can outlive its token, or the token's
@@ -46,7 +46,7 @@ export class Caller {
   }
 
   /** Counts the memory of a new response. */
-  leaseReply(): Lease {
-    return this.#upgrade.leaseReply();
+  reserveReply(): Reservation {
+    return this.#upgrade.reserveReply();
   }
 }

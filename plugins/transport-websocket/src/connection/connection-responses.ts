@@ -135,7 +135,7 @@ export class ConnectionResponses {
       incremental: true,
       resumable: true,
       extensions: query.extensions,
-      memory: caller.leaseReply(),
+      memory: caller.reserveReply(),
       connection: { memory: this.#memory, isConversation: query.isConversation },
     });
     if (this.#closed) return;

@@ -1,4 +1,4 @@
-import type { Lease } from '@plugboard/transport-http';
+import type { Reservation } from '@plugboard/transport-http';
 import { overloaded } from '../messages/refusals.js';
 
 /** Memory of a message as a multiple of its size: the bytes, the text and the parsed request. */
@@ -11,19 +11,19 @@ const CONTROL_FRAME_HEAD = 6;
  * response has ended.
  */
 export class Inbox {
-  readonly #lease: Lease;
+  readonly #memory: Reservation;
   /** Bytes since the last complete message. */
   #arriving = 0;
   /** Bytes of requests whose responses have not ended. */
   #requests = 0;
 
-  constructor(lease: Lease) {
-    this.#lease = lease;
+  constructor(memory: Reservation) {
+    this.#memory = memory;
   }
 
   /** The option that sets the limit. */
   get setting(): string {
-    return this.#lease.setting;
+    return this.#memory.setting;
   }
 
   /** Bytes have arrived. Returns whether there is memory for them. */
@@ -60,6 +60,6 @@ export class Inbox {
   }
 
   #count(): boolean {
-    return this.#lease.resize((this.#arriving + this.#requests) * COPIES);
+    return this.#memory.resize((this.#arriving + this.#requests) * COPIES);
   }
 }

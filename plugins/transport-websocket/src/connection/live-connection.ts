@@ -67,7 +67,7 @@ export class LiveConnection {
     this.#ws = ws;
     this.#upgrade = upgrade;
     this.#dependencies = dependencies;
-    this.#inbox = new Inbox(upgrade.leaseBody());
+    this.#inbox = new Inbox(upgrade.reserveBody());
     this.#outbox = new Outbox(ws, socket, limits.maxBuffered, () => dependencies.ids.hex(16));
     this.#caller = new Caller(upgrade);
     this.#heartbeat = new Heartbeat(limits, clock.monotonic());
