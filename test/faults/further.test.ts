@@ -175,7 +175,7 @@ t.test('a tool with a draft-07 schema is offered, and its arguments are validate
   );
   for (const [at, result] of [
     [[1, 2], 'arrived'],
-    [[1, 'x'], /\/at\/1 must be number/],
+    [[1, 'x'], /"at\[1\]" must be a number/],
     [[1, 2, 3], /must NOT have more than 2 items/],
   ] as const) {
     server.models.enqueue({ toolCalls: [{ name: 'own__go', arguments: { at } }] }, { text: 'Done' });

@@ -90,7 +90,6 @@ async function transcript(batches: readonly (readonly AgentEvent[])[]): Promise<
     run: () => turnEvents(ReadableStream.from(batches)),
     conversations: {} as Conversations,
     ready: async () => true,
-    drain: async () => {},
   });
   const reply: HttpReply = await context.contributed(HttpRoutes).handle(
     testHttpRequest({

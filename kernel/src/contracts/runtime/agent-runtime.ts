@@ -47,7 +47,7 @@ export interface AgentRuntime {
    * take longer than the runtime's limit are ended. A plugin that has work to do after its turns,
    * such as storing what they answered, calls it in its own `stop`.
    */
-  drain(): Promise<void>;
+  drain?(): Promise<void>;
   /** The limits of a project as a whole, which transports apply. Absent if the runtime has none. */
   projectLimits?(project: string): ProjectLimits;
 }
@@ -82,7 +82,6 @@ export const AgentRuntimes = defineExtensionPoint<AgentRuntime>('agent.runtime',
     run: 'function',
     conversations: 'object',
     ready: 'function',
-    drain: 'function',
   },
 });
 

@@ -60,7 +60,7 @@ export class ResponseService {
    * and stored ones are then stored.
    */
   async stop(): Promise<void> {
-    await this.#runtimes.one().drain();
+    await this.#runtimes.one().drain?.();
     await this.#live.idle();
   }
 

@@ -45,7 +45,6 @@ function runtime(change: Partial<AgentRuntime> = {}): AgentRuntime {
     }),
     conversations: {} as AgentRuntime['conversations'],
     ready: async () => true,
-    drain: async () => {},
     ...change,
   };
 }

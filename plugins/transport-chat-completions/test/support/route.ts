@@ -109,7 +109,6 @@ export function startRoute(options: RouteOptions = {}) {
     },
     conversations: { get: options.conversation ?? noConversation } as Partial<Conversations> as Conversations,
     ready: async () => true,
-    drain: async () => {},
   };
   const context = testContext(chatCompletions, { config: options.config, clock });
   context.provide(AgentRuntimes, runtime);
