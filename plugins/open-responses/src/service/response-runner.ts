@@ -73,8 +73,10 @@ export class ResponseRunner {
       input: plan.input,
       run: (signal) => this.#run(plan, session, signal, idempotency),
       observe: (batch) => transcript?.add(batch),
-      store: async ({ response }, turnNumber = 0) => {
+      store: async ({ response, outcome }, turnNumber = 0) => {
         if (!stored || !session) return;
+        // The caller receives an error without the id of the response.
+        if (!caller.incremental && (outcome.status === 'failed' || outcome.reason === 'shutdown')) return;
         await this.#stored.put(head.id, { turn: turnNumber, response, input: plan.input }, session, target, principal);
       },
       onEnd: (end) => this.#onEnd(plan, session, response, end, transcript),
