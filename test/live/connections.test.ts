@@ -313,6 +313,34 @@ t.test('C-213 a response that is still running when the drain time is over ends 
   await stopped;
 });
 
+for (const surface of ['socket', 'http'] as const) {
+  t.test(`C-213 a response that was resumed (${surface}) gets its terminal event at the end of the drain time`, async (t) => {
+    const yaml = liveConfig().replace('port: 0', 'port: 0, drain: 500ms');
+    const app = await TestServer.start(t, yaml);
+    const creator = await LiveSocket.open(t, app);
+    app.models.enqueue({ text: ['Half', never] });
+    creator.create({ model: 'assistant', input: 'x' });
+    const [start] = await creator.until('response.output_text.delta');
+    creator.ws.terminate();
+    const id = start?.response?.id;
+    const end = { type: 'response.incomplete', response: { incomplete_details: { reason: 'shutdown' } } };
+    if (surface === 'socket') {
+      const live = await LiveSocket.open(t, app);
+      live.send({ type: 'svc:response.resume', response_id: id });
+      await live.until('response.output_text.delta');
+      const stopped = app.stop().catch(() => {});
+      t.match((await live.turn()).at(-1), end);
+      await stopped;
+    } else {
+      const resumed = await fetch(`${app.url}/v1/responses/${id}?stream=true`);
+      const stopped = app.stop().catch(() => {});
+      const events = (await resumed.text()).split('\n').filter((line) => line.startsWith('data: {'));
+      t.match(JSON.parse(events.at(-1)?.slice(6) ?? ''), end);
+      await stopped;
+    }
+  });
+}
+
 t.test('C-214 response.cancel ends a response as incomplete; unknown ids are ignored', async (t) => {
   const app = await TestServer.start(t, liveConfig());
   const live = await LiveSocket.open(t, app);

@@ -183,6 +183,11 @@ t.test('C-224 a repeated request with an Idempotency-Key is replayed, whole and 
   t.equal(events.at(-1)?.type, 'response.completed');
   t.same(events.at(-1)?.response?.output, live.at(-1)?.response?.output);
   t.same(
+    events.map(({ type }) => type),
+    live.map(({ type }) => type),
+    'with its deltas',
+  );
+  t.same(
     events.map((event) => event.sequence_number),
     events.map((_, index) => index),
   );

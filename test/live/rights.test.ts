@@ -1,4 +1,6 @@
 /** What becomes of an open socket while the rights of its caller change. */
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { ManualClock } from '@plugboard/testing';
 import t from 'tap';
 import { liveConfig } from '../support/live.js';
@@ -24,6 +26,17 @@ function answer(authenticate: () => object): void {
   Object.assign(globalThis, { [AUTHENTICATE]: authenticate });
 }
 
+/** A second provider, which stays when the first one is removed. */
+const OTHER = {
+  'other.mjs': `
+    import { AuthProviders, definePlugin } from '@plugboard/kernel';
+    export default definePlugin({
+      name: 'other', apiVersion: 1, summary: 'Knows nobody', configSchema: { type: 'object', properties: {} },
+      register: (ctx) => ctx.contribute(AuthProviders, { authenticate: () => undefined }),
+    });
+  `,
+};
+
 const granting = (...scopes: string[]) => ({ principal: { project: 'default', tokenId: 'one', scopes } });
 const request = { model: 'assistant', input: 'x' };
 
@@ -35,9 +48,9 @@ t.test('S-12 rights are checked for each message: a socket whose token lost `cha
   const live = await LiveSocket.open(t, app, { token: 'any' });
   t.match(await live.ask(request), { status: 'completed' });
   answer(() => granting('models:read'));
-  t.match(await live.refuse({ ...request, stream_id: 'lane' }), {
+  t.match(await live.refuse({ ...request, stream_id: 'a' }), {
     status: 403,
-    stream_id: 'lane',
+    stream_id: 'a',
     error: { type: 'svc_error', code: 'agent_forbidden', message: 'This API token lacks the scope `chat`.', param: null },
   });
   t.equal(app.models.requests.length, 1);
@@ -68,5 +81,39 @@ t.test('S-12 while an auth provider fails, open sockets stay open and create not
   t.match(await live.ask(request), { status: 'completed' });
   answer(() => ({ refused: 'expired' }));
   live.create(request);
+  t.same(await live.closed, { code: 4401, reason: 'token_revoked' });
+});
+
+t.test('S-14 resuming on a socket needs the scope sessions:read, as it does over HTTP', async (t) => {
+  answer(() => granting('chat'));
+  const app = await TestServer.start(t, liveConfig('{}', `${ASSISTANT}auth: { provider: { use: ./provider.mjs } }\n`), {
+    files: PROVIDER,
+  });
+  const live = await LiveSocket.open(t, app, { token: 'any' });
+  const { id } = await live.ask(request);
+  live.send({ type: 'svc:response.resume', response_id: id });
+  t.match(await live.next(), { status: 403, error: { message: 'This API token lacks the scope `sessions:read`.' } });
+  t.equal((await app.get(`/v1/responses/${id}`, { authorization: 'Bearer any' })).status, 403);
+  answer(() => granting('chat', 'sessions:read'));
+  live.send({ type: 'svc:response.resume', response_id: id });
+  t.match((await live.turn()).at(-1), { type: 'response.completed', response: { id } });
+  answer(() => ({ refused: 'revoked' }));
+  live.send({ type: 'svc:response.resume', response_id: id });
+  t.same(await live.closed, { code: 4401, reason: 'token_revoked' });
+});
+
+t.test('C-216 S-12 a socket of an ephemeral token is closed when a reload removes its provider', async (t) => {
+  const clock = new ManualClock();
+  const granted = granting('chat');
+  answer(() => ({ ...granted, renew: () => granted }));
+  const config = (providers: string) => liveConfig('{}', `${ASSISTANT}auth: { ${providers} }\n`);
+  const both = 'provider: { use: ./provider.mjs }, other: { use: ./other.mjs }';
+  const app = await TestServer.start(t, config(both), { files: { ...PROVIDER, ...OTHER }, clock });
+  const live = await LiveSocket.open(t, app, { token: 'once' });
+  answer(() => ({ refused: 'used' }));
+  t.match(await live.ask(request), { status: 'completed' }, 'its provider renews it');
+  await writeFile(join(app.started.folder, 'plugboard.yaml'), config('other: { use: ./other.mjs }'));
+  t.equal((await app.started.server.reload()).refused, undefined);
+  t.match((await live.refuse(request)).error, { code: 'invalid_api_key' });
   t.same(await live.closed, { code: 4401, reason: 'token_revoked' });
 });

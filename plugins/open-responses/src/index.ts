@@ -33,6 +33,7 @@ export default definePlugin({
 
 export { typeOfEvent } from './events/json-text.js';
 export * from './events/outcome.js';
+export * from './events/replay.js';
 export * from './events/response-encoder.js';
 export * from './events/response-object.js';
 export * from './items/input-messages.js';
@@ -45,5 +46,5 @@ export * from './request/request.js';
 export { type ConnectionMemory, MAX_STREAMS } from './service/connection-memory.js';
 export { responseNotFound } from './service/response-errors.js';
 export type { CallerConnection, PlannedResponse, ResponseCaller } from './service/response-plan.js';
-export { ResponseService, ResponseServices } from './service/response-service.js';
+export { ResponseService, ResponseServices, type ResumedResponse } from './service/response-service.js';
 export { isResponseId } from './service/stored-responses.js';

@@ -1,7 +1,16 @@
+import assert from 'node:assert/strict';
 import type { AgentEvent } from '@plugboard/kernel';
 import type { Failure, TurnFinished } from '@plugboard/kernel/contracts';
 import t from 'tap';
-import { type EncoderOptions, outcomeOfFailure, outcomeOfFinish, ResponseEncoder, typeOfEvent } from '../src/index.js';
+import {
+  type EncoderOptions,
+  type EndedResponse,
+  outcomeOfFailure,
+  outcomeOfFinish,
+  ResponseEncoder,
+  replayEvents,
+  typeOfEvent,
+} from '../src/index.js';
 import { ECHO } from './support/echo.js';
 import { assertGrammar, type SentEvent } from './support/events.js';
 
@@ -44,7 +53,31 @@ function written(
   assertGrammar(events);
   const response = events.at(-1)?.response;
   if (!response) throw new Error('the terminal event has no response');
+  assertReplayed(events, response);
   return { events, types: texts.map(typeOfEvent), response };
+}
+
+/** C-224: a replayed response has the same events, with fewer deltas, one item after the other. */
+function assertReplayed(events: readonly SentEvent[], response: EndedResponse): void {
+  const replayed = replayEvents(response).map((json) => JSON.parse(json) as SentEvent);
+  assertGrammar(replayed);
+  assert.deepEqual(byItem(replayed), byItem(events.filter(({ type }) => !type.startsWith('svc:'))));
+  assert.deepEqual(replayed.at(-1)?.response, response);
+}
+
+/** The events of each item, with their deltas joined, without their numbers. */
+function byItem(events: readonly SentEvent[]): readonly (readonly object[])[] {
+  const items: SentEvent[][] = [];
+  for (const { sequence_number: _, stream_id: __, ...event } of events) {
+    if (event.output_index === undefined) continue;
+    items[event.output_index] ??= [];
+    const own = items[event.output_index] ?? [];
+    const last = own.at(-1);
+    if (last?.type === event.type && event.delta !== undefined)
+      own[own.length - 1] = { ...last, delta: `${last.delta}${event.delta}` };
+    else own.push(event as SentEvent);
+  }
+  return items;
 }
 
 const failure = (code: Failure['code']): Failure => ({ code, message: `failed with ${code}`, toolsRan: false });
@@ -347,4 +380,13 @@ t.test('a running response can be shown in its current state', async (t) => {
       { type: 'message', status: 'in_progress', content: [{ text: 'is' }] },
     ],
   });
+});
+
+t.test('C-224 a long text is replayed in pieces that split no character', async (t) => {
+  const long = `${'x'.repeat(4095)}😀`.repeat(3);
+  const { response } = written([[step(1), text(long)]]);
+  const deltas = replayEvents(response).flatMap((json) => (JSON.parse(json) as SentEvent).delta ?? []);
+  t.equal(deltas.length, 4);
+  t.equal(deltas.join(''), long);
+  t.ok(deltas.every((delta) => delta.isWellFormed()));
 });

@@ -20,7 +20,7 @@ import {
 import { requireStreamEncoder, type StreamEncoder } from '@plugboard/transport-chat-completions';
 import type { HttpReply, HttpRequest, HttpRoute } from '@plugboard/transport-http';
 import { ResponseRecorder, replyTo } from './recorded-response.js';
-import { JSON_HEADERS, streamReply } from './reply.js';
+import { cancelWhenStopped, JSON_HEADERS, onAbort, streamReply } from './reply.js';
 
 /**
  * `POST /v1/responses`.
@@ -94,12 +94,8 @@ export class CreateResponse implements HttpRoute {
   ): Promise<HttpReply> {
     const headers = ignoredParamsHeader(planned.ignored);
     const note = () => request.note(response.logFields.fields());
-    const onAbort = () => {
-      if (request.signal.reason instanceof TurnError) response.cancel(request.signal.reason);
-      else if (!encoder) response.abandon();
-    };
-    if (request.signal.aborted) onAbort();
-    else request.signal.addEventListener('abort', onAbort, { once: true });
+    cancelWhenStopped(response, request.signal);
+    if (!encoder) onAbort(request.signal, () => response.abandon());
     const refused = await response.open();
     if (refused) {
       note();

@@ -1,6 +1,13 @@
 import type { AgentEvent } from '@plugboard/kernel';
 import type { AnswerRecorder, Failure } from '@plugboard/kernel/contracts';
-import { outcomeOfFinish, type PlannedResponse, ResponseEncoder, typeOfEvent } from '@plugboard/open-responses';
+import {
+  type EndedResponse,
+  outcomeOfFinish,
+  type PlannedResponse,
+  ResponseEncoder,
+  replayEvents,
+  typeOfEvent,
+} from '@plugboard/open-responses';
 import { type ErrorBody, ProtocolError, REPLAYED_HEADER } from '@plugboard/openai-protocol';
 import type { StreamEncoder } from '@plugboard/transport-chat-completions';
 import type { HttpReply } from '@plugboard/transport-http';
@@ -8,10 +15,10 @@ import { JSON_HEADERS } from './reply.js';
 
 /** The recorded answer to a request, for when the request is repeated. */
 type RecordedResponse =
-  | { readonly response: object }
+  | { readonly response: EndedResponse }
   | { readonly status: number; readonly headers: Readonly<Record<string, string>>; readonly error: ErrorBody };
 
-/** Writes down the response that a turn makes, for a request that its client may repeat. */
+/** Records the response of a turn, for a request that its client may repeat. */
 export class ResponseRecorder implements AnswerRecorder {
   readonly #planned: PlannedResponse;
   readonly #encoder: ResponseEncoder;
@@ -45,8 +52,8 @@ export class ResponseRecorder implements AnswerRecorder {
 }
 
 /**
- * Answers a repeated request as the first one was answered. A stream is replayed as the events of a
- * finished response.
+ * Answers a repeated request as the first one was answered. A stream is replayed with its deltas,
+ * which may be larger than the first time.
  *
  * @throws ProtocolError for a recorded error.
  */
@@ -59,28 +66,8 @@ export function replyTo(text: string, encoder: StreamEncoder | undefined, header
   return { status: 200, headers: { ...encoder.headers, ...headers, ...REPLAYED_HEADER }, body: replayed(response, encoder) };
 }
 
-interface ReplayedResponse {
-  readonly status?: string;
-  readonly output?: readonly object[];
-}
-
-/** The response from its creation to its end, each item in one piece. */
-async function* replayed(response: ReplayedResponse, { before, after, done }: StreamEncoder): AsyncGenerator<string> {
-  const running = { ...response, status: 'in_progress', completed_at: null, output: [], usage: null, incomplete_details: null };
-  const items = (response.output ?? []).flatMap((item, output_index) => [
-    { type: 'response.output_item.added', output_index, item },
-    { type: 'response.output_item.done', output_index, item },
-  ]);
-  const events = [
-    { type: 'response.created', response: running },
-    { type: 'response.in_progress', response: running },
-    ...items,
-    { type: `response.${response.status}`, response },
-  ];
+async function* replayed(response: EndedResponse, { before, after, done }: StreamEncoder): AsyncGenerator<string> {
   let frames = '';
-  for (const [sequence_number, { type, ...fields }] of events.entries()) {
-    const event = JSON.stringify({ type, sequence_number, ...fields });
-    frames += `event: ${typeOfEvent(event)}\n${before}${event}${after}`;
-  }
+  for (const event of replayEvents(response)) frames += `event: ${typeOfEvent(event)}\n${before}${event}${after}`;
   yield frames + done;
 }

@@ -1,9 +1,25 @@
 import { TurnError } from '@plugboard/kernel/contracts';
-import { type EventReader, typeOfEvent } from '@plugboard/open-responses';
+import { type EventReader, type LiveResponse, typeOfEvent } from '@plugboard/open-responses';
 import type { StreamEncoder } from '@plugboard/transport-chat-completions';
 import type { HttpReply } from '@plugboard/transport-http';
 
 export const JSON_HEADERS = { 'content-type': 'application/json; charset=utf-8' } as const;
+
+/** Calls a function when a signal is aborted; at once if it is. */
+export function onAbort(signal: AbortSignal, run: () => void): void {
+  if (signal.aborted) run();
+  else signal.addEventListener('abort', run, { once: true });
+}
+
+/**
+ * Cancels a response when the drain time of the server is over: the reason of its signal is a
+ * `TurnError` then. Clients receive the terminal event.
+ */
+export function cancelWhenStopped(response: LiveResponse, signal: AbortSignal): void {
+  onAbort(signal, () => {
+    if (signal.reason instanceof TurnError) response.cancel(signal.reason);
+  });
+}
 
 /**
  * Sends the events of a response as they come.
@@ -20,11 +36,9 @@ export function streamReply(
 ): HttpReply {
   // The generator below cannot notice a disconnect while it waits for the next event. A server that
   // stops ends the response itself.
-  const leave = () => {
+  onAbort(signal, () => {
     if (!(signal.reason instanceof TurnError)) reader.leave();
-  };
-  if (signal.aborted) leave();
-  else signal.addEventListener('abort', leave, { once: true });
+  });
   return {
     status: 200,
     headers: { ...encoder.headers, ...headers },

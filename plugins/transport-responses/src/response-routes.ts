@@ -5,7 +5,7 @@ import { invalidValue, listQueryOf, Page, turnFailureError } from '@plugboard/op
 import { requireStreamEncoder, type StreamEncoder } from '@plugboard/transport-chat-completions';
 import type { HttpReply, HttpRequest, HttpRoute } from '@plugboard/transport-http';
 import { CreateResponse } from './create-response.js';
-import { JSON_HEADERS, streamReply } from './reply.js';
+import { cancelWhenStopped, JSON_HEADERS, streamReply } from './reply.js';
 
 const COLLECTION = '/v1/responses';
 const ONE = `${COLLECTION}/:response_id`;
@@ -41,7 +41,8 @@ export class ResponseRoutes {
     const id = idOf(request);
     if (query.get('stream') !== 'true') return json(await this.#service.get(id, principal));
     const encoder = requireStreamEncoder(this.#encoders);
-    const reader = await this.#service.events(id, startingAfter(query), principal, false);
+    const { response, reader } = await this.#service.resume(id, startingAfter(query), principal, false);
+    cancelWhenStopped(response, signal);
     return streamReply(reader, encoder, {}, signal, () => {});
   }
 

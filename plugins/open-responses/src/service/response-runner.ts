@@ -13,7 +13,7 @@ import { ResponseEncoder } from '../events/response-encoder.js';
 import { LiveResponse, type ResponseEnd } from '../live/live-response.js';
 import { LiveResponses } from '../live/live-responses.js';
 import { conversationName } from '../request/conversation-name.js';
-import type { Plan } from './response-plan.js';
+import type { Plan, ResponseCaller } from './response-plan.js';
 import type { ResponseSession } from './response-session.js';
 import { ResponseSessions } from './response-sessions.js';
 import { StoredResponses } from './stored-responses.js';
@@ -73,11 +73,10 @@ export class ResponseRunner {
       input: plan.input,
       run: (signal) => this.#run(plan, session, signal, idempotency),
       observe: (batch) => transcript?.add(batch),
-      store: async ({ response, outcome }, turnNumber = 0) => {
-        if (!stored || !session) return;
-        // The caller receives an error without the id of the response.
-        if (!caller.incremental && (outcome.status === 'failed' || outcome.reason === 'shutdown')) return;
-        await this.#stored.put(head.id, { turn: turnNumber, response, input: plan.input }, session, target, principal);
+      store: async (end, turnNumber = 0) => {
+        if (!stored || !session || isError(end, caller)) return;
+        const document = { turn: turnNumber, response: end.response, input: plan.input };
+        await this.#stored.put(head.id, document, session, target, principal);
       },
       onEnd: (end) => this.#onEnd(plan, session, response, end, transcript),
       clock: this.#clock,
@@ -113,16 +112,16 @@ export class ResponseRunner {
     { caller, turn, stream, stored, request, base }: Plan,
     session: ResponseSession | undefined,
     response: LiveResponse,
-    { outcome, failure, response: text }: ResponseEnd,
+    end: ResponseEnd,
     transcript: Transcript | undefined,
   ): void {
     if (session) this.#sessions.end(session);
     this.#live.end(response, caller.resumable);
-    // A refused response does not exist: the copy that was made for it has no other use.
-    if (session?.isCopy && text === '') this.#deleteCopy(session, turn);
+    // The copy of a session that was made for a response has no other use.
+    if (session?.isCopy && isError(end, caller)) this.#deleteCopy(session, turn);
     const { memory } = caller.connection ?? {};
     if (!memory) return;
-    if (!failure) {
+    if (!end.failure) {
       const said = turn.messages.filter(({ role }) => role !== 'system');
       memory.put(stream, {
         id: response.id,
@@ -130,7 +129,7 @@ export class ResponseRunner {
         session: base.kind === 'session' ? base.key : undefined,
         messages: stored || session ? undefined : [...(turn.history ?? []), ...said, ...(transcript?.messages() ?? [])],
       });
-    } else if (outcome.status === 'failed' && request.previous_response_id !== undefined) {
+    } else if (end.outcome.status === 'failed' && request.previous_response_id !== undefined) {
       memory.evict(request.previous_response_id);
     }
   }
@@ -146,6 +145,14 @@ export class ResponseRunner {
   async #releaseKey(turn: Omit<TurnRequest, 'signal'>): Promise<void> {
     for await (const _ of this.#runtimes.one().run({ ...turn, signal: AbortSignal.abort() }));
   }
+}
+
+/**
+ * Whether the caller receives an error in place of the response: its turn was refused, or failed
+ * before the head of a reply was sent. It does not know the id of the response then.
+ */
+function isError({ outcome, response }: ResponseEnd, { incremental }: ResponseCaller): boolean {
+  return response === '' || (!incremental && (outcome.status === 'failed' || outcome.reason === 'shutdown'));
 }
 
 /** A turn without a model call, for `generate: false`: the conversation is prepared. */

@@ -20,11 +20,17 @@ import { StoredResponses } from './stored-responses.js';
  *
  * 1. A transport checks a request with `parseRequest`, and plans it with `plan`.
  * 2. `create` of the plan makes the response, `open` starts it. Its events are read with `read`.
- * 3. Responses are found again by their ids: `get`, `events`, `cancel`, `delete`, `inputItems`. A
+ * 3. Responses are found again by their ids: `get`, `resume`, `cancel`, `delete`, `inputItems`. A
  *    stored response lives in a session: `store: true` without `conversation` makes one for the
  *    chain of responses that begins with it.
  */
 export const ResponseServices = defineExtensionPoint<ResponseService>('open-responses.service', { discipline: 'one' });
+
+/** A response whose events are read again. */
+export interface ResumedResponse {
+  readonly response: LiveResponse;
+  readonly reader: EventReader;
+}
 
 @injectable()
 export class ResponseService {
@@ -120,19 +126,19 @@ export class ResponseService {
   }
 
   /**
-   * The events of a response after a sequence number, and those to come.
+   * A response, and a reader of its events after a sequence number.
    *
    * @param after -1 for all events.
    * @param extensions whether the reader receives `svc:` events.
    * @throws ProtocolError 400, 404 or 410. @throws TurnError
    */
-  async events(id: string, after: number, principal: Principal, extensions: boolean): Promise<EventReader> {
+  async resume(id: string, after: number, principal: Principal, extensions: boolean): Promise<ResumedResponse> {
     const live = this.findLive(id, principal);
     if (!live) throw (await this.#stored.get(id, principal)) ? eventsExpired(id) : responseNotFound(id);
     if (after >= live.nextSequence) throw eventAhead(after, live.nextSequence - 1);
     const reader = live.read(after + 1, extensions);
     if (!reader) throw eventsExpired(id);
-    return reader;
+    return { response: live, reader };
   }
 
   /**

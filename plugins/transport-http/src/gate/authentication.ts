@@ -30,8 +30,8 @@ export class Authentication {
   readonly #clock: Clock;
   /** The entries of providers whose last answer was an error. */
   readonly #failing = new Map<string, { readonly failures: number; readonly reportedAt: number }>();
-  /** How callers with a credential for one use are authenticated again. */
-  readonly #renewals = new WeakMap<Exchange, () => Promise<AuthResult> | AuthResult>();
+  /** How callers with a credential for one use are authenticated again, and by which provider. */
+  readonly #renewals = new WeakMap<Exchange, { readonly provider: AuthProvider; renew(): Promise<AuthResult> | AuthResult }>();
 
   constructor(@inject(CONTEXT) { log, clock, extensions }: PluginContext) {
     this.#clock = clock;
@@ -63,15 +63,14 @@ export class Authentication {
    */
   async again(exchange: Exchange): Promise<Principal> {
     if (this.open) return OPEN;
-    const renew = this.#renewals.get(exchange);
-    return this.#accepted(renew ? await renew() : await this.#answer(exchange), exchange);
+    const renewal = this.#renewals.get(exchange);
+    // A reload may have removed the provider.
+    const isValid = renewal && this.#providers.all().some(({ value }) => value === renewal.provider);
+    return this.#accepted(isValid ? await renewal.renew() : await this.#answer(exchange), exchange);
   }
 
   #accepted(answer: AuthResult, exchange: Exchange): Principal {
-    if ('principal' in answer) {
-      if (answer.renew && exchange.isUpgrade) this.#renewals.set(exchange, answer.renew);
-      return answer.principal;
-    }
+    if ('principal' in answer) return answer.principal;
     exchange.note({ refused: answer.refused });
     throw unauthorized();
   }
@@ -81,7 +80,11 @@ export class Authentication {
     if (refused !== undefined && isFinal) return { refused };
     for (const { value: provider, entry } of this.#providers) {
       const answer = await this.#ask(provider, entry, { bearer, headers: exchange.req.headers }, exchange);
-      if (answer) return answer;
+      if (!answer) continue;
+      if ('principal' in answer && answer.renew && exchange.isUpgrade) {
+        this.#renewals.set(exchange, { provider, renew: answer.renew });
+      }
+      return answer;
     }
     return { refused: refused ?? 'no auth provider recognises the credential' };
   }

@@ -42,8 +42,10 @@ export class ConnectionResponses {
   readonly #options: ConnectionResponsesOptions;
   readonly #streams: ResponseStreams;
   readonly #memory: ConnectionMemory;
-  /** Responses that were created here and run. */
+  /** Responses that were created here and run, by their ids. */
   readonly #running = new Map<string, LiveResponse>();
+  /** Responses whose events are being sent, also resumed ones. */
+  readonly #sent = new Set<LiveResponse>();
   /** Ends the reading of each response that is being sent. */
   readonly #leaving = new Set<() => void>();
   #closed = false;
@@ -91,17 +93,21 @@ export class ConnectionResponses {
       try {
         const { service, caller, query } = this.#options;
         const principal = await caller.authenticate('sessions:read');
-        await this.#send(await service.events(id, after, principal, query.extensions));
+        const { response, reader } = await service.resume(id, after, principal, query.extensions);
+        await this.#send(response, reader);
       } catch (error) {
         this.#refuse(error, undefined, 'a response could not be resumed');
       }
     });
   }
 
-  /** Cancels the responses of the connection: the drain time of the server is over. */
+  /**
+   * Cancels the responses of the connection, also resumed ones: the drain time of the server is
+   * over.
+   */
   stop(reason: TurnError): void {
     this.#stopped = reason;
-    for (const response of this.#running.values()) response.cancel(reason);
+    for (const response of [...this.#running.values(), ...this.#sent]) response.cancel(reason);
   }
 
   /**
@@ -156,7 +162,7 @@ export class ConnectionResponses {
       this.#leaving.delete(leave);
       if (refused) throw planned.errorOf(refused);
       const reader = response.read(0, query.extensions);
-      if (reader) await this.#send(reader);
+      if (reader) await this.#send(response, reader);
     } finally {
       this.#running.delete(response.id);
       this.#logResponse(response, planned.target.name, principal, requestId, clock.monotonic() - begin);
@@ -164,8 +170,10 @@ export class ConnectionResponses {
   }
 
   /** Sends the events of a response until it ends or the client disconnects. */
-  async #send(reader: EventReader): Promise<void> {
+  async #send(response: LiveResponse, reader: EventReader): Promise<void> {
     const { outbox } = this.#options;
+    this.#sent.add(response);
+    if (this.#stopped) response.cancel(this.#stopped);
     const leave = () => reader.leave();
     this.#leaving.add(leave);
     if (this.#closed) leave();
@@ -175,6 +183,7 @@ export class ConnectionResponses {
       if (full) await full;
     }
     this.#leaving.delete(leave);
+    this.#sent.delete(response);
     reader.leave();
   }
 
