@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import t from 'tap';
-import { EventTooLarge, SseScanner } from '../src/answer/sse-scanner.js';
+import { AnswerTooLarge } from '../src/answer/answer-too-large.js';
+import { SseScanner } from '../src/answer/sse-scanner.js';
 
 function scan(
   reads: readonly (string | Buffer)[],
@@ -63,7 +64,7 @@ t.test('replaces invalid UTF-8 and finds the events after it', async (t) => {
 
 t.test('refuses an event over the limit, in one line or in many, complete or not', async (t) => {
   for (const reads of [['data: 5678901\n'], ['data: 56', '789', '01'], ['data:6\ndata:23\n'], [': comment', ' without end']]) {
-    t.throws(() => scan(reads, 12), EventTooLarge);
+    t.throws(() => scan(reads, 12), AnswerTooLarge);
   }
   t.same(scan(['data: 567890\n\n', 'data: ', '567890', '\n\n', ': a\n: b\n: c\n: d\n\n'], 12).events, ['567890', '567890']);
 });

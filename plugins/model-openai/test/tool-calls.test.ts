@@ -1,5 +1,6 @@
 import { SequentialIds } from '@plugboard/testing';
 import t from 'tap';
+import { AnswerTooLarge } from '../src/answer/answer-too-large.js';
 import { ToolCalls } from '../src/answer/tool-calls.js';
 
 /** A fragment as in a delta. */
@@ -168,4 +169,38 @@ t.test('the beginning and the rest of a call may be counted differently', async 
 
 t.test('ids may be numbers, with name and arguments beside them', async (t) => {
   t.same(calls({ id: 7, name: 'f', arguments: { x: 1 } }), ['7 f {"x":1}']);
+});
+
+t.test('S-55 arguments are parsed when they are complete, not with each fragment', async (t) => {
+  const { parse } = JSON;
+  t.teardown(() => {
+    JSON.parse = parse;
+  });
+  let parsed = 0;
+  JSON.parse = (text, reviver) => {
+    parsed += text.length;
+    return parse(text, reviver);
+  };
+  const words = ['{"text":"', ...Array(5_000).fill('word '), '"}'];
+  const length = words.join('').length;
+  for (const name of [undefined, 'f']) {
+    parsed = 0;
+    t.equal(calls(part(0, 'a', 'f'), ...words.map((word) => part(0, undefined, name, word))).length, 1);
+    t.ok(parsed <= 4 * length, `${parsed} characters for ${length}`);
+    parsed = 0;
+    calls(part(0, 'a', 'f', words.join('')), ...Array(5_000).fill(part(0, undefined, name, ' ')));
+    t.ok(parsed <= 4 * length + 20_000, `${parsed} characters for ${length}, then blanks`);
+  }
+  parsed = 0;
+  const joined = Array.from({ length: 5_000 }, (_, at) => `{"${at}":1}`).join('');
+  t.same(calls(part(0, 'a', 'f', joined)), [`a f ${joined}`], 'too many objects in one call are not taken apart');
+  t.ok(parsed <= 4 * joined.length, `${parsed} characters for ${joined.length}`);
+});
+
+t.test('S-55 the calls of an answer, and the arguments of a call, are limited', async (t) => {
+  const many = Array.from({ length: 257 }, (_, at) => part(at, `c${at}`, 'f', '{}'));
+  t.equal(calls(...many.slice(1)).length, 256);
+  t.throws(() => calls(...many), AnswerTooLarge);
+  t.equal(calls(part(0, 'a', 'f', 'x'.repeat(2 ** 20))).length, 1);
+  t.throws(() => calls(part(0, 'a', 'f', 'x'.repeat(2 ** 20)), part(0, undefined, undefined, 'x')), AnswerTooLarge);
 });

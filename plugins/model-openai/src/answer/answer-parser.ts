@@ -4,6 +4,7 @@ import { connectionData } from '../extra/connection-data.js';
 import { findError } from '../failure/error-object.js';
 import type { Failures } from '../failure/failures.js';
 import { isObject, isText } from '../json/json.js';
+import { AnswerTooLarge } from './answer-too-large.js';
 import { blocksText, MessageFields } from './extra-fields.js';
 import { type Finish, readFinishReason } from './finish-reason.js';
 import { ThinkTags } from './think-tags.js';
@@ -22,6 +23,9 @@ export type Ending = 'done' | 'cut' | 'body';
  * in both.
  */
 const REASONING = ['reasoning_content', 'reasoning', 'reasoning_text', 'thinking'] as const;
+
+/** Characters of arguments and of members for the next request, which are kept until the end. */
+const MAX_KEPT = 16 * 2 ** 20;
 
 export interface AnswerOptions {
   readonly failures: Failures;
@@ -136,6 +140,7 @@ export class AnswerParser {
     // The form of the protocol before tool calls.
     const isCall = isObject(call) && (isText(call.name) || isText(call.arguments));
     if (isCall) this.#toolCalls.add({ function: call });
+    if (this.#fields.size + this.#toolCalls.size > MAX_KEPT) throw new AnswerTooLarge('tool calls and reasoning', MAX_KEPT);
     const hasMore = reasoning !== '' || hasFields || isText(refusal) || (Array.isArray(calls) && calls.length > 0) || isCall;
     return isText(content) && !hasMore && (this.#thinkTags?.isOver ?? true) ? content : undefined;
   }

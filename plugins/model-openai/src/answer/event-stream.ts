@@ -6,7 +6,7 @@ import { parseJson, splitJson } from '../json/split-json.js';
 import type { AnswerParser, Ending } from './answer-parser.js';
 import type { BodyReader } from './body-reader.js';
 import { ChunkTemplate } from './chunk-template.js';
-import { EventTooLarge, SseScanner } from './sse-scanner.js';
+import { SseScanner } from './sse-scanner.js';
 
 /** Bytes of an event (R-036). */
 const MAX_EVENT = 16 * 2 ** 20;
@@ -42,6 +42,8 @@ export class EventStream implements BodyReader {
   #isError = false;
   /** Lines of bare JSON that is not complete, or the first unreadable line. */
   #stray: string | undefined;
+  /** Whether the bare JSON is longer than what is read. Further lines of it are skipped. */
+  #isStrayTooLong = false;
 
   constructor(answer: AnswerParser, failures: Failures) {
     this.#answer = answer;
@@ -54,11 +56,7 @@ export class EventStream implements BodyReader {
 
   read(chunk: Buffer, events: ModelEvent[]): void {
     this.#events = events;
-    try {
-      this.#scanner.read(chunk);
-    } catch (error) {
-      throw error instanceof EventTooLarge ? this.#failures.tooLarge('an event', error.limit) : error;
-    }
+    this.#scanner.read(chunk);
   }
 
   end(events: ModelEvent[]): void {
@@ -134,10 +132,12 @@ export class EventStream implements BodyReader {
 
   /** Reads a line outside of the event stream's format: bare JSON, perhaps in several lines. */
   #takeStray(line: string): void {
+    if (this.#isStrayTooLong) return;
     const text = this.#stray?.startsWith('{') ? `${this.#stray}\n${line}` : line.trimStart();
     const value = /^[[{].*[\]}]\s*$/s.test(text) ? parseJson(text) : undefined;
     if (value === undefined) {
-      if (text.length <= MAX_BARE_JSON && (this.#stray === undefined || this.#stray.startsWith('{'))) this.#stray = text;
+      if (text.length > MAX_BARE_JSON) this.#isStrayTooLong = true;
+      else if (this.#stray === undefined || this.#stray.startsWith('{')) this.#stray = text;
       return;
     }
     this.#stray = undefined;

@@ -17,7 +17,13 @@ const CALL_TEXTS = ['thought_signature'] as const;
 export class MessageFields {
   readonly #texts: Record<string, string> = {};
   readonly #lists: Record<string, Fields[]> = {};
-  readonly #objects: Record<string, Fields> = {};
+  readonly #objects: Record<string, Map<string, unknown>> = {};
+  #size = 0;
+
+  /** Characters of all members so far, as JSON. */
+  get size(): number {
+    return this.#size;
+  }
 
   /** @returns whether the delta has any such member. */
   add(delta: Fields): boolean {
@@ -26,6 +32,7 @@ export class MessageFields {
       const text = delta[name];
       if (!isText(text)) continue;
       found = true;
+      this.#size += text.length;
       this.#texts[name] = (this.#texts[name] ?? '') + text;
     }
     for (const name of REASONING_LISTS) {
@@ -33,6 +40,7 @@ export class MessageFields {
       if (!Array.isArray(list) || list.length === 0) continue;
       found = true;
       const blocks = this.#lists[name] ?? [];
+      this.#size += JSON.stringify(list).length;
       for (const block of list) if (isObject(block)) addBlock(blocks, block);
       this.#lists[name] = blocks;
     }
@@ -45,14 +53,20 @@ export class MessageFields {
       const object = delta[name];
       if (!isObject(object)) continue;
       found = true;
-      this.#objects[name] = { ...this.#objects[name], ...object };
+      this.#size += JSON.stringify(object).length;
+      const members = this.#objects[name] ?? new Map<string, unknown>();
+      this.#objects[name] = members;
+      for (const [key, value] of Object.entries(object)) members.set(key, value);
     }
     return found;
   }
 
   /** The members for the next requests. */
   fields(withReasoning: boolean): Fields {
-    return withReasoning ? { ...this.#texts, ...this.#lists, ...this.#objects } : this.#objects;
+    const objects = Object.fromEntries(
+      Object.entries(this.#objects).map(([name, members]) => [name, Object.fromEntries(members)]),
+    );
+    return withReasoning ? { ...this.#texts, ...this.#lists, ...objects } : objects;
   }
 }
 

@@ -2,6 +2,7 @@ import type { ModelEvent } from '@plugboard/kernel';
 import type { Failures } from '../failure/failures.js';
 import { parseJson } from '../json/split-json.js';
 import type { AnswerParser } from './answer-parser.js';
+import { AnswerTooLarge } from './answer-too-large.js';
 import type { BodyReader } from './body-reader.js';
 import { EventStream } from './event-stream.js';
 
@@ -9,7 +10,7 @@ import { EventStream } from './event-stream.js';
 const MAX_BODY = 16 * 2 ** 20;
 
 /** Additions of some servers to the JSON: a byte order mark, and the end of a stream. */
-const ADDITIONS = /^\ufeff|\s*data:\s*\[DONE\]\s*$/gi;
+const ADDITIONS = /^\ufeff|data:\s*\[DONE\]\s*$/gi;
 
 /** Reads the body of an answer that is not an event stream: one JSON value, or one on each line. */
 export class JsonBody implements BodyReader {
@@ -26,7 +27,7 @@ export class JsonBody implements BodyReader {
 
   read(chunk: Buffer): void {
     this.#length += chunk.length;
-    if (this.#length > MAX_BODY) throw this.#failures.tooLarge('an answer', MAX_BODY);
+    if (this.#length > MAX_BODY) throw new AnswerTooLarge('an answer', MAX_BODY);
     this.#chunks.push(chunk);
   }
 

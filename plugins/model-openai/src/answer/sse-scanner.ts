@@ -1,4 +1,5 @@
 import { StringDecoder } from 'node:string_decoder';
+import { AnswerTooLarge } from './answer-too-large.js';
 
 const BYTE_ORDER_MARK = 0xfeff;
 const CR = 13;
@@ -49,7 +50,7 @@ export class SseScanner {
   /**
    * Reads one piece of the stream.
    *
-   * @throws EventTooLarge, and what the sinks throw; discard the scanner then.
+   * @throws AnswerTooLarge, and what the sinks throw; discard the scanner then.
    */
   read(chunk: Buffer): void {
     const text = this.#decoder.write(chunk);
@@ -68,7 +69,7 @@ export class SseScanner {
     }
     this.#unfinished += text.slice(start);
     this.#buffered = kept === 0 ? this.#buffered + chunk.length : Buffer.byteLength(text.slice(kept));
-    if (this.#buffered > this.#limit) throw new EventTooLarge(this.#limit);
+    if (this.#buffered > this.#limit) throw new AnswerTooLarge('an event', this.#limit);
   }
 
   /**
@@ -108,15 +109,6 @@ export class SseScanner {
     if (data === undefined) return;
     this.#data = undefined;
     if (data !== '') this.#sink(data);
-  }
-}
-
-/** An event, or a line, exceeds the limit. */
-export class EventTooLarge extends Error {
-  override readonly name = 'EventTooLarge';
-
-  constructor(readonly limit: number) {
-    super(`an event has more than ${limit} bytes`);
   }
 }
 

@@ -2,14 +2,20 @@ import type { IdSource } from '@plugboard/kernel';
 import type { ModelToolCall } from '@plugboard/kernel/contracts';
 import { connectionData } from '../extra/connection-data.js';
 import { isObject, isText } from '../json/json.js';
+import { AnswerTooLarge } from './answer-too-large.js';
+import { CallArguments } from './call-arguments.js';
 import { callFields } from './extra-fields.js';
-import { isCompleteObject, joinArguments } from './tool-arguments.js';
+
+/** Tool calls of one answer (S-55). */
+const MAX_CALLS = 256;
+/** Characters of the arguments of one call (S-55). */
+const MAX_ARGUMENTS = 2 ** 20;
 
 interface Call {
   readonly index: unknown;
   id: string;
   name: string;
-  readonly fragments: string[];
+  readonly arguments: CallArguments;
   /** Members that the server may expect back. */
   fields: Readonly<Record<string, unknown>>;
 }
@@ -33,6 +39,8 @@ interface Fragment {
 export class ToolCalls {
   readonly #calls: Call[] = [];
   readonly #isTool: (name: string) => boolean;
+  /** Characters of arguments. */
+  #size = 0;
 
   /**
    * @param isTool whether the request declared a tool of this name. It settles what fragments leave
@@ -46,9 +54,15 @@ export class ToolCalls {
     return this.#calls.length === 0;
   }
 
+  /** Characters of all arguments so far. */
+  get size(): number {
+    return this.#size;
+  }
+
   /**
    * @param value an item of `tool_calls`.
    * @param isWhole whether it is an item of a message: every such item is a separate call.
+   * @throws AnswerTooLarge.
    */
   add(value: unknown, isWhole = false): void {
     const fragment = readFragment(value);
@@ -56,7 +70,9 @@ export class ToolCalls {
     const call = (isWhole ? undefined : this.#find(fragment)) ?? this.#begin(fragment.index);
     if (call.id === '') call.id = fragment.id;
     if (fragment.name !== '' && fragment.name !== call.name) call.name = this.#joinNames(call.name, fragment.name);
-    if (fragment.arguments !== '') call.fragments.push(fragment.arguments);
+    if (fragment.arguments !== '') call.arguments.add(fragment.arguments);
+    if (call.arguments.length > MAX_ARGUMENTS) throw new AnswerTooLarge('arguments of a tool call', MAX_ARGUMENTS);
+    this.#size += fragment.arguments.length;
     if (Object.keys(fragment.fields).length > 0) call.fields = { ...call.fields, ...fragment.fields };
   }
 
@@ -68,8 +84,8 @@ export class ToolCalls {
    */
   all(ids: IdSource, fingerprint: string): readonly ModelToolCall[] {
     const taken = new Set<string>();
-    return this.#calls.flatMap(({ id, name, fragments, fields }) =>
-      joinArguments(fragments).map((text, i): ModelToolCall => {
+    return this.#calls.flatMap(({ id, name, arguments: args, fields }) =>
+      args.texts().map((text, i): ModelToolCall => {
         const own = id === '' || i > 0 || taken.has(id) ? `call_${ids.base62(24)}` : id;
         taken.add(own);
         const extra = connectionData(fingerprint, i === 0 ? fields : {}, own);
@@ -86,7 +102,7 @@ export class ToolCalls {
     const numbered = isNumbered ? this.#calls.findLast((call) => call.index === index) : undefined;
     if (id === '' && name === '') {
       // The rest of the last call may arrive under another index than its beginning.
-      return last && (!numbered || (isWhole(numbered) && !isWhole(last))) ? last : numbered;
+      return last && (!numbered || (numbered.arguments.isComplete && !last.arguments.isComplete)) ? last : numbered;
     }
     const known = id === '' ? undefined : this.#calls.find((call) => call.id === id);
     // An id alone begins no call under an index in use: some servers send a fresh id with every
@@ -104,22 +120,22 @@ export class ToolCalls {
    */
   #isSameCall(call: Call, { index, name }: Fragment): boolean {
     const isMoved = typeof index === 'number' && typeof call.index === 'number' && call.index !== index;
-    if (isMoved) return name === call.name && call.fragments.length === 0;
+    if (isMoved) return name === call.name && call.arguments.isEmpty;
     return call.name === '' || name === call.name || this.#isPartOfName(call, name);
   }
 
   /** Whether a fragment with a name and without a new id belongs to the call of the same index. */
   #isSameSlot(call: Call, { name, arguments: more }: Fragment): boolean {
     if (call.name !== '' && name !== call.name) return this.#isPartOfName(call, name);
-    const begun = call.fragments.join('').trim();
-    if (begun === '' || begun === '{}' || !isCompleteObject(begun)) return true;
+    const { arguments: begun } = call;
+    if (!begun.isComplete || !more.trimStart().startsWith('{')) return true;
     // Other arguments after complete ones belong to another call.
-    return more.trim() === begun || !more.trimStart().startsWith('{');
+    return begun.equals('{}') || begun.equals(more);
   }
 
   /** Whether a name is a further piece of a call's name, or the name so far. */
   #isPartOfName(call: Call, name: string): boolean {
-    if (call.fragments.length > 0) return false;
+    if (!call.arguments.isEmpty) return false;
     return !this.#isTool(call.name) || (!this.#isTool(name) && this.#isTool(call.name + name));
   }
 
@@ -128,7 +144,8 @@ export class ToolCalls {
   }
 
   #begin(index: unknown): Call {
-    const call: Call = { index, id: '', name: '', fragments: [], fields: {} };
+    if (this.#calls.length >= MAX_CALLS) throw new AnswerTooLarge('tool calls in one answer', MAX_CALLS, 'items');
+    const call: Call = { index, id: '', name: '', arguments: new CallArguments(), fields: {} };
     this.#calls.push(call);
     return call;
   }
@@ -152,15 +169,11 @@ function argumentsText(value: unknown): string {
   return value === undefined || value === null ? '' : JSON.stringify(value);
 }
 
-function isWhole(call: Call): boolean {
-  return isCompleteObject(call.fragments.join(''));
-}
-
 /**
  * Whether a fragment that repeats the name, perhaps with another id, carries the rest of arguments
  * that were begun.
  */
 function continuesArguments(call: Call, { name, arguments: more }: Fragment): boolean {
-  const begun = call.fragments.join('').trim();
-  return name === call.name && begun !== '' && more !== '' && !more.trimStart().startsWith('{') && !isCompleteObject(begun);
+  const { arguments: begun } = call;
+  return name === call.name && !begun.isBlank && more !== '' && !more.trimStart().startsWith('{') && !begun.isComplete;
 }

@@ -1,4 +1,5 @@
 import { type Clock, ModelError } from '@plugboard/kernel';
+import type { AnswerTooLarge } from '../answer/answer-too-large.js';
 import { isObject } from '../json/json.js';
 import { parseJson } from '../json/split-json.js';
 import { isContextLength, isCredentials, isTransient, isTransientStatus } from './classify.js';
@@ -113,9 +114,10 @@ export class Failures {
     return this.#error('the model server sent an empty answer.', { retryable: true });
   }
 
-  /** An event or a body exceeds its limit (R-036). */
-  tooLarge(data: 'an event' | 'an answer', limit: number): ModelError {
-    return this.#error(`the model server sent ${data} of more than ${limit / 2 ** 20} MiB.`, { retryable: false });
+  /** An event, a body or a part of an answer exceeds its limit (R-036, S-55). */
+  tooLarge({ part, limit, unit }: AnswerTooLarge): ModelError {
+    const most = unit === 'bytes' ? `${part} of more than ${limit / 2 ** 20} MiB` : `more than ${limit} ${part}`;
+    return this.#error(`the model server sent ${most}.`, { retryable: false });
   }
 
   /**

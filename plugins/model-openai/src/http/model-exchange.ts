@@ -4,6 +4,7 @@ import type { Timer } from '@plugboard/kernel/contracts';
 import type { Dispatcher } from 'undici';
 import { AnswerBody } from '../answer/answer-body.js';
 import { type AnswerOptions, AnswerParser } from '../answer/answer-parser.js';
+import { AnswerTooLarge } from '../answer/answer-too-large.js';
 import type { BodyReader } from '../answer/body-reader.js';
 import type { Failures } from '../failure/failures.js';
 import { Batches } from './batches.js';
@@ -202,12 +203,15 @@ export class ModelExchange implements Dispatcher.DispatchHandler {
 
   #fail(error: unknown): void {
     this.#end();
-    this.batches.fail(
-      error instanceof ModelError
-        ? error
-        : this.#options.failures.unreadable('an answer that could not be read', { cause: error }),
-    );
+    this.batches.fail(this.#failureOf(error));
     this.#closeSocket();
+  }
+
+  #failureOf(error: unknown): ModelError {
+    const { failures } = this.#options;
+    if (error instanceof ModelError) return error;
+    if (error instanceof AnswerTooLarge) return failures.tooLarge(error);
+    return failures.unreadable('an answer that could not be read', { cause: error });
   }
 
   #cancel(): void {
