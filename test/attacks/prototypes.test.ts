@@ -1,12 +1,13 @@
 import fc from 'fast-check';
 import t from 'tap';
+import { rounds } from '../support/rounds.js';
 import { saying } from '../support/test-server.js';
 import { bearer } from '../support/tokens.js';
 import { startWithAllRoutes, TOKEN } from './support/all-routes.js';
 import { everyRoute } from './support/every-route.js';
 
-/** Bodies that are tried. `PLUGBOARD_CHAOS` asks for many. */
-const RUNS = process.env.PLUGBOARD_CHAOS ? 10_000 : 1_000;
+/** Bodies that are tried. */
+const RUNS = rounds({ short: 1_000, long: 3_000, soak: 10_000 });
 
 const server = await startWithAllRoutes(t, {
   files: {

@@ -1,10 +1,11 @@
 import { join } from 'node:path';
 import { eventually } from '@plugboard/testing';
 import t from 'tap';
+import { rounds } from '../support/rounds.js';
 import { answerOf, saying, TestServer, TRANSPORTS } from '../support/test-server.js';
 import { running } from './stubborn-tool.js';
 
-const TURNS = process.env.PLUGBOARD_CHAOS ? 1_000 : 60;
+const TURNS = rounds({ short: 40, long: 300, soak: 1_000 });
 const CLIENTS = 10;
 t.setTimeout(30_000 + TURNS * 200);
 

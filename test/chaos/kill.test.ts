@@ -2,13 +2,14 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { type ChatRequest, ModelServer } from '@plugboard/testing';
 import t from 'tap';
+import { rounds } from '../support/rounds.js';
+import { seeded } from '../support/seeded.js';
 import { type Attempt, check, type Verdict } from './checker.js';
 import { modelOf } from './known-turns.js';
 import { Player, type PlayerEvent } from './players.js';
-import { seeded } from './seeded.js';
 import { Victim } from './victim.js';
 
-const ROUNDS = process.env.PLUGBOARD_CHAOS ? 200 : 6;
+const ROUNDS = rounds({ short: 4, long: 30, soak: 200 });
 const SEED = Number(process.env.PLUGBOARD_SEED ?? 63);
 /**
  * So many lives of the server use the same sessions: long enough for them to have a past, short

@@ -1,11 +1,12 @@
 import fc from 'fast-check';
 import t from 'tap';
+import { LENGTH, rounds } from '../support/rounds.js';
 import type { Verdict } from './checker.js';
 import { type Move, SessionGame } from './session-game.js';
 
-const RUNS = process.env.PLUGBOARD_CHAOS ? 2_000 : 100;
+const RUNS = rounds({ short: 60, long: 500, soak: 2_000 });
 /** The same games every time, but where there is time for others: what fails then says its seed. */
-const SEED = process.env.PLUGBOARD_CHAOS ? undefined : 83;
+const SEED = LENGTH === 'short' ? 83 : undefined;
 const LIMIT = 60_000 + RUNS * 500;
 t.setTimeout(LIMIT);
 

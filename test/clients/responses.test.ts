@@ -1,13 +1,5 @@
 import { createOpenAI } from '@ai-sdk/openai';
-import {
-  Agent,
-  tool as agentTool,
-  OpenAIResponsesWSModel,
-  run,
-  setDefaultOpenAIClient,
-  setOpenAIAPI,
-  setTracingDisabled,
-} from '@openai/agents';
+import { Agent, tool as agentTool, OpenAIProvider, OpenAIResponsesWSModel, Runner, setTracingDisabled } from '@openai/agents';
 import { generateText, stepCountIs, streamText, tool } from 'ai';
 import OpenAI from 'openai';
 import { ResponsesWS } from 'openai/resources/responses/ws';
@@ -33,9 +25,9 @@ const weatherTool = {
 };
 
 setTracingDisabled(true);
-setOpenAIAPI('responses');
 const client = new OpenAI(options);
-setDefaultOpenAIClient(client);
+/** `run` would keep the client that was the default when this process first called it. */
+const runner = new Runner({ modelProvider: new OpenAIProvider({ openAIClient: client, useResponses: true }) });
 
 /** The two lines of the SDK that are in use. The older one has the types of the newer one here. */
 const libraries = {
@@ -178,24 +170,24 @@ const forecast = agentTool({
 
 t.test('@openai/agents, default mode: server tools run on the server, the client’s own on the client', async (t) => {
   server.models.enqueue(...hunt);
-  const result = await run(finder, prompt);
+  const result = await runner.run(finder, prompt);
   t.equal(result.finalOutput, 'Under the oak.');
   server.models.enqueue({ text: ['Yes.'] });
-  const more = await run(finder, [...result.history, { role: 'user', content: 'Sure?' }]);
+  const more = await runner.run(finder, [...result.history, { role: 'user', content: 'Sure?' }]);
   t.equal(more.finalOutput, 'Yes.');
   server.models.enqueue({ text: ['Quite.'] });
-  const chained = await run(finder, 'Really?', { previousResponseId: result.lastResponseId });
+  const chained = await runner.run(finder, 'Really?', { previousResponseId: result.lastResponseId });
   t.equal(chained.finalOutput, 'Quite.');
 
   server.models.enqueue({ toolCalls: [weatherCall] }, { text: ['Sunny.'] });
   const weather = new Agent({ name: 'Weather', model: 'bare', tools: [forecast] });
-  t.equal((await run(weather, 'Weather in Paris?')).finalOutput, 'Sunny.');
+  t.equal((await runner.run(weather, 'Weather in Paris?')).finalOutput, 'Sunny.');
   t.match(server.asked.messages.at(-1), { role: 'tool', content: 'sunny in Paris' });
 });
 
 t.test('@openai/agents, default mode: streamed', async (t) => {
   server.models.enqueue(...hunt);
-  const result = await run(finder, prompt, { stream: true });
+  const result = await runner.run(finder, prompt, { stream: true });
   let text = '';
   for await (const delta of result.toTextStream()) text += delta;
   await result.completed;
@@ -205,13 +197,13 @@ t.test('@openai/agents, default mode: streamed', async (t) => {
 t.test('@openai/agents, websocket mode', async (t) => {
   server.models.enqueue(...hunt);
   const model = new OpenAIResponsesWSModel(client, 'assistant');
-  const result = await run(new Agent({ name: 'Finder', model }), prompt);
+  const result = await runner.run(new Agent({ name: 'Finder', model }), prompt);
   t.equal(result.finalOutput, 'Under the oak.');
   await model.close();
 
   server.models.enqueue({ toolCalls: [weatherCall] }, { text: ['Sunny.'] });
   const own = new OpenAIResponsesWSModel(client, 'bare');
-  const streamed = await run(new Agent({ name: 'Weather', model: own, tools: [forecast] }), 'Weather in Paris?', {
+  const streamed = await runner.run(new Agent({ name: 'Weather', model: own, tools: [forecast] }), 'Weather in Paris?', {
     stream: true,
   });
   for await (const _ of streamed.toTextStream());

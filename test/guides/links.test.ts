@@ -7,13 +7,19 @@ import { root } from './snippets.js';
 t.test('every link in the documentation leads to an existing file and heading', async (t) => {
   const paths = globSync(['*.md', 'docs/**/*.md', '{kernel,plugins/*,plugin-template,test/*}/README.md'], { cwd: root });
   t.ok(paths.length > 20);
+  const pages = new Map<string, { readonly links: readonly string[]; readonly anchors: readonly string[] }>();
+  const read = (path: string) => {
+    const { links, anchors } = pages.get(path) ?? new Page(path);
+    pages.set(path, { links, anchors });
+    return { links, anchors };
+  };
   for (const path of paths) {
-    for (const link of new Page(join(root, path)).links) {
+    for (const link of read(join(root, path)).links) {
       if (/^https?:/.test(link)) continue;
       const [file = '', anchor] = link.split('#');
       const target = join(root, file === '' ? path : join(dirname(path), file));
       t.ok(existsSync(target), `${path}: ${link}`);
-      if (anchor !== undefined) t.ok(new Page(target).anchors.includes(anchor), `${path}: ${link}`);
+      if (anchor !== undefined) t.ok(read(target).anchors.includes(anchor), `${path}: ${link}`);
     }
   }
 });

@@ -18,7 +18,7 @@ export class Shell {
   readonly #options: { readonly cwd: string; readonly env: NodeJS.ProcessEnv };
 
   /** @param env the whole environment of the commands, except PATH. */
-  constructor(t: Test, cwd: string, env: Readonly<Record<string, string>> = {}) {
+  constructor(t: Test, cwd: string, env: NodeJS.ProcessEnv = {}) {
     this.#t = t;
     this.#options = { cwd, env: { PATH: `${BIN}:${process.env.PATH}`, ...env } };
   }

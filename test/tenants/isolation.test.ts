@@ -1,11 +1,13 @@
 import { contentText } from '@plugboard/testing';
 import fc from 'fast-check';
 import t from 'tap';
+import { rounds } from '../support/rounds.js';
 import { TestServer, TRANSPORTS } from '../support/test-server.js';
 import { ACTIONS, type Step, Tenant } from './tenant.js';
 
-/** Runs, and steps of each tenant in one. `PLUGBOARD_CHAOS` asks for many. */
-const [RUNS, STEPS] = process.env.PLUGBOARD_CHAOS ? [200, 60] : [15, 40];
+const RUNS = rounds({ short: 5, long: 40, soak: 200 });
+/** Steps of each tenant in a run. */
+const STEPS = 40;
 
 t.setTimeout(RUNS * 8_000);
 

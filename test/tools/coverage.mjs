@@ -1,4 +1,4 @@
-// Fails where the tests of the last run cover less than they must. Run by `npm test` after tap.
+// Fails where the tests cover less than they must. Run by `npm run test:all` and CI, after both parts.
 import { readFileSync } from 'node:fs';
 
 const LEAST = 95;
@@ -6,6 +6,6 @@ const { total } = JSON.parse(readFileSync('.tap/report/coverage-summary.json', '
 const short = ['lines', 'branches'].filter((kind) => total[kind].pct < LEAST);
 for (const kind of ['lines', 'branches']) console.log(`coverage of ${kind}: ${total[kind].pct} %`);
 if (short.length > 0) {
-  console.error(`Coverage of ${short.join(' and ')} is below ${LEAST} %.`);
+  console.error(`Coverage of ${short.join(' and ')} is below ${LEAST} %. \`npx tap report text\` shows what is not covered.`);
   process.exit(1);
 }

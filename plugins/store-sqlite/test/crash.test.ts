@@ -4,13 +4,14 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Message } from '@plugboard/kernel';
 import t from 'tap';
-import { seeded } from '../../../test/chaos/seeded.js';
+import { rounds } from '../../../test/support/rounds.js';
+import { seeded } from '../../../test/support/seeded.js';
 import { openStore, session } from './open-store.js';
 import { turnNumbers } from './turn-numbers.js';
 
 const CHILD = fileURLToPath(new URL('fixtures/crashing.mjs', import.meta.url));
 const KEYS = ['a', 'b', 'c', 'd', 'e', 'f'];
-const ROUNDS = process.env.PLUGBOARD_CHAOS ? 200 : 15;
+const ROUNDS = rounds({ short: 8, long: 60, soak: 200 });
 /** Makes the kills repeatable, as far as timing allows. */
 const SEED = 63;
 

@@ -1,13 +1,14 @@
 import { ModelServer } from '@plugboard/testing';
 import fc from 'fast-check';
 import t from 'tap';
+import { LENGTH, rounds } from '../../support/rounds.js';
 import { Game } from './game.js';
 import { type Move, program } from './moves.js';
 import { ServerLife, type StoreName } from './server-life.js';
 
-const PROGRAMS = Number(process.env.PLUGBOARD_PROGRAMS ?? (process.env.PLUGBOARD_CHAOS ? 150 : 10));
+const PROGRAMS = Number(process.env.PLUGBOARD_PROGRAMS ?? rounds({ short: 8, long: 40, soak: 150 }));
 /** The same programs every time, but where there is time for others: what fails says its seed. */
-const SEED = process.env.PLUGBOARD_SEED ?? (process.env.PLUGBOARD_CHAOS ? undefined : '32');
+const SEED = process.env.PLUGBOARD_SEED ?? (LENGTH === 'short' ? '32' : undefined);
 /** To play one program again: what a failure prints as its path. */
 const PATH = process.env.PLUGBOARD_PATH;
 const LIMIT = 60_000 + PROGRAMS * 10_000;

@@ -1,24 +1,24 @@
 import { eventually } from '@plugboard/testing';
 /**
  * Connections in every state of the protocol, misused in every way, with and without a token, while
- * another caller works. Short in `npm test`; with `PLUGBOARD_CHAOS` each pair is played a thousand
- * times, and some peers send one byte a second. The seed is printed, and `PLUGBOARD_SEED` repeats a
- * run; `PLUGBOARD_ROUNDS` sets how often each pair is played.
+ * another caller works. In the soak run some peers send one byte a second. The seed is printed,
+ * and `PLUGBOARD_SEED` repeats a run.
  */
 import t from 'tap';
-import { seeded } from '../chaos/seeded.js';
 import { LIVE_TRANSPORTS } from '../support/live.js';
+import { LENGTH, rounds } from '../support/rounds.js';
+import { seeded } from '../support/seeded.js';
 import { ASSISTANT } from '../support/test-server.js';
 import { ACTIONS, HostilePeer, STATES } from './support/hostile-peer.js';
 import { Neighbour } from './support/neighbour.js';
 
 import { type BudgetStatus, ServerProcess } from './support/server-process.js';
 
-const CHAOS = Boolean(process.env.PLUGBOARD_CHAOS);
-const ROUNDS = Number(process.env.PLUGBOARD_ROUNDS ?? (CHAOS ? 1_000 : 5));
+/** How often each pair of state and misuse is played. */
+const ROUNDS = rounds({ short: 1, long: 10, soak: 1_000 });
 const SEED = Number(process.env.PLUGBOARD_SEED ?? 23);
-/** Milliseconds; the long run takes about half an hour. */
-const LIMIT = CHAOS ? 3_600_000 : 120_000;
+/** Milliseconds; the soak run takes about half an hour. */
+const LIMIT = LENGTH === 'soak' ? 3_600_000 : 240_000;
 /** Hostile connections at the same time. */
 const PARALLEL = 20;
 /** The heap limit in MiB. The budgets follow from it, so that what grows beyond them shows soon. */
@@ -65,7 +65,7 @@ t.test(
     const played = async () => {
       for (let play = plays.pop(); play !== undefined && server.running; play = plays.pop()) {
         const token = fraction() < 0.75 ? { token: HOSTILE } : {};
-        await new HostilePeer({ port: server.port, fraction, slow: CHAOS ? 0.01 : 0, ...token }).play(...play);
+        await new HostilePeer({ port: server.port, fraction, slow: LENGTH === 'soak' ? 0.01 : 0, ...token }).play(...play);
       }
     };
     await Promise.all(Array.from({ length: PARALLEL }, played));

@@ -1,19 +1,18 @@
 /**
  * Large and endless answers over WebSocket that clients do not read, or break off, on servers in
- * processes of their own. Short in `npm test`; with `PLUGBOARD_CHAOS` it takes a minute.
- * `PLUGBOARD_SEED` repeats a run.
+ * processes of their own. `PLUGBOARD_SEED` repeats a run.
  */
 import { once } from 'node:events';
 import { eventually } from '@plugboard/testing';
 import t, { type Test } from 'tap';
 import { WebSocket } from 'ws';
-import { seeded } from '../chaos/seeded.js';
 import { LIVE_TRANSPORTS } from '../support/live.js';
+import { rounds } from '../support/rounds.js';
+import { seeded } from '../support/seeded.js';
 import { ASSISTANT } from '../support/test-server.js';
 import { Neighbour } from './support/neighbour.js';
 import { ServerProcess } from './support/server-process.js';
 
-const CHAOS = Boolean(process.env.PLUGBOARD_CHAOS);
 const SEED = Number(process.env.PLUGBOARD_SEED ?? 24);
 const MIB = 1024 * 1024;
 
@@ -87,7 +86,7 @@ t.test('R-010 a reader that stops reading an endless answer costs at most 2.5 Mi
 
 t.test('large answers that clients do not read end no server with a small heap', async (t) => {
   const PEERS = 20;
-  const ROUNDS = CHAOS ? 60 : 5;
+  const ROUNDS = rounds({ short: 2, long: 15, soak: 60 });
   /** MiB. */
   const HEAP = 256;
   const server = await ServerProcess.start(t, { yaml: LIVE_TRANSPORTS + ASSISTANT + TOKENS, heap: HEAP });

@@ -29,7 +29,9 @@ const tarballs = join(folder, 'tarballs');
 const site = join(folder, 'My Agents');
 /** Without the settings of the test runner, and without accounts. */
 const env = {
-  HOME: process.env.HOME ?? '',
+  ...Object.fromEntries(
+    Object.entries(process.env).filter(([name]) => /^(HOME|NODE_EXTRA_CA_CERTS|(https?|no)_proxy)$/i.test(name)),
+  ),
   PATH: `${join(site, 'node_modules/.bin')}:${process.env.PATH}`,
   npm_config_audit: 'false',
 };

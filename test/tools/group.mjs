@@ -1,0 +1,39 @@
+// Runs several test files in one process, each as a test of its own: `t` of a file is not the
+// process's, so its hooks, time limit and end concern that file only.
+import { registerHooks } from 'node:module';
+import { pathToFileURL } from 'node:url';
+import tap from 'tap';
+
+const PREFIX = 'tap-of:';
+/** The `t` of each file, by the file's URL. */
+const tests = new Map();
+/** Milliseconds. */
+const FILE_TIMEOUT = 120_000;
+
+globalThis[Symbol.for('plugboard.tap')] = tests;
+registerHooks({
+  resolve(specifier, context, next) {
+    const isTap = specifier === 'tap' && tests.has(context.parentURL);
+    return isTap ? { url: PREFIX + context.parentURL, shortCircuit: true } : next(specifier, context);
+  },
+  load(url, context, next) {
+    if (!url.startsWith(PREFIX)) return next(url, context);
+    const file = JSON.stringify(url.slice(PREFIX.length));
+    return {
+      format: 'module',
+      source: `export default globalThis[Symbol.for('plugboard.tap')].get(${file})`,
+      shortCircuit: true,
+    };
+  },
+});
+
+/** @param files paths of test files. */
+export async function run(files) {
+  for (const file of files) {
+    const { href } = pathToFileURL(file);
+    await tap.test(file, { timeout: FILE_TIMEOUT }, async (t) => {
+      tests.set(href, t);
+      await import(href);
+    });
+  }
+}
