@@ -2,7 +2,7 @@ import t from 'tap';
 import { type ActiveMember, ActiveSet } from '../src/exchange/active-set.js';
 
 class Member implements ActiveMember {
-  place = -1;
+  index = -1;
   constructor(readonly name: string) {}
 }
 

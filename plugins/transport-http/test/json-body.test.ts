@@ -317,3 +317,30 @@ t.test('arbitrary bytes get 200 or 400', async (t) => {
   );
   await t.resolves(holds);
 });
+
+t.test('a caller that leaves while its body arrives ends the request and everything around it', async (t) => {
+  let runs = 0;
+  let failure: unknown;
+  const served = await serve(t, {
+    routes: [{ ...echo(), handle: () => ({ status: 200, body: { runs: ++runs } }) }],
+    middleware: [
+      (_ctx, next) =>
+        next().catch((error) => {
+          failure = error;
+          throw error;
+        }),
+    ],
+  });
+  const client = await RawClient.open(served.port);
+  client.send('POST /v1/echo HTTP/1.1', 'Host: 127.0.0.1', 'Content-Type: application/json', 'Content-Length: 100', '', '{"a"');
+  await eventually(() => client.socket.bytesWritten > 0 && client.socket.writableLength === 0);
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  client.socket.resetAndDestroy();
+  t.match(await eventually(() => failure), { message: 'the caller disconnected' });
+  t.equal(runs, 0);
+  t.match(served.requests(), [{ status: 499 }]);
+  t.same(
+    served.logs.filter(({ level }) => level === 'error'),
+    [],
+  );
+});

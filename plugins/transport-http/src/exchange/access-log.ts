@@ -11,7 +11,7 @@ import { LogThrottle } from './log-throttle.js';
 const CLIENT_CLOSED_REQUEST = 499;
 
 /** Characters of a value from the request that are logged. */
-const QUOTE_LIMIT = 512;
+const MAX_QUOTE = 512;
 
 /**
  * Logs one line per request, and an audit event per 403. For unauthenticated callers it logs at
@@ -81,7 +81,7 @@ function forbidden({
     token_id: principal?.tokenId,
     token_name: principal?.token,
     route: match?.route.path,
-    path: match ? undefined : path.slice(0, QUOTE_LIMIT),
+    path: match ? undefined : path.slice(0, MAX_QUOTE),
     scope: logFields.scope,
     refused: logFields.refused,
     error_code: errorCode,
@@ -98,7 +98,7 @@ function accessLine(exchange: Exchange, now: number): Record<string, unknown> {
     client_request_id: clientRequestId(exchange.req),
     method: exchange.method,
     route: match?.route.path,
-    path: match ? undefined : exchange.path.slice(0, QUOTE_LIMIT),
+    path: match ? undefined : exchange.path.slice(0, MAX_QUOTE),
     status: disconnected ? CLIENT_CLOSED_REQUEST : exchange.status,
     error_code: exchange.errorCode,
     duration_ms: rounded(now - acceptedAt),
@@ -122,7 +122,7 @@ function outcomeOf(status: number, errorCode: string | undefined): string {
 /** The request id that the caller sent. */
 function clientRequestId({ headers }: IncomingMessage): string | undefined {
   const id = headers['x-client-request-id'] ?? headers['x-request-id'];
-  return typeof id === 'string' ? id.slice(0, QUOTE_LIMIT) : undefined;
+  return typeof id === 'string' ? id.slice(0, MAX_QUOTE) : undefined;
 }
 
 /** Rounds milliseconds to hundredths. */

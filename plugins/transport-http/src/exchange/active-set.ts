@@ -1,6 +1,6 @@
-/** A member of an `ActiveSet`, which notes its place in the set. */
+/** A member of an `ActiveSet`, which notes its index in the set. */
 export interface ActiveMember {
-  place: number;
+  index: number;
 }
 
 /**
@@ -9,7 +9,7 @@ export interface ActiveMember {
  * A `Set` that changes all the time moves to a new table every few additions, and the old table
  * refers to the new one and to the members that it had. Once one of these tables is in the old
  * generation of the heap, all later ones with all their members stay in memory until a full garbage
- * collection. Here the last member takes the place of a member that leaves.
+ * collection. Here the last member takes the index of a member that leaves.
  */
 export class ActiveSet<T extends ActiveMember> implements Iterable<T> {
   readonly #members: T[] = [];
@@ -20,17 +20,17 @@ export class ActiveSet<T extends ActiveMember> implements Iterable<T> {
 
   /** Adds a member, which must not be in an `ActiveSet` already. */
   add(member: T): void {
-    member.place = this.#members.push(member) - 1;
+    member.index = this.#members.push(member) - 1;
   }
 
   /** Removes a member. Does nothing if it is not in the set. */
   delete(member: T): void {
-    const { place } = member;
-    if (this.#members[place] !== member) return;
+    const { index } = member;
+    if (this.#members[index] !== member) return;
     const last = this.#members.pop() as T;
     if (last === member) return;
-    this.#members[place] = last;
-    last.place = place;
+    this.#members[index] = last;
+    last.index = index;
   }
 
   /** Iterates over the members of this moment. */

@@ -51,7 +51,7 @@ export class Exchange implements ActiveMember {
   /** Without the question mark. */
   readonly query: string;
   /** Among the exchanges in progress. */
-  place = -1;
+  index = -1;
   match: RouteMatch | undefined;
   principal: Principal | undefined;
   /** What the route replied. */

@@ -15,7 +15,7 @@ import { authUnavailable, unauthorized } from '../errors/refusals.js';
 import type { Exchange } from '../exchange/exchange.js';
 
 /** Bytes of an Authorization header. Providers may have a lower limit. */
-const CREDENTIAL_LIMIT = 8192;
+const MAX_CREDENTIAL_BYTES = 8192;
 
 /** Milliseconds between two log lines about a provider that keeps failing. */
 const REMINDER = 60_000;
@@ -149,7 +149,7 @@ function bearerOf({ req: { rawHeaders, headers }, isUpgrade }: Exchange): Bearer
     return header === undefined ? { bearer: fromProtocol } : { refused: 'two credentials', isFinal: true };
   }
   if (header === undefined) return { refused: 'no Authorization header' };
-  if (header.length > CREDENTIAL_LIMIT) return { refused: 'the credential is too long', isFinal: true };
+  if (header.length > MAX_CREDENTIAL_BYTES) return { refused: 'the credential is too long', isFinal: true };
   const [scheme = '', ...values] = header.split(' ').filter((word) => word !== '');
   const [bearer] = values;
   if (scheme.toLowerCase() !== 'bearer') return { refused: 'a malformed credential' };

@@ -14,7 +14,7 @@ const MAX_AGE = '600';
 const HEADER_NAME = /^[a-z0-9!#$%&'*+.^_`|~-]{1,64}$/;
 
 /** Header names per preflight: as many as a request may have. */
-const ASKED_LIMIT = 100;
+const MAX_HEADER_NAMES = 100;
 
 /**
  * Adds CORS headers for the configured origins (Fetch, 3.2). Never allows cookies: tokens are sent
@@ -76,6 +76,6 @@ export class Cors {
  * clients send headers of their own.
  */
 function headerNames(asked = ''): string {
-  const names = asked.split(',', ASKED_LIMIT).map((name) => name.trim().toLowerCase());
+  const names = asked.split(',', MAX_HEADER_NAMES).map((name) => name.trim().toLowerCase());
   return names.filter((name) => HEADER_NAME.test(name)).join(', ');
 }

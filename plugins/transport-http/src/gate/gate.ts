@@ -14,7 +14,7 @@ import { refuseTokenInQuery } from './token-in-query.js';
 const MAX_HEADERS = 100;
 
 /** Characters of a refused name that are logged. */
-const QUOTE_LIMIT = 256;
+const MAX_QUOTE = 256;
 
 /**
  * Checks Host and Origin before authentication. Any web page open in a browser on this machine can
@@ -64,14 +64,14 @@ export class Gate {
     if (!host || hasTwoHosts(exchange.req.rawHeaders)) throw malformedHost();
     const anyHost = !this.#authentication.open || exchange.match?.route.access === 'public';
     if (anyHost || this.#hosts.allow(host)) return;
-    exchange.note({ refused: `the Host ${header.slice(0, QUOTE_LIMIT)}` });
+    exchange.note({ refused: `the Host ${header.slice(0, MAX_QUOTE)}` });
     throw hostNotAllowed();
   }
 
   #checkOrigin(exchange: Exchange, header: string, host: string): void {
     const origin = normalOrigin(header);
     if (this.#cors.allows(header) || (origin !== undefined && isSameOrigin(origin, host.toLowerCase()))) return;
-    exchange.note({ refused: `the Origin ${header.slice(0, QUOTE_LIMIT)}` });
+    exchange.note({ refused: `the Origin ${header.slice(0, MAX_QUOTE)}` });
     throw originNotAllowed();
   }
 }

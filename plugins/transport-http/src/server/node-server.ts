@@ -7,7 +7,7 @@ import type { Connections } from './connections.js';
 import { serializePipelining } from './serialize-pipelining.js';
 
 /** Bytes of a request head. Equal to Node's default; explicit because it is documented. */
-const HEAD_LIMIT = 16 * 1024;
+const MAX_HEAD_BYTES = 16 * 1024;
 
 /**
  * Creates Node's HTTP server with our limits. Every answer of Node's own is replaced by one of
@@ -20,7 +20,7 @@ export function createNodeServer(
   clientErrors: ClientErrorHandler,
 ): Server {
   const server = createServer({
-    maxHeaderSize: HEAD_LIMIT,
+    maxHeaderSize: MAX_HEAD_BYTES,
     requestTimeout: 0, // would include the time of the head; request-bodies.ts limits the time of the body
     connectionsCheckingInterval: 1_000, // the precision of the time limits above
     requireHostHeader: false, // Node would answer without a body; application.ts checks it

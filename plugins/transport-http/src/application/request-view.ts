@@ -1,0 +1,44 @@
+import type { Principal } from '@plugboard/kernel';
+import type { Exchange, LogFields } from '../exchange/exchange.js';
+import type { MemoryReservation } from '../limits/memory-limits.js';
+import type { HttpRequest } from '../routing/routes.js';
+
+/** What routes and the owners of upgraded connections see of an exchange. */
+export class RequestView {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: HttpRequest['headers'];
+  readonly rawHeaders: readonly string[];
+  readonly principal: Principal;
+  readonly requestId: string;
+  readonly acceptedAt: number;
+  readonly signal: AbortSignal;
+  protected readonly exchange: Exchange;
+  #query: URLSearchParams | undefined;
+
+  constructor(exchange: Exchange, principal: Principal) {
+    const { method, path, req, requestId, acceptedAt, signal } = exchange;
+    this.method = method;
+    this.path = path;
+    this.headers = req.headers;
+    this.rawHeaders = req.rawHeaders;
+    this.principal = principal;
+    this.requestId = requestId;
+    this.acceptedAt = acceptedAt;
+    this.signal = signal;
+    this.exchange = exchange;
+  }
+
+  get query(): URLSearchParams {
+    this.#query ??= new URLSearchParams(this.exchange.query);
+    return this.#query;
+  }
+
+  reserveReply(): MemoryReservation {
+    return this.exchange.reserveReply();
+  }
+
+  note(fields: LogFields): void {
+    this.exchange.note(fields);
+  }
+}
