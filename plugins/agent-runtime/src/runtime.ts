@@ -13,7 +13,7 @@ import type {
   TurnEvents,
   TurnRequest,
 } from '@plugboard/kernel/contracts';
-import { CONTEXT, inject, injectable } from '@plugboard/kernel/injection';
+import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import type { RuntimeSettings } from './config.js';
 import { withoutExtras } from './history/extra.js';
 import { IdempotencyClaims } from './lifecycle/idempotency.js';
@@ -28,7 +28,6 @@ import { CurrentAgents } from './turn/current-agents.js';
 import { TurnRunner } from './turn/turn-runner.js';
 
 /** Resolves names to agents and starts turns. */
-@injectable()
 export class Runtime implements AgentRuntime {
   readonly conversations: SessionConversations;
   readonly #host: HostView;

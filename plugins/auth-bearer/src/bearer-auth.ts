@@ -1,11 +1,10 @@
-import { inject, injectable } from '@plugboard/kernel/injection';
+import { inject } from '@plugboard/kernel/injection';
 import { EphemeralTokenRoute } from './ephemeral-route.js';
 import { BearerProvider } from './provider/bearer-provider.js';
 import { BearerTokens } from './provider/bearer-tokens.js';
 import { TokenRegistry } from './registry/token-registry.js';
 
 /** What an entry consists of: the root of the graph. */
-@injectable()
 export class BearerAuth {
   constructor(
     /** The lifecycle of the entry. */

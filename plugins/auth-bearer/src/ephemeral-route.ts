@@ -1,6 +1,6 @@
 import type { Principal } from '@plugboard/kernel';
 import { SCOPES, type Scope } from '@plugboard/kernel/contracts';
-import { inject, injectable } from '@plugboard/kernel/injection';
+import { inject } from '@plugboard/kernel/injection';
 import { HttpError, type HttpReply, type HttpRequest, type HttpRoute, retryAfterHeaders } from '@plugboard/transport-http';
 import { BearerProvider } from './provider/bearer-provider.js';
 import { type EphemeralRights, EphemeralTokens } from './provider/ephemeral-tokens.js';
@@ -9,7 +9,6 @@ import { type EphemeralRights, EphemeralTokens } from './provider/ephemeral-toke
  * `POST /v1/ephemeral_tokens`: a token for one use within a minute, with the caller's rights or
  * fewer.
  */
-@injectable()
 export class EphemeralTokenRoute implements HttpRoute {
   readonly method = 'POST';
   readonly path = '/v1/ephemeral_tokens';

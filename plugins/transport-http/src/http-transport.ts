@@ -11,7 +11,7 @@ import {
   type Transport,
 } from '@plugboard/kernel';
 import { type Reconfiguration, TurnError } from '@plugboard/kernel/contracts';
-import { CONTEXT, inject, injectable } from '@plugboard/kernel/injection';
+import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import { HttpApplication } from './application/application.js';
 import type { HttpConfig } from './config.js';
 import { Exchanges } from './exchange/exchanges.js';
@@ -36,7 +36,6 @@ const ABORT_GRACE = 4_000;
  * 4. After `drain`, or less if the host gives it less time, it aborts the requests that still run.
  *    Four seconds later it closes their connections.
  */
-@injectable()
 export class HttpTransport implements Transport, Lifecycle {
   #config: HttpConfig;
   readonly #entry: string;

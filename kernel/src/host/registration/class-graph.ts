@@ -1,4 +1,5 @@
-import type { DependencyContainer, InjectionToken } from 'tsyringe';
+import 'reflect-metadata';
+import { type DependencyContainer, type InjectionToken, injectable } from 'tsyringe';
 import type { PluginContext } from '../plugin/plugin.js';
 
 /**
@@ -10,8 +11,7 @@ import type { PluginContext } from '../plugin/plugin.js';
 export const CONTEXT: InjectionToken<PluginContext> = Symbol.for('plugboard.context');
 
 /**
- * A class whose constructor parameters are all marked with `@inject`, itself marked with
- * `@injectable()`.
+ * A class whose constructor parameters are all marked with `@inject`.
  *
  * @public
  */
@@ -23,10 +23,9 @@ export type InjectableClass<T = unknown> = new (...args: never[]) => T;
  *
  * @param ctx the argument of `register`. Constructors may contribute and read points.
  * @param root the class that the others serve.
- * @param classes every other class of the graph. A class that is not listed gets an instance per
- *   use.
+ * @param classes every other class of the graph.
  * @returns the instance of `root`.
- * @throws Error of a constructor, or if a parameter cannot be resolved.
+ * @throws Error of a constructor, or if a parameter names a class that is not listed.
  * @public
  */
 export function createGraph<T>(
@@ -34,6 +33,11 @@ export function createGraph<T>(
   root: InjectableClass<T>,
   classes: readonly InjectableClass[],
 ): T {
-  for (const one of [root, ...classes] as InjectionToken<unknown>[]) container.registerSingleton(one, one);
+  for (const one of [root, ...classes] as (new () => unknown)[]) {
+    // Not as a decorator: compilers rewrite the private members of a decorated class as weak maps,
+    // which are slow.
+    injectable()(one);
+    container.registerSingleton(one);
+  }
   return container.resolve(root as InjectionToken<T>);
 }

@@ -1,6 +1,6 @@
 import type { Logger, PluginContext } from '@plugboard/kernel';
 import { type FailureCode, TurnError, type TurnRequest } from '@plugboard/kernel/contracts';
-import { CONTEXT, inject, injectable } from '@plugboard/kernel/injection';
+import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import { reasonOf } from '../diagnostics/reason.js';
 
 /**
@@ -10,7 +10,6 @@ import { reasonOf } from '../diagnostics/reason.js';
 const WARNED: ReadonlySet<FailureCode> = new Set(['timed_out', 'store_failed']);
 
 /** Logs why turns failed. Only a defect is logged with its stack. */
-@injectable()
 export class FailureLog {
   readonly #log: Logger;
 

@@ -15,7 +15,7 @@ import type {
   TurnIdempotency,
 } from '@plugboard/kernel/contracts';
 import { failureOf, TurnError, type TurnFailed } from '@plugboard/kernel/contracts';
-import { CONTEXT, inject, injectable } from '@plugboard/kernel/injection';
+import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import { type StoreCall, storeCalls } from '../store/store-call.js';
 
 /**
@@ -23,7 +23,6 @@ import { type StoreCall, storeCalls } from '../store/store-call.js';
  * claimed here, in memory; ended turns have a record in the store. If a turn fails before any tool
  * has started, its key is free again.
  */
-@injectable()
 export class IdempotencyClaims {
   readonly #stores: Extensions<SessionStore>;
   readonly #storeCall: StoreCall;

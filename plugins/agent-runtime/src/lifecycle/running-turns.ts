@@ -1,12 +1,11 @@
 import { type PluginContext, parseDuration } from '@plugboard/kernel';
 import { TurnError } from '@plugboard/kernel/contracts';
-import { CONTEXT, inject, injectable } from '@plugboard/kernel/injection';
+import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import type { RuntimeSettings } from '../config.js';
 import { SETTLE_TIMEOUT } from '../streams/settle-timeout.js';
 import type { TurnRun } from './turn-run.js';
 
 /** The turns that wait or run, and what becomes of them when the server stops. */
-@injectable()
 export class RunningTurns {
   readonly #clock: PluginContext['clock'];
   /**

@@ -1,11 +1,9 @@
 import type { Principal } from '@plugboard/kernel';
 import { TurnError } from '@plugboard/kernel/contracts';
-import { injectable } from '@plugboard/kernel/injection';
 
 const UNLIMITED = () => {};
 
 /** Limits concurrent turns per credential, for those that have a limit of their own. */
-@injectable()
 export class CredentialTurnLimiter {
   readonly #running = new Map<string, number>();
 

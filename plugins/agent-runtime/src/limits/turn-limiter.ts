@@ -1,11 +1,10 @@
 import type { PluginContext } from '@plugboard/kernel';
 import { DEFAULT_PROJECT, TurnError } from '@plugboard/kernel/contracts';
-import { CONTEXT, inject, injectable } from '@plugboard/kernel/injection';
+import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import type { RuntimeSettings } from '../config.js';
 import { ConcurrencyLimiter, type PermitLimits } from './concurrency-limiter.js';
 
 /** Bounds the turns of the process and shares them between callers. */
-@injectable()
 export class TurnLimiter extends ConcurrencyLimiter {
   constructor(@inject(CONTEXT) { config, budgets }: PluginContext<RuntimeSettings>) {
     const { permits, queueLength, ...shares } = turnLimits(config);

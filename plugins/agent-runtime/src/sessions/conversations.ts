@@ -21,7 +21,7 @@ import {
   TurnError,
   type TurnPage,
 } from '@plugboard/kernel/contracts';
-import { CONTEXT, inject, injectable } from '@plugboard/kernel/injection';
+import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import { assertNotFull } from '../conversation/session-limits.js';
 import { messagesToAppend } from '../history/session-input.js';
 import { type StoreCall, storeCalls } from '../store/store-call.js';
@@ -35,7 +35,6 @@ const RANDOM_KEY = 22;
  * Session operations for callers. Changes go through the session's actor, so that no turn runs at
  * the same time.
  */
-@injectable()
 export class SessionConversations implements Conversations {
   readonly #stores: Extensions<SessionStore>;
   readonly #storeCall: StoreCall;

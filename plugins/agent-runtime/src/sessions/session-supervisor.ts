@@ -1,7 +1,7 @@
 import { type Clock, type Logger, type PluginContext, parseSize, type SessionStore } from '@plugboard/kernel';
 import type { Budget, SessionId } from '@plugboard/kernel/contracts';
 import { heapLimit, TurnError, type TurnEvents } from '@plugboard/kernel/contracts';
-import { CONTEXT, inject, injectable } from '@plugboard/kernel/injection';
+import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import type { RuntimeSettings } from '../config.js';
 import { SessionHistory } from '../conversation/session-history.js';
 import type { TurnRun } from '../lifecycle/turn-run.js';
@@ -41,7 +41,6 @@ interface Active {
  * Supervises the sessions in use. Each has its own actor, and a crash affects only that session:
  * its cache is dropped, and the next turn starts from the store.
  */
-@injectable()
 export class SessionSupervisor {
   /** Maximum number of waiting turns per session. */
   #limit: number;

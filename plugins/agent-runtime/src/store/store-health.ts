@@ -1,5 +1,5 @@
 import { type Extensions, type Logger, type PluginContext, type SessionStore, SessionStores } from '@plugboard/kernel';
-import { CONTEXT, inject, injectable } from '@plugboard/kernel/injection';
+import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import { type StoreCall, storeCalls } from './store-call.js';
 
 /**
@@ -11,7 +11,6 @@ const HEALTH_TIMEOUT = 2_000;
 /**
  * Checks whether the session store works. Logs once why it does not, and once that it works again.
  */
-@injectable()
 export class StoreHealth {
   readonly #stores: Extensions<SessionStore>;
   readonly #storeCall: StoreCall;

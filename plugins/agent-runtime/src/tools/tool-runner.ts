@@ -1,6 +1,6 @@
 import type { AgentEvent, Clock, PluginContext, Turn } from '@plugboard/kernel';
 import type { SessionId, TurnToolCall, TurnToolResult } from '@plugboard/kernel/contracts';
-import { CONTEXT, inject, injectable } from '@plugboard/kernel/injection';
+import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import { eventChannels, startSpan } from '../diagnostics/channels.js';
 import type { Agent } from '../directory/agent.js';
 import { AbandonedTools } from './abandoned-tools.js';
@@ -26,7 +26,6 @@ interface Step {
 }
 
 /** Runs the tool calls of one step concurrently. */
-@injectable()
 export class ToolRunner {
   readonly #clock: Clock;
   readonly #abandonedTools: AbandonedTools;

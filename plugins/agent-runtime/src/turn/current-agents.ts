@@ -9,7 +9,7 @@ import {
   ToolSources,
 } from '@plugboard/kernel';
 import type { Reconfiguration } from '@plugboard/kernel/contracts';
-import { CONTEXT, inject, injectable } from '@plugboard/kernel/injection';
+import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import type { RuntimeSettings } from '../config.js';
 import { checkParams } from '../directory/check-params.js';
 import type { ConnectionFailures } from '../model/model-calls.js';
@@ -18,7 +18,6 @@ import { AgentRevision, type AgentRevisionOptions } from './agent-revision.js';
 type Configuration = Pick<AgentRevisionOptions, 'settings' | 'models' | 'tools' | 'interceptors'>;
 
 /** The agents of the configuration in force. */
-@injectable()
 export class CurrentAgents {
   readonly #context: PluginContext<RuntimeSettings>;
   /** The configuration of the start. */

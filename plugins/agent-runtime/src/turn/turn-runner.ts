@@ -1,5 +1,5 @@
 import { type Extensions, type PluginContext, type SessionStore, SessionStores } from '@plugboard/kernel';
-import { CONTEXT, inject, injectable } from '@plugboard/kernel/injection';
+import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import type { SessionHistory } from '../conversation/session-history.js';
 import { FailureLog } from '../lifecycle/failure-log.js';
 import type { TurnRun } from '../lifecycle/turn-run.js';
@@ -11,7 +11,6 @@ import { CurrentAgents } from './current-agents.js';
 import { runTurn } from './run-turn.js';
 
 /** Runs turns with the agents that are in force when they start. */
-@injectable()
 export class TurnRunner {
   readonly #context: PluginContext;
   readonly #stores: Extensions<SessionStore>;

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import type { Clock, Logger, PluginContext } from '@plugboard/kernel';
 import type { Timer } from '@plugboard/kernel/contracts';
-import { CONTEXT, inject, injectable } from '@plugboard/kernel/injection';
+import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import type { BearerConfig } from '../config.js';
 import { writeAtomically } from './atomic-write.js';
 
@@ -34,7 +34,6 @@ export async function readLastUses(path: string): Promise<LastUses> {
  * Records when tokens are used, and writes it to a file at most once a minute. No request waits for
  * it.
  */
-@injectable()
 export class LastUseRecorder {
   readonly #path: string;
   readonly #clock: Clock;

@@ -1,5 +1,5 @@
 import type { AuthProvider, AuthResult, Clock, Credentials, PluginContext, Principal } from '@plugboard/kernel';
-import { CONTEXT, inject, injectable } from '@plugboard/kernel/injection';
+import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import { MAX_SECRET_BYTES } from '../tokens/configured-secret.js';
 import { digestOf, digestsEqual } from '../tokens/digest.js';
 import { isTokenLike, tokenProblem } from '../tokens/token-format.js';
@@ -20,7 +20,6 @@ const EPHEMERAL = 'svce_';
  * 4. An ephemeral token is valid once, and for a connection that it opened as long as the token
  *    that it was issued for.
  */
-@injectable()
 export class BearerProvider implements AuthProvider {
   /** Asked by digest. Nothing that a caller wrote gets this far. */
   readonly #tokens: Pick<BearerTokens, 'find' | 'recordUse'>;

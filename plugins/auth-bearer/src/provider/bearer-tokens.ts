@@ -1,13 +1,12 @@
 import { audit, type Lifecycle, type Logger, type PluginContext } from '@plugboard/kernel';
 import type { Reconfiguration } from '@plugboard/kernel/contracts';
-import { CONTEXT, inject, injectable } from '@plugboard/kernel/injection';
+import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import type { BearerConfig } from '../config.js';
 import { LastUseRecorder } from '../files/last-use.js';
 import { configuredToken, type KnownToken } from '../tokens/known-token.js';
 import { IssuedTokens } from './issued-tokens.js';
 
 /** The tokens of an entry, issued and configured, and the lifecycle of what watches them. */
-@injectable()
 export class BearerTokens implements Lifecycle {
   #configured: ReadonlyMap<string, KnownToken>;
   readonly #issued: IssuedTokens;

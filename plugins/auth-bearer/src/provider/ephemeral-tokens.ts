@@ -1,6 +1,6 @@
 import type { Clock, IdSource, PluginContext, Principal } from '@plugboard/kernel';
 import type { Scope } from '@plugboard/kernel/contracts';
-import { CONTEXT, inject, injectable } from '@plugboard/kernel/injection';
+import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import { digestOf } from '../tokens/digest.js';
 import { newToken } from '../tokens/token-format.js';
 
@@ -28,7 +28,6 @@ export interface EphemeralToken extends EphemeralRights {
  * Tokens for one use within a minute, for clients that must not hold a real one. They are in
  * memory, so only the process that issued one accepts it.
  */
-@injectable()
 export class EphemeralTokens {
   readonly #clock: Clock;
   readonly #ids: IdSource;

@@ -1,6 +1,6 @@
 import { audit, type Clock, type Logger, type PluginContext } from '@plugboard/kernel';
 import { DEFAULT_PROJECT, type Timer } from '@plugboard/kernel/contracts';
-import { CONTEXT, inject, injectable } from '@plugboard/kernel/injection';
+import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import type { BearerConfig } from '../config.js';
 import { fileSignature, readTokens } from '../files/token-file.js';
 import { issuedToken, type KnownToken } from '../tokens/known-token.js';
@@ -21,7 +21,6 @@ const INTERVAL = 2_000;
  *    included, and one error is logged.
  * 4. Changes of tokens are written to the audit log.
  */
-@injectable()
 export class IssuedTokens {
   readonly #path: string;
   #projects: ReadonlySet<string>;

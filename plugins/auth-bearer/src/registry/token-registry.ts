@@ -1,6 +1,6 @@
 import type { CheckContext, Clock, IdSource, PluginContext } from '@plugboard/kernel';
 import { CommandError, DEFAULT_PROJECT, type Scope, suggestion } from '@plugboard/kernel/contracts';
-import { CONTEXT, inject, injectable } from '@plugboard/kernel/injection';
+import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import type { BearerConfig } from '../config.js';
 import { writeAtomically } from '../files/atomic-write.js';
 import { withFileLock } from '../files/file-lock.js';
@@ -47,7 +47,6 @@ export interface IssuedToken {
  * file under a lock, so concurrent commands lose nothing. A change that is not possible throws a
  * CommandError and has no effect.
  */
-@injectable()
 export class TokenRegistry {
   readonly clock: Clock;
   readonly #config: BearerConfig;

@@ -1,6 +1,6 @@
 import type { Clock, PluginContext, Principal } from '@plugboard/kernel';
 import { heapLimit } from '@plugboard/kernel/contracts';
-import { CONTEXT, inject, injectable } from '@plugboard/kernel/injection';
+import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import type { LiveResponse } from './live-response.js';
 
 /** Milliseconds for which the events of a stored response are kept after its end. */
@@ -25,7 +25,6 @@ interface EndedEntry extends Entry {
  * The responses that can be resumed and cancelled by their ids: stored ones that run, or ended a
  * short while ago.
  */
-@injectable()
 export class LiveResponses {
   readonly #clock: Clock;
   readonly #running = new Map<string, Entry>();

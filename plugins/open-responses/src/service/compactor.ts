@@ -1,6 +1,6 @@
 import { AgentRuntimes, type Extensions, type Message, type PluginContext } from '@plugboard/kernel';
 import { type AgentRuntime, type Target, TurnError, type TurnRequest, type Usage } from '@plugboard/kernel/contracts';
-import { CONTEXT, inject, injectable } from '@plugboard/kernel/injection';
+import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import { resolveAgent } from '@plugboard/openai-protocol';
 import { usageJson } from '../events/response-object.js';
 import type { ResponseRequest } from '../request/request.js';
@@ -22,7 +22,6 @@ export interface CompactedConversation {
 export type SummaryCaller = Pick<TurnRequest, 'principal' | 'requestId' | 'signal'>;
 
 /** Replaces conversations by summaries. */
-@injectable()
 export class Compactor {
   readonly #runtimes: Extensions<AgentRuntime>;
   readonly #planner: ResponsePlanner;

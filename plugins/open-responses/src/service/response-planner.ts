@@ -8,7 +8,7 @@ import {
   type Principal,
 } from '@plugboard/kernel';
 import { type AgentRuntime, CONVERSATION_PREFIX, conversationId, type Failure, type Target } from '@plugboard/kernel/contracts';
-import { CONTEXT, inject, injectable } from '@plugboard/kernel/injection';
+import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import { conversationSessionKey, parseSessionKey, resolveAgent, turnFailureError } from '@plugboard/openai-protocol';
 import { type InputMessages, messagesOf, nameItems } from '../items/input-messages.js';
 import { connectionForTextOnly } from '../items/input-parts.js';
@@ -33,7 +33,6 @@ const ID_LENGTH = 24;
  * Checks requests and finds what they continue: agent, tools, parameters, input, history. Runs and
  * stores nothing.
  */
-@injectable()
 export class ResponsePlanner {
   readonly #runtimes: Extensions<AgentRuntime>;
   readonly #clock: Clock;

@@ -7,7 +7,7 @@ import {
   type TurnIdempotency,
   type TurnRequest,
 } from '@plugboard/kernel/contracts';
-import { CONTEXT, inject, injectable } from '@plugboard/kernel/injection';
+import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import { TurnLogFields } from '@plugboard/openai-protocol';
 import { ResponseEncoder } from '../events/response-encoder.js';
 import { LiveResponse, type ResponseEnd } from '../live/live-response.js';
@@ -19,7 +19,6 @@ import { ResponseSessions } from './response-sessions.js';
 import { StoredResponses } from './stored-responses.js';
 
 /** Creates the response of a plan, and keeps what is left of it at its end. */
-@injectable()
 export class ResponseRunner {
   readonly #runtimes: Extensions<AgentRuntime>;
   readonly #clock: Clock;

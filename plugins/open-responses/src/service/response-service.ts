@@ -1,6 +1,6 @@
 import { AgentRuntimes, defineExtensionPoint, type Extensions, type PluginContext, type Principal } from '@plugboard/kernel';
 import type { AgentRuntime, ClaimResult, IdempotencyKey } from '@plugboard/kernel/contracts';
-import { CONTEXT, inject, injectable } from '@plugboard/kernel/injection';
+import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import { ProtocolError } from '@plugboard/openai-protocol';
 import type { EventReader } from '../live/event-reader.js';
 import type { LiveResponse } from '../live/live-response.js';
@@ -32,7 +32,6 @@ export interface ResumedResponse {
   readonly reader: EventReader;
 }
 
-@injectable()
 export class ResponseService {
   readonly #runtimes: Extensions<AgentRuntime>;
   readonly #planner: ResponsePlanner;

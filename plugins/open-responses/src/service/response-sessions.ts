@@ -1,6 +1,6 @@
 import { AgentRuntimes, type Extensions, type PluginContext } from '@plugboard/kernel';
 import { type AgentRuntime, conversationId } from '@plugboard/kernel/contracts';
-import { CONTEXT, inject, injectable } from '@plugboard/kernel/injection';
+import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import type { LiveSession } from '../live/live-response.js';
 import type { Plan } from './response-plan.js';
 import type { ResponseSession } from './response-session.js';
@@ -10,7 +10,6 @@ import type { ResponseSession } from './response-session.js';
  * session. Continuing an older one, or one whose continuation already runs, copies the session up
  * to it: a separate branch.
  */
-@injectable()
 export class ResponseSessions {
   readonly #runtimes: Extensions<AgentRuntime>;
   /** Chains in which a turn runs, by the opaque ids of their sessions. */

@@ -1,6 +1,6 @@
 import { AgentRuntimes, type Extensions, type Message, type PluginContext, type Principal } from '@plugboard/kernel';
 import { type AgentRuntime, type Conversations, type Target, TurnError } from '@plugboard/kernel/contracts';
-import { CONTEXT, inject, injectable } from '@plugboard/kernel/injection';
+import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import type { InputItem } from '../request/request.js';
 import type { ResponseSession } from './response-session.js';
 import { type ToolView, visibleMessages } from './visible-messages.js';
@@ -51,7 +51,6 @@ export function responseOfItem(id: string): string | undefined {
 }
 
 /** The stored responses of a server. They live as long as their sessions. */
-@injectable()
 export class StoredResponses {
   readonly #runtimes: Extensions<AgentRuntime>;
 

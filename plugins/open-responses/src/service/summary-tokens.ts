@@ -1,7 +1,7 @@
 import { hash, randomBytes } from 'node:crypto';
 import { type Extensions, type PluginContext, type SessionStore, SessionStores } from '@plugboard/kernel';
 import { SessionExists, type SessionId, TurnError } from '@plugboard/kernel/contracts';
-import { CONTEXT, inject, injectable } from '@plugboard/kernel/injection';
+import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import { invalidValue } from '@plugboard/openai-protocol';
 import type { OpenResponsesConfig } from '../config.js';
 import { openSummary, sealSummary } from '../items/summary-token.js';
@@ -20,7 +20,6 @@ export type ReadSummary = (content: string, param: string) => string;
  * Encrypts and decrypts the summaries in compaction items. The key is the option `summaryKey`, or
  * one that the server makes and keeps in its session store, so that items work after a restart.
  */
-@injectable()
 export class SummaryTokens {
   readonly #stores: Extensions<SessionStore>;
   readonly #configured: string | undefined;

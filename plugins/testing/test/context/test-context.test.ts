@@ -1,12 +1,11 @@
 import { defineExtensionPoint, definePlugin, type Extensions, type PluginContext } from '@plugboard/kernel';
-import { CONTEXT, createGraph, inject, injectable } from '@plugboard/kernel/injection';
+import { CONTEXT, createGraph, inject } from '@plugboard/kernel/injection';
 import t from 'tap';
 import { checkOptions, ManualClock, testContext } from '../../src/index.js';
 
 const Greetings = defineExtensionPoint<string>('test.greeting', { discipline: 'by-name' });
 const Others = defineExtensionPoint<number>('test.other', { discipline: 'in-order' });
 
-@injectable()
 class Greeter {
   constructor(@inject(CONTEXT) readonly ctx: PluginContext) {}
 }

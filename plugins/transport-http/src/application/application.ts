@@ -3,7 +3,7 @@ import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Extensions, PluginContext } from '@plugboard/kernel';
 import type { Reconfiguration } from '@plugboard/kernel/contracts';
-import { CONTEXT, inject, injectable } from '@plugboard/kernel/injection';
+import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import Koa, { type DefaultState, type Middleware, type Next, type ParameterizedContext } from 'koa';
 import { RequestBodies } from '../body/request-bodies.js';
 import type { HttpConfig } from '../config.js';
@@ -36,7 +36,6 @@ interface Contributions {
 }
 
 /** The Koa application: the steps of a request, in order. */
-@injectable()
 export class HttpApplication {
   readonly #contributions: Contributions;
   readonly #pin: PluginContext['pin'];

@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import { Transform, type TransformCallback } from 'node:stream';
 import { type Clock, type PluginContext, parseDuration, parseSize } from '@plugboard/kernel';
 import { parseJson } from '@plugboard/kernel/contracts';
-import { CONTEXT, inject, injectable } from '@plugboard/kernel/injection';
+import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import type { Context, Middleware } from 'koa';
 import type { HttpConfig } from '../config.js';
 import { HttpError } from '../errors/http-error.js';
@@ -55,7 +55,6 @@ export interface RequestBody {
  * Reads bodies. Checks, in this order: headers, length, memory, bytes, nesting and number of
  * values, JSON.
  */
-@injectable()
 export class RequestBodies {
   #limit = 0;
   #timeout = 0;

@@ -1,5 +1,5 @@
 import { defineExtensionPoint, type Extensions, type PluginContext } from '@plugboard/kernel';
-import { CONTEXT, inject, injectable } from '@plugboard/kernel/injection';
+import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import type { HttpError } from './http-error.js';
 
 /**
@@ -13,7 +13,6 @@ export const ErrorFormatters = defineExtensionPoint<ErrorFormatter>('transport-h
 });
 
 /** Formats error responses. */
-@injectable()
 export class ErrorBodies {
   readonly #formatters: Extensions<ErrorFormatter>;
 

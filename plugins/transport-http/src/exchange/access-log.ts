@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { audit, type Clock, type Logger, type PluginContext } from '@plugboard/kernel';
 import { OPEN } from '@plugboard/kernel/contracts';
-import { CONTEXT, inject, injectable } from '@plugboard/kernel/injection';
+import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import type { HttpError } from '../errors/http-error.js';
 import { ANONYMOUS, networkOf } from '../limits/caller.js';
 import type { Exchange } from './exchange.js';
@@ -17,7 +17,6 @@ const MAX_QUOTE = 512;
  * Logs one line per request, and an audit event per 403. For unauthenticated callers it logs at
  * most one line per second and address, with the number of lines left out before it.
  */
-@injectable()
 export class AccessLog {
   readonly #log: Logger;
   readonly #clock: Clock;

@@ -1,5 +1,5 @@
 import type { Clock, IdSource, Logger, PluginContext } from '@plugboard/kernel';
-import { CONTEXT, inject, injectable } from '@plugboard/kernel/injection';
+import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import type { Context } from 'koa';
 import { MemoryLimits } from '../limits/memory-limits.js';
 import { AccessLog } from './access-log.js';
@@ -7,7 +7,6 @@ import { ActiveSet } from './active-set.js';
 import { Exchange, type ExchangeDependencies, type ReplyOutcome } from './exchange.js';
 
 /** The exchanges in progress. */
-@injectable()
 export class Exchanges implements ExchangeDependencies {
   readonly clock: Clock;
   readonly log: Logger;

@@ -1,5 +1,5 @@
 import type { Clock, PluginContext } from '@plugboard/kernel';
-import { CONTEXT, inject, injectable } from '@plugboard/kernel/injection';
+import { CONTEXT, inject } from '@plugboard/kernel/injection';
 
 /** Milliseconds between two log lines about one source. */
 const INTERVAL = 1_000;
@@ -20,7 +20,6 @@ interface Source {
  * Limits log lines to one per second and source, so that unauthenticated callers cannot flood the
  * log (R-101).
  */
-@injectable()
 export class LogThrottle {
   readonly #clock: Clock;
   /** In order of their last lines. */

@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http';
 import type { Clock, PluginContext } from '@plugboard/kernel';
-import { CONTEXT, inject, injectable } from '@plugboard/kernel/injection';
+import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import type { Context } from 'koa';
 import { ErrorBodies } from '../errors/error-format.js';
 import { HttpError } from '../errors/http-error.js';
@@ -21,7 +21,6 @@ const BODY_HEADERS = ['content-type', 'content-encoding', 'etag', 'last-modified
  * Puts replies and errors on Koa's context. Koa sends complete replies. Streams, and replies to
  * requests that still arrive, take the response over with `ctx.respond = false`.
  */
-@injectable()
 export class Replies {
   readonly #clock: Clock;
   readonly #errors: ErrorBodies;

@@ -1,5 +1,5 @@
 import type { PluginContext } from '@plugboard/kernel';
-import { CONTEXT, inject, injectable } from '@plugboard/kernel/injection';
+import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import type { HttpConfig } from '../config.js';
 import { type HostName, parseHost } from './host-name.js';
 import { isLoopback } from './loopback.js';
@@ -9,7 +9,6 @@ import { isLoopback } from './loopback.js';
  * this machine under the page's own name, so that the browser treats both as one site. Only the
  * Host header reveals it (S-09).
  */
-@injectable()
 export class AllowedHosts {
   #named: ReadonlySet<string> = new Set();
   #checks = true;

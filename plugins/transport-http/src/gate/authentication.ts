@@ -10,7 +10,7 @@ import {
   type Principal,
 } from '@plugboard/kernel';
 import { OPEN } from '@plugboard/kernel/contracts';
-import { CONTEXT, inject, injectable } from '@plugboard/kernel/injection';
+import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import { authUnavailable, unauthorized } from '../errors/refusals.js';
 import type { Exchange } from '../exchange/exchange.js';
 
@@ -23,7 +23,6 @@ const REMINDER = 60_000;
 /**
  * Identifies callers by their bearer token, or by other headers that an auth provider understands.
  */
-@injectable()
 export class Authentication {
   readonly #providers: Extensions<AuthProvider>;
   readonly #log: Logger;

@@ -1,5 +1,5 @@
 import type { PluginContext } from '@plugboard/kernel';
-import { CONTEXT, inject, injectable } from '@plugboard/kernel/injection';
+import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import type { HttpConfig } from '../config.js';
 import type { Exchange } from '../exchange/exchange.js';
 import type { HttpReply } from '../routing/routes.js';
@@ -20,7 +20,6 @@ const MAX_HEADER_NAMES = 100;
  * Adds CORS headers for the configured origins (Fetch, 3.2). Never allows cookies: tokens are sent
  * in `Authorization`.
  */
-@injectable()
 export class Cors {
   #origins: ReadonlySet<string> = new Set();
   #any = false;

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { inject, injectable } from '@plugboard/kernel/injection';
+import { inject } from '@plugboard/kernel/injection';
 import type { HttpConfig } from '../config.js';
 import { headersTooLarge, hostNotAllowed, malformedHost, missingHost, originNotAllowed } from '../errors/refusals.js';
 import type { Exchange } from '../exchange/exchange.js';
@@ -21,7 +21,6 @@ const MAX_QUOTE = 256;
  * reach an open server, so an open server accepts known hosts and origins only. With credentials
  * required the check is unnecessary: a foreign page has none.
  */
-@injectable()
 export class Gate {
   readonly #authentication: Authentication;
   readonly #hosts: AllowedHosts;

@@ -1,6 +1,6 @@
 import { AgentRuntimes, type Clock, type Extensions, type PluginContext, type Principal } from '@plugboard/kernel';
 import type { AgentRuntime } from '@plugboard/kernel/contracts';
-import { CONTEXT, inject, injectable } from '@plugboard/kernel/injection';
+import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import { tooManyRequests } from '../errors/refusals.js';
 import { ANONYMOUS } from '../limits/caller.js';
 
@@ -30,7 +30,6 @@ interface Applied {
  * (S-41). A bucket holds a minute's worth of requests and refills evenly, so an idle token may send
  * a whole minute's worth at once.
  */
-@injectable()
 export class RateLimits {
   readonly #clock: Clock;
   /** The agent runtime knows the limits of projects. */

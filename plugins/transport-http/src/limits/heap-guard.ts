@@ -2,7 +2,7 @@ import { PerformanceObserver } from 'node:perf_hooks';
 import { getHeapStatistics } from 'node:v8';
 import type { Clock, PluginContext } from '@plugboard/kernel';
 import type { Timer } from '@plugboard/kernel/contracts';
-import { CONTEXT, inject, injectable } from '@plugboard/kernel/injection';
+import { CONTEXT, inject } from '@plugboard/kernel/injection';
 
 /**
  * Shares of the heap limit: above the first, right after a garbage collection, the server sheds
@@ -42,7 +42,6 @@ interface HeapUse {
  * earlier. While it is refused, the heap is looked at every second: V8 frees most of what a
  * collection found later, and may not collect again without work.
  */
-@injectable()
 export class HeapGuard {
   readonly #clock: Clock;
   readonly #heapUse: () => HeapUse;

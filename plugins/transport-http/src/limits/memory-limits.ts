@@ -1,6 +1,6 @@
 import type { PluginContext } from '@plugboard/kernel';
 import type { Budget } from '@plugboard/kernel/contracts';
-import { CONTEXT, inject, injectable } from '@plugboard/kernel/injection';
+import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import type { HttpConfig } from '../config.js';
 import { bodyMemoryOf, replyMemoryOf } from './config-limits.js';
 
@@ -56,7 +56,6 @@ export class MemoryReservation {
 }
 
 /** The budgets of memory for what callers send and receive. */
-@injectable()
 export class MemoryLimits {
   /** Bodies of requests in progress. */
   readonly bodies: Budget;

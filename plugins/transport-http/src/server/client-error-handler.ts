@@ -1,7 +1,7 @@
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Clock, PluginContext } from '@plugboard/kernel';
-import { CONTEXT, inject, injectable } from '@plugboard/kernel/injection';
+import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import { ErrorBodies } from '../errors/error-format.js';
 import type { HttpError } from '../errors/http-error.js';
 import { headersTooLarge, notFound, notHttp, requestTimeout } from '../errors/refusals.js';
@@ -21,7 +21,6 @@ type ClientError = Error & { readonly code?: string; readonly reason?: string };
  * Answers requests that Node cannot parse. Node would answer them without a body; clients of this
  * server expect an error object and a request id in every response.
  */
-@injectable()
 export class ClientErrorHandler {
   readonly #exchanges: Exchanges;
   readonly #replies: Replies;

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import type { Clock, PluginContext } from '@plugboard/kernel';
 import type { Budget } from '@plugboard/kernel/contracts';
-import { CONTEXT, inject, injectable } from '@plugboard/kernel/injection';
+import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import type { HttpConfig } from '../config.js';
 import { ErrorBodies } from '../errors/error-format.js';
 import { tooManyConnections } from '../errors/refusals.js';
@@ -14,7 +14,6 @@ import { errorResponse } from './error-response.js';
 const REFUSAL_LIMIT = 1_000;
 
 /** Limits the open connections, in total and per address, and handles their errors. */
-@injectable()
 export class Connections {
   readonly #exchanges: Exchanges;
   readonly #errors: ErrorBodies;
