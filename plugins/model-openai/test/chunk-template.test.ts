@@ -16,7 +16,11 @@ t.test('returns the escaped content of a chunk that differs in nothing else', as
   t.same(match(template, `${HEAD} there${TAIL}`), { json: ' there', text: ' there' });
   t.same(match(template, `${HEAD}é€😀${TAIL}`), { json: 'é€😀', text: 'é€😀' });
   t.same(match(template, `${HEAD}\\"\\n\\u00e9\\\\${TAIL}`), { json: '\\"\\n\\u00e9\\\\', text: '"\né\\' });
-  t.same(match(template, `${HEAD}\\/\\b\\f\\r\\t\\ud83d${TAIL}`), { json: '\\/\\b\\f\\r\\t\\ud83d', text: '/\b\f\r\t\ud83d' });
+  t.same(match(template, `${HEAD}\\/\\b\\f\\r\\t\\ud83d\\ude00${TAIL}`), {
+    json: '\\/\\b\\f\\r\\t\\ud83d\\ude00',
+    text: '/\b\f\r\t😀',
+  });
+  t.equal(match(template, `${HEAD}a\\ud83d${TAIL}`), undefined, 'the first half of a character');
   t.same(match(template, `${HEAD}"},\\"content\\":\\"${TAIL}`), undefined);
   t.same(match(template, `${HEAD}{\\"content\\":\\"x\\"}${TAIL}`), { json: '{\\"content\\":\\"x\\"}', text: '{"content":"x"}' });
 });

@@ -273,3 +273,21 @@ t.test('derives a new template when chunks change, until too many were unused', 
   t.same(isFast([1, 2, 3, 4, 4, 4, 4].map(at)), [false, false, false, false, true, true, true]);
   t.same(isFast([1, 2, 3, 4, 5, 5, 5].map(at)), [false, false, false, false, false, false, false]);
 });
+
+t.test('C-111 a character that is escaped in two halves, and cut between them, is one piece', async (t) => {
+  const chunk = (delta: string) => `data: {"choices":[{"index":0,"delta":${delta}}]}\n\n`;
+  const content = (json: string) => chunk(`{"content":"${json}"}`);
+  const end = 'data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n';
+  const texts = (pieces: readonly string[], type = 'text') => {
+    const { events } = fastPath([Buffer.from(pieces.join('') + end)]);
+    return events.flatMap((event) => (event.type === type && 'text' in event ? [event.text] : []));
+  };
+  const halves = ['a', 'b', 'c\\ud83d', '\\ude00d', '\\uD83D', '\\uDE00', 'e', '\\\\ud83d', 'f'];
+  t.same(texts(halves.map(content)), ['a', 'b', 'c', '😀d', '😀', 'e', '\\ud83d', 'f']);
+  t.same(texts(['\\ud83d', '\\ude00'].map(content)), ['😀'], 'from the first chunk on');
+  t.same(texts(['x', '\\ud83d'].map(content)), ['x', '\ufffd'], 'nothing follows the half');
+  const reasoning = ['\\ud83d', '\\ude00'].map((json) => chunk(`{"reasoning_content":"${json}"}`));
+  t.same(texts([...reasoning, content('x')], 'reasoning'), ['😀']);
+  const many = Array.from({ length: 20 }, () => [content('\\ud83d'), content('\\ude00')]).flat();
+  t.same(texts([content('a'), ...many, content('b')]), ['a', ...Array<string>(20).fill('😀'), 'b']);
+});

@@ -10,6 +10,7 @@ import { type Finish, readFinishReason } from './finish-reason.js';
 import { ThinkTags } from './think-tags.js';
 import { ToolCalls } from './tool-calls.js';
 import { findUsage, readTimings } from './usage.js';
+import { WholeText } from './whole-text.js';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -51,6 +52,8 @@ export class AnswerParser {
   readonly #toolCalls: ToolCalls;
   readonly #fields = new MessageFields();
   readonly #thinkTags: ThinkTags | undefined;
+  readonly #text = new WholeText();
+  readonly #reasoning = new WholeText();
   readonly #fingerprint: string;
   readonly #keepsReasoning: AnswerOptions['keepsReasoning'];
   #usage: Usage | undefined;
@@ -79,6 +82,11 @@ export class AnswerParser {
    */
   get isFinished(): boolean {
     return this.#finish !== undefined;
+  }
+
+  /** Whether a character of the text has arrived in part. */
+  get isMidCharacter(): boolean {
+    return this.#text.isSplit;
   }
 
   /** Whether a part of an answer has arrived. */
@@ -131,7 +139,7 @@ export class AnswerParser {
     }
     const hasFields = this.#fields.add(delta);
     const reasoning = reasoningOf(delta) ?? (hasFields ? blocksText(delta) : '');
-    if (reasoning !== '') events.push({ type: 'reasoning', text: reasoning });
+    if (reasoning !== '') this.#addReasoning(reasoning, events);
     const { content, refusal, tool_calls: calls, function_call: call } = delta;
     if (isText(content)) this.#addText(content, events);
     else if (Array.isArray(content)) for (const part of content) this.#addPart(part, events);
@@ -145,10 +153,20 @@ export class AnswerParser {
     return isText(content) && !hasMore && (this.#thinkTags?.isOver ?? true) ? content : undefined;
   }
 
-  #addText(text: string, events: ModelEvent[]): void {
+  #addText(piece: string, events: ModelEvent[]): void {
     this.#hasText = true;
+    this.#pushText(this.#text.add(piece), events);
+  }
+
+  #pushText(text: string, events: ModelEvent[]): void {
+    if (text === '') return;
     if (this.#thinkTags) this.#thinkTags.add(text, events);
     else events.push({ type: 'text', text });
+  }
+
+  #addReasoning(piece: string, events: ModelEvent[]): void {
+    const text = this.#reasoning.add(piece);
+    if (text !== '') events.push({ type: 'reasoning', text });
   }
 
   /**
@@ -162,7 +180,7 @@ export class AnswerParser {
     if (type === 'thinking' || type === 'reasoning') {
       for (const thought of Array.isArray(thinking) ? thinking : [thinking ?? text]) {
         const piece = isObject(thought) ? thought.text : thought;
-        if (isText(piece)) events.push({ type: 'reasoning', text: piece });
+        if (isText(piece)) this.#addReasoning(piece, events);
       }
     } else if (isText(text)) this.#addText(text, events);
     else if (isText(refusal)) this.#addText(refusal, events);
@@ -186,6 +204,7 @@ export class AnswerParser {
     const reason = finish?.kind === 'reason' ? finish.reason : this.#isBlocked ? 'content_filter' : 'stop';
     if (reason === 'tool_calls' && isSilent) throw this.#failures.missingCalls();
 
+    this.#pushText(this.#text.end(), events);
     this.#thinkTags?.end(events);
     for (const call of this.#toolCalls.all(this.#ids, this.#fingerprint)) {
       if (call.name !== '') events.push(call);

@@ -11,6 +11,9 @@ const FIRST_PRINTABLE = 32;
  */
 const MAX_LENGTH = 8192;
 
+/** Escaped text that ends with the first half of a character. */
+const SPLIT = /\\u[dD][89abAB][0-9a-fA-F]{2}$/;
+
 /**
  * The constant text around the content of a stream's chunks. In most streams the chunks that carry
  * nothing but a piece of text are equal to the character, except for the content and for the random
@@ -54,7 +57,8 @@ export class ChunkTemplate {
   }
 
   /**
-   * Returns the text of a chunk, or undefined if the chunk does not match or its content is empty.
+   * Returns the text of a chunk; undefined if the chunk does not match, or its content is empty or
+   * ends within a character.
    */
   match(chunk: string): EscapedText | undefined {
     const from = this.#before.length;
@@ -74,6 +78,7 @@ export class ChunkTemplate {
       else return undefined; // a control character, or NaN at the end
     }
     if (to === from || !this.#matchesRest(chunk, to)) return undefined;
+    if (hasEscapes && SPLIT.test(chunk.slice(from, to))) return undefined;
     return new EscapedText(chunk.slice(from, to), hasEscapes);
   }
 

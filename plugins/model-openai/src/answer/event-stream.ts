@@ -81,7 +81,7 @@ export class EventStream implements BodyReader {
 
   #take(data: string): void {
     if (this.#isDone) return;
-    const text = this.#isError ? undefined : this.#template?.match(data);
+    const text = this.#isError || this.#answer.isMidCharacter ? undefined : this.#template?.match(data);
     if (text) {
       this.#unusedTemplates = 0;
       this.#events.push(text);
@@ -96,8 +96,11 @@ export class EventStream implements BodyReader {
       this.#recover(data);
       return;
     }
+    const wasMidCharacter = this.#answer.isMidCharacter;
     const text = this.#answer.add(chunk, this.#events);
     if (text === undefined || this.#unusedTemplates >= MAX_UNUSED_TEMPLATES) return;
+    // The template still fits the chunks that split no character.
+    if (wasMidCharacter || this.#answer.isMidCharacter) return;
     this.#unusedTemplates += 1;
     this.#template = ChunkTemplate.derive(data, text);
   }
