@@ -195,3 +195,17 @@ interface ItemList {
   readonly data: readonly { readonly id: string }[];
   readonly last_id: string;
 }
+
+t.test('`max_tool_calls` counts calls of the agent only', async (t) => {
+  const app = await withTools(t, 'full');
+  const request = { tools: [WEATHER], max_tool_calls: 1, input: 'x' };
+  const types = ({ output }: LiveResponseBody) => output.map(({ type }) => type);
+  app.models.enqueue({ toolCalls: [readTreasure] }, { toolCalls: [weatherCall] });
+  const later = await created(app, request);
+  t.match([later.status, types(later)], ['completed', ['mcp_call', 'function_call']]);
+  app.models.enqueue({ toolCalls: [readTreasure, weatherCall, { ...weatherCall, id: 'call_2' }] });
+  const together = await created(app, request);
+  t.match([together.status, types(together)], ['completed', ['mcp_call', 'function_call', 'function_call']]);
+  app.models.enqueue({ toolCalls: [readTreasure] }, { toolCalls: [{ name: 'clock', arguments: {} }] });
+  t.match(await created(app, request), { status: 'incomplete', incomplete_details: { reason: 'max_tool_calls' } });
+});

@@ -58,7 +58,7 @@ const agentSchema = {
     maxToolCalls: {
       type: 'integer',
       minimum: 0,
-      description: 'Tool calls per turn. At the limit the turn ends with the answer so far.',
+      description: 'Calls of the agent’s own tools per turn. At the limit the turn ends with the answer so far.',
       default: 64,
     },
     maxTokens: {

@@ -129,7 +129,7 @@ export interface TurnRequest {
    * target ignores.
    */
   readonly params: Readonly<Record<string, unknown>>;
-  /** Ends the turn after fewer tool calls than the agent allows. */
+  /** Ends the turn after fewer calls of the agent's own tools than the agent allows. */
   readonly maxToolCalls?: number | undefined;
   /**
    * Fail with `context_length_exceeded` if the session no longer fits the model, whatever the

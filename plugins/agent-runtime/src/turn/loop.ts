@@ -108,10 +108,11 @@ export async function runLoop(
     const isClientCall = (call: ModelToolCall) =>
       agent.kind === 'model' || turn.clientTools.some(({ name }) => name === call.name);
     const endsWithClientCalls = calls.some(isClientCall);
+    const ownCalls = calls.filter((call) => !isClientCall(call)).length;
     const limit = exceededLimit(agent, {
       // Such a turn needs no further model call.
       step: endsWithClientCalls ? 0 : step,
-      toolCalls: toolCalls + calls.length,
+      toolCalls: toolCalls + ownCalls,
       tokens: usage.promptTokens + usage.completionTokens,
     });
     if (limit) {
@@ -130,8 +131,8 @@ export async function runLoop(
     }
     await write([...last, ...asked]);
     const firstIndex = toolCalls;
-    toolCalls += calls.length;
-    const own = asked.flatMap((call, offset) => (call.tool ? [{ call, index: firstIndex + offset }] : []));
+    toolCalls += ownCalls;
+    const own = asked.filter(({ tool }) => tool !== undefined).map((call, offset) => ({ call, index: firstIndex + offset }));
     for await (const batch of deps.tools.run(own, toolbox, guard, agent, turn)) {
       transcript.add(batch);
       await write(batch);
