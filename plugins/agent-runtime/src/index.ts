@@ -8,7 +8,7 @@ import { RunningTurns } from './lifecycle/running-turns.js';
 import { CredentialTurnLimiter } from './limits/credential-turn-limiter.js';
 import { TurnLimiter } from './limits/turn-limiter.js';
 import { Runtime } from './runtime.js';
-import { SessionConversations } from './sessions/conversations.js';
+import { SessionOperations } from './sessions/session-operations.js';
 import { SessionSupervisor } from './sessions/session-supervisor.js';
 import { StoreHealth } from './store/store-health.js';
 import { ToolRunner } from './tools/tool-runner.js';
@@ -28,7 +28,7 @@ export default definePlugin({
       FailureLog,
       IdempotencyClaims,
       RunningTurns,
-      SessionConversations,
+      SessionOperations,
       SessionSupervisor,
       StoreHealth,
       ToolRunner,

@@ -18,10 +18,10 @@ import type { RuntimeSettings } from './config.js';
 import { withoutExtras } from './history/extra.js';
 import { IdempotencyClaims } from './lifecycle/idempotency.js';
 import { RunningTurns } from './lifecycle/running-turns.js';
-import { TurnRun } from './lifecycle/turn-run.js';
+import { TurnTask } from './lifecycle/turn-task.js';
 import { TurnLimiter } from './limits/turn-limiter.js';
-import { SessionConversations } from './sessions/conversations.js';
 import { recoverTurns } from './sessions/recovery.js';
+import { SessionOperations } from './sessions/session-operations.js';
 import { SessionSupervisor } from './sessions/session-supervisor.js';
 import { StoreHealth } from './store/store-health.js';
 import { CurrentAgents } from './turn/current-agents.js';
@@ -29,7 +29,7 @@ import { TurnRunner } from './turn/turn-runner.js';
 
 /** Resolves names to agents and starts turns. */
 export class Runtime implements AgentRuntime {
-  readonly conversations: SessionConversations;
+  readonly conversations: SessionOperations;
   readonly #host: HostView;
   readonly #clock: PluginContext['clock'];
   readonly #log: Logger;
@@ -49,7 +49,7 @@ export class Runtime implements AgentRuntime {
     @inject(TurnRunner) runner: TurnRunner,
     @inject(TurnLimiter) limiter: TurnLimiter,
     @inject(SessionSupervisor) sessions: SessionSupervisor,
-    @inject(SessionConversations) conversations: SessionConversations,
+    @inject(SessionOperations) conversations: SessionOperations,
     @inject(IdempotencyClaims) idempotency: IdempotencyClaims,
     @inject(StoreHealth) storeHealth: StoreHealth,
   ) {
@@ -135,11 +135,11 @@ export class Runtime implements AgentRuntime {
     const messages = withoutExtras(asked.messages);
     const request = messages === asked.messages ? asked : { ...asked, messages };
     const id = request.session && sessionOf(request, request.session);
-    // A retry with an idempotency key gets the stored answer instead of joining the turn.
+    // A retry with an idempotency key waits for the stored answer instead of joining the turn.
     const fingerprint = request.idempotency ? undefined : request.session?.fingerprint;
     const joined = id && fingerprint && this.#sessions.join(id, fingerprint, request.signal);
     if (joined) return joined;
-    const turn = new TurnRun({
+    const turn = new TurnTask({
       request,
       fingerprint,
       idempotent: request.idempotency && this.#idempotency.turn(request.idempotency),

@@ -139,7 +139,10 @@ export interface TurnRequest {
   readonly incremental: boolean;
   readonly requestId: string;
   readonly metadata: Readonly<Record<string, string>>;
-  /** Aborts when the caller disconnects. */
+  /**
+   * Aborts when the caller disconnects: the turn loses this reader. If the reason is a `TurnError`,
+   * the turn ends with it for all its readers, for example because the server stops.
+   */
   readonly signal: AbortSignal;
   /** Present if the request has an idempotency key. */
   readonly idempotency?: TurnIdempotency | undefined;

@@ -33,7 +33,7 @@ export class SessionConversation implements TurnConversation {
   }
 
   async load(): Promise<Turn> {
-    const { run, agent, request, signal, deps } = this.#context;
+    const { task, agent, request, signal, deps } = this.#context;
     const history = this.#history;
     const earlierTools = deps.tools.settled(history.id, signal);
     if (earlierTools) await earlierTools;
@@ -42,7 +42,7 @@ export class SessionConversation implements TurnConversation {
     const { system, added } = newMessages(stored.messages, request.messages);
     const budget = await budgetFor(this.#context, [...system, ...added]);
     const turn = makeTurn(this.#context, [...system, ...historyView(stored, added, agent.history.policy, budget)]);
-    run.number = stored.turns + 1;
+    task.number = stored.turns + 1;
     this.#turn = { id: turn.id, stored, system, added, budget };
     return turn;
   }
@@ -61,13 +61,13 @@ export class SessionConversation implements TurnConversation {
   }
 
   async commit(answer: readonly Message[]): Promise<void> {
-    const { run, request, deps } = this.#context;
+    const { task, request, deps } = this.#context;
     const { id: turnId, stored, added } = this.#loaded;
     const turn = {
       turnId,
       messages: [...added, ...answer],
       user: request.session?.user,
-      idempotency: run.idempotent?.answerRecord(),
+      idempotency: task.idempotent?.answerRecord(),
     };
     await deps.storeCall(() => this.#history.commit(stored, turn), 'commit', this.#history.id);
   }

@@ -48,9 +48,9 @@ export class StatelessConversation implements TurnConversation {
 
   async commit(answer: readonly Message[]): Promise<void> {
     const mixed = this.#mixedCalls;
-    const { run, deps } = this.#context;
+    const { task, deps } = this.#context;
     if (mixed) await deps.storeCall(() => mixed.save(this.#messages, answer), 'pendingToolCalls.save');
-    await run.idempotent?.store();
+    await task.idempotent?.store();
   }
 
   async abandon(): Promise<void> {}

@@ -17,6 +17,13 @@ export class FailureLog {
     this.#log = log;
   }
 
+  /** A turn ignored its signal: what it uses may still be busy with it. */
+  overdue(reason: Error, { requestId, target }: TurnRequest): void {
+    const fields = { event: 'turn_overdue', request_id: requestId, agent: target.name, reason: reasonOf(reason) };
+    this.#log.warn(fields, 'a turn still ran five seconds after it was ended');
+  }
+
+  /** @param error why the turn failed, as its caller sees it. */
   log(error: unknown, { requestId, target }: TurnRequest): void {
     const fields = { request_id: requestId, agent: target.name };
     if (!(error instanceof TurnError)) this.#log.error({ ...fields, err: error }, 'a turn crashed');

@@ -3,7 +3,7 @@ import { TurnError } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import type { RuntimeSettings } from '../config.js';
 import { SETTLE_TIMEOUT } from '../streams/settle-timeout.js';
-import type { TurnRun } from './turn-run.js';
+import type { TurnTask } from './turn-task.js';
 
 /** The turns that wait or run, and what becomes of them when the server stops. */
 export class RunningTurns {
@@ -12,13 +12,13 @@ export class RunningTurns {
    * An array: a `Set` that changes with every request leaves its old tables to the garbage
    * collector, which keeps them, and the turns in them, until a full collection.
    */
-  readonly #turns: TurnRun[] = [];
+  readonly #turns: TurnTask[] = [];
   #drainLimit: number;
   /** When the server was asked to stop, in the clock's monotonic time. */
   #stopRequestedAt: number | undefined;
   #drained: Promise<void> | undefined;
   /** Turns that still ran at the limit. */
-  #cut: readonly TurnRun[] = [];
+  readonly #cut = new Set<TurnTask>();
 
   constructor(@inject(CONTEXT) { config, clock, host }: PluginContext<RuntimeSettings>) {
     this.#clock = clock;
@@ -39,7 +39,7 @@ export class RunningTurns {
   }
 
   /** Adds a turn until it has ended. */
-  add(turn: TurnRun): void {
+  add(turn: TurnTask): void {
     this.#turns.push(turn);
     turn.defer(() => this.#turns.splice(this.#turns.indexOf(turn), 1));
   }
@@ -63,7 +63,7 @@ export class RunningTurns {
     await Promise.race([this.#ended(), aborted.promise]);
     limit.cancel();
     // A turn that was being stored ended as the store decided.
-    const count = this.#cut.filter(({ terminal }) => terminal?.type !== 'finished').length;
+    const count = [...this.#cut].filter(({ terminal }) => terminal?.type !== 'finished').length;
     if (count === 0) return;
     const turns = count === 1 ? '1 turn was' : `${count} turns were`;
     throw new Error(`${turns} still running at the limit (\`limits.drain\`) and had to be ended`);
@@ -84,8 +84,8 @@ export class RunningTurns {
   }
 
   #endAll(): void {
-    this.#cut = [...this.#turns];
-    for (const turn of this.#cut) turn.end(new TurnError('stopped', 'The server stopped before the agent finished.'));
+    for (const turn of this.#turns) this.#cut.add(turn);
+    for (const turn of this.#cut) turn.requestEnd(new TurnError('stopped', 'The server stopped before the agent finished.'));
   }
 }
 

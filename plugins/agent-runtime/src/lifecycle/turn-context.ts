@@ -8,7 +8,7 @@ import type { StoreCall } from '../store/store-call.js';
 import type { ToolRunner } from '../tools/tool-runner.js';
 import type { Toolboxes } from '../tools/toolbox.js';
 import type { FailureLog } from './failure-log.js';
-import type { TurnRun } from './turn-run.js';
+import type { TurnTask } from './turn-task.js';
 
 /** What the agent loop needs. */
 export interface LoopDependencies {
@@ -38,7 +38,7 @@ export interface TurnDependencies extends LoopDependencies {
 
 /** An admitted turn, and what its phases need. */
 export interface TurnContext {
-  readonly run: TurnRun;
+  readonly task: TurnTask;
   readonly agent: Agent;
   /** The request, with the target as it is now. */
   readonly request: TurnRequest;

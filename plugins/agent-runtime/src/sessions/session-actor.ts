@@ -2,7 +2,7 @@ import type { Clock } from '@plugboard/kernel';
 import type { Timer, TurnEvents } from '@plugboard/kernel/contracts';
 import { TurnError } from '@plugboard/kernel/contracts';
 import type { SessionHistory } from '../conversation/session-history.js';
-import type { TurnRun } from '../lifecycle/turn-run.js';
+import type { TurnTask } from '../lifecycle/turn-task.js';
 import type { TurnRunner } from '../turn/turn-runner.js';
 
 /** How long a turn waits for the earlier ones of its session, in milliseconds. */
@@ -18,20 +18,20 @@ interface SessionActorOptions {
 }
 
 interface WaitingTurn {
-  readonly turn: TurnRun;
+  readonly turn: TurnTask;
   /** Limits the time in the queue. */
   readonly timer: Timer;
 }
 
 /**
  * One session in use. Turns wait in its queue and run one at a time. How a turn ends is its own
- * matter (`TurnRun`). The cached conversation belongs to the actor and is discarded with it.
+ * matter (`TurnTask`). The cached conversation belongs to the actor and is discarded with it.
  */
 export class SessionActor {
   readonly #history: SessionHistory;
   readonly #options: SessionActorOptions;
   readonly #queue: WaitingTurn[] = [];
-  #running: TurnRun | undefined;
+  #running: TurnTask | undefined;
   /** The number of pieces of work between turns. Turns wait for them. */
   #exclusiveWork = 0;
   /** Resolves after the last of them. */
@@ -60,16 +60,16 @@ export class SessionActor {
   }
 
   /** Queues a turn, or ends it at once with the reason why it is refused. */
-  submit(turn: TurnRun): void {
+  submit(turn: TurnTask): void {
     const refusal = this.#refusal(turn);
     if (refusal) {
-      turn.end(refusal);
+      turn.requestEnd(refusal);
       return;
     }
     if (turn.onBusy === 'interrupt')
       this.endTurns(new TurnError('turn_interrupted', 'The turn was interrupted by a newer request to its session.'));
     const timer = this.#options.clock.after(QUEUE_TIMEOUT, () =>
-      turn.end(sessionBusy('The session was busy with earlier turns for too long')),
+      turn.requestEnd(sessionBusy('The session was busy with earlier turns for too long')),
     );
     this.#queue.push({ turn, timer });
     turn.defer(() => this.#onEnd(turn));
@@ -79,14 +79,14 @@ export class SessionActor {
   /** Ends all turns. The waiting ones end first, so that none of them starts. */
   endTurns(reason: TurnError): void {
     this.endWaiting(reason);
-    this.#running?.end(reason);
+    this.#running?.requestEnd(reason);
   }
 
   /** Ends the waiting turns. */
   endWaiting(reason: TurnError): void {
     for (const { turn, timer } of this.#queue.splice(0)) {
       timer.cancel();
-      turn.end(reason);
+      turn.requestEnd(reason);
     }
   }
 
@@ -114,13 +114,13 @@ export class SessionActor {
   }
 
   /** Finds the turn that a retry of the same request joins. */
-  #find(fingerprint: string): TurnRun | undefined {
+  #find(fingerprint: string): TurnTask | undefined {
     const turns = [...(this.#running ? [this.#running] : []), ...this.#queue.map(({ turn }) => turn)];
     return turns.find((turn) => turn.fingerprint === fingerprint && !turn.signal.aborted);
   }
 
   /** Why a turn is refused, if it is. */
-  #refusal({ onBusy, fingerprint }: TurnRun): TurnError | undefined {
+  #refusal({ onBusy, fingerprint }: TurnTask): TurnError | undefined {
     if (fingerprint !== undefined && this.#find(fingerprint))
       return sessionBusy('The same request is being answered, and it is too late to join its answer');
     if (onBusy === 'reject' && this.isBusy) return sessionBusy('The session is busy with another turn');
@@ -140,7 +140,7 @@ export class SessionActor {
     turn.start(() => this.#options.runner.run(turn, this.#history));
   }
 
-  #onEnd(turn: TurnRun): void {
+  #onEnd(turn: TurnTask): void {
     if (this.#running === turn) {
       this.#running = undefined;
       if (turn.terminal?.type === 'failed' && turn.terminal.failure.code === 'crashed') this.#options.onCrash();

@@ -4,7 +4,7 @@ import { heapLimit, TurnError, type TurnEvents } from '@plugboard/kernel/contrac
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import type { RuntimeSettings } from '../config.js';
 import { SessionHistory } from '../conversation/session-history.js';
-import type { TurnRun } from '../lifecycle/turn-run.js';
+import type { TurnTask } from '../lifecycle/turn-task.js';
 import { TurnRunner } from '../turn/turn-runner.js';
 import { SessionActor } from './session-actor.js';
 
@@ -96,10 +96,10 @@ export class SessionSupervisor {
   }
 
   /** Queues a turn in its session, or ends it at once with the reason why it is refused. */
-  submit(id: SessionId, store: SessionStore, turn: TurnRun): void {
+  submit(id: SessionId, store: SessionStore, turn: TurnTask): void {
     const name = nameOf(id);
     const quarantined = this.#quarantine(name);
-    if (quarantined) turn.end(quarantined);
+    if (quarantined) turn.requestEnd(quarantined);
     else this.#use(name, id, store).submit(turn);
   }
 

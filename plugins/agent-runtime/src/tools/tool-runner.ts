@@ -5,7 +5,7 @@ import { eventChannels, startSpan } from '../diagnostics/channels.js';
 import type { Agent } from '../directory/agent.js';
 import { AbandonedTools } from './abandoned-tools.js';
 import type { RepeatGuard } from './repeat-guard.js';
-import { runTool, type ToolOutcome, toolError } from './tool-run.js';
+import { runTool, type ToolOutcome, toolError } from './run-tool.js';
 import type { AgentTool, Toolbox } from './toolbox.js';
 
 /** A call that the server runs. */
@@ -151,7 +151,7 @@ export class ToolRunner {
       seesImages: agent.input.includes('image'),
       clock: this.#clock,
       turnSignal: signal,
-      onAbandoned: (ended) => this.#abandonedTools.add(turn, ended, () => warnAbandoned(known, call.id, turn)),
+      onAborted: (ended) => this.#abandonedTools.add(turn, ended, () => warnAbandoned(known, call.id, turn)),
     });
   }
 }

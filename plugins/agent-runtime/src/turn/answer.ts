@@ -23,21 +23,21 @@ export interface Answer {
  * @throws TurnError, or another error, which is a defect.
  */
 export async function answer(context: TurnContext, { turn, usage }: BegunTurn): Promise<Answer> {
-  const { run, deps } = context;
+  const { task, deps } = context;
   const transcript = new Transcript();
   let answered: Answer | undefined;
   const finish = (batch: Batch, end: TurnEnd): undefined => {
     // Tokens that were used before the first step are reported, but the agent's limits do not count
     // them.
     const total = usage && end.type === 'finished' ? { ...end, usage: addUsage(usage, end.usage) } : end;
-    run.idempotent?.add(batch.slice(0, -1));
+    task.idempotent?.add(batch.slice(0, -1));
     answered = { last: [...batch.slice(0, -1), total], end: total, transcript };
   };
   const write = (batch: Batch) => {
     const end = endOf(batch);
     if (end) return finish(batch, end);
-    run.idempotent?.add(batch);
-    return run.write(batch);
+    task.idempotent?.add(batch);
+    return task.write(batch);
   };
 
   const interceptors = deps.interceptors.all();
@@ -66,7 +66,6 @@ function intercepted(context: TurnContext, turn: Turn, interceptors: readonly Co
   return from(0, turn);
 }
 
-function loop({ agent, run, deps }: TurnContext, turn: Turn, transcript: Transcript, write: WriteBatch): Promise<void> {
-  const { idempotent } = run;
-  return runLoop(agent, turn, transcript, deps, write, idempotent && (() => idempotent.onToolsStart(run.signal)));
+function loop({ agent, task, deps }: TurnContext, turn: Turn, transcript: Transcript, write: WriteBatch): Promise<void> {
+  return runLoop(agent, turn, transcript, deps, write, () => task.beginTools());
 }

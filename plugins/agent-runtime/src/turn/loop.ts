@@ -31,7 +31,7 @@ import type { Toolbox } from '../tools/toolbox.js';
  *
  * @param transcript collects the events of the turn, but the terminal one.
  * @param write receives the events of the turn.
- * @param onToolsStart runs before tools of the agent start, and before their calls are written.
+ * @param onToolsStart called before tools of the agent start. They wait for what it returns.
  * @throws TurnError with a message for the caller, or another error, which is a defect.
  */
 export async function runLoop(
@@ -40,7 +40,7 @@ export async function runLoop(
   transcript: Transcript,
   deps: LoopDependencies,
   write: WriteBatch,
-  onToolsStart?: () => Promise<void>,
+  onToolsStart: () => Promise<void> | undefined,
 ): Promise<void> {
   const toolbox = await deps.toolboxes.of(agent.tools, turn.signal);
   assertDistinctTools(turn.clientTools, toolbox);
@@ -124,10 +124,11 @@ export async function runLoop(
 
     const asked = calls.map((call) => toolCall(deps.ids, call, read.connection, isClientCall(call) ? undefined : toolbox));
     transcript.add(asked);
-    if (onToolsStart && asked.some(({ tool }) => tool !== undefined)) {
-      if (last.length > 0) await write(last);
+    const starting = asked.some(({ tool }) => tool !== undefined) ? onToolsStart() : undefined;
+    if (starting) {
+      if (last.length > 0) await Promise.all([write(last), starting]);
+      else await starting;
       last = [];
-      await onToolsStart();
     }
     await write([...last, ...asked]);
     const firstIndex = toolCalls;

@@ -6,23 +6,25 @@ import { StatelessConversation } from '../conversation/stateless-conversation.js
 import { startSpan } from '../diagnostics/channels.js';
 import { type Agent, agentForRequest } from '../directory/agent.js';
 import type { TurnContext, TurnDependencies } from '../lifecycle/turn-context.js';
-import type { TurnRun } from '../lifecycle/turn-run.js';
+import type { TurnTask } from '../lifecycle/turn-task.js';
 import type { TurnEnd } from '../streams/batch.js';
 import { type Answer, answer } from './answer.js';
 
 /**
  * Runs a turn: its phases in their order. Never rejects: every failure ends the turn.
  *
- * @param history the history of the turn's session, if it has one. No other turn uses it meanwhile.
+ * @param history the history of the turn's session, if it has one. No other turn uses it until this
+ *   one has ended or is overdue.
  */
-export async function runTurn(run: TurnRun, history: SessionHistory | undefined, deps: TurnDependencies): Promise<void> {
-  const span = startSpan('turn', () => ({ request: run.request }));
-  run.defer(() => {
-    span.set(run.terminal ? outcomeOf(run.terminal) : {});
+export async function runTurn(task: TurnTask, history: SessionHistory | undefined, deps: TurnDependencies): Promise<void> {
+  const span = startSpan('turn', () => ({ request: task.request }));
+  task.defer(() => {
+    if (task.isOverdue) deps.failures.overdue(task.signal.reason, task.request);
+    span.set(task.terminal ? outcomeOf(task.terminal) : {});
     span.end();
   });
   try {
-    const context = await admit(run, deps);
+    const context = await admit(task, deps);
     const conversation = history ? new SessionConversation(context, history) : new StatelessConversation(context);
     const loaded = await conversation.load();
     try {
@@ -31,15 +33,17 @@ export async function runTurn(run: TurnRun, history: SessionHistory | undefined,
       if (answered.end.type === 'finished') await commit(context, conversation, answered);
       else {
         await conversation.abandon();
-        await run.failWith(answered.end);
+        await task.failWith(answered.end);
       }
     } catch (error) {
       await conversation.abandon();
       throw error;
     }
   } catch (error) {
-    deps.failures.log(error, run.request);
-    await run.fail(error);
+    // After an abort, errors are consequences of it.
+    const cause = task.signal.aborted ? task.signal.reason : error;
+    if (!task.hasEnded) deps.failures.log(cause, task.request);
+    await task.fail(cause);
   }
 }
 
@@ -47,34 +51,34 @@ export async function runTurn(run: TurnRun, history: SessionHistory | undefined,
  * Admits the turn: within the limits of its credential, of its project and of the server. What it
  * takes is given back when the turn has ended.
  */
-async function admit(run: TurnRun, deps: TurnDependencies): Promise<TurnContext> {
-  const { signal } = run;
-  const { principal } = run.request;
+async function admit(task: TurnTask, deps: TurnDependencies): Promise<TurnContext> {
+  const { signal } = task;
+  const { principal } = task.request;
   if (deps.host.phase === 'stopping') throw new TurnError('draining', 'The server is stopping.', { retryAfter: 1 });
-  run.defer(deps.pin());
-  run.defer(deps.credentials.acquire(principal));
+  task.defer(deps.pin());
+  task.defer(deps.credentials.acquire(principal));
   // A reload may have replaced the target since it was resolved, for example while the turn was in
   // the queue.
-  const target = deps.targetOf(run.request);
-  const request = target === run.request.target ? run.request : { ...run.request, target };
+  const target = deps.targetOf(task.request);
+  const request = target === task.request.target ? task.request : { ...task.request, target };
   const agent = agentForRequest(request);
   const owner = { project: principal.project, caller: principal.tokenId };
   const queued = deps.limiter.acquire(owner, signal);
   if (queued) await queued;
-  run.defer(() => deps.limiter.release(owner));
-  const timer = deps.clock.after(agent.timeout, () => run.end(outOfTime(agent)));
-  run.defer(() => timer.cancel());
-  return { run, agent, request, signal, deps };
+  task.defer(() => deps.limiter.release(owner));
+  const timer = deps.clock.after(agent.timeout, () => task.requestEnd(outOfTime(agent)));
+  task.defer(() => timer.cancel());
+  return { task, agent, request, signal, deps };
 }
 
 /** Stores the answer, if anything keeps it, and ends the turn. */
-async function commit({ run }: TurnContext, conversation: TurnConversation, { last, end, transcript }: Answer): Promise<void> {
-  if (!conversation.isStored && !run.idempotent) return run.finish(last);
-  if (last.length > 1) await run.write(last.slice(0, -1));
-  run.beginStoring();
-  run.idempotent?.add([end]);
+async function commit({ task }: TurnContext, conversation: TurnConversation, { last, end, transcript }: Answer): Promise<void> {
+  if (!conversation.isStored && !task.idempotent) return task.finish(last);
+  if (last.length > 1) await task.write(last.slice(0, -1));
+  task.beginStoring();
+  task.idempotent?.add([end]);
   await conversation.commit(transcript.messages());
-  run.finish([end]);
+  task.finish([end]);
 }
 
 function outcomeOf(end: TurnEnd): object {

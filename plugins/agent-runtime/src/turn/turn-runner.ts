@@ -2,7 +2,7 @@ import { type Extensions, type PluginContext, type SessionStore, SessionStores }
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import type { SessionHistory } from '../conversation/session-history.js';
 import { FailureLog } from '../lifecycle/failure-log.js';
-import type { TurnRun } from '../lifecycle/turn-run.js';
+import type { TurnTask } from '../lifecycle/turn-task.js';
 import { CredentialTurnLimiter } from '../limits/credential-turn-limiter.js';
 import { TurnLimiter } from '../limits/turn-limiter.js';
 import { type StoreCall, storeCalls } from '../store/store-call.js';
@@ -43,7 +43,7 @@ export class TurnRunner {
    * Runs the phases of a turn. Never rejects.
    * @param history the history of the turn's session, if it has one.
    */
-  async run(turn: TurnRun, history?: SessionHistory): Promise<void> {
+  async run(turn: TurnTask, history?: SessionHistory): Promise<void> {
     const { host, clock, ids, pin } = this.#context;
     const { revision } = this.#agents;
     await runTurn(turn, history, {

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { ManualClock } from '@plugboard/testing';
 import t from 'tap';
-import { collect, endOf, gatedModel, request, startRuntime } from '../harness.js';
+import { collect, endOf, gatedModel, memoryStore, request, startRuntime } from '../harness.js';
 
 const never = new AbortController().signal;
 
@@ -58,4 +58,31 @@ t.test('a stop in a hurry ends running turns early enough for them to settle', a
   const stopped = runtime.stop(never, 6_000);
   clock.advance(1_000);
   await t.rejects(stopped, /1 turn was still running/);
+});
+
+t.test('a turn that was ended counts as cut, also if another one is stored later', async (t) => {
+  const clock = new ManualClock();
+  const store = memoryStore(clock);
+  const commit = store.commit.bind(store);
+  const reached = Promise.withResolvers<void>();
+  const held = Promise.withResolvers<void>();
+  store.commit = async (...turn) => {
+    reached.resolve();
+    await held.promise;
+    await commit(...turn);
+  };
+  const { model, call } = gatedModel();
+  const settings = { limits: { drain: '10s' } };
+  const app = await startRuntime({ agents: { assistant: { model: 'fast' } }, settings, models: { fast: model }, store, clock });
+  const cut = collect(app.runtime.run(request(app.target())));
+  const stored = collect(app.runtime.run(request(app.target(), { session: { key: 's' } })));
+  (await call(2)).answer('done');
+  await reached.promise;
+  const stopped = app.runtime.stop(never);
+  clock.advance(10_000); // `limits.drain`
+  t.match(endOf(await cut), { failure: { code: 'stopped' } });
+  clock.advance(1_000); // the time of the whole stop, less the time to settle
+  held.resolve();
+  t.match(endOf(await stored), { type: 'finished' });
+  await t.rejects(stopped, /^1 turn was still running/);
 });

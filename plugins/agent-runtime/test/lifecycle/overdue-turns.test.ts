@@ -1,4 +1,4 @@
-import { setImmediate } from 'node:timers/promises';
+import { setTimeout as delay, setImmediate } from 'node:timers/promises';
 import type { Interceptor } from '@plugboard/kernel';
 import { ManualClock } from '@plugboard/testing';
 import t from 'tap';
@@ -41,6 +41,11 @@ t.test('a stateless turn that ignores its time limit is overdue after five secon
   clock.advance(1);
   t.match(endOf(await turn), { failure: { code: 'timed_out' } });
   await app.runtime.stop(new AbortController().signal);
+  t.match(
+    app.lines.filter(({ level }) => level === 'warn'),
+    [{ event: 'turn_overdue', request_id: 'req_1', agent: 'assistant', reason: /did not finish within 60 s/ }],
+    'the log says so, although its code never settles',
+  );
   stuck.resolve();
   await setImmediate();
   t.equal(clock.pending, 0);
@@ -134,4 +139,21 @@ t.test('a beginning that fails is abandoned: no restart stores the input of a tu
   clock.advance(30_000);
   t.match(endOf(await turn), { failure: { code: 'store_failed' } });
   t.strictSame(abandoned, [turnId]);
+});
+
+t.test('an error that follows from the end of a turn is logged as that end, not as a defect', async (t) => {
+  const sleeps: Interceptor = async function* (turn, next) {
+    await delay(60_000, undefined, { signal: turn.signal }); // throws an AbortError
+    yield* next(turn);
+  };
+  const caller = new AbortController();
+  const app = await startRuntime({ agents, models: { fast: new ScriptedModel([]) }, interceptors: [sleeps] });
+  const turn = collect(app.runtime.run(request(app.target(), { signal: caller.signal })));
+  await setImmediate();
+  caller.abort();
+  t.match(endOf(await turn), { failure: { code: 'abandoned' } });
+  t.strictSame(
+    app.lines.map(({ level }) => level).filter((level) => level !== 'debug'),
+    [],
+  );
 });

@@ -30,7 +30,7 @@ interface ToolRunOptions {
   /** Aborts when the turn must end. */
   readonly turnSignal: AbortSignal;
   /** Called when the tool is aborted. @param ended resolves when it has ended. */
-  onAbandoned(ended: Promise<void>): void;
+  onAborted(ended: Promise<void>): void;
 }
 
 /**
@@ -41,7 +41,7 @@ export async function runTool(
   tool: Tool,
   input: Readonly<Record<string, unknown>>,
   call: Omit<ToolCall, 'signal'>,
-  { limits, seesImages, clock, turnSignal, onAbandoned }: ToolRunOptions,
+  { limits, seesImages, clock, turnSignal, onAborted }: ToolRunOptions,
 ): Promise<ToolOutcome> {
   turnSignal.throwIfAborted();
   const abort = new AbortController();
@@ -68,7 +68,7 @@ export async function runTool(
     isOver = true;
     timer.cancel();
     turnSignal.removeEventListener('abort', onTurnEnd);
-    if (abort.signal.aborted) onAbandoned(running.then(() => {}));
+    if (abort.signal.aborted) onAborted(running.then(() => {}));
   }
 }
 

@@ -3,7 +3,7 @@ import type { AgentEvent } from '@plugboard/kernel';
 import { NO_USAGE, TurnError } from '@plugboard/kernel/contracts';
 import { ManualClock } from '@plugboard/testing';
 import t from 'tap';
-import { TurnRun } from '../../src/lifecycle/turn-run.js';
+import { TurnTask } from '../../src/lifecycle/turn-task.js';
 import { collect, endOf, request, ScriptedModel, startRuntime } from '../harness.js';
 
 const started: AgentEvent = { type: 'started', turnId: 't', agent: 'assistant' };
@@ -18,7 +18,7 @@ async function turnOf(options: { onDisconnect?: 'continue' | 'cancel'; signal?: 
     models: { fast: new ScriptedModel([]) },
   });
   const clock = new ManualClock();
-  const turn = new TurnRun({
+  const turn = new TurnTask({
     request: request(app.target(), { session: { key: 's' }, signal }),
     fingerprint,
     idempotent: undefined,
@@ -51,7 +51,7 @@ t.test('what a turn holds is given back before its readers see the end, the last
 
 t.test('a waiting turn ends at once, and its phases never start', async (t) => {
   const { turn, clock, released } = await turnOf();
-  turn.end(stopped);
+  turn.requestEnd(stopped);
   t.strictSame(released, ['permit', 'pin']);
   turn.start(() => t.fail('it started') as never);
   t.match(await collect(turn.events), [{ type: 'failed', failure: { code: 'stopped', toolsRan: false } }]);
@@ -63,8 +63,8 @@ t.test(
   async (t) => {
     const { turn, clock, released, hang } = await turnOf();
     hang();
-    turn.end(stopped);
-    turn.end(new TurnError('turn_cancelled', 'The second reason is ignored.'));
+    turn.requestEnd(stopped);
+    turn.requestEnd(new TurnError('turn_cancelled', 'The second reason is ignored.'));
     clock.advance(4_999);
     t.strictSame(released, []);
     clock.advance(1);
@@ -80,7 +80,7 @@ t.test('R-023 a turn that is being stored ends as the store decides, however oft
   const { turn, clock, hang } = await turnOf();
   hang();
   turn.beginStoring();
-  turn.end(stopped);
+  turn.requestEnd(stopped);
   let isCancelled = false;
   const cancelled = turn.cancel().then(() => {
     isCancelled = true;
@@ -95,7 +95,7 @@ t.test('R-023 a turn that is being stored ends as the store decides, however oft
   const refused = await turnOf();
   refused.hang();
   refused.turn.beginStoring();
-  refused.turn.end(stopped);
+  refused.turn.requestEnd(stopped);
   await refused.turn.fail(new TurnError('store_failed', 'The disk is full.'));
   t.match(endOf(await collect(refused.turn.events)), { failure: { code: 'store_failed' } });
 });
@@ -113,7 +113,7 @@ t.test('the last reader ends the turn, unless its agent continues without reader
     t.notOk(turn.signal.aborted);
     retry.abort();
     t.equal(turn.signal.aborted, onDisconnect === 'cancel');
-    if (onDisconnect === 'cancel') await turn.fail(new Error('the model was aborted'));
+    if (onDisconnect === 'cancel') await turn.fail(turn.signal.reason);
     t.match(endOf(await collect(second)), { failure: { code: 'abandoned' } });
   }
 });

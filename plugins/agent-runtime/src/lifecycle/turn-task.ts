@@ -18,7 +18,7 @@ import type { IdempotentTurn } from './idempotency.js';
  */
 type TurnState = 'waiting' | 'running' | 'storing' | 'ended' | 'overdue';
 
-export interface TurnRunOptions {
+export interface TurnTaskOptions {
   readonly request: TurnRequest;
   /** Equal for a retry of the same request, which joins the turn. */
   readonly fingerprint: string | undefined;
@@ -34,12 +34,12 @@ export interface TurnRunOptions {
  * 1. Its caller reads `events`. Retries of the same request `join`.
  * 2. `start` runs its phases (`runTurn`): at once, or when its session is free. They `write`
  *    events, and `defer` what must happen when the turn has ended.
- * 3. Whoever wants it to end early calls `end`: a reader, the session, the time limit, the server.
- * 4. `beginStoring` is the point of no return: from there, `end` does nothing.
+ * 3. Whoever wants it to end early calls `requestEnd`: a reader, the session, the time limit, the server.
+ * 4. `beginStoring` is the point of no return: from there, `requestEnd` does nothing.
  * 5. The phases end with `finish` or `fail`. What was deferred runs first, then the readers receive
  *    the terminal event: a caller that reads it can rely on free permits and an idle session.
  */
-export class TurnRun {
+export class TurnTask {
   /** The number of the turn in its session, for its `started` event. Set when it begins. */
   number: number | undefined;
   readonly request: TurnRequest;
@@ -59,7 +59,7 @@ export class TurnRun {
   readonly #deferred: (() => void)[] = [];
   #settling: Timer | undefined;
 
-  constructor({ request, fingerprint, idempotent, clock }: TurnRunOptions) {
+  constructor({ request, fingerprint, idempotent, clock }: TurnTaskOptions) {
     this.request = request;
     this.fingerprint = fingerprint;
     this.idempotent = idempotent;
@@ -72,6 +72,7 @@ export class TurnRun {
     const { promise, resolve } = Promise.withResolvers<TurnEnd>();
     this.ended = promise;
     this.#resolveEnded = resolve;
+    // Ends the turn at once if its caller has gone already.
     this.events = this.#connect(this.#broadcast.join(), request.signal);
   }
 
@@ -87,6 +88,10 @@ export class TurnRun {
 
   get hasEnded(): boolean {
     return this.#state === 'ended' || this.#state === 'overdue';
+  }
+
+  get isOverdue(): boolean {
+    return this.#state === 'overdue';
   }
 
   /** The terminal event, once the turn has ended. */
@@ -148,6 +153,15 @@ export class TurnRun {
   }
 
   /**
+   * Tools of the agent are about to start. Returns a promise if the turn has to wait until that is
+   * stored.
+   */
+  beginTools(): Promise<void> | undefined {
+    this.#toolsRan = true;
+    return this.idempotent?.onToolsStart(this.signal);
+  }
+
+  /**
    * The answer is about to be stored. From here on nothing but the store ends the turn.
    * @throws the signal's reason if the turn was aborted.
    */
@@ -163,14 +177,9 @@ export class TurnRun {
     this.#conclude('ended', last);
   }
 
-  /**
-   * Ends the turn with a failure. Its idempotency record is written before the readers receive it.
-   *
-   * @param error what was thrown. After an abort it is a consequence, and the reason of the abort
-   *   counts.
-   */
+  /** Ends the turn with an error. Its idempotency record is written before the readers receive it. */
   async fail(error: unknown): Promise<void> {
-    await this.failWith(failed(failureOf(this.signal.aborted ? this.signal.reason : error, this.#toolsRan)));
+    await this.failWith(failed(failureOf(error, this.#toolsRan)));
   }
 
   /** Ends the turn with a failure that is an event already. */
@@ -181,7 +190,7 @@ export class TurnRun {
   }
 
   /** Asks the turn to end, with the error for its readers. Does nothing if it is being stored. */
-  end(reason: TurnError): void {
+  requestEnd(reason: TurnError): void {
     if (this.signal.aborted) return;
     if (this.#state === 'waiting') {
       this.#abort.abort(reason);
@@ -195,12 +204,13 @@ export class TurnRun {
 
   /** Ends the turn for a reader. Resolves when it has ended. */
   async cancel(): Promise<void> {
-    this.end(new TurnError('turn_cancelled', 'The turn was cancelled by its caller.'));
+    this.requestEnd(new TurnError('turn_cancelled', 'The turn was cancelled by its caller.'));
     await this.ended;
   }
 
   /** Ends the turn without its phases: they have not begun, or do not settle. */
   #drop(state: 'ended' | 'overdue'): void {
+    // An overdue turn may still be about to start a tool.
     const end = failed(failureOf(this.signal.reason, state === 'overdue'));
     void this.idempotent?.fail(end);
     this.#conclude(state, [end]);
@@ -230,8 +240,8 @@ export class TurnRun {
 
   /** The caller of a reader has disconnected, or the server ends its request. */
   #onDisconnect(reader: TurnReader, reason: unknown): void {
-    if (reason instanceof TurnError) this.end(reason);
-    else if (this.#broadcast.readers === 1 && !this.#outlivesReaders) this.end(callerDisconnected());
+    if (reason instanceof TurnError) this.requestEnd(reason);
+    else if (this.#broadcast.readers === 1 && !this.#outlivesReaders) this.requestEnd(callerDisconnected());
     else {
       // The turn continues without this reader.
       this.#broadcast.leave(reader);
@@ -240,8 +250,9 @@ export class TurnRun {
     }
   }
 
+  /** A reader stopped reading. If its caller has also disconnected, only the first of both counts. */
   #onReaderLeft(): void {
-    if (this.#broadcast.readers === 0 && !this.#outlivesReaders) this.end(callerDisconnected());
+    if (this.#broadcast.readers === 0 && !this.#outlivesReaders) this.requestEnd(callerDisconnected());
   }
 }
 

@@ -35,7 +35,7 @@ const RANDOM_KEY = 22;
  * Session operations for callers. Changes go through the session's actor, so that no turn runs at
  * the same time.
  */
-export class SessionConversations implements Conversations {
+export class SessionOperations implements Conversations {
   readonly #stores: Extensions<SessionStore>;
   readonly #storeCall: StoreCall;
   readonly #ids: IdSource;
