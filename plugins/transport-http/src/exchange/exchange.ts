@@ -113,7 +113,7 @@ export class Exchange implements ActiveMember {
 
   /** Whether a reply can still be sent. */
   get isPending(): boolean {
-    return !this.#isUpgraded && !this.#hasEnded && !this.#res.headersSent && this.ctx.writable;
+    return !this.#isUpgraded && !this.#hasEnded && !this.#res.headersSent;
   }
 
   get hasEnded(): boolean {

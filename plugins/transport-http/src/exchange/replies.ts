@@ -48,7 +48,7 @@ export class Replies {
     setHead(ctx, reply);
     if (isStreamed(reply)) return;
     setBody(ctx, reply.body);
-    const bytes = ctx.length ?? 0;
+    const bytes = Number(ctx.res.getHeader('content-length') ?? 0);
     if (bytes > UNCOUNTED && !exchange.countReply(bytes)) throw tooManyReplies(this.#exchanges.memory.replies.setting);
   }
 
