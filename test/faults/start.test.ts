@@ -33,3 +33,14 @@ t.test('routes that no entry serves are a warning that names the missing transpo
     'plugboard.yaml:1:37: transports.websocket contributes to transport-http.upgrades, which no entry reads; add http: {} under transports, which serves the paths',
   ]);
 });
+
+t.test('an unknown default agent is reported, whatever its name', async (t) => {
+  for (const name of ['constructor', 'toString', '__proto__', 'missing']) {
+    const message = new RegExp(`unknown agent "${name}"`);
+    await t.rejects(
+      startServer(`${TRANSPORTS}${MODELS}agents: { assistant: { model: fast } }\ndefaultAgent: ${name}\n`),
+      { message },
+      name,
+    );
+  }
+});

@@ -151,3 +151,24 @@ t.test("two calls with one id in a caller's messages are refused", async (t) => 
   }
   t.equal(server.models.requests.length, 0);
 });
+
+t.test('a list of allowed tools applies after the first step, without forcing a call', async (t) => {
+  const server = await TestServer.start(t, PASSING);
+  const tools = ['a', 'b'].map((name) => ({ type: 'function', function: { name, parameters: { type: 'object' } } }));
+  const allowed = (mode: string) => ({
+    type: 'allowed_tools',
+    allowed_tools: { mode, tools: [{ type: 'function', function: { name: 'a' } }] },
+  });
+  for (const [choice, later] of [
+    [allowed('auto'), allowed('auto')],
+    [allowed('required'), allowed('auto')],
+    ['none', 'none'],
+    ['required', undefined],
+    [{ type: 'function', function: { name: 'a' } }, undefined],
+  ] as const) {
+    server.models.enqueue({ toolCalls: [{ name: 'clock', arguments: {} }] }, { text: 'Done' });
+    t.equal(answerOf(await server.chat(saying('Hi', { tools, tool_choice: choice }))), 'Done');
+    t.strictSame(server.models.requests.at(-2)?.body.tool_choice, choice);
+    t.strictSame(server.asked.tool_choice, later);
+  }
+});

@@ -2,8 +2,8 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import t from 'tap';
-import { LiveSocket, textOf } from '../live/support/live-socket.js';
 import { liveConfig } from '../support/live.js';
+import { LiveSocket, textOf } from '../support/live-socket.js';
 import { ASSISTANT, TestServer, TRANSPORTS } from '../support/test-server.js';
 
 const CHANGED = ASSISTANT.replace('You are the assistant.', 'You are the second.');

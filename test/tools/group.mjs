@@ -9,6 +9,8 @@ const PREFIX = 'tap-of:';
 const tests = new Map();
 /** Milliseconds. */
 const FILE_TIMEOUT = 120_000;
+/** Milliseconds from the last test to the end of the process. */
+const END_TIMEOUT = 10_000;
 
 globalThis[Symbol.for('plugboard.tap')] = tests;
 registerHooks({
@@ -36,4 +38,9 @@ export async function run(files) {
       await import(href);
     });
   }
+  // A server that a failed test left open would keep the process until its time limit.
+  setTimeout(() => {
+    console.error(`Something is still open after the tests: ${process.getActiveResourcesInfo()}`);
+    process.exit(1);
+  }, END_TIMEOUT).unref();
 }

@@ -1,0 +1,92 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { eventually } from '@plugboard/testing';
+import type { Browser } from 'playwright-core';
+import type { Test } from 'tap';
+import { Shell } from '../../../../../test/support/shell.js';
+import { Playground } from '../support/playground.js';
+import { lookUp, startPlayground } from '../support/server.js';
+
+const TOKEN = 'a-token-for-the-playground-tests';
+
+const BEARER = `auth: { bearer: { tokens: [{ name: page, project: default, token: ${TOKEN} }] } }\n`;
+
+export async function code(t: Test, browser: Browser): Promise<void> {
+  t.test('copied code runs and gives the same answer, with the token in a variable', async (t) => {
+    const app = await startPlayground(t, { yaml: BEARER });
+    const page = await Playground.open(t, browser, app);
+    await page.page.getByLabel('Token', { exact: true }).fill(TOKEN);
+    await page.page.keyboard.press('Enter');
+    await page.page.getByText('Talk to assistant').waitFor();
+    await page.button(/^Session play-/).click();
+    await page.page.getByRole('radio', { name: 'Stateless' }).check();
+    await page.page.keyboard.press('Escape');
+    app.models.respond(({ body }) => ({ text: `It's “${body.messages.at(-1)?.content}”` }));
+    const turn = await page.ask(`What's $HOME in "Zürich"? \\n`);
+    const answer = await page.answer(turn);
+    await page.button('Code').click();
+
+    const shell = new Shell(t, app.started.folder, { PLUGBOARD_TOKEN: TOKEN });
+    const copied = async (label: string) => {
+      await page.button(label).click();
+      await page.page.getByLabel(`Copy as ${label}`).click();
+      const text = await page.clipboard();
+      t.notMatch(text, TOKEN);
+      t.match(text, 'PLUGBOARD_TOKEN');
+      return text;
+    };
+    const curl = await shell.run(`${(await copied('curl')).replace('curl ', 'curl -s ')}`);
+    t.equal(JSON.parse(curl.output).choices[0].message.content, answer);
+
+    await writeFile(join(app.started.folder, 'copied.mjs'), await copied('JavaScript'));
+    t.equal((await shell.run('node copied.mjs')).output.trim(), answer);
+
+    t.match(await copied('Python'), /from openai import OpenAI.*model="assistant"/s);
+    const [, frame = ''] = /-x '(.*)'/s.exec(await copied('wscat')) ?? [];
+    t.match(JSON.parse(frame.replaceAll("'\\''", "'")), { type: 'response.create', model: 'assistant', store: false });
+    t.same(page.problems, []);
+  });
+
+  t.test('in a session, the code carries the new message and the key', async (t) => {
+    const app = await startPlayground(t);
+    const page = await Playground.open(t, browser, app);
+    app.models.respond({ text: 'Yes.' });
+    await page.ask('First');
+    await page.ask('Second');
+    await page.button('Code').click();
+    const key = /play-\w+/.exec(await page.button(/^Session play-/).innerText())?.[0];
+    const shown = await page.page.locator('.snippet').innerText();
+    t.match(shown, `"session_id": "${key}"`);
+    t.match(shown, 'Second');
+    t.notMatch(shown, 'First');
+    t.notMatch(shown, 'PLUGBOARD_TOKEN', 'an open server needs none');
+    await page.message.fill('A draft');
+    await page.page.locator('.snippet', { hasText: 'A draft' }).waitFor();
+    t.pass('a message that is being written is shown');
+    t.same(page.problems, []);
+  });
+
+  t.test('the event log shows requests and events, with sequence numbers without a gap', async (t) => {
+    const app = await startPlayground(t);
+    const page = await Playground.open(t, browser, app);
+    await page.button('Events').click();
+    app.models.enqueue({ toolCalls: [lookUp('time')] }, { text: ['Noon', '.'] });
+    await page.ask('What time is it?');
+    await page.page.getByLabel('Show deltas').check();
+    const rows = page.page.locator('.event');
+    const labels = await page.page.locator('.event-label').allInnerTexts();
+    t.match(labels.join('\n'), /GET \/v1\/models(.|\n)*response\.create\nresponse\.created(.|\n)*response\.completed/);
+    const numbers = (await page.page.locator('.event[data-direction=in] .event-note').allInnerTexts()).map(Number);
+    t.same(
+      numbers,
+      numbers.map((_, at) => at),
+    );
+    const created = rows.filter({ hasText: 'response.created' });
+    await created.locator('summary').click();
+    await eventually(async () => (await created.locator('pre').innerText()) !== '');
+    t.match(JSON.parse(await created.locator('pre').innerText()), { type: 'response.created', sequence_number: 0 });
+    await page.button('Clear').click();
+    await eventually(async () => (await rows.count()) === 0);
+    t.same(page.problems, []);
+  });
+}

@@ -1,0 +1,55 @@
+import type { Test } from 'tap';
+import { TestServer, TRANSPORTS } from '../../../../../test/support/test-server.js';
+
+/** What the playground uses. */
+const SURFACES = '  websocket: {}\n  conversations: {}\n  playground: { suggestions: [What can you do?] }\n';
+
+const AGENTS = `
+models:
+  fast: { use: openai, baseUrl: "\${MODEL_URL}", model: big-1, apiKey: "\${MODEL_KEY}" }
+tools:
+  desk: { use: ./desk.mjs }
+agents:
+  assistant: { model: fast, system: You are the assistant., tools: [desk] }
+  bare: { model: fast }
+`;
+
+/** Where the plugin finds the function of the test: both run in one process. */
+const LOOKUP = Symbol.for('playground-tests.lookup');
+
+/** A plugin with one tool, whose result the test decides. */
+const DESK = `
+  import { definePlugin, ToolSources } from '@plugboard/kernel';
+  const tool = {
+    name: 'lookup',
+    description: 'Looks up a topic.',
+    inputSchema: { type: 'object', properties: { topic: { type: 'string' } }, required: ['topic'], additionalProperties: false },
+    effect: 'read',
+    run: ({ topic }) => globalThis[Symbol.for('playground-tests.lookup')](topic),
+  };
+  export default definePlugin({
+    name: 'desk', apiVersion: 1, summary: 'Looks things up', configSchema: { type: 'object', properties: {} },
+    register: (ctx) => ctx.contribute(ToolSources, { tools: () => [tool] }),
+  });
+`;
+
+interface PlaygroundServerOptions {
+  /** Lines below `transports`. */
+  readonly surfaces?: string;
+  /** More agents, and more sections behind them. */
+  readonly yaml?: string;
+  /** The result of the tool. It may throw. */
+  readonly lookup?: (topic: string) => string | Promise<string>;
+}
+
+/** A server with the playground and two agents, one of which has a tool. */
+export function startPlayground(t: Test, options: PlaygroundServerOptions = {}): Promise<TestServer> {
+  const { surfaces = SURFACES, yaml = '', lookup = (topic) => `All about ${topic}` } = options;
+  Object.assign(globalThis, { [LOOKUP]: lookup });
+  return TestServer.start(t, TRANSPORTS + surfaces + AGENTS + yaml, { files: { 'desk.mjs': DESK } });
+}
+
+/** A call of the tool, as the model makes it. */
+export function lookUp(topic: string) {
+  return { name: 'desk__lookup', arguments: { topic } };
+}
