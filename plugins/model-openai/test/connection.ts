@@ -90,7 +90,7 @@ export function* pausing<T>(...pieces: readonly T[]): Generator<T | Promise<void
 
 /** An event with decoded text and without what it carries for later requests. */
 export function plain(event: ModelEvent): ModelEvent {
-  if (event.type === 'text') return { type: 'text', text: event.text };
+  if (event.type === 'text') return { type: 'text', text: event.text, ...(event.isRefusal && { isRefusal: true }) };
   if (event.type !== 'tool-call' && event.type !== 'end') return event;
   const { extra, ...rest } = event;
   return rest;

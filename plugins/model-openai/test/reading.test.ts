@@ -31,13 +31,13 @@ t.test('reads text, reasoning, refusals, tool calls and usage, streamed or not',
     textEvent('so'),
     textEvent(' I "am"\n'),
     textEvent(' é😀'),
-    textEvent(' No.'),
+    { ...textEvent(' No.'), isRefusal: true },
     ...end,
   ]);
   t.strictSame(await readAll(connection, WHOLE), [
     { type: 'reasoning', text: 'I think' },
     textEvent('so I "am"\n é😀'),
-    textEvent(' No.'),
+    { ...textEvent(' No.'), isRefusal: true },
     ...end,
   ]);
 });

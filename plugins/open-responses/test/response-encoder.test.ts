@@ -382,6 +382,21 @@ t.test('a running response can be shown in its current state', async (t) => {
   });
 });
 
+t.test('a refusal of the model is a message of its own, with a refusal part', async (t) => {
+  const { types, response } = written([
+    [step(1), text('Hm.'), { type: 'text', text: 'I "can', isRefusal: true }],
+    [{ type: 'text', text: 'not".', isRefusal: true }],
+  ]);
+  t.match(response.output, [
+    { type: 'message', content: [{ type: 'output_text', text: 'Hm.' }] },
+    { type: 'message', status: 'completed', content: [{ type: 'refusal', refusal: 'I "cannot".' }] },
+  ]);
+  t.same(
+    types.filter((type) => type.includes('refusal')),
+    ['response.refusal.delta', 'response.refusal.delta', 'response.refusal.done'],
+  );
+});
+
 t.test('C-224 a long text is replayed in pieces that split no character', async (t) => {
   const long = `${'x'.repeat(4095)}😀`.repeat(3);
   const { response } = written([[step(1), text(long)]]);

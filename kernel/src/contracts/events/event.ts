@@ -64,6 +64,8 @@ export interface TurnText {
   readonly text: string;
   /** The same text, escaped as between the quotes of a JSON string, if available. */
   readonly json?: string | undefined;
+  /** Whether the text says why the model does not answer. */
+  readonly isRefusal?: boolean | undefined;
 }
 
 /** The model calls a tool. @public */

@@ -15,6 +15,7 @@ export class Transcript {
   #text = '';
   /** Text after `#text`, escaped as in a JSON string. */
   #json: LongText | undefined;
+  #refusal = '';
   #calls: TurnToolCall[] = [];
   #results: TurnToolResult[] = [];
   #extra: Extra | undefined;
@@ -39,7 +40,8 @@ export class Transcript {
   }
 
   #say(event: TurnText): void {
-    if (event.json === undefined) this.#text = this.#said() + event.text;
+    if (event.isRefusal) this.#refusal += event.text;
+    else if (event.json === undefined) this.#text = this.#said() + event.text;
     else {
       this.#json ??= new LongText();
       this.#json.add(event.json);
@@ -57,7 +59,7 @@ export class Transcript {
     // A step without text becomes an empty answer: two user messages in a row are not valid
     // everywhere.
     if (this.#stepOpen) {
-      this.#messages.push({ ...saying(this.#said(), this.#calls), ...withExtra(this.#extra) });
+      this.#messages.push({ ...saying(this.#said(), this.#refusal, this.#calls), ...withExtra(this.#extra) });
       const images = this.#results.flatMap((result) => result.images);
       // While client calls are open, no user message may stand between a call and its result.
       const canShow = this.#calls.length === this.#results.length;
@@ -68,17 +70,19 @@ export class Transcript {
     this.#stepOpen = false;
     this.#text = '';
     this.#json = undefined;
+    this.#refusal = '';
     this.#calls = [];
     this.#results = [];
     this.#extra = undefined;
   }
 }
 
-function saying(text: string, calls: readonly TurnToolCall[]): AssistantMessage {
-  if (calls.length === 0) return { role: 'assistant', content: text };
+function saying(text: string, refusal: string, calls: readonly TurnToolCall[]): AssistantMessage {
+  if (calls.length === 0 && refusal === '') return { role: 'assistant', content: text };
+  const message = { role: 'assistant', content: text === '' ? null : text, ...(refusal !== '' && { refusal }) } as const;
+  if (calls.length === 0) return message;
   return {
-    role: 'assistant',
-    content: text === '' ? null : text,
+    ...message,
     tool_calls: calls.map((call) => ({
       id: call.id,
       type: 'function',

@@ -101,6 +101,8 @@ export interface ModelText {
    * encoder copies it instead of escaping again. `JSON.parse('"' + json + '"')` must equal `text`.
    */
   readonly json?: string | undefined;
+  /** Whether the text says why the model does not answer. */
+  readonly isRefusal?: boolean | undefined;
 }
 
 /** Reasoning that precedes the answer. Shown apart from the answer and not part of it. @public */

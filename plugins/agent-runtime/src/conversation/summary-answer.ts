@@ -13,7 +13,7 @@ import type { StepReader } from '../model/step-reader.js';
 export async function readSummary({ first, rest }: Answer, due: DueSummary, read: StepReader): Promise<string> {
   let text = '';
   const add = (batch: readonly AgentEvent[]) => {
-    for (const event of batch) if (event.type === 'text') text += event.text;
+    for (const event of batch) if (event.type === 'text' && !event.isRefusal) text += event.text;
     if (tokensOfSummary(text) > due.tokens) throw new Error('the summary is too long');
   };
   try {

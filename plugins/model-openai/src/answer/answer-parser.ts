@@ -53,6 +53,7 @@ export class AnswerParser {
   readonly #fields = new MessageFields();
   readonly #thinkTags: ThinkTags | undefined;
   readonly #text = new WholeText();
+  readonly #refusal = new WholeText();
   readonly #reasoning = new WholeText();
   readonly #fingerprint: string;
   readonly #keepsReasoning: AnswerOptions['keepsReasoning'];
@@ -143,7 +144,7 @@ export class AnswerParser {
     const { content, refusal, tool_calls: calls, function_call: call } = delta;
     if (isText(content)) this.#addText(content, events);
     else if (Array.isArray(content)) for (const part of content) this.#addPart(part, events);
-    if (isText(refusal)) this.#addText(refusal, events);
+    if (isText(refusal)) this.#addRefusal(refusal, events);
     if (Array.isArray(calls)) for (const one of calls) this.#toolCalls.add(one, delta === choice.message);
     // The form of the protocol before tool calls.
     const isCall = isObject(call) && (isText(call.name) || isText(call.arguments));
@@ -162,6 +163,12 @@ export class AnswerParser {
     if (text === '') return;
     if (this.#thinkTags) this.#thinkTags.add(text, events);
     else events.push({ type: 'text', text });
+  }
+
+  #addRefusal(piece: string, events: ModelEvent[]): void {
+    this.#hasText = true;
+    const text = this.#refusal.add(piece);
+    if (text !== '') events.push({ type: 'text', text, isRefusal: true });
   }
 
   #addReasoning(piece: string, events: ModelEvent[]): void {
@@ -183,7 +190,7 @@ export class AnswerParser {
         if (isText(piece)) this.#addReasoning(piece, events);
       }
     } else if (isText(text)) this.#addText(text, events);
-    else if (isText(refusal)) this.#addText(refusal, events);
+    else if (isText(refusal)) this.#addRefusal(refusal, events);
   }
 
   /**

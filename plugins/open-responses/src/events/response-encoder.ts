@@ -8,7 +8,7 @@ import { McpCallItem } from './mcp-call-item.js';
 import type { Outcome } from './outcome.js';
 import type { OutputItem } from './output-item.js';
 import { type ResponseHead, ResponseObject, type ResponseStatus } from './response-object.js';
-import { MESSAGE, REASONING, type TextForm, TextItem } from './text-item.js';
+import { MESSAGE, REASONING, REFUSAL, type TextForm, TextItem } from './text-item.js';
 
 export interface EncoderOptions {
   /** What callers may see of the agent's own tool calls. */
@@ -113,7 +113,7 @@ export class ResponseEncoder {
       pieces = [];
     };
     for (const event of batch) {
-      if (event.type === 'text') {
+      if (event.type === 'text' && !event.isRefusal) {
         if (merges) pieces.push(escapedText(event));
         else this.#say(escapedText(event), out);
         continue;
@@ -171,6 +171,9 @@ export class ResponseEncoder {
         this.#options.logFields?.step();
         this.#connection ??= event.connection;
         this.#closeText(out);
+        break;
+      case 'text':
+        this.#add(REFUSAL, 'msg', escaped(event.text), out);
         break;
       case 'reasoning':
         if (this.#options.showsReasoning) this.#add(REASONING, 'rs', escaped(event.text), out);

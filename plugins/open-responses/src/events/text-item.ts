@@ -13,7 +13,9 @@ export interface TextForm {
   readonly textEvents: string;
   /** The field that numbers the parts. */
   readonly index: string;
-  /** What follows the text in its events, as JSON. */
+  /** The field of the text in its last event. */
+  readonly field: 'text' | 'refusal';
+  /** The fields that follow the text in its events, as JSON. */
   readonly after: string;
   /** The part, as JSON. @param text escaped for JSON. */
   part(text: string): string;
@@ -57,10 +59,10 @@ export class TextItem implements OutputItem {
 
   close(status: 'completed' | 'incomplete', out: string[]): void {
     this.#status = status;
-    const { textEvents, partEvents, after, part } = this.form;
+    const { textEvents, partEvents, field, after, part } = this.form;
     const text = this.#complete();
     out.push(
-      this.#numbers.event(`${textEvents}.done`, `${this.#itemFields},"text":"${text}"${after}`),
+      this.#numbers.event(`${textEvents}.done`, `${this.#itemFields},"${field}":"${text}"${after}`),
       this.#numbers.event(`${partEvents}.done`, `${this.#itemFields},"part":${part(text)}`),
       this.#numbers.event('response.output_item.done', `"output_index":${this.index},"item":${this.json()}`),
     );
@@ -88,8 +90,21 @@ export const MESSAGE: TextForm = {
   partEvents: 'response.content_part',
   textEvents: 'response.output_text',
   index: 'content_index',
+  field: 'text',
   after: ',"logprobs":[]',
   part: (text) => `{"type":"output_text","text":"${text}","annotations":[],"logprobs":[]}`,
+};
+
+/** A `message` item that says why the model does not answer. */
+export const REFUSAL: TextForm = {
+  fields: MESSAGE.fields,
+  list: 'content',
+  partEvents: MESSAGE.partEvents,
+  textEvents: 'response.refusal',
+  index: MESSAGE.index,
+  field: 'refusal',
+  after: '',
+  part: (text) => `{"type":"refusal","refusal":"${text}"}`,
 };
 
 /** A `reasoning` item: the model's reasoning, as one summary part. */
@@ -99,6 +114,7 @@ export const REASONING: TextForm = {
   partEvents: 'response.reasoning_summary_part',
   textEvents: 'response.reasoning_summary_text',
   index: 'summary_index',
+  field: 'text',
   after: '',
   part: (text) => `{"type":"summary_text","text":"${text}"}`,
 };

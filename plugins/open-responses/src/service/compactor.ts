@@ -89,7 +89,7 @@ export class Compactor {
     let text = '';
     for await (const batch of events) {
       for (const event of batch) {
-        if (event.type === 'text') text += event.text;
+        if (event.type === 'text' && !event.isRefusal) text += event.text;
         if (event.type === 'failed') throw new TurnError(event.failure.code, event.failure.message);
         if (event.type !== 'finished') continue;
         if (text.trim() === '') throw new TurnError('model_failed', 'The model connection returned an empty summary.');

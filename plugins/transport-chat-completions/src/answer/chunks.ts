@@ -118,6 +118,7 @@ export class ChunkWriter {
   }
 
   #text(event: TurnText): string {
+    if (event.isRefusal) return this.#refusal(event.text);
     const separator = this.#separator;
     this.#separator = '';
     this.#hasText = true;
@@ -126,6 +127,12 @@ export class ChunkWriter {
     let out = '';
     for (const piece of pieces(event.text))
       out += this.#beforeText + (out === '' ? separator : '') + escaped(piece) + this.#afterText;
+    return out;
+  }
+
+  #refusal(text: string): string {
+    let out = '';
+    for (const piece of pieces(text)) out += this.#chunk(JSON.stringify({ refusal: piece }));
     return out;
   }
 

@@ -16,6 +16,8 @@ export interface AnswerHead {
 export interface Answer {
   /** The text of the last step. If a limit ended the turn, the last text of any step. */
   readonly text: string;
+  /** Why the model does not answer, in the same step; empty if it does. */
+  readonly refusal?: string;
   /** Calls of client tools, if the turn ended with them. */
   readonly toolCalls: readonly TurnToolCall[];
   readonly finished: TurnFinished;
@@ -28,6 +30,7 @@ export class AnswerBuilder {
   readonly #logFields: TurnLogFields;
   readonly #toolCalls: TurnToolCall[] = [];
   #text = '';
+  #refusal = '';
   #textBefore = '';
   #connection: string | undefined;
   #end: Answer | Failure | undefined;
@@ -49,9 +52,11 @@ export class AnswerBuilder {
           this.#connection = event.connection;
           this.#textBefore = this.#text || this.#textBefore;
           this.#text = '';
+          this.#refusal = '';
           break;
         case 'text':
-          this.#text += event.text;
+          if (event.isRefusal) this.#refusal += event.text;
+          else this.#text += event.text;
           break;
         case 'tool-call':
           this.#logFields.toolCall();
@@ -61,6 +66,7 @@ export class AnswerBuilder {
           this.#logFields.finished(event);
           this.#end = {
             text: event.limit ? this.#text || this.#textBefore : this.#text,
+            refusal: this.#refusal,
             toolCalls: event.reason === 'tool_calls' ? this.#toolCalls : [],
             finished: event,
             connection: this.#connection,
@@ -86,7 +92,7 @@ export async function readAnswer(events: AgentEvents, logFields: TurnLogFields):
 }
 
 /** The body of a non-streaming answer. */
-export function completionOf(head: AnswerHead, { text, toolCalls, finished }: Answer): object {
+export function completionOf(head: AnswerHead, { text, refusal = '', toolCalls, finished }: Answer): object {
   const calls = toolCalls.length === 0 ? {} : { tool_calls: toolCalls.map(toolCallOf) };
   return {
     id: head.id,
@@ -98,8 +104,8 @@ export function completionOf(head: AnswerHead, { text, toolCalls, finished }: An
         index: 0,
         message: {
           role: 'assistant',
-          content: text === '' && toolCalls.length > 0 ? null : text,
-          refusal: null,
+          content: text === '' && (toolCalls.length > 0 || refusal !== '') ? null : text,
+          refusal: refusal === '' ? null : refusal,
           annotations: [],
           ...calls,
         },

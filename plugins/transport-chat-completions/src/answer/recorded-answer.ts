@@ -30,7 +30,7 @@ export class Recorder implements AnswerRecorder {
     if (!this.#isStream) return;
     for (const event of batch) {
       if (event.type === 'step' && this.#streamed !== '') this.#separator = '\n\n';
-      if (event.type !== 'text' || event.text === '') continue;
+      if (event.type !== 'text' || event.isRefusal || event.text === '') continue;
       this.#streamed += this.#separator + event.text;
       this.#separator = '';
     }
@@ -68,13 +68,18 @@ function isRecorded(value: unknown): value is RecordedAnswer {
 const PIECE = 4096;
 
 /** Returns the events of a replayed stream. */
-export async function* eventsOf({ text, toolCalls, finished }: Answer): AgentEvents {
-  const [encoder, room] = [new TextEncoder(), new Uint8Array(PIECE)];
-  for (let start = 0; start < text.length; ) {
-    const { read } = encoder.encodeInto(text.slice(start, start + PIECE), room); // whole characters only
-    yield [{ type: 'text', text: text.slice(start, start + read) }];
-    start += read;
-  }
+export async function* eventsOf({ text, refusal = '', toolCalls, finished }: Answer): AgentEvents {
+  for (const piece of piecesOf(text)) yield [{ type: 'text', text: piece }];
+  for (const piece of piecesOf(refusal)) yield [{ type: 'text', text: piece, isRefusal: true }];
   if (toolCalls.length > 0) yield toolCalls;
   yield [finished];
+}
+
+function* piecesOf(text: string): Generator<string> {
+  const [encoder, piece] = [new TextEncoder(), new Uint8Array(PIECE)];
+  for (let start = 0; start < text.length; ) {
+    const { read } = encoder.encodeInto(text.slice(start, start + PIECE), piece); // whole characters only
+    yield text.slice(start, start + read);
+    start += read;
+  }
 }
