@@ -114,7 +114,7 @@ t.test('a package reaches another one through its entry point only', async (t) =
 const LAYERS: Readonly<Record<string, readonly string[]>> = {
   'kernel/src/contracts': ['', 'runtime', 'store', 'events', 'model', 'tools', 'callers', 'messages', 'commands'],
   'kernel/src/host': ['', 'reload', 'registration', 'lifecycle', 'configuration', 'plugin', 'options', 'log', 'base'],
-  'plugins/cli': ['', 'commands', 'chat', 'running', 'scaffold', 'command', 'server'],
+  'plugins/cli': ['', 'commands', 'chat', 'running', 'scaffold', 'command', 'schema', 'server', 'diagnosis', 'base'],
   'plugins/testing': [
     '',
     'server',

@@ -10,6 +10,7 @@ import {
   Transports,
 } from '@plugboard/kernel';
 import { type AgentRuntime, Commands } from '@plugboard/kernel/contracts';
+import type { HostServer } from '@plugboard/kernel/internal';
 import {
   agentRuntimeContract,
   authProviderContract,
@@ -100,7 +101,9 @@ t.test('every extension point that a plugin uses has a suite', async (t) => {
   const inOwnPackages = [ModelConnectors, SessionStores, ToolSources, Interceptors];
   const here = [HttpRoutes, HttpUpgrades, ErrorFormatters, StreamEncoders, Commands, AgentRuntimes, AuthProviders, Transports];
   const known = new Set([...inOwnPackages, ...here].map(({ id }) => id));
-  const used = new Set(server.server.plugins.flatMap(({ provides }) => provides.map(({ point }) => point)));
+  const used = new Set(
+    (server.server as HostServer).inspection.plugins.flatMap(({ provides }) => provides.map(({ point }) => point)),
+  );
   t.same(
     [...used].filter((id) => !known.has(id)),
     ['open-responses.service'],

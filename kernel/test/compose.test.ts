@@ -30,8 +30,7 @@ const composed = (options: ComposeOptions) => compose({ logTo: new CapturedLog()
 
 t.test('a program composes, starts and stops a server from an object, with plugin objects', async (t) => {
   const server = await composed({ config: config() });
-  t.match(server.plugins[0], { entry: 'transports.web', name: 'hello', path: '(object)' });
-  t.equal(server.file, undefined);
+  t.match(server.host.entries()[0], { entry: 'transports.web', status: 'registered' });
   await server.start();
   const address = server.extensions(Transports).one().address() ?? '';
   t.equal(await (await fetch(address)).text(), `\${NOT_A_VARIABLE}`, 'a program has no variables to replace');

@@ -1,4 +1,5 @@
 import { SCOPES } from '@plugboard/kernel/contracts';
+import type { HostServer } from '@plugboard/kernel/internal';
 import t from 'tap';
 import { bearer } from '../support/tokens.js';
 import { startWithAllRoutes, TOKEN, tokenFor } from './support/all-routes.js';
@@ -72,7 +73,7 @@ t.test('S-10 the list of all routes of the distribution has none that changes th
   const server = await startWithAllRoutes(t);
   t.strictSame(Object.fromEntries(everyRoute(server).map(({ route, access }) => [route, access])), ROUTES);
   t.strictSame(
-    server.started.server
+    (server.started.server as HostServer).inspection
       .descriptions()
       .flatMap(({ kind, label, text }) => (kind === 'route' ? [`${label} ${text}`] : []))
       .sort(),

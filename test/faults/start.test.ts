@@ -1,4 +1,5 @@
 import { compose } from '@plugboard/kernel';
+import type { HostServer } from '@plugboard/kernel/internal';
 import { startServer } from '@plugboard/testing';
 import t from 'tap';
 import { TRANSPORTS } from '../support/test-server.js';
@@ -27,8 +28,8 @@ t.test('an agent name that no request could contain is refused', async (t) => {
 
 t.test('routes that no entry serves are a warning that names the missing transport', async (t) => {
   const cwd = t.testdir({ 'plugboard.yaml': 'transports: { chat-completions: {}, websocket: {} }\n' });
-  const { warnings } = await compose({ cwd, env: {} });
-  t.same(warnings, [
+  const { inspection } = (await compose({ cwd, env: {} })) as HostServer;
+  t.same(inspection.warnings, [
     'plugboard.yaml:1:15: transports.chat-completions contributes to transport-http.routes, which no entry reads; add http: {} under transports, which serves the routes',
     'plugboard.yaml:1:37: transports.websocket contributes to transport-http.upgrades, which no entry reads; add http: {} under transports, which serves the paths',
   ]);

@@ -1,5 +1,6 @@
 import { ConfigFile } from '../../kernel/src/host/configuration/config-file.js';
-import { type Entry, FileReader } from '../../kernel/src/host/configuration/entries.js';
+import { FileReader } from '../../kernel/src/host/configuration/entries.js';
+import type { ReadEntry } from '../../kernel/src/host/configuration/entry.js';
 import { Problems } from '../../kernel/src/host/configuration/problems.js';
 import { packageName } from '../../kernel/src/host/plugin/loader.js';
 import { layout } from '../../kernel/src/layout.js';
@@ -57,7 +58,7 @@ export class Readme {
  * The entries of a part of a configuration file that a plugin serves: those that name it, else
  * those that name a plugin by path. Other mistakes in the snippet are ignored.
  */
-export function entriesServedBy(plugin: string, yaml: string): readonly Entry[] {
+export function entriesServedBy(plugin: string, yaml: string): readonly ReadEntry[] {
   const file = new ConfigFile('plugboard.yaml', 'plugboard.yaml', yaml);
   const { entries } = new FileReader(file, layout, {}, {}, new Problems(file)).read();
   const named = entries.filter(

@@ -1,5 +1,6 @@
 import { type Clock, type IdSource, systemClock, systemIds } from './base/ambient.js';
 import { type ReadOptions, readConfiguration } from './configuration/read-configuration.js';
+import { HostServer } from './host-server.js';
 import { StatusBoard } from './lifecycle/status-board.js';
 import type { LogSink } from './log/log.js';
 import { createServerLog } from './log/server-log.js';
@@ -7,7 +8,6 @@ import { parseSize } from './options/size.js';
 import { Budgets } from './plugin/budgets.js';
 import { registerEntries } from './registration/register-entries.js';
 import { Revision } from './registration/revision.js';
-import { Server } from './server.js';
 
 export interface ComposeOptions extends ReadOptions {
   readonly clock?: Clock;
@@ -38,7 +38,7 @@ export interface ComposeOptions extends ReadOptions {
  *
  * @throws ConfigError with all mistakes; with `partial` only if the file cannot be read.
  */
-export async function compose(options: ComposeOptions): Promise<Server> {
+export async function compose(options: ComposeOptions): Promise<HostServer> {
   const { clock = systemClock, ids = systemIds, logTo, partial = false, ...readOptions } = options;
   const configuration = await readConfiguration(readOptions);
   const { contents, secrets, credentials, problems, resolvePath } = configuration;
@@ -56,10 +56,11 @@ export async function compose(options: ComposeOptions): Promise<Server> {
   const { log } = serverLog;
   const budgets = new Budgets(clock, log);
   for (const budget of serverLog.budgets) budgets.add(budget);
-  const registration = { host: status, log, clock, ids, budgets, resolvePath };
+  const { diagnosis } = options;
+  const registration = { host: status, log, clock, ids, budgets, resolvePath, diagnosis };
 
   const revision = new Revision(1, configuration);
   registerEntries(revision, registration);
   if (!partial) problems.throwIfAny();
-  return new Server({ readOptions, revision, registration, serverLog, status, mistakes: problems.error });
+  return new HostServer({ readOptions, revision, registration, serverLog, status, mistakes: problems.error });
 }

@@ -3,7 +3,6 @@ import t, { type Test } from 'tap';
 import { recognizeAcrossCopies } from '../../src/host/base/across-copies.js';
 import { KERNEL } from '../../src/host/base/kernel-package.js';
 import { Loader } from '../../src/host/plugin/loader.js';
-import { runWithin } from '../../src/host/registration/run-within.js';
 import { layout } from '../../src/layout.js';
 import { composed, plugin, problemsOf } from './distribution.js';
 
@@ -137,32 +136,6 @@ t.test('an entry in the wrong section is refused, with what it contributes and w
   );
 });
 
-t.test('R-053 a register that never returns is ended', async (t) => {
-  t.equal(
-    runWithin(30, () => {
-      for (;;);
-    }),
-    false,
-  );
-  t.equal(
-    runWithin(10_000, () =>
-      t.equal(
-        runWithin(10_000, () => undefined),
-        true,
-      ),
-    ),
-    true,
-    'also inside of another one',
-  );
-  t.throws(
-    () =>
-      runWithin(10_000, () => {
-        throw new RangeError('no');
-      }),
-    RangeError,
-  );
-});
-
 t.test('what check and verify return is checked', async (t) => {
   for (const [returned, found] of Object.entries({
     undefined: 'undefined',
@@ -229,28 +202,12 @@ t.test('an invalid default blames the plugin and not the operator', async (t) =>
     `plugboard.yaml:3:35 plugins.odd.list[0].m: the plugin's own default for this option is invalid (must be text (quoted ` +
       `if it looks like a number), not 5); set the option, and report this to the plugin's author ${from}`,
   ]);
+  t.match(
+    await problemsWith(t, plugin({ properties, more: 'check: () => [],' })),
+    [/n: the plugin's own default/],
+    'also with a check',
+  );
   t.match(await problemsWith(t, plugin({ properties }), ', n: y'), [/plugins.odd.n: must be a whole number, not "y"/]);
-});
-
-t.test('a name that the kernel does not export is reported with the import path or the version that has it', async (t) => {
-  t.match(await problemsWith(t, `import { textOf } from '@plugboard/kernel'; ${plugin()}`), [
-    /imports "textOf", which @plugboard\/kernel \d+\.\d+\.\d+ does not export; import it from @plugboard\/kernel\/contracts$/,
-  ]);
-  const problems = await problemsOf(t, {
-    'plugboard.yaml': 'transports: {}\nplugins:\n  odd: { use: ./odd }\n',
-    odd: {
-      'package.json':
-        '{ "name": "odd", "version": "3.0.0", "type": "module", "peerDependencies": { "@plugboard/kernel": ">=7.1" } }',
-      'index.js': `import { beam } from '@plugboard/kernel/contracts'; ${plugin()}`,
-    },
-  });
-  t.match(problems, [
-    new RegExp(
-      'index.js \\(odd 3.0.0\\) imports "beam", which @plugboard/kernel/contracts \\(.*\\) does not export; ' +
-        'update @plugboard/kernel \\(the package.json of odd asks for >=7.1\\)$',
-    ),
-  ]);
-  t.match(await problemsWith(t, `import { beam } from 'node:path'; ${plugin()}`), [/cannot be loaded: .*'beam'/]);
 });
 
 t.test('the error for a module without a plugin as its default export says what it exports', async (t) => {
@@ -284,48 +241,16 @@ t.test('the error for a module without a plugin as its default export says what 
   ]);
 });
 
-t.test('a module that cannot be imported is reported with the place and the cure', async (t) => {
-  const at = t.testdirName;
-  const imports = (specifier: string) => `import ${JSON.stringify(specifier)};\n${plugin()}`;
-  const of = async (files: Record<string, string | Record<string, string>>, use: string) => {
-    const [problem = ''] = await problemsOf(t, {
-      ...files,
-      'plugboard.yaml': `transports: {}\nplugins:\n  odd: { use: ${use} }\n`,
-    });
-    return problem;
-  };
-  const manifest = '{ "name": "odd", "version": "2.0.0", "type": "module", "dependencies": { "listed-there": "1" } }';
-  /** The folder of the package, the path of its module, and that path as messages show it. */
-  let folder = '';
-  let index = '';
-  let own = '';
-  const inPackage = async (module: string) => {
-    const name = `odd-${++count}`; // modules are cached
-    folder = join(at, name);
-    index = join(folder, 'index.js');
-    own = `${index} (odd 2.0.0)`;
-    return of({ [name]: { 'package.json': manifest, 'index.js': module } }, `./${name}`);
-  };
-  const listed = await inPackage(imports('listed-there/sub'));
-  t.match(
-    listed,
-    `the plugin at ${own} imports the package "listed-there" in ${index}, which is not installed; run npm install in ${folder}`,
-  );
-  const unlisted = await inPackage(imports('@you/not-listed/sub'));
-  t.match(unlisted, `run npm install @you/not-listed in ${folder}`);
-  const gone = await inPackage(imports('./gone.js'));
-  t.match(gone, `the plugin at ${own} imports ${join(folder, 'gone.js')} in ${index}, which does not exist; correct the import`);
-  const thrown = await inPackage('throw new Error("no wish");');
-  t.match(thrown, `the plugin at ${own} cannot be loaded: no wish, at ${index}:1:7`);
-  t.match(
-    await of({ empty: { 'package.json': '{ "name": "odd", "version": "2.0.0" }' } }, './empty'),
-    `the folder ${join(at, 'empty')} is not a plugin: it has neither a package.json with "exports" nor an index.js`,
-  );
+t.test('the error of a module that cannot be imported has its place', async (t) => {
+  t.match(await problemsWith(t, 'throw new Error("no wish");'), [/odd-\d+.js cannot be loaded: no wish, at .*odd-\d+.js:1:7$/]);
+  t.match(await problemsWith(t, `import 'not-there';\n${plugin()}`), [
+    /odd-\d+.js cannot be loaded: Cannot find package 'not-there'/,
+  ]);
 });
 
 t.test('R-051 a module that never finishes loading is abandoned', async (t) => {
   const dir = t.testdir({ 'odd.js': 'await new Promise(() => {});' });
-  await t.rejects(new Loader(dir, dir, 30).load('./odd.js', 'plugin'), {
+  await t.rejects(new Loader(dir, dir, { importLimit: 30 }).load('./odd.js', 'plugin'), {
     code: 'PLUGIN_IMPORT_TIMED_OUT',
     message: /odd.js was not loaded within 0.03 s: its module awaits something at the top level; await it in start\(\)/,
   });
@@ -377,7 +302,7 @@ t.test('a second copy of the kernel is a warning with its version, its path and 
   const warning = (place: string, folder: string, cure: string) =>
     `plugboard.yaml:${place}: loads a second copy of the kernel, @plugboard/kernel 0.0.7 at ` +
     `${join(at, folder)}/node_modules/@plugboard/kernel, ${own}; ${cure} (plugin odd 1.0.0)`;
-  t.same(server.warnings, [
+  t.same(server.inspection.warnings, [
     warning(
       '3:3 plugins.a',
       'own',
@@ -437,7 +362,7 @@ t.test('deprecated plugins and options are warnings with what to use instead, al
     'plugboard.yaml:3:43 plugins.odd.words[0].n: this option is deprecated (plugin test-plugin 0.1.0)',
     'plugboard.yaml:4:3 plugins.fine: the plugin is deprecated: use @you/even (plugin test-plugin 0.1.0)',
   ];
-  t.same(server.warnings, expected);
+  t.same(server.inspection.warnings, expected);
   await server.start();
   t.same(
     log.lines.flatMap(({ level, msg }) => (level === 'warn' ? [msg] : [])),
@@ -455,9 +380,9 @@ t.test('contributions that no entry reads are a warning, if their point says wha
   };
   const { server, log } = await composed(t, files);
   const expected = ['plugboard.yaml:3:3: plugins.a, plugins.b contribute to test.unread, which no entry reads; add a reader'];
-  t.same(server.warnings, expected);
+  t.same(server.inspection.warnings, expected);
   await server.start();
   t.match(log.lines, [{ level: 'warn', msg: expected[0] }]);
   const read = await composed(t, { ...files, 'plugboard.yaml': `${files['plugboard.yaml']}  c: { use: ./reads.js }\n` });
-  t.same(read.server.warnings, []);
+  t.same(read.server.inspection.warnings, []);
 });

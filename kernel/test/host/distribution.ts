@@ -3,7 +3,7 @@ import type { Test } from 'tap';
 import { ConfigError } from '../../src/host/base/errors.js';
 import { type ComposeOptions, compose } from '../../src/host/compose.js';
 import type { FileLayout } from '../../src/host/configuration/file-layout.js';
-import type { Server } from '../../src/host/server.js';
+import type { HostServer } from '../../src/host/host-server.js';
 import { layout } from '../../src/layout.js';
 
 /** The sections of the real file, for plugins that contribute anything. */
@@ -30,7 +30,7 @@ type Options = Partial<ComposeOptions>;
  * A folder with these files, and the server of its `plugboard.yaml`. It is stopped when the test
  * ends.
  */
-export async function composed(t: Test, files: Files, options: Options = {}): Promise<{ server: Server; log: CapturedLog }> {
+export async function composed(t: Test, files: Files, options: Options = {}): Promise<{ server: HostServer; log: CapturedLog }> {
   const log = new CapturedLog();
   const dir = t.testdir({ ...files });
   const server = await compose({ file: 'plugboard.yaml', layout: bare, env: {}, cwd: dir, logTo: log, ...options });

@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { type DefinedPlugin, defineExtensionPoint, definePlugin, type JsonSchema, type Lifecycle } from '@plugboard/kernel';
 import { CapturedLog, ManualClock } from '@plugboard/testing';
 import t, { type Test } from 'tap';
+import { formatPath } from '../../src/host/base/problem.js';
 import { compose } from '../../src/host/compose.js';
 import type { FileLayout } from '../../src/host/configuration/file-layout.js';
 import type { PluginContext } from '../../src/host/plugin/plugin.js';
-import { describeChange } from '../../src/host/reload/describe-change.js';
 import type { ReloadResult, Server } from '../../src/host/server.js';
 import { bare, composed, plugin } from './distribution.js';
 
@@ -59,7 +59,7 @@ async function started(t: Test, plugins: object, clock = new ManualClock()) {
   return { server, reload, log, clock };
 }
 
-const said = ({ changes }: ReloadResult) => changes.map(describeChange);
+const said = ({ changes }: ReloadResult) => changes.map(({ kind, path, file }) => `${kind} ${file ?? formatPath(path)}`);
 const current = (server: Server) =>
   server
     .extensions(words)
@@ -86,7 +86,7 @@ t.test('entries are added, changed and removed, and the others stay as they are'
     ['plugins.a running', 'plugins.d running', 'plugins.b running'],
   );
   t.strictSame(
-    server.plugins.map(({ entry }) => entry),
+    server.inspection.plugins.map(({ entry }) => entry),
     ['plugins.a', 'plugins.d', 'plugins.b'],
   );
 
@@ -362,7 +362,7 @@ t.test('the content of files that options name is part of the configuration', as
   const { server } = await composed(t, files);
   await server.start();
   const path = join(t.testdirName, 'word.txt');
-  t.strictSame(server.files, [join(t.testdirName, 'plugboard.yaml'), join(t.testdirName, '.env'), path]);
+  t.strictSame(server.inspection.files, [join(t.testdirName, 'plugboard.yaml'), join(t.testdirName, '.env'), path]);
   await writeFile(path, 'two');
   t.strictSame(said(await server.reload()), [`changed ${path}`]);
   const point = defineExtensionPoint<string>('test.point', { discipline: 'by-name' });

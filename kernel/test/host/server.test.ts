@@ -160,7 +160,7 @@ t.test('plugins are listed in the order of the file, with descriptions of their 
       chat: 'ctx.contribute(list, { facts: [{ kind: "link", label: "chat", text: "/chat", more: 1 }] }); ctx.contribute(list, {}, "none"); ctx.contribute(point, 1)',
     }),
   );
-  t.same(server.plugins, [
+  t.same(server.inspection.plugins, [
     { name: 'plugin-http', version: '0.1.0', path: join(t.testdirName, 'http.js'), entry: 'plugins.http', provides: [] },
     {
       name: 'plugin-chat',
@@ -174,7 +174,7 @@ t.test('plugins are listed in the order of the file, with descriptions of their 
       ],
     },
   ]);
-  t.same(server.descriptions(), [
+  t.same(server.inspection.descriptions(), [
     {
       kind: 'link',
       label: 'chat',
@@ -185,7 +185,7 @@ t.test('plugins are listed in the order of the file, with descriptions of their 
       name: 'chat',
     },
   ]);
-  t.equal(server.file, join(t.testdirName, 'plugboard.yaml'));
+  t.equal(server.inspection.file, join(t.testdirName, 'plugboard.yaml'));
 });
 
 t.test('the agent runtime needs no entry, and its options are keys of the top level', async (t) => {
@@ -194,10 +194,10 @@ t.test('the agent runtime needs no entry, and its options are keys of the top le
   };
   const { server } = await composed(t, files, { layout });
   t.match(
-    server.plugins.find(({ entry }) => entry === 'runtime'),
+    server.inspection.plugins.find(({ entry }) => entry === 'runtime'),
     { name: '@plugboard/agent-runtime', provides: [{ point: 'agent.runtime', name: 'runtime' }] },
   );
-  t.same(server.keys('agents'), ['a']);
+  t.same(server.inspection.keys('agents'), ['a']);
 });
 
 t.test('a section that a plugin needs is served by its default plugin, only then, and needs no entry', async (t) => {
@@ -206,7 +206,7 @@ t.test('a section that a plugin needs is served by its default plugin, only then
   });
   const services = async (files: Record<string, string>) => {
     const { server } = await composed(t, files, { layout });
-    return server.plugins.filter(({ provides }) => provides.some(({ point }) => point === 'open-responses.service'));
+    return server.inspection.plugins.filter(({ provides }) => provides.some(({ point }) => point === 'open-responses.service'));
   };
   t.match(await services(yaml(', responses: {}, websocket: {}')), [{ entry: 'responses', name: '@plugboard/open-responses' }]);
   t.same(await services(yaml('')), []);
@@ -236,7 +236,7 @@ t.test('a default plugin is found among the dependencies of the plugin that need
   const extra = { prefix: '', shape: 'single', fallback: { use: 'extra' }, onDemand: true } as const;
   const { server } = await composed(t, files, { layout: { ...bare, sections: { ...bare.sections, extra } } });
   t.same(
-    server.plugins.map(({ entry, name }) => [entry, name]),
+    server.inspection.plugins.map(({ entry, name }) => [entry, name]),
     [
       ['transports.t', 't'],
       ['extra', 'extra'],
@@ -279,7 +279,7 @@ t.test('sections can be omitted and replaced', async (t) => {
     { omit: ['transports', 'auth'], replace: { sessions: { use: './store.js' } } },
   );
   t.same(
-    server.plugins.map(({ entry, name }) => `${entry} ${name}`),
+    server.inspection.plugins.map(({ entry, name }) => `${entry} ${name}`),
     ['sessions store', 'tools.a a'],
   );
 });
@@ -300,7 +300,7 @@ t.test('a section can replace an absent one', async (t) => {
     { 'plugboard.yaml': 'transports: {}\nsessions:\n', 'store.js': plugin({ name: 'store' }) },
     { layout: fallback },
   );
-  t.match(server.plugins, [{ entry: 'sessions', name: 'store' }]);
+  t.match(server.inspection.plugins, [{ entry: 'sessions', name: 'store' }]);
 });
 
 t.test('a mistake that only the start finds is reported with its place, and everything is stopped', async (t) => {
@@ -329,9 +329,9 @@ t.test('a partial server has the valid entries, reports the mistakes and cannot 
   files['plugboard.yaml'] += '  broken: { use: ./broken.js }\n';
   const { server } = await composed(t, files, { partial: true });
   t.strictSame(
-    server.plugins.map(({ entry }) => entry),
+    server.inspection.plugins.map(({ entry }) => entry),
     ['plugins.well'],
   );
-  t.match(server.mistakes?.message, /plugins\.broken/);
+  t.match(server.inspection.mistakes?.message, /plugins\.broken/);
   await t.rejects(server.start(), /plugins\.broken/);
 });

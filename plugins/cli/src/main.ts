@@ -35,10 +35,10 @@ import {
   UsageError,
 } from '@plugboard/kernel/contracts';
 import { type Command, ignoreFilesIn, logWritten } from '@plugboard/kernel/internal';
+import { PROGRAM } from './base/program.js';
 import { didYouMean, helpOf, helpOfFamily, peekArguments, readArguments, table } from './command/arguments.js';
 import { CONFIG_OPTION, configFile, EXIT_CONFIG } from './command/config-option.js';
 import { EXPECTED, pluginCommand, pluginCommands } from './command/plugin-commands.js';
-import { PROGRAM } from './command/program.js';
 import { chat } from './commands/chat.js';
 import { check } from './commands/check.js';
 import { createPlugin } from './commands/create-plugin.js';
@@ -46,7 +46,7 @@ import { init } from './commands/init.js';
 import { plugins } from './commands/plugins.js';
 import { schema } from './commands/schema.js';
 import { start } from './commands/start.js';
-import { reportForeignExit } from './running/exit-report.js';
+import { reportForeignExit } from './diagnosis/exit-report.js';
 
 const EXIT_FAILURE = 1;
 const EXIT_USAGE = 2;

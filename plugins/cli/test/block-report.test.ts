@@ -2,7 +2,7 @@ import { closeSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beginCall } from '@plugboard/kernel/internal';
 import t from 'tap';
-import { reportBlocking } from '../src/running/block-report.js';
+import { reportBlocking } from '../src/diagnosis/block-report.js';
 
 t.test('R-051 a plugin that blocks the process is named by another thread', (t) => {
   const path = join(t.testdir({ report: '' }), 'report');

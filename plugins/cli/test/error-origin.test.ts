@@ -1,6 +1,6 @@
 import { PluginError, type PluginInfo } from '@plugboard/kernel/internal';
 import t from 'tap';
-import { originOf } from '../src/running/error-origin.js';
+import { originOf } from '../src/diagnosis/error-origin.js';
 
 const plugin = (entry: string, path: string): PluginInfo => ({
   name: `plugin-${entry}`,

@@ -56,7 +56,6 @@ const MESSAGES = {
       : `the plugin ${names[0]} is not installed${likely === undefined ? '' : `, did you mean "${likely}"?`}; run ${installOf(names)}`,
   PLUGIN_NOT_FOUND: (path: string, similar: string | undefined) =>
     `no plugin was found at ${path}${similar === undefined ? '' : `, did you mean "${similar}"?`}`,
-  PLUGIN_NOT_BUILT: (path: string) => `the plugin's module ${path} does not exist; build the plugin first`,
   PLUGIN_FOLDER_EMPTY: (folder: string) =>
     `the folder ${folder} is not a plugin: it has neither a package.json with "exports" nor an index.js`,
   PLUGIN_UNRESOLVED: (name: string, reason: string) => `the package ${name} cannot be loaded: ${reason}`,
@@ -65,24 +64,8 @@ const MESSAGES = {
     `${path} is not a plugin: ${found}; export the result of definePlugin() of @plugboard/kernel as the default`,
   PLUGIN_COMMONJS: (path: string) =>
     `Node.js loads ${path} as a CommonJS module; add "type": "module" to the package.json beside it and build it as an ES module`,
-  PLUGIN_TYPESCRIPT_INSTALLED: (path: string) =>
-    `Node.js does not run TypeScript below node_modules (${path}); build the plugin, ` +
-    'and point "exports" in its package.json to JavaScript',
-  PLUGIN_TYPESCRIPT_SYNTAX: (path: string, reason: string) =>
-    `the plugin at ${path} cannot be loaded: ${reason}; ` +
-    'Node.js removes types and compiles nothing: avoid this syntax (tsc finds it with "erasableSyntaxOnly"), or build the plugin',
   PLUGIN_IMPORT_TIMED_OUT: (path: string, seconds: number) =>
     `the plugin at ${path} was not loaded within ${seconds} s: its module awaits something at the top level; await it in start()`,
-  DEPENDENCY_MISSING: (path: string, name: string, importer: string, folder: string, isListed: boolean) =>
-    `the plugin at ${path} imports the package "${name}" in ${importer}, which is not installed; ${
-      isListed ? `run npm install in ${folder}` : `run npm install ${packageOf(name)} in ${folder}`
-    }`,
-  IMPORTED_FILE_MISSING: (path: string, file: string, importer: string, source: string | undefined) =>
-    `the plugin at ${path} imports ${file} in ${importer}, which does not exist; ${
-      source === undefined ? 'correct the import, or build the plugin' : `there is ${source}: import that, or build the plugin`
-    }`,
-  EXPORT_MISSING: (path: string, name: string, specifier: string, cure: string) =>
-    `the plugin at ${path} imports "${name}", which ${specifier} does not export; ${cure}`,
   API_TOO_NEW: (plugin: string, version: unknown, own: string, cure: string) =>
     `${plugin} needs plugin API ${version}, which ${own} does not have; ${cure}`,
   API_TOO_OLD: (plugin: string, version: number, own: string) =>

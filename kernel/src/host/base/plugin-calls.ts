@@ -1,3 +1,4 @@
+import { channel } from 'node:diagnostics_channel';
 import type { PluginIdentity } from './problem.js';
 
 /** A call into the code of a plugin while the server is composed, started or stopped. */
@@ -11,34 +12,21 @@ export interface PluginCall {
 }
 
 /**
- * The calls that have not returned. They belong to the process and not to a server: a plugin that
- * ends the process, or blocks it, does so for all servers of the process.
+ * The diagnostics channels of these calls, with a `PluginCall`: when one begins, and when the same
+ * one has ended. They tell a program which plugin blocks or ends the process.
  */
-const running = new Set<PluginCall>();
-const listeners = new Set<() => void>();
+export const CALL_CHANNELS = { begin: 'plugboard:plugin-call:begin', end: 'plugboard:plugin-call:end' } as const;
 
-/** The calls that have not returned, the oldest first. Plugins are imported side by side. */
-export function runningCalls(): readonly PluginCall[] {
-  return [...running];
-}
+const begin = channel(CALL_CHANNELS.begin);
+const end = channel(CALL_CHANNELS.end);
 
-/** Calls `listener` whenever a call begins or ends. @returns what ends that. */
-export function onCalls(listener: () => void): () => void {
-  listeners.add(listener);
-  return () => void listeners.delete(listener);
-}
-
-/** Notes that the code of a plugin runs. @returns what notes its end. */
+/** Announces that the code of a plugin runs. @returns what announces its end. */
 export function beginCall(call: PluginCall): () => void {
-  running.add(call);
-  for (const listener of listeners) listener();
-  return () => {
-    running.delete(call);
-    for (const listener of listeners) listener();
-  };
+  begin.publish(call);
+  return () => end.publish(call);
 }
 
-/** Notes that a method of an entry's plugin runs. @returns what notes its end. */
+/** Announces that a method of an entry's plugin runs. @returns what announces its end. */
 export function beginMethod(method: string, entry: string, { name, version, path }: PluginIdentity): () => void {
   return beginCall({ text: `${method}() of ${entry} (${name} ${version}, ${path})`, path, packageName: name });
 }

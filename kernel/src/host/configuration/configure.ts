@@ -8,11 +8,9 @@ import type { Reference } from '../options/variables.js';
 import type { LoadedPlugin } from '../plugin/loader.js';
 import type { CheckContext, ConfigProblem } from '../plugin/plugin.js';
 import { typeName } from '../plugin/shape.js';
-import type { Entry } from './entries.js';
+import type { ConfiguredEntry, LoadedEntry, Options, ReadEntry } from './entry.js';
 import type { FileLayout } from './file-layout.js';
 import type { Problems } from './problems.js';
-
-type Options = Readonly<Record<string, unknown>>;
 
 /**
  * Characters from which on the text of a variable counts as a secret, even if no schema marks it.
@@ -36,15 +34,16 @@ export interface Secrets {
  *   that they come from.
  */
 export function configure(
-  entry: Entry,
+  entry: LoadedEntry,
   context: Omit<CheckContext, 'readFile'>,
   layout: FileLayout,
   secrets: Secrets,
   problems: Problems,
-): void {
+): ConfiguredEntry {
   const { plugin, optionsPath, options, references, commonKeys } = entry;
+  const files = new Map<string, string | undefined>();
   addSecretVariables(entry, layout, secrets);
-  if (plugin === undefined) return;
+  if (plugin === undefined) return { ...entry, config: undefined, files };
   const checked = plugin.options.check(options, references, { keys: commonKeys, synonyms: layout.synonyms });
   for (const text of checked.secrets) {
     secrets.texts.add(text);
@@ -52,9 +51,11 @@ export function configure(
       if (part.length >= MIN_PART && text.includes(part)) secrets.variables.add(name);
   }
   for (const found of checked.faults) problems.add([...optionsPath, ...found.path], found, found.at, plugin);
-  if (checked.faults.length > 0) entry.faulty = true;
-  else entry.config = checked.value;
-  runCheck(entry, plugin, context, problems);
+  const config = checked.faults.length > 0 ? undefined : checked.value;
+  const rest = config === undefined ? withoutInvalid(plugin.options, options, references) : { config, removed: [] };
+  const readFile = fileReader(files, context);
+  const isAccepted = rest === undefined || runCheck(entry, plugin, rest, { ...context, readFile }, problems);
+  return { ...entry, config, files, isFaulty: entry.isFaulty || config === undefined || !isAccepted };
 }
 
 /**
@@ -62,7 +63,7 @@ export function configure(
  * options. Only the option's own key decides: an entry with the key `host` has secrets like any
  * other.
  */
-export function addSecretVariables({ references }: Entry, { plainOptions }: FileLayout, secrets: Secrets): void {
+function addSecretVariables({ references }: Pick<ReadEntry, 'references'>, { plainOptions }: FileLayout, secrets: Secrets): void {
   const isPlain = ({ path }: Reference) => plainOptions.includes(String(path.findLast((step) => typeof step === 'string')));
   for (const reference of references) {
     const { from, name, text } = reference;
@@ -72,31 +73,42 @@ export function addSecretVariables({ references }: Entry, { plainOptions }: File
   }
 }
 
-function runCheck(entry: Entry, plugin: LoadedPlugin, context: Omit<CheckContext, 'readFile'>, problems: Problems): void {
-  if (plugin.definition.check === undefined) return;
-  const rest =
-    entry.config === undefined
-      ? withoutInvalid(plugin.options, entry.options, entry.references)
-      : { config: entry.config, removed: [] };
-  if (rest === undefined) return;
-  const reject = (found: Fault, at: 'key' | 'value', path: ConfigPath = entry.path) => {
-    problems.add(path, found, at, plugin);
-    entry.faulty = true;
+/** Options without the invalid ones. */
+interface ValidOptions {
+  readonly config: Options;
+  readonly removed: readonly ConfigPath[];
+}
+
+/** Runs the plugin's `check`. Returns whether it finds no mistake. */
+function runCheck(
+  { id, path, optionsPath }: LoadedEntry,
+  plugin: LoadedPlugin,
+  { config, removed }: ValidOptions,
+  context: CheckContext,
+  problems: Problems,
+): boolean {
+  if (plugin.definition.check === undefined) return true;
+  let isAccepted = true;
+  const reject = (found: Fault, at: 'key' | 'value', place: ConfigPath = path) => {
+    problems.add(place, found, at, plugin);
+    isAccepted = false;
   };
-  const ended = beginMethod('check', entry.id, plugin);
+  const ended = beginMethod('check', id, plugin);
   try {
-    const found: unknown = plugin.definition.check(rest.config, { ...context, readFile: fileReader(entry, context) });
+    const found: unknown = plugin.definition.check(config, context);
     const mistake = resultMistake(found);
     if (mistake !== undefined) reject(fault('CHECK_RESULT', 'check', mistake), 'key');
     else
-      for (const { path, message } of found as readonly ConfigProblem[]) {
-        if (isOwnProblem(path, rest.removed)) reject(fault('OPTION_INVALID', message), 'value', [...entry.optionsPath, ...path]);
+      for (const problem of found as readonly ConfigProblem[]) {
+        if (!isOwnProblem(problem.path, removed)) continue;
+        reject(fault('OPTION_INVALID', problem.message), 'value', [...optionsPath, ...problem.path]);
       }
   } catch (error) {
     reject(fault('CHECK_FAILED', reasonWithPlace(error)), 'key');
   } finally {
     ended();
   }
+  return isAccepted;
 }
 
 /** Says why what a plugin's `check` or `verify` returned is not a list of problems. */
@@ -107,8 +119,11 @@ export function resultMistake(found: unknown): string | undefined {
   return found.every(isProblem) ? undefined : 'an array with other values';
 }
 
-/** Reads files for `check`, and records them as part of the entry. */
-function fileReader({ files }: Entry, { resolvePath }: Pick<CheckContext, 'resolvePath'>): CheckContext['readFile'] {
+/** Reads files for `check`. @param files receives them, as part of the entry. */
+function fileReader(
+  files: Map<string, string | undefined>,
+  { resolvePath }: Pick<CheckContext, 'resolvePath'>,
+): CheckContext['readFile'] {
   return (name) => {
     const path = resolvePath(name);
     files.set(path, undefined);
@@ -119,32 +134,33 @@ function fileReader({ files }: Entry, { resolvePath }: Pick<CheckContext, 'resol
 }
 
 /** Returns the options without the invalid ones, or undefined if they are invalid as a whole. */
-function withoutInvalid(
-  schema: OptionSchema,
-  options: Options,
-  references: readonly Reference[],
-): { config: Options; removed: ConfigPath[] } | undefined {
+function withoutInvalid(schema: OptionSchema, options: Options, references: readonly Reference[]): ValidOptions | undefined {
   const rest = structuredClone(options);
   const removed: ConfigPath[] = [];
   for (;;) {
     const { value, faults } = schema.check(rest, references);
     if (faults.length === 0) return { config: value, removed };
+    const before = removed.length;
     for (const { path } of faults) {
       // A list is removed as a whole: without one item, the others would have other positions than
       // in the file.
       const inList = path.findIndex((step) => typeof step === 'number');
       const place = inList < 0 ? path : path.slice(0, inList);
       if (place.length === 0) return undefined;
-      remove(rest, place);
-      removed.push(place);
+      if (remove(rest, place)) removed.push(place);
     }
+    if (removed.length === before) return undefined; // all are in what defaults fill in
   }
 }
 
-function remove(options: unknown, path: ConfigPath): void {
+/** Returns whether there was something at the path. */
+function remove(options: unknown, path: ConfigPath): boolean {
   let parent = options as Record<string, unknown> | undefined;
   for (const step of path.slice(0, -1)) parent = parent?.[step] as Record<string, unknown> | undefined;
-  delete parent?.[path.at(-1) ?? ''];
+  const key = path.at(-1) ?? '';
+  if (parent === undefined || !Object.hasOwn(parent, key)) return false;
+  delete parent[key];
+  return true;
 }
 
 /**

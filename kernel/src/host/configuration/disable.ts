@@ -1,6 +1,7 @@
 import { fault } from '../base/errors.js';
 import { suggestion } from '../base/nearest.js';
-import { type Entry, reportUnset } from './entries.js';
+import { reportUnset } from './entries.js';
+import type { ReadEntry } from './entry.js';
 import type { Problems } from './problems.js';
 
 /**
@@ -8,43 +9,62 @@ import type { Problems } from './problems.js';
  * remaining ones miss. Optional entries that miss a variable are disabled already. An entry that
  * fails to start later still counts as enabled here.
  */
-export function disableEntries(entries: readonly Entry[], problems: Problems): void {
+export function disableEntries(entries: readonly ReadEntry[], problems: Problems): readonly ReadEntry[] {
+  const faulty = new Set<ReadEntry>();
   for (const entry of entries) {
     for (const [index, name] of entry.unless.entries()) {
-      const others = entries.filter((other) => other.section === entry.section && other !== entry).map((other) => other.name);
+      const others = othersOf(entry, entries).map((other) => other.name);
       if (others.includes(name)) continue;
-      entry.faulty = true;
+      faulty.add(entry);
       const unknown = fault('UNLESS_UNKNOWN', entry.section, name, suggestion(name, others));
       problems.add([...entry.path, 'unless', index], unknown, 'value');
     }
   }
-  const decided = new Set<Entry>();
-  for (const entry of entries) decide(entry, entries, decided, [], problems);
-  for (const entry of entries) {
-    if (entry.disabled === undefined && reportUnset(entry, problems)) entry.faulty = true;
-  }
+  const reasons = new Map<ReadEntry, string | undefined>();
+  const onCycle = (cycle: readonly ReadEntry[]) => {
+    const [entry] = cycle;
+    if (entry === undefined) return;
+    const names = cycle.map(({ name }) => name);
+    problems.add([...entry.path, 'unless'], fault('UNLESS_CYCLE', names), 'value');
+    faulty.add(entry);
+  };
+  for (const entry of entries) decide(entry, entries, reasons, [], onCycle);
+  return entries.map((entry) => {
+    const disabled = reasons.get(entry);
+    const misses = disabled === undefined && reportUnset(entry, problems);
+    return { ...entry, disabled, isFaulty: entry.isFaulty || faulty.has(entry) || misses };
+  });
 }
 
-/** Decides about an entry after the entries that its `unless` names. */
+/**
+ * Decides about an entry after the entries that its `unless` names.
+ *
+ * @param reasons receives why an entry is disabled, or undefined, once that is decided.
+ */
 function decide(
-  entry: Entry,
-  entries: readonly Entry[],
-  decided: Set<Entry>,
-  asking: readonly Entry[],
-  problems: Problems,
+  entry: ReadEntry,
+  entries: readonly ReadEntry[],
+  reasons: Map<ReadEntry, string | undefined>,
+  asking: readonly ReadEntry[],
+  onCycle: (cycle: readonly ReadEntry[]) => void,
 ): void {
-  if (decided.has(entry)) return;
+  if (reasons.has(entry)) return;
   if (asking.includes(entry)) {
-    const cycle = [...asking.slice(asking.indexOf(entry)), entry].map(({ name }) => name);
-    problems.add([...entry.path, 'unless'], fault('UNLESS_CYCLE', cycle), 'value');
-    entry.faulty = true;
+    onCycle([...asking.slice(asking.indexOf(entry)), entry]);
     return;
   }
+  let reason = entry.disabled;
   for (const name of entry.unless) {
-    const other = entries.find((candidate) => candidate.section === entry.section && candidate.name === name);
-    if (other === undefined || other === entry) continue;
-    decide(other, entries, decided, [...asking, entry], problems);
-    if (other.disabled === undefined) entry.disabled ??= `${other.id} is enabled`;
+    const other = othersOf(entry, entries).find((candidate) => candidate.name === name);
+    if (other === undefined) continue;
+    decide(other, entries, reasons, [...asking, entry], onCycle);
+    const isEnabled = (reasons.get(other) ?? other.disabled) === undefined;
+    if (isEnabled) reason ??= `${other.id} is enabled`;
   }
-  decided.add(entry);
+  reasons.set(entry, reason);
+}
+
+/** The other entries of the same section. */
+function othersOf(entry: ReadEntry, entries: readonly ReadEntry[]): readonly ReadEntry[] {
+  return entries.filter((other) => other.section === entry.section && other !== entry);
 }

@@ -4,61 +4,17 @@ import { type ConfigPath, formatPath } from '../base/problem.js';
 import { OptionSchema } from '../options/schema.js';
 import type { JsonSchema } from '../options/schema-types.js';
 import { type Environment, interpolate, type Reference } from '../options/variables.js';
-import type { LoadedPlugin } from '../plugin/loader.js';
 import { type DefinedPlugin, isPlugin } from '../plugin/plugin.js';
 import type { ConfigSource } from './config-source.js';
+import type { LoadedEntry, Options, ReadEntry } from './entry.js';
 import type { FileLayout, SectionLayout } from './file-layout.js';
 import { LOG_SCHEMA, type LogSettings } from './log-settings.js';
 import type { Problems } from './problems.js';
 
-type Options = Readonly<Record<string, unknown>>;
-
-/** One entry of the file on its way through the phases; each phase adds its results. */
-export interface Entry {
-  /** `greeters.hello`. */
-  readonly id: string;
-  /** `hello`. */
-  readonly name: string;
-  /** `greeters`. */
-  readonly section: string;
-  /** Its place in the file. */
-  readonly path: ConfigPath;
-  /** Where its options are: `path`, or the top level if the section has `topLevelOptions`. */
-  readonly optionsPath: ConfigPath;
-  /** Empty if the entry has no valid `use`, or if it has a `definition`. */
-  readonly use: string;
-  /** The entry has no `use`: its key names the plugin. */
-  readonly isUseKey: boolean;
-  /** The plugin itself, if a program gave it as `use`. */
-  readonly definition?: DefinedPlugin | undefined;
-  readonly optional: boolean;
-  readonly unless: readonly string[];
-  /** The plugin's own options, with variables replaced. */
-  options: Options;
-  /** The section's shared options, checked. */
-  readonly shared: Options;
-  references: readonly Reference[];
-  /** Keys that an entry of the section can have beside its plugin's options. */
-  readonly commonKeys: readonly string[];
-  /** Why the entry is disabled. */
-  disabled?: string;
-  /** It has a mistake that was reported: it is checked further, but not registered. */
-  faulty: boolean;
-  /**
-   * The files that the plugin's `check` read, by their absolute paths: a digest of the content, or
-   * undefined for an unreadable one.
-   */
-  readonly files: Map<string, string | undefined>;
-  /** Set by the load phase. */
-  plugin?: LoadedPlugin;
-  /** Set by the configure phase if the options are valid: with defaults filled in, frozen. */
-  config?: Options;
-}
-
-/** The content of the file by entries. */
-export interface FileContents {
+/** The content of the file by entries, as one of the phases has them. */
+export interface FileContents<E extends ReadEntry = ReadEntry> {
   /** In the order of the file. */
-  readonly entries: readonly Entry[];
+  readonly entries: readonly E[];
   /** Words in place of a section's entries, by section: `open`. */
   readonly literals: ReadonlyMap<string, string>;
   /** The keys of every section and of every other map of the top level. */
@@ -105,7 +61,6 @@ export class FileReader {
   readonly #hasVariables: boolean;
   readonly #problems: Problems;
   readonly #content: Map<string, unknown>;
-  readonly #entries: Entry[] = [];
   readonly #literals = new Map<string, string>();
 
   constructor(source: ConfigSource, layout: FileLayout, changes: FileChanges, env: Environment, problems: Problems) {
@@ -116,16 +71,14 @@ export class FileReader {
     this.#content = this.#topLevel(source.content, changes);
   }
 
-  /** Reads the entries. Call `readTopLevelOptions` once their plugins are loaded. */
+  /** Reads the entries. Call `withTopLevelOptions` once their plugins are loaded. */
   read(): FileContents {
     const { sections } = this.#layout;
-    for (const section of new Set([...this.#content.keys(), ...Object.keys(sections)])) {
-      const layout = sections[section];
-      if (layout !== undefined) this.#readSection(section, layout);
-    }
+    const names = new Set([...this.#content.keys(), ...Object.keys(sections)]);
+    const entries = [...names].flatMap((section) => this.#readSection(section, sections[section]));
     const keysOf = (key: string, map: Options) => (sections[key]?.shape === 'single' ? [key] : Object.keys(map));
     return {
-      entries: this.#entries,
+      entries,
       literals: this.#literals,
       keys: new Map([...this.#content].flatMap(([key, value]) => (isMap(value) ? [[key, keysOf(key, value)]] : []))),
       optionOf: (section, key, option) => this.#optionOf(section, key, option),
@@ -141,36 +94,36 @@ export class FileReader {
   }
 
   /**
-   * Adds the default entries of the sections that the loaded plugins need and the file does not
-   * have. Returns each with the path of a plugin that needs it.
+   * Reads the default entries of the sections that loaded plugins need and the file does not have,
+   * each with the path of a plugin that needs it.
    */
-  addNeeded(): readonly { readonly entry: Entry; readonly neededBy: string }[] {
-    const plugins = this.#entries.flatMap(({ plugin }) => plugin ?? []);
+  needed(loaded: readonly LoadedEntry[]): readonly { readonly entry: ReadEntry; readonly neededBy: string }[] {
+    const plugins = loaded.flatMap(({ plugin }) => plugin ?? []);
     const needs = plugins.flatMap(({ path, definition }) => (definition.needs ?? []).map((section) => ({ section, path })));
     return needs.flatMap(({ section, path }) => {
       const layout = this.#layout.sections[section];
       if (layout?.fallback === undefined || this.#content.has(section)) return [];
-      const present = this.#entries.length;
       this.#content.set(section, layout.fallback);
-      this.#readSection(section, layout);
-      return this.#entries.slice(present).map((entry) => ({ entry, neededBy: path }));
+      return this.#readSection(section, layout).map((entry) => ({ entry, neededBy: path }));
     });
   }
 
   /**
-   * Reads the options that are keys of the top level, and reports the keys that belong to no
-   * section and no plugin.
+   * Gives the entries whose options are keys of the top level these options, and reports the keys
+   * that belong to no section and no plugin.
    */
-  readTopLevelOptions(): void {
+  withTopLevelOptions(entries: readonly LoadedEntry[]): readonly LoadedEntry[] {
     const { sections } = this.#layout;
-    const owners = this.#entries.filter(({ section }) => sections[section]?.topLevelOptions);
-    for (const entry of owners) this.#readTopLevelOptionsOf(entry);
+    const isOwner = ({ section }: LoadedEntry) => sections[section]?.topLevelOptions === true;
+    const complete = entries.map((entry) => (isOwner(entry) ? this.#withTopLevelOptions(entry) : entry));
+    const owners = complete.filter(isOwner);
     // Without its plugin, it is unknown which keys belong to an entry.
-    if (owners.some(({ plugin }) => plugin === undefined)) return;
+    if (owners.some(({ plugin }) => plugin === undefined)) return complete;
     const known = [...Object.keys(sections), ...owners.flatMap(topLevelKeys), 'log'];
     for (const key of this.#content.keys()) {
       if (!known.includes(key)) this.#problems.add([key], fault('SECTION_UNKNOWN', this.#sectionSuggestion(key, known)));
     }
+    return complete;
   }
 
   #sectionSuggestion(key: string, known: readonly string[]): string {
@@ -178,16 +131,15 @@ export class FileReader {
     return synonym === undefined ? suggestion(key, known) : `, did you mean "${synonym}"?`;
   }
 
-  #readTopLevelOptionsOf(entry: Entry): void {
+  #withTopLevelOptions(entry: LoadedEntry): LoadedEntry {
     for (const key of Object.keys(entry.options)) {
       this.#problems.add([...entry.path, key], fault('OPTION_AT_TOP_LEVEL', entry.id));
     }
     const keys = topLevelKeys(entry).filter((key) => (this.#content.get(key) ?? null) !== null);
     const raw = Object.fromEntries(keys.map((key) => [key, this.#content.get(key)]));
     const { value, references, sound } = this.#interpolate(raw, []);
-    entry.options = value as Options;
-    entry.references = references;
-    if (!sound || this.#reportUnset([], references)) entry.faulty = true;
+    const isFaulty = !sound || this.#reportUnset([], references) || entry.isFaulty;
+    return { ...entry, options: value as Options, references, isFaulty };
   }
 
   /**
@@ -214,11 +166,11 @@ export class FileReader {
     return found;
   }
 
-  #readSection(section: string, layout: SectionLayout): void {
-    if (!this.#content.has(section)) return;
+  #readSection(section: string, layout: SectionLayout | undefined): readonly ReadEntry[] {
+    if (layout === undefined || !this.#content.has(section)) return [];
     const raw = this.#content.get(section);
     const { value, references } = typeof raw === 'string' ? this.#interpolate(raw, [section]) : { value: raw, references: [] };
-    if (this.#reportUnset([section], references)) return;
+    if (this.#reportUnset([section], references)) return [];
     if (typeof value === 'string' && layout.literals?.includes(value)) {
       this.#literals.set(section, value);
     } else if (layout.strict && (value === null || (isMap(value) && Object.keys(value).length === 0))) {
@@ -227,17 +179,19 @@ export class FileReader {
       this.#problems.add([section], fault('SECTION_NOT_A_MAP', orLiteral(layout, ' or')), 'value');
     } else {
       const schema = new OptionSchema(commonSchema(layout));
-      if (layout.shape === 'single') this.#readEntry(section, layout, schema, [section], value);
-      else for (const [name, entry] of Object.entries(value)) this.#readEntry(section, layout, schema, [section, name], entry);
+      if (layout.shape === 'single') return this.#readEntry(section, layout, schema, [section], value);
+      return Object.entries(value).flatMap(([name, entry]) => this.#readEntry(section, layout, schema, [section, name], entry));
     }
+    return [];
   }
 
-  #readEntry(section: string, layout: SectionLayout, schema: OptionSchema, path: ConfigPath, raw: unknown): void {
+  /** Returns no entry if it is not a map, which is reported. */
+  #readEntry(section: string, layout: SectionLayout, schema: OptionSchema, path: ConfigPath, raw: unknown): ReadEntry[] {
     const { definition, rest } = takePlugin(raw ?? {});
     const { value, references, sound } = this.#interpolate(rest, path);
     if (!isMap(value)) {
       this.#problems.add(path, fault('ENTRY_NOT_A_MAP'), 'value');
-      return;
+      return [];
     }
     const name = String(path.at(-1));
     const commonKeys = Object.keys(schema.schema.properties ?? {});
@@ -252,7 +206,8 @@ export class FileReader {
     }
     const { use, optional, unless, ...shared } = common.value;
     const isUseKey = definition === undefined && !('use' in value) && layout.shape !== 'single';
-    const entry: Entry = {
+    const missing = optional === true ? references.find(({ from }) => from === 'unset' || from === 'empty') : undefined;
+    const entry: ReadEntry = {
       id: formatPath(path),
       name,
       section,
@@ -267,14 +222,10 @@ export class FileReader {
       shared: Object.freeze(shared),
       references,
       commonKeys,
-      files: new Map(),
-      faulty: !sound || common.faults.length > 0,
+      disabled: missing && `the variable ${missing.name} is ${missing.from === 'unset' ? 'not set' : 'empty'}`,
+      isFaulty: !sound || common.faults.length > 0,
     };
-    const missing = references.find(({ from }) => from === 'unset' || from === 'empty');
-    if (entry.optional && missing !== undefined) {
-      entry.disabled = `the variable ${missing.name} is ${missing.from === 'unset' ? 'not set' : 'empty'}`;
-    }
-    this.#entries.push(entry);
+    return [entry];
   }
 
   /** Replaces the variables in a part of the file. `sound` is false if one is malformed. */
@@ -299,7 +250,10 @@ export class FileReader {
 }
 
 /** Reports the variables that have neither a value nor a default. Returns whether there are any. */
-export function reportUnset({ optionsPath, references }: Pick<Entry, 'optionsPath' | 'references'>, problems: Problems): boolean {
+export function reportUnset(
+  { optionsPath, references }: Pick<ReadEntry, 'optionsPath' | 'references'>,
+  problems: Problems,
+): boolean {
   const unset = references.filter(({ from }) => from === 'unset');
   for (const { path: below, name } of unset) {
     problems.add([...optionsPath, ...below], fault('VARIABLE_UNSET', name), 'value');
@@ -307,7 +261,7 @@ export function reportUnset({ optionsPath, references }: Pick<Entry, 'optionsPat
   return unset.length > 0;
 }
 
-function topLevelKeys({ plugin }: Entry): readonly string[] {
+function topLevelKeys({ plugin }: LoadedEntry): readonly string[] {
   return Object.keys(plugin?.definition.configSchema.properties ?? {});
 }
 

@@ -3,13 +3,15 @@ import { HostError } from '../base/errors.js';
 import { synonymOf } from '../base/nearest.js';
 import type { CredentialShapes } from '../log/redactor.js';
 import { type Environment, readEnvironment } from '../options/variables.js';
+import type { Diagnosis } from '../plugin/diagnosis.js';
 import { Loader } from '../plugin/loader.js';
 import type { CheckContext } from '../plugin/plugin.js';
 import { ConfigFile } from './config-file.js';
 import { ConfigObject, type ConfigSource } from './config-source.js';
-import { addSecretVariables, configure } from './configure.js';
+import { configure } from './configure.js';
 import { disableEntries } from './disable.js';
-import { type Entry, type FileChanges, type FileContents, FileReader } from './entries.js';
+import { type FileChanges, type FileContents, FileReader } from './entries.js';
+import type { ConfiguredEntry, LoadedEntry, ReadEntry } from './entry.js';
 import type { FileLayout } from './file-layout.js';
 import { Problems } from './problems.js';
 
@@ -32,13 +34,15 @@ export interface ReadOptions extends FileChanges {
    * searched in it.
    */
   readonly cwd?: string;
+  /** Explains the accidents of plugin authors. By default nothing does. */
+  readonly diagnosis?: Diagnosis;
 }
 
 /** A configuration whose plugins are loaded and whose options are checked. */
 export interface Configuration {
   readonly source: ConfigSource;
   readonly layout: FileLayout;
-  readonly contents: FileContents;
+  readonly contents: FileContents<ConfiguredEntry>;
   readonly loader: Loader;
   /** Texts that no log line may show. */
   readonly secrets: ReadonlySet<string>;
@@ -66,59 +70,62 @@ export async function readConfiguration(options: ReadOptions, known?: Loader): P
   if (source.broken) problems.throwIfAny();
   const env = source.hasVariables ? readEnvironment(source.folder, options.env ?? process.env) : {};
   const reader = new FileReader(source, layout, options, env, problems);
-  const contents = reader.read();
-  disableEntries(contents.entries, problems);
+  const read = reader.read();
 
-  const loader = known ?? new Loader(source.folder, cwd);
-  await Promise.all(enabledEntries(contents).map((entry) => load(entry, layout, loader, problems)));
-  await Promise.all(reader.addNeeded().map(({ entry, neededBy }) => load(entry, layout, loader, problems, neededBy)));
-  reader.readTopLevelOptions();
+  const loader = known ?? new Loader(source.folder, cwd, { diagnosis: options.diagnosis });
+  const loadAll = (entries: readonly { readonly entry: ReadEntry; readonly neededBy?: string }[]) =>
+    Promise.all(entries.map(({ entry, neededBy }) => load(entry, layout, loader, problems, neededBy)));
+  const inFile = await loadAll(disableEntries(read.entries, problems).map((entry) => ({ entry })));
+  const loaded = reader.withTopLevelOptions([...inFile, ...(await loadAll(reader.needed(inFile)))]);
 
   const secrets = { texts: new Set<string>(), variables: new Set<string>() };
   const resolvePath = (path: string) => resolve(source.folder, path);
-  const check = checkContext(contents, resolvePath);
-  for (const entry of contents.entries) {
-    if (entry.disabled === undefined) configure(entry, check, layout, secrets, problems);
-    else addSecretVariables(entry, layout, secrets);
-  }
-  const credentials = [{ fields: layout.secretFields }, ...credentialsOf(contents)];
+  const check = checkContext({ ...read, entries: loaded }, resolvePath);
+  const entries = loaded.map((entry) => configure(entry, check, layout, secrets, problems));
+  const contents = { ...read, entries };
+  const credentials = [{ fields: layout.secretFields }, ...credentialsOf(entries)];
   const { texts, variables: secretVariables } = secrets;
   return { source, layout, contents, loader, secrets: texts, secretVariables, credentials, problems, resolvePath };
 }
 
 /** The entries that are not disabled. */
-export function enabledEntries({ entries }: FileContents): Entry[] {
+export function enabledEntries<E extends ReadEntry>({ entries }: Pick<FileContents<E>, 'entries'>): readonly E[] {
   return entries.filter((entry) => entry.disabled === undefined);
 }
 
-function credentialsOf({ entries }: FileContents): Set<CredentialShapes> {
+function credentialsOf(entries: readonly LoadedEntry[]): Set<CredentialShapes> {
   return new Set(entries.flatMap(({ plugin }) => plugin?.definition.credentials ?? []));
 }
 
 /**
+ * Loads the plugin of an entry that is not disabled.
+ *
  * @param neededBy the path of the plugin that needs the entry, for one that the file does not have.
  */
-async function load(entry: Entry, layout: FileLayout, loader: Loader, problems: Problems, neededBy?: string): Promise<void> {
-  if (entry.use === '' && entry.definition === undefined) return; // reported before
+async function load(
+  entry: ReadEntry,
+  layout: FileLayout,
+  loader: Loader,
+  problems: Problems,
+  neededBy: string | undefined,
+): Promise<LoadedEntry> {
+  const { section, use, isUseKey, definition, disabled } = entry;
+  // An entry without a valid `use` was reported before.
+  if (disabled !== undefined || (use === '' && definition === undefined)) return { ...entry, plugin: undefined };
   try {
-    const prefix = layout.sections[entry.section]?.prefix ?? entry.section;
-    entry.plugin = entry.definition
-      ? loader.adopt(entry.definition)
-      : await loader.load(entry.use, prefix, {
-          isKey: entry.isUseKey,
-          usual: usualPlugin(entry, layout),
-          neededBy,
-        });
+    if (definition) return { ...entry, plugin: loader.adopt(definition) };
+    const prefix = layout.sections[section]?.prefix ?? section;
+    return { ...entry, plugin: await loader.load(use, prefix, { isKey: isUseKey, usual: usualPlugin(entry, layout), neededBy }) };
   } catch (error) {
     if (!(error instanceof HostError)) throw error;
-    entry.faulty = true;
-    if (entry.isUseKey) problems.add(entry.path, error);
+    if (isUseKey) problems.add(entry.path, error);
     else problems.add([...entry.path, 'use'], error, 'value');
+    return { ...entry, plugin: undefined, isFaulty: true };
   }
 }
 
 /** What an entry without a `use` most likely means, by its options. */
-function usualPlugin({ isUseKey, name, section, options }: Entry, { sections, synonyms }: FileLayout): string | undefined {
+function usualPlugin({ isUseKey, name, section, options }: ReadEntry, { sections, synonyms }: FileLayout): string | undefined {
   if (!isUseKey) return undefined;
   const { usual = {} } = sections[section] ?? {};
   const named = Object.entries(options).find(([key]) => synonymOf(key, ['use'], synonyms));

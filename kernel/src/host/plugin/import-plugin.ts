@@ -1,6 +1,6 @@
-import { hostError } from '../base/errors.js';
+import { HostError, hostError, reasonWithPlace } from '../base/errors.js';
 import { beginCall } from '../base/plugin-calls.js';
-import { importError, type ModuleLocation } from './import-errors.js';
+import type { Diagnosis, ModuleLocation } from './diagnosis.js';
 import { importUrl } from './import-url.js';
 import { isPlugin } from './plugin.js';
 import { provideServerPackages } from './server-packages.js';
@@ -17,6 +17,7 @@ export interface PluginModule {
  * Imports the module of a plugin.
  * @param serverFolders where the server looks for packages.
  * @param limit milliseconds that the module may take.
+ * @param explain says why a module cannot be imported, where it can.
  * @throws HostError if there is no such module, if it cannot be loaded, or if its default export is
  * not a plugin.
  */
@@ -24,6 +25,7 @@ export async function importPlugin(
   location: ModuleLocation,
   serverFolders: readonly string[],
   limit: number,
+  explain: Diagnosis['explainImport'],
 ): Promise<PluginModule> {
   const { path, shown, packageName } = location;
   const url = importUrl(location.url);
@@ -32,7 +34,10 @@ export async function importPlugin(
   const loaded = await withinLimit(import(url), shown, limit)
     .finally(ended)
     .catch(async (error: unknown) => {
-      throw await importError(error, { ...location, url });
+      if (error instanceof HostError && error.code === 'PLUGIN_IMPORT_TIMED_OUT') throw error;
+      const explained = await explain(error, { ...location, url });
+      if (explained !== undefined) throw new HostError('PLUGIN_IMPORT_FAILED', explained, { cause: error });
+      throw hostError('PLUGIN_IMPORT_FAILED', shown, reasonWithPlace(error));
     });
   // Only sometimes can a CommonJS module require the kernel: not while another plugin imports it.
   if ('module.exports' in loaded && (isPlugin(loaded.default) || isPlugin(loaded.default?.default))) {

@@ -7,6 +7,7 @@ import { KERNEL } from '../base/kernel-package.js';
 import type { PluginIdentity } from '../base/problem.js';
 import { isCompiledSchema } from '../options/compiled-schema.js';
 import { OptionSchema } from '../options/schema.js';
+import { type Diagnosis, NO_DIAGNOSIS } from './diagnosis.js';
 import { importPlugin, type PluginModule } from './import-plugin.js';
 import { rejectModule } from './import-url.js';
 import { packageOf, readManifest } from './manifest.js';
@@ -32,6 +33,11 @@ const OBJECT_VERSION = '0.0.0';
 /** Milliseconds. */
 const IMPORT_LIMIT = 10_000;
 
+interface LoaderOptions {
+  readonly importLimit?: number;
+  readonly diagnosis?: Diagnosis | undefined;
+}
+
 /**
  * Finds and imports plugins by the `use` of their entries. Each module is imported once, however
  * many entries use it. One that is rejected is imported again when it is loaded the next time, for
@@ -41,16 +47,18 @@ export class Loader {
   readonly #fileFolder: string;
   readonly #folders: readonly string[];
   readonly #importLimit: number;
+  readonly #diagnosis: Diagnosis;
   readonly #loaded = new Map<string, Promise<LoadedPlugin>>();
   readonly #adopted = new Map<DefinedPlugin, LoadedPlugin>();
 
   /**
    * @param cwd where packages are searched after the file's folder and before the kernel's own.
-   * @param importLimit milliseconds that a module may take to load.
+   * @param options.importLimit milliseconds that a module may take to load.
    */
-  constructor(fileFolder: string, cwd: string, importLimit = IMPORT_LIMIT) {
+  constructor(fileFolder: string, cwd: string, { importLimit = IMPORT_LIMIT, diagnosis = NO_DIAGNOSIS }: LoaderOptions = {}) {
     this.#fileFolder = fileFolder;
     this.#importLimit = importLimit;
+    this.#diagnosis = diagnosis;
     this.#folders = [...new Set([fileFolder, cwd, import.meta.dirname])];
   }
 
@@ -76,7 +84,9 @@ export class Loader {
     const hasOwnPackage = owner !== undefined && relative(owner.folder, this.#fileFolder).startsWith('..');
     const shown = hasOwnPackage ? `${path} (${owner.name} ${owner.version})` : path;
     try {
-      const module = await importPlugin({ url, path, shown, packageName: owner?.name }, this.#folders, this.#importLimit);
+      const location = { url, path, shown, packageName: owner?.name };
+      const { explainImport } = this.#diagnosis;
+      const module = await importPlugin(location, this.#folders, this.#importLimit, explainImport);
       return { ...loadedPlugin(module, path, owner?.version ?? '0.0.0'), kernelCopy: kernelCopy(url, path) };
     } catch (error) {
       this.#loaded.delete(url);

@@ -2,14 +2,19 @@ import { type Fault, fault, reasonOf, reasonWithPlace } from '../base/errors.js'
 import { KERNEL } from '../base/kernel-package.js';
 import type { PluginIdentity } from '../base/problem.js';
 import { resultMistake } from '../configuration/configure.js';
-import type { Entry } from '../configuration/entries.js';
+import type { ConfiguredEntry } from '../configuration/entry.js';
 import { enabledEntries } from '../configuration/read-configuration.js';
 import { startOrder } from '../lifecycle/order.js';
+import { type Diagnosis, NO_DIAGNOSIS } from '../plugin/diagnosis.js';
 import type { LoadedPlugin } from '../plugin/loader.js';
 import { type Registered, type RegistrationDependencies, registerEntry } from './register.js';
 import type { Revision } from './revision.js';
-import { runWithin } from './run-within.js';
 import { checkSection } from './section.js';
+
+/** What the registrations of all entries share, and what explains their accidents. */
+export interface RegisterEntriesDependencies extends Omit<RegistrationDependencies, 'revision'> {
+  readonly diagnosis?: Diagnosis | undefined;
+}
 
 /** Milliseconds that the registrations of all entries may take together. */
 const REGISTER_LIMIT = 10_000;
@@ -22,13 +27,13 @@ const REGISTER_LIMIT = 10_000;
  */
 export function registerEntries(
   revision: Revision,
-  dependencies: Omit<RegistrationDependencies, 'revision'>,
+  { diagnosis = NO_DIAGNOSIS, ...dependencies }: RegisterEntriesDependencies,
   kept: ReadonlyMap<string, Registered> = new Map(),
 ): void {
   const { registry, configuration } = revision;
   const registered: Registered[] = [];
-  let current: Entry | undefined;
-  const isDone = runWithin(REGISTER_LIMIT, () => {
+  let current: ConfiguredEntry | undefined;
+  const isDone = diagnosis.runWithin(REGISTER_LIMIT, () => {
     for (const entry of enabledEntries(configuration.contents)) {
       current = entry;
       const stays = kept.get(entry.id);
@@ -51,7 +56,7 @@ export function registerEntries(
  * Moves the contributions of an entry to the revision. The options that its section shares may have
  * changed.
  */
-function keep(entry: Entry, stays: Registered, { registry, configuration }: Revision): Registered {
+function keep(entry: ConfiguredEntry, stays: Registered, { registry, configuration }: Revision): Registered {
   try {
     for (const { point, contribution } of stays.scope.revision.registry.of(entry.id)) {
       const { shared } = isSame(contribution.shared, entry.shared) ? contribution : entry;
@@ -68,18 +73,19 @@ function isSame(a: Readonly<Record<string, unknown>>, b: Readonly<Record<string,
   return [...keys].every((key) => Object.is(a[key], b[key]));
 }
 
-function register(entry: Entry, { registry, configuration }: Revision, dependencies: RegistrationDependencies): Registered[] {
-  const { plugin } = entry;
-  if (plugin === undefined || entry.faulty) return [];
+function register(entry: ConfiguredEntry, revision: Revision, dependencies: RegistrationDependencies): Registered[] {
+  const { registry, configuration } = revision;
+  const { id, optional, plugin } = entry;
+  if (plugin === undefined || entry.isFaulty) return [];
   try {
-    const registered = registerEntry(entry, plugin, dependencies);
-    const points = registry.of(entry.id).map(({ point }) => point.id);
+    const registration = registerEntry(entry, plugin, dependencies);
+    const points = registry.of(id).map(({ point }) => point.id);
     checkSection(entry.section, [...new Set(points)], configuration.layout);
-    return [registered];
+    return [{ entry, id, optional, plugin, ...registration }];
   } catch (error) {
-    registry.disable(entry.id);
+    registry.disable(id);
     const failed = registerFault(error, plugin);
-    if (entry.optional) entry.disabled = `it ${failed.message}`;
+    if (optional) revision.disable(id, `it ${failed.message}`);
     else configuration.problems.add(entry.path, failed, 'key', plugin);
     return [];
   }

@@ -4,7 +4,7 @@ import type { Clock, IdSource } from '../base/ambient.js';
 import { HostError, hostError, reasonWithPlace } from '../base/errors.js';
 import { beginMethod } from '../base/plugin-calls.js';
 import type { HostView } from '../base/status.js';
-import type { Entry } from '../configuration/entries.js';
+import type { ConfiguredEntry } from '../configuration/entry.js';
 import type { Logger } from '../log/log.js';
 import type { Budgets } from '../plugin/budgets.js';
 import type { ExtensionPoint, Extensions } from '../plugin/extension-point.js';
@@ -41,12 +41,8 @@ export interface RegistrationDependencies {
   resolvePath(path: string): string;
 }
 
-/** An entry whose plugin was registered. */
-export interface Registered {
-  readonly entry: Entry;
-  readonly id: string;
-  readonly optional: boolean;
-  readonly plugin: LoadedPlugin;
+/** What the plugin of an entry contributed, and what it reads. */
+export interface Registration {
   readonly lifecycle: Lifecycle;
   /** The keys of the points. */
   readonly contributes: ReadonlySet<symbol>;
@@ -58,16 +54,27 @@ export interface Registered {
   readonly scope: EntryScope;
 }
 
+/** An entry whose plugin was registered. */
+export interface Registered extends Registration {
+  readonly entry: ConfiguredEntry;
+  readonly id: string;
+  readonly optional: boolean;
+  readonly plugin: LoadedPlugin;
+}
+
 /**
  * Calls the plugin's `register` for an entry and records what it reads and contributes.
  * @throws what the plugin throws. The caller then removes the entry's contributions.
  */
-export function registerEntry(entry: Entry, plugin: LoadedPlugin, dependencies: RegistrationDependencies): Registered {
+export function registerEntry(
+  { id, name, config = {}, shared }: Pick<ConfiguredEntry, 'id' | 'name' | 'config' | 'shared'>,
+  plugin: LoadedPlugin,
+  dependencies: RegistrationDependencies,
+): Registration {
   const { host, clock, ids, budgets } = dependencies;
   const scope: EntryScope = { revision: dependencies.revision };
   const { registry } = scope.revision;
   const current = () => scope.revision.registry;
-  const { id, name, config = {}, shared } = entry;
   const log = dependencies.log.child({ plugin: plugin.name, entry: id }) as Logger;
   const contributes = new Set<symbol>();
   const reads = new Set<symbol>();
@@ -130,7 +137,7 @@ export function registerEntry(entry: Entry, plugin: LoadedPlugin, dependencies: 
   if (contributes.size === 0 && !Object.values(lifecycle).some((member) => typeof member === 'function')) {
     throw hostError('CONTRIBUTES_NOTHING', id);
   }
-  return { entry, id, optional: entry.optional, plugin, lifecycle, contributes, reads, allReads, keysRead, scope };
+  return { lifecycle, contributes, reads, allReads, keysRead, scope };
 }
 
 /** @throws what `register` throws, with the file and line that it comes from. */

@@ -1,3 +1,4 @@
+import type { ConfiguredEntry, ReadEntry } from '../configuration/entry.js';
 import { type Configuration, keysWhere } from '../configuration/read-configuration.js';
 import type { Registered, RevisionView } from './register.js';
 import { Registry } from './registry.js';
@@ -13,6 +14,8 @@ export class Revision implements RevisionView {
   readonly registry = new Registry();
   /** The registered entries in start order. */
   order: readonly Registered[] = [];
+  /** Why optional entries could not be registered, by their ids. */
+  readonly #disabled = new Map<string, string>();
   #pins = 0;
   #idle: PromiseWithResolvers<void> | undefined;
 
@@ -24,6 +27,21 @@ export class Revision implements RevisionView {
 
   entries(section: string, where?: Readonly<Record<string, unknown>>): readonly string[] {
     return keysWhere(this.configuration.contents, section, where);
+  }
+
+  /** Disables an optional entry that could not be registered. */
+  disable(id: string, reason: string): void {
+    this.#disabled.set(id, reason);
+  }
+
+  /** Why an entry is disabled: by the file, or because it could not be registered. */
+  reasonDisabled({ id, disabled }: ReadEntry): string | undefined {
+    return disabled ?? this.#disabled.get(id);
+  }
+
+  /** The entries that are not disabled. */
+  get enabled(): readonly ConfiguredEntry[] {
+    return this.configuration.contents.entries.filter((entry) => this.reasonDisabled(entry) === undefined);
   }
 
   pin(): () => void {

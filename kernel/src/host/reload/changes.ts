@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ConfigPath } from '../base/problem.js';
-import type { Entry } from '../configuration/entries.js';
+import type { ConfiguredEntry } from '../configuration/entry.js';
 import type { Configuration } from '../configuration/read-configuration.js';
 
 /** One change of the configuration: an entry, or an option of one. @public */
@@ -39,15 +39,15 @@ export interface ConfigImage {
   readonly own: Readonly<Record<string, unknown>>;
 }
 
-export function imageOf({ contents, layout }: Configuration): ConfigImage {
-  const enabled = contents.entries.filter(({ disabled }) => disabled === undefined);
+/** Describes a configuration, to compare another one with it. @param enabled its entries. */
+export function imageOf({ contents, layout }: Configuration, enabled: readonly ConfiguredEntry[]): ConfigImage {
   return {
     entries: Object.fromEntries(enabled.map((entry) => [entry.id, entryImage(entry, layout.sections[entry.section]?.fixed)])),
     own: { ...Object.fromEntries(contents.literals), log: contents.log },
   };
 }
 
-function entryImage(entry: Entry, fixed: EntryImage['fixed']): EntryImage {
+function entryImage(entry: ConfiguredEntry, fixed: EntryImage['fixed']): EntryImage {
   const { path, optionsPath, plugin, config = {}, shared, files } = entry;
   return {
     path,

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '../base/ambient.js';
 import { ConfigError, fault, type HostError, PluginError, ReloadError, reasonOf } from '../base/errors.js';
-import type { Entry } from '../configuration/entries.js';
+import type { ConfiguredEntry } from '../configuration/entry.js';
 import { entryPlace } from '../configuration/entry-place.js';
 import { enabledEntries } from '../configuration/read-configuration.js';
 import { reportFaults } from '../configuration/report-faults.js';
@@ -10,12 +10,12 @@ import { StatusBoard } from '../lifecycle/status-board.js';
 import { TimeLimitError, withinLimit } from '../lifecycle/time-limit.js';
 import type { Logger } from '../log/log.js';
 import type { Reconfiguration } from '../plugin/plugin.js';
-import type { Registered, RegistrationDependencies } from '../registration/register.js';
-import { registerEntries } from '../registration/register-entries.js';
+import type { Registered } from '../registration/register.js';
+import { type RegisterEntriesDependencies, registerEntries } from '../registration/register-entries.js';
 import type { Revision } from '../registration/revision.js';
 
 interface StagingDependencies {
-  readonly registration: Omit<RegistrationDependencies, 'revision'>;
+  readonly registration: RegisterEntriesDependencies;
   readonly clock: Clock;
   readonly log: Logger;
   /** Aborted when the server is asked to stop. */
@@ -76,9 +76,10 @@ export class Staging {
   register(): void {
     registerEntries(this.#next, this.#deps.registration, this.#kept);
     this.#next.configuration.problems.throwIfAny();
-    for (const { id, disabled } of this.#next.configuration.contents.entries) {
-      if (this.#kept.has(id)) this.status.addRunning(id);
-      else this.status.add(id, disabled === undefined ? 'registered' : 'disabled', disabled);
+    for (const entry of this.#next.configuration.contents.entries) {
+      const reason = this.#next.reasonDisabled(entry);
+      if (this.#kept.has(entry.id)) this.status.addRunning(entry.id);
+      else this.status.add(entry.id, reason === undefined ? 'registered' : 'disabled', reason);
     }
   }
 
@@ -181,7 +182,7 @@ export class Staging {
 /**
  * Whether the entry's options, its files, or the keys of the sections that it reads have changed.
  */
-function hasChanged({ entry: before, keysRead }: Registered, after: Entry, next: Revision): boolean {
+function hasChanged({ entry: before, keysRead }: Registered, after: ConfiguredEntry, next: Revision): boolean {
   return (
     !isDeepStrictEqual(before.config, after.config) ||
     !isDeepStrictEqual(before.files, after.files) ||

@@ -152,7 +152,7 @@ t.test('rule 6: unknown references are errors, and every section except transpor
     full,
   );
   t.same(
-    server.plugins.map(({ entry }) => entry),
+    server.inspection.plugins.map(({ entry }) => entry),
     ['sessions', 'runtime'],
   );
   t.match(

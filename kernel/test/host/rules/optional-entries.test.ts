@@ -24,7 +24,7 @@ t.test('rule 7: an optional entry with an unset variable is disabled and reporte
     { env: { EMPTY: '', SET: 's', OPTIONAL: 'true' } },
   );
   t.same(
-    server.plugins.map(({ entry }) => entry),
+    server.inspection.plugins.map(({ entry }) => entry),
     ['models.default', 'models.set', 'models.plain'],
   );
   t.match(globalThis, {
@@ -33,7 +33,7 @@ t.test('rule 7: an optional entry with an unset variable is disabled and reporte
       ['unset', 'empty'],
     ],
   });
-  t.same(server.keys('models'), ['unset', 'empty', 'default', 'set', 'plain']);
+  t.same(server.inspection.keys('models'), ['unset', 'empty', 'default', 'set', 'plain']);
   await server.start();
   t.same(
     log.lines.map(({ msg }) => msg),
@@ -66,7 +66,7 @@ t.test('rule 7: an optional entry that fails to start, or to register, is disabl
     ],
   );
   t.same(
-    server.plugins.map(({ entry }) => entry),
+    server.inspection.plugins.map(({ entry }) => entry),
     ['tools.c'],
     'its contributions are removed',
   );

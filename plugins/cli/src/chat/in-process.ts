@@ -1,6 +1,8 @@
-import { type AgentEvent, AgentRuntimes, type Server } from '@plugboard/kernel';
+import { type AgentEvent, AgentRuntimes } from '@plugboard/kernel';
 import { OPEN } from '@plugboard/kernel/contracts';
-import { compose, layout, systemIds } from '@plugboard/kernel/internal';
+import type { HostServer } from '@plugboard/kernel/internal';
+import { systemIds } from '@plugboard/kernel/internal';
+import { composeServer } from '../server/compose.js';
 import { PrivateEnvironment } from '../server/private-environment.js';
 import { ChatError, type ChatEvent, type Conversation } from './conversation.js';
 
@@ -13,9 +15,8 @@ import { ChatError, type ChatEvent, type Conversation } from './conversation.js'
  */
 export async function openInProcess(file: string, name: string | undefined): Promise<Conversation> {
   const environment = new PrivateEnvironment();
-  const server = await compose({
+  const server = await composeServer({
     file,
-    layout,
     env: environment.variables,
     omit: ['transports', 'auth', 'log'],
     replace: { sessions: { use: 'memory' }, log: { level: 'error' } },
@@ -30,7 +31,7 @@ export async function openInProcess(file: string, name: string | undefined): Pro
   }
 }
 
-function conversationWith(server: Server, name: string | undefined): Conversation {
+function conversationWith(server: HostServer, name: string | undefined): Conversation {
   const runtime = server.extensions(AgentRuntimes).one();
   const agents = runtime.list(OPEN).map((listing) => listing.name);
   const resolution = runtime.resolve(name ?? '', OPEN);
@@ -39,7 +40,7 @@ function conversationWith(server: Server, name: string | undefined): Conversatio
   if (wanted === undefined || !agents.includes(wanted)) {
     throw new ChatError(
       agents.length === 0
-        ? `${server.file} has no agents and no models; add one under \`agents\` or \`models\``
+        ? `${server.inspection.file} has no agents and no models; add one under \`agents\` or \`models\``
         : `unknown agent "${wanted}"; known: ${agents.join(', ')}`,
     );
   }

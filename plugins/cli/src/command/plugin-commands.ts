@@ -1,6 +1,7 @@
 import { ConfigError } from '@plugboard/kernel';
 import { type CommandAction, Commands, UsageError } from '@plugboard/kernel/contracts';
-import { type Command, type CommandOption, compose, layout } from '@plugboard/kernel/internal';
+import type { Command, CommandOption } from '@plugboard/kernel/internal';
+import { composeServer } from '../server/compose.js';
 import { runningConfigs } from '../server/running-config.js';
 import { didYouMean, peekArguments } from './arguments.js';
 import { CONFIG_OPTION, configFile } from './config-option.js';
@@ -75,8 +76,8 @@ export async function pluginCommand(name: string, argv: readonly string[], own: 
 }
 
 async function contributed(file: string) {
-  const server = await compose({ file, layout, partial: true });
-  return { commands: server.extensions(Commands).all(), mistakes: server.mistakes };
+  const server = await composeServer({ file, partial: true });
+  return { commands: server.extensions(Commands).all(), mistakes: server.inspection.mistakes };
 }
 
 /** Adds the options of every plugin command. @param warnings printed before the command runs. */

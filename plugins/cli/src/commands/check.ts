@@ -1,10 +1,11 @@
 import { relative } from 'node:path';
-import { type Server, ToolSources } from '@plugboard/kernel';
+import { ToolSources } from '@plugboard/kernel';
 import type { CommandAction, CommandTerminal } from '@plugboard/kernel/contracts';
-import { compose, layout } from '@plugboard/kernel/internal';
+import type { HostServer } from '@plugboard/kernel/internal';
 import { table } from '../command/arguments.js';
 import { CONFIG_OPTION, configFile, EXIT_CONFIG } from '../command/config-option.js';
-import { reportBlocking } from '../running/block-report.js';
+import { reportBlocking } from '../diagnosis/block-report.js';
+import { composeServer } from '../server/compose.js';
 import { previewReloads } from '../server/reload-preview.js';
 import { serverInfo } from '../server/server-info.js';
 
@@ -22,10 +23,10 @@ export const check: CommandAction = {
     const file = configFile(args);
     reportBlocking();
     if (args.has('diff')) return diff(file, terminal);
-    const server = await compose({ file, layout });
+    const server = await composeServer({ file });
     const { agents, models, sessions, auth, disabled } = serverInfo(server);
     const rows: [string, string][] = [
-      ['plugins', [...new Set(server.plugins.map(({ name, version }) => `${name} ${version}`))].join(', ')],
+      ['plugins', [...new Set(server.inspection.plugins.map(({ name, version }) => `${name} ${version}`))].join(', ')],
       ['agents', agents.join(', ') || 'none'],
       ['models', models.join(', ') || 'none'],
       ['sessions', sessions],
@@ -34,13 +35,13 @@ export const check: CommandAction = {
       ...laterTools(server),
     ];
     terminal.print(`${validLine(file)}\n${table(rows)}`);
-    for (const warning of server.warnings) terminal.note(`warning: ${warning}`);
+    for (const warning of server.inspection.warnings) terminal.note(`warning: ${warning}`);
     return 0;
   },
 };
 
 /** The sources of which an agent may name a tool that they turn out not to have. */
-function laterTools(server: Server): [string, string][] {
+function laterTools(server: HostServer): [string, string][] {
   const sources = server
     .extensions(ToolSources)
     .all()
@@ -52,7 +53,7 @@ function laterTools(server: Server): [string, string][] {
 async function diff(file: string, terminal: CommandTerminal): Promise<number> {
   const previews = await previewReloads(file);
   if (previews.length === 0) {
-    await compose({ file, layout });
+    await composeServer({ file });
     terminal.print(validLine(file));
     terminal.note(NOTHING_TO_COMPARE);
     return 0;

@@ -1,7 +1,7 @@
 import { basename, dirname, resolve } from 'node:path';
 import type { CommandAction } from '@plugboard/kernel/contracts';
 import { KERNEL } from '@plugboard/kernel/internal';
-import { PROGRAM } from '../command/program.js';
+import { PROGRAM } from '../base/program.js';
 import { readFiles, templateFolder, writeFiles } from '../scaffold/files.js';
 import { localPackages } from '../scaffold/local-packages.js';
 

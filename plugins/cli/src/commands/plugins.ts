@@ -1,7 +1,7 @@
 import type { CommandAction } from '@plugboard/kernel/contracts';
-import { compose, layout } from '@plugboard/kernel/internal';
 import { table } from '../command/arguments.js';
 import { CONFIG_OPTION, configFile } from '../command/config-option.js';
+import { composeServer } from '../server/compose.js';
 import { detailsOf, routesOf } from '../server/descriptions.js';
 import { serverInfo } from '../server/server-info.js';
 
@@ -10,8 +10,8 @@ export const plugins: CommandAction = {
   summary: 'Lists the loaded plugins, their paths, and what they provide',
   options: { config: CONFIG_OPTION, json: { description: 'print JSON' } },
   async run(args) {
-    const server = await compose({ file: configFile(args), layout });
-    const { plugins } = server;
+    const server = await composeServer({ file: configFile(args) });
+    const { plugins } = server.inspection;
     const routes = routesOf(server);
     if (args.has('json')) {
       const detailed = plugins.map((plugin) => {

@@ -1,14 +1,16 @@
 import { flushCompileCache } from 'node:module';
 import { relative } from 'node:path';
-import { type Server, StartError } from '@plugboard/kernel';
+import { StartError } from '@plugboard/kernel';
 import type { CommandAction } from '@plugboard/kernel/contracts';
-import { compose, layout, logWritten, systemClock } from '@plugboard/kernel/internal';
+import type { HostServer } from '@plugboard/kernel/internal';
+import { logWritten, systemClock } from '@plugboard/kernel/internal';
 import { CONFIG_OPTION, configFile } from '../command/config-option.js';
+import { reportBlocking } from '../diagnosis/block-report.js';
 import { Banner } from '../running/banner.js';
-import { reportBlocking } from '../running/block-report.js';
 import { FileWatch } from '../running/file-watch.js';
 import { Reloads } from '../running/reloads.js';
 import { Shutdown } from '../running/shutdown.js';
+import { composeServer } from '../server/compose.js';
 import { PrivateEnvironment } from '../server/private-environment.js';
 import { recordConfig } from '../server/running-config.js';
 
@@ -32,7 +34,7 @@ export const start: CommandAction = {
     const endReport = reportBlocking();
     const hangUps = new HangUps();
     const environment = new PrivateEnvironment();
-    const server = await compose({ file: configFile(args), layout, env: environment.variables });
+    const server = await composeServer({ file: configFile(args), env: environment.variables });
     environment.removeSecrets(server);
     const shutdown = new Shutdown(server);
     const reloads = new Reloads(server, () => environment.removeSecrets(server));
@@ -88,8 +90,8 @@ class HangUps {
 }
 
 /** Reloads the server when a file of its configuration changes. */
-async function watch(server: Server, reloads: Reloads): Promise<void> {
-  const files = () => server.files;
+async function watch(server: HostServer, reloads: Reloads): Promise<void> {
+  const files = () => server.inspection.files;
   await new FileWatch({ files, clock: systemClock, onChange: () => reloads.request('a file has changed') }).start();
   server.log.info({ files: files().map((file) => relative(process.cwd(), file)) }, 'watching the files of the configuration');
 }

@@ -1,6 +1,6 @@
-import type { Server } from '@plugboard/kernel';
+import type { HostServer } from '@plugboard/kernel/internal';
+import { PROGRAM } from '../base/program.js';
 import { table } from '../command/arguments.js';
-import { PROGRAM } from '../command/program.js';
 import { type ServerInfo, serverInfo } from '../server/server-info.js';
 
 type Row = readonly [string, string];
@@ -20,11 +20,11 @@ const NO_ADDRESS: Row = ['address', 'none: no entry listens for callers; add a t
  * parts if the start takes long.
  */
 export class Banner {
-  readonly #server: Server;
+  readonly #server: HostServer;
   readonly #print: (text: string) => void;
   #printed = false;
 
-  constructor(server: Server, print: (text: string) => void) {
+  constructor(server: HostServer, print: (text: string) => void) {
     this.#server = server;
     this.#print = print;
   }

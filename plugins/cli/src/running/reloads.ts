@@ -1,5 +1,7 @@
-import { audit, type Server } from '@plugboard/kernel';
-import { describeChange, ReloadError, type ReloadResult } from '@plugboard/kernel/internal';
+import { audit } from '@plugboard/kernel';
+import type { HostServer } from '@plugboard/kernel/internal';
+import { ReloadError, type ReloadResult } from '@plugboard/kernel/internal';
+import { describeChange } from '../server/describe-change.js';
 import { recordConfig } from '../server/running-config.js';
 
 /**
@@ -9,13 +11,13 @@ import { recordConfig } from '../server/running-config.js';
  * change is never missed.
  */
 export class Reloads {
-  readonly #server: Server;
+  readonly #server: HostServer;
   readonly #onRead: () => void;
   #running = false;
   #requested: string | undefined;
 
   /** @param onRead called when the configuration was read again. */
-  constructor(server: Server, onRead: () => void) {
+  constructor(server: HostServer, onRead: () => void) {
     this.#server = server;
     this.#onRead = onRead;
   }

@@ -1,6 +1,6 @@
-import type { Server } from '@plugboard/kernel';
 import { heapLimit } from '@plugboard/kernel/contracts';
-import { originOf } from './error-origin.js';
+import type { HostServer } from '@plugboard/kernel/internal';
+import { originOf } from '../diagnosis/error-origin.js';
 
 /** Milliseconds until the process ends after an uncaught error, whatever still runs. */
 const CRASH_LIMIT = 10_000;
@@ -33,13 +33,13 @@ type ExitReason =
  * 4. SIGUSR2 logs what the server uses of its limits.
  */
 export class Shutdown {
-  readonly #server: Server;
+  readonly #server: HostServer;
   readonly #exitCode = Promise.withResolvers<number>();
   #reason: ExitReason | undefined;
   /** Uncaught errors. */
   #crashes = 0;
 
-  constructor(server: Server) {
+  constructor(server: HostServer) {
     this.#server = server;
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => this.#onSignal(signal));
     process.on('SIGUSR2', () => this.#logStatus());
@@ -75,8 +75,8 @@ export class Shutdown {
   #onCrash(error: unknown): void {
     this.#crashes++;
     if (this.#crashes > 1) return;
-    const { log, plugins } = this.#server;
-    log.fatal({ err: error, ...originOf(error, plugins) }, 'uncaught error: stopping');
+    const { log, inspection } = this.#server;
+    log.fatal({ err: error, ...originOf(error, inspection.plugins) }, 'uncaught error: stopping');
     setTimeout(() => this.#exitNow(), CRASH_LIMIT);
     if (this.#reason === undefined) {
       void this.#stop({ kind: 'crash', error }, CRASH_STOP_LIMIT).then(() => this.#end(1));

@@ -2,7 +2,7 @@ import { existsSync, statSync } from 'node:fs';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join, relative, sep } from 'node:path';
 import { CommandError } from '@plugboard/kernel/contracts';
-import { PROGRAM } from '../command/program.js';
+import { PROGRAM } from '../base/program.js';
 
 /** Files by their paths, relative to the folder that they are written to. */
 export type Files = ReadonlyMap<string, string>;

@@ -2,7 +2,7 @@ import { existsSync, readFileSync, realpathSync } from 'node:fs';
 import { findPackageJSON } from 'node:module';
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { PROGRAM } from '../command/program.js';
+import { PROGRAM } from '../base/program.js';
 
 const MODULES = `${sep}node_modules${sep}`;
 

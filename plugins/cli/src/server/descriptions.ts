@@ -1,4 +1,4 @@
-import type { Server } from '@plugboard/kernel';
+import type { HostServer } from '@plugboard/kernel/internal';
 
 /**
  * The kinds of description that the command line knows:
@@ -25,19 +25,19 @@ export interface LinkInfo {
   readonly target: string;
 }
 
-export function routesOf(server: Server): RouteInfo[] {
+export function routesOf(server: HostServer): RouteInfo[] {
   return ofKind(server, 'route').map(({ label, text, plugin }) => ({ method: label, path: text, plugin }));
 }
 
-export function linksOf(server: Server): LinkInfo[] {
+export function linksOf(server: HostServer): LinkInfo[] {
   return ofKind(server, 'link').map(({ label, text }) => ({ label, target: text }));
 }
 
 /** The lines about the contributions of an entry: `provider: openai`. */
-export function detailsOf(server: Server, entry: string): string[] {
+export function detailsOf(server: HostServer, entry: string): string[] {
   return ofKind(server, 'detail').flatMap((detail) => (detail.entry === entry ? [`${detail.label}: ${detail.text}`] : []));
 }
 
-function ofKind(server: Server, kind: Kind) {
-  return server.descriptions().filter((description) => description.kind === kind);
+function ofKind(server: HostServer, kind: Kind) {
+  return server.inspection.descriptions().filter((description) => description.kind === kind);
 }

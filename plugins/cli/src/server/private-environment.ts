@@ -1,5 +1,4 @@
-import type { Server } from '@plugboard/kernel';
-import type { Environment } from '@plugboard/kernel/internal';
+import type { Environment, HostServer } from '@plugboard/kernel/internal';
 
 /** Variables that the process and its children need, even if an option uses them. */
 const KEPT =
@@ -19,7 +18,7 @@ const KEPT =
 export class PrivateEnvironment {
   readonly variables: Environment = { ...process.env };
 
-  removeSecrets({ secretVariables }: Pick<Server, 'secretVariables'>): void {
-    for (const name of secretVariables) if (!KEPT.test(name)) delete process.env[name];
+  removeSecrets({ inspection }: HostServer): void {
+    for (const name of inspection.secretVariables) if (!KEPT.test(name)) delete process.env[name];
   }
 }

@@ -1,4 +1,6 @@
-import { changesBetween, compose, describeChange, layout } from '@plugboard/kernel/internal';
+import { changesBetween } from '@plugboard/kernel/internal';
+import { composeServer } from './compose.js';
+import { describeChange } from './describe-change.js';
 import { digested, environmentOf, type RunningConfig, runningConfigs } from './running-config.js';
 
 /** What a reload of a running server would do. */
@@ -22,8 +24,8 @@ export async function previewReloads(file: string): Promise<readonly ReloadPrevi
 }
 
 async function previewReload(file: string, { pid, since, salt, image: inForce }: RunningConfig): Promise<ReloadPreview> {
-  const { image } = await compose({ file, layout, env: environmentOf(pid) ?? process.env });
-  const changes = changesBetween(inForce, digested(image, salt));
+  const { inspection } = await composeServer({ file, env: environmentOf(pid) ?? process.env });
+  const changes = changesBetween(inForce, digested(inspection.image, salt));
   const fixed = changes.filter(({ needsRestart }) => needsRestart);
   const list = (some: typeof changes) => some.map((change) => `  ${describeChange(change)}`);
   const about = `server ${pid}, configured ${since}`;

@@ -2,8 +2,7 @@ import { createHmac, hash, randomBytes } from 'node:crypto';
 import { lstatSync, mkdirSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
-import type { Server } from '@plugboard/kernel';
-import type { ConfigImage, Environment } from '@plugboard/kernel/internal';
+import type { ConfigImage, Environment, HostServer } from '@plugboard/kernel/internal';
 
 /** A server that runs on this machine, and what it took from its configuration. */
 export interface RunningConfig {
@@ -26,21 +25,21 @@ const SERVICES = '/run/plugboard';
  * folder that systemd gave it, else in a folder of this user among the temporary files. Other users
  * cannot read the record. It is removed when the process exits.
  */
-export function recordConfig(server: Server): void {
-  if (server.file === undefined) return;
+export function recordConfig(server: HostServer): void {
+  if (server.inspection.file === undefined) return;
   try {
     const folder = runtimeFolder() ?? temporaryFolder();
     if (folder === temporaryFolder()) {
       mkdirSync(folder, { recursive: true, mode: 0o700 });
       requirePrivate(folder);
     }
-    const path = join(folder, `${idOf(server.file)}-${process.pid}.json`);
+    const path = join(folder, `${idOf(server.inspection.file)}-${process.pid}.json`);
     const salt = randomBytes(16).toString('hex');
     const record: RunningConfig = {
       pid: process.pid,
       since: new Date().toISOString(),
       salt,
-      image: digested(server.image, salt),
+      image: digested(server.inspection.image, salt),
     };
     const stale = readdirSync(folder).filter((name) => isRecord(name) && !isAlive(pidOf(name)));
     for (const name of stale) rmSync(join(folder, name), { force: true });

@@ -1,4 +1,5 @@
-import { AuthProviders, ModelConnectors, type Server, SessionStores, Transports } from '@plugboard/kernel';
+import { AuthProviders, ModelConnectors, SessionStores, Transports } from '@plugboard/kernel';
+import type { HostServer } from '@plugboard/kernel/internal';
 import { type LinkInfo, linksOf } from './descriptions.js';
 
 /** A summary of a server, by the names in its file. */
@@ -19,15 +20,15 @@ export interface ServerInfo {
   readonly disabled: readonly { readonly entry: string; readonly reason: string }[];
 }
 
-export function serverInfo(server: Server): ServerInfo {
+export function serverInfo(server: HostServer): ServerInfo {
   const store = server.extensions(SessionStores).all()[0]?.entry;
   const transports = server.extensions(Transports).all();
   return {
     addresses: transports.map(({ value }) => value.address()).filter((address) => address !== undefined),
     listens: transports.length > 0,
-    agents: server.keys('agents'),
+    agents: server.inspection.keys('agents'),
     models: names(server.extensions(ModelConnectors)),
-    sessions: shortName(server.plugins.find(({ entry }) => entry === store)?.name ?? 'none'),
+    sessions: shortName(server.inspection.plugins.find(({ entry }) => entry === store)?.name ?? 'none'),
     auth: names(server.extensions(AuthProviders)),
     links: linksOf(server),
     disabled: server.host

@@ -13,7 +13,7 @@ import type {
   PluginContext,
 } from '@plugboard/kernel';
 import { Budgets } from '@plugboard/kernel/contracts';
-import { type Entry, OptionSchema, Registry, registerEntry } from '@plugboard/kernel/internal';
+import { OptionSchema, Registry, registerEntry } from '@plugboard/kernel/internal';
 import { CapturedLog, type LogLine } from '../base/captured-log.js';
 import { ManualClock } from '../base/clock.js';
 import { SequentialIds } from '../base/ids.js';
@@ -100,7 +100,7 @@ export function testContext<S extends JsonSchema>(
   const logger = log.logger(clock);
   const budgets = new Budgets(clock, logger);
   const { lifecycle } = registerEntry(
-    entryOf(id, config as Readonly<Record<string, unknown>>),
+    { id, name: id.split('.').slice(1).join('.') || id, config: config as Readonly<Record<string, unknown>>, shared: {} },
     {
       definition: watched,
       options: new OptionSchema(definition.configSchema),
@@ -147,26 +147,3 @@ const QUIET: HostView = {
   entries: () => [],
   literal: () => undefined,
 };
-
-function entryOf(id: string, config: Readonly<Record<string, unknown>>): Entry {
-  const path = id.split('.');
-  const [section = id] = path;
-  return {
-    id,
-    name: path.slice(1).join('.') || id,
-    section,
-    path,
-    optionsPath: path,
-    use: '.',
-    isUseKey: false,
-    optional: false,
-    unless: [],
-    options: config,
-    shared: {},
-    references: [],
-    commonKeys: [],
-    faulty: false,
-    files: new Map(),
-    config,
-  };
-}

@@ -3,50 +3,63 @@ import { existsSync } from 'node:fs';
 import { dirname, isAbsolute } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { type HostError, hostError, reasonOf, reasonWithPlace } from '../base/errors.js';
-import { KERNEL } from '../base/kernel-package.js';
-import { suggestion } from '../base/nearest.js';
-import { placeOf } from '../base/place.js';
-import { packageOf, readManifest } from './manifest.js';
-import { updateOfKernel } from './server-packages.js';
+import { suggestion } from '@plugboard/kernel/contracts';
+import {
+  hostError,
+  KERNEL,
+  type ModuleLocation,
+  packageOf,
+  placeOf,
+  readManifest,
+  reasonOf,
+  updateOfKernel,
+} from '@plugboard/kernel/internal';
 
 /** Milliseconds for Node.js to find a syntax error. */
 const SYNTAX_CHECK_LIMIT = 5_000;
 
-/** Where the module of a plugin is. */
-export interface ModuleLocation {
-  readonly url: string;
-  readonly path: string;
-  /** The path for messages, with the name and version of the module's package if it has its own. */
-  readonly shown: string;
-  /** The module's package; undefined if it has none. */
-  readonly packageName: string | undefined;
-}
-
-/** Says why a module could not be imported, and what to do about it. */
-export async function importError(error: unknown, { url, path, shown }: ModuleLocation): Promise<HostError> {
+/**
+ * Says why the module of a plugin could not be imported, and what to do about it.
+ *
+ * @returns undefined for an error that speaks for itself.
+ */
+export async function explainImport(error: unknown, { url, path, shown }: ModuleLocation): Promise<string | undefined> {
   const { code, message = '', url: missing } = (error ?? {}) as { code?: string; message?: string; url?: string };
-  if (code === 'PLUGIN_IMPORT_TIMED_OUT') return error as HostError;
-  if (missing === url) return hostError('PLUGIN_NOT_BUILT', shown);
-  if (isCommonJs(message)) return hostError('PLUGIN_COMMONJS', shown);
-  if (code === 'ERR_IMPORT_ATTRIBUTE_MISSING') return hostError('NOT_A_PLUGIN', shown, 'it is a JSON file');
+  if (missing === url) return `the plugin's module ${shown} does not exist; build the plugin first`;
+  if (isCommonJs(message)) return hostError('PLUGIN_COMMONJS', shown).message;
+  if (code === 'ERR_IMPORT_ATTRIBUTE_MISSING') return hostError('NOT_A_PLUGIN', shown, 'it is a JSON file').message;
   if (/unknown.file.extension/i.test(message) && message.includes(path)) {
-    return hostError('NOT_A_PLUGIN', shown, 'it is not a JavaScript or TypeScript module');
+    return hostError('NOT_A_PLUGIN', shown, 'it is not a JavaScript or TypeScript module').message;
   }
-  if (code === 'ERR_UNSUPPORTED_NODE_MODULES_TYPE_STRIPPING') return hostError('PLUGIN_TYPESCRIPT_INSTALLED', shown);
-  if (code === 'ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX') return hostError('PLUGIN_TYPESCRIPT_SYNTAX', shown, reasonOf(error));
+  if (code === 'ERR_UNSUPPORTED_NODE_MODULES_TYPE_STRIPPING') return typeScriptInstalled(shown);
+  if (code === 'ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX') return typeScriptSyntax(shown, reasonOf(error));
   const [, name = '', importer = ''] = /^Cannot find (?:package|module) '([^']+)' imported from (\S+)/.exec(message) ?? [];
   if (name !== '') return missingModule(name, importer, missing, shown);
   const [, specifier = '', imported = ''] =
     /^The requested module '([^']+)' does not provide an export named '([^']+)'/.exec(message) ?? [];
   if (specifier === KERNEL.name || specifier.startsWith(`${KERNEL.name}/`)) {
     const own = specifier === KERNEL.name ? `${KERNEL.name} ${KERNEL.version}` : `${specifier} (${KERNEL.version})`;
-    return hostError('EXPORT_MISSING', shown, imported, own, await cureOfExport(specifier, imported, path));
+    const cure = await cureOfExport(specifier, imported, path);
+    return `the plugin at ${shown} imports "${imported}", which ${own} does not export; ${cure}`;
   }
   if (error instanceof SyntaxError && placeOf(error) === undefined) {
-    return hostError('PLUGIN_IMPORT_FAILED', shown, `${message}${await placeOfSyntaxError(path)}`);
+    return `the plugin at ${shown} cannot be loaded: ${message}${await placeOfSyntaxError(path)}`;
   }
-  return hostError('PLUGIN_IMPORT_FAILED', shown, reasonWithPlace(error));
+  return undefined;
+}
+
+function typeScriptInstalled(shown: string): string {
+  return (
+    `Node.js does not run TypeScript below node_modules (${shown}); build the plugin, ` +
+    'and point "exports" in its package.json to JavaScript'
+  );
+}
+
+function typeScriptSyntax(shown: string, reason: string): string {
+  return (
+    `the plugin at ${shown} cannot be loaded: ${reason}; Node.js removes types and compiles nothing: ` +
+    'avoid this syntax (tsc finds it with "erasableSyntaxOnly"), or build the plugin'
+  );
 }
 
 /** Whether Node.js ran a module, or tried to, as CommonJS. */
@@ -60,17 +73,23 @@ function isCommonJs(message: string): boolean {
 }
 
 /** A module that the plugin imports does not exist: a package, or a file of its own. */
-function missingModule(name: string, by: string, missing: string | undefined, shown: string): HostError {
+function missingModule(name: string, by: string, missing: string | undefined, shown: string): string {
   const importer = by.startsWith('file:') ? fileURLToPath(by) : by;
   if (missing === undefined && !isAbsolute(name)) {
     const owner = packageOf(importer);
     const listed = { ...owner?.dependencies, ...owner?.peerDependencies, ...owner?.devDependencies };
     const isListed = Object.hasOwn(listed, packageName(name));
-    return hostError('DEPENDENCY_MISSING', shown, name, importer, owner?.folder ?? dirname(importer), isListed);
+    const what = isListed ? '' : ` ${packageName(name)}`;
+    return (
+      `the plugin at ${shown} imports the package "${name}" in ${importer}, which is not installed; ` +
+      `run npm install${what} in ${owner?.folder ?? dirname(importer)}`
+    );
   }
   const file = missing === undefined ? name : fileURLToPath(missing);
   const source = file.replace(/\.([cm]?)js$/, '.$1ts');
-  return hostError('IMPORTED_FILE_MISSING', shown, file, importer, source !== file && existsSync(source) ? source : undefined);
+  const isSource = source !== file && existsSync(source);
+  const cure = isSource ? `there is ${source}: import that, or build the plugin` : 'correct the import, or build the plugin';
+  return `the plugin at ${shown} imports ${file} in ${importer}, which does not exist; ${cure}`;
 }
 
 /** `@you/lib` of `@you/lib/sub`. */

@@ -1,6 +1,7 @@
 import { Ajv } from 'ajv';
 import t from 'tap';
-import { composed, plugin } from './distribution.js';
+import { composed, plugin } from '../../../kernel/test/host/distribution.js';
+import { serverSchema } from '../src/schema/server-schema.js';
 
 const properties = `{
   text: { type: 'string', description: 'Some text.' },
@@ -30,7 +31,7 @@ t.test('the schema of the whole file accepts and refuses the same files as the s
       schema: "{ type: 'object', properties: { q: { type: 'number' } }, required: ['q'] }",
     }),
   });
-  const validate = new Ajv({ allowUnionTypes: true, keywords: ['patternErrorMessage'] }).compile(await server.schema());
+  const validate = new Ajv({ allowUnionTypes: true, keywords: ['patternErrorMessage'] }).compile(await serverSchema(server));
   const accepts = (file: object, why?: string) =>
     t.ok(validate({ transports: {}, ...file }), why ?? JSON.stringify([file, validate.errors]));
   const refuses = (file: object, why?: string) => t.notOk(validate({ transports: {}, ...file }), why ?? JSON.stringify(file));
@@ -121,7 +122,7 @@ t.test('the schema completes names, hides secrets and explains formats', async (
       }`,
     }),
   });
-  const { properties, definitions } = (await server.schema()) as unknown as {
+  const { properties, definitions } = (await serverSchema(server)) as unknown as {
     readonly properties: Readonly<Record<string, { readonly description?: string; readonly additionalProperties?: object }>>;
     readonly definitions: Readonly<Record<string, { readonly properties: Readonly<Record<string, object>> }>>;
   };

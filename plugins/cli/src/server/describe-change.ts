@@ -1,5 +1,4 @@
-import { formatPath } from '../base/problem.js';
-import type { ConfigChange } from './changes.js';
+import { type ConfigChange, formatPath } from '@plugboard/kernel/internal';
 
 /** One line for people: `changed words.hello.text`, `changed /etc/words.txt`. */
 export function describeChange({ kind, path, file }: ConfigChange): string {

@@ -1,13 +1,21 @@
-import { DURATION_PATTERN } from '../options/duration.js';
-import type { JsonSchema } from '../options/schema-types.js';
-import { SIZE_PATTERN } from '../options/size.js';
-import type { LoadedPlugin } from '../plugin/loader.js';
-import { commonSchema, type Entry } from './entries.js';
-import type { FileLayout, SectionLayout } from './file-layout.js';
-import { LOG_SCHEMA } from './log-settings.js';
+import type { JsonSchema } from '@plugboard/kernel';
+import {
+  commonSchema,
+  DURATION_PATTERN,
+  type FileLayout,
+  LOG_SCHEMA,
+  type LoadedPlugin,
+  type SectionLayout,
+  SIZE_PATTERN,
+} from '@plugboard/kernel/internal';
 
 /** An entry of the file, and its plugin if it was found. */
-export type DescribedEntry = Pick<Entry, 'name' | 'section' | 'use' | 'plugin'>;
+export interface DescribedEntry {
+  readonly name: string;
+  readonly section: string;
+  readonly use: string;
+  readonly plugin: LoadedPlugin | undefined;
+}
 
 /** Plain JSON Schema (draft 7, which every editor supports). */
 type PlainSchema = Readonly<Record<string, unknown>>;

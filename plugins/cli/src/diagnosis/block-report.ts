@@ -1,6 +1,6 @@
 import type { Worker } from 'node:worker_threads';
-import { onCalls, runningCalls } from '@plugboard/kernel/internal';
-import { PROGRAM } from '../command/program.js';
+import { PROGRAM } from '../base/program.js';
+import { onCalls, runningCalls } from './running-calls.js';
 
 /** Milliseconds without a sign of life until the report. */
 const LIMIT = 5_000;

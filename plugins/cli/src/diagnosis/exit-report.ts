@@ -1,5 +1,6 @@
 import { writeSync } from 'node:fs';
-import { placeOf, runningCalls } from '@plugboard/kernel/internal';
+import { placeOf } from '@plugboard/kernel/internal';
+import { runningCalls } from './running-calls.js';
 
 const CURE = 'a plugin must not end the process: throw an error instead, or send it SIGTERM';
 

@@ -1,0 +1,211 @@
+import { type ConfigError, HostError, type PluginError, reasonOf, StartError } from './base/errors.js';
+import type { HostView } from './base/status.js';
+import type { FileContents } from './configuration/entries.js';
+import { entryPlace } from './configuration/entry-place.js';
+import { Problems } from './configuration/problems.js';
+import { type Configuration, enabledEntries, type ReadOptions, readConfiguration } from './configuration/read-configuration.js';
+import { reportFaults } from './configuration/report-faults.js';
+import { Inspection } from './inspection.js';
+import { type FilesReloaded, LifecycleRunner, type StopOptions } from './lifecycle/lifecycle.js';
+import { Retirement } from './lifecycle/retirement.js';
+import type { StatusBoard } from './lifecycle/status-board.js';
+import type { Logger } from './log/log.js';
+import type { ServerLog } from './log/server-log.js';
+import type { Budgets } from './plugin/budgets.js';
+import type { ExtensionPoint, Extensions } from './plugin/extension-point.js';
+import type { EntryScope } from './registration/register.js';
+import type { RegisterEntriesDependencies } from './registration/register-entries.js';
+import { viewOf } from './registration/registry.js';
+import { Revision } from './registration/revision.js';
+import { type ConfigChange, changesBetween, imageOf } from './reload/changes.js';
+import { refuseRestart } from './reload/refuse-restart.js';
+import { Staging } from './reload/staging.js';
+import type { ReloadResult, Server } from './server.js';
+
+interface ServerDependencies {
+  readonly readOptions: ReadOptions;
+  readonly revision: Revision;
+  readonly registration: RegisterEntriesDependencies;
+  readonly status: StatusBoard;
+  readonly serverLog: ServerLog;
+  readonly mistakes: ConfigError | undefined;
+}
+
+/** The server that `compose` returns. */
+export class HostServer implements Server {
+  /** What programs show of the server. */
+  readonly inspection: Inspection;
+  /** The mistakes in the file, if it was composed with `partial`. */
+  readonly #mistakes: ConfigError | undefined;
+  readonly #readOptions: ReadOptions;
+  readonly #registration: RegisterEntriesDependencies;
+  readonly #serverLog: ServerLog;
+  readonly #status: StatusBoard;
+  readonly #lifecycle: LifecycleRunner;
+  readonly #retirement: Retirement;
+  #revision: Revision;
+  /** The last configuration that was read; it may have been refused. */
+  #lastRead: Configuration;
+  /** Earlier revisions that may still be pinned. */
+  #earlier: readonly Revision[] = [];
+  /** The first revision of each running entry. */
+  readonly #since = new WeakMap<EntryScope, number>();
+  /** The last reload requested. */
+  #reloading: Promise<unknown> = Promise.resolve();
+
+  constructor({ readOptions, revision, registration, serverLog, status, mistakes }: ServerDependencies) {
+    const { clock, log } = registration;
+    this.#mistakes = mistakes;
+    this.#readOptions = readOptions;
+    this.#revision = revision;
+    this.#lastRead = revision.configuration;
+    this.#registration = registration;
+    this.#serverLog = serverLog;
+    this.#status = status;
+    for (const entry of this.#contents.entries) {
+      const reason = revision.reasonDisabled(entry);
+      status.add(entry.id, reason === undefined ? 'registered' : 'disabled', reason);
+    }
+    this.inspection = new Inspection({
+      host: status,
+      mistakes,
+      revision: () => this.#revision,
+      lastRead: () => this.#lastRead,
+    });
+    const disable = ({ id }: { readonly id: string }) => revision.registry.disable(id);
+    this.#lifecycle = new LifecycleRunner({ order: revision.order, status, clock, log, disable });
+    this.#retirement = new Retirement({ clock, log });
+    for (const { scope } of revision.order) this.#since.set(scope, revision.number);
+  }
+
+  get host(): HostView {
+    return this.#status;
+  }
+
+  get budgets(): Budgets {
+    return this.#registration.budgets;
+  }
+
+  get log(): Logger {
+    return this.#registration.log;
+  }
+
+  get leaving(): readonly string[] {
+    return this.#retirement.entries;
+  }
+
+  extensions<T>(point: ExtensionPoint<T>): Extensions<T> {
+    return viewOf(point, () => this.#revision.registry);
+  }
+
+  async start(): Promise<void> {
+    if (this.#mistakes) throw this.#mistakes;
+    for (const warning of this.inspection.warnings) this.log.warn(warning);
+    for (const { entry, status, reason } of this.host.entries()) {
+      if (status === 'disabled') this.log.info(`${entry} is disabled: ${reason}`);
+    }
+    try {
+      await this.#lifecycle.start();
+    } catch (error) {
+      if (!(error instanceof StartError)) throw error;
+      this.#throwMistakes(error.failures);
+      const { configuration } = this.#revision;
+      throw new StartError(error.failures.map((failure) => failure.at(entryPlace(failure.entry, configuration))));
+    }
+  }
+
+  /** @throws ConfigError if mistakes in the file prevented the start. */
+  #throwMistakes(failures: readonly PluginError[]): void {
+    const problems = new Problems(this.#revision.configuration.source);
+    reportFaults(failures, this.#contents, problems);
+    problems.throwIfAny();
+  }
+
+  reload(config?: object): Promise<ReloadResult> {
+    const reloading = this.#reloading.then(() => this.#reload(config));
+    this.#reloading = reloading;
+    return reloading;
+  }
+
+  async #reload(config: object | undefined): Promise<ReloadResult> {
+    const { clock } = this.#registration;
+    const begun = clock.monotonic();
+    let files: FilesReloaded = { entries: [], failures: [] };
+    const result = (changes: readonly ConfigChange[], refused?: HostError): ReloadResult => ({
+      ...files,
+      changes,
+      refused,
+      milliseconds: clock.monotonic() - begun,
+    });
+    try {
+      this.#serverLog.reopen();
+      await this.#lifecycle.settled();
+      files = await this.#lifecycle.reload();
+      return result(this.host.phase === 'running' ? await this.#reconfigure(config) : []);
+    } catch (error) {
+      return result([], error instanceof HostError ? error : new HostError('NOT_RELOADED', reasonOf(error), { cause: error }));
+    }
+  }
+
+  /** @throws HostError if the change is refused. */
+  async #reconfigure(config: object | undefined): Promise<readonly ConfigChange[]> {
+    const current = this.#revision;
+    const options = config === undefined ? this.#readOptions : { ...this.#readOptions, config };
+    const configuration = await readConfiguration(options, current.configuration.loader);
+    this.#lastRead = configuration;
+    configuration.problems.throwIfAny();
+    const changes = changesBetween(this.inspection.image, imageOf(configuration, enabledEntries(configuration.contents)));
+    refuseRestart(changes, configuration);
+    configuration.problems.throwIfAny();
+
+    const next = new Revision(current.number + 1, configuration);
+    const isRunning = (id: string) => this.#status.get(id) === 'running';
+    const { clock, log } = this.#registration;
+    const { stopRequested } = this.#lifecycle;
+    const staging = new Staging(current, next, isRunning, { registration: this.#registration, clock, log, stopRequested });
+    if (changes.length === 0 && staging.isSame) return changes;
+    staging.register();
+    await staging.start();
+    this.#commit(staging, current, next);
+    return changes;
+  }
+
+  #commit(staging: Staging, current: Revision, next: Revision): void {
+    this.#revision = next;
+    this.#status.adopt(staging.status);
+    const { left, failures } = staging.commit();
+    this.#lifecycle.replace(next.order);
+    this.#adjustLog(next, current);
+    for (const { scope } of next.order) if (!this.#since.has(scope)) this.#since.set(scope, next.number);
+    for (const failure of failures) this.log.error({ err: failure.cause }, failure.message);
+    this.#earlier = [...this.#earlier.filter(({ isPinned }) => isPinned), current];
+    const bySince = Map.groupBy(left, ({ scope }) => this.#since.get(scope) ?? 1);
+    for (const [since, entries] of bySince) {
+      const revisions = this.#earlier.filter(({ number }) => number >= since);
+      this.#retirement.add(entries, Promise.all(revisions.map((revision) => revision.idle())));
+    }
+  }
+
+  /** What was secret stays so while work of an earlier revision may still log it. */
+  #adjustLog({ configuration }: Revision, before: Revision): void {
+    const revisions = [...this.#earlier.filter(({ isPinned }) => isPinned), before];
+    const secrets = new Set(
+      [configuration.secrets, ...revisions.map((one) => one.configuration.secrets)].flatMap((texts) => [...texts]),
+    );
+    const credentials = [...configuration.credentials, ...before.configuration.credentials];
+    this.#serverLog.adjust({ level: configuration.contents.log.level, secrets, credentials });
+  }
+
+  async stop(options?: StopOptions): Promise<readonly PluginError[]> {
+    this.#lifecycle.requestStop(options);
+    await this.#reloading;
+    const failures = [...(await this.#lifecycle.stop(options))];
+    failures.push(...(await this.#retirement.stopAll(() => this.#lifecycle.timeToStop)));
+    await this.#serverLog.end();
+    return failures;
+  }
+
+  get #contents(): FileContents {
+    return this.#revision.configuration.contents;
+  }
+}

@@ -1,0 +1,159 @@
+import { join } from 'node:path';
+import type { ConfigError } from './base/errors.js';
+import type { HostView } from './base/status.js';
+import type { Configuration } from './configuration/read-configuration.js';
+import { warningsOf } from './configuration/warnings.js';
+import type { Description } from './plugin/extension-point.js';
+import type { Registered } from './registration/register.js';
+import type { Revision } from './registration/revision.js';
+import { unreadPoints } from './registration/unread-points.js';
+import { type ConfigImage, imageOf } from './reload/changes.js';
+
+/** The plugin of one entry. */
+export interface PluginInfo {
+  /** The package. */
+  readonly name: string;
+  readonly version: string;
+  /** The module that was loaded. */
+  readonly path: string;
+  /** The entry that uses it, for example `greeters.hello`. */
+  readonly entry: string;
+  readonly provides: readonly { readonly point: string; readonly name: string }[];
+}
+
+/** A description of a contribution, and where the contribution comes from. */
+export interface ContributionDescription extends Description {
+  /** The package. */
+  readonly plugin: string;
+  /** The entry that contributed, for example `greeters.hello`. */
+  readonly entry: string;
+  /** The id of the extension point. */
+  readonly point: string;
+  /** The contribution's name. */
+  readonly name: string;
+}
+
+interface InspectionDependencies {
+  readonly host: HostView;
+  readonly mistakes: ConfigError | undefined;
+  /** The revision in force. */
+  revision(): Revision;
+  /** The last configuration that was read; it may have been refused. */
+  lastRead(): Configuration;
+}
+
+/** What a program such as the command line shows of a server. */
+export class Inspection {
+  readonly #of: InspectionDependencies;
+
+  constructor(of: InspectionDependencies) {
+    this.#of = of;
+  }
+
+  /** The mistakes in the file, if the server was composed with `partial`. */
+  get mistakes(): ConfigError | undefined {
+    return this.#of.mistakes;
+  }
+
+  /** The configuration in force. */
+  get configuration(): Configuration {
+    return this.#of.revision().configuration;
+  }
+
+  /**
+   * What works but should be changed: deprecated plugins and options, second copies of the kernel,
+   * contributions that no entry reads. One sentence each.
+   */
+  get warnings(): readonly string[] {
+    return [
+      ...warningsOf(this.#of.revision().enabled, this.#of.revision().configuration.source),
+      ...unreadPoints(this.#of.revision()),
+    ];
+  }
+
+  /** The absolute path of the configuration file; undefined if the configuration is an object. */
+  get file(): string | undefined {
+    return this.#of.revision().configuration.source.path;
+  }
+
+  /**
+   * The files that the configuration consists of: the file itself, its `.env`, and files that
+   * options name. Files that only a refused change names are included. Absolute; some may not
+   * exist.
+   */
+  get files(): readonly string[] {
+    const { path, folder } = this.#of.revision().configuration.source;
+    const own = path === undefined ? [] : [path, join(folder, '.env')];
+    const named = [this.#of.revision().configuration, this.#of.lastRead()].flatMap(({ contents }) =>
+      contents.entries.flatMap(({ files }) => [...files.keys()]),
+    );
+    return [...new Set([...own, ...named])];
+  }
+
+  /**
+   * The names of the variables that the configuration takes secrets from, those of a refused change
+   * included.
+   */
+  get secretVariables(): ReadonlySet<string> {
+    return new Set(
+      [this.#of.revision().configuration, this.#of.lastRead()].flatMap(({ secretVariables }) => [...secretVariables]),
+    );
+  }
+
+  /** Describes the configuration in force, to compare another one with it. */
+  get image(): ConfigImage {
+    return imageOf(this.#of.revision().configuration, this.#of.revision().enabled);
+  }
+
+  /** The plugins of all entries that are not disabled, in the order of the file. */
+  get plugins(): readonly PluginInfo[] {
+    const points = this.#of.revision().registry.points();
+    return this.#enabled().map(({ id, plugin }) => ({
+      name: plugin.name,
+      version: plugin.version,
+      path: plugin.path,
+      entry: id,
+      provides: points.flatMap(({ point, contributions }) =>
+        contributions.filter(({ entry }) => entry === id).map(({ name }) => ({ point: point.id, name })),
+      ),
+    }));
+  }
+
+  /** What the extension points currently say about their contributions. */
+  descriptions(): readonly ContributionDescription[] {
+    const packages = new Map(this.#enabled().map(({ id, plugin }) => [id, plugin.name]));
+    return this.#of
+      .revision()
+      .registry.points()
+      .flatMap(({ point, contributions }) =>
+        contributions.flatMap(({ value, entry, name }) =>
+          (point.describe?.(value) ?? []).map(({ kind, label, text }) => ({
+            kind,
+            label,
+            text,
+            plugin: packages.get(entry) ?? entry,
+            entry,
+            point: point.id,
+            name,
+          })),
+        ),
+      );
+  }
+
+  /**
+   * The keys of a section, or of another map of the file's top level. Disabled entries are
+   * included.
+   */
+  keys(section: string): readonly string[] {
+    return this.#of.revision().entries(section);
+  }
+
+  #enabled(): readonly Registered[] {
+    const disabled = new Set(this.#of.host.entries().flatMap(({ entry, status }) => (status === 'disabled' ? [entry] : [])));
+    const place = new Map(this.configuration.contents.entries.map(({ id }, index) => [id, index]));
+    return this.#of
+      .revision()
+      .order.filter(({ id }) => !disabled.has(id))
+      .toSorted((a, b) => (place.get(a.id) ?? 0) - (place.get(b.id) ?? 0));
+  }
+}
