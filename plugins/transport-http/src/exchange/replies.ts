@@ -128,8 +128,9 @@ export class Replies {
 
   #complete(exchange: Exchange): void {
     const { ctx } = exchange;
-    if (isPlain(ctx.body)) ctx.body = JSON.stringify(ctx.body);
-    const { body = null, status } = ctx;
+    const { response } = ctx; // the members of the context only forward, for each access
+    if (isPlain(response.body)) response.body = JSON.stringify(response.body);
+    const { body = null, status } = response;
     if (body === null && status >= 400) throw unanswered(exchange, status);
     exchange.headAt = this.#clock.monotonic();
     if (this.#exchanges.draining) ctx.set('connection', 'close');
@@ -187,18 +188,18 @@ function watch(exchange: Exchange, clock: Clock): void {
 }
 
 function setHead(ctx: Context, { status, headers }: Pick<HttpReply, 'status' | 'headers'>): void {
-  ctx.status = status;
+  ctx.response.status = status;
   for (const name in headers) ctx.res.setHeader(name, headers[name] as string);
 }
 
 /** @param type the content type, unless the headers have one. */
-function setBody(ctx: Context, body: HttpReply['body'], type = typeOf(body)): void {
-  if (type !== undefined && !ctx.res.hasHeader('content-type')) ctx.res.setHeader('content-type', type);
-  if (body instanceof Uint8Array) ctx.body = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
-  else if (typeof body === 'object') ctx.body = JSON.stringify(body);
-  else if (body === undefined && (ctx.status === 204 || ctx.status === 304)) ctx.body = null;
-  else ctx.body = body ?? '';
-  if (type === undefined) ctx.remove('content-type');
+function setBody({ response, res }: Context, body: HttpReply['body'], type = typeOf(body)): void {
+  if (type !== undefined && !res.hasHeader('content-type')) res.setHeader('content-type', type);
+  if (body instanceof Uint8Array) response.body = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
+  else if (typeof body === 'object') response.body = JSON.stringify(body);
+  else if (body === undefined && (response.status === 204 || response.status === 304)) response.body = null;
+  else response.body = body ?? '';
+  if (type === undefined) res.removeHeader('content-type');
 }
 
 const JSON_TYPE = 'application/json; charset=utf-8';
