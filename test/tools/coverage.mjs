@@ -1,4 +1,4 @@
-// Fails where the tests cover less than they must. Run by `npm run test:all` and CI, after both parts.
+// Fails where the tests cover less than they must. Runs after both parts of `npm run test:all`.
 import { readFileSync } from 'node:fs';
 
 const LEAST = 95;

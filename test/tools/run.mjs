@@ -2,9 +2,9 @@
 //
 //   node test/tools/run.mjs [--length short|long|soak] [--coverage] [folder or file …]
 //
-// `short` runs all files but those named `….long.test.ts`. `long` runs those, and plays the games of
-// chance (test/support/rounds.ts) for longer; its coverage adds to that of the run before. `soak`
-// plays these games at full length.
+// `short` runs all files but those named `….long.test.ts`. `long` runs those, and plays the games
+// of chance (test/support/rounds.ts) for longer; its coverage adds to that of the run before.
+// `soak` plays these games at full length.
 //
 // A process costs more than most test files: up to GROUP files of a package share one.
 import { spawnSync } from 'node:child_process';

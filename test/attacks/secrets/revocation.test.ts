@@ -1,0 +1,65 @@
+import { eventually, ManualClock } from '@plugboard/testing';
+import t from 'tap';
+import type { TestServer } from '../../support/test-server.js';
+import { startWithAllRoutes } from '../support/all-routes.js';
+import { everyRoute, requiresToken } from '../support/every-route.js';
+import { decisionOf, sendRaw } from '../support/send-raw.js';
+import { tokenCommand } from '../support/token-command.js';
+
+/**
+ * Ten seconds of the server's clock. What falls due sets its timer again when it is done, and is
+ * waited for.
+ */
+async function tenSeconds(clock: ManualClock): Promise<void> {
+  for (let second = 0; second < 10; second++) {
+    const { pending } = clock;
+    clock.advance(1_000);
+    await eventually(() => clock.pending >= pending);
+  }
+}
+
+/** What is decided about a token on each route that asks for one. */
+function decisions(server: TestServer, value: string) {
+  const routes = everyRoute(server).filter(requiresToken);
+  return Promise.all(
+    routes.map(async (call) => {
+      const reply = await sendRaw(server, call, [['authorization', `Bearer ${value}`]]);
+      return `${decisionOf(reply)}: ${call.route}`;
+    }),
+  );
+}
+
+for (const [how, end] of [
+  ['revoked', (server: TestServer) => tokenCommand(server, 'revoke', {}, 'ci')],
+  ['rotated without a grace', (server: TestServer) => tokenCommand(server, 'rotate', { grace: '0s' }, 'ci')],
+] as const) {
+  t.test(`S-12 a token that is ${how} is refused on every route within ten seconds, without a restart`, async (t) => {
+    const clock = new ManualClock();
+    const server = await startWithAllRoutes(t, { clock });
+    const secret = await tokenCommand(server, 'create', { project: 'default', name: 'ci' });
+    await tenSeconds(clock);
+    const before = await decisions(server, secret);
+    t.strictSame(
+      before.filter((decision) => !decision.startsWith('let in')),
+      [],
+    );
+    await end(server);
+    await tenSeconds(clock);
+    const after = await decisions(server, secret);
+    t.strictSame(
+      after.filter((decision) => !decision.startsWith('unknown')),
+      [],
+    );
+    t.equal(after.length, before.length);
+  });
+}
+
+t.test('S-12 a token is refused on every route from the moment it expires', async (t) => {
+  const clock = new ManualClock();
+  const server = await startWithAllRoutes(t, { clock });
+  const secret = await tokenCommand(server, 'create', { project: 'default', name: 'ci', expires: '60s' });
+  await tenSeconds(clock);
+  t.ok((await decisions(server, secret)).every((decision) => decision.startsWith('let in')));
+  clock.advance(50_000);
+  t.ok((await decisions(server, secret)).every((decision) => decision.startsWith('unknown')));
+});
