@@ -21,8 +21,8 @@ import {
 } from '@plugboard/testing';
 import { StreamEncoders } from '@plugboard/transport-chat-completions';
 import { streamEncoderContract } from '@plugboard/transport-chat-completions/testing';
-import http, { ErrorFormatters, HttpRoutes, HttpUpgrades } from '@plugboard/transport-http';
-import { errorFormatterContract, httpRouteContract, httpUpgradeContract } from '@plugboard/transport-http/testing';
+import http, { HttpRoutes, HttpUpgrades } from '@plugboard/transport-http';
+import { httpRouteContract, httpUpgradeContract } from '@plugboard/transport-http/testing';
 import t, { type Test } from 'tap';
 
 /**
@@ -76,7 +76,6 @@ each(HttpRoutes, (t, route) => {
   httpRouteContract(t.test, { open: () => route, ...(request && { request: { headers: {}, ...request } }) });
 });
 each(HttpUpgrades, (t, upgrade) => httpUpgradeContract(t.test, { open: () => upgrade }));
-each(ErrorFormatters, (t, formatter) => errorFormatterContract(t.test, { formatter }));
 each(StreamEncoders, (t, encoder) => streamEncoderContract(t.test, { encoder }));
 each(Commands, (t, command) => commandContract(t.test, { command }));
 each(AgentRuntimes, (t, runtime: AgentRuntime) => agentRuntimeContract(t.test, { open: () => runtime, agent: 'assistant' }));
@@ -99,7 +98,7 @@ t.test(`${Transports}: transport-http fulfils its contract`, async (t) => {
 
 t.test('every extension point that a plugin uses has a suite', async (t) => {
   const inOwnPackages = [ModelConnectors, SessionStores, ToolSources, Interceptors];
-  const here = [HttpRoutes, HttpUpgrades, ErrorFormatters, StreamEncoders, Commands, AgentRuntimes, AuthProviders, Transports];
+  const here = [HttpRoutes, HttpUpgrades, StreamEncoders, Commands, AgentRuntimes, AuthProviders, Transports];
   const known = new Set([...inOwnPackages, ...here].map(({ id }) => id));
   const used = new Set(
     (server.server as HostServer).inspection.plugins.flatMap(({ provides }) => provides.map(({ point }) => point)),

@@ -4,6 +4,7 @@ import type { AgentRuntime, Failure, SessionRequest, Target, TurnRequest } from 
 import {
   connectionHeader,
   conversationSessionKey,
+  formatError,
   ignoredParamsHeader,
   joinFingerprint,
   parseBusyMode,
@@ -54,6 +55,7 @@ export class ChatCompletions implements HttpRoute {
   readonly access = ['chat'] as const;
   readonly body = 'json';
   readonly startsWork = true;
+  readonly formatError = formatError;
 
   readonly #config: ChatCompletionsConfig;
   readonly #runtimes: Extensions<AgentRuntime>;

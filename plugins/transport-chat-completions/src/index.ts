@@ -1,6 +1,5 @@
 import { AgentRuntimes, definePlugin } from '@plugboard/kernel';
-import { formatError } from '@plugboard/openai-protocol';
-import { ErrorFormatters, HttpRoutes } from '@plugboard/transport-http';
+import { HttpRoutes } from '@plugboard/transport-http';
 import { StreamEncoders } from './answer/stream-encoder.js';
 import { ChatCompletions } from './chat-completions.js';
 import { configSchema } from './config.js';
@@ -13,7 +12,6 @@ export default definePlugin({
   summary: 'Answers POST /v1/chat/completions, where `model` names an agent',
   configSchema,
   register(ctx) {
-    ctx.contribute(ErrorFormatters, formatError);
     const route = new ChatCompletions({
       config: ctx.config,
       runtimes: ctx.extensions(AgentRuntimes),

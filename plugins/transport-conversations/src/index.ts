@@ -1,6 +1,5 @@
 import { AgentRuntimes, definePlugin, parseSize } from '@plugboard/kernel';
-import { formatError } from '@plugboard/openai-protocol';
-import { ErrorFormatters, HttpRoutes } from '@plugboard/transport-http';
+import { HttpRoutes } from '@plugboard/transport-http';
 import { configSchema } from './config.js';
 import { ConversationRoutes } from './routes/conversation-routes.js';
 import { ItemRoutes } from './routes/item-routes.js';
@@ -11,7 +10,6 @@ export default definePlugin({
   summary: 'Lists, reads, creates, changes, forks and deletes sessions at /v1/conversations',
   configSchema,
   register(ctx) {
-    ctx.contribute(ErrorFormatters, formatError);
     const runtimes = ctx.extensions(AgentRuntimes);
     const maxPageBytes = parseSize(ctx.config.maxPageBytes);
     for (const route of [

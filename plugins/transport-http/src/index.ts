@@ -4,8 +4,8 @@ import { HttpApplication } from './application/application.js';
 import { RequestBodies } from './body/request-bodies.js';
 import { checkConfig } from './check-config.js';
 import { configSchema } from './config.js';
-import { ErrorBodies } from './errors/error-format.js';
 import { AccessLog } from './exchange/access-log.js';
+import { ErrorBodies } from './exchange/error-bodies.js';
 import { Exchanges } from './exchange/exchanges.js';
 import { LogThrottle } from './exchange/log-throttle.js';
 import { Replies } from './exchange/replies.js';
@@ -21,7 +21,7 @@ import { ClientErrorHandler } from './server/client-error-handler.js';
 import { Connections } from './server/connections.js';
 
 export { parseJsonObject } from './body/request-bodies.js';
-export { type ErrorFormatter, ErrorFormatters } from './errors/error-format.js';
+export type { ErrorFormatter } from './errors/error-format.js';
 export * from './errors/http-error.js';
 export * from './routing/middleware.js';
 export * from './routing/routes.js';

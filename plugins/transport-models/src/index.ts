@@ -1,6 +1,5 @@
 import { AgentRuntimes, definePlugin } from '@plugboard/kernel';
-import { formatError } from '@plugboard/openai-protocol';
-import { ErrorFormatters, HttpRoutes } from '@plugboard/transport-http';
+import { HttpRoutes } from '@plugboard/transport-http';
 import { configSchema } from './config.js';
 import { Models } from './models.js';
 
@@ -10,7 +9,6 @@ export default definePlugin({
   summary: 'Lists the agents and models that a caller can use',
   configSchema,
   register(ctx) {
-    ctx.contribute(ErrorFormatters, formatError);
     const models = new Models(ctx.extensions(AgentRuntimes));
     for (const route of models.routes) ctx.contribute(HttpRoutes, route, route.path);
   },

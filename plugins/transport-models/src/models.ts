@@ -1,6 +1,6 @@
 import type { Extensions, Principal } from '@plugboard/kernel';
 import type { AgentRuntime, TargetInfo } from '@plugboard/kernel/contracts';
-import { invalidRequest } from '@plugboard/openai-protocol';
+import { formatError, invalidRequest } from '@plugboard/openai-protocol';
 import type { HttpReply, HttpRequest, HttpRoute } from '@plugboard/transport-http';
 
 /** An entry of the model list (C-155, C-156). */
@@ -23,7 +23,7 @@ export class Models {
    * `GET /v1/models` and `GET /v1/models/{id}`. An id may contain slashes, percent-encoded or not.
    */
   get routes(): readonly HttpRoute[] {
-    const route = { method: 'GET', access: ['models:read'], body: 'none', startsWork: false } as const;
+    const route = { method: 'GET', access: ['models:read'], body: 'none', startsWork: false, formatError } as const;
     return [
       { ...route, path: '/v1/models', handle: (request) => this.#list(request) },
       { ...route, path: '/v1/models/*id', handle: (request) => this.#retrieve(request) },

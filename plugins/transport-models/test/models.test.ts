@@ -1,7 +1,7 @@
 import { AgentRuntimes, type AuthProvider, AuthProviders, type Principal, Transports } from '@plugboard/kernel';
 import type { AgentRuntime, TargetInfo } from '@plugboard/kernel/contracts';
 import { pluginContract, testContext } from '@plugboard/testing';
-import http, { ErrorFormatters, HttpRoutes } from '@plugboard/transport-http';
+import http, { HttpRoutes } from '@plugboard/transport-http';
 import t, { type Test } from 'tap';
 import plugin from '../src/index.js';
 
@@ -40,7 +40,6 @@ async function serve(t: Test, providers: readonly AuthProvider[] = []): Promise<
   const models = testContext(plugin, { entry: 'transports.models' });
   models.provide(AgentRuntimes, runtime);
   const server = testContext(http, { entry: 'transports.http', config: { port: 0 } });
-  server.provide(ErrorFormatters, models.contributed(ErrorFormatters), 'models');
   for (const path of ['/v1/models', '/v1/models/*id']) server.provide(HttpRoutes, models.contributed(HttpRoutes, path), 'models');
   for (const provider of providers) server.provide(AuthProviders, provider);
   await server.lifecycle.start?.(new AbortController().signal);

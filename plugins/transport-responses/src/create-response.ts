@@ -10,6 +10,7 @@ import {
 import {
   claimError,
   connectionHeader,
+  formatError,
   ignoredParamsHeader,
   joinFingerprint,
   parseBusyMode,
@@ -35,6 +36,7 @@ export class CreateResponse implements HttpRoute {
   readonly access = ['chat'] as const;
   readonly body = 'json';
   readonly startsWork = true;
+  readonly formatError = formatError;
   readonly #services: Extensions<ResponseService>;
   readonly #encoders: Extensions<StreamEncoder>;
 

@@ -1,8 +1,7 @@
 import { definePlugin } from '@plugboard/kernel';
 import { ResponseServices } from '@plugboard/open-responses';
-import { formatError } from '@plugboard/openai-protocol';
 import { StreamEncoders } from '@plugboard/transport-chat-completions';
-import { ErrorFormatters, HttpRoutes } from '@plugboard/transport-http';
+import { HttpRoutes } from '@plugboard/transport-http';
 import { configSchema } from './config.js';
 import { ResponseRoutes } from './response-routes.js';
 
@@ -13,7 +12,6 @@ export default definePlugin({
   configSchema,
   needs: ['responses'],
   register(ctx) {
-    ctx.contribute(ErrorFormatters, formatError);
     const services = ctx.extensions(ResponseServices);
     const { routes } = new ResponseRoutes(services, ctx.extensions(StreamEncoders));
     for (const route of routes) ctx.contribute(HttpRoutes, route, `${route.method} ${route.path}`);

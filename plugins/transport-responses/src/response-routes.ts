@@ -1,7 +1,7 @@
 import type { Extensions } from '@plugboard/kernel';
 import { failureOf, TurnError } from '@plugboard/kernel/contracts';
 import { isResponseId, parseCompaction, type ResponseService, responseNotFound } from '@plugboard/open-responses';
-import { invalidValue, listQueryOf, Page, turnFailureError } from '@plugboard/openai-protocol';
+import { formatError, invalidValue, listQueryOf, Page, turnFailureError } from '@plugboard/openai-protocol';
 import { requireStreamEncoder, type StreamEncoder } from '@plugboard/transport-chat-completions';
 import type { HttpReply, HttpRequest, HttpRoute } from '@plugboard/transport-http';
 import { CreateResponse } from './create-response.js';
@@ -81,6 +81,7 @@ export class ResponseRoutes {
 function route(route: Omit<HttpRoute, 'handle'>, answer: (request: HttpRequest) => Promise<HttpReply>): HttpRoute {
   return {
     ...route,
+    formatError,
     async handle(request) {
       try {
         return await answer(request);

@@ -1,7 +1,6 @@
 import { definePlugin } from '@plugboard/kernel';
 import { ResponseServices } from '@plugboard/open-responses';
-import { formatError } from '@plugboard/openai-protocol';
-import { ErrorFormatters, HttpUpgrades } from '@plugboard/transport-http';
+import { HttpUpgrades } from '@plugboard/transport-http';
 import { configSchema } from './config.js';
 import { LiveConnections } from './upgrade/live-connections.js';
 import { LiveUpgrade } from './upgrade/live-upgrade.js';
@@ -13,7 +12,6 @@ export default definePlugin({
   configSchema,
   needs: ['responses'],
   register(ctx) {
-    ctx.contribute(ErrorFormatters, formatError);
     const connections = new LiveConnections(ctx);
     const services = ctx.extensions(ResponseServices);
     for (const path of ['/v1/responses', '/v1/live']) {

@@ -79,7 +79,7 @@ t.test('reads content in parts', async (t) => {
     { type: 'text', text: 'Yes' },
     { type: 'text', text: 'more' },
     { type: 'reasoning', text: 'So.' },
-    { type: 'text', text: 'No.' },
+    { type: 'text', text: 'No.', isRefusal: true },
     END,
   ]);
 });

@@ -2,8 +2,8 @@ import type { HttpError } from '@plugboard/transport-http';
 import type { ErrorBody } from './errors.js';
 
 /**
- * Formats an `HttpError` of transport-http as the protocol's error object. Contribute it to
- * `ErrorFormatters`.
+ * Formats an `HttpError` of transport-http as the protocol's error object: the `formatError` of
+ * routes that speak the protocol.
  */
 export function formatError({ status, code, message }: HttpError): ErrorBody {
   if (code === 'insufficient_scope') return { error: { message, type: 'svc_error' } };

@@ -1,5 +1,5 @@
 import { failureOf, TurnError } from '@plugboard/kernel/contracts';
-import { headerSafeName, ignoredParamsHeader, Page, turnFailureError } from '@plugboard/openai-protocol';
+import { formatError, headerSafeName, ignoredParamsHeader, Page, turnFailureError } from '@plugboard/openai-protocol';
 import type { HttpReply, HttpRequest, HttpRoute } from '@plugboard/transport-http';
 
 interface JsonRoute extends Omit<HttpRoute, 'handle'> {
@@ -22,6 +22,7 @@ interface JsonRoute extends Omit<HttpRoute, 'handle'> {
 export function route({ accepts = [], answer, ...route }: JsonRoute): HttpRoute {
   return {
     ...route,
+    formatError,
     async handle(request) {
       const fields = route.body === 'json' ? accepts : [];
       const parameters = route.body === 'json' ? [] : accepts;

@@ -2,12 +2,12 @@ import { STATUS_CODES } from 'node:http';
 import type { Clock, PluginContext } from '@plugboard/kernel';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import type { Context } from 'koa';
-import { ErrorBodies } from '../errors/error-format.js';
 import { HttpError } from '../errors/http-error.js';
 import { internalError, notFound, tooManyReplies } from '../errors/refusals.js';
 import { UNCOUNTED } from '../limits/memory-limits.js';
 import type { HttpReply } from '../routing/routes.js';
 import { isArriving, sendAndClose } from './closing-reply.js';
+import { ErrorBodies } from './error-bodies.js';
 import type { Exchange } from './exchange.js';
 import { Exchanges, isDisconnect } from './exchanges.js';
 import { STALL_LIMIT, StreamedBody } from './streamed-body.js';
@@ -122,7 +122,7 @@ export class Replies {
     for (const name of [...BODY_HEADERS, ...Object.keys(reply?.headers ?? {})]) ctx.remove(name);
     exchange.reply = error;
     setHead(ctx, error);
-    setBody(ctx, this.#errors.format(error), JSON_TYPE);
+    setBody(ctx, this.#errors.format(error, exchange.match?.route), JSON_TYPE);
     exchange.errorCode = error.code;
   }
 

@@ -81,11 +81,12 @@ export class RouteTable {
 }
 
 /** What answers a request for an upgrade's path that asks for no upgrade. */
-function withoutUpgrade({ value: { path, access }, entry }: Contribution<HttpUpgrade>) {
+function withoutUpgrade({ value: { path, access, formatError }, entry }: Contribution<HttpUpgrade>) {
   const handle = () => {
     throw upgradeRequired();
   };
-  const value: HttpRoute = { method: 'GET', path, access, body: 'none', startsWork: true, handle };
+  const format = formatError && { formatError };
+  const value: HttpRoute = { method: 'GET', path, access, body: 'none', startsWork: true, ...format, handle };
   return { value, entry };
 }
 

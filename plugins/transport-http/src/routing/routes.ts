@@ -1,5 +1,6 @@
 import { defineExtensionPoint, type Principal } from '@plugboard/kernel';
 import type { Scope } from '@plugboard/kernel/contracts';
+import type { ErrorFormatter } from '../errors/error-format.js';
 
 /**
  * A route: a plain function from a request to a reply. It is independent of the web framework and
@@ -39,6 +40,11 @@ export interface HttpRoute {
    * the first mistake, before `handle`. An invalid schema prevents the start.
    */
   readonly schema?: Readonly<Record<string, unknown>>;
+  /**
+   * Formats the errors that the server sends for the route, such as 401, as the route's own errors.
+   * Without it, the format is that of the first route that has one.
+   */
+  readonly formatError?: ErrorFormatter;
   /** Whether the route starts work. Such routes answer 503 while the server shuts down. */
   readonly startsWork: boolean;
   handle(request: HttpRequest): Promise<HttpReply> | HttpReply;
@@ -49,7 +55,15 @@ export type Access = 'public' | 'page' | readonly Scope[];
 
 export const HttpRoutes = defineExtensionPoint<HttpRoute>('transport-http.routes', {
   discipline: 'in-order',
-  shape: { method: 'string', path: 'string', body: 'string', startsWork: 'boolean', 'schema?': 'object', handle: 'function' },
+  shape: {
+    method: 'string',
+    path: 'string',
+    body: 'string',
+    startsWork: 'boolean',
+    'schema?': 'object',
+    'formatError?': 'function',
+    handle: 'function',
+  },
   describe: ({ method, path, link }) => [
     { kind: 'route', label: method, text: path },
     ...(link === undefined ? [] : [{ kind: 'link', label: link, text: path }]),

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { defineExtensionPoint, type Principal } from '@plugboard/kernel';
 import type { Scope } from '@plugboard/kernel/contracts';
+import type { ErrorFormatter } from '../errors/error-format.js';
 import type { HttpRequest, Reservation } from './routes.js';
 
 /**
@@ -21,6 +22,8 @@ export interface HttpUpgrade {
   readonly path: string;
   /** The scopes that a credential needs, for example `['chat']`. */
   readonly access: readonly Scope[];
+  /** Formats the errors that the server sends for the path: see `HttpRoute.formatError`. */
+  readonly formatError?: ErrorFormatter;
   handle(request: UpgradeRequest): Promise<void> | void;
 }
 

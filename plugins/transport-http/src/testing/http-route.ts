@@ -4,6 +4,7 @@ import { SCOPES } from '@plugboard/kernel/contracts';
 import { Contract, type ContractCase, type DeclareTest, declareTests } from '@plugboard/testing';
 import { HttpError } from '../errors/http-error.js';
 import type { Access, HttpReply, HttpRequest, HttpRoute } from '../routing/routes.js';
+import { addErrorCases } from './error-formatter.js';
 import { testHttpRequest } from './test-http-request.js';
 
 /** Milliseconds until a request whose caller has disconnected must have ended. */
@@ -73,6 +74,7 @@ export function httpRouteCases({ open, request }: HttpRouteContractOptions): rea
       }
     }
   });
+  addErrorCases(contract, async () => (await open()).formatError);
   contract.add('ends soon after the caller has disconnected', 'HttpRoute 3', async () => {
     const abort = new AbortController();
     const { route, sent } = await sample({ signal: abort.signal });

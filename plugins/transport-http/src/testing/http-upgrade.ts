@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { Contract, type ContractCase, type DeclareTest, declareTests } from '@plugboard/testing';
 import type { HttpUpgrade } from '../routing/upgrades.js';
+import { addErrorCases } from './error-formatter.js';
 import { assertAccess } from './http-route.js';
 
 export interface HttpUpgradeContractOptions {
@@ -31,5 +32,6 @@ export function httpUpgradeCases({ open }: HttpUpgradeContractOptions): readonly
   contract.add('handles requests with a function', 'HttpUpgrade.handle', async () => {
     assert.equal(typeof (await open()).handle, 'function', '`handle` is not a function');
   });
+  addErrorCases(contract, async () => (await open()).formatError);
   return contract.cases;
 }

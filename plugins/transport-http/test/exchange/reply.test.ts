@@ -204,15 +204,20 @@ t.test('the access log has one line per request, with the fields added by its ro
   t.notMatch(JSON.stringify(served.logs), /secret/);
 });
 
-t.test('the first error formatter formats every error without its own body', async (t) => {
+t.test('a route formats its errors without an own body; the first format is for all other requests', async (t) => {
+  const throwing = (path: string, options: ConstructorParameters<typeof HttpError>[2] = {}) =>
+    get(path, () => {
+      throw new HttpError(418, 'x', options);
+    });
   const { url, port } = await serve(t, {
-    formatters: [({ status, code, message }) => ({ status, code, message }), () => ({ second: true })],
     routes: [
-      get('/own', () => {
-        throw new HttpError(418, 'x', { body: { own: true } });
-      }),
+      throwing('/none-of-its-own'),
+      { ...throwing('/own', { body: { own: true } }), formatError: ({ status, code, message }) => ({ status, code, message }) },
+      { ...throwing('/second'), formatError: () => ({ second: true }) },
     ],
   });
+  t.same(await (await fetch(`${url}/second`)).json(), { second: true });
+  t.same(await (await fetch(`${url}/none-of-its-own`)).json(), { status: 418, message: 'x' });
   t.same(await (await fetch(`${url}/none`)).json(), { status: 404, message: 'Invalid URL (GET /none)' });
   t.same(await (await fetch(`${url}/own`)).json(), { own: true });
   const raw = await RawClient.open(port);

@@ -2,13 +2,12 @@ import { type AuthProvider, AuthProviders, type Clock, type HostView, type Lifec
 import { type LogLine, ManualClock, testContext } from '@plugboard/testing';
 import type { Middleware } from 'koa';
 import type { Test } from 'tap';
-import plugin, { type ErrorFormatter, ErrorFormatters, HttpMiddleware, type HttpRoute, HttpRoutes } from '../../src/index.js';
+import plugin, { HttpMiddleware, type HttpRoute, HttpRoutes } from '../../src/index.js';
 
 interface ServeOptions {
   readonly routes?: readonly HttpRoute[];
   readonly providers?: readonly AuthProvider[];
   readonly middleware?: readonly Middleware[];
-  readonly formatters?: readonly ErrorFormatter[];
   readonly config?: Readonly<Record<string, unknown>>;
   readonly clock?: Clock;
   readonly host?: HostView;
@@ -30,7 +29,7 @@ interface Served {
  */
 export async function serve(
   t: Test,
-  { routes = [], providers = [], formatters = [], middleware = [], config, clock = new ManualClock(), host }: ServeOptions = {},
+  { routes = [], providers = [], middleware = [], config, clock = new ManualClock(), host }: ServeOptions = {},
 ): Promise<Served> {
   const ctx = testContext(plugin, {
     config: { port: 0, ...config },
@@ -40,7 +39,6 @@ export async function serve(
     ...(host && { host }),
   });
   for (const route of routes) ctx.provide(HttpRoutes, route, 'routes');
-  for (const formatter of formatters) ctx.provide(ErrorFormatters, formatter, 'formatter');
   for (const one of middleware) ctx.provide(HttpMiddleware, one, 'middleware');
   for (const provider of providers) ctx.provide(AuthProviders, provider, 'provider');
   await ctx.lifecycle.start?.(new AbortController().signal);

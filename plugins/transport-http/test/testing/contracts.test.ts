@@ -1,7 +1,6 @@
 import type { ContractCase } from '@plugboard/testing';
 import t from 'tap';
 import { type ErrorFormatter, HttpError, type HttpRoute, type HttpUpgrade } from '../../src/index.js';
-import { errorFormatterCases } from '../../src/testing/error-formatter.js';
 import { httpRouteCases } from '../../src/testing/http-route.js';
 import { httpUpgradeCases } from '../../src/testing/http-upgrade.js';
 
@@ -76,12 +75,16 @@ t.test('the suite of upgrades finds each broken promise', async (t) => {
   t.same(await found({ handle: undefined as unknown as () => void }), ['handles requests with a function']);
 });
 
-t.test('the suite of error formats finds each broken promise', async (t) => {
-  const found = (formatter: ErrorFormatter) => failing(errorFormatterCases({ formatter }));
-  t.same(await found(({ message, code }) => ({ message, code })), []);
-  t.same(await found(({ message, code }) => `${code}: ${message}` as unknown as object), [
-    'returns an object for every status, with or without a code',
-  ]);
-  t.same(await found(({ message }) => ({ message })), ['keeps the message and the code']);
-  t.same(await found(({ message, code, stack }) => ({ message, code, stack })), ['shows no stack']);
+t.test('the suites of routes and upgrades find each broken promise of their error formats', async (t) => {
+  const upgrade: HttpUpgrade = { path: '/v1/live', access: ['chat'], handle: () => {} };
+  const suites = [ofRoute, (change: object) => failing(httpUpgradeCases({ open: () => ({ ...upgrade, ...change }) }))];
+  for (const found of suites) {
+    const of = (formatError: ErrorFormatter) => found({ formatError });
+    t.same(await of(({ message, code }) => ({ message, code })), []);
+    t.same(await of(({ message, code }) => `${code}: ${message}` as unknown as object), [
+      'formats every error as an object, with or without a code',
+    ]);
+    t.same(await of(({ code }) => ({ code })), ['keeps the message of an error']);
+    t.same(await of(({ message, code, stack }) => ({ message, code, stack })), ['shows no stack of an error']);
+  }
 });

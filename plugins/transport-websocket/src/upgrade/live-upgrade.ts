@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Extensions, PluginContext } from '@plugboard/kernel';
 import type { ResponseService } from '@plugboard/open-responses';
-import { invalidRequest } from '@plugboard/openai-protocol';
+import { formatError, invalidRequest } from '@plugboard/openai-protocol';
 import type { HttpUpgrade, UpgradeRequest } from '@plugboard/transport-http';
 import { type WebSocket, WebSocketServer } from 'ws';
 import type { WebSocketConfig } from '../config.js';
@@ -21,6 +21,7 @@ const MAX_CHUNKS = 1024;
 export class LiveUpgrade implements HttpUpgrade {
   readonly path: string;
   readonly access = ['chat'] as const;
+  readonly formatError = formatError;
   readonly #connections: LiveConnections;
   readonly #services: Extensions<ResponseService>;
   readonly #ctx: PluginContext<WebSocketConfig>;
