@@ -6,8 +6,8 @@ import type { DefinedPlugin } from '../plugin/plugin.js';
 /*
  * An entry of the file is one value per phase, which never changes:
  *
- * 1. read: a ReadEntry, what the file says. Entries that `unless` or a missing variable disables say
- *    so.
+ * 1. read: a ReadEntry, what the file says. Entries that `unless` or a missing variable disables
+ *    say so.
  * 2. load: a LoadedEntry, with its plugin.
  * 3. configure: a ConfiguredEntry, with checked options.
  * 4. register: a Registered, with what the plugin contributes and reads (registration/register.ts).

@@ -2,8 +2,9 @@ import type { HostServer } from '@plugboard/kernel/internal';
 import { type DescribedEntry, fileSchema } from './file-schema.js';
 
 /**
- * Builds the JSON Schema of the whole file for the plugins that it uses, including those of disabled
- * entries. If the plugin of a disabled entry is not installed, its options are not described.
+ * Builds the JSON Schema of the whole file for the plugins that it uses, including those of
+ * disabled entries. If the plugin of a disabled entry is not installed, its options are not
+ * described.
  */
 export async function serverSchema({ inspection }: HostServer): Promise<Readonly<Record<string, unknown>>> {
   const { layout, contents, loader } = inspection.configuration;
