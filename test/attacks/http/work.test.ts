@@ -68,3 +68,70 @@ t.test('S-55 arguments of a tool call take time in proportion to their length', 
     t.equal(status, what === 'many calls' ? 502 : 200, what);
   }
 });
+
+t.test('S-49 schemas that expand are cut short, or refused with the name of their tool', async (t) => {
+  const model = (provider: string) => `
+models:
+  fast: { use: openai, provider: ${provider}, baseUrl: "\${MODEL_URL}", model: big-1, apiKey: "\${MODEL_KEY}" }
+agents:
+  assistant: { model: fast, clientTools: passthrough }
+`;
+  const levels = Array.from({ length: 10 }, (_, at) => at);
+  const double = (key: 'properties' | 'allOf' | 'anyOf') => {
+    const next = (at: number) => (at === 9 ? {} : { $ref: `#/$defs/d${at + 1}` });
+    const schemas = (at: number) => Array.from({ length: 5 }, (_, n) => [`p${n}`, next(at)] as const);
+    const define = (at: number) =>
+      key === 'properties'
+        ? { type: 'object', properties: Object.fromEntries(schemas(at)) }
+        : { [key]: schemas(at).map(([, one]) => one) };
+    return {
+      type: 'object',
+      properties: { a: { $ref: '#/$defs/d0' } },
+      $defs: Object.fromEntries(levels.map((at) => [`d${at}`, define(at)])),
+    };
+  };
+  let typed: object = { type: 'string' };
+  for (let n = 0; n < 14; n++) typed = { type: ['object', 'object', 'object'], properties: { a: typed } };
+  const wide = {
+    type: 'object',
+    $defs: { d: { description: 'x'.repeat(1_000_000) } },
+    properties: Object.fromEntries(Array.from({ length: 2_000 }, (_, at) => [`p${at}`, { $ref: '#/$defs/d' }])),
+  };
+  const attacks = {
+    references: double('properties'),
+    allOf: double('allOf'),
+    anyOf: double('anyOf'),
+    'lists of types': { type: 'object', properties: { a: typed } },
+    'a long description': wide,
+  };
+  for (const provider of ['gemini', 'moonshot']) {
+    const server = await ServerProcess.start(t, {
+      yaml: TRANSPORTS + model(provider) + LOOP_DELAY,
+      files: LOOP_DELAY_FILES,
+      heap: 512,
+    });
+    for (const [what, schema] of Object.entries(attacks)) {
+      for (const fields of [
+        { tools: [{ type: 'function', function: { name: 'f', parameters: schema } }] },
+        { response_format: { type: 'json_schema', json_schema: { name: 'f', schema } } },
+      ]) {
+        const bytes = JSON.stringify(fields).length;
+        const { held, took, grown, status, text } = await measure(server, fields);
+        t.comment(`${provider}, ${what}: ${bytes} bytes, held ${held} ms, took ${took} ms, ${grown} MiB, ${status}`);
+        t.ok(held < HOLD_LIMIT, what);
+        if (status !== 200)
+          t.match(JSON.parse(text), {
+            error: { message: /^The schema of (the tool 'f'|response_format) is too large: more than \d+ KiB/ },
+          });
+      }
+    }
+    t.equal(
+      (
+        await measure(server, {
+          tools: [{ type: 'function', function: { name: 'f', parameters: double('properties').$defs.d9 } }],
+        })
+      ).status,
+      200,
+    );
+  }
+});

@@ -1,5 +1,6 @@
 import { isObject, isText } from '../json/json.js';
 import { inlineRefs } from './inline-refs.js';
+import type { SchemaBudget } from './schema-budget.js';
 
 type Schema = Readonly<Record<string, unknown>>;
 
@@ -30,14 +31,14 @@ const FORMATS: Readonly<Record<string, readonly string[]>> = {
  * by what they refer to, `const`, `oneOf` and lists of types by what means the same, and everything
  * else that it does not know is left out.
  */
-export function geminiSchema(root: Schema): Schema {
-  return translate(root, root, 0);
+export function geminiSchema(root: Schema, budget: SchemaBudget): Schema {
+  return translate(root, root, 0, budget);
 }
 
-function translate(original: unknown, root: Schema, depth: number): Schema {
+function translate(original: unknown, root: Schema, depth: number, budget: SchemaBudget): Schema {
   if (!isObject(original)) return {};
-  const schema = merged(inlineRefs(original, root, depth), root, depth);
-  const types = (Array.isArray(schema.type) ? schema.type : [schema.type]).filter(isText);
+  const schema = merged(inlineRefs(original, root, depth, budget), root, depth, budget);
+  const types = [...new Set(Array.isArray(schema.type) ? schema.type : [schema.type])].filter(isText);
   const plainTypes = types.filter((type) => type !== 'null');
   const branches = listOf(schema.anyOf) ?? listOf(schema.oneOf) ?? [];
   const plainBranches = branches.filter((branch) => branch.type !== 'null');
@@ -45,17 +46,18 @@ function translate(original: unknown, root: Schema, depth: number): Schema {
   for (const key of KEPT) if (schema[key] !== undefined) result[key] = schema[key];
   if (types.length > plainTypes.length || branches.length > plainBranches.length) result.nullable = true;
 
-  if (plainBranches.length === 1) return { ...translate(plainBranches[0], root, depth + 1), ...result };
-  if (plainBranches.length > 1) return { ...result, anyOf: plainBranches.map((branch) => translate(branch, root, depth + 1)) };
+  if (plainBranches.length === 1) return { ...translate(plainBranches[0], root, depth + 1, budget), ...result };
+  if (plainBranches.length > 1)
+    return { ...result, anyOf: plainBranches.map((branch) => translate(branch, root, depth + 1, budget)) };
   if (plainTypes.length > 1) {
-    const anyOf = plainTypes.map((type) => translate({ ...schema, type, description: undefined }, root, depth + 1));
+    const anyOf = plainTypes.map((type) => translate({ ...schema, type, description: undefined }, root, depth + 1, budget));
     return { ...result, anyOf };
   }
-  return { ...result, ...typed(schema, plainTypes[0] ?? typeOf(schema), root, depth) };
+  return { ...result, ...typed(schema, plainTypes[0] ?? typeOf(schema), root, depth, budget) };
 }
 
 /** The keywords that belong to a type. */
-function typed(schema: Schema, type: string, root: Schema, depth: number): Schema {
+function typed(schema: Schema, type: string, root: Schema, depth: number, budget: SchemaBudget): Schema {
   const result: Record<string, unknown> = { type };
   const { format } = schema;
   if (isText(format) && FORMATS[type]?.includes(format)) result.format = format;
@@ -64,10 +66,10 @@ function typed(schema: Schema, type: string, root: Schema, depth: number): Schem
     const values = Array.isArray(schema.enum) ? schema.enum : schema.const === undefined ? [] : [schema.const];
     if (values.length > 0 && values.every(isText)) result.enum = values;
   } else if (type === 'array') {
-    result.items = isObject(schema.items) ? translate(schema.items, root, depth + 1) : { type: 'string' };
+    result.items = isObject(schema.items) ? translate(schema.items, root, depth + 1, budget) : { type: 'string' };
   } else if (type === 'object') {
     const properties = Object.entries(isObject(schema.properties) ? schema.properties : {});
-    result.properties = Object.fromEntries(properties.map(([name, value]) => [name, translate(value, root, depth + 1)]));
+    result.properties = Object.fromEntries(properties.map(([name, value]) => [name, translate(value, root, depth + 1, budget)]));
     const known = new Set(properties.map(([name]) => name));
     const required = Array.isArray(schema.required) ? schema.required.filter((name) => known.has(name)) : [];
     if (required.length > 0) result.required = required;
@@ -81,19 +83,21 @@ function typed(schema: Schema, type: string, root: Schema, depth: number): Schem
 }
 
 /** Merges the schemas of `allOf` into one. */
-function merged(schema: Schema, root: Schema, depth: number): Schema {
+function merged(schema: Schema, root: Schema, depth: number, budget: SchemaBudget): Schema {
   const parts = listOf(schema.allOf);
   if (parts === undefined || depth > 12) return schema;
   const { allOf, ...own } = schema;
-  let result: Record<string, unknown> = {};
-  for (const part of [...parts.map((one) => merged(inlineRefs(one, root, depth), root, depth + 1)), own]) {
-    const properties = { ...asObject(result.properties), ...asObject(part.properties) };
-    const required = [...asList(result.required), ...asList(part.required)];
-    result = { ...result, ...part };
-    if (Object.keys(properties).length > 0) result.properties = properties;
-    if (required.length > 0) result.required = [...new Set(required)];
+  const result = new Map<string, unknown>();
+  const properties = new Map<string, unknown>();
+  const required = new Set<unknown>();
+  for (const part of [...parts.map((one) => merged(inlineRefs(one, root, depth, budget), root, depth + 1, budget)), own]) {
+    for (const [key, value] of Object.entries(part)) result.set(key, value);
+    for (const [name, value] of Object.entries(asObject(part.properties))) properties.set(name, value);
+    for (const name of asList(part.required)) required.add(name);
   }
-  return result;
+  if (properties.size > 0) result.set('properties', Object.fromEntries(properties));
+  if (required.size > 0) result.set('required', [...required]);
+  return Object.fromEntries(result);
 }
 
 /** The type of a schema that does not say one. */

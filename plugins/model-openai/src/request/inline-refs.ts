@@ -1,16 +1,19 @@
 import { isObject } from '../json/json.js';
+import type { SchemaBudget } from './schema-budget.js';
 
 type Schema = Readonly<Record<string, unknown>>;
 
-/** How deep references are replaced. A schema that refers to itself ends there. */
-const MAX_DEPTH = 12;
-
-/** Follows a `$ref` into the schema's own definitions. Members beside the reference win. */
-export function inlineRefs(schema: Schema, root: Schema, depth: number): Schema {
+/**
+ * Follows a `$ref` into the schema's own definitions. Members beside the reference win.
+ *
+ * @throws SchemaTooLarge, as everything that translates schemas.
+ */
+export function inlineRefs(schema: Schema, root: Schema, depth: number, budget: SchemaBudget): Schema {
+  budget.take(schema);
   if (typeof schema.$ref !== 'string') return schema;
   const { $ref, ...beside } = schema;
-  const target = depth < MAX_DEPTH ? targetOf($ref, root) : undefined;
-  return target === undefined ? beside : inlineRefs({ ...target, ...beside }, root, depth + 1);
+  const target = depth < budget.depth ? targetOf($ref, root) : undefined;
+  return target === undefined ? beside : inlineRefs({ ...target, ...beside }, root, depth + 1, budget);
 }
 
 /** `#/$defs/point` */
@@ -18,8 +21,17 @@ function targetOf(ref: string, root: Schema): Schema | undefined {
   if (!ref.startsWith('#')) return undefined;
   let value: unknown = root;
   for (const step of ref.slice(1).split('/').filter(Boolean)) {
-    const key = decodeURIComponent(step).replaceAll('~1', '/').replaceAll('~0', '~');
+    const key = decoded(step).replaceAll('~1', '/').replaceAll('~0', '~');
     value = isObject(value) && Object.hasOwn(value, key) ? value[key] : undefined;
   }
   return isObject(value) ? value : undefined;
+}
+
+/** A malformed escape stands for itself. */
+function decoded(step: string): string {
+  try {
+    return decodeURIComponent(step);
+  } catch {
+    return step;
+  }
 }

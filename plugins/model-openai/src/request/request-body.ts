@@ -1,10 +1,11 @@
 import type { ModelRequest } from '@plugboard/kernel';
-import type { ToolDeclaration } from '@plugboard/kernel/contracts';
+import { type ToolDeclaration, TurnError } from '@plugboard/kernel/contracts';
 import { isObject } from '../json/json.js';
 import type { Dialect, TokenParam } from '../provider/dialect.js';
 import { TOKEN_PARAMS } from '../provider/dialect.js';
 import { wireMessages } from './conversation.js';
 import { messageText } from './message-text.js';
+import { SchemaBudget, SchemaTooLarge } from './schema-budget.js';
 import { toolSchema } from './tool-schema.js';
 
 /** Makes the body of a request. @param fingerprint see `wireMessages`. */
@@ -48,7 +49,8 @@ function paramsOf({ params, tools }: ModelRequest, dialect: Dialect): Record<str
   if (tokenParam !== undefined) renameTokenParam(sent, tokenParam);
   const { response_format: format } = sent;
   if (schema !== 'plain' && isObject(format) && isObject(format.json_schema) && isObject(format.json_schema.schema)) {
-    const translated = toolSchema(format.json_schema.schema, schema);
+    const source = format.json_schema.schema;
+    const translated = within('response_format', () => toolSchema(source, schema));
     sent.response_format = { ...format, json_schema: { ...format.json_schema, schema: translated } };
   }
   return sent;
@@ -70,15 +72,26 @@ const toolTexts = new WeakMap<object, string>();
 function wireTools(tools: readonly ToolDeclaration[], dialect: Dialect): readonly object[] {
   const known = knownTools.get(tools);
   if (known?.dialect === dialect) return known.sent;
-  const sent = tools.map((tool) => toolOf(tool, dialect));
+  const budget = new SchemaBudget(tools);
+  const sent = tools.map((tool) => toolOf(tool, dialect, budget));
   knownTools.set(tools, { dialect, sent });
   toolTexts.set(sent, JSON.stringify(sent));
   return sent;
 }
 
-function toolOf({ name, description, inputSchema, strict }: ToolDeclaration, dialect: Dialect): object {
-  const parameters = toolSchema(inputSchema, dialect.schema);
+function toolOf({ name, description, inputSchema, strict }: ToolDeclaration, dialect: Dialect, budget: SchemaBudget): object {
+  const parameters = within(`the tool '${name}'`, () => toolSchema(inputSchema, dialect.schema, budget));
   return { type: 'function', function: { name, description, parameters, ...(dialect.omit.has('strict') ? {} : { strict }) } };
+}
+
+/** @throws TurnError that names what has the schema, if its translation is too large. */
+function within(owner: string, translate: () => object): object {
+  try {
+    return translate();
+  } catch (error) {
+    if (!(error instanceof SchemaTooLarge)) throw error;
+    throw new TurnError('invalid_request', `The schema of ${owner} is too large: ${error.message}.`, { cause: error });
+  }
 }
 
 /** How JSON.stringify begins the escape of a lone surrogate. It does not escape pairs. */

@@ -1,5 +1,6 @@
 import { isObject, isText } from '../json/json.js';
 import { inlineRefs } from './inline-refs.js';
+import type { SchemaBudget } from './schema-budget.js';
 
 type Schema = Readonly<Record<string, unknown>>;
 
@@ -43,23 +44,23 @@ const LISTS = ['anyOf', 'oneOf', 'allOf', 'prefixItems'];
  * annotations and keywords that they refuse, and with an object at the top level. The tool itself
  * still validates its arguments with the schema as it is.
  */
-export function strictSchema(root: Schema): Schema {
-  return flatten(translate(root, root, 0));
+export function strictSchema(root: Schema, budget: SchemaBudget): Schema {
+  return flatten(translate(root, root, 0, budget));
 }
 
-function translate(original: Schema, root: Schema, depth: number): Schema {
-  const schema = inlineRefs(original, root, depth);
+function translate(original: Schema, root: Schema, depth: number, budget: SchemaBudget): Schema {
+  const schema = inlineRefs(original, root, depth, budget);
   const result: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(schema)) if (!DROPPED.has(key)) result[key] = value;
-  for (const key of SCHEMAS) if (isObject(result[key])) result[key] = translate(result[key], root, depth + 1);
+  for (const key of SCHEMAS) if (isObject(result[key])) result[key] = translate(result[key], root, depth + 1, budget);
   for (const key of LISTS) {
     const list = result[key];
-    if (Array.isArray(list)) result[key] = list.map((one) => (isObject(one) ? translate(one, root, depth + 1) : one));
+    if (Array.isArray(list)) result[key] = list.map((one) => (isObject(one) ? translate(one, root, depth + 1, budget) : one));
   }
   if (isObject(result.properties)) {
     const properties = Object.entries(result.properties);
     result.properties = Object.fromEntries(
-      properties.map(([name, value]) => [name, isObject(value) ? translate(value, root, depth + 1) : {}]),
+      properties.map(([name, value]) => [name, isObject(value) ? translate(value, root, depth + 1, budget) : {}]),
     );
   }
   // Moonshot wants the type in the branches, and not beside them.

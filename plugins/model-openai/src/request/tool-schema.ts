@@ -1,6 +1,7 @@
 import { isObject } from '../json/json.js';
 import type { SchemaForm } from '../provider/dialect.js';
 import { geminiSchema } from './gemini-schema.js';
+import { SchemaBudget } from './schema-budget.js';
 import { strictSchema } from './strict-schema.js';
 
 type Schema = Readonly<Record<string, unknown>>;
@@ -12,11 +13,21 @@ const translated: Readonly<Record<SchemaForm, WeakMap<Schema, Schema>>> = {
   strict: new WeakMap(),
 };
 
-/** The JSON Schema of a tool's arguments in the form that a server accepts. */
-export function toolSchema(schema: Schema, form: SchemaForm): Schema {
+/**
+ * The JSON Schema of a tool's arguments in the form that a server accepts.
+ *
+ * @param budget of the request.
+ * @throws SchemaTooLarge
+ */
+export function toolSchema(schema: Schema, form: SchemaForm, budget = new SchemaBudget(schema)): Schema {
   let result = translated[form].get(schema);
   if (result === undefined) {
-    result = withProperties(form === 'gemini' ? geminiSchema(schema) : form === 'strict' ? strictSchema(schema) : schema);
+    const translate = {
+      plain: () => schema,
+      gemini: () => geminiSchema(schema, budget),
+      strict: () => strictSchema(schema, budget),
+    };
+    result = withProperties(budget.translate(translate[form]));
     translated[form].set(schema, result);
   }
   return result;

@@ -1,4 +1,5 @@
 import t from 'tap';
+import { SchemaTooLarge } from '../../src/request/schema-budget.js';
 import { toolSchema } from '../../src/request/tool-schema.js';
 
 const object = (properties: object, rest: object = {}) => ({ type: 'object', properties, ...rest });
@@ -99,4 +100,27 @@ t.test('strict servers get no keywords that they refuse', async (t) => {
     type: 'object',
     properties: { a: { anyOf: [{ type: 'string', minLength: 1 }, { type: 'null' }] } },
   });
+});
+
+t.test('S-49 a schema is translated with fewer references if it would be too large, or refused', async (t) => {
+  const define = (at: number) =>
+    object(
+      Object.fromEntries([1, 2, 3, 4].map((n) => [`p${n}`, at === 9 ? { type: 'string' } : { $ref: `#/$defs/d${at + 1}` }])),
+    );
+  const $defs = Object.fromEntries(Array.from({ length: 10 }, (_, at) => [`d${at}`, define(at)]));
+  const description = 'x'.repeat(1_000_000);
+  const wide = object(Object.fromEntries(Array.from({ length: 100 }, (_, at) => [`p${at}`, { $ref: '#/$defs/d' }])), {
+    $defs: { d: { description } },
+  });
+  for (const form of ['gemini', 'strict'] as const) {
+    const deep = toolSchema(object({ a: { $ref: '#/$defs/d0' } }, { $defs }), form);
+    t.ok(JSON.stringify(deep).length < 1_000_000, form);
+    t.throws(() => toolSchema(wide, form), SchemaTooLarge);
+  }
+  const repeated = object({ a: { type: ['object', 'object', 'null'], properties: { b: { type: ['string', 'string'] } } } });
+  t.same(toolSchema(repeated, 'gemini').properties, {
+    a: { type: 'object', nullable: true, properties: { b: { type: 'string' } } },
+  });
+  const malformed = object({ a: { $ref: '#/%', description: 'd' } });
+  t.same(toolSchema(malformed, 'strict').properties, { a: { description: 'd' } });
 });
