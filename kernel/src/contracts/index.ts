@@ -10,6 +10,7 @@ export { compileSchema, type SchemaMistake, type ValueValidator } from '../host/
 export { Budgets } from '../host/plugin/budgets.js';
 export type { Reconfiguration } from '../host/plugin/plugin.js';
 export {
+  callerId,
   DEFAULT_PROJECT,
   DEFAULT_SCOPES,
   missingScope,

@@ -58,3 +58,17 @@ export const OPEN: Principal = Object.freeze({ project: DEFAULT_PROJECT, scopes:
 export function missingScope(principal: Principal, scopes: readonly Scope[]): Scope | undefined {
   return scopes.find((scope) => !principal.scopes.includes(scope));
 }
+
+/**
+ * Returns what identifies a caller to itself, for requests that join, answers that are replayed and
+ * results that wait: the id of its credential, never a name. On an open server all requests have
+ * the same caller. Undefined for a JWT without a subject, because all such tokens of an issuer
+ * share one id: its caller has no identity.
+ *
+ * @public
+ */
+export function callerId(principal: Principal): string | undefined {
+  const { tokenId, claims, subject } = principal;
+  if (principal === OPEN) return '';
+  return claims !== undefined && !subject ? undefined : tokenId;
+}

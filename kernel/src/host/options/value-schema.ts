@@ -1,6 +1,7 @@
 import type { ErrorObject, Options, ValidateFunction } from 'ajv';
 import { type ConfigPath, formatPath } from '../base/problem.js';
 import { requireRuntime } from './compile.js';
+import { LinearPatterns } from './linear-patterns.js';
 import { pathOf, predicateOf } from './schema-sentences.js';
 import type { JsonSchema } from './schema-types.js';
 
@@ -30,6 +31,12 @@ export interface ValueSchemaOptions {
   readonly allErrors?: boolean;
   /** Lets `discriminator` select one of the schemas in `oneOf`. By default it means nothing. */
   readonly discriminator?: boolean;
+  /**
+   * Matches patterns in time proportional to the text, for schemas of strangers. A schema whose
+   * pattern cannot be matched so, with look-around or a back reference, is invalid; a value that
+   * would take too long makes the validator throw. By default patterns are those of JavaScript.
+   */
+  readonly linearPatterns?: boolean;
 }
 
 /** Returns the mistakes in a value: none if the schema accepts it. @experimental */
@@ -56,13 +63,18 @@ const WITHOUT_META_SCHEMA: Options = { meta: false, validateSchema: false };
  */
 export function compileSchema(
   { $schema: dialect, ...schema }: Readonly<Record<string, unknown>>,
-  options: ValueSchemaOptions = {},
+  { linearPatterns, ...options }: ValueSchemaOptions = {},
 ): ValueValidator {
   const refersToMetaSchema = JSON.stringify(schema).includes('json-schema.org/');
   const Dialect = dialectOf(dialect);
-  const ajv = new Dialect({ ...LENIENT, ...(refersToMetaSchema ? {} : WITHOUT_META_SCHEMA), ...options });
+  const patterns = linearPatterns ? new LinearPatterns() : undefined;
+  const engine = patterns && { code: { ...LENIENT.code, regExp: patterns.engine } };
+  const ajv = new Dialect({ ...LENIENT, ...(refersToMetaSchema ? {} : WITHOUT_META_SCHEMA), ...options, ...engine });
   const validate: ValidateFunction = ajv.compile(schema);
-  return (value) => (validate(value) ? NONE : (validate.errors ?? []).map((error) => mistakeOf(error, value)));
+  return (value) => {
+    patterns?.reset();
+    return validate(value) ? NONE : (validate.errors ?? []).map((error) => mistakeOf(error, value));
+  };
 }
 
 /** Draft 7 is still common. In it, `items` may be a list. */

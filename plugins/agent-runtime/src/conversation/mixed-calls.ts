@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Message, Principal, SessionStore } from '@plugboard/kernel';
-import { type AssistantMessage, openToolCalls, type PendingToolCallsOwner, textOf } from '@plugboard/kernel/contracts';
+import { type AssistantMessage, callerId, openToolCalls, type PendingToolCallsOwner, textOf } from '@plugboard/kernel/contracts';
 
 /**
  * Keeps the calls and results of the agent's own tools in a stateless turn that ended with client
@@ -8,17 +8,18 @@ import { type AssistantMessage, openToolCalls, type PendingToolCallsOwner, textO
  * that each tool runs once and the model receives complete batches.
  *
  * They belong to one caller, a token or a JWT subject (S-43). The key is a hash of the caller, the
- * random id of the call, and the text of the user's last message.
+ * random id of the call, and the text of the user's last message. Nothing is stored for a caller
+ * without an identity (S-58).
  */
 export class MixedCalls {
   readonly #store: SessionStore;
   readonly #owner: PendingToolCallsOwner;
-  readonly #caller: string;
+  readonly #caller: string | undefined;
 
-  constructor(store: SessionStore, agent: string, { project, tokenId = '' }: Principal) {
+  constructor(store: SessionStore, agent: string, principal: Principal) {
     this.#store = store;
-    this.#owner = { project, agent };
-    this.#caller = tokenId;
+    this.#owner = { project: principal.project, agent };
+    this.#caller = callerId(principal);
   }
 
   /**
@@ -27,6 +28,7 @@ export class MixedCalls {
    * @param asked the conversation before the turn.
    */
   async save(asked: readonly Message[], turn: readonly Message[]): Promise<void> {
+    if (this.#caller === undefined) return;
     const ids = turn.some(({ role }) => role === 'tool') ? openToolCalls(turn) : [];
     if (ids.length === 0) return;
     const words = lastWords(asked);
@@ -43,7 +45,7 @@ export class MixedCalls {
    * messages are complete and stay.
    */
   async expand(messages: readonly Message[]): Promise<readonly Message[]> {
-    if (!messages.some(callsTools)) return messages;
+    if (this.#caller === undefined || !messages.some(callsTools)) return messages;
     const expanded = new Set<string>();
     const whole: Message[] = [];
     for (const [index, message] of messages.entries()) {

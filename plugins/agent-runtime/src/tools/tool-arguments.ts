@@ -34,7 +34,7 @@ export function argumentsValidator(tool: Tool): ArgumentsValidator {
 }
 
 function compile(schema: Readonly<Record<string, unknown>>): ValueValidator {
-  return checkSchema(() => compileSchema(schema, { useDefaults: true, allErrors: true }));
+  return checkSchema(() => compileSchema(schema, { useDefaults: true, allErrors: true, linearPatterns: true }));
 }
 
 function checkSchema<T>(work: () => T): T {

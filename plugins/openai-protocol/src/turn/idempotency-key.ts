@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { Principal } from '@plugboard/kernel';
-import { OPEN } from '@plugboard/kernel/contracts';
+import { callerId } from '@plugboard/kernel/contracts';
 import type { HttpRequest } from '@plugboard/transport-http';
 import { invalidValue } from '../errors/request-errors.js';
 import { headerLines } from './headers.js';
@@ -11,15 +11,16 @@ const HEADER = 'idempotency-key';
 const SHORT_BODY = 1024;
 
 /**
- * Parses the header `Idempotency-Key`; undefined if absent.
+ * Parses the header `Idempotency-Key`; undefined if absent, and for a caller without an identity:
+ * what it repeats cannot be told from the requests of others (S-58).
  *
  * @throws ProtocolError 400 unless it has 1 to 255 characters of printable ASCII.
  */
-export function parseIdempotencyKey(request: Pick<HttpRequest, 'headers' | 'rawHeaders'>): string | undefined {
+export function parseIdempotencyKey(request: Pick<HttpRequest, 'headers' | 'rawHeaders' | 'principal'>): string | undefined {
   if (request.headers[HEADER] === undefined) return undefined;
   const [key, ...others] = headerLines(request, HEADER);
   if (key === undefined) return undefined;
-  if (others.length === 0 && /^[ -~]{1,255}$/.test(key)) return key;
+  if (others.length === 0 && /^[ -~]{1,255}$/.test(key)) return callerId(request.principal) === undefined ? undefined : key;
   const why = others.length > 0 ? 'the header was sent more than once' : 'expected 1 to 255 characters of printable ASCII';
   throw invalidValue('Idempotency-Key', why);
 }
@@ -44,16 +45,6 @@ export function joinFingerprint({ principal, rawBody }: Pick<HttpRequest, 'princ
   if (caller === undefined) return undefined;
   const body = rawBody.length <= SHORT_BODY ? rawBody : hash('sha256', rawBody, 'base64');
   return `${caller.length} ${caller} ${body}`;
-}
-
-/**
- * Tokens of an issuer that have no subject share one id. On an open server all requests have the
- * same caller.
- */
-function callerId(principal: Principal): string | undefined {
-  const { tokenId, claims, subject } = principal;
-  if (principal === OPEN) return '';
-  return claims !== undefined && !subject ? undefined : tokenId;
 }
 
 /** Sorts the keys of objects, so that equal values have equal texts (as in RFC 8785). */
