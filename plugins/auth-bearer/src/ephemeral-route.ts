@@ -1,9 +1,14 @@
-import type { Principal } from '@plugboard/kernel';
-import { SCOPES, type Scope } from '@plugboard/kernel/contracts';
-import { inject } from '@plugboard/kernel/injection';
+import { AgentRuntimes, type Extensions, type PluginContext, type Principal } from '@plugboard/kernel';
+import { type AgentRuntime, SCOPES, type Scope } from '@plugboard/kernel/contracts';
+import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import { HttpError, type HttpReply, type HttpRequest, type HttpRoute, retryAfterHeaders } from '@plugboard/transport-http';
 import { BearerProvider } from './provider/bearer-provider.js';
 import { type EphemeralRights, EphemeralTokens } from './provider/ephemeral-tokens.js';
+
+/** Bytes of a body. A longer one asks for more than any token needs (S-54). */
+const MAX_BODY = 16_384;
+/** Names in a list of a body. */
+const MAX_NAMES = 64;
 
 /**
  * `POST /v1/ephemeral_tokens`: a token for one use within a minute, with the caller's rights or
@@ -18,21 +23,31 @@ export class EphemeralTokenRoute implements HttpRoute {
   readonly startsWork = true;
   readonly #provider: BearerProvider;
   readonly #tokens: EphemeralTokens;
+  readonly #runtimes: Extensions<AgentRuntime>;
 
-  constructor(@inject(BearerProvider) provider: BearerProvider, @inject(EphemeralTokens) tokens: EphemeralTokens) {
+  constructor(
+    @inject(BearerProvider) provider: BearerProvider,
+    @inject(EphemeralTokens) tokens: EphemeralTokens,
+    @inject(CONTEXT) ctx: PluginContext,
+  ) {
     this.#provider = provider;
     this.#tokens = tokens;
+    this.#runtimes = ctx.late(AgentRuntimes);
   }
 
   /** @throws HttpError */
-  handle({ principal, body }: HttpRequest): HttpReply {
+  handle({ principal, body, rawBody }: HttpRequest): HttpReply {
     const parent = this.#provider.digestOf(principal);
     if (parent === undefined) {
       throw new HttpError(403, 'Ephemeral tokens are issued for API tokens only, not for JWTs or other ephemeral tokens.', {
         code: 'api_token_required',
       });
     }
+    if (Buffer.byteLength(rawBody) > MAX_BODY) {
+      throw new HttpError(413, `The request body is larger than the limit of ${MAX_BODY} bytes.`, { code: 'request_too_large' });
+    }
     const rights = rightsOf(body as Readonly<Record<string, unknown>>, principal);
+    this.#assertReached(rights.agents ?? [], principal);
     const issued = this.#tokens.issue(parent, rights);
     if (!issued) {
       throw new HttpError(429, 'Too many unused ephemeral tokens. Use some, or wait until they expire.', {
@@ -52,6 +67,23 @@ export class EphemeralTokenRoute implements HttpRoute {
       },
     };
   }
+
+  /** @throws HttpError 403 for an agent that the caller does not reach. */
+  #assertReached(agents: readonly string[], principal: Principal): void {
+    if (agents.length === 0) return;
+    const reached = new Set(
+      this.#runtimes
+        .one()
+        .list(principal)
+        .map(({ name }) => name),
+    );
+    if (agents.every((name) => reached.has(name))) return;
+    throw beyondRights('agents');
+  }
+}
+
+function beyondRights(name: string): HttpError {
+  return new HttpError(403, `This API token cannot grant ${name} that it does not have.`, { code: 'insufficient_scope' });
 }
 
 function rightsOf({ scopes, agents }: Readonly<Record<string, unknown>>, principal: Principal): EphemeralRights {
@@ -83,8 +115,9 @@ function wordsAt(
   if (unknown !== undefined) {
     throw new HttpError(400, `Invalid '${name}'. Supported values are: ${known?.join(', ')}.`, { code: 'invalid_value' });
   }
-  if (words.some((word) => held?.includes(word) === false)) {
-    throw new HttpError(403, `This API token cannot grant ${name} that it does not have.`, { code: 'insufficient_scope' });
+  if (words.length > MAX_NAMES) {
+    throw new HttpError(400, `Invalid '${name}': expected at most ${MAX_NAMES} names.`, { code: 'invalid_value' });
   }
-  return words;
+  if (words.some((word) => held?.includes(word) === false)) throw beyondRights(name);
+  return [...new Set(words)];
 }

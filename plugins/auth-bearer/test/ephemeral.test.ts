@@ -73,7 +73,7 @@ t.test('at most 100 unused ephemeral tokens exist per API token', async (t) => {
   t.ok(ephemeral.issue(parent(), { scopes: ['chat'], agents: undefined }), 'what has expired is forgotten');
 });
 
-t.test('POST /v1/ephemeral_tokens', async (t) => {
+t.test('S-54 POST /v1/ephemeral_tokens issues tokens with fewer rights, and keeps little', async (t) => {
   const server = await startServer(
     `
 transports: { http: { port: 0 }, chat-completions: {}, models: {} }
@@ -106,6 +106,10 @@ agents: { mine: { model: fast }, other: { model: fast } }
   t.match(await post({ scopes: ['admin'] }), { status: 403 });
   t.match(await post({ scopes: ['everything'] }), { status: 400, body: { error: { code: 'invalid_value' } } });
   for (const scopes of [[], 'chat', [7], {}]) t.match(await post({ scopes }), { status: 400 });
+  t.match(await post({ agents: ['gone'] }), { status: 403 }, 'S-54 an agent must exist');
+  t.match(await post({ agents: Array(65).fill('mine') }), { status: 400 }, 'S-54 names are limited');
+  t.match(await post({ agents: ['x'.repeat(20_000)] }), { status: 413 }, 'S-54 the body is small');
+  t.match(await post({ any: 'x'.repeat(20_000) }), { status: 413 });
   t.match(await post({}, 'an-unknown-other-secret'), { status: 401 });
   const once = await post({});
   t.match(await post({}, once.body.value), { status: 403, body: { error: { message: /not for JWTs or other ephemeral/ } } });
