@@ -10,6 +10,7 @@ import { Banner } from '../running/banner.js';
 import { FileWatch } from '../running/file-watch.js';
 import { Reloads } from '../running/reloads.js';
 import { Shutdown } from '../running/shutdown.js';
+import { endWhenBlocked } from '../running/watchdog.js';
 import { composeServer } from '../server/compose.js';
 import { PrivateEnvironment } from '../server/private-environment.js';
 import { recordConfig } from '../server/running-config.js';
@@ -51,6 +52,7 @@ export const start: CommandAction = {
       clearTimeout(slow);
     }
     endReport();
+    endWhenBlocked();
     await logWritten(); // the log of the start comes before the banner
     banner.ready();
     recordConfig(server);
