@@ -1,7 +1,7 @@
 import t from 'tap';
-import { AUDIENCE, newKey, signed, TestIssuer } from '../../plugins/auth-jwt/test/support/issuer.js';
-import { ASSISTANT, answerOf, saying, TestServer, TRANSPORTS } from '../support/test-server.js';
-import { bearer } from '../support/tokens.js';
+import { AUDIENCE, newKey, signed, TestIssuer } from '../../../plugins/auth-jwt/test/support/issuer.js';
+import { ASSISTANT, answerOf, saying, TestServer, TRANSPORTS } from '../../support/test-server.js';
+import { bearer } from '../../support/tokens.js';
 
 const key = await newKey('one');
 const issuer = await TestIssuer.start(t, key);
