@@ -1,6 +1,6 @@
 /**
- * Class graphs in a plugin: tsyringe's decorator of constructor parameters, the token of the entry's
- * context, and the function that creates the graph.
+ * Class graphs in a plugin: tsyringe's decorator of constructor parameters, the token of the
+ * entry's context, and the function that creates the graph.
  */
 import 'reflect-metadata';
 

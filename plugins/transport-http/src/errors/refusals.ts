@@ -98,10 +98,11 @@ export function upgradeRequired(): HttpError {
 }
 
 /** Query strings are logged by proxies and kept in histories. */
-export function tokenInQuery(name: string): HttpError {
+export function tokenInQuery(name: string, tokenProtocol: string | undefined): HttpError {
+  const otherwise = tokenProtocol === undefined ? '' : `, or from a browser as the sub-protocol "${tokenProtocol}<API_TOKEN>"`;
   return new HttpError(
     400,
-    `The query parameter '${name}' looks like an API token. Send it as "Authorization: Bearer <API_TOKEN>", or from a browser as the sub-protocol "openai-insecure-api-key.<API_TOKEN>".`,
+    `The query parameter '${name}' looks like an API token. Send it as "Authorization: Bearer <API_TOKEN>"${otherwise}.`,
     { code: 'token_in_query' },
   );
 }

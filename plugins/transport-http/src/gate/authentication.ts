@@ -136,8 +136,9 @@ interface Bearer {
 }
 
 /** Returns the bearer token. Node hides a second Authorization header; the raw headers show it. */
-function bearerOf({ req: { rawHeaders, headers }, isUpgrade }: Exchange): Bearer {
-  const fromProtocol = isUpgrade ? credentialOf(headers['sec-websocket-protocol']) : undefined;
+function bearerOf({ req: { rawHeaders, headers }, isUpgrade, match }: Exchange): Bearer {
+  const prefix = isUpgrade ? match?.upgrade?.tokenProtocol : undefined;
+  const fromProtocol = prefix === undefined ? undefined : tokenIn(headers['sec-websocket-protocol'], prefix);
   let header: string | undefined;
   for (let at = 0; at < rawHeaders.length; at += 2) {
     if (rawHeaders[at]?.toLowerCase() !== 'authorization') continue;
@@ -156,13 +157,8 @@ function bearerOf({ req: { rawHeaders, headers }, isUpgrade }: Exchange): Bearer
   return { bearer };
 }
 
-/**
- * Browsers cannot set headers of a WebSocket: they send the token as a sub-protocol (the OpenAI
- * Realtime API's convention).
- */
-const PROTOCOL_PREFIX = 'openai-insecure-api-key.';
-
-function credentialOf(protocols: string | undefined): string | undefined {
+/** The token in the sub-protocol that begins with a prefix. */
+function tokenIn(protocols: string | undefined, prefix: string): string | undefined {
   const offered = protocols?.split(',').map((protocol) => protocol.trim()) ?? [];
-  return offered.find((protocol) => protocol.startsWith(PROTOCOL_PREFIX))?.slice(PROTOCOL_PREFIX.length);
+  return offered.find((protocol) => protocol.startsWith(prefix))?.slice(prefix.length);
 }

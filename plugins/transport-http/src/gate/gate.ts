@@ -54,7 +54,7 @@ export class Gate {
     const checksOrigin = this.#authentication.open || exchange.isUpgrade;
     if (checksOrigin && origin !== undefined) this.#checkOrigin(exchange, origin, host ?? '');
     const preflight = this.#cors.preflight(exchange);
-    if (!preflight && exchange.isUpgrade) refuseTokenInQuery(exchange.query);
+    if (!preflight && exchange.isUpgrade) refuseTokenInQuery(exchange);
     return preflight;
   }
 

@@ -1,4 +1,5 @@
 import { tokenInQuery } from '../errors/refusals.js';
+import type { Exchange } from '../exchange/exchange.js';
 
 const TOKEN_PARAMETERS = new Set(['token', 'access_token', 'api_key', 'api-key', 'apikey', 'key', 'authorization', 'bearer']);
 
@@ -10,8 +11,10 @@ const ISSUED_TOKEN = /^svc[pae]_/;
  *
  * @throws HttpError 400
  */
-export function refuseTokenInQuery(query: string): void {
+export function refuseTokenInQuery({ query, match }: Exchange): void {
   for (const [name, value] of new URLSearchParams(query)) {
-    if (TOKEN_PARAMETERS.has(name.toLowerCase()) || ISSUED_TOKEN.test(value)) throw tokenInQuery(name.slice(0, 64));
+    if (TOKEN_PARAMETERS.has(name.toLowerCase()) || ISSUED_TOKEN.test(value)) {
+      throw tokenInQuery(name.slice(0, 64), match?.upgrade?.tokenProtocol);
+    }
   }
 }

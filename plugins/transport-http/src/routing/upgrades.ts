@@ -24,6 +24,11 @@ export interface HttpUpgrade {
   readonly access: readonly Scope[];
   /** Formats the errors that the server sends for the path: see `HttpRoute.formatError`. */
   readonly formatError?: ErrorFormatter;
+  /**
+   * How the WebSocket sub-protocol begins in which browsers send their token, because they cannot
+   * set headers. Without it, only headers identify the caller.
+   */
+  readonly tokenProtocol?: string;
   handle(request: UpgradeRequest): Promise<void> | void;
 }
 

@@ -22,6 +22,8 @@ export class LiveUpgrade implements HttpUpgrade {
   readonly path: string;
   readonly access = ['chat'] as const;
   readonly formatError = formatError;
+  /** The convention of the OpenAI Realtime API. */
+  readonly tokenProtocol = 'openai-insecure-api-key.';
   readonly #connections: LiveConnections;
   readonly #services: Extensions<ResponseService>;
   readonly #ctx: PluginContext<WebSocketConfig>;
