@@ -1,5 +1,16 @@
 import type { ChatRequest } from '@plugboard/testing';
-import { answerTo, callsOf, isClientCall, type Round, textOf, type Words, wordsOf, zoneOf } from './words.js';
+import {
+  answerTo,
+  callForZone,
+  callsOf,
+  isClientCall,
+  type Round,
+  roundOf,
+  textOf,
+  type Words,
+  wordsOf,
+  zoneOf,
+} from './words.js';
 
 /**
  * A conversation as the model server is shown it, one line for each message, call and result:
@@ -66,45 +77,59 @@ const NO_RESULT = 'Error: the caller returned no result for this call.';
 
 /**
  * The request of a model server in the same form, and its prompt. The server chooses the ids of
- * calls: here they are named by their place.
+ * calls: here they are named by what they ask for.
  */
 export function linesOf({ messages }: ChatRequest): { readonly prompt: string; readonly lines: Lines } {
   const lines: string[] = [];
   const prompts: string[] = [];
   const names = new Map<unknown, string>();
-  let words = wordsOf('');
-  let round = 0;
+  let said = '';
   for (const { role, content, tool_calls: calls, tool_call_id: id } of messages) {
     if (role === 'system') prompts.push(String(content));
     else if (role === 'tool') lines.push(`result ${names.get(id) ?? id} ${CLOCK.exec(String(content))?.[1] ?? content}`);
     else if (content !== null && content !== '') lines.push(`${role} ${content}`);
-    if (role === 'user') {
-      words = wordsOf(String(content));
-      round = 0;
-    }
-    if (!Array.isArray(calls)) continue;
-    const known = callsOf(words, round++);
-    for (const [index, call] of calls.entries()) {
-      if (!names.has(call.id)) names.set(call.id, known[index] ?? call.id);
-      lines.push(`call ${names.get(call.id)}`);
+    if (role === 'user') said = wordsOf(String(content)).name;
+    for (const call of (calls ?? []) as readonly WireCall[]) {
+      const { of, timeZone } = JSON.parse(call.function.arguments) as { readonly of?: string; readonly timeZone?: string };
+      const name = names.has(call.id) ? `${call.id} again` : (of ?? callForZone(said, timeZone ?? ''));
+      names.set(call.id, name);
+      lines.push(`call ${name}`);
     }
   }
   return { prompt: prompts.join(' | '), lines };
 }
 
-/** Whether two conversations are the same: the results of one round may come in any order. */
-export function areEqual(one: Lines, other: Lines): boolean {
-  return inOrder(one).join('\n') === inOrder(other).join('\n');
+interface WireCall {
+  readonly id: string;
+  readonly function: { readonly arguments: string };
 }
 
-function inOrder(lines: Lines): Lines {
+/** The round that the model is asked for. */
+export function roundAfter(lines: Lines): number {
+  const line = lines.findLast((one) => /^(?:user|call) /.test(one)) ?? '';
+  return line.startsWith('call ') ? roundOf(line.slice('call '.length)) + 1 : 0;
+}
+
+/**
+ * Whether two conversations are the same: the results of one round may come in any order.
+ *
+ * @param isResent items do not say which calls were made at once, so calls and results may come in
+ *   any order until the next text.
+ */
+export function areEqual(one: Lines, other: Lines, isResent: boolean): boolean {
+  const free = isResent ? /^(?:call|result) / : /^result /;
+  return inOrder(one, free).join('\n') === inOrder(other, free).join('\n');
+}
+
+/** Sorts lines that follow one another and may come in any order. */
+function inOrder(lines: Lines, free: RegExp): Lines {
   const ordered: string[] = [];
-  let results: string[] = [];
+  let together: string[] = [];
   for (const line of [...lines, '']) {
-    if (line.startsWith('result ')) results.push(line);
+    if (free.test(line)) together.push(line);
     else {
-      ordered.push(...results.toSorted(), line);
-      results = [];
+      ordered.push(...together.toSorted(), line);
+      together = [];
     }
   }
   return ordered;

@@ -3,18 +3,16 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { type ChatRequest, eventually, type ModelServer, type Script } from '@plugboard/testing';
 import { assertGrammar, type SentEvent } from '../../../plugins/open-responses/test/support/events.js';
 import { Exchange, overChat, overHttp, type ResponseBody, Socket } from './clients.js';
-import { areEqual, type Conversation, EMPTY, linesOf, outputOf, says } from './conversation.js';
+import { areEqual, type Conversation, EMPTY, linesOf, outputOf, roundAfter, says } from './conversation.js';
 import { KNOWN } from './known-faults.js';
 import type { CreateMove, Move, OtherMove } from './moves.js';
 import type { ServerLife } from './server-life.js';
 import { type Ending, type Surface, Turn, type TurnRequest } from './turn.js';
-import { answerTo, isClientCall, lastText, type Round, roundOf, scriptOf, textOf, wordsOf } from './words.js';
+import { answerTo, isClientCall, lastText, type Round, scriptOf, textOf, wordsOf } from './words.js';
 
 /** Milliseconds after which what should have happened never will. */
 const LIMIT = 10_000;
-/**
- * Milliseconds until a request is in the queue, and until a turn that lost its client has ended.
- */
+/** Milliseconds until a request is queued, and until a turn that lost its client has ended. */
 const SETTLED = 50;
 
 const CANCELLED: Ending = { status: 'incomplete', reason: 'cancelled' };
@@ -50,6 +48,8 @@ export class Game {
   readonly #connections = new Map<Surface, Connection>();
   readonly #faults: string[] = [];
   readonly #played: string[] = [];
+  /** Sessions of chains that were there before. */
+  #before = new Set<string>();
 
   /** @param name begins the name of everything in it, so that games can share a server. */
   constructor(name: string, server: ServerLife, models: ModelServer) {
@@ -67,6 +67,7 @@ export class Game {
   /** @throws Error that says what was played. */
   async play(moves: readonly Move[]): Promise<void> {
     try {
+      this.#before = new Set(await this.#chainSessions());
       for (const move of moves) {
         if (move.move === 'create') await this.#create(move);
         else await this.#other(move);
@@ -96,14 +97,9 @@ export class Game {
     if (busy !== 'enqueue' && (isSocket(request.surface) || waiting.length > 0)) return;
 
     const turn = new Turn(this.#turns.length, request, this.#server.life);
-    const { previous, session: named, input, ...rest } = request;
-    this.#log(`turn ${turn.number}`, {
-      ...rest,
-      session: named,
-      input: 'say' in input ? 'says' : input,
-      previous: previous?.number,
-      busy,
-    });
+    const { previous, resent, session: named, input, ...rest } = request;
+    const others = { previous: previous?.number, resent: resent?.number, input: 'say' in input ? 'says' : input };
+    this.#log(`turn ${turn.number}`, { ...rest, session: named, ...others, busy });
     const isUnknown = previous !== undefined && !this.#isContinuable(previous, request.surface);
     if (isUnknown || busy === 'reject') {
       this.#send(turn, busy);
@@ -137,19 +133,27 @@ export class Game {
     let previous: Turn | undefined;
     if (move.continues === 'session') session = pick([...this.#sessions.keys()], move.which);
     if (move.continues === 'response' && !isChat)
-      previous = pick(
+      previous = pickLast(
         this.#turns.filter(({ id, isKept }) => id !== undefined && isKept !== false),
         move.which,
       );
+    let resent: Turn | undefined;
+    if (move.continues === 'resent' && !isChat && surface !== 'live') resent = pickLast(this.#turns.filter(isWhole), move.which);
     const isImplied = surface === 'live' && session === undefined && previous === undefined;
     if (isImplied) previous = this.#connections.get('live')?.memory.get(lane);
-    if (surface === 'live' && session !== undefined && KNOWN.liveNamed) return undefined;
-    if (isImplied && previous && !this.#isContinuable(previous, surface) && KNOWN.liveForgets) return undefined;
+    if (isImplied && previous?.request.session !== undefined) {
+      // A conversation that was named holds for the connection.
+      session = previous.request.session;
+      previous = undefined;
+    }
 
-    const before = session === undefined ? previous?.isKept && previous.after : this.#lastOf(this.#session(session));
+    const from = previous ?? resent;
+    const before = session === undefined ? from?.isKept && from.after : this.#lastOf(this.#session(session));
     const name = `${this.#name}t${this.#turns.length}`;
     const words = says(name, this.#roundsOf(move), move.end);
     const answered = before && !isChat && move.answers && before.open.length > 0 ? before.words : undefined;
+    // A client that repeats calls has their results.
+    if (resent && resent.after.open.length > 0 && !answered) return undefined;
     return {
       surface,
       stored: !isChat && move.stored,
@@ -157,17 +161,16 @@ export class Game {
       text: textOf(answered ?? words),
       session,
       previous,
-      isImplied: isImplied && previous !== undefined,
+      resent,
+      isImplied: isImplied && (previous !== undefined || session !== undefined),
       lane,
       instructions: move.instructs && !isChat ? `Instructions of ${name}.` : undefined,
     };
   }
 
-  #roundsOf({ surface, stored, continues, rounds }: CreateMove): readonly Round[] {
+  #roundsOf({ surface, rounds }: CreateMove): readonly Round[] {
     // Chat completions ignore client tools.
     if (surface.startsWith('chat')) return rounds.filter((round) => !round.includes('c'));
-    const hasBoth = rounds.join('').includes('c') && rounds.join('').includes('s');
-    if (KNOWN.mixedUnstored && !stored && continues !== 'session' && hasBoth) return rounds.filter((round) => round === 'c');
     return rounds;
   }
 
@@ -176,8 +179,9 @@ export class Game {
     return queue.length === 0 ? conversation : undefined;
   }
 
-  #send({ request, exchange }: Turn, busy: CreateMove['busy']): void {
-    const { surface, stored, input, text, session, previous, isImplied, lane, instructions } = request;
+  #send(turn: Turn, busy: CreateMove['busy']): void {
+    const { request, exchange } = turn;
+    const { surface, stored, input, text, session, previous, resent, isImplied, lane, instructions } = request;
     const { url } = this.#server;
     const headers: Record<string, string> = busy === 'enqueue' ? {} : { 'x-session-busy': busy };
     if (surface === 'chat' || surface === 'chat-stream') {
@@ -186,15 +190,16 @@ export class Game {
       return;
     }
     const callId = (id: string) => this.#turns[Number('outputs' in input && input.by)]?.callIds.get(id);
+    turn.input =
+      'say' in input
+        ? [{ type: 'message', role: 'user', content: text }]
+        : input.outputs.map((id) => ({ type: 'function_call_output', call_id: callId(id), output: outputOf(id) }));
     const fields = {
       model: 'assistant',
-      input:
-        'say' in input
-          ? text
-          : input.outputs.map((id) => ({ type: 'function_call_output', call_id: callId(id), output: outputOf(id) })),
+      input: 'say' in input && !resent ? text : [...(resent?.items ?? []), ...turn.input],
       store: stored,
       tools: [LOOKUP],
-      ...(session && { conversation: session }),
+      ...(session && !isImplied && { conversation: session }),
       ...(previous && !isImplied && { previous_response_id: previous.id }),
       ...(instructions && { instructions }),
     };
@@ -225,7 +230,7 @@ export class Game {
         const alone = waiting.filter(
           ({ id, request }) => id !== undefined && request.stored && this.#queueOf(request).length <= 1,
         );
-        return KNOWN.cancelDuringCommit ? undefined : this.#at(alone, which, move, (turn) => this.#race(turn, how));
+        return this.#at(alone, which, move, (turn) => this.#race(turn, how));
       }
       case 'get':
         return this.#at(known, which, move, (turn) => this.#get(turn));
@@ -235,7 +240,7 @@ export class Game {
         return this.#leave(waiting, which);
       case 'reload':
         this.#log(move, {});
-        await this.#server.reload(!KNOWN.swappedTransports && how % 2 === 1);
+        await this.#server.reload(how % 2 === 1);
         for (const turn of this.#turns) if (turn.isQueued) turn.prompts.add(this.#server.prompt);
         return;
       case 'stop':
@@ -295,11 +300,14 @@ export class Game {
 
   /** The server decides: what it reports is what has to be so. */
   async #race(turn: Turn, how: number): Promise<void> {
-    turn.goOn.resolve();
-    if (how % 4 > 0) await wait((how % 4) - 1);
-    const isDeleted = how % 8 > 3;
     const path = `/v1/responses/${turn.id}`;
-    const { status, body } = await (isDeleted ? this.#call('DELETE', path) : this.#call('POST', `${path}/cancel`));
+    const isDeleted = how % 8 > 3;
+    const end = () => (isDeleted ? this.#call('DELETE', path) : this.#call('POST', `${path}/cancel`));
+    if (how % 4 > 0) turn.goOn.resolve();
+    if (how % 4 > 1) await wait((how % 4) - 1);
+    const ending = end();
+    turn.goOn.resolve();
+    const { status, body } = await ending;
     assert.equal(status, 200, `turn ${turn.number} is there`);
     turn.isDeleted = isDeleted;
     const outcome = turn.isLeft ? undefined : await this.#within(turn.exchange.ended, `the end of turn ${turn.number}`);
@@ -320,8 +328,9 @@ export class Game {
   async #resume(turn: Turn, how: number): Promise<void> {
     const { id = '', request, life, isDeleted } = turn;
     turn.compareEvents();
-    const count = turn.eventCount;
-    const after = count === 0 ? -1 : (how % count) - (how % 5 === 0 ? 1 : 0);
+    // Not after the last event: nothing follows it.
+    const count = turn.eventCount - (turn.isKept === undefined ? 0 : 1);
+    const after = count <= 0 ? -1 : (how % count) - (how % 5 === 0 ? 1 : 0);
     const reader = new Exchange();
     if (how % 2 === 0) {
       const query = `stream=true${after < 0 ? '' : `&starting_after=${after}`}`;
@@ -341,7 +350,7 @@ export class Game {
     else if ((await this.#within(reader.ended, `resuming turn ${turn.number}`)).is !== 'refused') turn.readers.push(reader);
     else assert.equal(request.surface, 'http', `turn ${turn.number} can be resumed`);
     if (turn.readers.includes(reader) && turn.isKept !== undefined)
-      assert.equal(reader.events[0]?.sequence_number, after + 1, `turn ${turn.number} is resumed after event ${after}`);
+      assert.equal(turn.nextNumber(after, reader.events), after + 1, `turn ${turn.number} is resumed after event ${after}`);
   }
 
   /** The client of a response disconnects, and with it those of all others of its connection. */
@@ -366,38 +375,40 @@ export class Game {
 
   /** @param releases whether what runs may end while the server stops. */
   async #stop(releases: boolean): Promise<void> {
-    if (KNOWN.readerlessDrain) for (const turn of this.#open()) if (turn.isLeft && turn.isWaiting) await this.#release(turn);
     await this.#settle();
     this.#log('stop', { releases });
     const open = this.#open();
-    if (releases) for (const turn of open) if (turn.isKept === undefined) this.#conclude(turn, true);
-    if (!releases)
-      for (const turn of open.toReversed())
-        this.#conclude(turn, false, turn.isQueued ? undefined : { status: 'incomplete', reason: 'shutdown' });
+    // Those behind the first ones have not begun, and are refused.
+    for (const turn of open.toReversed()) if (turn.isQueued) this.#conclude(turn, false, undefined);
+    for (const turn of open) {
+      if (turn.isKept !== undefined) continue;
+      if (releases) this.#conclude(turn, true);
+      else this.#conclude(turn, false, { status: 'incomplete', reason: 'shutdown' });
+    }
     await this.#server.terminate();
     if (releases) for (const turn of open) turn.goOn.resolve();
     assert.equal(
       await this.#within(this.#server.exit(), 'the end of the server'),
-      releases || open.length === 0 ? 0 : 1,
+      releases || open.every(({ played }) => !played) ? 0 : 1,
       'the exit code',
     );
     await this.#startAgain();
   }
 
   async #startAgain(): Promise<void> {
-    await this.#settle();
     for (const { socket } of this.#connections.values()) socket.close();
     this.#connections.clear();
     if (!this.#server.isDurable) for (const session of this.#sessions.values()) session.conversation = EMPTY;
     await this.#server.start();
+    await this.#settle();
   }
 
   // What must come of it.
 
   /** It is the turn's time in its conversation. */
   #begin(turn: Turn): void {
-    const { session, previous } = turn.request;
-    turn.begin(session === undefined ? (previous?.after ?? EMPTY) : this.#session(session).conversation);
+    const { session, previous, resent } = turn.request;
+    turn.begin(session === undefined ? ((previous ?? resent)?.after ?? EMPTY) : this.#session(session).conversation);
     turn.prompts.add(this.#server.prompt);
     if (turn.played?.end !== 'waits') this.#conclude(turn, turn.played?.end !== 'fails');
   }
@@ -434,6 +445,7 @@ export class Game {
   #isContinuable(turn: Turn, surface: Surface): boolean {
     if (turn.isKept !== true) return false;
     if (turn.request.stored) return !turn.isDeleted && (turn.life === this.#server.life || this.#server.isDurable);
+    if (turn.request.session !== undefined && KNOWN.unstoredInSession) return false;
     return [...(this.#connections.get(surface)?.memory.values() ?? [])].includes(turn);
   }
 
@@ -444,17 +456,19 @@ export class Game {
     if (life === this.#server.life) return true;
     if (!this.#server.isDurable) return false;
     if (isKept) return true;
-    return KNOWN.failedAfterRestart || ending === undefined || ending.reason === 'shutdown' ? undefined : true;
+    return ending === undefined || ending.reason === 'shutdown' ? undefined : true;
   }
 
   async #modelAnswers(request: ChatRequest): Promise<Script> {
     const text = lastText(request);
-    const round = roundOf(request);
     const { prompt, lines } = linesOf(request);
+    const round = roundAfter(lines);
     const candidates = this.#turns.filter((turn) => turn.played && turn.request.text === text && !turn.asked.has(round));
-    const turn = candidates.find(({ request: { instructions }, prompts, played }) => {
+    const turn = candidates.find(({ request: { instructions }, prompts, played, isResent }) => {
       const shown = played?.shown.get(round);
-      return shown && areEqual(shown, lines) && (instructions === undefined ? prompts.has(prompt) : prompt === instructions);
+      return (
+        shown && areEqual(shown, lines, isResent) && (instructions === undefined ? prompts.has(prompt) : prompt === instructions)
+      );
     });
     if (turn) {
       turn.asked.add(round);
@@ -469,7 +483,7 @@ export class Game {
         `the model server was shown ${JSON.stringify({ prompt, lines })} instead of one of ${JSON.stringify(expected)}`,
       );
     }
-    return scriptOf(request, turn?.goOn.promise ?? Promise.resolve());
+    return scriptOf(wordsOf(text), round, turn?.goOn.promise ?? Promise.resolve());
   }
 
   /** Waits for everything that was decided, and compares it. */
@@ -559,10 +573,7 @@ export class Game {
 
   /** Ends what runs, continues what is kept, and deletes everything. */
   async #finish(): Promise<void> {
-    for (let open = this.#open(); open.length > 0; open = this.#open()) {
-      for (const turn of open) if (turn.isWaiting) await this.#release(turn);
-      await this.#settle();
-    }
+    await this.#releaseAll();
     const stored = this.#turns.filter(({ id, request }) => id !== undefined && request.stored);
     for (const turn of stored) await this.#get(turn);
     const base = {
@@ -581,17 +592,22 @@ export class Game {
     }
     for (const turn of stored.filter((one) => this.#isContinuable(one, 'http')).slice(-4)) {
       const known = this.#turns.filter(({ id, isKept }) => id !== undefined && isKept !== false);
-      await this.#create({ ...base, surface: 'http', stored: true, continues: 'response', which: known.indexOf(turn) });
-      await this.#settle();
+      await this.#create({
+        ...base,
+        surface: 'http',
+        stored: true,
+        continues: 'response',
+        which: known.length - 1 - known.indexOf(turn),
+      });
+      await this.#releaseAll();
     }
     for (const turn of this.#turns) if (turn.id !== undefined && turn.request.stored && !turn.isDeleted) await this.#delete(turn);
     await this.#settle();
-    if (KNOWN.chainSessionsStay) return;
-    const { body } = await this.#call('GET', '/v1/conversations?limit=100');
-    const left = (body as unknown as { data: { session_id?: string }[] }).data.filter(
-      ({ session_id: key = '' }) => !key.startsWith('p'),
-    );
-    assert.deepEqual(left, [], 'the sessions of chains are gone with their responses');
+    // A session whose response no client was told of may stay, and so may what a kill cut off.
+    const isLost = ({ id, isKept, request, ending }: Turn) =>
+      request.stored && !isKept && (id === undefined || ending === undefined);
+    const left = (await this.#chainSessions()).filter((key) => !this.#before.has(key));
+    if (!this.#turns.some(isLost)) assert.deepEqual(left, [], 'the sessions of chains are gone with their responses');
   }
 
   // Helpers.
@@ -608,6 +624,15 @@ export class Game {
 
   #queueOf({ session }: TurnRequest): readonly Turn[] {
     return session === undefined ? [] : this.#session(session).queue;
+  }
+
+  /** Lets everything come to its end. */
+  async #releaseAll(): Promise<void> {
+    for (let open = this.#open(); open.length > 0; open = this.#open()) {
+      for (const turn of open) if (turn.isWaiting) await this.#release(turn);
+      await this.#settle();
+    }
+    await this.#settle();
   }
 
   /** Waits until the model is in the middle of the answer. */
@@ -629,6 +654,13 @@ export class Game {
     if (turn.isLeft) await wait(SETTLED);
     const next = this.#queueOf(turn.request)[0];
     if (next?.isWaiting) await this.#inAnswer(next);
+  }
+
+  /** The newest sessions that were made for a chain of responses. */
+  async #chainSessions(): Promise<readonly string[]> {
+    const { body } = await this.#call('GET', '/v1/conversations?limit=100');
+    const { data } = body as unknown as { data: readonly { readonly key: string }[] };
+    return data.map(({ key }) => key).filter((key) => key.startsWith('resp_'));
   }
 
   async #call(method: string, path: string): Promise<{ readonly status: number; readonly body: ResponseBody }> {
@@ -656,6 +688,21 @@ export class Game {
 
 function isSocket(surface: Surface): surface is 'socket' | 'live' {
   return surface === 'socket' || surface === 'live';
+}
+
+/** Whether a client knows everything that was said in the turn's conversation. */
+function isWhole(turn: Turn): boolean {
+  const { isKept, request, exchange } = turn;
+  const { outcome } = exchange;
+  if (isKept !== true || turn.closesCalls || request.session !== undefined || outcome?.is !== 'ended' || !outcome.response)
+    return false;
+  const before = request.previous ?? request.resent;
+  return before === undefined || isWhole(before);
+}
+
+/** From the end: the newest is the first. */
+function pickLast<T>(all: readonly T[], which: number): T | undefined {
+  return all[all.length - 1 - (which % Math.max(1, all.length))];
 }
 
 function pick<T>(all: readonly T[], which: number): T | undefined {

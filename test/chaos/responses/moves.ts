@@ -7,7 +7,8 @@ export interface CreateMove {
   readonly move: 'create';
   readonly surface: Surface;
   readonly stored: boolean;
-  readonly continues: 'nothing' | 'response' | 'session';
+  /** `resent`: the input repeats a conversation, as that of clients does that store nothing. */
+  readonly continues: 'nothing' | 'response' | 'resent' | 'session';
   readonly which: number;
   readonly rounds: readonly Round[];
   readonly end: End;
@@ -25,7 +26,7 @@ const WEIGHTS = {
   cancel: 2,
   delete: 2,
   /** An answer goes on, and is cancelled or deleted at about the same time. */
-  race: 1,
+  race: 2,
   get: 2,
   resume: 3,
   /** A client disconnects. */
@@ -44,14 +45,17 @@ export interface OtherMove {
 
 export type Move = CreateMove | OtherMove;
 
+/** Mostly the newest. */
+const which = fc.oneof({ weight: 2, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: fc.nat(99) });
+
 const create: fc.Arbitrary<CreateMove> = fc.record({
   move: fc.constant('create' as const),
   surface: fc.constantFrom(...SURFACES),
-  stored: fc.oneof({ weight: 3, arbitrary: fc.constant(true) }, { weight: 1, arbitrary: fc.constant(false) }),
-  continues: fc.constantFrom('nothing', 'response', 'response', 'session'),
-  which: fc.nat(99),
+  stored: fc.oneof({ weight: 2, arbitrary: fc.constant(true) }, { weight: 1, arbitrary: fc.constant(false) }),
+  continues: fc.constantFrom('nothing', 'response', 'response', 'resent', 'session', 'session'),
+  which,
   rounds: fc.array(fc.constantFrom(...ROUNDS), { maxLength: 2 }),
-  end: fc.constantFrom(...ENDS, 'answers' as const),
+  end: fc.constantFrom(...ENDS, 'answers' as const, 'waits' as const),
   answers: fc.oneof({ weight: 3, arbitrary: fc.constant(true) }, { weight: 1, arbitrary: fc.constant(false) }),
   instructs: fc.oneof({ weight: 4, arbitrary: fc.constant(false) }, { weight: 1, arbitrary: fc.constant(true) }),
   lane: fc.constantFrom('', 'b'),
@@ -60,7 +64,7 @@ const create: fc.Arbitrary<CreateMove> = fc.record({
 
 const other = (Object.entries(WEIGHTS) as [OtherMove['move'], number][]).map(([move, weight]) => ({
   weight,
-  arbitrary: fc.record({ move: fc.constant(move), which: fc.nat(99), how: fc.nat(99) }),
+  arbitrary: fc.record({ move: fc.constant(move), which, how: fc.nat(99) }),
 }));
 
 /** A program: what clients and operators do, one after the other. */

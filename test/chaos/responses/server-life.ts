@@ -78,6 +78,7 @@ models:
   fast: { use: openai, baseUrl: "\${MODEL_URL}", model: big-1 }
 tools:
   clock: {}
+limits: { drain: 1s }
 agents:
   assistant: { model: fast, tools: [clock], system: "${this.prompt}" }
 ${STORES[this.#store]}

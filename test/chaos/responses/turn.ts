@@ -1,6 +1,7 @@
 import { strict as assert } from 'node:assert';
 import { Exchange, type ResponseEvent } from './clients.js';
 import { type Conversation, type Input, type Played, play } from './conversation.js';
+import { KNOWN } from './known-faults.js';
 
 export const SURFACES = ['http', 'stream', 'socket', 'live', 'chat', 'chat-stream'] as const;
 export type Surface = (typeof SURFACES)[number];
@@ -15,7 +16,9 @@ export interface TurnRequest {
   readonly session: string | undefined;
   /** The response that it continues. */
   readonly previous: Turn | undefined;
-  /** Whether the request does not name that response, because its connection remembers it. */
+  /** The response whose conversation the request repeats in its input. */
+  readonly resent: Turn | undefined;
+  /** Whether the request does not name what it continues, because its connection remembers it. */
   readonly isImplied: boolean;
   readonly lane: string;
   readonly instructions: string | undefined;
@@ -39,6 +42,8 @@ export class Turn {
   /** Whether its client has disconnected. */
   isLeft = false;
   isDeleted = false;
+  /** Whether the client returned no results for the calls before it. */
+  closesCalls = false;
   /** The prompts that the model server may be shown. */
   readonly prompts = new Set<string>();
   /** The rounds that the model server was asked for. */
@@ -47,6 +52,8 @@ export class Turn {
   readonly inAnswer = Promise.withResolvers<void>();
   /** The game resolves it: that answer goes on. */
   readonly goOn = Promise.withResolvers<void>();
+  /** The items of its own input. */
+  input: readonly object[] = [];
   /** What its own client sees, and those that resumed it. */
   readonly exchange = new Exchange();
   readonly readers: Exchange[] = [];
@@ -86,8 +93,23 @@ export class Turn {
     return this.played.after;
   }
 
+  /** The whole conversation, as the items that a client saw. */
+  get items(): readonly object[] {
+    const { previous, resent } = this.request;
+    const { outcome } = this.exchange;
+    const output = outcome?.is === 'ended' ? (outcome.response?.output ?? []) : [];
+    return [...((previous ?? resent)?.items ?? []), ...this.input, ...output];
+  }
+
+  /** Whether the conversation was repeated by a client, at some time. */
+  get isResent(): boolean {
+    const { previous, resent } = this.request;
+    return resent !== undefined || previous?.isResent === true;
+  }
+
   /** Its place in the conversation is known from here on. */
   begin(before: Conversation): void {
+    this.closesCalls = 'say' in this.request.input && before.open.length > 0;
     this.played = play(before, this.request.input, this.number);
   }
 
@@ -112,13 +134,24 @@ export class Turn {
   /** Every reader must be sent the same events with the same numbers, without gaps. */
   compareEvents(): void {
     for (const { events } of [this.exchange, ...this.readers]) {
-      for (const [index, event] of events.entries()) {
-        const number = (events[0]?.sequence_number ?? 0) + index;
-        assert.equal(event.sequence_number, number, `turn ${this.number} numbers its events without gaps`);
+      let last = (events[0]?.sequence_number ?? 0) - 1;
+      for (const event of events) {
+        const number = event.sequence_number;
+        assert.equal(this.nextNumber(last, [event]), last + 1, `turn ${this.number} numbers its events without gaps`);
         const known = this.#events.get(number);
         if (known) assert.deepEqual(event, known, `turn ${this.number} sends the same event ${number} to every reader`);
         this.#events.set(number, event);
+        last = number;
       }
     }
+  }
+
+  /** The number of the first event, or that of an extension in front of it that was left out. */
+  nextNumber(last: number, [first]: readonly ResponseEvent[]): number | undefined {
+    const next = first?.sequence_number;
+    if (!KNOWN.numbersOfExtensions || next === undefined) return next;
+    const skipped = Array.from({ length: Math.max(0, next - last - 1) }, (_, index) => this.#events.get(last + 1 + index));
+    const isExtension = (event?: ResponseEvent) => event?.type.startsWith('svc:') ?? this.request.surface === 'live';
+    return skipped.every(isExtension) ? last + 1 : next;
   }
 }

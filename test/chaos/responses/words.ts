@@ -39,22 +39,26 @@ export function isClientCall(id: string): boolean {
   return id.endsWith('c');
 }
 
-const ZONES = ['UTC', 'Asia/Tokyo', 'Africa/Cairo', 'Europe/Paris'] as const;
+const ZONES = ['UTC', 'Asia/Tokyo', 'Africa/Cairo', 'Europe/Paris'];
+
+/** The round of a call. */
+export function roundOf(id: string): number {
+  return Number(/_(\d)\d.$/.exec(id)?.[1]);
+}
 
 /** The time zone that a server call asks for: each call of a turn another, as a model would. */
 export function zoneOf(id: string): string {
-  const [, round, index] = /_(\d)(\d)/.exec(id) ?? [];
-  return ZONES[Number(round) * 2 + Number(index)] ?? 'UTC';
+  return ZONES[roundOf(id) * 2 + Number(id.at(-2))] ?? 'UTC';
+}
+
+/** The server call that asks for a time zone. */
+export function callForZone(name: string, zone: string): string {
+  const place = ZONES.indexOf(zone);
+  return `${name}_${Math.floor(place / 2)}${place % 2}s`;
 }
 
 export function answerTo(name: string): string {
   return `Answer to ${name}, 1️⃣ "piece" by \\piece.`;
-}
-
-/** How many rounds of calls came after what the user said last. */
-export function roundOf({ messages }: ChatRequest): number {
-  const asked = messages.findLastIndex(({ role }) => role === 'user');
-  return messages.slice(asked).filter(({ role, tool_calls: calls }) => role === 'assistant' && calls !== undefined).length;
 }
 
 /** What the user said last. */
@@ -62,10 +66,13 @@ export function lastText({ messages }: ChatRequest): string {
   return String(messages.findLast(({ role }) => role === 'user')?.content);
 }
 
-/** @param goOn resolves when an answer that waits may go on. */
-export function scriptOf(request: ChatRequest, goOn: Promise<unknown>): Script {
-  const words = wordsOf(lastText(request));
-  const calls = callsOf(words, roundOf(request));
+/**
+ * What the model does in a round.
+ *
+ * @param goOn resolves when an answer that waits may go on.
+ */
+export function scriptOf(words: Words, round: number, goOn: Promise<unknown>): Script {
+  const calls = callsOf(words, round);
   if (calls.length > 0) {
     return {
       toolCalls: calls.map((id) =>
