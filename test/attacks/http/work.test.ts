@@ -22,7 +22,9 @@ function start(t: Test, more = ''): Promise<ServerProcess> {
   return ServerProcess.start(t, { yaml: TRANSPORTS + ASSISTANT + LOOP_DELAY + more, files: LOOP_DELAY_FILES });
 }
 
-/** Sends a request to the assistant. @returns its reply, and for how long it held the event loop. */
+/**
+ * Sends a request to the assistant. @returns its reply, and for how long it held the event loop.
+ */
 async function measure(server: ServerProcess, fields: object = {}) {
   await longestDelay(server);
   const before = server.memory();

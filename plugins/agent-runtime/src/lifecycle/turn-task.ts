@@ -34,7 +34,8 @@ export interface TurnTaskOptions {
  * 1. Its caller reads `events`. Retries of the same request `join`.
  * 2. `start` runs its phases (`runTurn`): at once, or when its session is free. They `write`
  *    events, and `defer` what must happen when the turn has ended.
- * 3. Whoever wants it to end early calls `requestEnd`: a reader, the session, the time limit, the server.
+ * 3. Whoever wants it to end early calls `requestEnd`: a reader, the session, the time limit, the
+ *    server.
  * 4. `beginStoring` is the point of no return: from there, `requestEnd` does nothing.
  * 5. The phases end with `finish` or `fail`. What was deferred runs first, then the readers receive
  *    the terminal event: a caller that reads it can rely on free permits and an idle session.
@@ -177,7 +178,9 @@ export class TurnTask {
     this.#conclude('ended', last);
   }
 
-  /** Ends the turn with an error. Its idempotency record is written before the readers receive it. */
+  /**
+   * Ends the turn with an error. Its idempotency record is written before the readers receive it.
+   */
   async fail(error: unknown): Promise<void> {
     await this.failWith(failed(failureOf(error, this.#toolsRan)));
   }
@@ -250,7 +253,9 @@ export class TurnTask {
     }
   }
 
-  /** A reader stopped reading. If its caller has also disconnected, only the first of both counts. */
+  /**
+   * A reader stopped reading. If its caller has also disconnected, only the first of both counts.
+   */
   #onReaderLeft(): void {
     if (this.#broadcast.readers === 0 && !this.#outlivesReaders) this.requestEnd(callerDisconnected());
   }
