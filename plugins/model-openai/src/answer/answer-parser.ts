@@ -1,10 +1,10 @@
 import type { IdSource, ModelEvent } from '@plugboard/kernel';
 import type { ToolDeclaration, Usage } from '@plugboard/kernel/contracts';
 import { connectionData } from '../extra/connection-data.js';
+import { AnswerTooLarge } from '../failure/answer-too-large.js';
 import { findError } from '../failure/error-object.js';
 import type { Failures } from '../failure/failures.js';
 import { isObject, isText } from '../json/json.js';
-import { AnswerTooLarge } from './answer-too-large.js';
 import { blocksText, MessageFields } from './extra-fields.js';
 import { type Finish, readFinishReason } from './finish-reason.js';
 import { ThinkTags } from './think-tags.js';

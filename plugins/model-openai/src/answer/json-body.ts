@@ -1,8 +1,8 @@
 import type { ModelEvent } from '@plugboard/kernel';
+import { AnswerTooLarge } from '../failure/answer-too-large.js';
 import type { Failures } from '../failure/failures.js';
 import { parseJson } from '../json/split-json.js';
 import type { AnswerParser } from './answer-parser.js';
-import { AnswerTooLarge } from './answer-too-large.js';
 import type { BodyReader } from './body-reader.js';
 import { EventStream } from './event-stream.js';
 

@@ -1,5 +1,5 @@
 import { StringDecoder } from 'node:string_decoder';
-import { AnswerTooLarge } from './answer-too-large.js';
+import { AnswerTooLarge } from '../failure/answer-too-large.js';
 
 const BYTE_ORDER_MARK = 0xfeff;
 const CR = 13;

@@ -1,8 +1,8 @@
 import type { IdSource } from '@plugboard/kernel';
 import type { ModelToolCall } from '@plugboard/kernel/contracts';
 import { connectionData } from '../extra/connection-data.js';
+import { AnswerTooLarge } from '../failure/answer-too-large.js';
 import { isObject, isText } from '../json/json.js';
-import { AnswerTooLarge } from './answer-too-large.js';
 import { CallArguments } from './call-arguments.js';
 import { callFields } from './extra-fields.js';
 

@@ -1,7 +1,7 @@
 import { type Clock, ModelError } from '@plugboard/kernel';
-import type { AnswerTooLarge } from '../answer/answer-too-large.js';
 import { isObject } from '../json/json.js';
 import { parseJson } from '../json/split-json.js';
+import type { AnswerTooLarge } from './answer-too-large.js';
 import { isContextLength, isCredentials, isTransient, isTransientStatus } from './classify.js';
 import { errorCause, errorText, errorTextOfBody } from './error-object.js';
 import type { Redactor } from './redactor.js';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import t from 'tap';
-import { AnswerTooLarge } from '../../src/answer/answer-too-large.js';
 import { SseScanner } from '../../src/answer/sse-scanner.js';
+import { AnswerTooLarge } from '../../src/failure/answer-too-large.js';
 
 function scan(
   reads: readonly (string | Buffer)[],

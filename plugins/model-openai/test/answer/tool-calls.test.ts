@@ -1,7 +1,7 @@
 import { SequentialIds } from '@plugboard/testing';
 import t from 'tap';
-import { AnswerTooLarge } from '../../src/answer/answer-too-large.js';
 import { ToolCalls } from '../../src/answer/tool-calls.js';
+import { AnswerTooLarge } from '../../src/failure/answer-too-large.js';
 
 /** A fragment as in a delta. */
 function part(index: number | undefined, id: string | undefined, name?: string, args?: unknown) {
