@@ -1,5 +1,6 @@
 /** How responses end, and what is left of them. */
 import { setTimeout as wait } from 'node:timers/promises';
+import { eventually } from '@plugboard/testing';
 import t from 'tap';
 import { liveConfig } from '../support/live.js';
 import { LiveSocket, textOf } from '../support/live-socket.js';
@@ -106,6 +107,31 @@ t.test('C-220 a refused request that continues an older response leaves no sessi
   t.equal((await respond(app, { input: answers, previous_response_id: first.id })).status, 400);
   t.same(await sessionKeys(app), [first.id]);
   t.ok(second.id);
+});
+
+t.test('C-220 a response that is cut before its caller was told its id leaves no session', async (t) => {
+  const app = await TestServer.start(t, liveConfig());
+  const { id } = await created(app, { conversation: 'c', input: 'One' });
+  const cut = async (fields: object) => {
+    const asked = app.models.requests.length;
+    app.models.enqueue({ text: ['Be', new Promise(() => {})] });
+    const abort = new AbortController();
+    const body = JSON.stringify({ model: 'assistant', input: 'Two', ...fields });
+    const headers = { 'content-type': 'application/json' };
+    const reply = fetch(`${app.url}/v1/responses`, { method: 'POST', headers, body, signal: abort.signal });
+    const received = await app.models.received(asked + 1);
+    abort.abort();
+    await reply.catch(() => {});
+    t.equal(await received.ended, 'aborted');
+  };
+  await cut({});
+  await cut({ previous_response_id: id });
+  await eventually(async () => (await sessionKeys(app)).join() === 'c');
+  t.same(await sessionKeys(app), ['c']);
+  app.models.enqueue({ status: 400 }, { status: 400 });
+  t.equal((await respond(app, { input: 'Three' })).status, 502);
+  t.equal((await respond(app, { previous_response_id: id, input: 'Three' })).status, 502);
+  await eventually(async () => (await sessionKeys(app)).join() === 'c');
 });
 
 t.test('C-220 the session of a chain is deleted with its last response, in whatever order', async (t) => {

@@ -1,7 +1,6 @@
 import { strict as assert } from 'node:assert';
 import { Exchange, type ResponseEvent } from './clients.js';
 import { type Conversation, type Input, type Played, play } from './conversation.js';
-import { KNOWN } from './known-faults.js';
 
 export const SURFACES = ['http', 'stream', 'socket', 'live', 'chat', 'chat-stream'] as const;
 export type Surface = (typeof SURFACES)[number];
@@ -42,6 +41,8 @@ export class Turn {
   /** Whether its client has disconnected. */
   isLeft = false;
   isDeleted = false;
+  /** Whether the server was killed while it ran. */
+  isKilled = false;
   /** Whether the client returned no results for the calls before it. */
   closesCalls = false;
   /** The prompts that the model server may be shown. */
@@ -131,7 +132,10 @@ export class Turn {
     return [...this.#events.values()].toSorted((one, other) => one.sequence_number - other.sequence_number);
   }
 
-  /** Every reader must be sent the same events with the same numbers, without gaps. */
+  /**
+   * Every reader must be sent the same events with the same numbers, without gaps. Only `svc:`
+   * events are left out for readers that did not ask for them.
+   */
   compareEvents(): void {
     for (const { events } of [this.exchange, ...this.readers]) {
       let last = (events[0]?.sequence_number ?? 0) - 1;
@@ -146,10 +150,10 @@ export class Turn {
     }
   }
 
-  /** The number of the first event, or that of an extension in front of it that was left out. */
+  /** The number of the first event, or of the first `svc:` event before it that was left out. */
   nextNumber(last: number, [first]: readonly ResponseEvent[]): number | undefined {
     const next = first?.sequence_number;
-    if (!KNOWN.numbersOfExtensions || next === undefined) return next;
+    if (next === undefined) return undefined;
     const skipped = Array.from({ length: Math.max(0, next - last - 1) }, (_, index) => this.#events.get(last + 1 + index));
     const isExtension = (event?: ResponseEvent) => event?.type.startsWith('svc:') ?? this.request.surface === 'live';
     return skipped.every(isExtension) ? last + 1 : next;

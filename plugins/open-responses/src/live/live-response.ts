@@ -101,6 +101,7 @@ export class LiveResponse {
   #status: 'queued' | 'in_progress' = 'in_progress';
   /** The number of the turn in its session. */
   #turn: number | undefined;
+  #isAbandoned = false;
   /** Runs while nobody reads. */
   #resumeTimer: Timer | undefined;
 
@@ -196,7 +197,12 @@ export class LiveResponse {
 
   /** The caller has disconnected and cannot come back. */
   abandon(): void {
+    this.#isAbandoned = true;
     if (!this.#options.outlivesReaders) this.cancel();
+  }
+
+  get isAbandoned(): boolean {
+    return this.#isAbandoned;
   }
 
   /** Whether a turn that failed at once has no response. A cancelled one has. */

@@ -73,7 +73,7 @@ export class ResponseRunner {
       run: (signal) => this.#run(plan, session, signal, idempotency),
       observe: (batch) => transcript?.add(batch),
       store: async (end, turnNumber = 0) => {
-        if (!stored || !session || isError(end, caller)) return;
+        if (!stored || !session || isUntold(end, response, caller)) return;
         const document = { turn: turnNumber, response: end.response, input: plan.input };
         await this.#stored.put(head.id, document, session, target, principal);
       },
@@ -117,7 +117,7 @@ export class ResponseRunner {
     if (session) this.#sessions.end(session);
     this.#live.end(response, caller.resumable);
     // The copy of a session that was made for a response has no other use.
-    if (session?.isCopy && isError(end, caller)) this.#deleteCopy(session, turn);
+    if (session?.isCopy && isUntold(end, response, caller)) this.#deleteCopy(session, turn);
     const { memory } = caller.connection ?? {};
     if (!memory) return;
     if (!end.failure) {
@@ -147,11 +147,20 @@ export class ResponseRunner {
 }
 
 /**
- * Whether the caller receives an error in place of the response: its turn was refused, or failed
- * before the head of a reply was sent. It does not know the id of the response then.
+ * Whether the caller was not told the id of a response that did not complete: it receives an error
+ * in its place, because the turn was refused or failed before the head of a reply was sent, or it
+ * has disconnected before.
  */
-function isError({ outcome, response }: ResponseEnd, { incremental }: ResponseCaller): boolean {
-  return response === '' || (!incremental && (outcome.status === 'failed' || outcome.reason === 'shutdown'));
+function isUntold(
+  { outcome, response: text, failure }: ResponseEnd,
+  response: LiveResponse,
+  { incremental }: ResponseCaller,
+): boolean {
+  if (text === '') return true;
+  return (
+    !incremental &&
+    (outcome.status === 'failed' || outcome.reason === 'shutdown' || (response.isAbandoned && failure !== undefined))
+  );
 }
 
 /** A turn without a model call, for `generate: false`: the conversation is prepared. */
