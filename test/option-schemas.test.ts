@@ -41,7 +41,8 @@ function valuesOfType(type: string, schema: JsonSchema): fc.Arbitrary<unknown> {
   if (type === 'array') return fc.array(valuesOf(items), { minLength: schema.minItems ?? 0, maxLength: 3 });
   if (type === 'boolean') return fc.boolean();
   if (type === 'null') return fc.constant(null);
-  if (type === 'string') return fc.constant(schema.format === undefined ? 'default' : TEXTS[schema.format]);
+  if (type === 'string')
+    return fc.constant(schema.format === undefined ? 'default'.padEnd(schema.minLength ?? 0, '-') : TEXTS[schema.format]);
   return fc.constant(minimum);
 }
 

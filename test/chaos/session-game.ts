@@ -96,7 +96,8 @@ export class SessionGame {
       await this.#rise();
     },
     reopen: async () => {
-      await this.#settled(this.#runtime.stop(new AbortController().signal));
+      // It rejects if turns had to be ended.
+      await this.#settled(this.#runtime.stop(new AbortController().signal).catch(() => {}));
       await this.#rise();
     },
     cancel: async (which: number) =>

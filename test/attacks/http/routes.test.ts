@@ -32,6 +32,7 @@ const ROUTES: Readonly<Record<string, 'public' | 'page' | readonly string[]>> = 
   'POST /v1/responses': ['chat'],
   'POST /v1/responses/compact': ['chat'],
   'GET /v1/responses/:response_id': ['sessions:read'],
+  'GET /v1/responses/:response_id/input_items': ['sessions:read'],
   'DELETE /v1/responses/:response_id': ['sessions:write'],
   'POST /v1/responses/:response_id/cancel': ['chat'],
   'POST /v1/ephemeral_tokens': [],
