@@ -1,4 +1,4 @@
-// Fails where the tests cover less than they must. Runs after both parts of `npm run test:all`.
+// Fails where `npm test -- --coverage` covered less than it must.
 import { readFileSync } from 'node:fs';
 
 const LEAST = 95;

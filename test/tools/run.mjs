@@ -3,8 +3,7 @@
 //   node test/tools/run.mjs [--length short|long|soak] [--coverage] [folder or file …]
 //
 // `short` runs all files but those named `….long.test.ts`. `long` runs those, and plays the games
-// of chance (test/support/rounds.ts) for longer; its coverage adds to that of the run before.
-// `soak` plays these games at full length.
+// of chance (test/support/rounds.ts) for longer. `soak` plays these games at full length.
 //
 // A process costs more than most test files: up to GROUP files of a package share one.
 import { spawnSync } from 'node:child_process';
@@ -44,11 +43,6 @@ const groups = Object.entries(packages).flatMap(([name, files]) =>
 
 const options = [`--jobs=${JOBS[values.length]}`, `--timeout=${TIMEOUT}`];
 if (!values.coverage) options.push('--disable-coverage');
-// tap keeps the coverage of earlier runs only if the list of its tests comes from a file.
-if (values.coverage && values.length === 'long') {
-  writeFileSync(join(root, folder, 'list'), groups.join('\n'));
-  options.push(`--save=${folder}/list`);
-}
 const { status } = spawnSync('tap', [...options, ...groups], {
   cwd: root,
   stdio: 'inherit',
