@@ -26,7 +26,10 @@ t.test('a request without a key claims nothing; one with a key passes its claim 
   const without = startRoute();
   await without.ask();
   t.same([without.claims, without.turns[0]?.idempotency], [[], undefined]);
-  const { ask, claims, turns } = startRoute({ rawHeaders: KEY, principal: { project: 'acme', scopes: ['chat'] } });
+  const { ask, claims, turns } = startRoute({
+    rawHeaders: KEY,
+    principal: { project: 'acme', scopes: ['chat'], tokenId: 'one' },
+  });
   t.notOk((await ask()).headers?.['idempotent-replayed']);
   t.match(claims, [{ key: { project: 'acme', route: '/v1/chat/completions', key: 'order-7' } }]);
   t.equal(turns[0]?.idempotency?.claim, claims[0]);
