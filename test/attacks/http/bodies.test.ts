@@ -172,3 +172,38 @@ t.test('S-36 a body of one-byte chunks is refused before its pieces fill the mem
   t.ok(growth < 250, 'two million of them took 700 MiB');
   t.same((await neighbour.stop()).failures, {});
 });
+
+t.test('S-59 the rest of a refused body is read up to a limit', async (t) => {
+  const server = await ServerProcess.start(t, { yaml: TRANSPORTS + TOKENS + ASSISTANT });
+  const refused = async (fields: string, send: (socket: Socket) => Promise<void>): Promise<string> => {
+    const socket = connect(server.port, '127.0.0.1');
+    t.teardown(() => socket.destroy());
+    let received = '';
+    socket.on('error', () => {});
+    socket.on('data', (data) => {
+      received += data;
+    });
+    await once(socket, 'connect');
+    socket.write(`POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\n${fields}\r\n\r\n`);
+    await send(socket);
+    return received;
+  };
+  const before = server.processorTime();
+  const pieces = '1\r\n \r\n'.repeat(20_000);
+  const flood = async (socket: Socket) => {
+    for (let sent = 0; sent < 100 && !socket.destroyed; sent++) {
+      if (!socket.write(pieces)) await Promise.race([once(socket, 'drain'), once(socket, 'close')]).catch(() => {});
+    }
+  };
+  const replies = await Promise.all(Array.from({ length: 4 }, () => refused('Transfer-Encoding: chunked', flood)));
+  const spent = server.processorTime() - before;
+  t.comment(`eight million chunks of one byte: ${spent} ms of a processor`);
+  t.ok(spent < 1_000, 'chunks of one byte are not all read');
+  for (const reply of replies) t.match(reply, /^HTTP\/1\.1 401 /);
+
+  const large = await refused(`Content-Length: ${20 * MIB}`, async (socket) => {
+    socket.write(Buffer.alloc(20 * MIB, 0x20));
+    await once(socket, 'data');
+  });
+  t.match(large, /^HTTP\/1\.1 401 /, 'the sender of a large body receives its reply');
+});

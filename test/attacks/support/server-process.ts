@@ -8,6 +8,8 @@ import { MODEL_KEY } from '../../support/test-server.js';
 
 const BIN = join(import.meta.dirname, '../../../plugins/cli/bin/plugboard.js');
 const MIB = 1024 * 1024;
+/** Milliseconds of a tick of Linux, in which it counts processor time. */
+const TICK = 10;
 
 interface ServerProcessOptions {
   /**
@@ -167,6 +169,16 @@ export class ServerProcess {
   /** The peak of resident memory, in MiB. */
   peakMemory(): number {
     return this.#status('VmHWM');
+  }
+
+  /** Milliseconds of a processor that it has used, which a busy machine does not change. */
+  processorTime(): number {
+    const stat = readFileSync(`/proc/${this.pid}/stat`, 'utf8');
+    const [user, system] = stat
+      .slice(stat.lastIndexOf(')') + 2)
+      .split(' ')
+      .slice(11, 13);
+    return (Number(user) + Number(system)) * TICK;
   }
 
   /** Sends a request. Retries nothing. */
