@@ -60,3 +60,22 @@ t.test('results and errors of a tool are valid Unicode and within the result lim
   t.match(fail?.content, /^The tool failed: x+\n… \[truncated: 1000017 bytes in total\]$/);
   t.ok(String(fail?.content).length <= 64 * 1024);
 });
+
+t.test('S-60 images of a tool result beyond 5 MiB become notes', async (t) => {
+  const server = await startWithTools(
+    t,
+    `[{
+      name: 'shoot', description: '', effect: 'read', inputSchema: { type: 'object' },
+      run: async () => ({ content: [
+        ...Array(3).fill({ type: 'image', mimeType: 'image/png', data: 'A'.repeat(2 * 1024 * 1024) }),
+        { type: 'text', text: 'Three pictures' },
+      ] }),
+    }]`,
+  );
+  server.models.enqueue({ toolCalls: [{ name: 'own__shoot', arguments: {} }] }, { text: 'Seen' });
+  const reply = await server.chat(saying('Look', { session_id: 's' }));
+  t.equal(reply.status, 200, reply.text);
+  const sent = JSON.stringify(server.asked.messages);
+  t.equal(sent.match(/data:image\/png/g)?.length, 2);
+  t.match(sent, /image\/png, 1572864 bytes: left out.*Three pictures/);
+});

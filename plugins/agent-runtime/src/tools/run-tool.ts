@@ -2,6 +2,11 @@ import type { Clock, Tool, ToolCall, ToolOutput } from '@plugboard/kernel';
 import { parseDuration, parseSize } from '@plugboard/kernel';
 import type { ToolPart } from '@plugboard/kernel/contracts';
 
+/** Characters of the images of one result, as data URLs: they are sent to the model and stored. */
+const MAX_IMAGES = 5 * 2 ** 20;
+/** Characters that an image counts besides its own, which bounds the number of images. */
+const IMAGE_COST = 1_024;
+
 /** The limits of an entry under `tools`. */
 export interface ToolLimits {
   /** Time limit of one call, in milliseconds. */
@@ -97,24 +102,32 @@ function toOutcome(output: ToolOutput, limit: number, seesImages: boolean): Tool
     return toolError('The tool returned neither text nor content parts.');
   }
   const parts: readonly ToolPart[] = output.content;
-  const lines = parts.flatMap((part) => describePart(part, seesImages));
-  const images = seesImages
-    ? parts.flatMap((part) => (part.type === 'image' ? [`data:${part.mimeType};base64,${part.data}`] : []))
-    : [];
+  const images: string[] = [];
+  let size = 0;
+  const lines = parts.flatMap((part) => {
+    if (part.type !== 'image' || !seesImages) return describePart(part);
+    const image = `data:${part.mimeType};base64,${part.data}`;
+    size += image.length + IMAGE_COST;
+    if (size > MAX_IMAGES) return describeImage(part, `left out, a result may have ${MAX_IMAGES / 2 ** 20} MiB of images`);
+    images.push(image);
+    return [];
+  });
   return { content: truncate(lines.join('\n'), limit), images, isError: output.isError === true };
 }
 
-function describePart(part: ToolPart, seesImages: boolean): string[] {
+function describePart(part: ToolPart): string {
   switch (part.type) {
     case 'text':
-      return [part.text];
+      return part.text;
     case 'image':
-      return seesImages
-        ? []
-        : [`[${part.mimeType}, ${Math.floor((part.data.length * 3) / 4)} bytes: this model does not accept images]`];
+      return describeImage(part, 'this model does not accept images');
     case 'other':
-      return [`[${part.kind}, ${part.bytes} bytes: this model does not accept such content]`];
+      return `[${part.kind}, ${part.bytes} bytes: this model does not accept such content]`;
   }
+}
+
+function describeImage({ mimeType, data }: Extract<ToolPart, { type: 'image' }>, why: string): string {
+  return `[${mimeType}, ${Math.floor((data.length * 3) / 4)} bytes: ${why}]`;
 }
 
 /**
