@@ -24,6 +24,7 @@ export { AgentRuntimes } from './contracts/runtime/agent-runtime.js';
 export { type Interceptor, Interceptors } from './contracts/runtime/interceptor.js';
 export type { Turn } from './contracts/runtime/turn.js';
 export { type SessionStore, SessionStores } from './contracts/store/session-store.js';
+export { type InterceptedCall, type ToolInterceptor, ToolInterceptors } from './contracts/tools/tool-interceptor.js';
 export {
   defineTool,
   type Tool,

@@ -39,7 +39,13 @@ async function runs(t: Test, shell: Shell, { text, line }: Page['blocks'][number
   }
 }
 
-for (const name of ['embedding.md', 'distributions.md', 'writing-a-store.md', 'writing-an-auth-provider.md']) {
+for (const name of [
+  'embedding.md',
+  'distributions.md',
+  'writing-a-store.md',
+  'writing-an-auth-provider.md',
+  'tool-interceptors.md',
+]) {
   t.test(`${name}: every command prints what the page shows`, async (t) => {
     const page = guide(name);
     const shell = new Shell(t, await folderOf(t, page));

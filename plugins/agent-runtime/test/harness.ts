@@ -18,6 +18,8 @@ import {
   type SessionStore,
   SessionStores,
   type Tool,
+  type ToolInterceptor,
+  ToolInterceptors,
   type ToolSource,
   ToolSources,
 } from '@plugboard/kernel';
@@ -122,6 +124,7 @@ export interface TestRuntimeOptions {
   readonly shared?: Record<string, Record<string, unknown>>;
   readonly store?: SessionStore;
   readonly interceptors?: readonly Interceptor[];
+  readonly toolInterceptors?: Record<string, ToolInterceptor>;
   readonly clock?: Clock;
   readonly ids?: IdSource;
   readonly resolvePath?: (path: string) => string;
@@ -140,6 +143,7 @@ export async function startRuntime(options: TestRuntimeOptions) {
     [ModelConnectors, extensions(options.models ?? {})],
     [ToolSources, extensions(options.tools ?? {}, options.shared)],
     [SessionStores, extensions({ store })],
+    [ToolInterceptors, extensions(options.toolInterceptors ?? {})],
     [Interceptors, extensions(Object.fromEntries((options.interceptors ?? []).map((value, index) => [`i${index}`, value])))],
   ]);
   const withContributions = {

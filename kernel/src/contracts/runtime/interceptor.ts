@@ -11,7 +11,9 @@ import type { Turn } from './turn.js';
  * 3. It may pass on, change, delay or count the returned events, as long as the grammar of
  *    `AgentEvent` holds. If `next` throws, it throws too, or yields `failed`.
  * 4. When its reader leaves, it leaves the inner stream: `for await` and `yield*` do that.
- * 5. Many turns run at the same time. State of a turn belongs inside the function.
+ * 5. A tool starts only after the batch with its `tool-call` was read: an interceptor that does not
+ *    read on keeps it from starting. To decide about single calls, write a `ToolInterceptor`.
+ * 6. Many turns run at the same time. State of a turn belongs inside the function.
  *
  * @public
  */

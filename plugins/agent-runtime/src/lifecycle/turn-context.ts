@@ -1,4 +1,4 @@
-import type { Clock, Extensions, HostView, IdSource, Interceptor, SessionStore } from '@plugboard/kernel';
+import type { Clock, Extensions, HostView, IdSource, Interceptor, SessionStore, ToolInterceptor } from '@plugboard/kernel';
 import type { TurnRequest } from '@plugboard/kernel/contracts';
 import type { Agent } from '../directory/agent.js';
 import type { ConcurrencyLimiter } from '../limits/concurrency-limiter.js';
@@ -16,6 +16,7 @@ export interface LoopDependencies {
   readonly models: ModelCalls;
   readonly toolboxes: Toolboxes;
   readonly tools: ToolRunner;
+  readonly toolInterceptors: Extensions<ToolInterceptor>;
 }
 
 /** What the phases of a turn need. */

@@ -1,24 +1,12 @@
-import type { Clock, Tool, ToolCall, ToolOutput } from '@plugboard/kernel';
-import { parseDuration, parseSize } from '@plugboard/kernel';
+import type { Clock, Contribution, InterceptedCall, ToolCall, ToolInterceptor, ToolOutput } from '@plugboard/kernel';
 import type { ToolPart } from '@plugboard/kernel/contracts';
+import { InterceptorFailed, runIntercepted, ToolRefused } from './intercept-tool.js';
+import type { AgentTool } from './toolbox.js';
 
 /** Characters of the images of one result, as data URLs: they are sent to the model and stored. */
 const MAX_IMAGES = 5 * 2 ** 20;
 /** Characters that an image counts besides its own, which bounds the number of images. */
 const IMAGE_COST = 1_024;
-
-/** The limits of an entry under `tools`. */
-export interface ToolLimits {
-  /** Time limit of one call, in milliseconds. */
-  readonly timeout: number;
-  /** Longest result for the model, in bytes. */
-  readonly result: number;
-}
-
-/** @param shared the options of every entry under `tools`: `timeout` and `resultLimit`. */
-export function toolLimits(shared: Readonly<Record<string, unknown>>): ToolLimits {
-  return { timeout: parseDuration(String(shared.timeout ?? '60s')), result: parseSize(String(shared.resultLimit ?? '64kb')) };
-}
 
 export interface ToolOutcome {
   readonly content: string;
@@ -28,7 +16,9 @@ export interface ToolOutcome {
 }
 
 interface ToolRunOptions {
-  readonly limits: ToolLimits;
+  readonly interceptors: readonly Contribution<ToolInterceptor>[];
+  /** `api:<key>` if the turn belongs to a session. */
+  readonly session: string | undefined;
   /** Whether the model accepts images. If not, it receives their type and size as text. */
   readonly seesImages: boolean;
   readonly clock: Clock;
@@ -39,15 +29,18 @@ interface ToolRunOptions {
 }
 
 /**
- * Runs one tool call within its limits. A failure of the tool is an outcome for the model.
+ * Runs one tool call and its interceptors within the limits of the tool's entry. A failure of the
+ * tool or of an interceptor is an outcome for the model.
  * @throws the turn's reason if the turn ends.
  */
 export async function runTool(
-  tool: Tool,
-  input: Readonly<Record<string, unknown>>,
+  tool: AgentTool,
+  input: InterceptedCall['input'],
   call: Omit<ToolCall, 'signal'>,
-  { limits, seesImages, clock, turnSignal, onAborted }: ToolRunOptions,
+  options: ToolRunOptions,
 ): Promise<ToolOutcome> {
+  const { clock, turnSignal, onAborted } = options;
+  const { limits } = tool;
   turnSignal.throwIfAborted();
   const abort = new AbortController();
   const stopped = Promise.withResolvers<ToolOutcome>();
@@ -66,7 +59,7 @@ export async function runTool(
   const progress = (message: string, fraction?: number) => {
     if (!isOver && !abort.signal.aborted) call.progress(message, fraction);
   };
-  const running = attempt(tool, input, { ...call, signal: abort.signal, progress }, limits.result, seesImages);
+  const running = attempt(tool, input, { ...call, signal: abort.signal, progress }, options);
   try {
     return await Promise.race([running, stopped.promise]);
   } finally {
@@ -79,16 +72,29 @@ export async function runTool(
 
 /** Never rejects: what the tool throws is an outcome, too. */
 async function attempt(
-  tool: Tool,
-  input: Readonly<Record<string, unknown>>,
+  known: AgentTool,
+  input: InterceptedCall['input'],
   call: ToolCall,
-  limit: number,
-  seesImages: boolean,
+  { interceptors, session, seesImages }: ToolRunOptions,
 ): Promise<ToolOutcome> {
+  const { tool, entry, limits, log } = known;
   try {
-    return toOutcome(await tool.run(input, call), limit, seesImages);
+    if (interceptors.length === 0) return toOutcome(await tool.run(input, call), limits.result, seesImages);
+    const intercepted = { ...call, entry, tool: tool.name, effect: tool.effect ?? 'write', input, session };
+    const validate = (changed: InterceptedCall['input']) => {
+      const checked = known.check(JSON.stringify(changed));
+      return 'fault' in checked ? checked.fault : undefined;
+    };
+    const output = await runIntercepted(interceptors, intercepted, validate, async (passed) => tool.run(passed, call));
+    return toOutcome(output, limits.result, seesImages);
   } catch (error) {
-    return toolError(truncate(`The tool failed: ${messageOf(error)}`, limit));
+    if (error instanceof ToolRefused) return toolError(truncate(error.message, limits.result));
+    if (!(error instanceof InterceptorFailed)) return toolError(truncate(`The tool failed: ${messageOf(error)}`, limits.result));
+    log.error(
+      { err: error.cause, entry: error.entry, tool: `${entry}/${tool.name}`, agent: call.agent },
+      'a tool interceptor failed',
+    );
+    return toolError('The tool failed: an internal error of the server; see its log for details.');
   }
 }
 

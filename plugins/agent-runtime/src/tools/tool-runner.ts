@@ -1,4 +1,4 @@
-import type { AgentEvent, Clock, PluginContext, Turn } from '@plugboard/kernel';
+import type { AgentEvent, Clock, Contribution, PluginContext, ToolInterceptor, Turn } from '@plugboard/kernel';
 import type { SessionId, TurnToolCall, TurnToolResult } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import { eventChannels, startSpan } from '../diagnostics/channels.js';
@@ -15,11 +15,17 @@ interface ServerCall {
   readonly index: number;
 }
 
-/** What the calls of one step share. */
-interface Step {
+/** What the calls of a turn share. */
+interface ToolContext {
   readonly toolbox: Toolbox;
+  readonly guard: RepeatGuard;
   readonly agent: Agent;
   readonly turn: Turn;
+  readonly interceptors: readonly Contribution<ToolInterceptor>[];
+}
+
+/** What the calls of one step share. */
+interface Step extends ToolContext {
   /** Aborts when the calls must end. */
   readonly signal: AbortSignal;
   emit(event: AgentEvent): void;
@@ -40,13 +46,8 @@ export class ToolRunner {
    * one batch.
    * @throws the signal's reason if the turn ends meanwhile.
    */
-  async *run(
-    calls: readonly ServerCall[],
-    toolbox: Toolbox,
-    guard: RepeatGuard,
-    agent: Agent,
-    turn: Turn,
-  ): AsyncGenerator<readonly AgentEvent[]> {
+  async *run(calls: readonly ServerCall[], context: ToolContext): AsyncGenerator<readonly AgentEvent[]> {
+    const { turn, guard } = context;
     /** Progress that has not been yielded. */
     const progress: AgentEvent[] = [];
     const results: TurnToolResult[] = [];
@@ -60,7 +61,7 @@ export class ToolRunner {
     const onTurnEnd = () => end.abort(turn.signal.reason);
     turn.signal.addEventListener('abort', onTurnEnd, { once: true });
     if (turn.signal.aborted) onTurnEnd();
-    const step = { toolbox, agent, turn, emit, signal: end.signal };
+    const step = { ...context, emit, signal: end.signal };
     for (const [index, own] of calls.entries()) {
       this.#result(own, guard.repeats(own.call.name, own.call.arguments), step).then(
         (result) => {
@@ -130,7 +131,7 @@ export class ToolRunner {
   async #outcome(
     { call, index }: ServerCall,
     repeats: boolean,
-    { toolbox, agent, turn, signal, emit }: Step,
+    { toolbox, agent, turn, interceptors, signal, emit }: Step,
     headers: Record<string, string>,
   ): Promise<ToolOutcome> {
     const known = toolbox.tools.get(call.name);
@@ -146,8 +147,9 @@ export class ToolRunner {
     const progress = (message: string, fraction?: number) => emit({ type: 'tool-progress', id: call.id, message, fraction });
     const { principal } = turn;
     const context = { id: call.id, turnId: turn.id, index, agent: agent.name, principal, headers, progress };
-    return runTool(known.tool, checked.input, context, {
-      limits: known.limits,
+    return runTool(known, checked.input, context, {
+      interceptors,
+      session: turn.session,
       seesImages: agent.input.includes('image'),
       clock: this.#clock,
       turnSignal: signal,

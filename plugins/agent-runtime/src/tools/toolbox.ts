@@ -2,8 +2,8 @@ import type { ConfigProblem, Contribution, Extensions, Logger, Tool, ToolSource 
 import type { ToolDeclaration } from '@plugboard/kernel/contracts';
 import { toolEntry } from '../directory/check-config.js';
 import { nameAtModel } from '../directory/tool-names.js';
-import { type ToolLimits, toolLimits } from './run-tool.js';
 import { type ArgumentsValidator, argumentsValidator } from './tool-arguments.js';
+import { type ToolLimits, toolLimits } from './tool-limits.js';
 import { listMistake, toolMistake } from './tool-mistakes.js';
 
 /** A tool of an agent. */

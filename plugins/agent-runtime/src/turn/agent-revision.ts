@@ -6,6 +6,7 @@ import type {
   Interceptor,
   Logger,
   ModelConnector,
+  ToolInterceptor,
   ToolSource,
 } from '@plugboard/kernel';
 import { type ProjectLimits, type Target, TurnError, type TurnRequest } from '@plugboard/kernel/contracts';
@@ -24,6 +25,7 @@ export interface AgentRevisionOptions {
   readonly models: Extensions<ModelConnector>;
   readonly tools: Extensions<ToolSource>;
   readonly interceptors: Extensions<Interceptor>;
+  readonly toolInterceptors: Extensions<ToolInterceptor>;
   readonly clock: Clock;
   readonly ids: IdSource;
   readonly log: Logger;
@@ -43,6 +45,7 @@ export class AgentRevision {
   readonly toolboxes: Toolboxes;
   readonly models: ModelCalls;
   readonly interceptors: Extensions<Interceptor>;
+  readonly toolInterceptors: Extensions<ToolInterceptor>;
   readonly #settings: RuntimeSettings;
   readonly #connectors: Extensions<ModelConnector>;
 
@@ -56,6 +59,7 @@ export class AgentRevision {
     this.toolboxes = new Toolboxes(tools, log);
     this.models = new ModelCalls(this.#connectors, clock, ids, log, failures);
     this.interceptors = fixedView(options.interceptors);
+    this.toolInterceptors = fixedView(options.toolInterceptors);
   }
 
   /** Finds mistakes that appear only together with running models and tools. */

@@ -6,6 +6,7 @@ import {
   Interceptors,
   ModelConnectors,
   type PluginContext,
+  ToolInterceptors,
   ToolSources,
 } from '@plugboard/kernel';
 import type { Reconfiguration } from '@plugboard/kernel/contracts';
@@ -15,7 +16,7 @@ import { checkParams } from '../directory/check-params.js';
 import type { ConnectionFailures } from '../model/model-calls.js';
 import { AgentRevision, type AgentRevisionOptions } from './agent-revision.js';
 
-type Configuration = Pick<AgentRevisionOptions, 'settings' | 'models' | 'tools' | 'interceptors'>;
+type Configuration = Pick<AgentRevisionOptions, 'settings' | 'models' | 'tools' | 'interceptors' | 'toolInterceptors'>;
 
 /** The agents of the configuration in force. */
 export class CurrentAgents {
@@ -72,5 +73,6 @@ function configuration(settings: RuntimeSettings, extensions: <T>(point: Extensi
     models: extensions(ModelConnectors),
     tools: extensions(ToolSources),
     interceptors: extensions(Interceptors),
+    toolInterceptors: extensions(ToolInterceptors),
   };
 }

@@ -49,6 +49,7 @@ export async function runLoop(
   const declarations = turn.clientTools.length === 0 ? toolbox.declarations : [...toolbox.declarations, ...turn.clientTools];
   const conversation = withPrompt(turn, agent);
   const guard = new RepeatGuard();
+  const interceptors = deps.toolInterceptors.all();
   const asker = { request_id: turn.requestId, agent: agent.name };
   let usage = NO_USAGE;
   let toolCalls = 0;
@@ -134,7 +135,7 @@ export async function runLoop(
     const firstIndex = toolCalls;
     toolCalls += ownCalls;
     const own = asked.filter(({ tool }) => tool !== undefined).map((call, offset) => ({ call, index: firstIndex + offset }));
-    for await (const batch of deps.tools.run(own, toolbox, guard, agent, turn)) {
+    for await (const batch of deps.tools.run(own, { toolbox, guard, agent, turn, interceptors })) {
       transcript.add(batch);
       await write(batch);
     }

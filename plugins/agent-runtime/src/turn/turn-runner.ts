@@ -60,6 +60,7 @@ export class TurnRunner {
       models: revision.models,
       toolboxes: revision.toolboxes,
       interceptors: revision.interceptors,
+      toolInterceptors: revision.toolInterceptors,
       targetOf: (request) => revision.targetOf(request),
     });
   }

@@ -15,6 +15,7 @@ const KINDS = {
   auth: 'auth',
   transport: 'transport',
   interceptor: 'plugin',
+  'tool-interceptor': 'plugin',
 } as const;
 
 /**

@@ -94,7 +94,7 @@ export function interceptorCases(options: InterceptorContractOptions): readonly 
     await waitFor('the end after the reader left', iterator.return(), timeLimit);
     if (began) await waitFor('the end of the inner turn after the reader left', ended.promise, timeLimit);
   });
-  contract.add('keeps concurrent turns apart', 'Interceptor 5', async () => {
+  contract.add('keeps concurrent turns apart', 'Interceptor 6', async () => {
     const interceptor = await open();
     const run = async (id: string) => {
       const events = await read(interceptor({ ...turn, id }, (inner) => answer(inner)));

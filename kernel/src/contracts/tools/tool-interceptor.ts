@@ -1,0 +1,50 @@
+import { defineExtensionPoint } from '../../host/plugin/extension-point.js';
+import type { Tool, ToolCall, ToolOutput } from './tool-source.js';
+
+/**
+ * A function around a tool call: it lets the call pass, changes it, answers instead of the tool, or
+ * refuses the call. Discipline: nested, in file order from the outside in.
+ *
+ * 1. It runs for every call of an agent's own tools, whatever entry offers them. Calls of one step
+ *    run at the same time, each with its own `call`. Arguments have been validated.
+ * 2. `next(call)` runs the inner interceptors and the tool, and returns what the tool returned. To
+ *    change the arguments, pass a copy: `next({ ...call, input })`. Nothing else of a call can be
+ *    changed. `next` may be called once; a second call throws.
+ * 3. An interceptor that does not call `next` answers instead of the tool: the model receives what
+ *    it returns.
+ * 4. A `TurnError` refuses the call: the model receives its message, and the turn continues. An
+ *    error of the tool comes through `next` and may be passed on. Any other error is a defect of
+ *    the interceptor: it is logged with the entry, and the model is told that the tool failed.
+ * 5. The time limit and the result limit of the tool's entry include its interceptors.
+ *
+ * @public
+ */
+export type ToolInterceptor = (
+  call: InterceptedCall,
+  next: (call: InterceptedCall) => Promise<ToolOutput>,
+) => Promise<ToolOutput> | ToolOutput;
+
+/** A tool call, as tool interceptors receive it. @public */
+export interface InterceptedCall extends ToolCall {
+  /** The entry that offers the tool, by its key under `tools`. */
+  readonly entry: string;
+  /** The tool's own name. */
+  readonly tool: string;
+  /** The effect of a second call, as the tool declares it. */
+  readonly effect: NonNullable<Tool['effect']>;
+  /** The arguments, which match the tool's `inputSchema`. */
+  readonly input: Readonly<Record<string, unknown>>;
+  /** `api:<key>` if the turn belongs to a session. */
+  readonly session: string | undefined;
+}
+
+/**
+ * The extension point of tool interceptors: `agent.tool-interceptor`, in file order, the first one
+ * outermost.
+ *
+ * @public
+ */
+export const ToolInterceptors = defineExtensionPoint<ToolInterceptor>('agent.tool-interceptor', {
+  discipline: 'in-order',
+  shape: 'function',
+});

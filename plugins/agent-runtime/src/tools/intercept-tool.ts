@@ -1,0 +1,98 @@
+import type { Contribution, InterceptedCall, ToolInterceptor, ToolOutput } from '@plugboard/kernel';
+import { TurnError } from '@plugboard/kernel/contracts';
+
+/** An interceptor refused the call. The message is for the model. */
+export class ToolRefused extends Error {
+  override readonly name = 'ToolRefused';
+}
+
+/** An interceptor failed, and it was not the tool's error that it passed on. */
+export class InterceptorFailed extends Error {
+  override readonly name = 'InterceptorFailed';
+
+  constructor(
+    readonly entry: string,
+    cause: unknown,
+  ) {
+    super(`${entry}: the tool interceptor failed`, { cause });
+  }
+}
+
+/**
+ * Runs a tool inside its interceptors. Settles after the tool has, even if an interceptor did not
+ * wait for it.
+ *
+ * @param validate returns what is wrong with arguments that an interceptor changed.
+ * @param run runs the tool.
+ * @throws ToolRefused, InterceptorFailed, or the error of the tool.
+ */
+export async function runIntercepted(
+  interceptors: readonly Contribution<ToolInterceptor>[],
+  call: InterceptedCall,
+  validate: (input: InterceptedCall['input']) => string | undefined,
+  run: (input: InterceptedCall['input']) => Promise<ToolOutput>,
+): Promise<ToolOutput> {
+  /** The interceptor that threw an error first; undefined for errors of the tool. */
+  const origins = new Map<unknown, string | undefined>();
+  let tool: Promise<ToolOutput> | undefined;
+  const runTool = async (input: InterceptedCall['input']) => {
+    try {
+      return await run(input);
+    } catch (error) {
+      origins.set(error, undefined);
+      throw error;
+    }
+  };
+  const from = async (index: number, current: InterceptedCall): Promise<ToolOutput> => {
+    const interceptor = interceptors[index];
+    if (!interceptor) {
+      tool = runTool(current.input);
+      return tool;
+    }
+    let isUsed = false;
+    const next = (passed: InterceptedCall): Promise<ToolOutput> => {
+      if (isUsed) throw new Error('next(call) was called twice; a tool call runs once');
+      isUsed = true;
+      const inner = from(index + 1, passedOn(current, passed, validate));
+      inner.catch(() => {}); // an interceptor may answer without waiting for it
+      return inner;
+    };
+    try {
+      return assertOutput(await interceptor.value(current, next));
+    } catch (error) {
+      if (!origins.has(error)) origins.set(error, interceptor.entry);
+      throw error;
+    }
+  };
+  try {
+    return await from(0, call);
+  } catch (error) {
+    const entry = origins.get(error);
+    if (entry === undefined) throw error;
+    if (error instanceof TurnError) throw new ToolRefused(error.message, { cause: error });
+    throw new InterceptorFailed(entry, error);
+  } finally {
+    await tool?.catch(() => {});
+  }
+}
+
+/** The call with the arguments that an interceptor passed on. @throws Error if they are invalid. */
+function passedOn(
+  call: InterceptedCall,
+  passed: InterceptedCall | undefined,
+  validate: (input: InterceptedCall['input']) => string | undefined,
+): InterceptedCall {
+  const input = passed?.input;
+  if (typeof input !== 'object' || input === null) throw new Error('next() needs the call; write next(call)');
+  if (input === call.input) return call;
+  const fault = validate(input);
+  if (fault !== undefined) throw new Error(`next(call) was given other arguments, which are invalid: ${fault}`);
+  return { ...call, input };
+}
+
+function assertOutput(output: unknown): ToolOutput {
+  if (typeof output === 'string') return output;
+  if (typeof output === 'object' && output !== null && 'content' in output && Array.isArray(output.content))
+    return output as ToolOutput;
+  throw new Error('it returned neither text nor content parts; return next(call), or an answer');
+}
