@@ -107,9 +107,9 @@ export class TestServer {
   }
 
   /** The same, to be read as it comes. Resolves when the head is there. */
-  async open(body: object, headers: Readonly<Record<string, string>> = {}): Promise<LiveStream> {
+  async open(body: object, headers: Readonly<Record<string, string>> = {}, path = '/v1/chat/completions'): Promise<LiveStream> {
     const abort = new AbortController();
-    return new LiveStream(await this.#post({ stream: true, ...body }, headers, abort.signal), abort);
+    return new LiveStream(await this.#send('POST', path, headers, { stream: true, ...body }, abort.signal), abort);
   }
 
   async get(path: string, headers: Readonly<Record<string, string>> = {}): Promise<Reply> {
@@ -121,8 +121,8 @@ export class TestServer {
     return replyOf(await this.#send(method, path, headers, body));
   }
 
-  #post(body: unknown, headers: Readonly<Record<string, string>>, signal?: AbortSignal): Promise<Response> {
-    return this.#send('POST', '/v1/chat/completions', headers, body, signal);
+  #post(body: unknown, headers: Readonly<Record<string, string>>): Promise<Response> {
+    return this.#send('POST', '/v1/chat/completions', headers, body);
   }
 
   #send(

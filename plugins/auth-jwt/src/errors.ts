@@ -81,3 +81,8 @@ export function refusalOf(error: unknown): string {
   const reason = error instanceof errors.JOSEError ? REASONS[error.code] : undefined;
   return reason ?? 'its header, or the key it names, is not supported';
 }
+
+/** Whether a token was valid and has expired. */
+export function hasExpired(error: unknown): boolean {
+  return error instanceof errors.JWTExpired;
+}

@@ -9,7 +9,7 @@ import {
 } from '@plugboard/kernel';
 import type { JWTPayload } from 'jose';
 import type { JwtConfig } from './config.js';
-import { KeysUnavailable, refusalOf } from './errors.js';
+import { hasExpired, KeysUnavailable, refusalOf } from './errors.js';
 import type { KeyCache } from './key-cache.js';
 import { principalOf } from './principal.js';
 import { checkedClaims, type Expected, isToken, namedIssuer } from './token.js';
@@ -59,7 +59,7 @@ export class JwtProvider implements AuthProvider, Lifecycle {
       claims = await checkedClaims(bearer, this.#keys, { ...this.#expected, now: this.#clock.now() });
     } catch (error) {
       if (error instanceof KeysUnavailable) throw error;
-      return { refused: refusalOf(error) };
+      return { refused: refusalOf(error), expired: hasExpired(error) };
     }
     return principalOf(claims, this.#config, this.#projects);
   }

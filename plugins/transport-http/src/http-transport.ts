@@ -16,6 +16,7 @@ import { HttpApplication } from './application/application.js';
 import type { HttpConfig } from './config.js';
 import { Exchanges } from './exchange/exchanges.js';
 import { Authentication } from './gate/authentication.js';
+import { Revocation } from './gate/revocation.js';
 import { HeapGuard } from './limits/heap-guard.js';
 import { MemoryLimits } from './limits/memory-limits.js';
 import { ClientErrorHandler } from './server/client-error-handler.js';
@@ -43,6 +44,7 @@ export class HttpTransport implements Transport, Lifecycle {
   readonly #host: HostView;
   readonly #application: HttpApplication;
   readonly #authentication: Authentication;
+  readonly #revocation: Revocation;
   readonly #exchanges: Exchanges;
   readonly #connections: Connections;
   readonly #clientErrors: ClientErrorHandler;
@@ -56,6 +58,7 @@ export class HttpTransport implements Transport, Lifecycle {
     @inject(CONTEXT) { config, entry, log, host }: PluginContext<HttpConfig>,
     @inject(HttpApplication) application: HttpApplication,
     @inject(Authentication) authentication: Authentication,
+    @inject(Revocation) revocation: Revocation,
     @inject(Exchanges) exchanges: Exchanges,
     @inject(Connections) connections: Connections,
     @inject(ClientErrorHandler) clientErrors: ClientErrorHandler,
@@ -68,6 +71,7 @@ export class HttpTransport implements Transport, Lifecycle {
     this.#host = host;
     this.#application = application;
     this.#authentication = authentication;
+    this.#revocation = revocation;
     this.#exchanges = exchanges;
     this.#connections = connections;
     this.#clientErrors = clientErrors;
@@ -105,6 +109,7 @@ export class HttpTransport implements Transport, Lifecycle {
     server.on('error', (error) => this.#log.error({ err: error }, 'the server failed to accept a connection'));
     this.#server = server;
     this.#heapGuard.start();
+    this.#revocation.start();
     this.#log.info({ address: this.address() }, 'listening');
     if (this.#open) this.#reportOpen();
   }
@@ -159,6 +164,7 @@ export class HttpTransport implements Transport, Lifecycle {
     server.closeAllConnections();
     await closed;
     this.#heapGuard.stop();
+    this.#revocation.stop();
     this.#server = undefined;
     this.#log.info({ disconnects: exchanges.disconnects, suppressed_lines: exchanges.suppressedLines, aborted }, 'stopped');
     if (aborted > 0) {

@@ -14,6 +14,7 @@ import { Authentication } from './gate/authentication.js';
 import { Cors } from './gate/cors.js';
 import { Gate } from './gate/gate.js';
 import { RateLimits } from './gate/rate-limits.js';
+import { Revocation } from './gate/revocation.js';
 import { HttpTransport } from './http-transport.js';
 import { HeapGuard } from './limits/heap-guard.js';
 import { MemoryLimits } from './limits/memory-limits.js';
@@ -57,6 +58,7 @@ export default definePlugin({
       RateLimits,
       Replies,
       RequestBodies,
+      Revocation,
     ]);
     ctx.contribute(Transports, transport);
     return transport;

@@ -12,7 +12,9 @@ import type { Principal } from './principal.js';
  * 4. The same credential has the same result as long as nothing has changed.
  * 5. A missing or malformed credential is refused or not claimed. A provider throws only if it
  *    cannot decide, for example because a key server is unreachable: the caller then gets 503.
- * 6. When the signal aborts, the caller has disconnected and the result is not used.
+ * 6. A transport asks again while a request runs, every few seconds, and ends it when the
+ *    credential is refused (S-62).
+ * 7. When the signal aborts, the caller has disconnected and the result is not used.
  *
  * @public
  */
@@ -43,13 +45,17 @@ export type AuthResult =
   | {
       readonly principal: Principal;
       /**
-       * For a credential that works once: authenticates the connection that it opened again, while
-       * that lasts.
+       * For a credential that works once: authenticates the request or connection that it began
+       * again, while that lasts.
        */
       readonly renew?: () => Promise<AuthResult> | AuthResult;
     }
   /** The reason, for the log only: callers always get the same message. Without the credential. */
-  | { readonly refused: string };
+  | {
+      readonly refused: string;
+      /** It was valid and has expired. A request that began before may end. */
+      readonly expired?: boolean;
+    };
 
 /** The extension point of auth providers: `agent.auth-provider`, in file order. @public */
 export const AuthProviders = defineExtensionPoint<AuthProvider>('agent.auth-provider', {

@@ -52,7 +52,12 @@ function withoutByteOrderMark(text: string): string {
 }
 
 /** `$${`, a literal `${` · `${NAME}` · `${NAME:-default}` · any other `${`. */
-const VARIABLE = /\$\$\{|\$\{([A-Za-z_]\w*)(?::-([^}]*))?\}|\$\{/g;
+const VARIABLE = /\$\$\{|\$\{([A-Za-z_]\w*)(?::-([^}]*))?\}|\$\{[^}]*\}?/g;
+
+/**
+ * What later messages show of an invalid reference: somebody may have put the value itself there.
+ */
+const INVALID = `\${…}`;
 
 /**
  * Replaces the variables in every scalar, in one pass: the text of a variable is not scanned again.
@@ -66,11 +71,11 @@ export function interpolate(piece: unknown, env: Environment): Interpolated {
       if (match === '$${') return '${';
       if (name === undefined) {
         faults.push({ path, ...fault('VARIABLE_MALFORMED') });
-        return match;
+        return INVALID;
       }
       if (fallback?.includes('${')) {
         faults.push({ path, ...fault('VARIABLE_NESTED', name) });
-        return match;
+        return INVALID;
       }
       const set = env[name];
       const from = set ? 'environment' : fallback !== undefined ? 'default' : set === '' ? 'empty' : 'unset';

@@ -39,6 +39,12 @@ t.test('malformed variable syntax is a fault', async (t) => {
   ]);
 });
 
+t.test('S-62 a value in place of a variable name does not stay in what messages quote', async (t) => {
+  t.equal(text(`\${sk-secret-1}`), `\${…}`);
+  t.equal(text(`http://\${sk-secret-2`), `http://\${…}`);
+  t.notMatch(text(`\${A:-\${sk-secret-3}}`), 'secret');
+});
+
 t.test('a .env file sets only unset variables', async (t) => {
   const dir = t.testdir({ '.env': 'NAME=from file\nOTHER="two words" # comment\nEMPTY=from file\n' });
   t.same(readEnvironment(dir, { NAME: 'set', EMPTY: '' }), { NAME: 'set', OTHER: 'two words', EMPTY: '' });

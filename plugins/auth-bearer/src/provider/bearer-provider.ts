@@ -72,7 +72,7 @@ export class BearerProvider implements AuthProvider {
     const token = this.#tokens.find(digest);
     if (token === undefined || !digestsEqual(token.sha256, digest)) return undefined;
     if ('refused' in token.result) return token.result;
-    if (token.expiresAt <= this.#clock.now()) return { refused: `the token ${token.id} has expired` };
+    if (token.expiresAt <= this.#clock.now()) return { refused: `the token ${token.id} has expired`, expired: true };
     this.#tokens.recordUse(token);
     this.#digests.set(token.result.principal, digest);
     return token.result;

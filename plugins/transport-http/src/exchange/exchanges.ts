@@ -60,8 +60,14 @@ export class Exchanges implements ExchangeDependencies {
     ctx.state.requestId = exchange.requestId;
     ctx.res.setHeader('x-request-id', exchange.requestId);
     ctx.res.setHeader('x-content-type-options', 'nosniff');
+    ctx.res.setHeader('cross-origin-resource-policy', 'same-origin');
     this.#open.add(exchange);
     return exchange;
+  }
+
+  /** The exchanges in progress now. */
+  running(): Iterable<Exchange> {
+    return this.#open;
   }
 
   /** The exchange in progress on a connection. */

@@ -14,6 +14,11 @@ import { STALL_LIMIT, StreamedBody } from './streamed-body.js';
 
 type Streamed = HttpReply & { readonly body: AsyncIterable<string> };
 
+/**
+ * Milliseconds that a stream has to send an error, once the credential of its caller is revoked.
+ */
+const REVOKED_GRACE = 1_000;
+
 /** Headers that describe the body of a reply. An error reply has another body. */
 const BODY_HEADERS = ['content-type', 'content-encoding', 'etag', 'last-modified', 'cache-control'];
 
@@ -105,6 +110,22 @@ export class Replies {
     }
     this.#setError(exchange, error);
     this.#close(exchange);
+  }
+
+  /**
+   * Ends an exchange whose credential was revoked: replies with the error, or aborts the work for
+   * the reply that was started, and destroys the connection a moment later.
+   */
+  revoke(exchange: Exchange, error: HttpError): void {
+    if (exchange.hasEnded) return;
+    if (exchange.isPending) {
+      this.abort(exchange, error);
+      return;
+    }
+    exchange.cancel(error);
+    this.#clock.after(REVOKED_GRACE, () => {
+      if (!exchange.hasEnded) exchange.destroy('cancelled_by_client');
+    });
   }
 
   /**

@@ -61,11 +61,29 @@ export class Authentication {
    * @throws HttpError 401 if the credential is no longer valid, 503 if a provider fails.
    */
   async again(exchange: Exchange): Promise<Principal> {
-    if (this.open) return OPEN;
+    return this.open ? OPEN : this.#accepted(await this.#answerAgain(exchange), exchange);
+  }
+
+  /**
+   * Whether the credential of a request was revoked since. The caller of a request that has begun
+   * may see it end after the credential has expired, and while a provider fails.
+   */
+  async isRevoked(exchange: Exchange): Promise<boolean> {
+    try {
+      const answer = await this.#answerAgain(exchange);
+      if ('principal' in answer || answer.expired) return false;
+      exchange.note({ refused: answer.refused });
+      return true;
+    } catch {
+      return false; // `#ask` has logged it
+    }
+  }
+
+  #answerAgain(exchange: Exchange): Promise<AuthResult> | AuthResult {
     const renewal = this.#renewals.get(exchange);
     // A reload may have removed the provider.
     const isValid = renewal && this.#providers.all().some(({ value }) => value === renewal.provider);
-    return this.#accepted(isValid ? await renewal.renew() : await this.#answer(exchange), exchange);
+    return isValid ? renewal.renew() : this.#answer(exchange);
   }
 
   #accepted(answer: AuthResult, exchange: Exchange): Principal {
@@ -80,7 +98,7 @@ export class Authentication {
     for (const { value: provider, entry } of this.#providers) {
       const answer = await this.#ask(provider, entry, { bearer, headers: exchange.req.headers }, exchange);
       if (!answer) continue;
-      if ('principal' in answer && answer.renew && exchange.isUpgrade) {
+      if ('principal' in answer && answer.renew) {
         this.#renewals.set(exchange, { provider, renew: answer.renew });
       }
       return answer;

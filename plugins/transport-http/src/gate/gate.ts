@@ -17,9 +17,9 @@ const MAX_HEADERS = 100;
 const MAX_QUOTE = 256;
 
 /**
- * Checks Host and Origin before authentication. Any web page open in a browser on this machine can
- * reach an open server, so an open server accepts known hosts and origins only. With credentials
- * required the check is unnecessary: a foreign page has none.
+ * Checks Host, Origin and Sec-Fetch-Site before authentication. Any web page open in a browser on
+ * this machine can reach an open server, so an open server accepts known hosts and origins only.
+ * With credentials required the check is unnecessary: a foreign page has none.
  */
 export class Gate {
   readonly #authentication: Authentication;
@@ -48,11 +48,12 @@ export class Gate {
   pass(exchange: Exchange): HttpReply | undefined {
     checkHead(exchange.req);
     this.#cors.addHeaders(exchange);
-    const { host, origin } = exchange.req.headers;
+    const { host, origin, 'sec-fetch-site': site } = exchange.req.headers;
     if (host !== undefined) this.#checkHost(exchange, host); // HTTP/1.0 may omit it; browsers never do
     // A page may open a WebSocket to any site, and CORS does not apply to it.
     const checksOrigin = this.#authentication.open || exchange.isUpgrade;
     if (checksOrigin && origin !== undefined) this.#checkOrigin(exchange, origin, host ?? '');
+    else if (this.#authentication.open && site !== undefined) checkSite(exchange, site);
     const preflight = this.#cors.preflight(exchange);
     if (!preflight && exchange.isUpgrade) refuseTokenInQuery(exchange);
     return preflight;
@@ -73,6 +74,18 @@ export class Gate {
     exchange.note({ refused: `the Origin ${header.slice(0, MAX_QUOTE)}` });
     throw originNotAllowed();
   }
+}
+
+/**
+ * Refuses what a page of another site loads without an Origin, such as a script or an image (Fetch
+ * Metadata). A browser may follow a link from there: the page that has it does not see the answer.
+ */
+function checkSite(exchange: Exchange, site: string | readonly string[]): void {
+  if (site === 'same-origin' || site === 'none') return;
+  const { 'sec-fetch-mode': mode, 'sec-fetch-dest': destination } = exchange.req.headers;
+  if (exchange.method === 'GET' && mode === 'navigate' && destination === 'document') return;
+  exchange.note({ refused: `a request from another site, for ${String(destination).slice(0, MAX_QUOTE)}` });
+  throw originNotAllowed();
 }
 
 /** Checks what Node would answer without a body, or would ignore. */

@@ -9,6 +9,7 @@ export function errorResponse({ status, headers }: HttpError, requestId: string,
   const head = {
     'x-request-id': requestId,
     'x-content-type-options': 'nosniff',
+    'cross-origin-resource-policy': 'same-origin',
     'content-type': 'application/json; charset=utf-8',
     'content-length': Buffer.byteLength(body),
     connection: 'close',

@@ -80,6 +80,29 @@ t.test('S-08 an open server refuses foreign and null origins', async (t) => {
   t.notOk('access-control-allow-origin' in own.headers, 'which its own pages do not need');
 });
 
+t.test('S-62 an open server refuses what a page of another site loads without an Origin', async (t) => {
+  const { url } = await serve(t, { routes });
+  const load = (site: string, headers: Readonly<Record<string, string>> = {}) =>
+    ask(`${url}/v1/thing`, { headers: { 'sec-fetch-site': site, ...headers } });
+  const [script, link, frame] = [
+    { 'sec-fetch-mode': 'no-cors', 'sec-fetch-dest': 'script' },
+    { 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' },
+    { 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'iframe' },
+  ];
+  for (const site of ['cross-site', 'same-site', 'odd']) {
+    t.match(await load(site, script), { status: 403, error: { code: 'origin_not_allowed' } }, site);
+    t.match(await load(site, frame), { status: 403 }, site);
+    t.match(await load(site), { status: 403 }, site);
+    t.match(await load(site, link), { status: 200 }, 'a link may be followed');
+  }
+  for (const site of ['same-origin', 'none']) t.match(await load(site, script), { status: 200 }, site);
+  const { headers } = await ask(`${url}/v1/thing`);
+  t.equal(headers['cross-origin-resource-policy'], 'same-origin');
+  const closed = await serve(t, { routes, providers: [all] });
+  const reply = await ask(`${closed.url}/v1/thing`, { headers: { authorization: 'Bearer x', 'sec-fetch-site': 'cross-site' } });
+  t.equal(reply.status, 200, 'a page cannot know a token');
+});
+
 t.test('an open server accepts listed origins', async (t) => {
   const origin = 'https://app.example.org';
   const { url } = await serve(t, { routes, config: { origins: [origin] } });
