@@ -1,7 +1,8 @@
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, connect } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { setImmediate } from 'node:timers/promises';
@@ -31,7 +32,7 @@ t.test('the code compiles, its tests pass, and every command prints what the pag
 t.test('the plugins work in a running server', async (t) => {
   const folder = await folderOf(t, plugins);
   const file = `
-    transports: { http: { port: 0 }, chat-completions: {}, agent-cards: { use: ./agent-cards.ts } }
+    transports: { http: { port: 0 }, chat-completions: {}, agent-cards: { use: ./agent-cards.ts }, lines: { use: ./lines.ts, port: 0, agent: secretary } }
     models: { demo: {}, lines: { use: ./line-model.ts, url: "${await lineServer(t)}", model: small } }
     tools: { notes: { use: ./notes.ts, path: ./notes.txt } }
     plugins: { meter: { use: ./turn-meter.ts, maxMessages: 2 } }
@@ -58,11 +59,21 @@ t.test('the plugins work in a running server', async (t) => {
   t.strictSame(await card.json(), { name: 'secretary', description: 'Writes things down' });
   t.equal((await fetch(`${url}/v1/agents/nobody`)).status, 404);
 
+  const lines = connect(Number(await server.prints(/tcp:\/\/127\.0\.0\.1:(\d+)/)), '127.0.0.1');
+  lines.write('Write a note: "buy tea"\n');
+  t.match(String((await once(lines, 'data'))[0]), /Noted\./);
+  lines.write(`${'x'.repeat(10)}\n`);
+  t.match(String((await once(lines, 'data'))[0]), /This conversation has more than 2 messages/, 'the same session');
+
   t.equal(await server.stop(), 0);
   const metered = server.stderr.split('\n').filter((line) => line.includes('"msg":"turn"'));
   t.match(
     metered.map((line) => JSON.parse(line)),
-    [{ plugin: '@you/plugboard-plugin-turn-meter', agent: 'lines', read: 1, written: 3 }, { agent: 'secretary' }],
+    [
+      { plugin: '@you/plugboard-plugin-turn-meter', agent: 'lines', read: 1, written: 3 },
+      { agent: 'secretary' },
+      { agent: 'secretary' },
+    ],
   );
 });
 

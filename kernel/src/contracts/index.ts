@@ -71,7 +71,7 @@ export type {
   AnswerRecorder,
   ClaimResult,
   IdempotencyClaim,
-  ProjectLimits,
+  RequestCount,
   SessionRequest,
   TargetInfo,
   TargetResolution,

@@ -6,6 +6,7 @@ import { FailureLog } from './lifecycle/failure-log.js';
 import { IdempotencyClaims } from './lifecycle/idempotency.js';
 import { RunningTurns } from './lifecycle/running-turns.js';
 import { CredentialTurnLimiter } from './limits/credential-turn-limiter.js';
+import { RequestRates } from './limits/request-rates.js';
 import { TurnLimiter } from './limits/turn-limiter.js';
 import { Runtime } from './runtime.js';
 import { SessionOperations } from './sessions/session-operations.js';
@@ -27,6 +28,7 @@ export default definePlugin({
       CurrentAgents,
       FailureLog,
       IdempotencyClaims,
+      RequestRates,
       RunningTurns,
       SessionOperations,
       SessionSupervisor,

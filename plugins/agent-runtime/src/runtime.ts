@@ -4,8 +4,8 @@ import type {
   AgentRuntime,
   ClaimResult,
   IdempotencyKey,
-  ProjectLimits,
   Reconfiguration,
+  RequestCount,
   SessionId,
   SessionRequest,
   TargetInfo,
@@ -13,18 +13,21 @@ import type {
   TurnEvents,
   TurnRequest,
 } from '@plugboard/kernel/contracts';
+import { TurnError } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import type { RuntimeSettings } from './config.js';
 import { withoutExtras } from './history/extra.js';
 import { IdempotencyClaims } from './lifecycle/idempotency.js';
 import { RunningTurns } from './lifecycle/running-turns.js';
 import { TurnTask } from './lifecycle/turn-task.js';
+import { RequestRates } from './limits/request-rates.js';
 import { TurnLimiter } from './limits/turn-limiter.js';
 import { recoverTurns } from './sessions/recovery.js';
 import { SessionOperations } from './sessions/session-operations.js';
 import { SessionSupervisor } from './sessions/session-supervisor.js';
 import { StoreHealth } from './store/store-health.js';
 import { CurrentAgents } from './turn/current-agents.js';
+import { assertTurnRequest } from './turn/turn-request.js';
 import { TurnRunner } from './turn/turn-runner.js';
 
 /** Resolves names to agents and starts turns. */
@@ -38,6 +41,7 @@ export class Runtime implements AgentRuntime {
   readonly #turns: RunningTurns;
   readonly #runner: TurnRunner;
   readonly #limiter: TurnLimiter;
+  readonly #rates: RequestRates;
   readonly #sessions: SessionSupervisor;
   readonly #idempotency: IdempotencyClaims;
   readonly #storeHealth: StoreHealth;
@@ -48,6 +52,7 @@ export class Runtime implements AgentRuntime {
     @inject(RunningTurns) turns: RunningTurns,
     @inject(TurnRunner) runner: TurnRunner,
     @inject(TurnLimiter) limiter: TurnLimiter,
+    @inject(RequestRates) rates: RequestRates,
     @inject(SessionSupervisor) sessions: SessionSupervisor,
     @inject(SessionOperations) conversations: SessionOperations,
     @inject(IdempotencyClaims) idempotency: IdempotencyClaims,
@@ -61,6 +66,7 @@ export class Runtime implements AgentRuntime {
     this.#turns = turns;
     this.#runner = runner;
     this.#limiter = limiter;
+    this.#rates = rates;
     this.#sessions = sessions;
     this.conversations = conversations;
     this.#idempotency = idempotency;
@@ -122,8 +128,8 @@ export class Runtime implements AgentRuntime {
     return this.#storeHealth.check();
   }
 
-  projectLimits(project: string): ProjectLimits {
-    return this.#agents.revision.projectLimits(project);
+  countRequest(principal: Principal): RequestCount {
+    return this.#rates.count(principal, this.#agents.revision.requestsPerMinute(principal.project));
   }
 
   claim(key: IdempotencyKey, fingerprint: string): Promise<ClaimResult> {
@@ -131,13 +137,14 @@ export class Runtime implements AgentRuntime {
   }
 
   run(asked: TurnRequest): TurnEvents {
+    const refusal = this.#refusal(asked);
     // Extras are data of a model connection. Callers may not send any.
-    const messages = withoutExtras(asked.messages);
+    const messages = refusal ? [] : withoutExtras(asked.messages);
     const request = messages === asked.messages ? asked : { ...asked, messages };
     const id = request.session && sessionOf(request, request.session);
     // A retry with an idempotency key waits for the stored answer instead of joining the turn.
     const fingerprint = request.idempotency ? undefined : request.session?.fingerprint;
-    const joined = id && fingerprint && this.#sessions.join(id, fingerprint, request.signal);
+    const joined = !refusal && id && fingerprint && this.#sessions.join(id, fingerprint, request.signal);
     if (joined) return joined;
     const turn = new TurnTask({
       request,
@@ -145,11 +152,23 @@ export class Runtime implements AgentRuntime {
       idempotent: request.idempotency && this.#idempotency.turn(request.idempotency),
       clock: this.#clock,
     });
-    if (turn.hasEnded) return turn.events; // its caller has gone already
+    if (refusal) turn.requestEnd(refusal);
+    if (turn.hasEnded) return turn.events; // refused, or its caller has gone already
     this.#turns.add(turn);
     if (id) this.#sessions.submit(id, this.#stores.one(), turn);
     else turn.start(() => this.#runner.run(turn));
     return turn.events;
+  }
+
+  /** Why a turn is refused before it begins, if it is. */
+  #refusal(request: TurnRequest): TurnError | undefined {
+    try {
+      assertTurnRequest(request);
+    } catch (error) {
+      if (error instanceof TurnError) return error;
+      throw error;
+    }
+    return request.isCounted ? undefined : this.countRequest(request.principal).refused;
   }
 }
 

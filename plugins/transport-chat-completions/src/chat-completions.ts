@@ -96,6 +96,7 @@ export class ChatCompletions implements HttpRoute {
     const turn: TurnRequest = {
       target,
       principal: request.principal,
+      isCounted: true,
       messages: conversation,
       session,
       clientTools,

@@ -13,7 +13,7 @@ import { AllowedHosts } from './gate/allowed-hosts.js';
 import { Authentication } from './gate/authentication.js';
 import { Cors } from './gate/cors.js';
 import { Gate } from './gate/gate.js';
-import { RateLimits } from './gate/rate-limits.js';
+import { RequestLimits } from './gate/request-limits.js';
 import { Revocation } from './gate/revocation.js';
 import { HttpTransport } from './http-transport.js';
 import { HeapGuard } from './limits/heap-guard.js';
@@ -55,7 +55,7 @@ export default definePlugin({
       HttpApplication,
       LogThrottle,
       MemoryLimits,
-      RateLimits,
+      RequestLimits,
       Replies,
       RequestBodies,
       Revocation,

@@ -86,7 +86,7 @@ async function transcript(batches: readonly (readonly AgentEvent[])[]): Promise<
   context.provide(AgentRuntimes, {
     resolve: () => ({ kind: 'target', target }),
     list: () => [],
-    claim: async (key, fingerprint) => ({ kind: 'new', claim: { key, fingerprint } }),
+    claim: async (key, fingerprint) => ({ kind: 'new', claim: { key, fingerprint, release: () => {} } }),
     run: () => turnEvents(ReadableStream.from(batches)),
     conversations: {} as Conversations,
     ready: async () => true,

@@ -176,6 +176,8 @@ export type FailureCode =
    * agent's tools.
    */
   | 'invalid_request'
+  /** The caller may not run turns, or may not use the agent. */
+  | 'forbidden'
   /** The server runs as many turns as `limits` allows. */
   | 'overloaded'
   | 'draining'
@@ -193,7 +195,7 @@ export type FailureCode =
   | 'turn_cancelled'
   /** Another request deleted the session. */
   | 'session_deleted'
-  /** The token runs as many turns as its limit allows. */
+  /** The caller has reached a limit: requests per minute, or turns at once. */
   | 'rate_limited'
   /** The caller has no session with that id. */
   | 'conversation_not_found'

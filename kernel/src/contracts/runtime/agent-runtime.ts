@@ -1,6 +1,6 @@
 import { defineExtensionPoint } from '../../host/plugin/extension-point.js';
 import type { Principal } from '../callers/principal.js';
-import type { AgentEvent, Failure } from '../events/event.js';
+import type { AgentEvent, Failure, TurnError } from '../events/event.js';
 import type { Message } from '../messages/message.js';
 import type { ToolDeclaration } from '../model/model-connector.js';
 import type { IdempotencyKey } from '../store/idempotency-store.js';
@@ -25,14 +25,21 @@ export interface AgentRuntime {
   list(principal: Principal): readonly TargetInfo[];
   /**
    * Claims an idempotency key before a turn runs. Never rejects. If the result is a claim, `run`
-   * must follow with it: the key stays claimed until that turn has ended.
+   * follows with it, or the claim is released: the key stays claimed until then, or until that turn
+   * has ended.
    *
    * @param fingerprint equal for equal requests only.
    */
   claim(key: IdempotencyKey, fingerprint: string): Promise<ClaimResult>;
   /**
    * Runs a turn. Never throws: every failure is the terminal `failed` event, including a turn
-   * refused before it began.
+   * refused before it began. It refuses, whatever the transport checked:
+   *
+   * - `forbidden`: a principal without the scope `chat`, or a target that it may not use;
+   * - `invalid_request`: a session key that is blank, too long or malformed, and messages that no
+   *   model would accept;
+   * - `rate_limited`: a principal or project beyond its requests per minute. A turn with
+   *   `isCounted` has been counted already.
    */
   run(request: TurnRequest): TurnEvents;
   /** Session operations other than turns. */
@@ -48,8 +55,12 @@ export interface AgentRuntime {
    * such as storing what they answered, calls it in its own `stop`.
    */
   drain?(): Promise<void>;
-  /** The limits of a project as a whole, which transports apply. Absent if the runtime has none. */
-  projectLimits?(project: string): ProjectLimits;
+  /**
+   * Counts a request against the limits per minute of its caller and of the caller's project. For
+   * transports that count every request, not turns alone, or that refuse one before they read it.
+   * Absent if the runtime has no such limits.
+   */
+  countRequest?(principal: Principal): RequestCount;
 }
 
 /**
@@ -67,9 +78,20 @@ export interface TurnEvents extends AsyncIterable<readonly AgentEvent[]> {
   cancel(): Promise<void>;
 }
 
-/** Limits that all callers of a project share. Callers beyond them get 429. @experimental */
-export interface ProjectLimits {
-  readonly requestsPerMinute?: number | undefined;
+/** What came of counting a request. @experimental */
+export interface RequestCount {
+  /** The limit that is closest. Absent if none applies. */
+  readonly limit?:
+    | {
+        readonly requestsPerMinute: number;
+        /** How many more requests it allows now. */
+        readonly remaining: number;
+        /** Milliseconds until it allows all of them again. */
+        readonly reset: number;
+      }
+    | undefined;
+  /** Why the request must not be served: `rate_limited`. It then counts nowhere. */
+  readonly refused?: TurnError | undefined;
 }
 
 /** The extension point of the agent runtime: `agent.runtime`, exactly one. @experimental */
@@ -104,7 +126,9 @@ export interface TargetInfo {
 export interface TurnRequest {
   readonly target: Target;
   readonly principal: Principal;
-  /** The caller's messages, validated. Without a session, the whole conversation. */
+  /** Whether the transport has counted the request with `countRequest`. If not, `run` counts it. */
+  readonly isCounted?: boolean | undefined;
+  /** The caller's messages. Without a session, the whole conversation. */
   readonly messages: readonly Message[];
   /** The session of the turn. Absent if the caller keeps the conversation. */
   readonly session?: SessionRequest | undefined;
@@ -167,6 +191,11 @@ export type ClaimResult =
 export interface IdempotencyClaim {
   readonly key: IdempotencyKey;
   readonly fingerprint: string;
+  /**
+   * Frees the key, for a transport that cannot run the turn after all. Does nothing once `run` was
+   * called with the claim.
+   */
+  release(): void;
 }
 
 /**
@@ -194,6 +223,10 @@ export interface AnswerRecorder {
 
 /** The session of a turn, as its request names it. @experimental */
 export interface SessionRequest {
+  /**
+   * Any text of 1 to 512 bytes without control characters (`sessionKeyProblem`), or two such texts
+   * joined by a colon. A channel uses `<channel>:<chat id>`.
+   */
   readonly key: string;
   /** The user named in the request. */
   readonly user?: string | undefined;

@@ -34,6 +34,7 @@ export class StatelessConversation implements TurnConversation {
     const { history, messages } = request;
     if (request.summarize) return makeTurn(this.#context, summaryRequest(messages, summaryOfAll(messages), agent.contextWindow));
     if (history === undefined) {
+      assertPairedToolCalls(messages);
       this.#messages = await this.#expanded(messages);
       return makeTurn(this.#context, this.#messages);
     }

@@ -1,5 +1,5 @@
 import type { Extensions, ModelConnector, Principal, ToolSource } from '@plugboard/kernel';
-import type { TargetInfo, TargetResolution } from '@plugboard/kernel/contracts';
+import type { Target, TargetInfo, TargetResolution } from '@plugboard/kernel/contracts';
 import { DEFAULT_PROJECT } from '@plugboard/kernel/contracts';
 import type { RuntimeSettings } from '../config.js';
 import { type Agent, configuredAgent, rawModel } from './agent.js';
@@ -68,7 +68,12 @@ export class Directory {
   }
 }
 
-function reaches(principal: Principal, agent: Agent): boolean {
+/** Whether a caller may run turns at an agent or raw model. */
+export function mayUse(principal: Principal, target: Target): boolean {
+  return target.kind === 'model' ? reachesModels(principal) : reaches(principal, target);
+}
+
+function reaches(principal: Principal, agent: Target): boolean {
   if (principal.agents && !principal.agents.includes(agent.name)) return false;
   return principal.project === DEFAULT_PROJECT || principal.project === agent.project;
 }

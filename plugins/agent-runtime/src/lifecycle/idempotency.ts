@@ -28,6 +28,8 @@ export class IdempotencyClaims {
   readonly #storeCall: StoreCall;
   readonly #log: Logger;
   readonly #claimed = new Map<string, IdempotencyClaim>();
+  /** The claims that `run` was called with. Their turns own the keys. */
+  readonly #used = new WeakSet<IdempotencyClaim>();
   /**
    * The keys that are being looked up in the store. Other requests with the same key wait, so that
    * two cannot both find it free.
@@ -52,7 +54,13 @@ export class IdempotencyClaims {
     try {
       const record = await this.#storeCall(() => this.#stores.one().idempotency.get(key), 'idempotency.get');
       if (record) return claimResultOf(record, fingerprint);
-      const claim = { key, fingerprint };
+      const claim: IdempotencyClaim = {
+        key,
+        fingerprint,
+        release: () => {
+          if (!this.#used.has(claim)) this.#release(claim);
+        },
+      };
       this.#claimed.set(name, claim);
       return { kind: 'new', claim };
     } catch (err) {
@@ -67,11 +75,14 @@ export class IdempotencyClaims {
 
   /** Creates the turn of a claim. It keeps the key until it ends. */
   turn({ claim, recorder }: TurnIdempotency): IdempotentTurn {
-    const name = nameOf(claim.key);
-    const release = () => {
-      if (this.#claimed.get(name) === claim) this.#claimed.delete(name);
-    };
+    this.#used.add(claim);
+    const release = () => this.#release(claim);
     return new IdempotentTurn(claim, recorder, this.#stores.one(), this.#storeCall, this.#log, release);
+  }
+
+  #release(claim: IdempotencyClaim): void {
+    const name = nameOf(claim.key);
+    if (this.#claimed.get(name) === claim) this.#claimed.delete(name);
   }
 }
 

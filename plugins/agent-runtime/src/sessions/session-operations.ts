@@ -1,4 +1,4 @@
-import type { Extensions, IdSource, Logger, Message, PluginContext, Principal } from '@plugboard/kernel';
+import type { Clock, Extensions, IdSource, Logger, Message, PluginContext, Principal } from '@plugboard/kernel';
 import { audit, type SessionStore, SessionStores } from '@plugboard/kernel';
 import type {
   Conversation,
@@ -23,7 +23,9 @@ import {
 } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import { assertNotFull } from '../conversation/session-limits.js';
+import { assertMessages } from '../history/message-shape.js';
 import { messagesToAppend } from '../history/session-input.js';
+import { assertSessionKey } from '../store/session-key.js';
 import { type StoreCall, storeCalls } from '../store/store-call.js';
 import { CurrentAgents } from '../turn/current-agents.js';
 import { SessionSupervisor } from './session-supervisor.js';
@@ -38,6 +40,7 @@ const RANDOM_KEY = 22;
 export class SessionOperations implements Conversations {
   readonly #stores: Extensions<SessionStore>;
   readonly #storeCall: StoreCall;
+  readonly #clock: Clock;
   readonly #ids: IdSource;
   readonly #log: Logger;
   readonly #sessions: SessionSupervisor;
@@ -50,6 +53,7 @@ export class SessionOperations implements Conversations {
   ) {
     this.#stores = extensions(SessionStores);
     this.#storeCall = storeCalls(clock);
+    this.#clock = clock;
     this.#ids = ids;
     this.#log = log;
     this.#sessions = sessions;
@@ -57,6 +61,8 @@ export class SessionOperations implements Conversations {
   }
 
   async create(target: Target, { key, metadata, messages }: NewConversation, principal: Principal): Promise<Conversation> {
+    if (key !== undefined) assertSessionKey(key, 'id');
+    assertMessages(messages);
     const id = { project: principal.project, agent: target.name, key: key ?? this.#randomKey() };
     const added = messagesToAppend([], messages);
     await this.#sessions.whileIdle(id, this.#store, () =>
@@ -73,7 +79,7 @@ export class SessionOperations implements Conversations {
   }
 
   async get(id: string, principal: Principal): Promise<Conversation> {
-    return this.#withStatus(await this.#require(id, principal));
+    return this.#withStatus((await this.#requireOrBegun(id, principal)).info);
   }
 
   async setMetadata(conversation: string, metadata: Metadata, principal: Principal): Promise<Conversation> {
@@ -88,6 +94,7 @@ export class SessionOperations implements Conversations {
   }
 
   async append(conversation: string, messages: readonly Message[], principal: Principal): Promise<ConversationTurns> {
+    assertMessages(messages);
     const { id } = await this.#require(conversation, principal);
     const added = await this.#sessions.whileIdle(id, this.#store, async (history) => {
       const stored = await this.#storeCall(() => history.current(), 'load', id);
@@ -100,6 +107,7 @@ export class SessionOperations implements Conversations {
   }
 
   async fork(conversation: string, { key, turns }: ForkRequest, principal: Principal): Promise<Conversation> {
+    if (key !== undefined) assertSessionKey(key, 'id');
     const { id, turns: all } = await this.#require(conversation, principal);
     const copy = { ...id, key: key ?? this.#randomKey() };
     await this.#sessions.whileIdle(copy, this.#store, () =>
@@ -125,18 +133,20 @@ export class SessionOperations implements Conversations {
   }
 
   async cancel(conversation: string, principal: Principal): Promise<Conversation> {
-    const { id } = await this.#require(conversation, principal);
-    await this.#sessions.cancel(id, new TurnError('turn_cancelled', 'Another request cancelled the turn.'));
-    return this.get(conversation, principal);
+    const { info } = await this.#requireOrBegun(conversation, principal);
+    await this.#sessions.cancel(info.id, new TurnError('turn_cancelled', 'Another request cancelled the turn.'));
+    // The session of a first turn is gone with it.
+    return this.#withStatus((await this.#find(conversation, principal)) ?? info);
   }
 
   async delete(conversation: string, principal: Principal): Promise<void> {
-    const { id } = await this.#require(conversation, principal);
+    const { info, isStored } = await this.#requireOrBegun(conversation, principal);
+    const { id } = info;
     const reason = new TurnError('session_deleted', 'Another request deleted the session before the turn ended.');
     const existed = await this.#sessions.endTurnsThen(id, this.#store, reason, () =>
       this.#storeCall(() => this.#store.delete(id), 'delete', id),
     );
-    if (!existed) throw notFound();
+    if (isStored && !existed) throw notFound(); // deleted by another request
     const { token, tokenId } = principal;
     const facts = { project: id.project, agent: id.agent, conversation, token_id: tokenId, token_name: token };
     audit(this.#log, 'session_deleted', facts, 'a session was deleted');
@@ -160,6 +170,22 @@ export class SessionOperations implements Conversations {
     const facts = await this.#find(conversation, principal);
     if (!facts) throw notFound();
     return facts;
+  }
+
+  /**
+   * Finds a session, also one whose first turn waits or runs, which the store does not know yet.
+   */
+  async #requireOrBegun(
+    conversation: string,
+    principal: Principal,
+  ): Promise<{ readonly info: SessionInfo; readonly isStored: boolean }> {
+    const stored = await this.#find(conversation, principal);
+    const id = stored ? undefined : this.#sessions.findBusy(principal.project, conversation);
+    // Without a turn now, its first turn may have been stored since.
+    if (!id) return { info: stored ?? (await this.#require(conversation, principal)), isStored: true };
+    if (principal.agents?.includes(id.agent) === false) throw notFound();
+    const now = this.#clock.now();
+    return { info: { id, conversation, createdAt: now, updatedAt: now, turns: 0, metadata: {} }, isStored: false };
   }
 
   async #insert(make: () => Promise<void>, operation: string, id: SessionId): Promise<void> {

@@ -1,6 +1,6 @@
 import { type Clock, type Logger, type PluginContext, parseSize, type SessionStore } from '@plugboard/kernel';
 import type { Budget, SessionId } from '@plugboard/kernel/contracts';
-import { heapLimit, TurnError, type TurnEvents } from '@plugboard/kernel/contracts';
+import { conversationId, heapLimit, TurnError, type TurnEvents } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import type { RuntimeSettings } from '../config.js';
 import { SessionHistory } from '../conversation/session-history.js';
@@ -101,6 +101,17 @@ export class SessionSupervisor {
     const quarantined = this.#quarantine(name);
     if (quarantined) turn.requestEnd(quarantined);
     else this.#use(name, id, store).submit(turn);
+  }
+
+  /**
+   * A session with turns, by its opaque id. One whose first turn runs is not in the store yet.
+   */
+  findBusy(project: string, conversation: string): SessionId | undefined {
+    for (const { actor, history } of this.#active.values()) {
+      const { id } = history;
+      if (actor.isBusy && id.project === project && conversationId(id) === conversation) return id;
+    }
+    return undefined;
   }
 
   statusOf(id: SessionId): SessionStatus {

@@ -9,7 +9,7 @@ import type {
   ToolInterceptor,
   ToolSource,
 } from '@plugboard/kernel';
-import { type ProjectLimits, type Target, TurnError, type TurnRequest } from '@plugboard/kernel/contracts';
+import { type Target, TurnError, type TurnRequest } from '@plugboard/kernel/contracts';
 import type { RuntimeSettings } from '../config.js';
 import { agentOf } from '../directory/agent.js';
 import { checkParams } from '../directory/check-params.js';
@@ -17,8 +17,6 @@ import { Directory } from '../directory/directory.js';
 import { fixedView } from '../directory/fixed-view.js';
 import { type ConnectionFailures, ModelCalls } from '../model/model-calls.js';
 import { Toolboxes } from '../tools/toolbox.js';
-
-const NO_LIMITS: ProjectLimits = {};
 
 export interface AgentRevisionOptions {
   readonly settings: RuntimeSettings;
@@ -73,9 +71,10 @@ export class AgentRevision {
     return problems;
   }
 
-  projectLimits(project: string): ProjectLimits {
+  /** The limit that all callers of a project share, if it has one. */
+  requestsPerMinute(project: string): number | undefined {
     const { projects } = this.#settings;
-    return (Object.hasOwn(projects, project) ? projects[project] : undefined) ?? NO_LIMITS;
+    return Object.hasOwn(projects, project) ? projects[project]?.requestsPerMinute : undefined;
   }
 
   /**

@@ -284,3 +284,32 @@ t.test('a session store that fails', async (t) => {
     );
   });
 });
+
+t.test('a claim that no turn was run with is released by its owner', async (t) => {
+  const { runtime, send } = await idempotentClient({ models: { fast: new ScriptedModel(() => answerWith('ok')) } });
+  const first = await runtime.claim(KEY, 'f1');
+  if (first.kind !== 'new') throw new Error(first.kind);
+  t.match(await runtime.claim(KEY, 'f1'), { kind: 'running' });
+  first.claim.release();
+  first.claim.release();
+  const second = await runtime.claim(KEY, 'f2');
+  t.match(second, { kind: 'new' });
+  first.claim.release();
+  t.match(await runtime.claim(KEY, 'f2'), { kind: 'running' }, 'a released claim frees no later one');
+  if (second.kind === 'new') second.claim.release();
+  t.match(endOf((await send()) as AgentEvent[]), { type: 'finished' });
+});
+
+t.test('releasing a claim does not free the key of its turn', async (t) => {
+  const at = gate();
+  const model = new ScriptedModel(() => [at.pass(), ...answerWith('ok')]);
+  const { runtime, target } = await startRuntime({ models: { fast: model } });
+  const claimed = await runtime.claim(KEY, 'f1');
+  if (claimed.kind !== 'new') throw new Error(claimed.kind);
+  const turn = collect(runtime.run(request(target(), { idempotency: { claim: claimed.claim, recorder: new Recorder() } })));
+  claimed.claim.release();
+  t.match(await runtime.claim(KEY, 'f1'), { kind: 'running' });
+  at.open();
+  await turn;
+  t.match(await runtime.claim(KEY, 'f1'), { kind: 'replay' });
+});

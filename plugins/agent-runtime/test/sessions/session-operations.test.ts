@@ -242,6 +242,39 @@ t.test('the sessions of a removed agent can be read, without its tool calls', as
   t.equal(shown.turns.length, 1);
 });
 
+t.test('a session whose first turn runs is found, cancelled and deleted, also if its caller has left', async (t) => {
+  for (const onDisconnect of ['cancel', 'continue']) {
+    const { model, call } = gatedModel();
+    const agents = { assistant: { model: 'fast', onDisconnect }, other: { model: 'fast' } };
+    const { conversations, send } = await conversing({ models: { fast: model }, agents });
+    for (const [n, end] of (['cancel', 'delete'] as const).entries()) {
+      const caller = new AbortController();
+      const turn = send('Hello', {}, caller.signal);
+      const queued = send('More');
+      await call(n + 1);
+      if (onDisconnect === 'continue') caller.abort();
+      t.match(await conversations.get(ID, OPEN), { id: S, conversation: ID, turns: 0, status: 'running' });
+      t.equal(await code(conversations.get(ID, { ...OPEN, project: 'acme' })), 'conversation_not_found');
+      t.equal(await code(conversations.cancel(ID, { ...OPEN, agents: ['other'] })), 'conversation_not_found');
+      t.match((await conversations[end](ID, OPEN)) ?? { status: 'idle' }, { status: 'idle' });
+      const reason = end === 'delete' ? 'session_deleted' : 'turn_cancelled';
+      t.match(endOf(await turn), { failure: { code: onDisconnect === 'continue' ? 'abandoned' : reason } });
+      t.match(endOf(await queued), { failure: { code: reason } });
+      t.equal(await code(conversations.get(ID, OPEN)), 'conversation_not_found', 'nothing is left of it');
+    }
+  }
+});
+
+t.test('a key for a new session is checked', async (t) => {
+  const { conversations, send, target } = await conversing();
+  await send('Hello');
+  for (const key of [' ', 'x'.repeat(600), 'a\u0000']) {
+    t.equal(await code(conversations.create(target(), { key, metadata: {}, messages: [] }, OPEN)), 'invalid_request');
+    t.equal(await code(conversations.fork(ID, { key }, OPEN)), 'invalid_request');
+  }
+  t.equal(await code(conversations.append(ID, [{ role: 'user' } as Message], OPEN)), 'invalid_request');
+});
+
 t.test('S-15 a malformed id is not looked up in the store', async (t) => {
   const { conversations, store } = await conversing();
   const asked: string[] = [];
@@ -250,7 +283,7 @@ t.test('S-15 a malformed id is not looked up in the store', async (t) => {
     t.equal(await code(conversations.get(id, OPEN)), 'conversation_not_found');
   t.strictSame(asked, []);
   await code(conversations.get(ID, OPEN));
-  t.strictSame(asked, [ID]);
+  t.strictSame(asked, [ID, ID], 'again, in case its first turn was stored meanwhile');
 });
 
 t.test('a fault after tool results is reported with its own place', async (t) => {

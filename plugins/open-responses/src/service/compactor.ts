@@ -79,6 +79,7 @@ export class Compactor {
     const events = this.#runtimes.one().run({
       ...caller,
       target,
+      isCounted: true,
       messages,
       summarize: true,
       clientTools: [],

@@ -93,6 +93,7 @@ export class ResponsePlanner {
       turn: {
         target,
         principal,
+        isCounted: true, // by its transport, which is HTTP's
         messages,
         ...(base.kind === 'stateless' && { history: base.history }),
         clientTools,

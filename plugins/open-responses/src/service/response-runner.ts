@@ -1,12 +1,5 @@
 import { type AgentEvent, AgentRuntimes, type Clock, type Extensions, type Logger, type PluginContext } from '@plugboard/kernel';
-import {
-  type AgentEvents,
-  type AgentRuntime,
-  NO_USAGE,
-  Transcript,
-  type TurnIdempotency,
-  type TurnRequest,
-} from '@plugboard/kernel/contracts';
+import { type AgentEvents, type AgentRuntime, NO_USAGE, Transcript, type TurnIdempotency } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
 import { TurnLogFields } from '@plugboard/openai-protocol';
 import { ResponseEncoder } from '../events/response-encoder.js';
@@ -49,7 +42,7 @@ export class ResponseRunner {
     try {
       session = await this.#sessions.find(plan);
     } catch (error) {
-      if (idempotency) await this.#releaseKey({ ...turn, idempotency });
+      idempotency?.claim.release();
       throw error;
     }
     const transcript = caller.connection && !stored ? new Transcript() : undefined;
@@ -138,11 +131,6 @@ export class ResponseRunner {
       .one()
       .conversations.delete(conversation, principal)
       .catch((err) => this.#log.warn({ err, conversation }, 'the session of a refused response could not be deleted'));
-  }
-
-  /** Gives a claimed idempotency key back, by a turn that ends at once. */
-  async #releaseKey(turn: Omit<TurnRequest, 'signal'>): Promise<void> {
-    for await (const _ of this.#runtimes.one().run({ ...turn, signal: AbortSignal.abort() }));
   }
 }
 

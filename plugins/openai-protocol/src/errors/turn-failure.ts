@@ -16,6 +16,8 @@ export function turnFailureError(failure: Failure, stateful: boolean, input = 'm
   switch (code) {
     case 'invalid_request':
       return invalidRequest(message, { param: failure.param ?? null });
+    case 'forbidden':
+      return serviceError(403, message);
     case 'overloaded':
     case 'draining':
       return unavailable(code, message, retryAfter(failure));

@@ -93,6 +93,31 @@ export function agentRuntimeCases({ open, agent, timeLimit }: AgentRuntimeContra
     const other = await runtime.claim(shared, 'b');
     assert.equal(other.kind, 'mismatch', `a claim for another request returns "${other.kind}"`);
   });
+  contract.add('frees the key of a claim that is released', 'IdempotencyClaim.release', async () => {
+    const runtime = await open();
+    const shared = key();
+    const first = await runtime.claim(shared, 'a');
+    if (first.kind === 'new') first.claim.release();
+    const second = await runtime.claim(shared, 'b');
+    assert.equal(second.kind, 'new', `a claim after the release returns "${second.kind}"`);
+  });
+  contract.add('refuses a caller without the scope `chat`', 'AgentRuntime.run', async () => {
+    const end = assertGrammar(await run(await open(), { principal: { ...OPEN, scopes: [] } }));
+    assert.equal(end.type, 'failed', 'the turn of a caller without scopes ends with `finished`');
+  });
+  contract.add('refuses a session key that is not valid', 'SessionRequest.key', async () => {
+    for (const invalid of ['', 'x'.repeat(600), 'a\u0000b', 'a\ud800']) {
+      const end = assertGrammar(await run(await open(), { session: { key: invalid } }));
+      assert.equal(end.type, 'failed', `a turn of the session ${JSON.stringify(invalid)} ends with \`finished\``);
+    }
+  });
+  contract.add('cancels a turn for its caller', 'TurnEvents.cancel', async () => {
+    const runtime = await open();
+    const events = runtime.run(request(runtime));
+    const reading = readAll(events);
+    await waitFor('the end of the cancelled turn', events.cancel(), timeLimit);
+    assertGrammar(await waitFor('the last event', reading, timeLimit));
+  });
   contract.add('says whether turns can run', 'AgentRuntime.ready', async () => {
     assert.equal(await (await open()).ready(), true, '`ready()` does not return true although the agent answers');
   });

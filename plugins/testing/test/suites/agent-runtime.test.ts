@@ -4,7 +4,10 @@ import {
   type AgentRuntime,
   type ClaimResult,
   type IdempotencyKey,
+  isBlankKey,
   NO_USAGE,
+  OPEN,
+  sessionKeyProblem,
   type Target,
   type TurnRequest,
 } from '@plugboard/kernel/contracts';
@@ -24,13 +27,14 @@ function runtime(change: Partial<AgentRuntime> = {}): AgentRuntime {
       const found = claims.get(idOf(key));
       if (found === undefined) {
         claims.set(idOf(key), { fingerprint });
-        return { kind: 'new', claim: { key, fingerprint } };
+        return { kind: 'new', claim: { key, fingerprint, release: () => void claims.delete(idOf(key)) } };
       }
       if (found.fingerprint !== fingerprint) return { kind: 'mismatch' };
       return found.text === undefined ? { kind: 'running' } : { kind: 'replay', text: found.text };
     },
-    run: turns(async function* ({ signal, idempotency }) {
-      if (signal.aborted) {
+    run: turns(async function* ({ signal, idempotency, principal, session }) {
+      const isInvalid = session && (isBlankKey(session.key) || sessionKeyProblem(session.key) !== undefined);
+      if (signal.aborted || isInvalid || !principal.scopes.includes('chat')) {
         const failed: AgentEvent = { type: 'failed', failure: { code: 'abandoned', message: 'gone', toolsRan: false } };
         yield [failed];
         return;
@@ -63,6 +67,10 @@ const LEFT = 'reports a turn that its caller left as `failed`, without throwing'
 const LEAVES = 'ends a turn when its reader leaves';
 const CONCURRENT = 'runs turns at the same time';
 const CLAIMS = 'gives a free idempotency key to one claim only';
+const RELEASES = 'frees the key of a claim that is released';
+const SCOPE = 'refuses a caller without the scope `chat`';
+const KEY = 'refuses a session key that is not valid';
+const CANCELS = 'cancels a turn for its caller';
 const READY = 'says whether turns can run';
 
 t.test('passes a correct runtime', async (t) => {
@@ -78,7 +86,7 @@ t.test('finds each broken promise', async (t) => {
     if (signal.aborted) throw new Error('aborted');
     yield [{ type: 'started', turnId: 'turn_1', agent: 'a' }];
   });
-  t.same(await found({ run: endless }), [RUNS, LEFT, LEAVES, CONCURRENT, CLAIMS]);
+  t.same(await found({ run: endless }), [RUNS, LEFT, LEAVES, CONCURRENT, CLAIMS, SCOPE, KEY, CANCELS]);
   t.same(await found({ run: (request) => runtime().run({ ...request, signal: new AbortController().signal }) }), [LEFT, CLAIMS]);
   let running = 0;
   const alone = turns(async function* (request) {
@@ -90,6 +98,16 @@ t.test('finds each broken promise', async (t) => {
     }
   });
   t.ok((await found({ run: alone })).includes(CONCURRENT));
-  t.same(await found({ claim: async (key, fingerprint) => ({ kind: 'new', claim: { key, fingerprint } }) }), [CLAIMS]);
+  t.same(await found({ claim: async (key, fingerprint) => ({ kind: 'new', claim: { key, fingerprint, release: () => {} } }) }), [
+    CLAIMS,
+  ]);
+  const kept: AgentRuntime['claim'] = async (key, fingerprint) => {
+    const claimed = await claiming.claim(key, fingerprint);
+    return claimed.kind === 'new' ? { kind: 'new', claim: { ...claimed.claim, release: () => {} } } : claimed;
+  };
+  const claiming = runtime();
+  t.same(await found({ claim: kept, run: claiming.run }), [RELEASES]);
+  const trusting = turns((request) => runtime().run({ ...request, principal: OPEN, session: undefined }));
+  t.same(await found({ run: trusting }), [CLAIMS, SCOPE, KEY]);
   t.same(await found({ ready: async () => false }), [READY]);
 });

@@ -99,7 +99,7 @@ export function startRoute(options: RouteOptions = {}) {
     },
     list: () => [],
     claim: async (key, fingerprint) => {
-      const claim = { key, fingerprint };
+      const claim = { key, fingerprint, release: () => {} };
       claims.push(claim);
       return options.claimed ?? { kind: 'new', claim };
     },

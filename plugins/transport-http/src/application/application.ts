@@ -14,7 +14,7 @@ import { Replies } from '../exchange/replies.js';
 import { checkScopes, requiresCredential } from '../gate/access.js';
 import { Authentication } from '../gate/authentication.js';
 import { Gate } from '../gate/gate.js';
-import { RateLimits } from '../gate/rate-limits.js';
+import { RequestLimits } from '../gate/request-limits.js';
 import { ANONYMOUS } from '../limits/caller.js';
 import { HeapGuard } from '../limits/heap-guard.js';
 import { HttpMiddleware } from '../routing/middleware.js';
@@ -41,7 +41,7 @@ export class HttpApplication {
   readonly #pin: PluginContext['pin'];
   readonly #gate: Gate;
   readonly #authentication: Authentication;
-  readonly #rates: RateLimits;
+  readonly #rates: RequestLimits;
   readonly #bodies: RequestBodies;
   readonly #exchanges: Exchanges;
   readonly #replies: Replies;
@@ -55,7 +55,7 @@ export class HttpApplication {
     @inject(CONTEXT) { extensions, pin }: PluginContext<HttpConfig>,
     @inject(Gate) gate: Gate,
     @inject(Authentication) authentication: Authentication,
-    @inject(RateLimits) rates: RateLimits,
+    @inject(RequestLimits) rates: RequestLimits,
     @inject(RequestBodies) bodies: RequestBodies,
     @inject(Exchanges) exchanges: Exchanges,
     @inject(Replies) replies: Replies,

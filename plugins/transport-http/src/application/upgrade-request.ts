@@ -1,7 +1,7 @@
 import type { Principal } from '@plugboard/kernel';
 import type { Exchange } from '../exchange/exchange.js';
 import type { Authentication } from '../gate/authentication.js';
-import type { RateLimits } from '../gate/rate-limits.js';
+import type { RequestLimits } from '../gate/request-limits.js';
 import type { MemoryReservation } from '../limits/memory-limits.js';
 import type { AcceptedUpgrade, UpgradeRequest } from '../routing/upgrades.js';
 import { RequestView } from './request-view.js';
@@ -11,9 +11,9 @@ export class AcceptableUpgrade extends RequestView implements UpgradeRequest {
   readonly address: string;
   readonly open: boolean;
   readonly #authentication: Authentication;
-  readonly #rates: RateLimits;
+  readonly #rates: RequestLimits;
 
-  constructor(exchange: Exchange, principal: Principal, authentication: Authentication, rates: RateLimits) {
+  constructor(exchange: Exchange, principal: Principal, authentication: Authentication, rates: RequestLimits) {
     super(exchange, principal);
     this.address = exchange.address;
     this.open = authentication.open;

@@ -1,4 +1,4 @@
-import type { Scope } from '@plugboard/kernel/contracts';
+import type { Scope, TurnError } from '@plugboard/kernel/contracts';
 import { HttpError, retryAfterHeaders } from './http-error.js';
 
 /**
@@ -62,13 +62,9 @@ export function originNotAllowed(): HttpError {
   );
 }
 
-/** @param wait milliseconds until the next request is allowed. */
-export function tooManyRequests(wait: number, of: 'credential' | 'project'): HttpError {
-  const limit = of === 'credential' ? 'its limit of requests per minute' : 'its `requestsPerMinute`, which all its callers share';
-  return new HttpError(429, `This ${of} has reached ${limit}. Try again later.`, {
-    code: 'rate_limit_exceeded',
-    headers: retryAfterHeaders(wait),
-  });
+/** @param reason the runtime's error `rate_limited`. */
+export function tooManyRequests({ message, options: { retryAfter = 1 } }: TurnError): HttpError {
+  return new HttpError(429, message, { code: 'rate_limit_exceeded', headers: retryAfterHeaders(retryAfter * 1000) });
 }
 
 export function headersTooLarge(): HttpError {

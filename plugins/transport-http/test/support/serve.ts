@@ -1,4 +1,13 @@
-import { type AuthProvider, AuthProviders, type Clock, type HostView, type Lifecycle, Transports } from '@plugboard/kernel';
+import {
+  AgentRuntimes,
+  type AuthProvider,
+  AuthProviders,
+  type Clock,
+  type HostView,
+  type Lifecycle,
+  Transports,
+} from '@plugboard/kernel';
+import type { AgentRuntime } from '@plugboard/kernel/contracts';
 import { type LogLine, ManualClock, testContext } from '@plugboard/testing';
 import type { Middleware } from 'koa';
 import type { Test } from 'tap';
@@ -11,6 +20,7 @@ interface ServeOptions {
   readonly config?: Readonly<Record<string, unknown>>;
   readonly clock?: Clock;
   readonly host?: HostView;
+  readonly runtime?: AgentRuntime;
 }
 
 interface Served {
@@ -29,7 +39,7 @@ interface Served {
  */
 export async function serve(
   t: Test,
-  { routes = [], providers = [], middleware = [], config, clock = new ManualClock(), host }: ServeOptions = {},
+  { routes = [], providers = [], middleware = [], config, clock = new ManualClock(), host, runtime }: ServeOptions = {},
 ): Promise<Served> {
   const ctx = testContext(plugin, {
     config: { port: 0, ...config },
@@ -41,6 +51,7 @@ export async function serve(
   for (const route of routes) ctx.provide(HttpRoutes, route, 'routes');
   for (const one of middleware) ctx.provide(HttpMiddleware, one, 'middleware');
   for (const provider of providers) ctx.provide(AuthProviders, provider, 'provider');
+  if (runtime) ctx.provide(AgentRuntimes, runtime, 'runtime');
   await ctx.lifecycle.start?.(new AbortController().signal);
   const stop = async (signal = new AbortController().signal) => ctx.lifecycle.stop?.(signal);
   t.teardown(() => stop(AbortSignal.abort()).catch(() => {}));

@@ -1,8 +1,6 @@
-import { AgentRuntimes, type Clock, type Extensions, type PluginContext, type Principal } from '@plugboard/kernel';
-import type { AgentRuntime } from '@plugboard/kernel/contracts';
+import type { Clock, PluginContext, Principal } from '@plugboard/kernel';
+import { type RequestCount, TurnError } from '@plugboard/kernel/contracts';
 import { CONTEXT, inject } from '@plugboard/kernel/injection';
-import { tooManyRequests } from '../errors/refusals.js';
-import { ANONYMOUS } from '../limits/caller.js';
 
 const MINUTE = 60_000;
 
@@ -25,21 +23,20 @@ interface Applied {
   readonly debt: number;
 }
 
+const UNLIMITED: RequestCount = {};
+
 /**
  * Limits requests per minute with one token bucket for each API token, and one for each project
  * (S-41). A bucket holds a minute's worth of requests and refills evenly, so an idle token may send
  * a whole minute's worth at once.
  */
-export class RateLimits {
+export class RequestRates {
   readonly #clock: Clock;
-  /** The agent runtime knows the limits of projects. */
-  readonly #runtimes: Extensions<AgentRuntime>;
   /** In order of last use. */
   readonly #buckets = new Map<string, Bucket>();
 
-  constructor(@inject(CONTEXT) { clock, extensions }: PluginContext) {
+  constructor(@inject(CONTEXT) { clock }: PluginContext) {
     this.#clock = clock;
-    this.#runtimes = extensions(AgentRuntimes);
   }
 
   /** The number of buckets kept: those used within the last minute. */
@@ -48,17 +45,13 @@ export class RateLimits {
   }
 
   /**
-   * Counts one request of the principal, and adds the `x-ratelimit-…` headers of the limit that is
-   * closest. Does nothing if neither the principal nor its project has a limit, and for callers
-   * without a credential where one is required. A request that is refused counts nowhere.
+   * Counts one request of the principal. A request that is refused counts nowhere.
    *
-   * @throws HttpError 429 if a limit is used up.
+   * @param shared the limit of the principal's project, if it has one.
    */
-  take(principal: Principal, reply?: { set(name: string, value: string): void }): void {
-    if (principal === ANONYMOUS) return;
+  count(principal: Principal, shared: number | undefined): RequestCount {
     const own = principal.limits?.requestsPerMinute;
-    const shared = this.#projectLimit(principal.project);
-    if (own === undefined && shared === undefined) return;
+    if (own === undefined && shared === undefined) return UNLIMITED;
     const now = this.#clock.monotonic();
     const applied: Applied[] = [];
     if (own !== undefined) applied.push(this.#applied('credential', keyOf(principal), own, now));
@@ -69,16 +62,15 @@ export class RateLimits {
     this.#forget(now);
     for (const { name, debt } of applied) this.#buckets.set(name, { debt: debt + cost, at: now });
     const closest = refusing ?? applied.reduce((found, one) => (left(one) < left(found) ? one : found));
-    const { limit, debt, of } = closest;
-    reply?.set('x-ratelimit-limit-requests', String(limit));
-    reply?.set('x-ratelimit-remaining-requests', String(Math.max(0, Math.floor((left(closest) - cost) / MINUTE))));
-    reply?.set('x-ratelimit-reset-requests', formatDuration(Math.ceil((debt + cost) / limit)));
-    if (refusing) throw tooManyRequests((MINUTE - left(refusing)) / limit, of);
-  }
-
-  #projectLimit(project: string): number | undefined {
-    const [runtime] = this.#runtimes.all();
-    return runtime?.value.projectLimits?.(project).requestsPerMinute;
+    const { limit: requestsPerMinute, debt } = closest;
+    return {
+      limit: {
+        requestsPerMinute,
+        remaining: Math.max(0, Math.floor((left(closest) - cost) / MINUTE)),
+        reset: Math.ceil((debt + cost) / requestsPerMinute),
+      },
+      refused: refusing && tooManyRequests(refusing),
+    };
   }
 
   #applied(of: Applied['of'], name: string, limit: number, now: number): Applied {
@@ -100,6 +92,13 @@ function left({ limit, debt }: Applied): number {
   return limit * MINUTE - debt;
 }
 
+function tooManyRequests(refusing: Applied): TurnError {
+  const { of, limit } = refusing;
+  const what = of === 'credential' ? 'its limit of requests per minute' : 'its `requestsPerMinute`, which all its callers share';
+  const wait = Math.ceil((MINUTE - left(refusing)) / limit);
+  return new TurnError('rate_limited', `This ${of} has reached ${what}. Try again later.`, { retryAfter: wait / 1000 });
+}
+
 function keyOf({ tokenId, project, token }: Principal): string {
   return tokenId ?? JSON.stringify([project, token]);
 }
@@ -107,11 +106,4 @@ function keyOf({ tokenId, project, token }: Principal): string {
 /** Differs from every key of a credential: those are ids, or lists of two. */
 function projectKey({ project }: Principal): string {
   return JSON.stringify([project]);
-}
-
-/** Formats milliseconds as the reference protocol does: `120ms`, `8.64s`, `1m0s`. */
-function formatDuration(ms: number): string {
-  if (ms < 1000) return `${ms}ms`;
-  const seconds = (ms % MINUTE) / 1000;
-  return ms < MINUTE ? `${seconds}s` : `${Math.floor(ms / MINUTE)}m${seconds}s`;
 }
