@@ -59,4 +59,5 @@ export {
   type Lifecycle,
   type PluginContext,
 } from './host/plugin/plugin.js';
+export { type PluginState, type StateChange, StateFull, type StateStore } from './host/plugin/state.js';
 export type { Server } from './host/server.js';

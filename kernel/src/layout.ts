@@ -4,6 +4,7 @@ import { AgentRuntimes } from './contracts/runtime/agent-runtime.js';
 import { SessionStores } from './contracts/store/session-store.js';
 import { ToolSources } from './contracts/tools/tool-source.js';
 import type { FileLayout } from './host/configuration/file-layout.js';
+import { keptBy } from './host/plugin/state.js';
 
 /** The sections of `plugboard.yaml`, and the package that a short name means in each. */
 export const layout: FileLayout = {
@@ -82,6 +83,7 @@ export const layout: FileLayout = {
       fixed: 'plugin', // the responses in progress are in it
     },
   },
+  state: keptBy(SessionStores, (store) => store.state),
   plainOptions: ['host', 'port', 'system'],
   secretFields: ['apiKey', 'api_key', 'password', 'token'],
   synonyms: {

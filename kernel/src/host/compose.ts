@@ -27,10 +27,10 @@ export interface ComposeOptions extends ReadOptions {
  *
  * | phase | what happens |
  * | --- | --- |
- * | read | the file and its `.env` are read, variables are replaced, optional entries may be disabled |
- * | load | the plugins that the file uses are imported, and no others |
- * | configure | options are validated with the plugins' schemas, completed with defaults, and frozen; plugins run their `check` |
- * | register | plugins contribute to extension points and declare which they read |
+ * | read | the file and its `.env` are read, variables are replaced, optional entries may be
+ * disabled | | load | the plugins that the file uses are imported, and no others | | configure |
+ * options are validated with the plugins' schemas, completed with defaults, and frozen; plugins run
+ * their `check` | | register | plugins contribute to extension points and declare which they read |
  * | order | the start order follows from that |
  *
  * A mistake does not end a phase: it only excludes its entry from the next ones, so that all
@@ -57,7 +57,7 @@ export async function compose(options: ComposeOptions): Promise<HostServer> {
   const budgets = new Budgets(clock, log);
   for (const budget of serverLog.budgets) budgets.add(budget);
   const { diagnosis } = options;
-  const registration = { host: status, log, clock, ids, budgets, resolvePath, diagnosis };
+  const registration = { host: status, log, clock, ids, budgets, state: options.layout.state, resolvePath, diagnosis };
 
   const revision = new Revision(1, configuration);
   registerEntries(revision, registration);

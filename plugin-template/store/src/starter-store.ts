@@ -1,4 +1,4 @@
-import type { Clock, Message, SessionStore } from '@plugboard/kernel';
+import { type Clock, type Message, type SessionStore, type StateChange, StateFull, type StateStore } from '@plugboard/kernel';
 import {
   conversationId,
   type DocumentStore,
@@ -72,7 +72,7 @@ export class StarterStore implements SessionStore {
     return this.#change(({ begun }) => void begun.set(turnId, { id, turnId, input }));
   }
 
-  commit(id: SessionId, { turnId, expected, messages, user, idempotency }: TurnCommit): Promise<void> {
+  commit(id: SessionId, { turnId, expected, messages, user, idempotency, state: changes = [] }: TurnCommit): Promise<void> {
     return this.#change((state) => {
       const version = this.#version(state, id);
       if (version !== expected) throw new VersionConflict(expected, version);
@@ -82,6 +82,7 @@ export class StarterStore implements SessionStore {
       session.updatedAt = this.#clock.now();
       if (turnId !== undefined) state.begun.delete(turnId);
       if (idempotency) this.#putAnswer(state, idempotency);
+      changeValues(state, changes);
     });
   }
 
@@ -221,6 +222,17 @@ export class StarterStore implements SessionStore {
     put: (record) => this.#change((state) => this.#putAnswer(state, record)),
   };
 
+  readonly state: StateStore = {
+    get: async (entry, key) => this.#state.values.get(entry)?.get(key),
+    change: (changes) => this.#change((state) => changeValues(state, changes)),
+    list: async (entry, { prefix, after, limit }) =>
+      [...(this.#state.values.get(entry) ?? [])]
+        .filter(([key]) => key.startsWith(prefix) && (after === undefined || compareBytes(key, after) > 0))
+        .sort(([a], [b]) => compareBytes(a, b))
+        .slice(0, limit)
+        .map(([key, text]) => ({ key, text })),
+  };
+
   async health(): Promise<{ readonly ok: boolean; readonly reason?: string }> {
     try {
       await this.#change(() => undefined);
@@ -287,6 +299,22 @@ function nameOf(project: string, name: string): string {
 
 function answerKeyOf({ project, route, key }: IdempotencyKey): string {
   return JSON.stringify([project, route, key]);
+}
+
+/** What throws here changes nothing: the state is a copy. */
+function changeValues({ values }: State, changes: readonly StateChange[]): void {
+  for (const { entry, key, text } of changes) {
+    const own = values.get(entry) ?? new Map<string, string>();
+    values.set(entry, own);
+    if (text === undefined) own.delete(key);
+    else own.set(key, text);
+    if (own.size > StateFull.LIMIT) throw new StateFull(entry);
+  }
+}
+
+/** The order of the bytes of UTF-8, which a database has, too. */
+function compareBytes(a: string, b: string): number {
+  return Buffer.compare(Buffer.from(a), Buffer.from(b));
 }
 
 function bytesOf(messages: readonly Message[]): number {

@@ -31,6 +31,8 @@ export class State {
   calls = new Map<string, { readonly messages: readonly Message[]; readonly until: number }>();
   documents = new Map<string, StoredDocument>();
   answers = new Map<string, { readonly record: IdempotencyRecord; readonly until: number }>();
+  /** What plugins keep in `ctx.state`, by entry and key. */
+  values = new Map<string, Map<string, string>>();
 
   copy(): State {
     return Object.assign(new State(), structuredClone({ ...this }));
@@ -50,6 +52,7 @@ export class StateFile {
     try {
       const stored = JSON.parse(await readFile(this.#path, 'utf8'));
       for (const key of Object.keys(state)) Reflect.set(state, key, new Map(stored[key]));
+      state.values = new Map(stored.values.map(([entry, own]: [string, [string, string][]]) => [entry, new Map(own)]));
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
     }
@@ -60,6 +63,7 @@ export class StateFile {
   async write(state: State): Promise<void> {
     await mkdir(dirname(this.#path), { recursive: true });
     const maps = Object.fromEntries(Object.entries(state).map(([key, map]) => [key, [...map]]));
+    maps.values = [...state.values].map(([entry, own]) => [entry, [...own]]);
     const file = await open(`${this.#path}.new`, 'w', 0o600);
     try {
       await file.writeFile(JSON.stringify(maps));

@@ -25,6 +25,7 @@ import { copyMessages, copyMetadata, copySummary } from './frozen-copy.js';
 import { MemoryBudget, type MemoryLimits } from './memory-budget.js';
 import { MemoryIdempotency, recordBytes } from './memory-idempotency.js';
 import { MemorySession, type Origin } from './memory-session.js';
+import { MemoryState } from './memory-state.js';
 import { sessionPage } from './session-page.js';
 
 const HOUR = 60 * 60_000;
@@ -50,6 +51,7 @@ export class MemoryStore implements SessionStore {
     delete: async (project, name) => this.#deleteDocument(project, name),
   };
   readonly idempotency: MemoryIdempotency;
+  readonly state = new MemoryState();
   readonly #clock: Clock;
   /** By opaque id. */
   readonly #sessions: ExpiringMap<MemorySession>;
@@ -107,11 +109,13 @@ export class MemoryStore implements SessionStore {
     return [];
   }
 
-  async commit(id: SessionId, { turnId, expected, messages, user, idempotency }: TurnCommit): Promise<void> {
+  async commit(id: SessionId, { turnId, expected, messages, user, idempotency, state = [] }: TurnCommit): Promise<void> {
     const session = this.#find(id) ?? new MemorySession(id, this.#origin(id));
     if (session.version !== expected) throw new VersionConflict(expected, session.version);
     const turn = copyMessages(messages);
     this.#budget.assertFits(session.bytes + turn.bytes + recordBytes(idempotency), 'the session');
+    this.state.assertFits(state);
+    this.state.apply(state);
     session.add(turn, this.#now(), user);
     this.#touch(session);
     if (turnId !== undefined) this.#end(turnId);
@@ -209,6 +213,7 @@ export class MemoryStore implements SessionStore {
   clear(): void {
     for (const map of [this.#sessions, this.#tombstones, this.#pendingCalls, this.idempotency.records]) map.clear();
     this.#running.clear();
+    this.state.clear();
   }
 
   /** There are few sessions in memory, so that an index would cost more than it saves. */

@@ -1,4 +1,4 @@
-import type { Clock, Lifecycle, Logger, SessionStore } from '@plugboard/kernel';
+import type { Clock, Lifecycle, Logger, SessionStore, StateStore } from '@plugboard/kernel';
 import type {
   DocumentStore,
   IdempotencyStore,
@@ -91,6 +91,11 @@ export class SqliteStore implements SessionStore, Lifecycle {
       this.#count(await this.#write('durable', ({ idempotency }) => idempotency.put(record)));
     },
   };
+  readonly state: StateStore = {
+    get: async (entry, key) => this.#read(({ state }) => state.get(entry, key)),
+    change: (changes) => this.#write('durable', ({ state }) => state.change(changes)),
+    list: async (entry, { prefix, after, limit }) => this.#read(({ state }) => state.list(entry, prefix, after, limit)),
+  };
   readonly #options: SqliteStoreOptions;
   readonly #openDatabase: typeof openDatabase;
   /**
@@ -152,12 +157,14 @@ export class SqliteStore implements SessionStore, Lifecycle {
     }
   }
 
-  async commit(id: SessionId, { turnId, expected, messages, user, idempotency: record }: TurnCommit): Promise<void> {
+  async commit(id: SessionId, turn: TurnCommit): Promise<void> {
+    const { turnId, expected, messages, user, idempotency: record, state: changed = [] } = turn;
     const bodies = encodeMessages(messages);
     if (turnId === undefined) this.#assertFits(id, sizeOf(bodies));
-    const { used, changes } = await this.#write('durable', ({ sessions, turns, idempotency }) => {
+    const { used, changes } = await this.#write('durable', ({ sessions, turns, idempotency, state }) => {
       const added = sessions.commit(id, expected, bodies, user ?? null);
       if (turnId !== undefined) turns.end(turnId);
+      state.change(changed);
       return { used: added, changes: record ? idempotency.put(record) : [] };
     });
     this.#addUsage(id.project, used);

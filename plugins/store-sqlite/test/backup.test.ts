@@ -25,6 +25,7 @@ t.test('backs up the file at the start and then regularly, with what was written
   t.equal(statSync(join(backup, '..')).mode & 0o777, 0o700);
 
   await store.commit(ANNA, { expected: 1, messages: turn(2) });
+  await store.state.change([{ entry: 'plugins.pager', key: 'offset', text: '7' }]);
   clock.advance(6 * HOUR - 1);
   t.equal(backups(), 1);
   clock.advance(1);
@@ -36,6 +37,7 @@ t.test('backs up the file at the start and then regularly, with what was written
   const again = openStore(restored, { clock: new ManualClock(Date.now()) });
   t.teardown(() => again.close());
   t.strictSame(await loaded(again.store, ANNA), { version: 2, messages: [...turn(1), ...turn(2)] });
+  t.equal(await again.store.state.get('plugins.pager', 'offset'), '7', 'with the state of plugins');
   t.strictSame(readdirSync(join(backup, '..')), ['copy.db'], 'one file, without a log of its own');
 });
 

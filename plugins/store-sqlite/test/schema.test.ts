@@ -20,13 +20,13 @@ function oldFile(folder: string, schema: number): void {
   database.close();
 }
 
-for (const schema of [1, 2, 3, 4, 5, 6]) {
+for (const schema of [1, 2, 3, 4, 5, 6, 7]) {
   t.test(`migrates a file of schema ${schema} with all its content`, async (t) => {
     const folder = t.testdir();
     oldFile(folder, schema);
     const { store, database, close } = openStore(folder, { clock: new ManualClock(LATER) });
     t.teardown(close);
-    t.same(database.prepare('PRAGMA user_version').get(), { user_version: 7 });
+    t.same(database.prepare('PRAGMA user_version').get(), { user_version: 8 });
     t.same(await loaded(store, ANNA), { version: 2, messages: [...turn(1), ...turn(2)] });
     t.same(await store.turns(ANNA, { limit: 1, order: 'desc' }), [{ turn: 2, messages: turn(2) }]);
     t.same(await loaded(store, OTHER), { version: 1, messages: [{ role: 'user', content: '漢字' }] });
@@ -50,6 +50,8 @@ for (const schema of [1, 2, 3, 4, 5, 6]) {
     t.match(await store.info(ANNA), { turns: 3, user: 'anna', createdAt: ANNA_USED, updatedAt: LATER });
     await store.documents.put(OTHER, 'resp_1', 'text');
     t.match(await store.documents.get('other', 'resp_1'), { id: OTHER, text: 'text' });
+    await store.state.change([{ entry: 'plugins.pager', key: 'offset', text: '1' }]);
+    t.equal(await store.state.get('plugins.pager', 'offset'), '1');
     t.equal(await store.delete(OTHER), true);
     t.equal(await store.documents.get('other', 'resp_1'), undefined);
     t.match(await store.list('acme', { limit: 10, order: 'desc' }), [{ id: { key: 'new' } }, { id: ANNA }]);

@@ -1,4 +1,5 @@
 import { defineExtensionPoint } from '../../host/plugin/extension-point.js';
+import type { StateChange } from '../../host/plugin/state.js';
 import type { Principal } from '../callers/principal.js';
 import type { AgentEvent, Failure, TurnError } from '../events/event.js';
 import type { Message } from '../messages/message.js';
@@ -170,6 +171,13 @@ export interface TurnRequest {
   readonly signal: AbortSignal;
   /** Present if the request has an idempotency key. */
   readonly idempotency?: TurnIdempotency | undefined;
+  /**
+   * Returns changes of the transport's own state (`ctx.state.changes`) that are stored in the
+   * transaction that commits the turn: all or nothing, exactly once. Called with the messages of
+   * the answer just before that; if it throws, the turn fails. Not called for a turn that fails or
+   * is cancelled. Only for a turn with a session.
+   */
+  readonly commitState?: ((answer: readonly Message[]) => readonly StateChange[]) | undefined;
 }
 
 /** The state of an idempotency key. @experimental */

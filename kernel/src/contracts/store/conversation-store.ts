@@ -1,4 +1,5 @@
 import { recognizeAcrossCopies } from '../../host/base/across-copies.js';
+import type { StateChange } from '../../host/plugin/state.js';
 import type { Message } from '../messages/message.js';
 import type { IdempotencyRecord } from './idempotency-store.js';
 
@@ -197,6 +198,11 @@ export interface TurnCommit {
    * The answer to retries of the turn's request. Stored together with the messages, or not at all.
    */
   readonly idempotency?: IdempotencyRecord | undefined;
+  /**
+   * What plugins change in their state with the turn (`SessionStore.state`). Stored together with
+   * the messages, or not at all.
+   */
+  readonly state?: readonly StateChange[] | undefined;
 }
 
 /** A turn whose process died before it ended. @public */

@@ -1,4 +1,5 @@
 import { defineExtensionPoint } from '../../host/plugin/extension-point.js';
+import type { StateStore } from '../../host/plugin/state.js';
 import type { ConversationStore } from './conversation-store.js';
 import type { DocumentStore } from './document-store.js';
 import type { IdempotencyStore } from './idempotency-store.js';
@@ -7,14 +8,16 @@ import type { PendingToolCalls } from './pending-tool-calls.js';
 /**
  * Where the server keeps its state. Discipline: exactly one.
  *
- * A store plugin implements four interfaces, each documented in its own file:
+ * A store plugin implements five interfaces, each documented in its own file:
  *
  * - the members inherited from `ConversationStore`: sessions and their turns;
  * - `pendingToolCalls`: turns that wait for the results of the caller's own tools;
  * - `documents`: texts that are kept with sessions, for example responses;
- * - `idempotency`: answers to requests with an idempotency key.
+ * - `idempotency`: answers to requests with an idempotency key;
+ * - `state`: what plugins keep in `ctx.state`. It does not count towards the limits of a project,
+ *   and a store never evicts it.
  *
- * `sessionStoreContract` of `@plugboard/testing` tests all four. Everything that comes from
+ * `sessionStoreContract` of `@plugboard/testing` tests all five. Everything that comes from
  * a request is data to a store: it never becomes part of a path or of a statement.
  *
  * @public
@@ -23,6 +26,7 @@ export interface SessionStore extends ConversationStore {
   readonly pendingToolCalls: PendingToolCalls;
   readonly documents: DocumentStore;
   readonly idempotency: IdempotencyStore;
+  readonly state: StateStore;
   /**
    * Reports whether the store works at the moment. `reason` says what is wrong and what to do. The
    * runtime asks at each readiness probe, is not ready while `ok` is false, and logs the reason.
@@ -52,6 +56,7 @@ export const SessionStores = defineExtensionPoint<SessionStore>('agent.session-s
     pendingToolCalls: 'object',
     documents: 'object',
     idempotency: 'object',
+    state: 'object',
     health: 'function',
   },
 });

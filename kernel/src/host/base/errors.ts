@@ -92,6 +92,16 @@ const MESSAGES = {
   REGISTER_ASYNC: () => 'register() must be synchronous and return nothing or an object with start and stop',
   REGISTER_OVER: (entry: string, action: string) => `${entry} may ${action} only while its register() runs`,
   LATE_TOO_EARLY: (entry: string) => `${entry} cannot use a point that it reads with late() before the server runs`,
+  STATE_KEY_INVALID: (entry: string, mistake: string) => `${entry} used an invalid key of ctx.state: ${mistake}`,
+  STATE_VALUE_INVALID: (entry: string, key: string, mistake: string) =>
+    `${entry} put a value into ctx.state that is not JSON, under "${key}": ${mistake}`,
+  STATE_VALUE_TOO_LARGE: (entry: string, key: string, bytes: number, limit: number) =>
+    `${entry} put a value of ${bytes} bytes into ctx.state, under "${key}", and ${limit} is the limit`,
+  STATE_UNREAD: (entry: string) =>
+    `${entry} uses ctx.state, but did not take it in register(); write const { state } = ctx there, so that ` +
+    'the entry starts after what keeps its state',
+  STATE_TOO_EARLY: (entry: string) => `${entry} cannot use ctx.state in register(); use it from start() on`,
+  STATE_UNAVAILABLE: (entry: string) => `${entry} cannot use ctx.state: this server has nothing that keeps it`,
   POINT_INVALID: (method: string, found: string) =>
     `ctx.${method}() needs an extension point as its first argument, not ${found}; import one, ` +
     'or make one with defineExtensionPoint()',

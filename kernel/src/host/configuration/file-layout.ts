@@ -1,5 +1,6 @@
 import type { Synonyms } from '../base/nearest.js';
 import type { JsonSchema } from '../options/schema-types.js';
+import type { StateSource } from '../plugin/state.js';
 
 /**
  * The sections of a configuration file. The host itself owns only `log`; the caller of `compose`
@@ -14,6 +15,8 @@ export interface FileLayout {
   readonly plainOptions: readonly string[];
   /** Names of fields that are secret in every log line: `password`. */
   readonly secretFields: readonly string[];
+  /** Where plugins' own state is kept. Without it, they have none. */
+  readonly state?: StateSource;
   /** What other programs call the keys of the file, for suggestions. */
   readonly synonyms: Synonyms;
 }

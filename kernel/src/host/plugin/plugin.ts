@@ -7,6 +7,7 @@ import type { CredentialShapes } from '../log/redactor.js';
 import type { Infer, JsonSchema } from '../options/schema-types.js';
 import type { Budgets } from './budgets.js';
 import type { ExtensionPoint, Extensions } from './extension-point.js';
+import type { PluginState } from './state.js';
 
 /**
  * The version of the contract between kernel and plugins. It is raised when plugins written for the
@@ -155,6 +156,11 @@ export interface PluginContext<C = unknown> {
   readonly ids: IdSource;
   /** The state of the server: its phase and its entries. */
   readonly host: HostView;
+  /**
+   * The entry's own small state. Take it in `register`, and use it from `start` on: the entry
+   * starts after what keeps the state, and stops before it.
+   */
+  readonly state: PluginState;
   /** Budgets for what the plugin must bound, such as memory. Operators see them in the status. */
   readonly budgets: Budgets;
   /** A tsyringe container for `createGraph`, if the plugin has many classes. */

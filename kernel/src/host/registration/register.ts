@@ -11,6 +11,7 @@ import type { ExtensionPoint, Extensions } from '../plugin/extension-point.js';
 import type { LoadedPlugin } from '../plugin/loader.js';
 import type { Lifecycle, PluginContext } from '../plugin/plugin.js';
 import { shapeMistake, typeName } from '../plugin/shape.js';
+import { EntryState, type StateSource } from '../plugin/state.js';
 import { CONTEXT } from './class-graph.js';
 import { type Registry, viewOf } from './registry.js';
 
@@ -38,6 +39,8 @@ export interface RegistrationDependencies {
   readonly clock: Clock;
   readonly ids: IdSource;
   readonly budgets: Budgets;
+  /** Absent if nothing keeps the state of plugins. */
+  readonly state?: StateSource | undefined;
   resolvePath(path: string): string;
 }
 
@@ -91,6 +94,15 @@ export function registerEntry(
     if (host.phase === 'starting') throw hostError('LATE_TOO_EARLY', id);
   };
 
+  const state = new EntryState(id, () => {
+    const source = dependencies.state;
+    if (source === undefined) throw hostError('STATE_UNAVAILABLE', id);
+    if (!reads.has(source.point.key)) throw hostError('STATE_UNREAD', id);
+    const [only] = current().visible(source.point);
+    if (only === undefined) throw open ? hostError('STATE_TOO_EARLY', id) : hostError('POINT_EMPTY', source.point.id);
+    return source.storeOf(only.value);
+  });
+
   const ctx: PluginContext<Readonly<Record<string, unknown>>> = Object.freeze({
     entry: id,
     name,
@@ -101,6 +113,13 @@ export function registerEntry(
     host,
     budgets,
     container: container.createChildContainer(),
+    get state() {
+      if (open && dependencies.state) {
+        reads.add(dependencies.state.point.key);
+        allReads.add(dependencies.state.point);
+      }
+      return state;
+    },
     contribute<T>(point: ExtensionPoint<T>, value: T, as: string = name): void {
       assertPoint('contribute', point);
       assertOpen(`contribute to ${point}`);

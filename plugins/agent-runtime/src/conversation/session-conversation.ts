@@ -68,6 +68,7 @@ export class SessionConversation implements TurnConversation {
       messages: [...added, ...answer],
       user: request.session?.user,
       idempotency: task.idempotent?.answerRecord(),
+      state: request.commitState?.(answer),
     };
     await deps.storeCall(() => this.#history.commit(stored, turn), 'commit', this.#history.id);
   }

@@ -31,7 +31,9 @@ export class StatelessConversation implements TurnConversation {
 
   async load(): Promise<Turn> {
     const { request, agent } = this.#context;
-    const { history, messages } = request;
+    const { history, messages, commitState } = request;
+    if (commitState)
+      throw new Error('a turn without a session has no commit, so commitState has no effect; put the state instead');
     if (request.summarize) return makeTurn(this.#context, summaryRequest(messages, summaryOfAll(messages), agent.contextWindow));
     if (history === undefined) {
       assertPairedToolCalls(messages);

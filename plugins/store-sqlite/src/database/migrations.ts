@@ -142,6 +142,16 @@ export const MIGRATIONS: readonly Migration[] = [
   DROP TABLE ordered_message;
   CREATE UNIQUE INDEX message_by_place ON message (session, turn, place);
   `,
+  `
+  -- What plugins keep, as JSON.
+  CREATE TABLE state (
+    id INTEGER PRIMARY KEY,
+    entry TEXT NOT NULL,
+    key TEXT NOT NULL,
+    value TEXT NOT NULL,
+    UNIQUE (entry, key)
+  ) STRICT;
+  `,
 ];
 
 /**

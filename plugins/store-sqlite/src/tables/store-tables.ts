@@ -7,6 +7,7 @@ import { IdempotencyTable } from './idempotency-table.js';
 import { PendingToolCallTable } from './pending-tool-call-table.js';
 import { SessionInfoTable } from './session-info-table.js';
 import { SessionTable } from './session-table.js';
+import { StateTable } from './state-table.js';
 import { TurnTable } from './turn-table.js';
 
 /**
@@ -24,6 +25,7 @@ export class StoreTables {
   readonly pendingCalls: PendingToolCallTable;
   readonly documents: DocumentTable;
   readonly idempotency: IdempotencyTable;
+  readonly state: StateTable;
   readonly #expired: ExpiredRows;
   readonly #ttl: number;
 
@@ -36,6 +38,7 @@ export class StoreTables {
     this.pendingCalls = new PendingToolCallTable(path, opened.database, clock);
     this.documents = new DocumentTable(opened.database);
     this.idempotency = new IdempotencyTable(opened.database, clock);
+    this.state = new StateTable(opened.database);
     this.#expired = new ExpiredRows(opened, clock);
     this.#ttl = ttl;
   }

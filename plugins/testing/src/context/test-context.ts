@@ -1,16 +1,17 @@
 import assert from 'node:assert/strict';
 import { resolve } from 'node:path';
-import type {
-  CheckContext,
-  Clock,
-  DefinedPlugin,
-  ExtensionPoint,
-  HostView,
-  IdSource,
-  Infer,
-  JsonSchema,
-  Lifecycle,
-  PluginContext,
+import {
+  type CheckContext,
+  type Clock,
+  type DefinedPlugin,
+  defineExtensionPoint,
+  type ExtensionPoint,
+  type HostView,
+  type IdSource,
+  type Infer,
+  type JsonSchema,
+  type Lifecycle,
+  type PluginContext,
 } from '@plugboard/kernel';
 import { Budgets } from '@plugboard/kernel/contracts';
 import { OptionSchema, Registry, registerEntry } from '@plugboard/kernel/internal';
@@ -18,6 +19,7 @@ import { CapturedLog, type LogLine } from '../base/captured-log.js';
 import { ManualClock } from '../base/clock.js';
 import { SequentialIds } from '../base/ids.js';
 import { checkOptions } from './options.js';
+import { TestState } from './test-state.js';
 
 /** What `testContext` registers a plugin with. Everything has a default. @experimental */
 export interface TestContextOptions {
@@ -95,6 +97,8 @@ export function testContext<S extends JsonSchema>(
     },
   };
   const registry = new Registry();
+  const state = new TestState();
+  registry.contribute(TestStates, { name: 'state', value: state, entry: 'test.state', shared: {} });
   const log = new CapturedLog();
   const { entries = () => [] } = options.check ?? {};
   const logger = log.logger(clock);
@@ -115,6 +119,7 @@ export function testContext<S extends JsonSchema>(
       clock,
       ids,
       budgets,
+      state: { point: TestStates as ExtensionPoint<unknown>, storeOf: () => state },
       resolvePath,
     },
   );
@@ -140,6 +145,9 @@ export function testContext<S extends JsonSchema>(
     logs: log.lines,
   };
 }
+
+/** What keeps `ctx.state` in a test. */
+const TestStates = defineExtensionPoint<TestState>('test.state', { discipline: 'one' });
 
 const QUIET: HostView = {
   phase: 'running',

@@ -3,8 +3,8 @@ import type { SessionStore } from '@plugboard/kernel';
 
 type Methods<T> = { readonly [K in keyof T]: true };
 
-/** Every method of the four interfaces. The compiler keeps the lists complete. */
-const STORE: Methods<Omit<SessionStore, 'pendingToolCalls' | 'documents' | 'idempotency'>> = {
+/** Every method of the five interfaces. The compiler keeps the lists complete. */
+const STORE: Methods<Omit<SessionStore, 'pendingToolCalls' | 'documents' | 'idempotency' | 'state'>> = {
   load: true,
   version: true,
   begin: true,
@@ -25,6 +25,7 @@ const STORE: Methods<Omit<SessionStore, 'pendingToolCalls' | 'documents' | 'idem
 const PENDING_TOOL_CALLS: Methods<SessionStore['pendingToolCalls']> = { save: true, load: true };
 const DOCUMENTS: Methods<SessionStore['documents']> = { put: true, get: true, delete: true };
 const IDEMPOTENCY: Methods<SessionStore['idempotency']> = { get: true, put: true };
+const STATE: Methods<SessionStore['state']> = { get: true, change: true, list: true };
 
 /**
  * Fails with the names of all missing methods, so that a store author sees them at once and not one
@@ -36,6 +37,7 @@ export function assertMembers(store: SessionStore): void {
     ...missingFrom('pendingToolCalls.', store.pendingToolCalls, PENDING_TOOL_CALLS),
     ...missingFrom('documents.', store.documents, DOCUMENTS),
     ...missingFrom('idempotency.', store.idempotency, IDEMPOTENCY),
+    ...missingFrom('state.', store.state, STATE),
   ];
   assert.ok(missing.length === 0, `the session store lacks these methods: ${missing.join(', ')}`);
 }

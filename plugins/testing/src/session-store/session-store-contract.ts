@@ -13,6 +13,7 @@ import { listCases } from './cases/list-cases.js';
 import { pendingToolCallCases } from './cases/pending-tool-call-cases.js';
 import { quotaCases, type StoreQuotas } from './cases/quota-cases.js';
 import { registrationCase } from './cases/registration-case.js';
+import { stateCases } from './cases/state-cases.js';
 import { turnCases } from './cases/turn-cases.js';
 import { turnPageCases } from './cases/turn-page-cases.js';
 import { assertMembers } from './members.js';
@@ -94,7 +95,7 @@ export function sessionStoreCases(options: SessionStoreContractOptions): readonl
       }
     });
 
-  add('has every method of its four interfaces', async () => {}); // asserted before each case
+  add('has every method of its five interfaces', async () => {}); // asserted before each case
   add('reports that it works', async (store) => {
     const { ok, reason } = await store.health();
     assert.equal(ok, true, `health() reports that the store does not work: ${reason ?? 'without a reason'}`);
@@ -110,6 +111,7 @@ export function sessionStoreCases(options: SessionStoreContractOptions): readonl
   documentCases(suite);
   pendingToolCallCases(suite);
   idempotencyCases(suite);
+  stateCases(suite);
   if (kill) killCases(suite, kill);
   if (openLimited) quotaCases(suite, (quotas) => () => openLimited(quotas));
   if (register) registrationCase(suite, register);

@@ -1,4 +1,4 @@
-import type { Message, SessionStore } from '@plugboard/kernel';
+import type { Message, SessionStore, StateStore } from '@plugboard/kernel';
 import {
   conversationId,
   type DocumentStore,
@@ -22,6 +22,7 @@ import {
   type TurnPage,
   VersionConflict,
 } from '@plugboard/kernel/contracts';
+import { TestState } from '../../src/context/test-state.js';
 import { type ContractCase, ManualClock } from '../../src/index.js';
 import { sessionStoreCases } from '../../src/session-store/session-store-contract.js';
 import type { OpenedStore } from '../../src/session-store/support/suite.js';
@@ -50,6 +51,7 @@ export class StoredData {
   readonly begun = new Map<string, InterruptedTurn>();
   readonly documents = new Map<string, StoredDocument>();
   readonly answers = new Map<string, { record: IdempotencyRecord; until: number }>();
+  readonly state = new TestState();
 }
 
 /** The least that keeps the contract. What is wrong with a store in a test is what it overrides. */
@@ -108,6 +110,10 @@ export class PlainStore implements SessionStore {
     put: async (record: IdempotencyRecord) => this.putAnswer(record),
   };
 
+  get state(): StateStore {
+    return this.kept.state;
+  }
+
   putAnswer(record: IdempotencyRecord): void {
     const until = this.clock.monotonic() + DAY;
     this.kept.answers.set(this.answerKeyOf(record.key), { record: structuredClone(record), until });
@@ -117,10 +123,11 @@ export class PlainStore implements SessionStore {
     return JSON.stringify([project, route, key]);
   }
 
-  async commit(id: SessionId, { turnId, expected, messages, user, idempotency }: TurnCommit): Promise<void> {
+  async commit(id: SessionId, { turnId, expected, messages, user, idempotency, state = [] }: TurnCommit): Promise<void> {
     const version = this.versionOf(id);
     if (version !== expected) throw new VersionConflict(expected, version);
     const copies = structuredClone({ messages, idempotency }); // before anything changes
+    this.kept.state.apply(state);
     const session = this.sessions.get(this.keyOf(id)) ?? this.add(id, {});
     session.turns.push(copies.messages);
     session.user = user ?? session.user;

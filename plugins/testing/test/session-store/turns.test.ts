@@ -20,6 +20,7 @@ t.test('finds commits that lose or overwrite turns', async (t) => {
     'leaves no message behind when a session is deleted during a commit',
     'keeps deletions across a restart and recovers no turn of a deleted session',
     'stores an idempotency record together with its turn, or not at all',
+    'changes the state with a turn, or not at all',
   ]);
 
   class Racy extends PlainStore {
@@ -92,6 +93,7 @@ t.test('finds faults after a restart', async (t) => {
     'returns documents after a restart',
     'loads a pending turn after a restart',
     'keeps idempotency records across a restart',
+    'keeps the state after a restart',
   ]);
 
   class RecoversAlways extends PlainStore {

@@ -1,0 +1,175 @@
+import { recognizeAcrossCopies } from '../base/across-copies.js';
+import { hostError, reasonOf } from '../base/errors.js';
+import type { ExtensionPoint } from './extension-point.js';
+
+/**
+ * The small state of one entry: an offset, a quota, who was let in. Nothing else reads it, and it
+ * lasts as long as what the server stores. An entry that is renamed in the file begins without it.
+ *
+ * Keys have 1 to 512 bytes of UTF-8 without control characters. Values are JSON of up to 64 KiB. An
+ * entry has up to 10,000 keys. What exceeds a limit is refused with an error that names the limit,
+ * and changes nothing.
+ *
+ * @public
+ */
+export interface PluginState {
+  /** Returns the value of a key, or undefined. */
+  get(key: string): Promise<unknown>;
+  /** Stores a value. Once resolved, it is durable. */
+  put(key: string, value: unknown): Promise<void>;
+  /** Removes a key. Does nothing if there is none. */
+  delete(key: string): Promise<void>;
+  /**
+   * Returns the keys that start with a prefix, with their values, in the order of the keys' bytes.
+   * @param page.after the last key of the previous page.
+   * @param page.limit the most keys to return. Without it, all of them.
+   */
+  list(
+    prefix?: string,
+    page?: { readonly after?: string | undefined; readonly limit?: number | undefined },
+  ): Promise<readonly { readonly key: string; readonly value: unknown }[]>;
+  /**
+   * Returns changes for an interface that stores them together with changes of its own, all or
+   * nothing. `undefined` removes a key.
+   */
+  changes(values: Readonly<Record<string, unknown>>): readonly StateChange[];
+}
+
+/** A change of one key of an entry's state. Made by `ctx.state.changes`. @public */
+export interface StateChange {
+  /** The entry that the key belongs to, for example `greeters.hello`. */
+  readonly entry: string;
+  readonly key: string;
+  /** The value as JSON. Undefined: the key is removed. */
+  readonly text: string | undefined;
+}
+
+/**
+ * What keeps the state of all entries. Keys and values are data, and valid. The keys of one entry
+ * are never visible to another.
+ *
+ * @public
+ */
+export interface StateStore {
+  /** Returns the value of a key as JSON. */
+  get(entry: string, key: string): Promise<string | undefined>;
+  /**
+   * Applies changes in their order, all or nothing. Once resolved, they are durable.
+   * @throws StateFull if an entry would have more than `StateFull.LIMIT` keys.
+   */
+  change(changes: readonly StateChange[]): Promise<void>;
+  /** Returns keys that start with `prefix` and come after `after`, in the order of their bytes. */
+  list(
+    entry: string,
+    page: { readonly prefix: string; readonly after?: string | undefined; readonly limit?: number | undefined },
+  ): Promise<readonly { readonly key: string; readonly text: string }[]>;
+}
+
+/** An entry has as many keys as it may have. @public */
+export class StateFull extends Error {
+  /** The most keys of one entry. */
+  static readonly LIMIT = 10_000;
+  override readonly name = 'StateFull';
+
+  static {
+    recognizeAcrossCopies(StateFull, 'StateFull');
+  }
+
+  constructor(entry: string) {
+    super(`${entry} already has ${StateFull.LIMIT} keys in ctx.state, which is the limit; delete some`);
+  }
+}
+
+/** Where a server keeps state: at the only contribution to a point. */
+export interface StateSource<T = unknown> {
+  readonly point: ExtensionPoint<T>;
+  storeOf(value: T): StateStore;
+}
+
+/** Says that the only contribution to a point keeps the state of plugins. */
+export function keptBy<T>(point: ExtensionPoint<T>, storeOf: (value: T) => StateStore): StateSource {
+  return { point, storeOf } as StateSource<never> as StateSource;
+}
+
+/** Bytes of UTF-8. */
+const MAX_KEY_BYTES = 512;
+const MAX_VALUE_BYTES = 64 * 1024;
+
+/** The state of one entry in a store. */
+export class EntryState implements PluginState {
+  readonly #entry: string;
+  readonly #store: () => StateStore;
+
+  /** @param store throws while the entry cannot use it. */
+  constructor(entry: string, store: () => StateStore) {
+    this.#entry = entry;
+    this.#store = store;
+  }
+
+  async get(key: string): Promise<unknown> {
+    this.#checkKey(key);
+    const text = await this.#store().get(this.#entry, key);
+    return text === undefined ? undefined : JSON.parse(text);
+  }
+
+  async put(key: string, value: unknown): Promise<void> {
+    this.#checkKey(key);
+    await this.#store().change([{ entry: this.#entry, key, text: this.#textOf(key, value) }]);
+  }
+
+  async delete(key: string): Promise<void> {
+    this.#checkKey(key);
+    await this.#store().change([{ entry: this.#entry, key, text: undefined }]);
+  }
+
+  async list(
+    prefix = '',
+    { after, limit }: { readonly after?: string | undefined; readonly limit?: number | undefined } = {},
+  ): Promise<readonly { readonly key: string; readonly value: unknown }[]> {
+    if (prefix !== '') this.#checkKey(prefix);
+    const found = await this.#store().list(this.#entry, { prefix, after, limit });
+    return found.map(({ key, text }) => ({ key, value: JSON.parse(text) as unknown }));
+  }
+
+  changes(values: Readonly<Record<string, unknown>>): readonly StateChange[] {
+    return Object.entries(values).map(([key, value]) => {
+      this.#checkKey(key);
+      return Object.freeze({ entry: this.#entry, key, text: value === undefined ? undefined : this.#textOf(key, value) });
+    });
+  }
+
+  #checkKey(key: unknown): asserts key is string {
+    const mistake = keyMistake(key);
+    if (mistake !== undefined) throw hostError('STATE_KEY_INVALID', this.#entry, mistake);
+  }
+
+  #textOf(key: string, value: unknown): string {
+    const text = jsonOf(value, (mistake) => hostError('STATE_VALUE_INVALID', this.#entry, key, mistake));
+    const bytes = Buffer.byteLength(text);
+    if (bytes > MAX_VALUE_BYTES) throw hostError('STATE_VALUE_TOO_LARGE', this.#entry, key, bytes, MAX_VALUE_BYTES);
+    return text;
+  }
+}
+
+function jsonOf(value: unknown, invalid: (mistake: string) => Error): string {
+  let text: string | undefined;
+  try {
+    text = JSON.stringify(value);
+  } catch (error) {
+    throw invalid(reasonOf(error));
+  }
+  if (text === undefined) throw invalid(`it is ${value === undefined ? 'undefined' : `a ${typeof value}`}`);
+  return text;
+}
+
+/** Why a key cannot be used, as a clause. */
+function keyMistake(key: unknown): string | undefined {
+  if (typeof key !== 'string') return `it is of type ${typeof key}, not a string`;
+  if (key === '') return 'it is empty';
+  const bytes = Buffer.byteLength(key);
+  if (bytes > MAX_KEY_BYTES) return `it has ${bytes} bytes, and ${MAX_KEY_BYTES} is the limit`;
+  if (!key.isWellFormed()) return 'it contains an unpaired surrogate';
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: keys must not have them
+  if (/[\u0000-\u001f\u007f-\u009f]/.test(key)) return 'it contains a control character';
+  return undefined;
+}

@@ -1,0 +1,150 @@
+import { testContext } from '@plugboard/testing';
+import t from 'tap';
+import { SessionStores } from '../../../src/contracts/store/session-store.js';
+import { definePlugin, type PluginContext, type PluginState, StateFull } from '../../../src/index.js';
+import { composed, plugin, problemsOf } from '../distribution.js';
+
+/** The state of an entry, and its context. */
+function open(register: (ctx: PluginContext) => void = () => undefined) {
+  let state: PluginState | undefined;
+  const definition = definePlugin({
+    name: 'pager',
+    apiVersion: 1,
+    summary: 'A plugin of a test',
+    configSchema: { type: 'object', properties: {} },
+    register(ctx) {
+      state = ctx.state;
+      register(ctx);
+      return { stop() {} };
+    },
+  });
+  testContext(definition, { entry: 'plugins.pager' });
+  if (!state) throw new Error('the plugin was not registered');
+  return state;
+}
+
+t.test('ctx.state keeps JSON values under keys', async (t) => {
+  const state = open();
+  for (const value of [1, 'text', null, false, [1, { a: 'b' }], {}]) {
+    await state.put('key', value);
+    t.strictSame(await state.get('key'), value);
+  }
+  const stored = { seen: ['a'] };
+  await state.put('list', stored);
+  stored.seen.push('b');
+  t.strictSame(await state.get('list'), { seen: ['a'] }, 'a copy');
+  await state.put('list/2', 2);
+  t.strictSame(await state.list('list'), [
+    { key: 'list', value: { seen: ['a'] } },
+    { key: 'list/2', value: 2 },
+  ]);
+  t.strictSame(await state.list('', { after: 'key', limit: 1 }), [{ key: 'list', value: { seen: ['a'] } }]);
+  await state.delete('list');
+  t.equal(await state.get('list'), undefined);
+});
+
+t.test('ctx.state refuses what exceeds its limits, and names them', async (t) => {
+  const state = open();
+  await state.put('k'.repeat(512), 'x'.repeat(64 * 1024 - 2));
+  const attempts: readonly [attempt: () => Promise<unknown>, message: string | RegExp][] = [
+    [() => state.put('', 1), 'plugins.pager used an invalid key of ctx.state: it is empty'],
+    [() => state.get('k'.repeat(513)), 'plugins.pager used an invalid key of ctx.state: it has 513 bytes, and 512 is the limit'],
+    [() => state.delete('a\nb'), 'plugins.pager used an invalid key of ctx.state: it contains a control character'],
+    [() => state.list('a\ud800'), 'plugins.pager used an invalid key of ctx.state: it contains an unpaired surrogate'],
+    [() => state.put(7 as never, 1), 'plugins.pager used an invalid key of ctx.state: it is of type number, not a string'],
+    [
+      () => state.put('big', 'x'.repeat(64 * 1024 - 1)),
+      'plugins.pager put a value of 65537 bytes into ctx.state, under "big", and 65536 is the limit',
+    ],
+    [() => state.put('huge', 'x'.repeat(100_000_000)), /under "huge", and 65536 is the limit/],
+    [() => state.put('none', undefined), /is not JSON, under "none": it is undefined/],
+    [() => state.put('code', () => 1), /is not JSON, under "code": it is a function/],
+    [() => state.put('number', 1n), /is not JSON, under "number": .*BigInt/],
+  ];
+  for (const [attempt, message] of attempts) await t.rejects(attempt(), { message });
+  t.throws(() => state.changes({ ok: 1, '': 2 }), { code: 'STATE_KEY_INVALID' });
+  t.equal((await state.list()).length, 1, 'nothing was stored');
+});
+
+t.test('an entry has up to 10,000 keys', async (t) => {
+  const state = open();
+  for (let n = 0; n < StateFull.LIMIT; n++) await state.put(`k${n}`, n);
+  await t.rejects(state.put('more', 1), {
+    name: 'StateFull',
+    message: 'plugins.pager already has 10000 keys in ctx.state, which is the limit; delete some',
+  });
+  await state.put('k1', 'changed');
+});
+
+t.test('changes() are for a turn, and belong to the entry', async (t) => {
+  const state = open();
+  t.strictSame(state.changes({ offset: 7, old: undefined }), [
+    { entry: 'plugins.pager', key: 'offset', text: '7' },
+    { entry: 'plugins.pager', key: 'old', text: undefined },
+  ]);
+  t.equal(await state.get('offset'), undefined, 'nothing has changed yet');
+});
+
+/** A store that is only usable between its start and its stop. */
+const STORE = plugin({
+  name: 'store',
+  register: `
+    let values;
+    const open = () => { if (!values) throw new Error('the store is not open'); return values; };
+    const state = {
+      get: async (entry, key) => open().get(entry + key),
+      change: async (changes) => { for (const { entry, key, text } of changes) open().set(entry + key, text); },
+      list: async () => { open(); return []; },
+    };
+    const methods = ['load','version','begin','commit','abandon','recover','create','info','find','list','setMetadata','turns','putSummary','fork','delete','health'];
+    const store = Object.fromEntries(methods.map((name) => [name, () => {}]));
+    ctx.contribute(SessionStores, { ...store, pendingToolCalls: {}, documents: {}, idempotency: {}, state });
+    return { start() { values = new Map(); }, stop() { values = undefined; } };`,
+}).replace('import {', 'import { SessionStores,');
+/** A server with an entry that uses `ctx.state` like this. */
+function withPager(register: string) {
+  return {
+    'plugboard.yaml': 'transports: { pager: { use: ./pager.js } }\nsessions: { use: ./store.js }\n',
+    'pager.js': plugin({ name: 'pager', register }),
+    'store.js': STORE,
+  };
+}
+
+t.test('an entry that takes ctx.state starts after the store and stops before it', async (t) => {
+  const { server, log } = await composed(
+    t,
+    withPager(`
+      const { state } = ctx;
+      return {
+        async start() { await state.put('offset', 1); },
+        async stop() { ctx.log.info('kept ' + await state.get('offset')); },
+      };`),
+  );
+  await server.start();
+  t.strictSame(await server.stop(), []);
+  t.match(
+    log.lines.map(({ msg }) => msg),
+    ['kept 1'],
+  );
+});
+
+t.test('says that ctx.state was not taken in register', async (t) => {
+  const { server } = await composed(t, withPager(`return { start: () => ctx.state.get('a') };`));
+  await t.rejects(server.start(), {
+    message: /pager uses ctx\.state, but did not take it in register\(\); write const \{ state \} = ctx/,
+  });
+});
+
+t.test('says that ctx.state was used in register', async (t) => {
+  const { server } = await composed(
+    t,
+    withPager(`const read = ctx.state.get('a'); read.catch(() => {}); return { start: () => read };`),
+  );
+  await t.rejects(server.start(), { message: /cannot use ctx\.state in register\(\); use it from start\(\) on/ });
+});
+
+t.test('says that nothing keeps the state', async (t) => {
+  const { 'store.js': _, ...files } = withPager('ctx.state; return { start() {} };');
+  const found = await problemsOf(t, { ...files, 'plugboard.yaml': 'transports: { pager: { use: ./pager.js } }\n' });
+  t.match(found, [`needs ${SessionStores.id}, which no entry of this file provides`]);
+});

@@ -1,0 +1,66 @@
+import type { Message } from '@plugboard/kernel';
+import type { TurnRequest } from '@plugboard/kernel/contracts';
+import t from 'tap';
+import { answerWith, collect, endOf, memoryStore, request, ScriptedModel, startRuntime, storeWith } from '../harness.js';
+
+const CHANGE = { entry: 'transports.pager', key: 'offset', text: '7' };
+const SESSION = { project: 'default', agent: 'assistant', key: 's' };
+
+/** Runs a turn. @returns its last event. */
+async function run(app: Awaited<ReturnType<typeof startRuntime>>, more: Partial<TurnRequest>) {
+  return endOf(await collect(app.runtime.run(request(app.target(), { session: { key: 's' }, ...more }))));
+}
+
+t.test('a turn commits the changes of its transport with its own messages', async (t) => {
+  const store = memoryStore();
+  const app = await startRuntime({ models: { fast: new ScriptedModel([answerWith('hello')]) }, store });
+  const asked: (readonly Message[])[] = [];
+  const end = await run(app, {
+    commitState: (answer) => {
+      asked.push(answer);
+      return [CHANGE];
+    },
+  });
+  t.match(end, { type: 'finished' });
+  t.match(asked, [[{ role: 'assistant', content: 'hello' }]], 'called once, with the answer');
+  t.equal(await store.state.get(CHANGE.entry, CHANGE.key), '7');
+  t.equal(await store.version(SESSION), 1);
+});
+
+t.test('a turn that fails changes nothing', async (t) => {
+  const store = memoryStore();
+  const app = await startRuntime({ models: { fast: new ScriptedModel([[new Error('down')]]) }, store });
+  let asked = 0;
+  const commitState = () => [{ ...CHANGE, text: String(++asked) }];
+  t.match(await run(app, { commitState }), { type: 'failed' });
+  t.equal(asked, 0);
+  t.equal(await store.state.get(CHANGE.entry, CHANGE.key), undefined);
+});
+
+t.test('a turn whose commitState throws fails, and is not stored', async (t) => {
+  const store = memoryStore();
+  const app = await startRuntime({ models: { fast: new ScriptedModel([answerWith('hello')]) }, store });
+  const broken = () => {
+    throw new Error('no offset');
+  };
+  t.match(await run(app, { commitState: broken }), { type: 'failed', failure: { code: 'crashed' } });
+  t.equal(await store.version(SESSION), 0);
+  t.match(app.lines, [{ err: { message: 'no offset' } }]);
+});
+
+t.test('a turn whose store fails changes nothing', async (t) => {
+  const store = storeWith({
+    commit: async () => {
+      throw new Error('disk full');
+    },
+  });
+  const app = await startRuntime({ models: { fast: new ScriptedModel([answerWith('hello')]) }, store });
+  t.match(await run(app, { commitState: () => [CHANGE] }), { type: 'failed', failure: { code: 'store_failed' } });
+  t.equal(await store.state.get(CHANGE.entry, CHANGE.key), undefined);
+});
+
+t.test('commitState needs a session', async (t) => {
+  const app = await startRuntime({ models: { fast: new ScriptedModel([answerWith('hello')]) } });
+  t.match(await run(app, { session: undefined, commitState: () => [CHANGE] }), { type: 'failed', failure: { code: 'crashed' } });
+  t.match(app.lines, [{ err: { message: /a turn without a session has no commit/ } }]);
+});

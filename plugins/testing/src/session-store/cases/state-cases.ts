@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict';
+import { type StateChange, StateFull } from '@plugboard/kernel';
+import { VersionConflict } from '@plugboard/kernel/contracts';
+import { assertLoaded, DAY, SESSION, turn } from '../support/assertions.js';
+import { INJECTIONS, UNUSUAL_KEYS } from '../support/fixtures.js';
+import type { Suite } from '../support/suite.js';
+
+const ENTRY = 'transports.pager';
+const OTHER = 'tools.pager';
+
+/** What plugins keep in `ctx.state`. */
+export function stateCases({ add, clock, canReopen }: Suite): void {
+  add('returns, replaces and deletes a value of the state', async ({ state }) => {
+    assert.equal(await state.get(ENTRY, 'offset'), undefined);
+    await state.change([put('offset', '{"text":"\u{1f600}"}')]);
+    assert.equal(await state.get(ENTRY, 'offset'), '{"text":"\u{1f600}"}');
+    await state.change([put('offset', '2'), put('other', '3'), put('other', undefined), put('unknown', undefined)]);
+    assert.equal(await state.get(ENTRY, 'offset'), '2');
+    assert.equal(await state.get(ENTRY, 'other'), undefined);
+  });
+
+  add('isolates the state of entries', async ({ state }) => {
+    const entries = [ENTRY, OTHER, `${ENTRY}.a`, 'transports', 'TRANSPORTS.pager', ...INJECTIONS];
+    for (const entry of entries) await state.change([{ entry, key: 'a', text: JSON.stringify(entry) }]);
+    for (const entry of entries) {
+      assert.equal(await state.get(entry, 'a'), JSON.stringify(entry));
+      assert.deepEqual(await state.list(entry, { prefix: '' }), [{ key: 'a', text: JSON.stringify(entry) }]);
+    }
+    await state.change([{ entry: OTHER, key: 'a', text: undefined }]);
+    assert.equal(await state.get(ENTRY, 'a'), JSON.stringify(ENTRY));
+  });
+
+  add('keeps unusual keys of the state apart', async ({ state }) => {
+    const keys = [...UNUSUAL_KEYS, ...INJECTIONS];
+    await state.change(keys.map((key, n) => put(key, String(n))));
+    for (const [n, key] of keys.entries()) assert.equal(await state.get(ENTRY, key), String(n), JSON.stringify(key));
+  });
+
+  add('lists keys of the state by prefix, in the order of their bytes, page by page', async ({ state }) => {
+    const keys = ['a', 'a/', 'a/1', 'a/10', 'a/2', 'a/%', 'a/_', 'a/\uffe0', 'a/\u{1f600}', 'b/1', 'A/1'];
+    await state.change(keys.map((key) => put(key, '0')));
+    await state.change([{ entry: OTHER, key: 'a/3', text: '0' }]);
+    const listed = async (page: Parameters<typeof state.list>[1]) => (await state.list(ENTRY, page)).map(({ key }) => key);
+    const under = ['a/', 'a/%', 'a/1', 'a/10', 'a/2', 'a/_', 'a/\uffe0', 'a/\u{1f600}'];
+    assert.deepEqual(await listed({ prefix: 'a/' }), under);
+    assert.deepEqual(await listed({ prefix: '' }), ['A/1', 'a', ...under, 'b/1']);
+    assert.deepEqual(await listed({ prefix: 'a/', limit: 2 }), under.slice(0, 2));
+    assert.deepEqual(await listed({ prefix: 'a/', after: 'a/%', limit: 2 }), ['a/1', 'a/10']);
+    assert.deepEqual(await listed({ prefix: 'a/', after: 'a' }), under);
+    assert.deepEqual(await listed({ prefix: 'a/1', after: 'a/10' }), []);
+  });
+
+  add('refuses more keys of the state than an entry may have, and changes nothing', async ({ state }) => {
+    await state.change(Array.from({ length: StateFull.LIMIT }, (_, n) => put(`k${n}`, '0')));
+    await assert.rejects(state.change([put('k0', '1'), put('new', '0')]), StateFull);
+    assert.equal(await state.get(ENTRY, 'k0'), '0');
+    assert.equal(await state.get(ENTRY, 'new'), undefined);
+    await state.change([put('k0', '1')]);
+    await state.change([put('k1', undefined), put('new', '0')]);
+    await state.change([{ entry: OTHER, key: 'a', text: '0' }]);
+    assert.equal(await state.get(ENTRY, 'new'), '0');
+  });
+
+  add('changes the state with a turn, or not at all', async (store) => {
+    await store.begin(SESSION, { turnId: 'turn_1', input: turn(1).slice(0, 1) });
+    await store.commit(SESSION, { turnId: 'turn_1', expected: 0, messages: turn(1), state: [put('offset', '1')] });
+    assert.equal(await store.state.get(ENTRY, 'offset'), '1');
+    const late = store.commit(SESSION, { expected: 0, messages: turn(2), state: [put('offset', '2')] });
+    await assert.rejects(late, VersionConflict);
+    assert.equal(await store.state.get(ENTRY, 'offset'), '1');
+  });
+
+  add('commits no turn whose changes of the state are refused', async (store) => {
+    await store.state.change(Array.from({ length: StateFull.LIMIT }, (_, n) => put(`k${n}`, '0')));
+    const full = store.commit(SESSION, { expected: 0, messages: turn(1), state: [put('new', '0')] });
+    await assert.rejects(full, StateFull);
+    await assertLoaded(store, SESSION, { version: 0, messages: [] });
+  });
+
+  add('keeps the state when sessions are deleted', async (store) => {
+    await store.commit(SESSION, { expected: 0, messages: turn(1), state: [put('offset', '1')] });
+    await store.delete(SESSION);
+    assert.equal(await store.state.get(ENTRY, 'offset'), '1');
+  });
+
+  if (clock) {
+    add('keeps the state without a limit of time', async ({ state }) => {
+      await state.change([put('offset', '1')]);
+      clock.advance(400 * DAY);
+      assert.equal(await state.get(ENTRY, 'offset'), '1');
+    });
+  }
+
+  if (canReopen) {
+    add('keeps the state after a restart', async (store, reopen) => {
+      await store.state.change([put('offset', '1'), put('old', '1')]);
+      await store.commit(SESSION, { expected: 0, messages: turn(1), state: [put('offset', '2'), put('old', undefined)] });
+      const { state } = await reopen();
+      assert.deepEqual(await state.list(ENTRY, { prefix: '' }), [{ key: 'offset', text: '2' }]);
+    });
+  }
+}
+
+function put(key: string, text: string | undefined): StateChange {
+  return { entry: ENTRY, key, text };
+}

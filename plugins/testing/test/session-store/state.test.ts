@@ -1,0 +1,68 @@
+import type { StateChange } from '@plugboard/kernel';
+import type { SessionId, TurnCommit } from '@plugboard/kernel/contracts';
+import t from 'tap';
+import { TestState } from '../../src/context/test-state.js';
+import { failingCases, PlainStore } from './plain-store.js';
+
+/** The cases that fail for a store with this state. */
+function failingWith(State: typeof TestState): Promise<readonly string[]> {
+  return failingCases(
+    class extends PlainStore {
+      readonly #state = new State();
+      override get state() {
+        return this.#state;
+      }
+    },
+  );
+}
+
+t.test('finds state that entries share', async (t) => {
+  const merged = 'all';
+  class Shares extends TestState {
+    override get = (_: string, key: string) => super.get(merged, key);
+    override list = (_: string, page: Parameters<TestState['list']>[1]) => super.list(merged, page);
+    override apply = (changes: readonly StateChange[]) => super.apply(changes.map((change) => ({ ...change, entry: merged })));
+  }
+  const found = await failingWith(Shares);
+  t.ok(found.includes('isolates the state of entries'));
+  t.ok(found.includes('lists keys of the state by prefix, in the order of their bytes, page by page'));
+});
+
+t.test('finds the wrong order, a missing limit, and half of a change', async (t) => {
+  class ByUtf16 extends TestState {
+    override async list(entry: string, page: Parameters<TestState['list']>[1]) {
+      const all = await super.list(entry, { prefix: page.prefix });
+      return all
+        .toSorted((a, b) => (a.key < b.key ? -1 : 1))
+        .filter(({ key }) => key > (page.after ?? ''))
+        .slice(0, page.limit);
+    }
+  }
+  const inOrder = 'lists keys of the state by prefix, in the order of their bytes, page by page';
+  t.ok((await failingWith(ByUtf16)).includes(inOrder));
+
+  class Half extends TestState {
+    override apply(changes: readonly StateChange[]) {
+      for (const change of changes) super.apply([change]);
+    }
+  }
+  t.ok((await failingWith(Half)).includes('refuses more keys of the state than an entry may have, and changes nothing'));
+});
+
+t.test('finds a commit that loses or ignores the changes of the state', async (t) => {
+  class Ignores extends PlainStore {
+    override commit(id: SessionId, { state, ...turn }: TurnCommit) {
+      return super.commit(id, turn);
+    }
+  }
+  t.ok((await failingCases(Ignores)).includes('changes the state with a turn, or not at all'));
+
+  class After extends PlainStore {
+    override async commit(id: SessionId, { state = [], ...turn }: TurnCommit) {
+      await super.commit(id, turn);
+      await this.state.change(state);
+    }
+  }
+  t.same(await failingCases(After), ['commits no turn whose changes of the state are refused']);
+  t.same(await failingCases(PlainStore), []);
+});
