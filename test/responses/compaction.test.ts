@@ -96,24 +96,57 @@ t.test('C-235 a summary leaves out what `toolVisibility` hides', async (t) => {
   }
 });
 
-t.test('C-235 a summary is made by the next model of the agent if the first one fails, without its parameters', async (t) => {
-  const models = `
+t.test(
+  'C-235 S-61 a summary is made by the next model of the agent if the first one fails, with its parameters but those of form',
+  async (t) => {
+    const models = `
 models:
   first: { use: openai, baseUrl: "\${MODEL_URL}", model: one, apiKey: "\${MODEL_KEY}" }
   second: { use: openai, baseUrl: "\${MODEL_URL}", model: two, apiKey: "\${MODEL_KEY}" }
 agents:
-  assistant: { model: [first, second], system: You are the assistant., params: { temperature: 1.5 } }
+  assistant: { model: [first, second], system: You are the assistant., params: { temperature: 1.5, stop: [x] } }
 `;
-  const app = await TestServer.start(t, liveConfig('{}', models));
-  app.models.respond(({ body }) => (body.model === 'one' ? { status: 400 } : { text: 'The cat is Tom.' }));
-  const item = await compact(app, { input: SAID });
-  t.equal(item.type, 'compaction');
-  t.equal(app.asked.model, 'two');
-  t.equal(app.asked.temperature, undefined);
-  t.notMatch(JSON.stringify(app.asked.messages), 'You are the assistant.');
-  app.models.respond({ status: 400 });
-  const failed = await app.request('POST', '/v1/responses/compact', {}, { model: 'assistant', input: SAID });
-  t.match([failed.status, failed.body], [502, { error: { type: 'svc_error' } }]);
-  app.models.respond({ text: ' ' });
-  t.equal((await app.request('POST', '/v1/responses/compact', {}, { model: 'assistant', input: SAID })).status, 502);
+    const app = await TestServer.start(t, liveConfig('{}', models));
+    app.models.respond(({ body }) => (body.model === 'one' ? { status: 400 } : { text: 'The cat is Tom.' }));
+    const item = await compact(app, { input: SAID });
+    t.equal(item.type, 'compaction');
+    t.equal(app.asked.model, 'two');
+    t.equal(app.asked.temperature, 1.5);
+    t.notOk('stop' in app.asked);
+    t.notMatch(JSON.stringify(app.asked.messages), 'You are the assistant.');
+    app.models.respond({ status: 400 });
+    const failed = await app.request('POST', '/v1/responses/compact', {}, { model: 'assistant', input: SAID });
+    t.match([failed.status, failed.body], [502, { error: { type: 'svc_error' } }]);
+    app.models.respond({ text: ' ' });
+    t.equal((await app.request('POST', '/v1/responses/compact', {}, { model: 'assistant', input: SAID })).status, 502);
+  },
+);
+
+t.test('S-61 a summary keeps to the token limit of the agent and the turns of its caller', async (t) => {
+  const limited = ASSISTANT.replace('model: fast', 'model: fast, maxTokens: 2000');
+  const app = await TestServer.start(t, liveConfig('{}', `${limited}limits: { runningTurns: 1, queuedTurns: 0 }\n`));
+  app.models.enqueue({ text: 'A summary.' });
+  const input = Array.from({ length: 40 }, (_, index) => ({
+    role: index % 2 === 0 ? 'user' : 'assistant',
+    content: `${index}: ${'word '.repeat(100)}`,
+  }));
+  await compact(app, { input });
+  t.equal(app.asked.max_completion_tokens, 500);
+  const sent = JSON.stringify(app.asked.messages);
+  t.ok(sent.length < 8_000, `${sent.length} characters of 20,000 are sent`);
+  t.match(sent, /39: word/, 'the newest messages among them');
+  app.models.enqueue({ text: Array(100).fill('x'.repeat(1_000)) });
+  t.equal(
+    (await app.request('POST', '/v1/responses/compact', {}, { model: 'assistant', input })).status,
+    502,
+    'an endless summary',
+  );
+
+  const { promise, resolve } = Promise.withResolvers<string>();
+  app.models.enqueue({ text: ['A', promise] });
+  const running = await app.open({ model: 'assistant', messages: [{ role: 'user', content: 'Hi' }] });
+  const refused = await app.request('POST', '/v1/responses/compact', {}, { model: 'assistant', input });
+  t.match(refused, { status: 503, body: { error: { code: 'overloaded' } } }, 'it takes the place of a turn');
+  resolve('');
+  await running.end();
 });

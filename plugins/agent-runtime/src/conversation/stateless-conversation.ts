@@ -34,7 +34,10 @@ export class StatelessConversation implements TurnConversation {
     const { history, messages, commitState } = request;
     if (commitState)
       throw new Error('a turn without a session has no commit, so commitState has no effect; put the state instead');
-    if (request.summarize) return makeTurn(this.#context, summaryRequest(messages, summaryOfAll(messages), agent.contextWindow));
+    if (request.summarize) {
+      const tokens = Math.min(agent.contextWindow, agent.limits.tokens);
+      return makeTurn(this.#context, summaryRequest(messages, summaryOfAll(messages), tokens));
+    }
     if (history === undefined) {
       assertPairedToolCalls(messages);
       this.#messages = await this.#expanded(messages);

@@ -6,7 +6,7 @@ import { DEFAULT_PROJECT } from '@plugboard/kernel/contracts';
 import type { AgentSettings } from '../config.js';
 import type { HistoryOptions } from '../history/history-view.js';
 import { modelNames } from './check-config.js';
-import { overridesParam } from './parameters.js';
+import { overridesParam, summaryParams } from './parameters.js';
 import { readPrompt } from './system-prompt.js';
 import { nameAtModel } from './tool-names.js';
 
@@ -60,8 +60,9 @@ export function agentOf(target: Target): Agent {
  */
 export function agentForRequest({ target, clientTools, maxToolCalls, wholeHistory, summarize }: TurnRequest): Agent {
   const agent = agentOf(target);
-  // The parameters of an agent shape its answers: format, length, stop sequences.
-  if (summarize) return { ...agent, tools: [], params: {}, clientTools: 'ignore' };
+  if (summarize) {
+    return { ...agent, tools: [], params: summaryParams(agent.params, agent.limits.tokens), clientTools: 'ignore' };
+  }
   const hasOwnTools = agent.clientTools === undefined && clientTools.length > 0;
   if (!hasOwnTools && maxToolCalls === undefined && !wholeHistory) return agent;
   const { limits, history } = agent;

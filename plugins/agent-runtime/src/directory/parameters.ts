@@ -45,3 +45,23 @@ export function answerTokens(params: Readonly<Record<string, unknown>>, contextW
   const limit = params.max_completion_tokens ?? params.max_tokens;
   return typeof limit === 'number' ? Math.min(limit, contextWindow / 2) : contextWindow / 4;
 }
+
+/** Parameters for the form of answers, which a summary does not have. */
+const FORM = new Set(['response_format', 'stop', 'logit_bias', 'modalities', 'audio', 'tool_choice', 'parallel_tool_calls']);
+
+/**
+ * The agent's parameters for a summary that its caller asks for: all but those for the form of
+ * answers (S-61).
+ *
+ * @param tokens the limit of a turn. A quarter of it is for the summary, the rest for what it is
+ *   made of.
+ */
+export function summaryParams(agent: Readonly<Record<string, unknown>>, tokens: number): Readonly<Record<string, unknown>> {
+  const params = Object.fromEntries(Object.entries(agent).filter(([name]) => !FORM.has(name)));
+  if (!Number.isFinite(tokens)) return params;
+  const own = params.max_completion_tokens ?? params.max_tokens;
+  const limit = Math.max(1, Math.floor(tokens / 4));
+  params[Object.hasOwn(params, 'max_tokens') ? 'max_tokens' : 'max_completion_tokens'] =
+    typeof own === 'number' ? Math.min(own, limit) : limit;
+  return params;
+}

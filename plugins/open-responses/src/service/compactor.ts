@@ -18,6 +18,9 @@ export interface CompactedConversation {
   readonly usage: object;
 }
 
+/** Characters of a summary: many times what it is asked to have. */
+const MAX_SUMMARY = 64 * 1024;
+
 /** The caller of a summary. */
 export type SummaryCaller = Pick<TurnRequest, 'principal' | 'requestId' | 'signal'>;
 
@@ -91,6 +94,9 @@ export class Compactor {
     for await (const batch of events) {
       for (const event of batch) {
         if (event.type === 'text' && !event.isRefusal) text += event.text;
+        if (text.length > MAX_SUMMARY) {
+          throw new TurnError('model_failed', 'The summary of the model connection is too long.');
+        }
         if (event.type === 'failed') throw new TurnError(event.failure.code, event.failure.message);
         if (event.type !== 'finished') continue;
         if (text.trim() === '') throw new TurnError('model_failed', 'The model connection returned an empty summary.');
