@@ -78,6 +78,20 @@ for (const [library, { OpenAI, ...sdk }] of Object.entries(libraries)) {
     t.equal(await stream.finalContent(), 'Under the oak.');
   });
 
+  t.test(`C-104 C-180 ${library}: the helper .stream() with a tool of the caller`, async (t) => {
+    server.models.enqueue({ toolCalls: [{ name: 'weather', arguments: ['{"city"', ':"Par', 'is"}'] }] });
+    const weather = { type: 'function' as const, function: { name: 'weather', parameters: { type: 'object' } } };
+    const pieces: string[] = [];
+    const stream = client.chat.completions.stream({ ...request, model: 'fast', tools: [weather] });
+    stream.on('tool_calls.function.arguments.delta', ({ arguments_delta: piece }) => pieces.push(piece));
+    const completion = await stream.finalChatCompletion();
+    t.strictSame(pieces.filter(Boolean), ['{"city"', ':"Par', 'is"}']);
+    t.match(completion.choices[0], {
+      message: { tool_calls: [{ function: { name: 'weather', arguments: '{"city":"Paris"}' } }] },
+      finish_reason: 'tool_calls',
+    });
+  });
+
   t.test(`C-180 ${library}: models are listed and retrieved`, async (t) => {
     const ids: string[] = [];
     for await (const model of client.models.list()) ids.push(model.id);

@@ -75,11 +75,14 @@ for (const [library, { client, ResponsesWS }] of Object.entries(libraries)) {
   });
 
   t.test(`${library}: the helper responses.stream, and function tools of the caller`, async (t) => {
-    server.models.enqueue({ toolCalls: [weatherCall] }, { text: ['Sunny.'] });
+    server.models.enqueue({ toolCalls: [{ ...weatherCall, arguments: ['{"city"', ':"Par', 'is"}'] }] }, { text: ['Sunny.'] });
     const stream = client.responses.stream({ model: 'bare', input: 'Weather in Paris?', tools: [weatherTool] });
+    const snapshots: string[] = [];
+    stream.on('response.function_call_arguments.delta', ({ snapshot }) => snapshots.push(snapshot));
     const first = await stream.finalResponse();
     const [call] = first.output;
     t.match(call, { type: 'function_call', name: 'weather', arguments: '{"city":"Paris"}' });
+    t.same(snapshots, ['{"city"', '{"city":"Par', '{"city":"Paris"}']);
     const call_id = call?.type === 'function_call' ? call.call_id : '';
     const second = await client.responses.create({
       model: 'bare',

@@ -38,6 +38,7 @@ export {
   type TurnFinished,
   type TurnText,
   type TurnToolCall,
+  type TurnToolCallDelta,
   type TurnToolProgress,
   type TurnToolResult,
 } from './events/event.js';
@@ -63,7 +64,7 @@ export {
 export { openToolCalls } from './messages/open-tool-calls.js';
 export { parseJson } from './messages/parse-json.js';
 export { withSummary } from './messages/with-summary.js';
-export type { ModelEnd, ModelText, ModelToolCall, ToolDeclaration } from './model/model-connector.js';
+export type { ModelEnd, ModelText, ModelToolCall, ModelToolCallDelta, ToolDeclaration } from './model/model-connector.js';
 export { SAMPLING_PARAMETERS } from './model/sampling-parameters.js';
 export { addUsage, NO_USAGE, type Usage } from './model/usage.js';
 export type {

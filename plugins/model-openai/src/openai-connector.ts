@@ -92,6 +92,7 @@ export class OpenAiConnector implements ModelConnector, Lifecycle {
     const exchange = new ModelExchange({
       answer: {
         tools: request.tools,
+        streamedTools: request.incremental ? (request.streamedTools ?? []) : [],
         fingerprint: this.#fingerprint,
         keepsReasoning: this.#keepsReasoning(request.messages),
         splitThinkTags: this.#dialect.thinkTags === 'split',

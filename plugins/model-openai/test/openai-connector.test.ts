@@ -12,7 +12,8 @@ t.test('fulfils the plugin contract', async (t) => {
 t.test('fulfils the model connector contract', async (t) => {
   const { server, connector } = await open(t);
   server.respond(({ body }) => {
-    if (body.tools) return { toolCalls: ['UTC', 'CET'].map((zone) => ({ name: 'clock', arguments: { zone } })) };
+    if (body.tools)
+      return { toolCalls: ['UTC', 'CET'].map((zone) => ({ name: 'clock', arguments: ['{"zone"', `:"${zone}"`, '}'] })) };
     return { text: body.stream ? pausing('One', ' "two"\n', 'trois é') : 'One "two"\ntrois é' };
   });
   const samples = { text: modelRequest('Count'), toolCall: modelRequest('Time?', { tools: [CLOCK] }) };
@@ -118,4 +119,20 @@ t.test('takes the protocol’s sampling parameters and no others', async (t) => 
     t.ok(connector.supportsParam(name));
   for (const name of ['model', 'messages', 'tools', 'stream', 'n', 'user', 'store', 'top_k', 'toString'])
     t.notOk(connector.supportsParam(name));
+});
+
+t.test('C-104 a piece of a streamed call comes before the model has completed it', async (t) => {
+  const { server, connector } = await open(t);
+  const gate = Promise.withResolvers<void>();
+  server.respond(() => ({ toolCalls: [{ id: 'a', name: 'clock', arguments: ['{"zone"', gate.promise, ':"UTC"}'] }] }));
+  const request = modelRequest('Time?', { tools: [CLOCK], streamedTools: ['clock'] });
+  const events = connector.stream(request, new AbortController().signal)[Symbol.asyncIterator]();
+  t.strictSame((await events.next()).value, [{ type: 'tool-call-delta', id: 'a', name: 'clock', arguments: '{"zone"' }]);
+  gate.resolve();
+  t.match((await events.next()).value, [{ type: 'tool-call', id: 'a', arguments: '{"zone":"UTC"}' }, {}, { type: 'end' }]);
+  const whole = await readAll({ connector }, { ...request, incremental: false });
+  t.notOk(
+    whole.some(({ type }) => type === 'tool-call-delta'),
+    'an answer that is read whole has no pieces',
+  );
 });

@@ -405,3 +405,43 @@ t.test('C-224 a long text is replayed in pieces that split no character', async 
   t.equal(deltas.join(''), long);
   t.ok(deltas.every((delta) => delta.isWellFormed()));
 });
+
+t.test('C-104 the arguments of client calls are written as they come, then what is left', async (t) => {
+  const piece = (id: string, text: string) => ({ type: 'tool-call-delta', id, name: 'weather', arguments: text }) as const;
+  const batches: AgentEvent[][] = [
+    [step(1), text('Let me look.'), piece('a', ''), piece('a', '{"city"')],
+    [piece('b', '{"city":'), piece('a', ':"\n')],
+    [clientCall('a', '{"city":"\n"}'), clientCall('b', '{"city":"Oslo"}'), clientCall('c', '{}')],
+  ];
+  const { events, response } = written(batches, finished('tool_calls'));
+  t.same(
+    events.filter(({ item_id: id }) => id === 'fc_abc_1').map(({ type, delta }) => [type, delta]),
+    [
+      ['response.function_call_arguments.delta', '{"city"'],
+      ['response.function_call_arguments.delta', ':"\n'],
+      ['response.function_call_arguments.delta', '"}'],
+      ['response.function_call_arguments.done', undefined],
+    ],
+  );
+  t.match(events.find(({ output_index: index, type }) => index === 1 && type === 'response.output_item.added')?.item, {
+    call_id: 'a',
+    name: 'weather',
+    arguments: '',
+    status: 'in_progress',
+  });
+  t.match(response.output, [
+    { type: 'message' },
+    { call_id: 'a', arguments: '{"city":"\n"}', status: 'completed' },
+    { call_id: 'b', arguments: '{"city":"Oslo"}' },
+    { call_id: 'c', arguments: '{}' },
+  ]);
+});
+
+t.test('a client call that the model did not complete is incomplete', async (t) => {
+  const piece = { type: 'tool-call-delta', id: 'a', name: 'weather', arguments: '{"city"' } as const;
+  const { types, response } = written([[step(1), piece]], finished('length'));
+  t.same(response.output, [
+    { id: 'fc_abc_0', type: 'function_call', status: 'incomplete', call_id: 'a', name: 'weather', arguments: '{"city"' },
+  ]);
+  t.notOk(types.includes('response.function_call_arguments.done'));
+});

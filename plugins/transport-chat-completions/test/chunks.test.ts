@@ -200,6 +200,39 @@ t.test('client tool calls are streamed, each with its index', async (t) => {
   t.equal(all.at(-1)?.choices[0]?.finish_reason, 'tool_calls');
 });
 
+t.test('C-104 arguments of client tool calls are streamed as they come, then what is left', async (t) => {
+  const piece = (id: string, text: string) => ({ type: 'tool-call-delta', id, name: 'f', arguments: text }) as const;
+  const call = (id: string, text: string) => ({ type: 'tool-call', id, name: 'f', arguments: text }) as const;
+  const batches: AgentEvent[][] = [
+    [step(1), piece('a', ''), piece('a', '{"x"')],
+    [piece('b', '{"y"'), piece('a', ':1')],
+    [call('a', '{"x":1}'), call('b', '{"y":2}'), call('c', '{}'), { ...finished, reason: 'tool_calls' }],
+  ];
+  const calls = chunks(await stream(batches)).flatMap(({ choices }) => choices[0]?.delta.tool_calls ?? []);
+  const opening = (index: number, id: string) => ({ index, id, type: 'function', function: { name: 'f', arguments: '' } });
+  const delta = (index: number, text: string) => ({ index, function: { arguments: text } });
+  t.same(calls, [
+    opening(0, 'a'),
+    delta(0, '{"x"'),
+    opening(1, 'b'),
+    delta(1, '{"y"'),
+    delta(0, ':1'),
+    delta(0, '}'),
+    delta(1, ':2}'),
+    opening(2, 'c'),
+    delta(2, '{}'),
+  ]);
+});
+
+t.test('a call that is cut off has no more than it had', async (t) => {
+  const cut = { type: 'tool-call-delta', id: 'a', name: 'f', arguments: '{"x"' } as const;
+  const all = chunks(await stream([[step(1), cut], [{ ...finished, reason: 'length' }]]));
+  t.equal(all.at(-1)?.choices[0]?.finish_reason, 'length');
+  t.equal(all.flatMap(({ choices }) => choices[0]?.delta.tool_calls ?? []).length, 2);
+  const failing = frames(await stream([[step(1), cut], [{ type: 'failed', failure }]]));
+  t.match(failing.at(-2), { error: { message: failure.message } });
+});
+
 t.test('C-107 a failure before the first visible event sets the status', async (t) => {
   const { ask, notes } = startRoute({
     batches: [[step(1), ownCall], [ownResult], [{ type: 'failed', failure: { ...failure, toolsRan: true } }]],

@@ -134,6 +134,20 @@ t.test('C-104 a token reaches the caller before the model writes the next', asyn
   raw.socket.destroy();
 });
 
+t.test('C-104 arguments of a client tool call reach the caller before the model has written them', async (t) => {
+  const gate = Promise.withResolvers<void>();
+  server.models.enqueue({ toolCalls: [{ name: 'f', arguments: ['{"a"', ':"x', gate.promise, 'y"}'] }] });
+  const raw = await RawClient.open(server.port);
+  const f = { type: 'function', function: { name: 'f' } };
+  raw.send(...rawChat(saying('Call', { stream: true, model: 'fast', tools: [f] })));
+  await raw.until(/"tool_calls":\[\{"index":0,"id":"call_\w+","type":"function","function":\{"name":"f","arguments":""\}\}\]/);
+  await raw.until(/"arguments":":\\"x"/);
+  t.notMatch(raw.received, '"arguments":"y');
+  gate.resolve();
+  await raw.until(/"arguments":"y\\"\}".*"finish_reason":"tool_calls".*\[DONE\]/s);
+  raw.socket.destroy();
+});
+
 t.test('text before a tool call is streamed, with a blank line before the next text', async (t) => {
   server.models.enqueue({ text: ['Let me', ' look.'], toolCalls: [readTreasure] }, { text: 'Under the oak.' });
   t.equal((await server.stream(saying('Where is it?'))).text, 'Let me look.\n\nUnder the oak.');

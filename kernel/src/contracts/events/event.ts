@@ -6,7 +6,7 @@ import type { Usage } from '../model/usage.js';
  * The events of a turn, in order. They contain everything about a turn: a JSON answer is a fold
  * over them, SSE a map, and a session's history is derived from them.
  *
- *     started (step | reasoning | text | tool-call | tool-progress | tool-result | usage | extra)* (finished | failed)
+ *     started (step | reasoning | text | tool-call-delta | tool-call | tool-progress | tool-result | usage | extra)* (finished | failed)
  *
  * A turn refused before it begins is a single `failed`. Exactly one terminal event ends every
  * stream, and nothing follows it. Events travel in batches: those of one read from the model's
@@ -19,6 +19,7 @@ export type AgentEvent =
   | TurnStep
   | TurnReasoning
   | TurnText
+  | TurnToolCallDelta
   | TurnToolCall
   | TurnToolProgress
   | TurnToolResult
@@ -66,6 +67,23 @@ export interface TurnText {
   readonly json?: string | undefined;
   /** Whether the text says why the model does not answer. */
   readonly isRefusal?: boolean | undefined;
+}
+
+/**
+ * A piece of the arguments of a client tool call that the model is still writing. Only for callers
+ * that read the answer while it is written: `tool-call` has the whole arguments, which begin with
+ * all pieces in their order. Where the model is cut off, or a limit ends the turn, no `tool-call`
+ * follows, and the call was not made.
+ *
+ * @public
+ */
+export interface TurnToolCallDelta {
+  readonly type: 'tool-call-delta';
+  /** As in the `tool-call` that follows. */
+  readonly id: string;
+  readonly name: string;
+  /** May be empty, in the first one. */
+  readonly arguments: string;
 }
 
 /** The model calls a tool. @public */

@@ -73,6 +73,11 @@ export interface ModelRequest {
    */
   readonly incremental: boolean;
   /**
+   * The tools whose calls the caller reads while the model writes them: only these may have
+   * `tool-call-delta` events. None if absent.
+   */
+  readonly streamedTools?: readonly string[] | undefined;
+  /**
    * Extra headers, for example of a trace. Subscribers of the `plugboard.step` channel may add some
    * before the request is sent.
    */
@@ -90,7 +95,7 @@ export interface ToolDeclaration {
 }
 
 /** One event of a model's answer. A stream ends with exactly one `end`. @public */
-export type ModelEvent = ModelText | ModelReasoning | ModelToolCall | ModelUsage | ModelEnd;
+export type ModelEvent = ModelText | ModelReasoning | ModelToolCallDelta | ModelToolCall | ModelUsage | ModelEnd;
 
 /** Text of the answer: the part that arrived with one read. @public */
 export interface ModelText {
@@ -109,6 +114,23 @@ export interface ModelText {
 export interface ModelReasoning {
   readonly type: 'reasoning';
   readonly text: string;
+}
+
+/**
+ * A piece of the arguments of a call that the model is still writing. Optional: `tool-call` has the
+ * whole arguments, and they must begin with all pieces in their order. A call has pieces only if
+ * all calls before it in the answer have. It cannot be repeated once it has begun, as text cannot.
+ *
+ * @public
+ */
+export interface ModelToolCallDelta {
+  readonly type: 'tool-call-delta';
+  /** As in the `tool-call` that follows. */
+  readonly id: string;
+  /** One of the request's `streamedTools`. */
+  readonly name: string;
+  /** May be empty, in the first one. */
+  readonly arguments: string;
 }
 
 /** A tool call with complete arguments. @public */

@@ -10,6 +10,8 @@ import type { Turn } from './turn.js';
  * 2. The signal of the inner turn aborts when that of the turn does.
  * 3. It may pass on, change, delay or count the returned events, as long as the grammar of
  *    `AgentEvent` holds. If `next` throws, it throws too, or yields `failed`.
+ *    The `tool-call-delta` events of a call show it before its `tool-call`: change or remove them
+ *    together with the call. If the two differ, callers see a call that never ends.
  * 4. When its reader leaves, it leaves the inner stream: `for await` and `yield*` do that.
  * 5. A tool starts only after the batch with its `tool-call` was read: an interceptor that does not
  *    read on keeps it from starting. To decide about single calls, write a `ToolInterceptor`.

@@ -2,6 +2,7 @@ import type { AgentEvent, ModelEvent } from '@plugboard/kernel';
 import { ModelError } from '@plugboard/kernel';
 import type { ModelEnd, ModelToolCall } from '@plugboard/kernel/contracts';
 import { NO_USAGE, type Usage } from '@plugboard/kernel/contracts';
+import type { StreamedCalls } from './streamed-calls.js';
 
 /**
  * Reads one model call: collects what the loop needs and returns the events for the readers of the
@@ -14,8 +15,16 @@ export class StepReader {
   connection = '';
   #calls: ModelToolCall[] = [];
   #end: ModelEnd | undefined;
+  readonly #streamed: StreamedCalls | undefined;
 
-  /** Returns a batch of text unchanged. */
+  /** @param streamed the calls that the readers see early, if there may be any. */
+  constructor(streamed?: StreamedCalls) {
+    this.#streamed = streamed;
+  }
+
+  /**
+   * Returns a batch of text unchanged. @throws ModelError if a call is another than it began.
+   */
   take(batch: readonly ModelEvent[]): readonly AgentEvent[] {
     let shown: AgentEvent[] | undefined;
     for (let i = 0; i < batch.length; i++) {
@@ -32,12 +41,19 @@ export class StepReader {
           this.usage = event.usage;
           shown?.push(event);
           break;
+        case 'tool-call-delta': {
+          shown ??= batch.slice(0, i) as AgentEvent[];
+          const delta = this.#streamed?.add(event);
+          if (delta) shown.push(delta);
+          break;
+        }
         case 'tool-call':
           shown ??= batch.slice(0, i) as AgentEvent[];
           this.#calls.push(event);
           break;
         case 'end':
           this.#end = event;
+          if (!this.#isCut) this.#streamed?.check(this.#calls);
           return shown ?? (batch.slice(0, i) as AgentEvent[]);
       }
     }
@@ -69,6 +85,10 @@ export class StepReader {
    * incomplete.
    */
   get calls(): readonly ModelToolCall[] {
-    return this.reason === 'length' || this.reason === 'content_filter' ? [] : this.#calls;
+    return this.#isCut ? [] : this.#calls;
+  }
+
+  get #isCut(): boolean {
+    return this.reason === 'length' || this.reason === 'content_filter';
   }
 }

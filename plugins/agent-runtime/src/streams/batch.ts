@@ -17,7 +17,7 @@ export function sizeOf(batch: Batch): number {
     size += EVENT_OVERHEAD;
     if (event.type === 'text') size += (event.json ?? event.text).length;
     else if (event.type === 'reasoning') size += event.text.length;
-    else if (event.type === 'tool-call') size += event.arguments.length;
+    else if (event.type === 'tool-call' || event.type === 'tool-call-delta') size += event.arguments.length;
     else if (event.type === 'tool-result') size += event.images.reduce((sum, image) => sum + image.length, event.content.length);
   }
   return size;

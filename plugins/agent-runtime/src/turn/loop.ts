@@ -1,4 +1,4 @@
-import type { IdSource, Message, Turn } from '@plugboard/kernel';
+import type { Message, Turn } from '@plugboard/kernel';
 import { type AgentEvent, type ModelConnector, ModelError, type ModelRequest } from '@plugboard/kernel';
 import {
   addUsage,
@@ -21,6 +21,7 @@ import type { LoopDependencies } from '../lifecycle/turn-context.js';
 import { modelFailed } from '../model/model-calls.js';
 import { messagesFor } from '../model/model-messages.js';
 import { StepReader } from '../model/step-reader.js';
+import { StreamedCalls } from '../model/streamed-calls.js';
 import type { WriteBatch } from '../streams/pulled.js';
 import { RepeatGuard } from '../tools/repeat-guard.js';
 import type { Toolbox } from '../tools/toolbox.js';
@@ -48,6 +49,7 @@ export async function runLoop(
 
   const declarations = turn.clientTools.length === 0 ? toolbox.declarations : [...toolbox.declarations, ...turn.clientTools];
   const conversation = withPrompt(turn, agent);
+  const streamedTools = turn.incremental ? turn.clientTools.map(({ name }) => name) : [];
   const guard = new RepeatGuard();
   const interceptors = deps.toolInterceptors.all();
   const asker = { request_id: turn.requestId, agent: agent.name };
@@ -60,7 +62,8 @@ export async function runLoop(
     turn.signal.throwIfAborted();
     const headers: Record<string, string> = {};
     const span = startSpan('step', () => ({ turn, step, connections: agent.connections, headers }));
-    const read = new StepReader();
+    const streamed = new StreamedCalls(streamedTools, deps.ids);
+    const read = new StepReader(streamed);
     /**
      * The last batch. Held back, to be written in one batch with the tool calls or the terminal
      * event.
@@ -68,7 +71,7 @@ export async function runLoop(
     let last: readonly AgentEvent[] = [];
     try {
       const request = (connector: ModelConnector, name: string) =>
-        requestFor(connector, name, agent, turn, step, messages, declarations, headers);
+        requestFor(connector, name, agent, turn, step, messages, { declarations, streamedTools }, headers);
       const { connection, first, rest } = await deps.models.ask(agent.connections, request, turn.signal, asker);
       span.set({ connection });
       read.connection = connection;
@@ -123,7 +126,9 @@ export async function runLoop(
       return;
     }
 
-    const asked = calls.map((call) => toolCall(deps.ids, call, read.connection, isClientCall(call) ? undefined : toolbox));
+    const asked = calls.map((call) =>
+      toolCall(streamed.takeId(call), call, read.connection, isClientCall(call) ? undefined : toolbox),
+    );
     transcript.add(asked);
     const starting = asked.some(({ tool }) => tool !== undefined) ? onToolsStart() : undefined;
     if (starting) {
@@ -153,7 +158,7 @@ function requestFor(
   turn: Turn,
   step: number,
   messages: readonly Message[],
-  tools: readonly ToolDeclaration[],
+  tools: { readonly declarations: readonly ToolDeclaration[]; readonly streamedTools: readonly string[] },
   headers: Record<string, string>,
 ): ModelRequest {
   const params: Record<string, unknown> = {};
@@ -162,9 +167,10 @@ function requestFor(
     const value = step > 1 && name === 'tool_choice' ? followUpToolChoice(turn.params[name]) : turn.params[name];
     if (value !== undefined) params[name] = value;
   }
-  const fitting = fittingMessages(connector, agent, turn, messages, tools);
+  const { declarations, streamedTools } = tools;
+  const fitting = fittingMessages(connector, agent, turn, messages, declarations);
   const own = withOwnExtras(messagesFor(connector, fitting), name);
-  return { messages: own, tools, params, incremental: turn.incremental, headers };
+  return { messages: own, tools: declarations, params, incremental: turn.incremental, streamedTools, headers };
 }
 
 /**
@@ -205,15 +211,12 @@ function assertDistinctTools(clientTools: readonly ToolDeclaration[], toolbox: T
   });
 }
 
-/**
- * Gives a call a unique, unguessable id (S-43): models repeat ids, such as `call_0` in every
- * answer.
- */
-function toolCall(ids: IdSource, call: ModelToolCall, connection: string, toolbox: Toolbox | undefined): TurnToolCall {
+/** @param id the one that callers see. */
+function toolCall(id: string, call: ModelToolCall, connection: string, toolbox: Toolbox | undefined): TurnToolCall {
   const known = toolbox?.tools.get(call.name);
   const tool = toolbox ? { entry: known?.entry ?? '', name: known?.tool.name ?? call.name } : undefined;
   const extra = call.extra === undefined ? undefined : { connection, data: call.extra };
-  return { type: 'tool-call', id: `call_${ids.base62(24)}`, name: call.name, arguments: call.arguments, tool, extra };
+  return { type: 'tool-call', id, name: call.name, arguments: call.arguments, tool, extra };
 }
 
 function finished(reason: TurnFinished['reason'], usage: TurnFinished['usage']): TurnFinished {

@@ -33,6 +33,8 @@ export interface AnswerOptions {
   readonly ids: IdSource;
   /** The tools that the request declared. */
   readonly tools: readonly ToolDeclaration[];
+  /** Those of them whose calls the caller reads while the model writes them. */
+  readonly streamedTools?: readonly string[];
   /** Identifies the model, for the data that is sent back to it. */
   readonly fingerprint: string;
   /** When reasoning goes back to the server with the answer. */
@@ -43,8 +45,8 @@ export interface AnswerOptions {
 
 /**
  * Turns the chunks of an answer into events. The JSON object of an answer that is not streamed is
- * read like a stream of one chunk. Text and reasoning become events at once; tool calls, usage and
- * the end follow when the answer is complete.
+ * read like a stream of one chunk. Text, reasoning and pieces of streamed tool calls become events
+ * at once; complete tool calls, usage and the end follow when the answer is complete.
  */
 export class AnswerParser {
   readonly #failures: Failures;
@@ -69,13 +71,13 @@ export class AnswerParser {
   /** Whether the server said that it blocked the prompt. */
   #isBlocked = false;
 
-  constructor({ failures, ids, tools, fingerprint, keepsReasoning, splitThinkTags }: AnswerOptions) {
+  constructor({ failures, ids, tools, streamedTools = [], fingerprint, keepsReasoning, splitThinkTags }: AnswerOptions) {
     this.#fingerprint = fingerprint;
     this.#keepsReasoning = keepsReasoning;
     if (splitThinkTags) this.#thinkTags = new ThinkTags();
     this.#failures = failures;
     this.#ids = ids;
-    this.#toolCalls = new ToolCalls((name) => tools.some((tool) => tool.name === name));
+    this.#toolCalls = new ToolCalls((name) => tools.some((tool) => tool.name === name), streamedTools);
   }
 
   /**
@@ -145,10 +147,10 @@ export class AnswerParser {
     if (isText(content)) this.#addText(content, events);
     else if (Array.isArray(content)) for (const part of content) this.#addPart(part, events);
     if (isText(refusal)) this.#addRefusal(refusal, events);
-    if (Array.isArray(calls)) for (const one of calls) this.#toolCalls.add(one, delta === choice.message);
+    if (Array.isArray(calls)) for (const one of calls) this.#toolCalls.add(one, events, delta === choice.message);
     // The form of the protocol before tool calls.
     const isCall = isObject(call) && (isText(call.name) || isText(call.arguments));
-    if (isCall) this.#toolCalls.add({ function: call });
+    if (isCall) this.#toolCalls.add({ function: call }, events);
     if (this.#fields.size + this.#toolCalls.size > MAX_KEPT) throw new AnswerTooLarge('tool calls and reasoning', MAX_KEPT);
     const hasMore = reasoning !== '' || hasFields || isText(refusal) || (Array.isArray(calls) && calls.length > 0) || isCall;
     return isText(content) && !hasMore && (this.#thinkTags?.isOver ?? true) ? content : undefined;

@@ -20,6 +20,15 @@ export class CallArguments {
   #depth = 0;
   #isInString = false;
   #isEscaped = false;
+  /** Whether nothing but white space has followed the opening brace. */
+  #isBare = true;
+  /**
+   * Whether the server repeats itself: a fragment begins with all before it, or two braces open.
+   */
+  #isRepeated = false;
+  /** The end of what arrived, not yet sent. */
+  #heldBack = '';
+  #hasSent = false;
   /** Whether the closed text is an object; undefined before it was parsed. */
   #isObject: boolean | undefined;
 
@@ -45,11 +54,30 @@ export class CallArguments {
     return this.#isObject;
   }
 
-  /** @param fragment not empty. */
-  add(fragment: string): void {
+  /**
+   * @param fragment not empty.
+   * @returns the text that can be sent at once, because the complete arguments will begin with it
+   *   whatever else arrives. White space at its end waits for what follows, and so does the closing
+   *   brace: servers that repeat themselves continue after it.
+   */
+  add(fragment: string): string {
+    if (this.#fragments.length > 0 && fragment.length >= this.#length && fragment.startsWith(this.#fragments.join('')))
+      this.#isRepeated = true;
     this.#fragments.push(fragment);
     this.#length += fragment.length;
     for (let i = 0; i < fragment.length && this.#state !== 'other'; i++) this.#scan(fragment.charCodeAt(i));
+    return this.#state === 'open' && !this.#isRepeated ? this.#unsent(fragment) : '';
+  }
+
+  /** What is held back, and a fragment up to its last whole character that is not white space. */
+  #unsent(fragment: string): string {
+    let end = fragment.length;
+    while (end > 0 && isHeldBack(fragment.charCodeAt(end - 1))) end--;
+    const sent = end === 0 ? '' : this.#heldBack + fragment.slice(0, end);
+    this.#heldBack = end === 0 ? this.#heldBack + fragment : fragment.slice(end);
+    if (this.#hasSent) return sent;
+    this.#hasSent = sent !== '';
+    return sent.trimStart();
   }
 
   /** Whether the fragments are this text, apart from white space around it. */
@@ -68,6 +96,8 @@ export class CallArguments {
       else if (char === BACKSLASH) this.#isEscaped = true;
       else if (char === QUOTE) this.#isInString = false;
     } else if (this.#state === 'open') {
+      if (char === OPEN_BRACE && this.#isBare) this.#isRepeated = true;
+      this.#isBare &&= BLANKS.has(char);
       if (char === QUOTE) this.#isInString = true;
       else if (char === OPEN_BRACE || char === OPEN_BRACKET) this.#depth += 1;
       else if (char === CLOSE_BRACE || char === CLOSE_BRACKET) this.#depth -= 1;
@@ -77,4 +107,10 @@ export class CallArguments {
       this.#depth = 1;
     }
   }
+}
+
+/** Whether a character at the end of a text waits for the next one. */
+function isHeldBack(code: number): boolean {
+  const isFirstHalf = code >= 0xd800 && code <= 0xdbff;
+  return isFirstHalf || String.fromCharCode(code).trim() === '';
 }

@@ -1,4 +1,4 @@
-import type { IdSource } from '@plugboard/kernel';
+import type { IdSource, ModelEvent } from '@plugboard/kernel';
 import type { ModelToolCall } from '@plugboard/kernel/contracts';
 import { connectionData } from '../extra/connection-data.js';
 import { AnswerTooLarge } from '../failure/answer-too-large.js';
@@ -18,6 +18,10 @@ interface Call {
   readonly arguments: CallArguments;
   /** Members that the server may expect back. */
   fields: Readonly<Record<string, unknown>>;
+  /** Whether an event has shown it. */
+  isStreamed: boolean;
+  /** Whether its further pieces can be shown: until it leaves the protocol. */
+  isRegular: boolean;
 }
 
 interface Fragment {
@@ -35,19 +39,25 @@ interface Fragment {
  * every call the same one, some count them differently in the first fragment and in the rest; some
  * omit `id`, send it late, or send another one with every fragment; some repeat the name or send it
  * in pieces; some send the arguments as an object.
+ *
+ * The calls of streamed tools become events as they arrive, as far as they follow the protocol.
+ * What is repaired in them later must not change what was sent.
  */
 export class ToolCalls {
   readonly #calls: Call[] = [];
   readonly #isTool: (name: string) => boolean;
+  readonly #streamedTools: readonly string[];
   /** Characters of arguments. */
   #size = 0;
 
   /**
    * @param isTool whether the request declared a tool of this name. It settles what fragments leave
    * open.
+   * @param streamedTools the tools whose calls are streamed.
    */
-  constructor(isTool: (name: string) => boolean) {
+  constructor(isTool: (name: string) => boolean, streamedTools: readonly string[] = []) {
     this.#isTool = isTool;
+    this.#streamedTools = streamedTools;
   }
 
   get isEmpty(): boolean {
@@ -61,19 +71,22 @@ export class ToolCalls {
 
   /**
    * @param value an item of `tool_calls`.
+   * @param events receives the pieces that can be sent already.
    * @param isWhole whether it is an item of a message: every such item is a separate call.
    * @throws AnswerTooLarge.
    */
-  add(value: unknown, isWhole = false): void {
+  add(value: unknown, events: ModelEvent[], isWhole = false): void {
     const fragment = readFragment(value);
     if (!fragment) return;
     const call = (isWhole ? undefined : this.#find(fragment)) ?? this.#begin(fragment.index);
     if (call.id === '') call.id = fragment.id;
     if (fragment.name !== '' && fragment.name !== call.name) call.name = this.#joinNames(call.name, fragment.name);
-    if (fragment.arguments !== '') call.arguments.add(fragment.arguments);
+    const piece = fragment.arguments === '' ? '' : call.arguments.add(fragment.arguments);
     if (call.arguments.length > MAX_ARGUMENTS) throw new AnswerTooLarge('arguments of a tool call', MAX_ARGUMENTS);
     this.#size += fragment.arguments.length;
     if (Object.keys(fragment.fields).length > 0) call.fields = { ...call.fields, ...fragment.fields };
+    if (isWhole || fragment.index !== call.index) call.isRegular = false;
+    if (piece !== '') this.#stream(call, piece, events);
   }
 
   /**
@@ -92,6 +105,30 @@ export class ToolCalls {
         return { type: 'tool-call', id: own, name, arguments: text, extra };
       }),
     );
+  }
+
+  /** Sends a piece of a call, if the call can be streamed. */
+  #stream(call: Call, piece: string, events: ModelEvent[]): void {
+    if (!call.isStreamed && !this.#canStream(call)) call.isRegular = false;
+    if (!call.isRegular) return;
+    // Calls are shown in their order, also those without arguments.
+    for (const one of call.isStreamed ? [] : this.#calls.slice(0, this.#calls.indexOf(call))) {
+      if (!one.isStreamed) events.push({ type: 'tool-call-delta', id: one.id, name: one.name, arguments: '' });
+      one.isStreamed = true;
+    }
+    call.isStreamed = true;
+    events.push({ type: 'tool-call-delta', id: call.id, name: call.name, arguments: piece });
+  }
+
+  /** Whether a call and all before it can be shown: their tools are streamed, and they have ids. */
+  #canStream(call: Call): boolean {
+    const calls = this.#calls.slice(0, this.#calls.indexOf(call) + 1);
+    const areKnown = calls.every(
+      ({ index, name, isStreamed, isRegular }) =>
+        typeof index === 'number' && this.#streamedTools.includes(name) && (isStreamed || isRegular),
+    );
+    const ids = new Set(calls.map(({ id }) => id));
+    return areKnown && ids.size === calls.length && !ids.has('');
   }
 
   /** The call that a fragment continues, or undefined if it begins a new one. */
@@ -145,7 +182,15 @@ export class ToolCalls {
 
   #begin(index: unknown): Call {
     if (this.#calls.length >= MAX_CALLS) throw new AnswerTooLarge('tool calls in one answer', MAX_CALLS, 'items');
-    const call: Call = { index, id: '', name: '', arguments: new CallArguments(), fields: {} };
+    const call: Call = {
+      index,
+      id: '',
+      name: '',
+      arguments: new CallArguments(),
+      fields: {},
+      isStreamed: false,
+      isRegular: true,
+    };
     this.#calls.push(call);
     return call;
   }

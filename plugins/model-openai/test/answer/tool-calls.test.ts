@@ -1,3 +1,5 @@
+import assert from 'node:assert/strict';
+import type { ModelEvent } from '@plugboard/kernel';
 import { SequentialIds } from '@plugboard/testing';
 import t from 'tap';
 import { ToolCalls } from '../../src/answer/tool-calls.js';
@@ -10,13 +12,37 @@ function part(index: number | undefined, id: string | undefined, name?: string, 
 
 const TOOLS = ['f', 'g', 'h', 'get_time', 'get_weather'];
 
-/** The calls assembled from fragments, each as `id name arguments`. */
+/**
+ * The calls assembled from fragments, each as `id name arguments`. Asserts that what was streamed
+ * of them is how they begin.
+ */
 function calls(...fragments: readonly unknown[]): readonly string[] {
-  const toolCalls = new ToolCalls((name) => TOOLS.includes(name));
-  for (const fragment of fragments) toolCalls.add(fragment);
-  return toolCalls
-    .all(new SequentialIds(), 'm')
-    .map(({ id, name, arguments: args }) => `${id.replace(/0{3,}/, '…')} ${name} ${args}`);
+  return read(fragments).calls;
+}
+
+/** The pieces that are streamed while the fragments arrive, each as `id name piece`. */
+function pieces(...fragments: readonly unknown[]): readonly string[] {
+  return read(fragments).pieces;
+}
+
+function read(fragments: readonly unknown[]): { calls: readonly string[]; pieces: readonly string[] } {
+  const toolCalls = new ToolCalls((name) => TOOLS.includes(name), TOOLS);
+  const events: ModelEvent[] = [];
+  for (const fragment of fragments) toolCalls.add(fragment, events);
+  const deltas = events.filter((event) => event.type === 'tool-call-delta');
+  const all = toolCalls.all(new SequentialIds(), 'm');
+  const streamed = new Map<string, string>();
+  for (const { id, name, arguments: piece } of deltas)
+    streamed.set(`${id} ${name}`, (streamed.get(`${id} ${name}`) ?? '') + piece);
+  for (const [call, begun] of streamed) {
+    const found = all.filter(({ id, name }) => `${id} ${name}` === call);
+    assert.equal(found.length, 1, `${call} is one call`);
+    assert.ok(found[0]?.arguments.startsWith(begun), `${call} begins with ${begun}`);
+  }
+  return {
+    calls: all.map(({ id, name, arguments: args }) => `${id.replace(/0{3,}/, '…')} ${name} ${args}`),
+    pieces: deltas.map(({ id, name, arguments: piece }) => `${id} ${name} ${piece}`),
+  };
 }
 
 t.test('assigns fragments to calls by index, in any order', async (t) => {
@@ -203,4 +229,77 @@ t.test('S-55 the calls of an answer, and the arguments of a call, are limited', 
   t.throws(() => calls(...many), AnswerTooLarge);
   t.equal(calls(part(0, 'a', 'f', 'x'.repeat(2 ** 20))).length, 1);
   t.throws(() => calls(part(0, 'a', 'f', 'x'.repeat(2 ** 20)), part(0, undefined, undefined, 'x')), AnswerTooLarge);
+});
+
+t.test('C-104 arguments are streamed as they arrive, but the closing brace', async (t) => {
+  t.same(
+    pieces(
+      part(0, 'a', 'f', ''),
+      part(0, undefined, undefined, '{"x"'),
+      part(0, undefined, undefined, ':1'),
+      part(0, undefined, undefined, '}'),
+    ),
+    ['a f {"x"', 'a f :1'],
+  );
+  t.same(pieces(part(0, 'a', 'f', '{"x":1}')), [], 'nothing waits to be streamed');
+  const nested = ['\n {"x":', '{"y":[1', ',2]}', ',"z":"}"', ' \t', '  }'];
+  t.same(pieces(part(0, 'a', 'f'), ...nested.map((text) => part(0, undefined, undefined, text))), [
+    'a f {"x":',
+    'a f {"y":[1',
+    'a f ,2]}',
+    'a f ,"z":"}"',
+  ]);
+});
+
+t.test('C-111 a streamed piece ends with a whole character, and not with white space', async (t) => {
+  const halves = ['{"x":"a \ud83d', '\ude00 ', ' b', '"}'];
+  t.same(pieces(part(0, 'a', 'f'), ...halves.map((text) => part(0, undefined, undefined, text))), [
+    'a f {"x":"a',
+    'a f  \u{1f600}',
+    'a f   b',
+  ]);
+});
+
+t.test('parallel calls are streamed in their order, also one without arguments', async (t) => {
+  const two = [part(0, 'a', 'f', '{}'), part(1, 'b', 'g', '{"x"'), part(1, undefined, undefined, ':1}')];
+  t.same(pieces(...two), ['a f ', 'b g {"x"']);
+  const mixed = [
+    part(0, 'a', 'f', '{"x"'),
+    part(1, 'b', 'g', '{"y"'),
+    part(0, undefined, undefined, ':1'),
+    part(1, undefined, undefined, ':2'),
+  ];
+  t.same(pieces(...mixed), ['a f {"x"', 'b g {"y"', 'a f :1', 'b g :2']);
+});
+
+t.test('calls that leave the protocol are not streamed, and neither are those after them', async (t) => {
+  const next = [part(1, 'b', 'g', '{"x"'), part(1, undefined, undefined, ':1}')];
+  for (const odd of [
+    part(undefined, 'a', 'f', '{"x"'),
+    part(0, undefined, 'f', '{"x"'),
+    part(0, 'a', 'unknown', '{"x"'),
+    part(0, 'b', 'f', '{"x"'),
+  ]) {
+    t.same(
+      pieces(odd, ...next).filter((piece) => !piece.startsWith('b f')),
+      [],
+      JSON.stringify(odd),
+    );
+  }
+  t.same(pieces(part(0, 'a', 'f', '"{'), part(0, undefined, undefined, '}"')), [], 'JSON in a string');
+  t.same(pieces(part(0, 'a', 'f', '{"x"'), part(1, undefined, undefined, ':1')), ['a f {"x"'], 'another index for the rest');
+});
+
+t.test('arguments that the server repeats are streamed as far as they are the same', async (t) => {
+  const rest = (text: string) => part(0, undefined, undefined, text);
+  t.same(pieces(part(0, 'a', 'f', '{"x"'), rest('{"x":1'), rest('{"x":1}')), ['a f {"x"'], 'the arguments so far');
+  t.same(pieces(part(0, 'a', 'f', '{'), rest('}'), rest('{"x":1}')), ['a f {'], 'an empty object first');
+  t.same(calls(part(0, 'a', 'f', '{"x":'), rest('1'), rest('{"x":1}')), ['a f {"x":1}'], 'everything again at the end');
+});
+
+t.test('S-55 white space that never ends is read in linear time', async (t) => {
+  const blanks = Array.from({ length: 100_000 }, () => part(0, undefined, undefined, ' '.repeat(8)));
+  const begun = performance.now();
+  t.equal(pieces(part(0, 'a', 'f', '{"x":"'), ...blanks, part(0, undefined, undefined, 'y')).length, 2);
+  t.ok(performance.now() - begun < 5_000);
 });

@@ -1,45 +1,85 @@
-import type { TurnToolCall } from '@plugboard/kernel/contracts';
 import type { EventNumbers } from './event-numbers.js';
-import type { OutputItem } from './output-item.js';
+import { escaped } from './json-text.js';
+import { LongText } from './long-text.js';
+import type { ItemStatus, OutputItem } from './output-item.js';
 
 /**
- * A `function_call` item: a call of a tool that the caller runs. Its arguments are complete when
- * the runtime reports it.
+ * A `function_call` item: a call of a tool that the caller runs. Its arguments grow while the model
+ * writes them. A call that the model did not complete is `incomplete`, and its arguments are never
+ * done.
  */
 export class FunctionCallItem implements OutputItem {
   readonly index: number;
   readonly #id: string;
-  readonly #call: TurnToolCall;
+  readonly #call: { readonly id: string; readonly name: string };
+  readonly #numbers: EventNumbers;
+  readonly #itemFields: string;
+  readonly #delta: (text: string) => string;
+  /** The arguments while they grow, escaped. */
+  #growing: LongText | undefined = new LongText();
+  /** The complete arguments, escaped. */
+  #arguments = '';
+  /** Characters of the arguments so far. */
+  #written = 0;
+  #status: ItemStatus = 'in_progress';
 
-  constructor(id: string, index: number, call: TurnToolCall) {
+  constructor(id: string, index: number, call: { readonly id: string; readonly name: string }, numbers: EventNumbers) {
     this.index = index;
     this.#id = id;
     this.#call = call;
+    this.#numbers = numbers;
+    this.#itemFields = `"output_index":${index},"item_id":"${id}"`;
+    this.#delta = numbers.template('response.function_call_arguments.delta', `${this.#itemFields},"delta":"`, '"');
   }
 
-  /** All events of the item. */
-  write(numbers: EventNumbers, out: string[]): void {
-    const indexField = `"output_index":${this.index}`;
-    const args = JSON.stringify(this.#call.arguments);
-    const itemFields = `${indexField},"item_id":"${this.#id}"`;
-    out.push(numbers.event('response.output_item.added', `${indexField},"item":${this.#item('in_progress', '""')}`));
-    if (this.#call.arguments !== '')
-      out.push(numbers.event('response.function_call_arguments.delta', `${itemFields},"delta":${args}`));
-    out.push(
-      numbers.event(
-        'response.function_call_arguments.done',
-        `${itemFields},"name":${JSON.stringify(this.#call.name)},"arguments":${args}`,
-      ),
-      numbers.event('response.output_item.done', `${indexField},"item":${this.json()}`),
-    );
+  /** Characters of the arguments so far. */
+  get written(): number {
+    return this.#written;
+  }
+
+  open(out: string[]): void {
+    out.push(this.#numbers.event('response.output_item.added', `"output_index":${this.index},"item":${this.json()}`));
+  }
+
+  /** @param piece of the arguments. */
+  add(piece: string, out: string[]): void {
+    if (piece === '') return;
+    this.#written += piece.length;
+    const text = escaped(piece);
+    this.#growing?.add(text);
+    out.push(this.#delta(text));
+  }
+
+  /** The call is complete. @param args all of its arguments. */
+  finish(args: string, out: string[]): void {
+    this.add(args.slice(this.#written), out);
+    this.#arguments = this.#text;
+    this.#growing = undefined;
+    const name = JSON.stringify(this.#call.name);
+    const fields = `${this.#itemFields},"name":${name},"arguments":"${this.#arguments}"`;
+    out.push(this.#numbers.event('response.function_call_arguments.done', fields));
+    this.#close('completed', out);
+  }
+
+  /** The turn ended before the call was complete. */
+  cut(out: string[]): void {
+    this.#close('incomplete', out);
   }
 
   json(): string {
-    return this.#item('completed', JSON.stringify(this.#call.arguments));
+    const { id, name } = this.#call;
+    return (
+      `{"id":"${this.#id}","type":"function_call","status":"${this.#status}","call_id":${JSON.stringify(id)}` +
+      `,"name":${JSON.stringify(name)},"arguments":"${this.#text}"}`
+    );
   }
 
-  #item(status: string, args: string): string {
-    const { id, name } = this.#call;
-    return `{"id":"${this.#id}","type":"function_call","status":"${status}","call_id":${JSON.stringify(id)},"name":${JSON.stringify(name)},"arguments":${args}}`;
+  get #text(): string {
+    return this.#growing?.toString() ?? this.#arguments;
+  }
+
+  #close(status: 'completed' | 'incomplete', out: string[]): void {
+    this.#status = status;
+    out.push(this.#numbers.event('response.output_item.done', `"output_index":${this.index},"item":${this.json()}`));
   }
 }

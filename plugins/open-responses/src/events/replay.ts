@@ -68,9 +68,14 @@ function contentEvents(item: Fields, at: Fields): readonly ReplayedEvent[] {
     default:
       return [
         ...deltas('response.function_call_arguments', text, at),
-        ['response.function_call_arguments.done', { ...at, name, arguments: text }],
+        // A call that was cut off is never done.
+        ...(item.status === 'incomplete' ? [] : [callDone({ ...at, name, arguments: text })]),
       ];
   }
+}
+
+function callDone(fields: Fields): ReplayedEvent {
+  return ['response.function_call_arguments.done', fields];
 }
 
 /** The names of the events of a part, by its type, and the field of its text. */

@@ -1,5 +1,5 @@
 import type { AgentEvent } from '@plugboard/kernel';
-import { addUsage, type Target, type TurnToolCall, type Usage } from '@plugboard/kernel/contracts';
+import { addUsage, type Target, type TurnToolCall, type TurnToolCallDelta, type Usage } from '@plugboard/kernel/contracts';
 import type { TurnLogFields } from '@plugboard/openai-protocol';
 import { EventNumbers } from './event-numbers.js';
 import { FunctionCallItem } from './function-call-item.js';
@@ -47,6 +47,8 @@ export class ResponseEncoder {
   #size = 0;
   /** Server-run calls without a result, by the ids that the model gave them. */
   readonly #calls = new Map<string, McpCallItem>();
+  /** Calls of client tools that the model is still writing, by their ids. */
+  readonly #openCalls = new Map<string, FunctionCallItem>();
   #open: TextItem | undefined;
   #usage: Usage | undefined;
   #connection: string | undefined;
@@ -130,7 +132,8 @@ export class ResponseEncoder {
     const out: string[] = [];
     const isCut = status === 'failed' || (status === 'incomplete' && reason !== 'max_steps' && reason !== 'max_tool_calls');
     this.#closeText(out, isCut ? 'incomplete' : 'completed');
-    for (const call of this.#calls.values()) call.cut(out);
+    for (const call of [...this.#openCalls.values(), ...this.#calls.values()]) call.cut(out);
+    this.#openCalls.clear();
     this.#calls.clear();
     return out;
   }
@@ -180,9 +183,13 @@ export class ResponseEncoder {
         break;
       case 'tool-call':
         this.#options.logFields?.toolCall();
-        this.#size += event.arguments.length;
         this.#closeText(out);
-        this.#call(event, out);
+        if (event.tool) this.#serverCall(event, event.tool, out);
+        else this.#clientCall(event, out);
+        break;
+      case 'tool-call-delta':
+        this.#size += event.arguments.length;
+        this.#openCall(event, out).add(event.arguments, out);
         break;
       case 'tool-progress':
         if (this.#options.extensions) this.#calls.get(event.id)?.progress(event, out);
@@ -208,17 +215,32 @@ export class ResponseEncoder {
     this.#text(form, prefix, out).add(text, out);
   }
 
-  #call(call: TurnToolCall, out: string[]): void {
+  #clientCall(call: TurnToolCall, out: string[]): void {
+    const item = this.#openCall(call, out);
+    this.#size += call.arguments.length - item.written;
+    item.finish(call.arguments, out);
+    this.#openCalls.delete(call.id);
+  }
+
+  /** The item of a client's call, or a new one. */
+  #openCall(call: TurnToolCall | TurnToolCallDelta, out: string[]): FunctionCallItem {
+    const open = this.#openCalls.get(call.id);
+    if (open) return open;
+    this.#closeText(out);
     const index = this.#items.length;
-    if (!call.tool) {
-      const item = new FunctionCallItem(this.#itemId('fc', index), index, call);
-      this.#items.push(item);
-      item.write(this.#numbers, out);
-      return;
-    }
+    const item = new FunctionCallItem(this.#itemId('fc', index), index, call, this.#numbers);
+    this.#items.push(item);
+    this.#openCalls.set(call.id, item);
+    item.open(out);
+    return item;
+  }
+
+  #serverCall(call: TurnToolCall, tool: NonNullable<TurnToolCall['tool']>, out: string[]): void {
     const { visibility } = this.#options;
+    this.#size += call.arguments.length;
     if (visibility === 'none') return;
-    const shown = { tool: call.tool, arguments: call.arguments, visibility };
+    const index = this.#items.length;
+    const shown = { tool, arguments: call.arguments, visibility };
     const item = new McpCallItem(this.#itemId('mcp', index), index, shown, this.#numbers);
     this.#items.push(item);
     this.#calls.set(call.id, item);

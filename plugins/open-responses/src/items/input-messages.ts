@@ -56,7 +56,7 @@ export function messagesOf(items: unknown, rules: InputRules): InputMessages {
   const { param, maxItems } = rules;
   if (!Array.isArray(items)) throw wrongType(param, 'an array of objects', items);
   if (items.length > maxItems) throw arrayTooLong(param, maxItems, items.length);
-  const input = new InputBuilder(rules);
+  const input = new InputBuilder(rules, items);
   for (const [index, item] of items.entries()) input.add(item, index);
   return input.finish();
 }
@@ -98,13 +98,15 @@ class InputBuilder implements InputMessages {
   readonly messages: Message[] = [];
   readonly origins: number[] = [];
   readonly #rules: InputRules;
+  readonly #items: readonly unknown[];
   /** The index of the assistant message that calls without a result belong to. */
   #step: number | undefined;
   /** The summary in a compaction item, until the message that follows it. */
   #summary: { readonly text: string; readonly index: number } | undefined;
 
-  constructor(rules: InputRules) {
+  constructor(rules: InputRules, items: readonly unknown[]) {
     this.#rules = rules;
+    this.#items = items;
   }
 
   /** Adds what is left when the last item was added. */
@@ -121,7 +123,7 @@ class InputBuilder implements InputMessages {
     if (!known.includes(type)) throw wrongValue(`${param}.type`, type, known);
     // The conversation does not include reasoning.
     if (type === 'message') this.#push(this.#message(item, param), index);
-    else if (type === 'function_call') this.#call(callOf(item, param), index, `${param}.call_id`);
+    else if (type === 'function_call' && !this.#wasCutOff(item)) this.#call(callOf(item, param), index, `${param}.call_id`);
     else if (type === 'function_call_output') this.#push(resultOf(item, param), index);
     else if (type === 'mcp_call') this.#serverCall(item, param, index);
     else if (type === 'compaction') this.#compaction(item, param, index);
@@ -136,6 +138,14 @@ class InputBuilder implements InputMessages {
     }
     this.#summary = undefined;
     this.#step = message?.role === 'assistant' ? this.messages.length - 1 : undefined;
+  }
+
+  /**
+   * Whether the model did not complete a call, as the server said, and the caller did not run it.
+   */
+  #wasCutOff({ status, call_id: id }: JsonObject): boolean {
+    const isResult = (item: JsonObject | null) => item?.type === 'function_call_output' && item.call_id === id;
+    return status === 'incomplete' && !this.#items.some((item) => isResult(item as JsonObject | null));
   }
 
   /**

@@ -63,8 +63,11 @@ export interface ScriptedCall {
   /** By default `call_1`, `call_2` and so on. */
   readonly id?: string;
   readonly name: string;
-  /** A list is sent as separate fragments, an object as its JSON in one fragment. */
-  readonly arguments: string | readonly string[] | Readonly<Record<string, unknown>>;
+  /**
+   * A list is sent as separate fragments, and promises in it are awaited; an object is sent as its
+   * JSON in one fragment.
+   */
+  readonly arguments: string | readonly (string | PromiseLike<unknown>)[] | Readonly<Record<string, unknown>>;
 }
 
 /** An error status. @experimental */
@@ -135,7 +138,9 @@ export function* eventsOf(answer: Answer, request: ChatRequest): Generator<objec
   for (const [index, call] of (answer.toolCalls ?? []).entries()) {
     const id = call.id ?? `call_${index + 1}`;
     yield delta({ tool_calls: [{ index, id, type: 'function', function: { name: call.name, arguments: '' } }] });
-    for (const fragment of fragmentsOf(call)) yield delta({ tool_calls: [{ index, function: { arguments: fragment } }] });
+    for (const fragment of fragmentsOf(call)) {
+      yield isPromise(fragment) ? fragment : delta({ tool_calls: [{ index, function: { arguments: fragment } }] });
+    }
   }
   const finishReason = finishReasonOf(answer);
   if (finishReason !== null) yield delta({}, finishReason);
@@ -155,11 +160,14 @@ export async function completionOf(answer: Answer, request: ChatRequest): Promis
       else await piece;
     }
   }
-  const calls = (answer.toolCalls ?? []).map((call, index) => ({
-    id: call.id ?? `call_${index + 1}`,
-    type: 'function',
-    function: { name: call.name, arguments: fragmentsOf(call).join('') },
-  }));
+  const calls = await Promise.all(
+    (answer.toolCalls ?? []).map(async (call, index) => {
+      const fragments = fragmentsOf(call);
+      await Promise.all(fragments);
+      const text = fragments.filter((fragment) => !isPromise(fragment)).join('');
+      return { id: call.id ?? `call_${index + 1}`, type: 'function', function: { name: call.name, arguments: text } };
+    }),
+  );
   const message = {
     role: 'assistant',
     content: texts.text ?? (calls.length > 0 || texts.refusal !== null ? null : ''),
@@ -202,12 +210,14 @@ function pieces(text: string | Pieces<string> | undefined): Pieces<string> {
   return typeof text === 'string' ? [text] : (text ?? []);
 }
 
-function fragmentsOf(call: ScriptedCall): readonly string[] {
+type Fragments = readonly (string | PromiseLike<unknown>)[];
+
+function fragmentsOf(call: ScriptedCall): Fragments {
   if (typeof call.arguments === 'string') return [call.arguments];
   return isList(call.arguments) ? call.arguments : [JSON.stringify(call.arguments)];
 }
 
-function isList(value: ScriptedCall['arguments']): value is readonly string[] {
+function isList(value: ScriptedCall['arguments']): value is Fragments {
   return Array.isArray(value);
 }
 

@@ -153,8 +153,33 @@ export function modelConnectorCases(options: ModelConnectorContractOptions): rea
         );
       }
     });
+    contract.add('streams calls of streamed tools only, as they then are', 'ModelToolCallDelta', async () => {
+      const none = await answer(await open(), toolCall);
+      assert.ok(
+        !none.some(({ type }) => type === 'tool-call-delta'),
+        'no tool is streamed, but there are `tool-call-delta` events',
+      );
+      const streamedTools = toolCall.tools.map(({ name }) => name);
+      assertPieces(await answer(await open(), { ...toolCall, streamedTools }));
+    });
   }
   return contract.cases;
+}
+
+/** Asserts that every call begins with its pieces, and that calls are streamed in their order. */
+function assertPieces(events: readonly ModelEvent[]): void {
+  const begun = new Map<string, string>();
+  for (const event of events) {
+    if (event.type !== 'tool-call-delta') continue;
+    begun.set(event.id, (begun.get(event.id) ?? '') + event.arguments);
+  }
+  const calls = events.filter((event) => event.type === 'tool-call');
+  const first = calls.slice(0, begun.size).map(({ id }) => id);
+  assert.deepEqual([...begun.keys()], first, 'the calls with pieces are not the first calls of the answer, in their order');
+  for (const { id, arguments: whole } of calls) {
+    const pieces = begun.get(id) ?? '';
+    assert.ok(whole.startsWith(pieces), `the arguments ${whole} do not begin with the pieces ${pieces}`);
+  }
 }
 
 /** A copy with its own headers, which connectors and their observers may change. */

@@ -56,6 +56,7 @@ const INPUT = 'accepts text';
 const PARAMS = 'says whether it supports a parameter';
 const ENDS = 'ends an answer with exactly one `end`';
 const TEXT = 'answers with text';
+const PIECES = 'streams calls of streamed tools only, as they then are';
 const USAGE = 'counts tokens in whole numbers';
 const JSON_TEXT = 'yields `json` only if it decodes to `text`';
 const WHOLE = 'gives the same text if the answer is not read incrementally';
@@ -142,4 +143,22 @@ t.test('finds invalid tool calls', async (t) => {
   t.same(await cases(calling(call, call, end)), [CALLS]);
   t.same(await cases(calling({ ...call, id: '' }, end)), [CALLS]);
   t.same(await cases(calling({ ...call, name: 'other' }, end)), [CALLS]);
+});
+
+t.test('finds pieces that do not fit their calls', async (t) => {
+  const piece = (id: string, text: string) => ({ type: 'tool-call-delta', id, name: 'clock', arguments: text }) as const;
+  const call = (id: string) => ({ type: 'tool-call', id, name: 'clock', arguments: '{"a":1}' }) as const;
+  const streaming = (isAsked: boolean, ...pieces: ModelEvent[]) =>
+    connector({
+      stream: (request, signal) => {
+        const shown = isAsked && request.streamedTools === undefined ? [] : pieces;
+        const events = [...shown, call('1'), call('2'), { type: 'end', reason: 'tool_calls' } as const];
+        return abortable(request.tools.length > 0 ? [events] : ANSWER, signal);
+      },
+    });
+  t.same(await cases(streaming(true, piece('1', '{"a"'), piece('2', ''), piece('1', ':1'), piece('2', '{'))), []);
+  t.same(await cases(streaming(false, piece('1', '{"a"'))), [PIECES], 'nobody asked for them');
+  t.same(await cases(streaming(true, piece('1', '{"b"'))), [PIECES], 'other arguments');
+  t.same(await cases(streaming(true, piece('3', '{"a"'))), [PIECES], 'no call');
+  t.same(await cases(streaming(true, piece('2', '{"a"'))), [PIECES], 'the second call alone');
 });

@@ -1,5 +1,5 @@
 import type { AgentEvent } from '@plugboard/kernel';
-import type { Failure, TurnFinished, TurnText, TurnToolCall } from '@plugboard/kernel/contracts';
+import type { Failure, TurnFinished, TurnText, TurnToolCall, TurnToolCallDelta } from '@plugboard/kernel/contracts';
 import type { ErrorBody, TurnLogFields } from '@plugboard/openai-protocol';
 import { type AnswerHead, usageOf } from './completion.js';
 import type { StreamEncoder } from './stream-encoder.js';
@@ -9,7 +9,9 @@ const MAX_DELTA = 8192;
 
 /** Whether an event produces a chunk. */
 export function isVisible(event: AgentEvent): boolean {
-  return (event.type === 'text' && !isEmpty(event)) || (event.type === 'tool-call' && !event.tool);
+  return (
+    (event.type === 'text' && !isEmpty(event)) || event.type === 'tool-call-delta' || (event.type === 'tool-call' && !event.tool)
+  );
 }
 
 /** Prefers `json`: `text` may be decoded lazily. */
@@ -36,7 +38,10 @@ export class ChunkWriter {
   readonly #beforeText: string;
   readonly #afterText: string;
 
+  /** The tool calls in the stream. */
   #toolCalls = 0;
+  /** Those that are not complete, by their ids: their indexes, and the characters written. */
+  readonly #openCalls = new Map<string, { readonly index: number; written: number }>();
   #hasText = false;
   /** Inserted before the next text, to separate the texts of two steps. */
   #separator = '';
@@ -100,6 +105,9 @@ export class ChunkWriter {
           this.#logFields.step();
           if (this.#hasText) this.#separator = '\\n\\n';
           break;
+        case 'tool-call-delta':
+          out += this.#callDelta(event);
+          break;
         case 'tool-call':
           this.#logFields.toolCall();
           if (!event.tool) out += this.#toolCall(event);
@@ -136,14 +144,28 @@ export class ChunkWriter {
     return out;
   }
 
-  /** A call of a client tool: first a chunk with the name, then chunks with the arguments. */
-  #toolCall({ id, name, arguments: args }: TurnToolCall): string {
-    const index = this.#toolCalls++;
-    const call = { index, id, type: 'function', function: { name, arguments: '' } };
-    let out = this.#chunk(JSON.stringify({ tool_calls: [call] }));
-    for (const piece of pieces(args)) {
-      out += this.#chunk(JSON.stringify({ tool_calls: [{ index, function: { arguments: piece } }] }));
+  /** A call of a client tool: a chunk with the name, then chunks with the arguments. */
+  #callDelta({ id, name, arguments: args }: TurnToolCallDelta): string {
+    let out = '';
+    let call = this.#openCalls.get(id);
+    if (!call) {
+      call = { index: this.#toolCalls++, written: 0 };
+      this.#openCalls.set(id, call);
+      const opening = { index: call.index, id, type: 'function', function: { name, arguments: '' } };
+      out = this.#chunk(JSON.stringify({ tool_calls: [opening] }));
     }
+    call.written += args.length;
+    for (const piece of pieces(args)) {
+      out += this.#chunk(JSON.stringify({ tool_calls: [{ index: call.index, function: { arguments: piece } }] }));
+    }
+    return out;
+  }
+
+  /** A complete call: what its deltas have not said. */
+  #toolCall({ id, name, arguments: args }: TurnToolCall): string {
+    const written = this.#openCalls.get(id)?.written ?? 0;
+    const out = this.#callDelta({ type: 'tool-call-delta', id, name, arguments: args.slice(written) });
+    this.#openCalls.delete(id);
     return out;
   }
 
