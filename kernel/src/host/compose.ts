@@ -27,10 +27,10 @@ export interface ComposeOptions extends ReadOptions {
  *
  * | phase | what happens |
  * | --- | --- |
- * | read | the file and its `.env` are read, variables are replaced, optional entries may be
- * disabled | | load | the plugins that the file uses are imported, and no others | | configure |
- * options are validated with the plugins' schemas, completed with defaults, and frozen; plugins run
- * their `check` | | register | plugins contribute to extension points and declare which they read |
+ * | read | the file and its `.env` are read, variables are replaced, optional entries may be disabled |
+ * | load | the plugins that the file uses are imported, and no others |
+ * | configure | options are validated with the plugins' schemas, completed with defaults, and frozen; plugins run their `check` |
+ * | register | plugins contribute to extension points and declare which they read |
  * | order | the start order follows from that |
  *
  * A mistake does not end a phase: it only excludes its entry from the next ones, so that all
