@@ -13,7 +13,7 @@ import type { Logger } from './log/log.js';
 import type { ServerLog } from './log/server-log.js';
 import type { Budgets } from './plugin/budgets.js';
 import type { ExtensionPoint, Extensions } from './plugin/extension-point.js';
-import type { EntryScope } from './registration/register.js';
+import type { EntryScope, Registered } from './registration/register.js';
 import type { RegisterEntriesDependencies } from './registration/register-entries.js';
 import { viewOf } from './registration/registry.js';
 import { Revision } from './registration/revision.js';
@@ -159,15 +159,52 @@ export class HostServer implements Server {
     configuration.problems.throwIfAny();
 
     const next = new Revision(current.number + 1, configuration);
-    const isRunning = (id: string) => this.#status.get(id) === 'running';
-    const { clock, log } = this.#registration;
-    const { stopRequested } = this.#lifecycle;
-    const staging = new Staging(current, next, isRunning, { registration: this.#registration, clock, log, stopRequested });
+    const staging = this.#stage(current, next);
     if (changes.length === 0 && staging.isSame) return changes;
     staging.register();
-    await staging.start();
+    try {
+      await staging.start();
+    } catch (error) {
+      await this.#bringBack(staging.replaced, current);
+      throw error;
+    }
     this.#commit(staging, current, next);
     return changes;
+  }
+
+  /** @param stopped entries of the current revision that run no longer. */
+  #stage(current: Revision, next: Revision, stopped: ReadonlySet<Registered> = new Set()): Staging {
+    const ids = new Set([...stopped].map(({ id }) => id));
+    const isRunning = (id: string) => this.#status.get(id) === 'running' && !ids.has(id);
+    const { clock, log } = this.#registration;
+    const { stopRequested } = this.#lifecycle;
+    return new Staging(current, next, isRunning, { registration: this.#registration, clock, log, stopRequested });
+  }
+
+  /**
+   * Registers and starts the entries again that were stopped for a change that is refused. If that
+   * fails too, they stay stopped, and everything else runs. Never rejects.
+   */
+  async #bringBack(stopped: ReadonlySet<Registered>, current: Revision): Promise<void> {
+    if (stopped.size === 0) return;
+    const ids = [...stopped].map(({ id }) => id);
+    const again = new Revision(current.number + 1, current.configuration);
+    try {
+      const staging = this.#stage(current, again, stopped);
+      staging.register();
+      await staging.start();
+      this.#commit(staging, current, again);
+      this.log.warn(`the change is refused: ${ids.join(', ')} was stopped for it, and runs again as before`);
+    } catch (error) {
+      const isStopping = this.#lifecycle.stopRequested.aborted;
+      for (const id of ids) {
+        this.#status.set(id, 'stopping');
+        this.#status.set(id, isStopping ? 'stopped' : 'failed', isStopping ? undefined : reasonOf(error));
+      }
+      this.#lifecycle.replace(current.order);
+      if (isStopping) return;
+      this.log.error({ err: error }, `${ids.join(', ')} was stopped for a change that is refused, and did not start again`);
+    }
   }
 
   #commit(staging: Staging, current: Revision, next: Revision): void {
@@ -179,7 +216,10 @@ export class HostServer implements Server {
     for (const { scope } of next.order) if (!this.#since.has(scope)) this.#since.set(scope, next.number);
     for (const failure of failures) this.log.error({ err: failure.cause }, failure.message);
     this.#earlier = [...this.#earlier.filter(({ isPinned }) => isPinned), current];
-    const bySince = Map.groupBy(left, ({ scope }) => this.#since.get(scope) ?? 1);
+    const exclusive = left.filter(({ plugin }) => plugin.definition.exclusive);
+    if (exclusive.length > 0) this.#retirement.add(exclusive, Promise.resolve());
+    const shared = left.filter((entry) => !exclusive.includes(entry));
+    const bySince = Map.groupBy(shared, ({ scope }) => this.#since.get(scope) ?? 1);
     for (const [since, entries] of bySince) {
       const revisions = this.#earlier.filter(({ number }) => number >= since);
       this.#retirement.add(entries, Promise.all(revisions.map((revision) => revision.idle())));

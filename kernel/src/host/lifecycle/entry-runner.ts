@@ -9,6 +9,8 @@ import { TimeLimitError, withinLimit } from './time-limit.js';
 
 /** Milliseconds for each phase of an entry. */
 export const DEFAULT_LIMIT = 10_000;
+/** Milliseconds after the limit of a stop, in which the entry can still say what it cut. */
+const STOP_GRACE = 1_000;
 /** Milliseconds between log lines about a slow start. */
 const REMINDER = 5_000;
 
@@ -82,9 +84,10 @@ export class EntryRunner {
     const failed = this.#status.get(id) === 'failed';
     if (!failed) this.#status.set(id, 'stopping');
     const ended = beginMethod('stop', id, plugin);
-    const limit = Math.min(lifecycle.stopLimit ?? DEFAULT_LIMIT, most);
+    const grace = Math.min(STOP_GRACE, most / 2);
+    const limit = Math.min(lifecycle.stopLimit ?? DEFAULT_LIMIT, most - grace);
     try {
-      await withinLimit((signal) => lifecycle.stop?.(signal, limit), limit, this.#clock);
+      await withinLimit((signal) => lifecycle.stop?.(signal, limit), limit, this.#clock, undefined, grace);
       if (!failed) this.#status.set(id, 'stopped');
       return undefined;
     } catch (cause) {

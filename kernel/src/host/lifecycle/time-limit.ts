@@ -18,12 +18,15 @@ export class TimeLimitError extends HostError {
  * Runs a function under a time limit in milliseconds. Its signal is aborted when the limit is over,
  * when it fails, and when `outer` is aborted. Then this rejects at once, and a function that does
  * not end is abandoned.
+ *
+ * @param grace milliseconds after the limit in which the function may still end.
  */
 export async function withinLimit(
   run: (signal: AbortSignal) => Promise<void> | void,
   limit: number,
   clock: Clock,
   outer?: AbortSignal,
+  grace = 0,
 ): Promise<void> {
   const controller = new AbortController();
   const cut = Promise.withResolvers<never>();
@@ -31,7 +34,12 @@ export async function withinLimit(
     controller.abort(reason);
     cut.reject(reason);
   };
-  const timer = clock.after(limit, () => end(new TimeLimitError(limit)));
+  let timer = clock.after(limit, () => {
+    const late = new TimeLimitError(limit);
+    if (grace === 0) return end(late);
+    controller.abort(late);
+    timer = clock.after(grace, () => cut.reject(late));
+  });
   const onOuter = () => end(outer?.reason);
   outer?.addEventListener('abort', onOuter, { once: true });
   try {

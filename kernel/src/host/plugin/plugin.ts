@@ -64,6 +64,13 @@ export interface PluginDefinition<S extends JsonSchema = JsonSchema> {
    */
   readonly fixedOptions?: readonly string[];
   /**
+   * An entry of the plugin owns something that only one can own: it polls a service, listens on a
+   * port, holds a lock. When a reload replaces or removes the entry, it is stopped first, whatever
+   * still pins it, and its successor starts after that. If the reload then fails, the entry is
+   * registered and started again with its earlier options. `reconfigure` avoids the interruption.
+   */
+  readonly exclusive?: boolean;
+  /**
    * Returns the mistakes in the options that the schema cannot express. No side effects except
    * reading files.
    */
@@ -220,9 +227,10 @@ export interface Reconfiguration<C = unknown> {
  *    change: a new one is registered and started, and the old one is stopped when the last work
  *    that pins it has ended.
  * 6. `stop` is called once at the end, before what the entry reads from is stopped; also after a
- *    failed start. It must be safe to call without a start and twice.
- * 7. A `stop` that has to cut work short throws and says what it cut: the other entries still stop,
- *    and the exit code is 1.
+ *    failed start. It must be safe to call without a start and twice. It lets running work end
+ *    until its signal is aborted.
+ * 7. Then it cuts the rest short, within a second, and throws an error that says what it cut: the
+ *    other entries still stop, and the exit code is 1.
  *
  * @public
  */
@@ -247,9 +255,9 @@ export interface Lifecycle<C = unknown> {
    */
   reconfigure?(next: Reconfiguration<C>, signal: AbortSignal): Promise<() => void> | (() => void);
   /**
-   * @param signal aborted when the time limit is over: what is still open is abandoned.
-   * @param within milliseconds until then. Less than `stopLimit` when the whole server must stop in
-   *   a hurry, for example after an uncaught error.
+   * @param signal aborted when the time limit is over. A second later, `stop` is abandoned.
+   * @param within milliseconds until the signal is aborted. Less than `stopLimit` when the whole
+   *   server must stop in a hurry, for example after an uncaught error.
    */
   stop?(signal: AbortSignal, within?: number): Promise<void> | void;
   /** Milliseconds for `start`, `reload` and `reconfigure`. 10,000 by default. */

@@ -28,8 +28,11 @@ interface StagingDependencies {
  * 1. Entries that are new, or changed and cannot be reconfigured, are registered. The others stay.
  * 2. `start` starts the new ones and lets those that stay prepare the change, in start order.
  *    Nothing in force changes.
- * 3. If that fails, what has started is stopped again, and the revision is dropped.
- * 4. `commit` applies it, for all entries at once.
+ * 3. Entries of exclusive plugins that are replaced are stopped before their successors start. That
+ *    comes last, with what reads from them.
+ * 4. If anything fails, what has started is stopped again, and the revision is dropped. `replaced`
+ *    are the entries that the caller must bring back.
+ * 5. `commit` applies it, for all entries at once.
  */
 export class Staging {
   readonly status: StatusBoard;
@@ -41,6 +44,10 @@ export class Staging {
   readonly #kept = new Map<string, Registered>();
   /** Those of them whose own configuration has changed. */
   readonly #changed = new Set<string>();
+  /** The running entries that do not stay. */
+  readonly #leaving: readonly Registered[];
+  /** Those that were stopped for their successors. */
+  readonly replaced = new Set<Registered>();
   readonly #started: Registered[] = [];
   readonly #commits: { readonly entry: Registered; run(): void }[] = [];
 
@@ -59,6 +66,7 @@ export class Staging {
       this.#kept.set(entry.id, registered);
       if (changed) this.#changed.add(entry.id);
     }
+    this.#leaving = current.order.filter(({ id }) => running(id) && !this.#kept.has(id));
     this.status = new StatusBoard(contents.literals);
     this.#runner = new EntryRunner({ ...deps, status: this.status });
   }
@@ -87,7 +95,7 @@ export class Staging {
   async start(): Promise<void> {
     const refused = new AbortController();
     const signal = AbortSignal.any([this.#deps.stopRequested, refused.signal]);
-    for (const registered of this.#next.order) {
+    for (const registered of this.#startOrder()) {
       if (signal.aborted) break;
       const failure = this.#kept.has(registered.id)
         ? await this.#prepare(registered, signal)
@@ -113,10 +121,48 @@ export class Staging {
         failures.push(new PluginError(entry.id, entry.plugin, fault('RECONFIGURE_BROKEN', reasonOf(cause)), { cause }));
       }
     }
-    return { left: this.#current.order.filter(({ id }) => !this.#kept.has(id)), failures };
+    return { left: this.#leaving.filter((entry) => !this.replaced.has(entry)), failures };
+  }
+
+  /**
+   * The start order, with the entries that replace exclusive ones, and what reads from them, last.
+   */
+  #startOrder(): readonly Registered[] {
+    const last: Registered[] = [];
+    for (const registered of this.#next.order) {
+      const reads = (other: Registered) => [...other.contributes].some((point) => registered.reads.has(point));
+      const replaces = !this.#kept.has(registered.id) && this.#predecessors(registered).length > 0;
+      if (replaces || last.some(reads)) last.push(registered);
+    }
+    return [...this.#next.order.filter((registered) => !last.includes(registered)), ...last];
+  }
+
+  /**
+   * The entries that must not run beside a new one. An exclusive entry may have another name now.
+   */
+  #predecessors({ id, plugin }: Registered): readonly Registered[] {
+    const isExclusive = plugin.definition.exclusive === true;
+    return this.#leaving.filter((entry) => {
+      const own = entry.plugin.definition.exclusive === true;
+      return entry.id === id ? own || isExclusive : own && isExclusive && entry.plugin.name === plugin.name;
+    });
+  }
+
+  /** Stops the entries that must not run beside a new one. A failure is logged: it has stopped. */
+  async #stopPredecessors(registered: Registered): Promise<void> {
+    for (const entry of this.#predecessors(registered).toReversed()) {
+      if (this.replaced.has(entry)) continue;
+      this.replaced.add(entry);
+      const status = new StatusBoard(new Map());
+      status.addRunning(entry.id);
+      const failure = await new EntryRunner({ ...this.#deps, status }).stop(entry);
+      if (failure !== undefined) this.#deps.log.error({ err: failure.cause }, failure.message);
+    }
   }
 
   async #startNew(registered: Registered, signal: AbortSignal): Promise<PluginError | undefined> {
+    await this.#stopPredecessors(registered);
+    if (signal.aborted) return undefined;
     this.#started.push(registered);
     const failure = await this.#runner.start(registered, signal);
     if (failure === undefined || !registered.optional || signal.aborted) return failure;

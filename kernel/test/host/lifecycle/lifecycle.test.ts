@@ -135,6 +135,9 @@ t.test('R-051 an entry that hangs in stop is abandoned at its limit, and the oth
   const stopped = runner.stop();
   const signal = await asked;
   clock.advance(10_000);
+  t.ok(signal.aborted);
+  t.same(seen, ['a start', 'c start', 'c stop'], 'it has a second to say what it cut');
+  clock.advance(1_000);
   t.match(await stopped, [{ message: 'b did not stop within 10 s and was abandoned (plugin plugin-b 1.2.3, /plugins/b.js)' }]);
   t.ok(signal.aborted);
   t.same(seen, ['a start', 'c start', 'c stop', 'a stop']);
