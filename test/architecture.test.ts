@@ -145,6 +145,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
     'diagnostics',
   ],
   'plugins/auth-bearer': ['', 'commands', 'registry', 'provider', 'files', 'tokens'],
+  'plugins/model-ai-sdk': ['', 'answer', 'images', 'request', 'provider', 'http', 'failure', 'json'],
   'plugins/model-openai': ['', 'http', 'answer', 'failure', 'request', 'provider', 'extra', 'json'],
   'plugins/open-responses': ['', 'service', 'live', 'request', 'items', 'events'],
   'plugins/openai-protocol': ['', 'pages', 'turn', 'body', 'errors'],

@@ -1,0 +1,187 @@
+import { createRedactor, ModelError } from '@plugboard/kernel';
+import { type Fields, isObject } from '../json/json.js';
+import { isAiSdkError } from './ai-sdk-error.js';
+
+/** Characters of a provider's message that are passed on. */
+const MAX_MESSAGE = 500;
+
+/** The keys of known providers: Anthropic, OpenAI, Google, AWS. */
+export const KEY_PATTERNS: readonly RegExp[] = [/sk-[A-Za-z0-9_-]{20,}/, /AIza[A-Za-z0-9_-]{30,}/, /A[KS]IA[A-Z0-9]{16}/];
+/** A key that the provider has masked in part, as in `sk-ab****wxyz`. */
+const MASKED_KEY = /(?<![\w-])[\w-]*\*{3,}[\w*-]*/;
+
+const CONTEXT_LENGTH =
+  /context_length_exceeded|maximum context length|context (window|length)|prompt is too long|input is too long|too many (input )?tokens|(prompt|input) (token count|length|tokens?).{0,40}exceed|exceeds? the (model's )?max(imum)?( number of)? (input )?tokens/i;
+const CREDENTIALS = /\bapi[ _-]?key\b|security token|invalid signature|signature we calculated/i;
+/** Statuses that describe the request and not the connection. */
+const REQUEST_FAULTS: ReadonlySet<number> = new Set([400, 413, 415, 422]);
+
+/**
+ * Makes every error of a connection. Messages are shown to callers: they contain no address and no
+ * key.
+ */
+export class Failures {
+  readonly #redact: (text: string) => string;
+  readonly #idleTimeout: string;
+  readonly #model: string;
+
+  constructor({ secrets, idleTimeout, model }: { secrets: readonly string[]; idleTimeout: string; model: string }) {
+    this.#redact = createRedactor({ values: secrets, patterns: [...KEY_PATTERNS, MASKED_KEY] });
+    this.#idleTimeout = idleTimeout;
+    this.#model = model;
+  }
+
+  /** No byte arrived for `idleTimeout` (R-033). */
+  idle(): ModelError {
+    return new ModelError(`the provider sent nothing for ${this.#idleTimeout} (idleTimeout).`, { retryable: false });
+  }
+
+  redirect(status: number): ModelError {
+    return new ModelError(`the provider answered ${status}, a redirect: set baseUrl to its target.`, { retryable: false });
+  }
+
+  /** @param limit bytes. */
+  tooLarge(limit: number): ModelError {
+    return new ModelError(`the provider sent an answer of more than ${limit / 2 ** 20} MiB.`, { retryable: false });
+  }
+
+  /** The stream ended without `finish`, or its end was not regular (AI-3, AI-4). */
+  unfinished(reason: string, raw: string | undefined): ModelError {
+    const shown = raw === undefined ? '' : ` (${this.#clean(raw)})`;
+    if (reason === 'interrupted')
+      return new ModelError(`the answer was cut off: the provider ended it without a finish reason${shown}.`, {
+        retryable: true,
+      });
+    return new ModelError(`the provider ended the answer with the finish reason "${reason}"${shown}.`, { retryable: true });
+  }
+
+  /** The finish reason is `tool-calls`, but there is no call. */
+  missingCalls(): ModelError {
+    return new ModelError('the provider announced tool calls and sent none.', { retryable: true });
+  }
+
+  /**
+   * What a call of the package threw, or an `error` part of its stream (AI-2).
+   *
+   * @param now milliseconds since 1970.
+   */
+  of(error: unknown, now: number): ModelError {
+    const own = causesOf(error).find((cause) => cause instanceof ModelError);
+    if (own) return own;
+    if (isAiSdkError(error, 'LoadAPIKeyError') || isAiSdkError(error, 'LoadSettingError'))
+      return new ModelError(`${this.#clean(messageOf(error))}`, { retryable: false, cause: error });
+    if (isAiSdkError(error, 'UnsupportedFunctionalityError') || isAiSdkError(error, 'InvalidPromptError'))
+      return this.#requestFault(`the provider package cannot send the request: ${this.#clean(messageOf(error))}`, error);
+    const status = statusOf(error);
+    const text = this.#clean(messageOf(error));
+    // Packages report an answer that breaks off as a failure with status 200.
+    if (status !== undefined && status < 300) return this.brokenOff(error);
+    if (status === undefined) return this.#withoutStatus(error, text);
+    if (CONTEXT_LENGTH.test(text) && status !== 401 && status !== 429)
+      return this.#requestFault(`the conversation is too long for the model; the provider answered ${status}: ${text}`, error);
+    if (status === 401 || ((status === 400 || status === 403) && CREDENTIALS.test(text)))
+      return new ModelError(`the provider did not accept the credentials (${status}); check apiKey and credentials.`, {
+        retryable: false,
+        cause: new Error(text),
+      });
+    if (status === 404)
+      return new ModelError(
+        `the provider answered 404; check that it has the model "${this.#model}" and that baseUrl is correct: ${text}`,
+        {
+          retryable: false,
+          cause: error,
+        },
+      );
+    const retryAfter = retryAfterOf(error, now);
+    const wait = retryAfter === undefined ? '' : ` and asks to wait ${Math.ceil(retryAfter / 1000)} s`;
+    return new ModelError(`the provider answered ${status}${wait}${text === '' ? '.' : `: ${text}`}`, {
+      retryable: isTransient(status),
+      retryAfter,
+      isRequestFault: REQUEST_FAULTS.has(status),
+      cause: error,
+    });
+  }
+
+  /** The request reached no server, or the answer cannot be read. */
+  #withoutStatus(error: unknown, text: string): ModelError {
+    const code = codeOf(error);
+    if (isAiSdkError(error, 'APICallError') || code !== undefined) {
+      const hint = code === 'ECONNREFUSED' || code === 'ENOTFOUND' ? '; check baseUrl and that it is running' : '';
+      return new ModelError(`the provider could not be reached${code === undefined ? '' : ` (${code})`}${hint}.`, {
+        retryable: true,
+        cause: error,
+      });
+    }
+    const retryable = isObject(error) && error.isRetryable === true;
+    const what = text === '' ? 'the provider reported an error.' : `the provider reported an error: ${text}`;
+    return new ModelError(what, { retryable: retryable || TRANSIENT_TEXT.test(text), cause: error });
+  }
+
+  /** The connection was closed in the middle of an answer. */
+  brokenOff(cause: unknown): ModelError {
+    const code = codeOf(cause);
+    const how = code === undefined ? '' : ` (${code})`;
+    return new ModelError(`the answer was cut off: the provider closed the connection${how}.`, { retryable: true, cause });
+  }
+
+  #requestFault(message: string, cause: unknown): ModelError {
+    return new ModelError(message, { retryable: false, isRequestFault: true, cause });
+  }
+
+  #clean(text: string): string {
+    const clean = this.#redact(text).replaceAll(/\s+/g, ' ').trim();
+    return clean.length > MAX_MESSAGE ? `${clean.slice(0, MAX_MESSAGE - 1).toWellFormed()}…` : clean;
+  }
+}
+
+const TRANSIENT_TEXT =
+  /overloaded|try (again|later)|temporarily|rate limit|too many requests|at capacity|timed? ?out|unavailable/i;
+
+/** 424: the model of Bedrock failed in the middle of its answer. */
+function isTransient(status: number): boolean {
+  return status === 408 || status === 409 || status === 424 || status === 429 || status >= 500;
+}
+
+function statusOf(error: unknown): number | undefined {
+  const { statusCode } = fieldsOf(error);
+  return typeof statusCode === 'number' ? statusCode : undefined;
+}
+
+/** The provider's sentence: in an error of the package, or in the object of an error event. */
+function messageOf(error: unknown): string {
+  const { message, error: inner } = fieldsOf(error);
+  if (typeof message === 'string') return message;
+  if (isObject(inner) && typeof inner.message === 'string') return inner.message;
+  return typeof error === 'string' ? error : '';
+}
+
+/** The system's code of a failed request, such as ECONNREFUSED. */
+function codeOf(error: unknown): string | undefined {
+  for (const cause of causesOf(error)) if ('code' in cause && typeof cause.code === 'string') return cause.code;
+  return undefined;
+}
+
+/** An error and its causes. */
+function causesOf(error: unknown): readonly Error[] {
+  const causes: Error[] = [];
+  for (let cause = error; cause instanceof Error && causes.length < 5; cause = cause.cause) causes.push(cause);
+  return causes;
+}
+
+function retryAfterOf(error: unknown, now: number): number | undefined {
+  const { responseHeaders, responseBody } = fieldsOf(error);
+  const headers = isObject(responseHeaders) ? responseHeaders : {};
+  const { 'retry-after-ms': milliseconds, 'retry-after': after } = headers;
+  if (typeof milliseconds === 'string' && Number(milliseconds) >= 0) return Number(milliseconds);
+  // Gemini says it in the body: `google.rpc.RetryInfo`.
+  const [, delay] = /"retryDelay":\s*"([\d.]+)s"/.exec(String(responseBody)) ?? [];
+  if (delay !== undefined) return Number(delay) * 1000;
+  if (typeof after !== 'string' || after.trim() === '') return undefined;
+  if (Number(after) >= 0) return Number(after) * 1000;
+  const date = Date.parse(after);
+  return Number.isNaN(date) ? undefined : Math.max(0, date - now);
+}
+
+function fieldsOf(error: unknown): Fields {
+  return isObject(error) ? error : {};
+}

@@ -1,0 +1,72 @@
+import type { LanguageModelV4Prompt, SharedV4ProviderOptions } from '@ai-sdk/provider';
+
+type Options = Readonly<Record<string, unknown>>;
+
+/** What a provider needs beyond the specification. */
+export interface ProviderKind {
+  /** The key of its options in `providerOptions`. */
+  readonly namespace: string;
+  /** Options of every request. Those of the entry replace them. */
+  readonly defaults: Options;
+  /** Marks the end of a cached prefix, in the options of a message (AI-10, AI-11). */
+  readonly breakpoint?: Options;
+  /** The options for `parallel_tool_calls: false` and other parameters of the protocol, by name. */
+  readonly params: Readonly<Record<string, (value: unknown) => Options>>;
+}
+
+const ANTHROPIC: ProviderKind = {
+  namespace: 'anthropic',
+  defaults: {},
+  breakpoint: { cacheControl: { type: 'ephemeral' } },
+  params: { parallel_tool_calls: (value) => ({ disableParallelToolUse: value === false }) },
+};
+
+const OPENAI: ProviderKind = {
+  namespace: 'openai',
+  // The server keeps the conversation. Stored items of an account are unknown to another one.
+  defaults: { store: false },
+  params: {
+    parallel_tool_calls: (value) => ({ parallelToolCalls: value }),
+    prompt_cache_key: (value) => ({ promptCacheKey: value }),
+    verbosity: (value) => ({ textVerbosity: value }),
+  },
+};
+
+/** Models on Bedrock that have a cache. Others refuse a cache point. */
+const CACHED_ON_BEDROCK = /claude|nova/;
+
+/**
+ * Recognizes a provider by what its model calls it: `anthropic.messages`, `amazon-bedrock`,
+ * `bedrock.anthropic.messages`, `azure.responses`.
+ */
+export function kindOf(provider: string, model: string): ProviderKind {
+  if (provider.includes('anthropic')) return ANTHROPIC;
+  if (/^(amazon-)?bedrock/.test(provider)) {
+    const cache = CACHED_ON_BEDROCK.test(model) ? { breakpoint: { cachePoint: { type: 'default' } } } : {};
+    return { namespace: 'bedrock', defaults: {}, params: {}, ...cache };
+  }
+  if (provider.endsWith('.responses')) return provider.startsWith('azure') ? { ...OPENAI, namespace: 'azure' } : OPENAI;
+  return { namespace: provider.split('.')[0] ?? provider, defaults: {}, params: {} };
+}
+
+/**
+ * Adds the breakpoints of the cache: behind the prompt, which includes the tools, and behind the
+ * last two messages of the user. The last one moves on with every step, and the one before it is
+ * where the request before ended (AI-10).
+ */
+export function withBreakpoints(prompt: LanguageModelV4Prompt, { namespace, breakpoint }: ProviderKind): LanguageModelV4Prompt {
+  if (breakpoint === undefined) return prompt;
+  const providerOptions = { [namespace]: breakpoint } as SharedV4ProviderOptions;
+  const marked = [prompt.findLastIndex(({ role }) => role === 'system'), ...lastUserMessages(prompt)];
+  return prompt.map((message, index) => (marked.includes(index) ? { ...message, providerOptions } : message));
+}
+
+/** The last messages of the user, or with results, before which an answer stands. */
+function lastUserMessages(prompt: LanguageModelV4Prompt): readonly number[] {
+  const ends = prompt.flatMap(({ role }, index) => {
+    const next = prompt[index + 1]?.role;
+    const isEnd = (role === 'user' || role === 'tool') && next !== 'user' && next !== 'tool';
+    return isEnd ? [index] : [];
+  });
+  return ends.slice(-2);
+}

@@ -1,0 +1,111 @@
+import type { LanguageModelV4FilePart, LanguageModelV4TextPart } from '@ai-sdk/provider';
+import { ModelError } from '@plugboard/kernel';
+import type { ContentPart } from '@plugboard/kernel/contracts';
+
+/** What user messages consist of at a provider. */
+export type UserPart = LanguageModelV4TextPart | LanguageModelV4FilePart;
+
+/** Where images and files come from. */
+export interface MediaSource {
+  /** Whether the provider fetches this URL itself (AI-13). */
+  takesUrl(url: string): boolean;
+  /** Fetches an image. @throws Error that says why it cannot be fetched. */
+  fetch(url: string): Promise<{ readonly mediaType: string; readonly data: string }>;
+  /** Whether files other than images are replaced by a note. */
+  readonly omitsFiles: boolean;
+}
+
+/**
+ * Converts a part of a user message. What cannot be sent becomes a note in the history, so that a
+ * session goes on; in a new message it is an error (AI-13).
+ *
+ * @param isNew whether the message belongs to this request.
+ * @throws ModelError that names the part.
+ */
+export async function userPart(part: ContentPart, isNew: boolean, source: MediaSource): Promise<UserPart> {
+  if (part.type === 'text') return { type: 'text', text: part.text.toWellFormed() };
+  try {
+    const file = await filePart(part, source);
+    if (file) return file;
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    if (isNew) throw refused(`${NOUNS[part.type]} cannot be sent: ${reason}.`);
+    return note(part.type);
+  }
+  if (isNew) throw refused(`${NOUNS[part.type]} cannot be sent to this model.`);
+  return note(part.type);
+}
+
+const NOUNS: Readonly<Record<string, string>> = {
+  image_url: 'an image',
+  input_audio: 'an audio part',
+  video_url: 'a video',
+  file: 'a file',
+};
+
+function note(type: string): UserPart {
+  return { type: 'text', text: `[${NOUNS[type] ?? 'a part'} that this model cannot be sent was left out]` };
+}
+
+function refused(message: string): ModelError {
+  return new ModelError(message, { retryable: false, isRequestFault: true });
+}
+
+async function filePart(part: ContentPart, source: MediaSource): Promise<UserPart | undefined> {
+  switch (part.type) {
+    case 'image_url':
+      return imagePart(part.image_url.url, source);
+    case 'input_audio': {
+      const { data, format } = part.input_audio;
+      return source.omitsFiles ? undefined : dataPart(format === 'mp3' ? 'audio/mpeg' : `audio/${format}`, data);
+    }
+    case 'file': {
+      const { file_data: url, filename } = part.file;
+      const parsed = url === undefined ? undefined : parseDataUrl(url);
+      if (!parsed || source.omitsFiles) return undefined;
+      return { ...dataPart(parsed.mediaType, parsed.data), ...(filename === undefined ? {} : { filename }) };
+    }
+    default:
+      return undefined;
+  }
+}
+
+async function imagePart(url: string, source: MediaSource): Promise<UserPart> {
+  if (url.startsWith('data:')) {
+    const parsed = parseDataUrl(url);
+    const mediaType = parsed && imageType(parsed.data);
+    if (!parsed || mediaType === undefined) throw new Error('its data is not a PNG, JPEG, GIF or WebP image in base64');
+    return dataPart(mediaType, parsed.data);
+  }
+  if (source.takesUrl(url)) return { type: 'file', mediaType: 'image/*', data: { type: 'url', url: new URL(url) } };
+  const { mediaType, data } = await source.fetch(url);
+  return dataPart(mediaType, data);
+}
+
+function dataPart(mediaType: string, data: string): LanguageModelV4FilePart {
+  return { type: 'file', mediaType, data: { type: 'data', data } };
+}
+
+function parseDataUrl(url: string): { readonly mediaType: string; readonly data: string } | undefined {
+  const comma = url.indexOf(',');
+  const [mediaType = '', ...rest] = url.slice('data:'.length, comma).split(';');
+  const data = url.slice(comma + 1);
+  if (comma < 0 || rest.at(-1) !== 'base64' || data === '') return undefined;
+  return { mediaType: mediaType === '' ? 'text/plain' : mediaType, data };
+}
+
+/** The beginnings of image files, in base64. */
+const IMAGE_TYPES: readonly (readonly [beginning: string, mediaType: string])[] = [
+  ['iVBORw0KGg', 'image/png'],
+  ['/9j/', 'image/jpeg'],
+  ['R0lGOD', 'image/gif'],
+  ['UklGR', 'image/webp'],
+];
+
+/**
+ * The type of an image by its data, which providers compare with the stated type. Undefined if
+ * it is not one that all of them accept.
+ */
+export function imageType(base64: string): string | undefined {
+  return IMAGE_TYPES.find(([beginning]) => base64.startsWith(beginning))?.[1];
+}

@@ -1,0 +1,106 @@
+import {
+  type Body,
+  type Format,
+  isRecord,
+  listOf,
+  type NativeAnswer,
+  type NativeRequest,
+  Refused,
+  refuseIf,
+  type Wait,
+} from './native-server.js';
+import { sign } from './signatures.js';
+
+export const GOOGLE_KEY = 'AIzaSy0123456789abcdefghijklmnopqrstuvw';
+export const GOOGLE_MODEL = 'gemini-3-pro-preview';
+
+/**
+ * The Gemini API: `POST /models/<model>:streamGenerateContent`. The first of parallel calls is
+ * signed.
+ */
+export const google: Format = {
+  contentType: 'text/event-stream',
+  check,
+  frames: (answer, request) => [...chunks(answer, request)].map((chunk) => (typeof chunk === 'function' ? chunk : frame(chunk))),
+  errorBody: ({ status, message, code }) => ({ error: { code: status, message, status: code || 'INVALID_ARGUMENT' } }),
+};
+
+export function frame(chunk: object): string {
+  return `data: ${JSON.stringify(chunk)}\r\n\r\n`;
+}
+
+function check({ path, headers, body }: NativeRequest): void {
+  const account = headers['x-goog-api-key'];
+  if (!String(account).startsWith('AIza')) throw new Refused('API key not valid. Please pass a valid API key.');
+  if (!path.includes(`/models/${GOOGLE_MODEL}:`))
+    throw new Refused(`${path} is not found for API version v1beta`, 404, 'NOT_FOUND');
+  const contents = listOf(body.contents);
+  refuseIf(contents.length === 0, 'contents is not specified');
+  refuseIf(contents[0]?.role !== 'user', 'Please ensure that the conversation starts with a user turn.');
+  for (const [index, content] of contents.entries()) {
+    const parts = listOf(content.parts);
+    refuseIf(parts.length === 0, `contents[${index}].parts must not be empty.`);
+    for (const part of parts) {
+      const isEmpty = part.text === '' && part.thoughtSignature === undefined;
+      refuseIf(
+        isEmpty,
+        `contents[${index}].parts: contents.parts.data: required oneof field 'data' must have one initialized field`,
+      );
+      const { thoughtSignature: signature } = part;
+      const isKnown =
+        signature === undefined ||
+        signature === 'skip_thought_signature_validator' ||
+        signature === sign(account, GOOGLE_MODEL, '', '');
+      refuseIf(!isKnown, 'Thought signature is not valid.');
+    }
+    const calls = parts.filter(({ functionCall }) => functionCall !== undefined);
+    const next = contents[index + 1];
+    const answers = listOf(next?.parts).filter(({ functionResponse }) => functionResponse !== undefined);
+    if (calls.length > 0) {
+      refuseIf(
+        contents[index - 1]?.role !== 'user',
+        'Please ensure that function call turn comes immediately after a user turn or after a function response turn.',
+      );
+      refuseIf(
+        answers.length !== calls.length,
+        'Please ensure that the number of function response parts is equal to the number of function call parts of the function call turn.',
+      );
+      refuseIf(calls[0]?.thoughtSignature === undefined, 'Function call is missing a thought_signature in functionCall parts.');
+    } else
+      refuseIf(answers.length > 0, 'Please ensure that function response turn comes immediately after a function call turn.');
+    for (const { functionCall } of calls)
+      refuseIf(!isRecord(functionCall) || !isRecord(functionCall.args), 'Invalid value at function_call.args');
+  }
+  // `parametersJsonSchema` takes what `parameters` refuses.
+  for (const { parameters } of listOf(listOf(body.tools)[0]?.functionDeclarations))
+    refuseIf(
+      /"\$ref"|"enum":\[\d/.test(JSON.stringify(parameters ?? {})),
+      'Unknown name "$ref" at function_declarations.parameters',
+    );
+}
+
+function* chunks(answer: NativeAnswer, { headers }: NativeRequest): Generator<Body | Wait> {
+  const signature = sign(headers['x-goog-api-key'], GOOGLE_MODEL, '', '');
+  const chunk = (parts: object[], more: object = {}) => ({
+    candidates: [{ index: 0, content: { role: 'model', parts }, ...more }],
+    responseId: 'r1',
+  });
+  for (const text of answer.thinking ?? []) yield chunk([{ text, thought: true }]);
+  for (const text of answer.text ?? []) yield typeof text === 'function' ? text : chunk([{ text }]);
+  for (const [index, { id, name, input }] of (answer.calls ?? []).entries()) {
+    const functionCall = { ...(id === undefined ? {} : { id }), name, args: input };
+    yield chunk([{ functionCall, ...(index === 0 ? { thoughtSignature: signature } : {}) }]);
+  }
+  if (answer.finish === null) return;
+  const [prompt, cached, tokens, thoughts] = answer.usage ?? [10, 0, 5, 0];
+  yield {
+    ...chunk([], { finishReason: answer.finish ?? 'STOP' }),
+    usageMetadata: {
+      promptTokenCount: prompt,
+      cachedContentTokenCount: cached,
+      candidatesTokenCount: tokens - thoughts,
+      thoughtsTokenCount: thoughts,
+      totalTokenCount: prompt + tokens,
+    },
+  };
+}

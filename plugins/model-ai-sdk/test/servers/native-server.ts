@@ -1,0 +1,176 @@
+import { once } from 'node:events';
+import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { text } from 'node:stream/consumers';
+
+/** Awaited when the server comes to it. */
+export type Wait = () => Promise<unknown>;
+
+export type Body = Readonly<Record<string, unknown>>;
+
+/** A scripted answer, in the terms that all providers share. */
+export interface NativeAnswer {
+  /** Thoughts in the order of the answer, before its text and its calls. */
+  readonly thinking?: readonly string[];
+  /** Each string is sent in an event of its own. */
+  readonly text?: readonly (string | Wait)[];
+  readonly calls?: readonly { readonly id?: string; readonly name: string; readonly input: object }[];
+  /** The provider's own finish reason. Null: the answer ends without one. */
+  readonly finish?: string | null;
+  /** Tokens: all of the prompt, those read from the cache, all of the answer, those of thoughts. */
+  readonly usage?: readonly [prompt: number, cached: number, answer: number, thoughts: number];
+}
+
+/** Any bytes in place of an answer. */
+export interface RawAnswer {
+  readonly frames: readonly (string | Uint8Array | Wait)[];
+  /** Whether the socket is closed without an end. */
+  readonly cut?: boolean;
+}
+
+/** An error status. */
+export interface StatusAnswer {
+  readonly status: number;
+  readonly body: object | string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export type Scripted = NativeAnswer | RawAnswer | StatusAnswer;
+
+/** Thrown by a format for a request that the real server refuses. */
+export class Refused extends Error {
+  constructor(
+    message: string,
+    readonly status = 400,
+    readonly code = '',
+  ) {
+    super(message);
+  }
+}
+
+export function refuseIf(condition: unknown, message: string): void {
+  if (condition) throw new Refused(message);
+}
+
+/** A request as the server received it. */
+export interface NativeRequest {
+  readonly path: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Body;
+  readonly socket: Socket;
+}
+
+/** The format of one provider. */
+export interface Format {
+  readonly contentType: string;
+  /** @throws Refused what the real server refuses. */
+  check(request: NativeRequest): void;
+  frames(answer: NativeAnswer, request: NativeRequest): readonly (string | Uint8Array | Wait)[];
+  errorBody(error: Refused): object;
+}
+
+/** A model server in a provider's own format: real HTTP on 127.0.0.1 without a model. */
+export class NativeServer {
+  readonly requests: NativeRequest[] = [];
+  /** The messages of refused requests. */
+  readonly refusals: string[] = [];
+  readonly url: string;
+  readonly #http: Server;
+  readonly #format: Format;
+  readonly #sockets = new Set<Socket>();
+  readonly #queue: Scripted[] = [];
+  #otherwise: (request: NativeRequest) => Scripted = () => ({ text: ['Hello'] });
+
+  private constructor(http: Server, format: Format) {
+    this.#http = http;
+    this.#format = format;
+    this.url = `http://127.0.0.1:${(http.address() as AddressInfo).port}`;
+  }
+
+  static async start(format: Format): Promise<NativeServer> {
+    const http = createServer();
+    http.listen(0, '127.0.0.1');
+    await once(http, 'listening');
+    const server = new NativeServer(http, format);
+    http.on('connection', (socket) => {
+      server.#sockets.add(socket);
+      socket.on('close', () => server.#sockets.delete(socket));
+    });
+    http.on('request', async (incoming, response) => {
+      const raw = await text(incoming).catch(() => '');
+      const { url: path = '', headers, socket } = incoming;
+      let request: NativeRequest;
+      let script: Scripted;
+      try {
+        const body = parsed(raw);
+        request = { path, headers, body, socket };
+        server.requests.push(request);
+        format.check(request);
+        script = server.#queue.shift() ?? server.#otherwise(request);
+      } catch (error) {
+        const refused = error instanceof Refused ? error : new Refused(String(error), 500);
+        server.refusals.push(refused.message);
+        response.writeHead(refused.status, { 'content-type': 'application/json' }).end(JSON.stringify(format.errorBody(refused)));
+        return;
+      }
+      if ('status' in script) {
+        response.writeHead(script.status, { 'content-type': 'application/json', ...script.headers });
+        response.end(typeof script.body === 'string' ? script.body : JSON.stringify(script.body));
+        return;
+      }
+      response.writeHead(200, { 'content-type': format.contentType });
+      response.flushHeaders();
+      for (const frame of 'frames' in script ? script.frames : format.frames(script, request)) {
+        if (typeof frame === 'function') await frame();
+        else response.write(frame);
+      }
+      if ('frames' in script && script.cut) response.socket?.destroySoon();
+      else response.end();
+    });
+    return server;
+  }
+
+  get openSockets(): number {
+    return this.#sockets.size;
+  }
+
+  enqueue(...scripts: readonly Scripted[]): void {
+    this.#queue.push(...scripts);
+  }
+
+  respond(script: (request: NativeRequest) => Scripted): void {
+    this.#otherwise = script;
+  }
+
+  /** The frames of an answer, to be sent in part. */
+  frames(answer: NativeAnswer): readonly (string | Uint8Array | Wait)[] {
+    const last = this.requests.at(-1) ?? { path: '', headers: {}, body: { messages: [] }, socket: undefined as never };
+    return this.#format.frames(answer, last);
+  }
+
+  async close(): Promise<void> {
+    this.#http.close();
+    this.#http.closeAllConnections();
+    await once(this.#http, 'close');
+  }
+}
+
+/** Providers refuse half a surrogate pair. */
+function parsed(raw: string): Body {
+  return JSON.parse(raw, (_, value) => {
+    refuseIf(
+      typeof value === 'string' && !value.isWellFormed(),
+      'The request body is not valid JSON: no low surrogate in string',
+    );
+    return value;
+  });
+}
+
+export function isRecord(value: unknown): value is Body {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** The items of a list in a request that are objects. */
+export function listOf(value: unknown): readonly Body[] {
+  return Array.isArray(value) ? value.filter(isRecord) : [];
+}

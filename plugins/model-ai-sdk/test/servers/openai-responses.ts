@@ -1,0 +1,133 @@
+import {
+  type Body,
+  type Format,
+  listOf,
+  type NativeAnswer,
+  type NativeRequest,
+  Refused,
+  refuseIf,
+  type Wait,
+} from './native-server.js';
+import { sign } from './signatures.js';
+
+export const OPENAI_KEY = 'sk-proj-0123456789abcdef0123456789abcdef';
+export const OPENAI_MODEL = 'gpt-5.2';
+
+/** The Responses API: `POST /responses`. Encrypted reasoning belongs to the account. */
+export const openaiResponses: Format = {
+  contentType: 'text/event-stream',
+  check,
+  frames: (answer, request) =>
+    [...events(answer, request)].map((event, number) =>
+      typeof event === 'function' ? event : frame({ ...event, sequence_number: number }),
+    ),
+  errorBody: ({ status, message }) => ({
+    error: {
+      message,
+      type: status === 401 ? 'invalid_request_error' : 'invalid_request_error',
+      param: null,
+      code: status === 401 ? 'invalid_api_key' : null,
+    },
+  }),
+};
+
+export function frame(event: Body): string {
+  return `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
+}
+
+function check({ headers, body }: NativeRequest): void {
+  const account = String(headers.authorization);
+  if (!account.startsWith('Bearer sk-proj-')) throw new Refused(`Incorrect API key provided: ${account.slice(7, 11)}****.`, 401);
+  if (body.model !== OPENAI_MODEL)
+    throw new Refused(`The model '${body.model}' does not exist or you do not have access to it.`, 404);
+  const input = listOf(body.input);
+  refuseIf(input.length === 0, 'One of "input" or "previous_response_id" must be provided.');
+  const open = new Set<unknown>();
+  for (const [index, item] of input.entries()) {
+    if (item.type === 'item_reference')
+      throw new Refused(`Item with id '${item.id}' not found. Items are not persisted when \`store\` is set to false.`, 404);
+    if (item.type === 'function_call') {
+      refuseIf(String(item.call_id).length > 64, `Invalid 'input[${index}].call_id': string too long.`);
+      open.add(item.call_id);
+    }
+    if (item.type === 'function_call_output')
+      refuseIf(!open.delete(item.call_id), `No tool call found for function call output with call_id ${item.call_id}.`);
+    if (item.type === 'reasoning') {
+      refuseIf(
+        item.encrypted_content !== sign(account, OPENAI_MODEL, '', ''),
+        `The encrypted content for item ${item.id} could not be verified.`,
+      );
+      const next = input[index + 1];
+      const isFollowed = next?.type === 'reasoning' || next?.type === 'function_call' || next?.role === 'assistant';
+      refuseIf(!isFollowed, `Item '${item.id}' of type 'reasoning' was provided without its required following item.`);
+    }
+  }
+  for (const id of open) throw new Refused(`No tool output found for function call ${id}.`);
+}
+
+function* events(answer: NativeAnswer, { body, headers }: NativeRequest): Generator<Body | Wait> {
+  const response = { id: 'resp_1', object: 'response', created_at: 1_700_000_000, model: body.model };
+  yield { type: 'response.created', response };
+  let output_index = 0;
+  for (const text of answer.thinking ?? []) {
+    const id = `rs_${output_index}`;
+    const encrypted_content = sign(headers.authorization, OPENAI_MODEL, '', '');
+    yield {
+      type: 'response.output_item.added',
+      output_index,
+      item: { id, type: 'reasoning', summary: [], encrypted_content: 'partial' },
+    };
+    yield {
+      type: 'response.reasoning_summary_part.added',
+      item_id: id,
+      output_index,
+      summary_index: 0,
+      part: { type: 'summary_text', text: '' },
+    };
+    yield { type: 'response.reasoning_summary_text.delta', item_id: id, output_index, summary_index: 0, delta: text };
+    yield {
+      type: 'response.reasoning_summary_part.done',
+      item_id: id,
+      output_index,
+      summary_index: 0,
+      part: { type: 'summary_text', text },
+    };
+    const item = { id, type: 'reasoning', summary: [{ type: 'summary_text', text }], encrypted_content };
+    yield { type: 'response.output_item.done', output_index: output_index++, item };
+  }
+  if (answer.text) {
+    const id = `msg_${output_index}`;
+    const item = { id, type: 'message', role: 'assistant', status: 'in_progress', content: [] };
+    yield { type: 'response.output_item.added', output_index, item };
+    for (const delta of answer.text)
+      yield typeof delta === 'function'
+        ? delta
+        : { type: 'response.output_text.delta', item_id: id, output_index, content_index: 0, delta };
+    const content = [{ type: 'output_text', text: answer.text.join(''), annotations: [] }];
+    yield { type: 'response.output_item.done', output_index: output_index++, item: { ...item, status: 'completed', content } };
+  }
+  for (const [number, { id = `call_${number + 1}`, name, input }] of (answer.calls ?? []).entries()) {
+    const item = { id: `fc_${output_index}`, type: 'function_call', call_id: id, name, arguments: '', status: 'in_progress' };
+    yield { type: 'response.output_item.added', output_index, item };
+    for (const delta of JSON.stringify(input).match(/.{1,7}/gs) ?? [])
+      yield { type: 'response.function_call_arguments.delta', item_id: item.id, output_index, delta };
+    yield {
+      type: 'response.output_item.done',
+      output_index: output_index++,
+      item: { ...item, arguments: JSON.stringify(input), status: 'completed' },
+    };
+  }
+  if (answer.finish === null) return;
+  const [prompt, cached, tokens, thoughts] = answer.usage ?? [10, 0, 5, 0];
+  const usage = {
+    input_tokens: prompt,
+    input_tokens_details: { cached_tokens: cached },
+    output_tokens: tokens,
+    output_tokens_details: { reasoning_tokens: thoughts },
+  };
+  const incomplete = answer.finish === undefined ? null : { reason: answer.finish };
+  yield {
+    type: incomplete ? 'response.incomplete' : 'response.completed',
+    response: { ...response, status: incomplete ? 'incomplete' : 'completed', incomplete_details: incomplete, usage },
+  };
+}
