@@ -51,14 +51,15 @@ export class StarterModel implements ModelConnector {
     if (!response.ok || response.body === null) {
       await response.body?.cancel();
       const { status } = response;
-      throw new ModelError(`it answered with status ${status}.`, { retryable: status === 429 || status >= 500 });
+      const code = status === 429 ? 'rate_limited' : undefined;
+      throw new ModelError(`it answered with status ${status}.`, { code, retryable: code !== undefined || status >= 500 });
     }
     let rest = '';
     for await (const piece of response.body.pipeThrough(new TextDecoderStream())) {
       const lines = (rest + piece).split('\n');
       rest = lines.pop() ?? '';
       if (rest.length > LONGEST_LINE) {
-        throw new ModelError(`it sent a line of more than ${LONGEST_LINE} characters.`, { retryable: false });
+        throw new ModelError(`it sent a line of more than ${LONGEST_LINE} characters.`);
       }
       const events = lines.flatMap((line) => eventsOf(parse(line)));
       if (events.length > 0) yield events;
@@ -70,7 +71,7 @@ function parse(line: string): Line {
   try {
     return JSON.parse(line);
   } catch (error) {
-    throw new ModelError('it sent a line that is not JSON.', { retryable: false, cause: error });
+    throw new ModelError('it sent a line that is not JSON.', { cause: error });
   }
 }
 

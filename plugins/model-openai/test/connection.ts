@@ -66,8 +66,8 @@ export async function readError({ connector }: Pick<Connection, 'connector'>, re
       for (const event of batch) if (event.type === 'text') text += event.text;
     }
   } catch (error) {
-    const { name, message, retryable, retryAfter, cause } = error as ModelError;
-    return { name, message, retryable, retryAfter, cause, text };
+    const { name, message, code, retryable, retryAfter, isRequestFault, cause } = error as ModelError;
+    return { name, message, code, retryable, retryAfter, isRequestFault, cause, text };
   }
   throw new Error(`there was no error, but the text "${text}"`);
 }

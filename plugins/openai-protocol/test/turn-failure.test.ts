@@ -36,7 +36,7 @@ t.test('C-170 an overloaded server gets 503 with Retry-After', async (t) => {
     const error = turnFailureError(failure(code, { retryAfter: 2.5 }), true);
     t.equal(error.status, 503);
     t.same(error.body, { error: { message: 'Why.', type: 'server_error', param: null, code } });
-    t.same(error.headers, { 'retry-after': '3' });
+    t.same(error.headers, { 'retry-after': '3', 'retry-after-ms': '2500' });
   }
 });
 
@@ -44,8 +44,8 @@ t.test('C-166 a busy session gets 409 with all four keys', async (t) => {
   const error = turnFailureError(failure('session_busy'), true);
   t.equal(error.status, 409);
   t.same(error.body, { error: { message: 'Why.', type: 'invalid_request_error', param: null, code: 'session_busy' } });
-  t.same(error.headers, { 'retry-after': '1' });
-  t.same(turnFailureError(failure('session_busy', { retryAfter: 0 }), true).headers, { 'retry-after': '1' });
+  t.same(error.headers, { 'retry-after': '1', 'retry-after-ms': '1000' });
+  t.match(turnFailureError(failure('session_busy', { retryAfter: 0 }), true).headers, { 'retry-after': '1' });
 });
 
 t.test('C-166 an invalid request gets 400 with the field', async (t) => {
@@ -99,4 +99,33 @@ t.test('a conversation that is too long gets 400', async (t) => {
   t.same(error.body, {
     error: { message: 'Why.', type: 'invalid_request_error', param: 'messages', code: 'context_length_exceeded' },
   });
+});
+
+t.test('C-175 content that the model server refuses gets 400', async (t) => {
+  const error = turnFailureError(failure('content_filter'), false);
+  t.equal(error.status, 400);
+  t.same(error.body, {
+    error: { message: 'Why.', type: 'invalid_request_error', param: null, code: 'content_policy_violation' },
+  });
+});
+
+t.test('a caller that may not run the turn gets 403', async (t) => {
+  const error = turnFailureError(failure('forbidden'), false);
+  t.equal(error.status, 403);
+  t.same(error.body, { error: { message: 'Why.', type: 'svc_error' } });
+});
+
+t.test('C-176 the wait reaches the caller as it is, and one that clients do not keep stops their retries', async (t) => {
+  for (const code of ['rate_limited', 'overloaded', 'model_failed', 'session_busy'] as const) {
+    t.same(turnFailureError(failure(code, { retryAfter: 20 }), false).headers, {
+      'retry-after': '20',
+      'retry-after-ms': '20000',
+    });
+    t.same(turnFailureError(failure(code, { retryAfter: 86_400 }), false).headers, {
+      'retry-after': '86400',
+      'retry-after-ms': '86400000',
+      'x-should-retry': 'false',
+    });
+    t.match(turnFailureError(failure(code, { retryAfter: 1, toolsRan: true }), false).headers, { 'x-should-retry': 'false' });
+  }
 });

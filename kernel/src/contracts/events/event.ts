@@ -6,7 +6,8 @@ import type { Usage } from '../model/usage.js';
  * The events of a turn, in order. They contain everything about a turn: a JSON answer is a fold
  * over them, SSE a map, and a session's history is derived from them.
  *
- *     started (step | reasoning | text | tool-call-delta | tool-call | tool-progress | tool-result | usage | extra)* (finished | failed)
+ *     started (step | reasoning | text | tool-call-delta | tool-call | tool-progress | tool-result
+ *     | usage | extra)* (finished | failed)
  *
  * A turn refused before it begins is a single `failed`. Exactly one terminal event ends every
  * stream, and nothing follows it. Events travel in batches: those of one read from the model's
@@ -164,10 +165,7 @@ export interface Failure {
   readonly toolsRan: boolean;
   /** The invalid field of the request, for `invalid_request`. */
   readonly param?: string | undefined;
-  /**
-   * Seconds to wait before a retry, for `overloaded`, `draining`, `rate_limited` and
-   * `session_busy`.
-   */
+  /** Seconds to wait before a retry, as whoever refused the turn asks for. Callers receive it. */
   readonly retryAfter?: number | undefined;
 }
 
@@ -191,18 +189,22 @@ export type FailureCode =
   | 'store_failed'
   /**
    * The request is invalid: a tool result without a call, a client tool named like one of the
-   * agent's tools.
+   * agent's tools, or what the model server refuses.
    */
   | 'invalid_request'
   /** The caller may not run turns, or may not use the agent. */
   | 'forbidden'
-  /** The server runs as many turns as `limits` allows. */
+  /** The server runs as many turns as `limits` allows, or the model server is overloaded. */
   | 'overloaded'
   | 'draining'
   /** The queue of the session is full, or the turn waited too long. */
   | 'session_busy'
-  /** The conversation exceeds the context window, and the agent's history policy is `error`. */
+  /**
+   * The conversation exceeds the context window: of the agent that says `error`, or of its model.
+   */
   | 'context_length_exceeded'
+  /** The model server refuses the content of the request. */
+  | 'content_filter'
   /** The project has reached a limit of the session store. */
   | 'quota_exceeded'
   /** The session has reached the size limit. */
@@ -213,7 +215,9 @@ export type FailureCode =
   | 'turn_cancelled'
   /** Another request deleted the session. */
   | 'session_deleted'
-  /** The caller has reached a limit: requests per minute, or turns at once. */
+  /**
+   * A limit is reached: requests per minute or turns at once of the caller, or the model server's.
+   */
   | 'rate_limited'
   /** The caller has no session with that id. */
   | 'conversation_not_found'
@@ -238,7 +242,8 @@ export class TurnError extends Error {
   constructor(
     readonly code: FailureCode,
     message: string,
-    readonly options: { readonly cause?: unknown; readonly retryAfter?: number; readonly param?: string } = {},
+    /** `retryAfter` in seconds: callers receive it as it is. */
+    readonly options: { readonly cause?: unknown; readonly retryAfter?: number | undefined; readonly param?: string } = {},
   ) {
     super(message, { cause: options.cause });
   }

@@ -171,23 +171,45 @@ export class ModelError extends Error {
   static {
     recognizeAcrossCopies(ModelError, 'ModelError');
   }
+  /**
+   * What kind of failure it is, for callers: each has a status of its own (400, 400, 400, 429,
+   * 503). Undefined for any other, which is a 502.
+   */
+  readonly code: 'context_length_exceeded' | 'content_filter' | 'invalid_request' | 'rate_limited' | 'overloaded' | undefined;
   /** Whether the same request may succeed if it is repeated shortly after. */
   readonly retryable: boolean;
-  /** The wait that the model server asked for, in milliseconds. */
+  /** The wait that the model server asked for, in seconds. Callers receive it. */
   readonly retryAfter: number | undefined;
   /**
    * Whether the request is at fault and not the connection: other requests on it may well succeed.
    */
   readonly isRequestFault: boolean;
 
-  /** @param message shown to callers: says what happened, without keys or addresses. */
+  /**
+   * @param message shown to callers: says what happened, without keys or addresses.
+   * @param options `retryable` is by default true for `rate_limited` and `overloaded`,
+   *   `isRequestFault` for the other codes.
+   */
   constructor(
     message: string,
-    options: { retryable: boolean; retryAfter?: number | undefined; isRequestFault?: boolean; cause?: unknown },
+    {
+      code,
+      retryable = code === 'rate_limited' || code === 'overloaded',
+      retryAfter,
+      isRequestFault = code !== undefined && code !== 'rate_limited' && code !== 'overloaded',
+      cause,
+    }: {
+      code?: ModelError['code'];
+      retryable?: boolean | undefined;
+      retryAfter?: number | undefined;
+      isRequestFault?: boolean | undefined;
+      cause?: unknown;
+    } = {},
   ) {
-    super(message, { cause: options.cause });
-    this.retryable = options.retryable;
-    this.retryAfter = options.retryAfter;
-    this.isRequestFault = options.isRequestFault ?? false;
+    super(message, { cause });
+    this.code = code;
+    this.retryable = retryable;
+    this.retryAfter = retryAfter;
+    this.isRequestFault = isRequestFault;
   }
 }

@@ -57,7 +57,7 @@ export class ModelCalls {
    * @param requestFor builds the request for a connection: connections support different
    *   parameters.
    * @param asker who asks, for log lines.
-   * @throws TurnError `model_failed` if no connection answers.
+   * @throws TurnError if no connection answers: `model_failed`, or the code of the last failure.
    */
   async ask(
     connections: readonly string[],
@@ -105,7 +105,8 @@ export class ModelCalls {
     if (!error.retryable || attempt >= MAX_ATTEMPTS) return undefined;
     const jitter = this.#ids.fraction();
     if (error.retryAfter === undefined) return (BACKOFF[attempt - 1] ?? 0) * (1 + jitter);
-    return error.retryAfter > MAX_RETRY_AFTER ? undefined : error.retryAfter + 1000 * jitter;
+    const asked = error.retryAfter * 1000;
+    return asked > MAX_RETRY_AFTER ? undefined : asked + 1000 * jitter;
   }
 
   /**
@@ -131,6 +132,7 @@ export class ModelCalls {
 
 /** The error for the caller if a model call fails. */
 export function modelFailed(error: ModelError | undefined): TurnError {
-  const reason = error ? `The model connection failed: ${error.message}` : 'No model connection of the agent is running.';
-  return new TurnError('model_failed', reason, { cause: error });
+  if (!error) return new TurnError('model_failed', 'No model connection of the agent is running.');
+  const { code = 'model_failed', message, retryAfter } = error;
+  return new TurnError(code, `The model connection failed: ${message}`, { cause: error, retryAfter });
 }

@@ -42,9 +42,9 @@ t.test('R-030 R-032 a retryable failure is retried twice, after 0.5 to 1 s and 1
 });
 
 t.test('R-031 the wait requested by the model server is respected unless it is too long', async (t) => {
-  const short = await (await run({ fast: new ScriptedModel([[again(2000)], answerWith('ok')]) })).turn();
+  const short = await (await run({ fast: new ScriptedModel([[again(2)], answerWith('ok')]) })).turn();
   t.strictSame(short.waits, [2500]);
-  const model = new ScriptedModel(() => [again(3_600_000)]);
+  const model = new ScriptedModel(() => [again(3600)]);
   const long = await (await run({ fast: model })).turn();
   t.strictSame(long.waits, []);
   t.equal(model.asked.length, 1);
@@ -127,4 +127,27 @@ t.test('a failed model call is logged once, in one line of under 600 characters,
     t.ok(JSON.stringify(lines[0]).length < 600, JSON.stringify(lines[0]));
     t.notMatch(JSON.stringify(lines[0]), /stack|model-calls\.test/);
   }
+});
+
+t.test('C-175 the kind and the wait of a failure reach the caller, those of the last connection', async (t) => {
+  const end = async (...errors: readonly ModelError[]) => {
+    const models = Object.fromEntries(errors.map((error, index) => [`m${index}`, new ScriptedModel(() => [error])]));
+    const { events } = await (await run(models, Object.keys(models))).turn();
+    const { failure } = endOf(events) as { failure: object };
+    return failure;
+  };
+  for (const code of ['context_length_exceeded', 'content_filter', 'invalid_request'] as const)
+    t.match(await end(new ModelError('no.', { code })), {
+      code,
+      message: 'The model connection failed: no.',
+      retryAfter: undefined,
+    });
+  t.match(await end(new ModelError('no.', { code: 'rate_limited', retryAfter: 86_400 })), {
+    code: 'rate_limited',
+    retryAfter: 86_400,
+  });
+  t.match(await end(new ModelError('no.', { code: 'overloaded', retryAfter: 9 })), { code: 'overloaded', retryAfter: 9 });
+  t.match(await end(new ModelError('no.', { retryAfter: 9 })), { code: 'model_failed', retryAfter: 9 });
+  t.match(await end(new ModelError('no.', { code: 'content_filter' }), never), { code: 'model_failed' });
+  t.match(await end(never, new ModelError('no.', { code: 'content_filter' })), { code: 'content_filter' });
 });

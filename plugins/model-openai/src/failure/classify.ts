@@ -1,3 +1,4 @@
+import type { ModelError } from '@plugboard/kernel';
 import type { ErrorCause } from './error-object.js';
 
 /** Codes of errors that a retry cannot help, whatever the status. */
@@ -45,4 +46,31 @@ export function isCredentials({ status, words }: ErrorCause, text: string): bool
   if (status === 401) return true;
   if (status !== 400 && status !== 403) return false;
   return words.some((word) => /api_key/.test(word)) || /\bapi[ _-]?key\b/i.test(text);
+}
+
+const CONTENT_FILTER = /content_?(filter|policy|management)|moderation_blocked|data_inspection_failed/;
+const OVERLOADED = /overload|at_capacity|capacity_exceeded/;
+const RATE_LIMIT = /rate_?limit|too_?many_?requests|throttl|resource_?exhausted|insufficient_quota|quota_exceeded/;
+const INVALID_REQUEST = /invalid_request|invalid_argument|bad_request/;
+
+/** Statuses that describe the request and not the connection. */
+const REQUEST_FAULTS: ReadonlySet<number> = new Set([400, 413, 415, 422]);
+
+/** Whether a status describes the request and not the connection. */
+export function isRequestFault(status: number | undefined): boolean {
+  return status !== undefined && REQUEST_FAULTS.has(status);
+}
+
+/**
+ * What kind of failure an error is, as far as the model server says so: by its codes, or by a
+ * status that has one meaning only. A bare 400 or 503 may be anything.
+ */
+export function kindOf(cause: ErrorCause, text: string): ModelError['code'] {
+  const { status, words } = cause;
+  const says = (pattern: RegExp) => words.some((word) => pattern.test(word));
+  if (isContextLength(cause, text)) return 'context_length_exceeded';
+  if (says(CONTENT_FILTER)) return 'content_filter';
+  if (status === 429 || says(RATE_LIMIT)) return 'rate_limited';
+  if (status === 529 || status === 498 || says(OVERLOADED)) return 'overloaded';
+  return (status === undefined || isRequestFault(status)) && says(INVALID_REQUEST) ? 'invalid_request' : undefined;
 }

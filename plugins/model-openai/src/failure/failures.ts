@@ -2,7 +2,7 @@ import { type Clock, ModelError } from '@plugboard/kernel';
 import { isObject } from '../json/json.js';
 import { parseJson } from '../json/split-json.js';
 import type { AnswerTooLarge } from './answer-too-large.js';
-import { isContextLength, isCredentials, isTransient, isTransientStatus } from './classify.js';
+import { isCredentials, isRequestFault, isTransient, isTransientStatus, kindOf } from './classify.js';
 import { errorCause, errorText, errorTextOfBody } from './error-object.js';
 import type { Redactor } from './redactor.js';
 import { isDailyQuota, retryAdvice, retryDelay } from './retry-advice.js';
@@ -137,11 +137,12 @@ export class Failures {
   reported(error: unknown): ModelError {
     const text = this.#redactor.clean(errorText(error) ?? '');
     const cause = errorCause(error);
-    if (isContextLength(cause, text)) return this.#tooLong('reported an error', text);
+    const code = kindOf(cause, text);
+    if (code === 'context_length_exceeded') return this.#tooLong('reported an error', text);
     if (isCredentials(cause, text)) return this.#credentials(cause.status, text, { retryable: false });
     const retryable = isTransient(cause, text) && !isDailyQuota(error);
-    const retryAfter = retryable ? retryDelay(error, text) : undefined;
-    return this.#error(`the model server reported an error${text === '' ? '.' : `: ${text}`}`, { retryable, retryAfter });
+    const retryAfter = retryable ? seconds(retryDelay(error, text)) : undefined;
+    return this.#error(`the model server reported an error${text === '' ? '.' : `: ${text}`}`, { code, retryable, retryAfter });
   }
 
   /** A status other than success. @param body the part of it that was read. */
@@ -150,23 +151,27 @@ export class Failures {
     const text = this.#redactor.clean(errorTextOfBody(body) ?? '');
     const error = errorObjectOf(parseJson(body));
     const cause = { ...errorCause(error), status };
-    if (isContextLength(cause, text) && status !== 401) return this.#tooLong(`answered ${status}`, text);
+    const code = kindOf(cause, text);
+    if (code === 'context_length_exceeded' && status !== 401) return this.#tooLong(`answered ${status}`, text);
     const isUsedUp = status === 429 && (isDailyQuota(error) || !isTransient({ ...cause, status: 429 }, text));
     const retryAfter = advice.retryAfter ?? (isUsedUp ? undefined : retryDelay(error, text));
-    const options = { retryable: advice.retryable ?? (isTransientStatus(status) && !isUsedUp), retryAfter };
+    const options = {
+      retryable: advice.retryable ?? (isTransientStatus(status) && !isUsedUp),
+      retryAfter: seconds(retryAfter),
+    };
     if (isCredentials(cause, text)) return this.#credentials(status, text, options);
     const redirect = status < 400 ? ', a redirect: set baseUrl to its target' : '';
     const wait = retryAfter === undefined ? '' : ` and asks to wait ${Math.ceil(retryAfter / 1000)} s`;
     return this.#error(`the model server answered ${status}${redirect}${wait}${text === '' ? '.' : `: ${text}`}`, {
       ...options,
-      isRequestFault: REQUEST_FAULTS.has(status),
+      code,
+      isRequestFault: code === undefined ? isRequestFault(status) : undefined,
     });
   }
 
   #tooLong(how: string, text: string): ModelError {
     return this.#error(`the conversation is too long for the model; the model server ${how}: ${text}`, {
-      retryable: false,
-      isRequestFault: true,
+      code: 'context_length_exceeded',
     });
   }
 
@@ -192,13 +197,14 @@ export class Failures {
   }
 }
 
-/** Statuses that describe the request and not the connection. */
-const REQUEST_FAULTS: ReadonlySet<number> = new Set([400, 413, 415, 422]);
-
 interface Unreadable {
   readonly text?: string | undefined;
   readonly hasBegun?: boolean;
   readonly cause?: unknown;
+}
+
+function seconds(milliseconds: number | undefined): number | undefined {
+  return milliseconds === undefined ? undefined : milliseconds / 1000;
 }
 
 /** The error object of a body: `{"error":{…}}`, `[{"error":{…}}]`, or the body itself. */

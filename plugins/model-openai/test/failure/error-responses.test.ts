@@ -76,14 +76,14 @@ t.test('R-031 R-032 the status decides whether and when to retry', async (t) => 
   }
 
   server.enqueue({ status: 429, retryAfter: 2 });
-  t.match(await readError(connection), { message: /^the model server answered 429 and asks to wait 2 s: /, retryAfter: 2000 });
+  t.match(await readError(connection), { message: /^the model server answered 429 and asks to wait 2 s: /, retryAfter: 2 });
   server.enqueue({ status: 503, retryAfter: new Date(clock.now() + 5000).toUTCString(), body: '' });
   t.match(await readError(connection, WHOLE), {
     message: 'the model server answered 503 and asks to wait 5 s',
-    retryAfter: 5000,
+    retryAfter: 5,
   });
   server.enqueue({ status: 500, headers: { 'retry-after-ms': '250', 'x-should-retry': 'false' } });
-  t.match(await readError(connection), { retryable: false, retryAfter: 250 });
+  t.match(await readError(connection), { retryable: false, retryAfter: 0.25 });
   server.enqueue({ status: 400, headers: { 'x-should-retry': 'true' } });
   t.match(await readError(connection), { retryable: true, retryAfter: undefined });
 });
@@ -157,12 +157,12 @@ t.test('R-031 a 429 says how long to wait in its body too, and a used-up quota i
   const info = { '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: '4.5s' };
   const failure = { '@type': 'type.googleapis.com/google.rpc.QuotaFailure', violations: [{ quotaId: 'RequestsPerDayPerModel' }] };
   const outcomes: [object, boolean, number | undefined][] = [
-    [gemini(info), true, 4500],
+    [gemini(info), true, 4.5],
     [gemini(failure, info), false, undefined],
-    [{ error: { message: 'Please try again in 1m2.5s.', code: 'rate_limit_exceeded' } }, true, 62_500],
-    [{ error: { message: 'Retry after 20 seconds' } }, true, 20_000],
-    [{ error: { message: 'Try again in 250ms' } }, true, 250],
-    [{ error: { message: 'Slow down', retry_after: 3 } }, true, 3000],
+    [{ error: { message: 'Please try again in 1m2.5s.', code: 'rate_limit_exceeded' } }, true, 62.5],
+    [{ error: { message: 'Retry after 20 seconds' } }, true, 20],
+    [{ error: { message: 'Try again in 250ms' } }, true, 0.25],
+    [{ error: { message: 'Slow down', retry_after: 3 } }, true, 3],
     [{ error: { message: 'Quota', type: 'insufficient_quota', code: 'insufficient_quota' } }, false, undefined],
     [{ error: { message: 'Try again in a moment' } }, true, undefined],
   ];
@@ -171,7 +171,7 @@ t.test('R-031 a 429 says how long to wait in its body too, and a used-up quota i
     t.match(await readError(connection), { retryable, retryAfter }, JSON.stringify(body));
   }
   server.enqueue({ raw: [JSON.stringify(gemini(info))], contentType: 'application/json' });
-  t.match(await readError(connection), { retryable: true, retryAfter: 4500 }, 'with status 200');
+  t.match(await readError(connection), { retryable: true, retryAfter: 4.5 }, 'with status 200');
 });
 
 t.test('shows the sentence of the provider behind a gateway', async (t) => {
@@ -260,4 +260,34 @@ t.test('an invalid request is reported as such', async (t) => {
     retryable: false,
     cause: { code: 'UND_ERR_INVALID_ARG' },
   });
+});
+
+t.test('C-175 names the kind of failure where the model server does', async (t) => {
+  const { server, ...connection } = await open(t);
+  const error = (code: string) => ({ error: { message: 'Because.', code } });
+  const kinds: [status: number, body: object, code: string | undefined, isRequestFault: boolean][] = [
+    [400, error('context_length_exceeded'), 'context_length_exceeded', true],
+    [400, error('content_filter'), 'content_filter', true],
+    [403, error('content_policy_violation'), 'content_filter', true],
+    [400, { error: { message: 'Because.', type: 'invalid_request_error', code: null } }, 'invalid_request', true],
+    [400, { error: { message: 'Because.', status: 'INVALID_ARGUMENT', code: 400 } }, 'invalid_request', true],
+    [400, { error: { message: 'Because.' } }, undefined, true],
+    [404, { error: { message: 'Because.', type: 'invalid_request_error', code: 'model_not_found' } }, undefined, false],
+    [401, { error: { message: 'Because.', type: 'invalid_request_error' } }, undefined, false],
+    [429, { error: { message: 'Because.' } }, 'rate_limited', false],
+    [429, error('insufficient_quota'), 'rate_limited', false],
+    [529, { type: 'error', error: { type: 'overloaded_error', message: 'Because.' } }, 'overloaded', false],
+    [503, error('engine_overloaded'), 'overloaded', false],
+    [503, { error: { message: 'Because.' } }, undefined, false],
+    [500, { error: { message: 'Because.', type: 'server_error' } }, undefined, false],
+  ];
+  for (const [status, body, code, isRequestFault] of kinds) {
+    server.enqueue({ status, body });
+    t.match(await readError(connection), { code, isRequestFault }, `${status} ${JSON.stringify(body)}`);
+  }
+  for (const [status, body, code] of kinds) {
+    if (code === undefined || (status === 429 && !('code' in (body as { error: object }).error))) continue;
+    server.enqueue({ raw: [JSON.stringify(body)], contentType: 'application/json' });
+    t.match(await readError(connection), { code }, `200 ${JSON.stringify(body)}`);
+  }
 });

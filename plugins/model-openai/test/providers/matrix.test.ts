@@ -1,5 +1,6 @@
 import { SequentialIds } from '@plugboard/testing';
 import t from 'tap';
+import { readEventStream } from '../../../../test/support/server-sent-events.js';
 import { answerOf, MODEL_KEY, type Reply, saying, TestServer } from '../../../../test/support/test-server.js';
 import { ProviderServer } from './provider-server.js';
 import { PROVIDERS } from './providers.js';
@@ -78,12 +79,12 @@ async function turn(agent: string, session: string, content: unknown, stream: bo
     max_tokens: 500,
     ...(stream ? { stream, stream_options: { include_usage: true } } : {}),
   };
+  const reply: Reply = await app.chat(body);
+  if (reply.status !== 200) throw new Error(reply.text);
   if (!stream) {
-    const reply: Reply = await app.chat(body);
-    if (reply.status !== 200) throw new Error(reply.text);
     return { text: answerOf(reply), usage: (reply.body as { usage: unknown }).usage, raw: reply.text };
   }
-  const { text, chunks, errors } = await app.stream(body);
+  const { text, chunks, errors } = readEventStream(reply.text);
   if (errors.length > 0) throw new Error(JSON.stringify(errors));
   return { text, usage: chunks.at(-1)?.usage, raw: JSON.stringify(chunks) };
 }

@@ -1,4 +1,4 @@
-import type { Failure, TurnFinished, Usage } from '@plugboard/kernel/contracts';
+import type { Failure, FailureCode, TurnFinished, Usage } from '@plugboard/kernel/contracts';
 
 /** How a response ended: its status, and the reason or error if it is not complete. */
 export interface Outcome {
@@ -31,6 +31,12 @@ export function outcomeOfFinish({ reason, limit, usage }: TurnFinished): Outcome
   return { status: 'completed', usage };
 }
 
+/** The reference's codes, where it has one for a failure. */
+const ERROR_CODES: Partial<Record<FailureCode, string>> = {
+  rate_limited: 'rate_limit_exceeded',
+  content_filter: 'content_policy_violation',
+};
+
 /** @param usage of the model calls before the failure, if known. */
 export function outcomeOfFailure({ code, message }: Failure, usage: Usage | undefined): Outcome {
   switch (code) {
@@ -42,6 +48,6 @@ export function outcomeOfFailure({ code, message }: Failure, usage: Usage | unde
     case 'draining':
       return { status: 'incomplete', reason: 'shutdown', usage };
     default:
-      return { status: 'failed', error: { code, message }, usage };
+      return { status: 'failed', error: { code: ERROR_CODES[code] ?? code, message }, usage };
   }
 }

@@ -97,7 +97,10 @@ export class Compactor {
         if (text.length > MAX_SUMMARY) {
           throw new TurnError('model_failed', 'The summary of the model connection is too long.');
         }
-        if (event.type === 'failed') throw new TurnError(event.failure.code, event.failure.message);
+        if (event.type === 'failed') {
+          const { code, message, retryAfter } = event.failure;
+          throw new TurnError(code, message, { retryAfter });
+        }
         if (event.type !== 'finished') continue;
         if (text.trim() === '') throw new TurnError('model_failed', 'The model connection returned an empty summary.');
         return { text: text.trim(), usage: event.usage };

@@ -1,4 +1,4 @@
-import { HttpError, retryAfterHeaders } from '@plugboard/transport-http';
+import { HttpError } from '@plugboard/transport-http';
 
 /**
  * The error object of the protocol. `svc_error` has a message and a type only; every other type has
@@ -62,15 +62,7 @@ export function unavailable(
   return new ProtocolError(503, { error: { message, type: 'server_error', param: null, code } }, headers);
 }
 
-/**
- * A caller has reached a rate limit.
- *
- * @param wait milliseconds after which a retry can succeed.
- */
-export function rateLimited(message: string, wait: number): ProtocolError {
-  return new ProtocolError(
-    429,
-    { error: { message, type: 'requests', param: null, code: 'rate_limit_exceeded' } },
-    retryAfterHeaders(wait),
-  );
+/** A rate limit is reached. @param headers with the wait: see `retryAfterHeaders`. */
+export function rateLimited(message: string, headers: Readonly<Record<string, string>>): ProtocolError {
+  return new ProtocolError(429, { error: { message, type: 'requests', param: null, code: 'rate_limit_exceeded' } }, headers);
 }

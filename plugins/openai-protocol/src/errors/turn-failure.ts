@@ -1,6 +1,9 @@
 import type { Failure } from '@plugboard/kernel/contracts';
+import { retryAfterHeaders } from '@plugboard/transport-http';
 import { invalidRequest, ProtocolError, rateLimited, serviceError, unavailable } from './errors.js';
 
+/** Seconds. OpenAI's clients wait no longer. */
+const MAX_CLIENT_WAIT = 60;
 const NO_RETRY = { 'x-should-retry': 'false' };
 
 /**
@@ -13,6 +16,7 @@ const NO_RETRY = { 'x-should-retry': 'false' };
  */
 export function turnFailureError(failure: Failure, stateful: boolean, input = 'messages'): ProtocolError {
   const { code, message } = failure;
+  const headers = { ...waitOf(failure), ...(failure.toolsRan && NO_RETRY) };
   switch (code) {
     case 'invalid_request':
       return invalidRequest(message, { param: failure.param ?? null });
@@ -20,11 +24,13 @@ export function turnFailureError(failure: Failure, stateful: boolean, input = 'm
       return serviceError(403, message);
     case 'overloaded':
     case 'draining':
-      return unavailable(code, message, retryAfter(failure));
+      return unavailable(code, message, { ...retryAfterHeaders(1000), ...headers });
     case 'context_length_exceeded':
       return invalidRequest(message, { param: input, code });
+    case 'content_filter':
+      return invalidRequest(message, { code: 'content_policy_violation' });
     case 'rate_limited':
-      return rateLimited(message, (failure.retryAfter ?? 1) * 1000);
+      return rateLimited(message, { ...retryAfterHeaders(1000), ...headers });
     case 'conversation_not_found':
       return invalidRequest(message, { status: 404, code });
     case 'session_full':
@@ -40,7 +46,7 @@ export function turnFailureError(failure: Failure, stateful: boolean, input = 'm
       // repeat a cancelled one.
       return invalidRequest(message, { code, headers: NO_RETRY });
     case 'session_busy':
-      return invalidRequest(message, { status: 409, code, headers: retryAfter(failure) });
+      return invalidRequest(message, { status: 409, code, headers: { ...retryAfterHeaders(1000), ...headers } });
     case 'model_failed':
     case 'timed_out':
     case 'crashed':
@@ -48,11 +54,15 @@ export function turnFailureError(failure: Failure, stateful: boolean, input = 'm
     case 'stopped':
     case 'session_quarantined':
     case 'abandoned': // the caller has disconnected
-      return serviceError(502, message, failure.toolsRan || stateful ? NO_RETRY : {});
+      return serviceError(502, message, { ...headers, ...(stateful && NO_RETRY) });
   }
 }
 
-/** Whole seconds, at least one. */
-function retryAfter({ retryAfter = 1 }: Failure): Readonly<Record<string, string>> {
-  return { 'retry-after': String(Math.max(1, Math.ceil(retryAfter))) };
+/**
+ * The wait that the failure asks for. Clients ignore one of more than a minute and retry at once,
+ * so they are told not to.
+ */
+function waitOf({ retryAfter }: Failure): Readonly<Record<string, string>> {
+  if (retryAfter === undefined) return {};
+  return { ...retryAfterHeaders(retryAfter * 1000), ...(retryAfter > MAX_CLIENT_WAIT && NO_RETRY) };
 }
